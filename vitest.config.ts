@@ -50,6 +50,7 @@ export const SLOW: readonly string[] = [
   'test/api/clocks.test.ts',
   'test/crashes/graceful.test.ts',
   'test/crashes/incident-end.test.ts',
+  'test/crashes/lost-mark.test.ts',
   'test/crashes/races-of-two.test.ts',
   'test/crashes/required-standby.test.ts',
   'test/crashes/rolling-restart.test.ts',

@@ -16,6 +16,15 @@ export async function readRows(database: Database, statement: Statement): Promis
   }
 }
 
+/** The same for one statement that writes; the failure is of unknown outcome if the commit is. */
+export async function writeRows(database: Database, statement: Statement): Promise<readonly Row[]> {
+  try {
+    return await database.write(statement);
+  } catch (error) {
+    throw toOperationFailure(error);
+  }
+}
+
 /**
  * Reads the record of a stored success again, for a replay whose body is no longer stored. Whatever fails, the first
  * request was processed: the failure has the `moneyMoved` of its response and is not busy. `no` becomes `unknown`: a hold

@@ -22,7 +22,7 @@ export function readLedgerMode(settings: ConnectionSettings): Promise<LedgerMode
  * once.
  */
 export async function claimLedger(database: Database, mode: LedgerMode): Promise<LedgerMode> {
-  const [row] = await database.read({
+  const [row] = await database.writeUnguarded({
     name: 'claim_ledger',
     text: `insert into ledger_mode (mode) values ($1)
       on conflict (singleton) do update set mode = ledger_mode.mode returning mode`,

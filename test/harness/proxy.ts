@@ -171,8 +171,9 @@ class Wire {
     const isOfLoop = OF_LOOPS.some((name) => chunk.includes(name));
     if (begins || isOfLoop) this.#isOfLoop = isOfLoop;
     if (this.#isOfLoop) return this.#pass(this.#server, chunk);
-    if (begins) return this.#load(chunk);
     const at = chunk.indexOf(COMMIT);
+    // A single write with its fence begins and commits in one packet.
+    if (begins && (at === -1 || !chunk.includes(FENCE))) return this.#load(chunk);
     if (at === -1) return chunk.includes(FENCE) ? this.#early(chunk) : this.#pass(this.#server, chunk);
     this.#fault = faults.shift();
     if (this.#fault === 'cut_before' || this.#fault === 'cut_early') {

@@ -32,7 +32,7 @@ async function load(port: number, headers: Record<string, string> = {}, body: ob
 async function sentOf(before: number): Promise<Attempt> {
   while (processors.noted.length <= before) await new Promise((resume) => setTimeout(resume, 1));
   const attempt = await attemptOf(ledger, processors.noted[before]?.transfer_id ?? '');
-  const [row] = await ledger.database.read(markSent([attempt], 30_000));
+  const [row] = await ledger.database.write(markSent([attempt], 30_000));
   if (row === undefined) throw new Error('the attempt was not ready');
   return toAttempt(row);
 }

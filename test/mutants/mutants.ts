@@ -58,7 +58,7 @@ const COMMITS: readonly Mutant[] = [
     name: 'unknown-commit-read-back',
     mistake: 'a lost COMMIT is looked for and taken for undone when it is not there yet',
     file: DATABASE,
-    find: '        await this.read({ ...ABANDON, values: [batchId] });\n',
+    find: '        await this.writeUnguarded({ ...ABANDON, values: [batchId] });\n',
     replace: '',
     also: [
       {

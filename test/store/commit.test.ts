@@ -2,6 +2,8 @@ import { randomUUID } from 'node:crypto';
 import { inspect } from 'node:util';
 import { describe, expect, test } from 'vitest';
 import { OperationFailure } from '../../server/calls/call.ts';
+import { CommitUnknown } from '../../server/store/connection/failure.ts';
+import { insertNotice } from '../../server/store/processors/notices.ts';
 import { connect } from '../harness/ledger.ts';
 import { checkBalances, useLedger, useProxy, useServer } from '../harness/use-ledger.ts';
 
@@ -145,6 +147,48 @@ describe.each([
     const failed = await ledger.call(operation, members, { idempotencyKey }).catch((error: unknown) => error);
     expect(failed).toBeInstanceOf(OperationFailure);
     expect(await ledger.call(operation, members, { idempotencyKey })).toMatchObject({ status });
+  });
+});
+
+describe('a statement of its own', () => {
+  const NOTICE = { attempt_id: 'pat_1', status: 'approved', amount: 1, currency: 'USD' } as const;
+  const store = (noticeId: string) =>
+    insertNotice({ connectorId: 'simulator', noticeId, sentAttemptId: null, body: NOTICE });
+  const isStored = async (noticeId: string): Promise<boolean> => {
+    const found = {
+      name: 'find_notice',
+      text: 'select from processor_notice where notice_id = $1',
+      values: [noticeId],
+    };
+    return (await witness.database.read(found)).length > 0;
+  };
+
+  test('that writes is refused where only a read is allowed', async () => {
+    const id = randomUUID();
+    await expect(witness.database.read(store(id))).rejects.toMatchObject({ sqlState: '25006' });
+    await expect(witness.database.forProgram(randomUUID()).read(store(id))).rejects.toMatchObject({
+      sqlState: '25006',
+    });
+    expect(await isStored(id)).toBe(false);
+  });
+
+  test('that writes is one round trip, with its fence or without', async () => {
+    for (const write of ['write', 'writeUnguarded'] as const) {
+      await ledger.database[write](store(randomUUID()));
+      const before = proxy.turns();
+      for (let count = 0; count < 10; count += 1) await ledger.database[write](store(randomUUID()));
+      expect(proxy.turns() - before, write).toBe(10);
+    }
+  });
+
+  test('whose connection is cut is written once, or its failure says that this is not known', async () => {
+    const [lost, done] = [randomUUID(), randomUUID()];
+    proxy.faults.push('cut_before');
+    expect(await ledger.database.write(store(lost))).toHaveLength(1);
+    proxy.faults.push('cut_after');
+    await expect(ledger.database.write(store(done))).rejects.toBeInstanceOf(CommitUnknown);
+    expect([await isStored(lost), await isStored(done)]).toEqual([true, true]);
+    expect(await ledger.database.write(store(done))).toEqual([]);
   });
 });
 

@@ -96,7 +96,7 @@ async function eventsOf(transferId: string): Promise<readonly string[]> {
 /** Marks the attempt of a transfer as sent, as the service does before the order leaves. */
 async function send(transferId: string): Promise<Attempt> {
   const ready = await attemptOf(ledger, transferId);
-  const [row] = await ledger.database.read(markSent([ready], 30_000));
+  const [row] = await ledger.database.write(markSent([ready], 30_000));
   if (row === undefined) throw new Error('the attempt was not ready');
   return toAttempt(row);
 }
@@ -222,8 +222,8 @@ describe('a transfer with a card whose money is at a processor', () => {
     const unknown = await attemptOf(ledger, made.transfer_id);
     const again = stepFor(unknown, 'inquire', answered('unknown'));
     const after = { ...unknown, ...again, updatedAt: unknown.updatedAt };
-    expect(await ledger.database.read(updateAttempt({ before: unknown, after }))).toHaveLength(1);
-    expect(await ledger.database.read(updateAttempt({ before: unknown, after }))).toHaveLength(0);
+    expect(await ledger.database.write(updateAttempt({ before: unknown, after }))).toHaveLength(1);
+    expect(await ledger.database.write(updateAttempt({ before: unknown, after }))).toHaveLength(0);
     expect(await codeOf(report(ledger, unknown, stepFor(unknown, 'inquire', approved)))).toBe(
       'invalid_transfer_status',
     );
@@ -241,7 +241,7 @@ describe('a transfer with a card whose money is at a processor', () => {
     const missed = { ...unknown, misses: 1 };
     const step = nextStep(missed, 'inquire', answered('not_found'), TRAITS, Date.now() + 100_000) as Step;
     const after = { ...unknown, ...step, updatedAt: unknown.updatedAt };
-    expect(await other.database.read(updateAttempt({ before: unknown, after }))).toHaveLength(1);
+    expect(await other.database.write(updateAttempt({ before: unknown, after }))).toHaveLength(1);
     const second = await send(made.transfer_id);
     expect(second).toMatchObject({ status: 'sent', looks: first.looks, tries: 2 });
     // It goes on, and could not send: at a time when that would fail, and before.
@@ -260,8 +260,8 @@ describe('a transfer with a card whose money is at a processor', () => {
     const ready = await attemptOf(ledger, made.transfer_id);
     const off = { code: 'service_disabled', message: 'Off.' } as const;
     const after = { ...ready, ...heldStep(ready, off, TRAITS, Date.now()), updatedAt: ready.updatedAt };
-    expect(await other.database.read(updateAttempt({ before: ready, after }))).toHaveLength(1);
-    expect(await ledger.database.read(markSent([ready], 30_000))).toEqual([]);
+    expect(await other.database.write(updateAttempt({ before: ready, after }))).toHaveLength(1);
+    expect(await ledger.database.write(markSent([ready], 30_000))).toEqual([]);
     expect(await attemptOf(ledger, made.transfer_id)).toMatchObject({ status: 'ready', tries: 0, looks: 1 });
   });
 
@@ -295,10 +295,10 @@ describe('a transfer with a card whose money is at a processor', () => {
     const made = await create({ amount: 10, card_id: await newCard() });
     const attempt = await attemptOf(ledger, made.transfer_id);
     const second = { ...attempt, attemptId: randomUUID() };
-    await expect(ledger.database.read(insertAttempts([second]))).rejects.toThrow();
+    await expect(ledger.database.write(insertAttempts([second]))).rejects.toThrow();
     const sent = await send(made.transfer_id);
     await report(ledger, sent, stepFor(sent, 'send', approved));
-    await expect(ledger.database.read(insertAttempts([second]))).rejects.toThrow();
+    await expect(ledger.database.write(insertAttempts([second]))).rejects.toThrow();
   });
 
   test('locks several attempts in the order of their ids, in whatever order they are named', async () => {
@@ -325,7 +325,7 @@ describe('a transfer with a card whose money is at a processor', () => {
     ]) {
       await client.query('begin');
       await client.query('select from processor_attempt where attempt_id = $1 for no key update', [first.attemptId]);
-      const waits = patient.database.read(statement);
+      const waits = patient.database.writeUnguarded(statement);
       await untilWaiting();
       // It waits for the first one without having locked the second one.
       expect(await isFree(second), statement.name).toBe(true);
@@ -337,7 +337,7 @@ describe('a transfer with a card whose money is at a processor', () => {
   test('is found once by the processes that look for what is due', async () => {
     const made = await create({ amount: 10, card_id: await newCard() });
     const claims = await Promise.all(
-      [ledger, other].map(({ database }) => database.read(claimAttempts(['simulator'], 100, { ready: 30, other: 30 }))),
+      [ledger, other].map(({ database }) => database.writeUnguarded(claimAttempts(['simulator'], 100, { ready: 30, other: 30 }))),
     );
     const found = claims.flat().filter((row) => toWireId('tr', row.transfer_id as string) === made.transfer_id);
     expect(found).toMatchObject([{ card_status: 'active', processor_token: 'sim_approve', is_disabled: false }]);
@@ -418,14 +418,14 @@ test('a scheduled transfer that is due waits while its processor cannot be reach
   processors.state = 'down';
   const made = await create({ amount: 30, card_id: await newCard(), scheduled_for });
   const local = await create({ amount: 30, card_id: 'card_active', scheduled_for });
-  await ledger.database.read(openBreaker('simulator', 'It does not answer.', 15));
+  await ledger.database.writeUnguarded(openBreaker('simulator', 'It does not answer.', 15));
   await ledger.call('move_clock', { seconds_ahead: 3_601 });
   try {
     expect(await settleDue(ledger.service)).toMatchObject({ settled: 1, failed: 0 });
     expect(await transferOf(local.transfer_id)).toMatchObject({ status: 'completed' });
     expect(await transferOf(made.transfer_id)).toMatchObject({ status: 'scheduled' });
     // This process does not know yet that it works again; the other one does.
-    await ledger.database.read(closeBreaker('simulator'));
+    await ledger.database.writeUnguarded(closeBreaker('simulator'));
     expect(await settleDue(ledger.service)).toMatchObject({ settled: 0, failed: 0 });
     expect(await transferOf(made.transfer_id)).toMatchObject({ status: 'scheduled' });
     expect(await settleDue(other.service)).toMatchObject({ settled: 1 });

@@ -78,7 +78,7 @@ async function deleteInBatches(
   let total = 0;
   while (signal?.aborted !== true) {
     const startedAt = performance.now();
-    const [row] = await database.read(statement(BATCH_SIZE));
+    const [row] = await database.writeUnguarded(statement(BATCH_SIZE));
     const deleted = Number(row?.forgotten ?? 0);
     total += deleted;
     if (deleted < BATCH_SIZE) break;

@@ -113,7 +113,7 @@ export function startCarryingOut(connector: Connector, parts: CarryOutParts): Ca
         return INTERVAL_MILLISECONDS;
       }
       const free = countFree();
-      const rows = await parts.database.read(claimAttempts([connectorId], free, LEASE_SECONDS));
+      const rows = await parts.database.writeUnguarded(claimAttempts([connectorId], free, LEASE_SECONDS));
       const readAt = performance.now();
       mayBeMore = rows.length === free;
       const claimed = rows.map(toClaimedAttempt).filter(({ attempt }) => !inFlight.has(attempt.attemptId));
@@ -184,7 +184,7 @@ class AttemptWork {
     const until = databaseTime() + SEND_WINDOW_MILLISECONDS;
     const byId = new Map(ready.map((one) => [one.attempt.attemptId, one]));
     const attempts = ready.map(({ attempt }) => attempt);
-    const rows = await this.#parts.database.read(markSent(attempts, SEND_WINDOW_MILLISECONDS));
+    const rows = await this.#parts.database.write(markSent(attempts, SEND_WINDOW_MILLISECONDS));
     return rows.map(toAttempt).flatMap((sent) => {
       const one = byId.get(sent.attemptId);
       return one === undefined ? [] : [{ one, sent, until }];

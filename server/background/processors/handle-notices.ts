@@ -108,7 +108,7 @@ class Portion {
     if (connector === undefined) return;
     // Another connector must not end what it was never asked.
     if (notice.attempt === undefined || notice.attempt.connectorId !== connectorId) {
-      await database.read(markNoticeForeign(notice, newId()));
+      await database.write(markNoticeForeign(notice, newId()));
       return;
     }
     const attempt = await this.#asItIs(notice.attempt);
@@ -124,7 +124,7 @@ class Portion {
     } else {
       await this.#recordAnswer(notice, attempt, connector);
     }
-    await database.read(markNoticeHandled(connectorId, noticeId));
+    await database.write(markNoticeHandled(connectorId, noticeId));
   }
 
   async #recordAnswer(notice: WaitingNotice, before: Attempt, { traits }: Connector): Promise<void> {
@@ -150,7 +150,7 @@ class Portion {
   async #noteFailure(notice: WaitingNotice): Promise<void> {
     const { database } = this.#parts;
     const { connectorId, noticeId, body, tries, attempt } = notice;
-    await database.read(markNoticeFailed(notice));
+    await database.write(markNoticeFailed(notice));
     if (tries + 1 < MAX_NOTICE_FAILURES || attempt === undefined) return;
     const { programId, attemptId, transferId, amount, currency, status } = attempt;
     const about = { connectorId, programId, attemptId, transferId, amount, currency };
@@ -162,7 +162,7 @@ class Portion {
       ...about,
       ...said,
     };
-    await database.read(insertBreak(found));
+    await database.write(insertBreak(found));
   }
 
   #now({ now }: WaitingNotice): number {

@@ -130,7 +130,7 @@ class Breakers {
     if (reason === undefined || this.#open.has(connectorId)) return;
     this.#open = new Map([...this.#open, [connectorId, { connectorId, openedAt: databaseTime(), reason }]]);
     onOpened?.(connectorId, reason);
-    database.read(openBreaker(connectorId, reason, PROBE_SECONDS)).catch(onFailure);
+    database.writeUnguarded(openBreaker(connectorId, reason, PROBE_SECONDS)).catch(onFailure);
   }
 
   start(): RunningJob {
@@ -163,7 +163,9 @@ class Breakers {
   async #takeProbes(connectors: readonly Connector[]): Promise<void> {
     const { database, onFailure } = this.#parts;
     const ids = connectors.map(({ connectorId }) => connectorId);
-    const taken = new Set((await database.read(takeProbes(ids, PROBE_SECONDS))).map((row) => row.connector_id));
+    const taken = new Set(
+      (await database.writeUnguarded(takeProbes(ids, PROBE_SECONDS))).map((row) => row.connector_id),
+    );
     for (const connector of connectors) {
       if (taken.has(connector.connectorId)) void this.#probe(connector).catch(onFailure);
     }
@@ -171,7 +173,7 @@ class Breakers {
 
   async #probe(connector: Connector): Promise<void> {
     if (!(await connector.isHealthy())) return;
-    await this.#parts.database.read(closeBreaker(connector.connectorId));
+    await this.#parts.database.writeUnguarded(closeBreaker(connector.connectorId));
     await this.#read();
   }
 }

@@ -45,11 +45,11 @@ export async function recordContradiction(
   const facts = { breakId, kind, connectorId, programId, attemptId, transferId, amount, currency };
   const known = { ...facts, expected, found, createdAt: now };
   if (kind === 'contradiction') {
-    await database.read(noteContradiction(known));
+    await database.write(noteContradiction(known));
     return;
   }
   const record = insertBreak(known);
-  await database.read(createSuspenseAccount({ programId, currency, accountId: newId(), floor: -MAXIMUM_BALANCE }));
+  await database.write(createSuspenseAccount({ programId, currency, accountId: newId(), floor: -MAXIMUM_BALANCE }));
   const load = {
     accounts: lockSuspenseAndClearing(attempt),
     breaks: findBreak(attempt, kind),

@@ -76,7 +76,8 @@ export async function recordOnce(
 /** Carries out a step; false if somebody else has changed the attempt since. Rejects if it may not have been written. */
 export async function applyStep(parts: ReportParts, attempt: Attempt, step: Step, now: number): Promise<boolean> {
   if (step.effect === null) {
-    const rows = await parts.database.read(updateAttempt({ before: attempt, after: attemptAfter(attempt, step, now) }));
+    const after = attemptAfter(attempt, step, now);
+    const rows = await parts.database.write(updateAttempt({ before: attempt, after }));
     return rows.length > 0;
   }
   const { programId, transferId, attemptId } = attempt;

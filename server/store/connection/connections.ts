@@ -8,6 +8,7 @@ import {
   DEFAULT_SCHEMA,
   findDifferingSettings,
   LIMITS,
+  READER_SETTINGS,
   REQUIRED_STANDBY,
   type Setting,
   sessionSettings,
@@ -142,7 +143,8 @@ export class Connections {
     const readers = { kind: 'readers', min: 0, max: sizes.readers } as const;
     // One writer of transfers stays open, so that transfers continue even if others take the server's connections.
     const writers = { kind: 'writers', min: role === 'application' ? 1 : 0, max: sizes.writers } as const;
-    this.readers = new Pool(openPool(settings, toPooling(readers), session, timeLimits), readers, group, timeLimits);
+    const reading = [...READER_SETTINGS, ...session];
+    this.readers = new Pool(openPool(settings, toPooling(readers), reading, timeLimits), readers, group, timeLimits);
     const pooling = { ...toPooling(writers), maxLifetimeSeconds: WRITER_LIFETIME_SECONDS };
     const writing = [...WRITER_SETTINGS, ...session];
     this.writers = new Pool(openPool(settings, pooling, writing, timeLimits), writers, group, timeLimits);
@@ -154,7 +156,8 @@ export class Connections {
    */
   async findRoleProblem(): Promise<RoleProblem | undefined> {
     const table = this.#role === 'authentication' ? 'api_key' : 'switch';
-    const settings = settingsFor(this.#settings, [...this.#timeLimits.session, actAs(this.#role)]);
+    const more = [...READER_SETTINGS, ...this.#timeLimits.session, actAs(this.#role)];
+    const settings = settingsFor(this.#settings, more);
     try {
       // No rows: on a node of a Citus cluster without the tables, their policies would refuse.
       await this.readers.query(`select from ${table} limit 0`);

@@ -1,11 +1,23 @@
 import type pg from 'pg';
+import { newBatchId } from '../../foundation/ids.ts';
 import type { Connections } from './connections.ts';
 import { CommitUnknown, DISK_FULL, QUERY_CANCELED, StoreFailure } from './failure.ts';
 import { REQUIRE_PLACE } from './place.ts';
 import type { Pool } from './pool.ts';
-import { decideOrRollBack, leave, load, requireBase, save, sendTogether } from './round-trips.ts';
-import { isPlace } from './session-settings.ts';
-import { REPLICATED, type Standby } from './standby.ts';
+import {
+  ABANDON,
+  connect,
+  decideOrRollBack,
+  LOOK_UP_FENCE,
+  leave,
+  load,
+  requireBase,
+  save,
+  sendTogether,
+  toBegin,
+} from './round-trips.ts';
+import { isPlace, LIMITS } from './session-settings.ts';
+import type { Standby } from './standby.ts';
 import {
   type ChainedSteps,
   type ChainPlace,
@@ -24,17 +36,6 @@ export type { ChainedSteps, Decision, Loaded, Row, Statement, Steps, Work } from
 export type Settlement = 'committed' | 'abandoned' | 'unknown';
 
 type Begun<Name extends string> = { readonly client: pg.PoolClient; readonly loaded: Loaded<Name> };
-
-const ABANDON = {
-  name: 'abandon_batch',
-  text: `insert into write_batch (batch_id, abandoned, created_at) values ($1, true, clock_timestamp())
-    on conflict (batch_id) do nothing`,
-};
-
-const LOOK_UP_FENCE = {
-  name: 'look_up_batch',
-  text: `select abandoned, ${REPLICATED} from write_batch where batch_id = $1`,
-};
 
 /**
  * PostgreSQL as one role of the service. Everything except the migrations uses its methods.
@@ -72,7 +73,7 @@ export class Database {
   }
 
   /**
-   * Runs one statement, in a transaction of its own. Throws {@link StoreFailure}.
+   * Runs one statement in a read-only transaction: PostgreSQL refuses one that writes. Throws {@link StoreFailure}.
    * A connection that the server closed while it was idle is replaced once, silently.
    */
   async read(statement: Statement): Promise<readonly Row[]> {
@@ -112,12 +113,15 @@ export class Database {
    * not known whether it was committed; whatever `decide` throws is rethrown after a rollback.
    */
   transact<Result, Name extends string>(work: Work<Result, Name>, deadline?: number): Promise<Result> {
-    return this.#run(work, deadline, async (client, loaded) => {
-      const decision = await decideOrRollBack(client, () => work.decide(loaded, work.batchId));
-      if (decision.writes.length === 0) await leave(client, decision);
-      else await save(client, work.batchId, [decision.writes], decision.result, this.#standby);
-      return { result: decision.result, hasWritten: decision.writes.length > 0 };
-    });
+    return this.#run(
+      () => this.#begin(work, deadline),
+      async (client, loaded) => {
+        const decision = await decideOrRollBack(client, () => work.decide(loaded, work.batchId));
+        if (decision.writes.length === 0) await leave(client, decision);
+        else await save(client, work.batchId, [decision.writes], decision.result, this.#standby);
+        return { result: decision.result, hasWritten: decision.writes.length > 0 };
+      },
+    );
   }
 
   /**
@@ -129,29 +133,31 @@ export class Database {
     place: ChainPlace,
     deadline: number,
   ): Promise<Result> {
-    return this.#run(work, deadline, async (client, loaded) => {
-      const { batchId } = work;
-      const decision = await decideOrRollBack(client, () => work.decide(loaded, batchId));
-      place.onDecided();
-      const { early, late, result } = decision;
-      const hasWritten = early.length > 0;
-      const isAhead = place.baseCommitted() !== true;
-      if (isAhead && !hasWritten && decision.check === null) await leave(client, decision);
-      else if (!hasWritten) {
-        await requireBase(client, place);
-        await leave(client, decision, decision.check);
-      } else if (!isAhead) await save(client, batchId, [[...early, ...late]], result, this.#standby);
-      else await save(client, batchId, [early, late], result, this.#standby, place);
-      return { result, hasWritten };
-    });
+    return this.#run(
+      () => this.#begin(work, deadline),
+      async (client, loaded) => {
+        const { batchId } = work;
+        const decision = await decideOrRollBack(client, () => work.decide(loaded, batchId));
+        place.onDecided();
+        const { early, late, result } = decision;
+        const hasWritten = early.length > 0;
+        const isAhead = place.baseCommitted() !== true;
+        if (isAhead && !hasWritten && decision.check === null) await leave(client, decision);
+        else if (!hasWritten) {
+          await requireBase(client, place);
+          await leave(client, decision, decision.check);
+        } else if (!isAhead) await save(client, batchId, [[...early, ...late]], result, this.#standby);
+        else await save(client, batchId, [early, late], result, this.#standby, place);
+        return { result, hasWritten };
+      },
+    );
   }
 
   async #run<Result, Name extends string>(
-    work: { readonly load: Work<unknown, Name>['load'] },
-    deadline: number | undefined,
+    begin: () => Promise<Begun<Name>>,
     finish: (client: pg.PoolClient, loaded: Loaded<Name>) => Promise<{ result: Result; hasWritten: boolean }>,
   ): Promise<Result> {
-    const { client, loaded } = await this.#begin(work, deadline);
+    const { client, loaded } = await begin();
     let isFit = false;
     let done: { readonly result: Result; readonly hasWritten: boolean };
     try {
@@ -171,6 +177,42 @@ export class Database {
   }
 
   /**
+   * Runs one statement that writes, with its fence, in one round trip, and returns its rows. Running it a second time must
+   * change nothing. Throws {@link StoreFailure} if it certainly changed nothing, and {@link CommitUnknown} otherwise.
+   */
+  async write(statement: Statement, again = true): Promise<readonly Row[]> {
+    const batchId = newBatchId();
+    const begin = async () => {
+      const client = await connect(this.#connections.writers);
+      // Not waited for. If it fails, so does what is sent after it.
+      client.query(toBegin(this.#programs)).catch(() => undefined);
+      return { client, loaded: {} };
+    };
+    try {
+      return await this.#run(begin, async (client) => ({
+        result: await save(client, batchId, [[statement]], undefined, this.#standby),
+        hasWritten: true,
+      }));
+    } catch (error) {
+      if (!(error instanceof CommitUnknown) || error.doubt !== 'response_lost') throw error;
+      // The connection may have been lost while it was idle.
+      if ((await this.settle(batchId, performance.now() + LIMITS.crowded)) !== 'abandoned') throw error;
+      if (!again) throw new StoreFailure(error.cause);
+      this.#connections.writers.closeIdle(0);
+      return this.write(statement, false);
+    }
+  }
+
+  /**
+   * Runs one statement that writes what no response rests on, whether or not a required standby is set: errors, leases, times of
+   * use. It has no fence: running it a second time must change nothing. Throws {@link StoreFailure}.
+   */
+  async writeUnguarded(statement: Statement): Promise<readonly Row[]> {
+    const [rows] = await this.#sendPacket(this.#connections.readers, [statement], 'begin read write');
+    return rows ?? [];
+  }
+
+  /**
    * Takes a lock and runs a statement under it, which sees what the previous holder committed; with BEGIN and COMMIT in
    * one packet, so that no other process waits for this one. Without a fence: running the statement a second time must
    * change nothing. Throws {@link StoreFailure}.
@@ -185,19 +227,26 @@ export class Database {
    * Runs statements in one transaction and one packet, and returns the rows of each. Without a fence: running them a
    * second time must change nothing. Throws {@link StoreFailure}.
    */
-  async inOnePacket(
+  inOnePacket(statements: readonly Statement[], begin = 'begin'): Promise<readonly (readonly Row[])[]> {
+    return this.#sendPacket(this.#connections.writers, statements, begin);
+  }
+
+  async #sendPacket(
+    pool: Pool,
     statements: readonly Statement[],
-    begin = 'begin',
+    begin: string,
     again = true,
   ): Promise<readonly (readonly Row[])[]> {
-    const client = await connect(this.#connections.writers);
+    const client = await connect(pool);
     const responses = await sendTogether(client, () => [
       client.query(begin),
       ...statements.map((statement) => client.query(toQuery(statement))),
       isPlace(client) ? client.query(toQuery(REQUIRE_PLACE)) : null,
       client.query('commit'),
     ]);
-    const failed = responses.find((response) => response.status === 'rejected');
+    // On a standby `begin read write` fails too, with an error that does not say that it is one.
+    const [begun, ...others] = responses;
+    const failed = [...others, begun].find((response) => response?.status === 'rejected');
     const failure = failed === undefined ? undefined : new StoreFailure(failed.reason);
     client.release(failure?.unfit);
     if (failure === undefined) {
@@ -205,8 +254,8 @@ export class Database {
     }
     if (!again || !failure.connectionLost || failure.timedOut) throw this.#noted(failure);
     this.#connections.group.suspect(failure);
-    this.#connections.writers.closeIdle(0);
-    return this.inOnePacket(statements, begin, false);
+    pool.closeIdle(0);
+    return this.#sendPacket(pool, statements, begin, false);
   }
 
   /**
@@ -265,7 +314,7 @@ export class Database {
   async #fence(batchId: string, deadline: number): Promise<Settlement> {
     while (performance.now() < deadline) {
       try {
-        await this.read({ ...ABANDON, values: [batchId] });
+        await this.writeUnguarded({ ...ABANDON, values: [batchId] });
         const [row] = await this.read({ ...LOOK_UP_FENCE, values: [batchId] });
         if (row?.abandoned === true) return 'abandoned';
         if (row?.replicated === null) return 'committed';
@@ -340,14 +389,6 @@ export class Database {
       this.#connections.writers.closeIdle(0);
       return this.#begin(work, deadline, false);
     }
-  }
-}
-
-async function connect(pool: Pool, deadline?: number): Promise<pg.PoolClient> {
-  try {
-    return await pool.take(deadline);
-  } catch (error) {
-    throw new StoreFailure(error);
   }
 }
 

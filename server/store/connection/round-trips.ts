@@ -1,6 +1,7 @@
 import type pg from 'pg';
 import { CommitUnknown, describeFailure, isFatal, StoreFailure } from './failure.ts';
 import { REQUIRE_PLACE } from './place.ts';
+import type { Pool } from './pool.ts';
 import { isPlace, serverOf } from './session-settings.ts';
 import { hasWaited, LACKS_STANDBY, READ_WAITS, REPLICATED, SETTINGS_READ, type Standby } from './standby.ts';
 import { type ChainPlace, type Decision, eventsOf, type Loaded, type Row, type Statement, toQuery } from './work.ts';
@@ -8,6 +9,20 @@ import { type ChainPlace, type Decision, eventsOf, type Loaded, type Row, type S
 // Invariant: A fence knows the events of its transaction
 // Kept by: `insertEvents`, `mergeWrites` and `toFence`
 // Tested by: `test/store/events/relay.test.ts`
+
+/** A connection of a pool; throws {@link StoreFailure} if none is free by the deadline. */
+export async function connect(pool: Pool, deadline?: number): Promise<pg.PoolClient> {
+  try {
+    return await pool.take(deadline);
+  } catch (error) {
+    throw new StoreFailure(error);
+  }
+}
+
+/** BEGIN, restricted to the rows of some programs. */
+export function toBegin(programs: string | null): string {
+  return programs === null ? 'begin' : `begin; set local ${programs}`;
+}
 
 /** Sends BEGIN with what a transaction loads. */
 export async function load<Name extends string>(
@@ -17,7 +32,7 @@ export async function load<Name extends string>(
 ): Promise<Loaded<Name>> {
   const wanted = Object.entries<Statement | null>(statements);
   const [begun, ...responses] = await sendTogether(client, () => [
-    client.query(programs === null ? 'begin' : `begin; set local ${programs}`),
+    client.query(toBegin(programs)),
     ...wanted.map(([, statement]) => (statement === null ? null : client.query(toQuery(statement)))),
   ]);
   const failed = [begun, ...responses].find((response) => response?.status === 'rejected');
@@ -43,6 +58,19 @@ export async function decideOrRollBack<Result>(client: pg.PoolClient, decide: ()
 /** Has no time where a required standby is not set: PostgreSQL refuses such a row, and so the transaction. */
 const INSERT_FENCE = `insert into write_batch (batch_id, created_at, relayed, events_at, event_programs, event_counts)
     values ($1, case when not ${LACKS_STANDBY} then clock_timestamp() end, $2::timestamptz is null, $2, $3, $4)`;
+
+/** Inserts the fence of a transaction that must never be committed, unless it is. */
+export const ABANDON = {
+  name: 'abandon_batch',
+  text: `insert into write_batch (batch_id, abandoned, created_at) values ($1, true, clock_timestamp())
+    on conflict (batch_id) do nothing`,
+};
+
+/** Reads whether a transaction was committed or abandoned. */
+export const LOOK_UP_FENCE = {
+  name: 'look_up_batch',
+  text: `select abandoned, ${REPLICATED} from write_batch where batch_id = $1`,
+};
 
 const FENCE_COLUMNS = `created_at, ${REPLICATED}, ${SETTINGS_READ}`;
 
@@ -93,7 +121,7 @@ export async function requireBase(client: pg.PoolClient, place: ChainPlace): Pro
 }
 
 /**
- * Writes and commits. In a chain there are two parts, and the second one, with the commit, is sent when the previous
+ * Writes and commits, and returns the rows of the last write. In a chain there are two parts, and the second one, with the commit, is sent when the previous
  * transaction is committed.
  */
 export async function save(
@@ -103,7 +131,7 @@ export async function save(
   result: unknown,
   standby: Standby,
   place?: ChainPlace,
-): Promise<void> {
+): Promise<readonly Row[]> {
   let warned = false;
   const listen = (notice: { severity?: string | undefined; code?: string | undefined }): void => {
     // A server that shuts down at once also warns (class 57), but not about a commit that it has confirmed.
@@ -149,6 +177,8 @@ export async function save(
     throw new CommitUnknown(cause, result, 'response_lost');
   }
   if (typeof begun?.replicated === 'string') standby.note(begun.created_at as Date, begun.replicated);
+  const written = responses.at(standby.isRequired ? -3 : -2);
+  return written?.status === 'fulfilled' ? (written.value?.rows ?? []) : [];
 }
 
 type Responses = readonly PromiseSettledResult<pg.QueryResult | null>[];

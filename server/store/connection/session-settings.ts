@@ -115,6 +115,9 @@ export const WRITER_SETTINGS: readonly Setting[] = [
   ['enable_mergejoin', 'off'],
 ];
 
+/** For single statements: whatever writes must ask for a transaction that may, see `Database`. */
+export const READER_SETTINGS: readonly Setting[] = [['default_transaction_read_only', 'on']];
+
 /** The default schema of the tables. */
 export const DEFAULT_SCHEMA = 'public';
 

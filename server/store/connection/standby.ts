@@ -8,7 +8,7 @@ import { type Row, type Statement, toQuery } from './work.ts';
 
 // Invariant: Where a standby is required, no write is acknowledged that did not wait for one
 // Kept by: `LACKS_STANDBY` in the fence and in readiness, `READ_WAITS` after a commit
-// Tested by: `test/crashes/required-standby.test.ts`
+// Tested by: `test/crashes/required-standby.test.ts`, `test/crashes/lost-mark.test.ts`
 
 /** SQL: whether commits wait for a standby: one is named, and may connect. Read each time, because a reload can change it. */
 const WAITS = "(current_setting('synchronous_standby_names') <> '' and current_setting('max_wal_senders') <> '0')";

@@ -3,6 +3,7 @@ import type { Attempt, AttemptKind, AttemptStatus } from '../../../domain/proces
 import type { Step } from '../../../domain/processors/next-step.ts';
 import type { TransferType } from '../../../domain/transfers/transfer.ts';
 import type { Row, Statement } from '../connection/database.ts';
+import { LACKS_STANDBY } from '../connection/standby.ts';
 import {
   BIGINT,
   BOOLEAN,
@@ -209,7 +210,7 @@ const CLAIM = statement(
   { connectorIds: many(TEXT), count: NUMBER, readyLease: NUMBER, lease: NUMBER },
   `with due as (
       select program_id, attempt_id, card_id, transfer_id, connector_id, status from processor_attempt
-      where next_at <= (select service_now()) and connector_id = any (:connectorIds)
+      where next_at <= (select service_now()) and connector_id = any (:connectorIds) and (select not ${LACKS_STANDBY})
       order by next_at limit :count
       for no key update skip locked
     ), checked as (
@@ -256,7 +257,7 @@ export type ClaimedAttempt = {
 };
 
 /**
- * Takes up attempts that are due, which no other process does until the lease is over. It does not change what they are: a
+ * Takes up attempts that are due, which no other process does until the lease is over; none while a required standby is not set. It does not change what they are: a
  * `ready` one is marked as sent by {@link markSent}, in a transaction of its own, before its order leaves.
  */
 export function claimAttempts(

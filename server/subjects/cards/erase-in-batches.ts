@@ -92,7 +92,7 @@ export async function eraseInBatches(
         hasProgressed = (await eraseBatch(database, erasure, settings)) !== undefined || hasProgressed;
       } catch (error) {
         onFailure(error);
-        await database.read(postponeErasure(erasure, settings.retryMilliseconds));
+        await database.writeUnguarded(postponeErasure(erasure, settings.retryMilliseconds));
       }
       if (!(await pause(performance.now() - startedAt))) return;
     }

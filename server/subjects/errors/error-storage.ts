@@ -183,7 +183,7 @@ export class ErrorStorage {
 
   /** Runs a statement. False when the database is unavailable; rejects when a row is invalid. */
   async #run(statement: Statement): Promise<boolean> {
-    const turn = this.#turn.then(() => this.#options.database.read(statement));
+    const turn = this.#turn.then(() => this.#options.database.writeUnguarded(statement));
     this.#turn = turn.catch(() => undefined);
     try {
       await turn;

@@ -29,7 +29,7 @@ export function openKeyUses(database: Database): KeyUses {
       for (const [keyId, time] of written) if (time + WRITTEN_MILLISECONDS <= now) written.delete(keyId);
       while (noted.size > 0) {
         const portion = [...noted].slice(0, PORTION);
-        await database.read(noteKeyUses(portion));
+        await database.writeUnguarded(noteKeyUses(portion));
         for (const keyId of portion) {
           noted.delete(keyId);
           written.set(keyId, now);

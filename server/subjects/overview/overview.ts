@@ -77,13 +77,13 @@ export class OverviewMaker {
   }
 
   /** Stores the figures of this process, for the overviews of all processes. */
-  async store(database: Pick<Database, 'read'>): Promise<void> {
+  async store(database: Pick<Database, 'writeUnguarded'>): Promise<void> {
     await this.counts.store(database);
     await this.#processes.store(database, this.#requests.minute());
   }
 
   /** Stores the counts a last time, and removes this process from the list of processes. */
-  async leave(database: Pick<Database, 'read'>): Promise<void> {
+  async leave(database: Pick<Database, 'writeUnguarded'>): Promise<void> {
     await this.counts.store(database);
     await this.#processes.leave(database);
   }

@@ -32,13 +32,13 @@ export class Processes {
     this.#version = version;
   }
 
-  async store(database: Pick<Database, 'read'>, minute: StoredMinute): Promise<void> {
-    await database.read(storeProcess({ ...this.#own, version: this.#version, minute }));
+  async store(database: Pick<Database, 'writeUnguarded'>, minute: StoredMinute): Promise<void> {
+    await database.writeUnguarded(storeProcess({ ...this.#own, version: this.#version, minute }));
   }
 
   /** Deletes the row of this process when it stops. */
-  async leave(database: Pick<Database, 'read'>): Promise<void> {
-    await database.read(deleteProcess(this.#own.processId));
+  async leave(database: Pick<Database, 'writeUnguarded'>): Promise<void> {
+    await database.writeUnguarded(deleteProcess(this.#own.processId));
   }
 
   /** The processes that were seen lately, the oldest first. */

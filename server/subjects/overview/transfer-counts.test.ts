@@ -16,7 +16,7 @@ function openStore() {
     isFailing: false,
     sent,
     database: {
-      read: async (statement: Statement) => {
+      writeUnguarded: async (statement: Statement) => {
         sent.push(statement);
         if (store.isFailing) throw new Error('no database');
         return [];

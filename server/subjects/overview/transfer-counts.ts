@@ -53,12 +53,12 @@ export class TransferCounts {
   }
 
   /** Stores the changed counts. After a failure, the next call stores them. */
-  async store(database: Pick<Database, 'read'>): Promise<void> {
+  async store(database: Pick<Database, 'writeUnguarded'>): Promise<void> {
     for (const [hour, programs] of [...this.#hours]) {
       const changed = this.#changed(hour, programs);
       for (let at = 0; at < changed.length; at += MAX_ROWS) {
         const rows = changed.slice(at, at + MAX_ROWS);
-        await database.read(storeTransferCounts(rows));
+        await database.writeUnguarded(storeTransferCounts(rows));
         for (const { programId, type, count } of rows) {
           const program = programs.get(programId);
           if (program !== undefined) program.stored[type] = count;

@@ -2,7 +2,7 @@ import { readsAsCardNumber, redactCardNumbers } from '../../../domain/cards/card
 import { fromWireId } from '../../../domain/identifier.ts';
 import { Refusal } from '../../../domain/refusal.ts';
 import type { Call, Reply } from '../../calls/call.ts';
-import { readRows } from '../../calls/read-rows.ts';
+import { readRows, writeRows } from '../../calls/read-rows.ts';
 import type { Service } from '../../calls/service.ts';
 import { newId } from '../../foundation/ids.ts';
 import type { Database } from '../../store/connection/database.ts';
@@ -29,7 +29,7 @@ export async function receiveNotice(
     code: withoutCardNumbers(sent.code),
   };
   const sentAttemptId = fromWireId('pat', sent.attempt_id) ?? null;
-  const added = await readRows(database, insertNotice({ connectorId, noticeId, sentAttemptId, body }));
+  const added = await writeRows(database, insertNotice({ connectorId, noticeId, sentAttemptId, body }));
   if (added.length > 0) processors.wake();
   else await refuseOther(database, { connectorId, noticeId, sentAttemptId, body });
   return { record: { received: true } };
@@ -47,10 +47,10 @@ async function refuseOther(database: Database, sent: Parameters<typeof readNotic
   const { attempt } = stored;
   if (attempt === undefined) {
     const { attempt_id: sentAttemptId, amount, currency } = body;
-    await readRows(database, insertBreakOfUnknown({ ...found, sentAttemptId, amount: BigInt(amount), currency }));
+    await writeRows(database, insertBreakOfUnknown({ ...found, sentAttemptId, amount: BigInt(amount), currency }));
   } else {
     const { programId, attemptId, transferId, amount, currency } = attempt;
-    await readRows(database, insertBreak({ ...found, programId, attemptId, transferId, amount, currency }));
+    await writeRows(database, insertBreak({ ...found, programId, attemptId, transferId, amount, currency }));
   }
   const message = `An earlier notice has the notice_id '${noticeId}' and says something else. Give each notice its own id.`;
   throw new Refusal('notice_id_reused', message, { field: '/notice_id' });

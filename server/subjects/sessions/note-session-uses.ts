@@ -24,7 +24,7 @@ export function openSessionUses(database: Database): SessionUseNotes {
         const portion = taken.slice(at, at + PORTION);
         const now = performance.now();
         const uses = portion.map(([sessionId, usedAt]) => ({ sessionId, age: Math.round(now - usedAt) }));
-        await database.read(noteSessionUses(uses));
+        await database.writeUnguarded(noteSessionUses(uses));
         // A use that was noted meanwhile is kept for the next time.
         for (const [sessionId, usedAt] of portion) if (noted.get(sessionId) === usedAt) noted.delete(sessionId);
       }

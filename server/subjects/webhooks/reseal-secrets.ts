@@ -24,7 +24,7 @@ export async function resealSecrets(database: Database, keys: WebhookKeys): Prom
   if (first === undefined) return;
   const vault = openVault(keys.read());
   for (const { webhookId, sealed } of (await database.read(readSealedByOthers(keyIdOf(first)))).map(toSealed)) {
-    await database.read(reseal(webhookId, sealed, vault.seal(vault.open(sealed, webhookId), webhookId)));
+    await database.writeUnguarded(reseal(webhookId, sealed, vault.seal(vault.open(sealed, webhookId), webhookId)));
   }
 }
 

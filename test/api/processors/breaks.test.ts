@@ -134,7 +134,7 @@ describe('what a processor says about an attempt that has ended', () => {
     for (const { status, amount = 1000 } of said) {
       const body = { attempt_id: toWireId('pat', about.attemptId), status, amount, currency: 'USD' };
       const notice = { connectorId: 'simulator', noticeId: randomUUID(), sentAttemptId: about.attemptId, body };
-      await ledger.database.read(insertNotice(notice as Parameters<typeof insertNotice>[0]));
+      await ledger.database.write(insertNotice(notice as Parameters<typeof insertNotice>[0]));
     }
     const { database, service } = ledger;
     const connector = openHttpConnector(simulatorSettings());

@@ -198,18 +198,18 @@ describe('while a connector is disabled', () => {
   test('an order that was taken up before it was disabled is not marked as sent', async () => {
     const { fields } = await create(await newCard());
     const claim = async (lease: number) =>
-      (await ledger.database.read(claimAttempts(['simulator'], 1_000, { ready: lease, other: 1 })))
+      (await ledger.database.writeUnguarded(claimAttempts(['simulator'], 1_000, { ready: lease, other: 1 })))
         .map(toClaimedAttempt)
         .find(({ attempt }) => `tr_${attempt.transferId.replaceAll('-', '')}` === fields.transfer_id);
     const claimed = await claim(0);
     expect(claimed).toMatchObject({ isDisabled: false });
     await disabled(AT);
     const attempt = await attemptOf(ledger, String(fields.transfer_id));
-    expect(await ledger.database.read(markSent([attempt], 30_000))).toEqual([]);
+    expect(await ledger.database.write(markSent([attempt], 30_000))).toEqual([]);
     expect(await claim(0)).toMatchObject({ isDisabled: true });
     expect(await attemptOf(ledger, String(fields.transfer_id))).toMatchObject({ status: 'ready', tries: 0 });
     await enable(AT);
-    expect(await ledger.database.read(markSent([attempt], 30_000))).toHaveLength(1);
+    expect(await ledger.database.write(markSent([attempt], 30_000))).toHaveLength(1);
   });
 });
 

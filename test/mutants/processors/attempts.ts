@@ -15,9 +15,9 @@ export const ATTEMPTS: readonly Mutant[] = [
     name: 'send-before-it-is-written',
     mistake: 'an order is sent before its being sent is committed, so a process that dies meanwhile sends it again',
     file: CARRY_OUT,
-    find: '    const rows = await this.#parts.database.read(markSent(attempts, SEND_WINDOW_MILLISECONDS));',
+    find: '    const rows = await this.#parts.database.write(markSent(attempts, SEND_WINDOW_MILLISECONDS));',
     replace: `    await Promise.all(ready.map((one) => this.#call('send', toOrder(one, { notAfter: until, isRepeat: false }))));
-    const rows = await this.#parts.database.read(markSent(attempts, SEND_WINDOW_MILLISECONDS));`,
+    const rows = await this.#parts.database.write(markSent(attempts, SEND_WINDOW_MILLISECONDS));`,
     witnesses: [SIMULATION],
   },
   {

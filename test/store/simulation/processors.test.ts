@@ -118,10 +118,10 @@ function drawAnswer(): Answer {
 /** Takes up what is due, sends it, and records an answer. */
 async function carryOut(): Promise<number> {
   const lease = { ready: 5, other: 40 };
-  const claimed = (await database.read(claimAttempts([CONNECTOR_ID], 100, lease))).map(toClaimedAttempt);
+  const claimed = (await database.writeUnguarded(claimAttempts([CONNECTOR_ID], 100, lease))).map(toClaimedAttempt);
   const ready = claimed.filter(({ attempt }) => attempt.status === 'ready');
   const sent = (
-    await database.read(
+    await database.write(
       markSent(
         ready.map(({ attempt }) => attempt),
         30_000,
@@ -130,7 +130,7 @@ async function carryOut(): Promise<number> {
   ).map(toAttempt);
   // Nothing is sent twice.
   expect(
-    await database.read(
+    await database.write(
       markSent(
         ready.map(({ attempt }) => attempt),
         30_000,
@@ -156,7 +156,7 @@ async function notify(number: number): Promise<void> {
   const noticeId = `notice ${number}`;
   const sentAttemptId = isForeign ? null : attemptId;
   for (let copy = 0; copy < 2; copy += 1) {
-    await database.read(insertNotice({ connectorId: CONNECTOR_ID, noticeId, sentAttemptId, body }));
+    await database.write(insertNotice({ connectorId: CONNECTOR_ID, noticeId, sentAttemptId, body }));
   }
   const other = { ...body, amount: body.amount + 1 };
   for (const sent of [body, other]) {
@@ -164,18 +164,18 @@ async function notify(number: number): Promise<void> {
   }
   const of = { connectorId: CONNECTOR_ID, sentAttemptId: wireId, amount, currency, createdAt: time.clock };
   const said = { kind: 'reused_notice_id', expected: saidBy(body), found: saidBy(random.pick([body, other])) } as const;
-  if (isForeign) await database.read(insertBreakOfUnknown({ breakId: randomUUID(), ...of, ...said }));
+  if (isForeign) await database.write(insertBreakOfUnknown({ breakId: randomUUID(), ...of, ...said }));
   for (const notice of (await database.read(readWaitingNotices([CONNECTOR_ID], 5))).map(toWaitingNotice)) {
     const { attempt } = notice;
     if (random.chance(0.2)) {
-      await database.read(markNoticeFailed(notice));
+      await database.write(markNoticeFailed(notice));
       continue;
     }
-    if (attempt === undefined) await database.read(markNoticeForeign(notice, randomUUID()));
+    if (attempt === undefined) await database.write(markNoticeForeign(notice, randomUUID()));
     else {
       const answer: Answer = { ...drawAnswer(), outcome: 'approved' };
       await recordAnswer(parts, { attempt, question: 'notice', answer, traits, now: () => time.clock });
-      await database.read(markNoticeHandled(CONNECTOR_ID, notice.noticeId));
+      await database.write(markNoticeHandled(CONNECTOR_ID, notice.noticeId));
     }
   }
 }
@@ -184,8 +184,8 @@ async function notify(number: number): Promise<void> {
 async function reportLate(): Promise<void> {
   const before = drawAttempt();
   const stale = { ...before, looks: before.looks + 1 };
-  expect(await database.read(updateAttempt({ before: stale, after: stale }))).toEqual([]);
-  await expect(database.read(updateReportedAttempts([{ before: stale, after: stale }]))).rejects.toThrow();
+  expect(await database.write(updateAttempt({ before: stale, after: stale }))).toEqual([]);
+  await expect(database.write(updateReportedAttempts([{ before: stale, after: stale }]))).rejects.toThrow();
 }
 
 async function operate(): Promise<void> {
@@ -204,13 +204,13 @@ async function operate(): Promise<void> {
 /** A breaker opens, is probed and is closed. */
 async function tryBreaker(): Promise<void> {
   const read = () => database.read(READ_OPEN_BREAKERS);
-  await database.read(openBreaker(CONNECTOR_ID, 'five requests had no valid answer', 15));
-  await database.read(openBreaker(CONNECTOR_ID, 'another reason', 15));
+  await database.writeUnguarded(openBreaker(CONNECTOR_ID, 'five requests had no valid answer', 15));
+  await database.writeUnguarded(openBreaker(CONNECTOR_ID, 'another reason', 15));
   expect(await read()).toHaveLength(1);
-  await database.read(takeProbes([CONNECTOR_ID], 15));
+  await database.writeUnguarded(takeProbes([CONNECTOR_ID], 15));
   await passTime(15_000);
-  await database.read(takeProbes([CONNECTOR_ID], 15));
-  if (random.chance(0.5)) await database.read(closeBreaker(CONNECTOR_ID));
+  await database.writeUnguarded(takeProbes([CONNECTOR_ID], 15));
+  if (random.chance(0.5)) await database.writeUnguarded(closeBreaker(CONNECTOR_ID));
   await read();
 }
 
@@ -268,7 +268,7 @@ const PAIRS = Object.keys(LOCKING).flatMap((first) => Object.keys(LOCKING).map((
 
 test.each(PAIRS)('whoever holds %s makes the same wait for %s', async (first, second) => {
   if (firstAttempts().length === 0) await ask(load(1));
-  await database.read(insertNotice(WAITING));
+  await database.write(insertNotice(WAITING));
   const [one, other] = [await connect(server.connection), await connect(server.connection)];
   const [mine, theirs] = [pairWith(one), pairWith(other)];
   try {
