@@ -121,7 +121,8 @@ function isGone({ isGone }: TurnCall, isWaiting: boolean): boolean {
 
 const gone = (): Error => new CallerGone('The caller has gone.');
 
-function tooLate(): Error {
+/** The refusal of a call whose deadline passes before its turn. */
+export function tooLate(): Error {
   return new OperationFailure('the request waited too long for its turn', { busy: true, moneyMoved: 'no' });
 }
 

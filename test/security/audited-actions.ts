@@ -36,7 +36,7 @@ export async function prepareAction(
   operation: OperationId,
 ): Promise<(more?: Partial<AnyCall>) => Promise<unknown>> {
   // As many as there are tests are more than a card program can have.
-  await ledger.database.read({ name: 'delete_webhooks', text: 'delete from webhook', values: [] });
+  await ledger.database.writeUnguarded({ name: 'delete_webhooks', text: 'delete from webhook', values: [] });
   const send = (id: OperationId, { params, body }: CallParts, more: Partial<AnyCall> = {}) => {
     const { reach, idempotency } = OPERATIONS[id];
     const idempotencyKey = idempotency === 'none' ? null : randomUUIDv7();
@@ -71,7 +71,7 @@ async function unknownAttempt(ledger: Ledger): Promise<string> {
   const { card_id } = await operate(ledger, 'create_card', card, about);
   const transfer = await operate(ledger, 'create_transfer', { amount: 1000, card_id }, about);
   const { attemptId } = await attemptOf(ledger, String(transfer.transfer_id));
-  await ledger.database.read({
+  await ledger.database.writeUnguarded({
     name: 'lose_attempt',
     text: "update processor_attempt set status = 'unknown', unknown_since = now() where attempt_id = $1",
     values: [attemptId],
@@ -81,7 +81,7 @@ async function unknownAttempt(ledger: Ledger): Promise<string> {
 
 async function newBreak({ database }: Ledger): Promise<string> {
   const breakId = randomUUIDv7();
-  await database.read({
+  await database.writeUnguarded({
     name: 'insert_break',
     text: `insert into processor_break (break_id, kind, connector_id, expected, found, created_at)
       values ($1, 'unknown_attempt', 'simulator', 'no attempt', 'approved', now())`,
@@ -92,7 +92,7 @@ async function newBreak({ database }: Ledger): Promise<string> {
 
 /** The key of the operator, which otherwise there is not. */
 async function keyOfOperator(ledger: Ledger): Promise<void> {
-  await ledger.database.read({
+  await ledger.database.writeUnguarded({
     name: 'insert_key_of_operator',
     text: `insert into api_key (key_id, public_part, secret_hash, name, scopes, created_at)
       values ('01900000-0000-7000-8000-000000000abc', '0123456789abcdef', sha256('secret'), 'operator', '{operator}', now())
@@ -109,7 +109,7 @@ async function newSession(ledger: Ledger): Promise<string> {
 /** An error in the log. */
 async function loggedError({ database }: Ledger): Promise<string> {
   const requestId = randomUUIDv7();
-  await database.read({
+  await database.writeUnguarded({
     name: 'log_an_error',
     text: `insert into error (request_id, created_at, code, status, type, message, causes)
       values ($1, uuid_extract_timestamp($1::uuid), 'route_not_found', 404, 'Request Error', 'x', '[]')`,
@@ -120,7 +120,7 @@ async function loggedError({ database }: Ledger): Promise<string> {
 
 /** How many rows there are of what actions make, and of the audit log. */
 export async function countRows({ database }: Ledger): Promise<Readonly<Record<string, bigint>>> {
-  const [row] = await database.read({
+  const [row] = await database.writeUnguarded({
     name: 'count_what_actions_make',
     text: `select (select count(*) from program) as program, (select count(*) from funding_movement) as movement,
       (select count(*) from posting) as posting, (select count(*) from transfer) as transfer,

@@ -221,7 +221,7 @@ describe('the end of an idle session', () => {
     expect(after.getTime()).toBeGreaterThanOrEqual(before.getTime() + 600_000);
     // A process that writes late changes nothing back.
     const stale = { sessionId: fromWireId('ses', sessionId) ?? '', age: 300_000 };
-    await ledger.database.read(noteSessionUses([stale]));
+    await ledger.database.writeUnguarded(noteSessionUses([stale]));
     expect(await storedUse(sessionId)).toEqual(after);
   });
 

@@ -277,7 +277,7 @@ export function headersFor(operation: OperationId, idempotencyKey: string): Read
 async function logError({ database }: Ledger, program: string): Promise<string> {
   const requestId = randomUUIDv7();
   const hex = program.slice('prog_'.length);
-  await database.read({
+  await database.writeUnguarded({
     name: 'log_an_error',
     text: `insert into error (request_id, created_at, program_id, code, status, type, message, causes)
       values ($1, uuid_extract_timestamp($1::uuid), $2::uuid, 'card_not_found', 404, 'Request Error', '${MARK}', '[]')`,

@@ -103,7 +103,7 @@ test('a setting of the user is overridden, as with one host', async () => {
   try {
     await superuser.query(`alter role ${user} in database ${database} set default_transaction_read_only = on`);
     const statement = { name: 'read_only', text: `select current_setting('transaction_read_only') as it`, values: [] };
-    expect(await databases.background.read(statement)).toEqual([{ it: 'off' }]);
+    expect(await databases.background.writeUnguarded(statement)).toEqual([{ it: 'off' }]);
   } finally {
     await superuser.query(`alter role ${user} in database ${database} reset default_transaction_read_only`);
     await superuser.end();

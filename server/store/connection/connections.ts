@@ -307,13 +307,19 @@ async function prepare(
   hosts: Hosts | undefined,
   settings: readonly Setting[] | undefined,
 ): Promise<void> {
-  const apply = settings && (() => applySettings(client, settings));
+  const [[readOnly, on]] = READER_SETTINGS;
+  const isOfReader = ([name, value]: Setting): boolean => name === readOnly && value === on;
+  // Of several hosts one must be seen to take writes before its connection is limited to reads.
+  const isLimitedLater = hosts?.mustWrite === true && settings?.some(isOfReader) === true;
+  const first = isLimitedLater ? settings.map((one): Setting => (isOfReader(one) ? [readOnly, 'off'] : one)) : settings;
+  const apply = first && (() => applySettings(client, first));
   await (hosts === undefined ? apply?.() : hosts.require(client, apply));
+  if (isLimitedLater) await client.query(`set ${readOnly} to ${on}`);
 }
 
 /** Of several hosts one may have been made read-only because it was replaced: that must be seen before it is overridden. */
 function optionsOf(where: ConnectionSettings, settings: readonly Setting[]): string {
-  const isKept = ([name]: Setting): boolean => name !== 'default_transaction_read_only';
+  const isKept = ([name]: Setting): boolean => name !== READER_SETTINGS[0][0];
   return startupOptions(hostsOf(where)?.mustWrite === true ? settings.filter(isKept) : settings);
 }
 

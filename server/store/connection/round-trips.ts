@@ -20,8 +20,8 @@ export async function connect(pool: Pool, deadline?: number): Promise<pg.PoolCli
 }
 
 /** BEGIN, restricted to the rows of some programs. */
-export function toBegin(programs: string | null): string {
-  return programs === null ? 'begin' : `begin; set local ${programs}`;
+export function toBegin(programs: string | null, begin = 'begin'): string {
+  return programs === null ? begin : `${begin}; set local ${programs}`;
 }
 
 /** Sends BEGIN with what a transaction loads. */

@@ -116,7 +116,7 @@ export const WRITER_SETTINGS: readonly Setting[] = [
 ];
 
 /** For single statements: whatever writes must ask for a transaction that may, see `Database`. */
-export const READER_SETTINGS: readonly Setting[] = [['default_transaction_read_only', 'on']];
+export const READER_SETTINGS: readonly [Setting] = [['default_transaction_read_only', 'on']];
 
 /** The default schema of the tables. */
 export const DEFAULT_SCHEMA = 'public';

@@ -1,7 +1,7 @@
 import type { Refusal } from '../../../domain/refusal.ts';
-import { schemaRefusal } from '../../calls/call.ts';
+import { CallerGone, schemaRefusal } from '../../calls/call.ts';
 import type { Service } from '../../calls/service.ts';
-import { type TurnCall, Turns } from '../../calls/turns.ts';
+import { type TurnCall, Turns, tooLate } from '../../calls/turns.ts';
 import type { Database } from '../../store/connection/database.ts';
 import type { EventQuery, ListCall } from './event-query.ts';
 import { type EventSource, type EventsRead, readEvents, readHead, refuseDeleted } from './event-source.ts';
@@ -55,12 +55,16 @@ export function inLiveTurn<Value>(call: TurnCall, read: () => Promise<Value>): P
   return liveReaders.take(call, read);
 }
 
-/** Reads for waits that have begun and not ended, by what is read. */
-const readsForWaits = new WeakMap<Database, Map<string, Promise<EventsRead>>>();
+/** A read that waits share: the latest of their deadlines, until which it is worth a turn, and whether its turn has come. */
+type SharedRead = { readonly read: Promise<EventsRead>; until: number; hasBegun: boolean };
+
+/** Reads for waits that have not ended, by what is read. */
+const readsForWaits = new WeakMap<Database, Map<string, SharedRead>>();
 
 /**
  * Reads as {@link readAfter} for a wait that was woken. An event wakes all waits of its program at once, and most of them want
- * the same page: they share one read. One that began before the event finds nothing, and its waits go on.
+ * the same page: they share one read. One that began before the event finds nothing, and its waits go on. A wait whose deadline
+ * passes before the turn of the read is refused alone.
  */
 export async function readForWait(
   service: Service,
@@ -69,14 +73,37 @@ export async function readForWait(
   { source, limit }: Pick<EventQuery, 'source' | 'limit'>,
   after: number,
 ): Promise<EventsRead> {
-  const underWay = readsForWaits.get(service.database) ?? new Map<string, Promise<EventsRead>>();
+  const underWay = readsForWaits.get(service.database) ?? new Map<string, SharedRead>();
   readsForWaits.set(service.database, underWay);
   const key = JSON.stringify([source, limit, after]);
-  const known = underWay.get(key);
-  if (known !== undefined) return known;
-  // Others share it, so it is done even if this caller has gone meanwhile.
   const { programId, deadline } = turn;
-  const read = inLiveTurn({ programId, deadline }, () => readAfter(service, call, source, after, limit));
-  underWay.set(key, read);
-  return read.finally(() => underWay.delete(key));
+  if (deadline <= performance.now()) throw tooLate();
+  const known = underWay.get(key);
+  if (known !== undefined) {
+    known.until = Math.max(known.until, deadline);
+    return inOwnTime(known, deadline);
+  }
+  const own = { until: deadline, hasBegun: false };
+  const isGone = (): boolean => own.until <= performance.now();
+  const begin = (): Promise<EventsRead> => {
+    own.hasBegun = true;
+    return readAfter(service, call, source, after, limit);
+  };
+  const read = inLiveTurn({ programId, deadline: Number.POSITIVE_INFINITY, isGone }, begin)
+    .catch((error: unknown) => Promise.reject(error instanceof CallerGone ? tooLate() : error))
+    .finally(() => underWay.delete(key));
+  const shared: SharedRead = Object.assign(own, { read });
+  underWay.set(key, shared);
+  return inOwnTime(shared, deadline);
+}
+
+/** The result of a shared read, or the refusal of a wait whose deadline passes before the read has begun. */
+function inOwnTime(shared: SharedRead, deadline: number): Promise<EventsRead> {
+  if (deadline === Number.POSITIVE_INFINITY) return shared.read;
+  const late = Promise.withResolvers<never>();
+  const expire = (): void => {
+    if (!shared.hasBegun) late.reject(tooLate());
+  };
+  const timer = setTimeout(expire, deadline - performance.now());
+  return Promise.race([shared.read, late.promise]).finally(() => clearTimeout(timer));
 }

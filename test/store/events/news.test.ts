@@ -146,6 +146,36 @@ test('waits that one event wakes share one read, whoever of them has gone', asyn
   expect(statements).toBe(3 * ofOne);
 });
 
+test('a wait that shares a read has its own deadline', async () => {
+  const programId = newProgram();
+  await publish(programId);
+  const reading = Promise.withResolvers<void>();
+  const slow = {
+    read: async (statement: Statement) => {
+      await reading.promise;
+      return database.read(statement);
+    },
+  } as Database;
+  const source = { programId, headOf: programId, onlyOf: undefined, types: undefined, subjectId: undefined };
+  const wait = (limit: number, milliseconds: number) =>
+    readForWait(
+      { database: slow } as Service,
+      { operation: 'list_events', programId } as ListCall,
+      { programId, deadline: performance.now() + milliseconds },
+      { source: { ...source, write: String }, limit },
+      0,
+    );
+  // Three reads at a time: the next one waits for its turn.
+  const begun = [1, 2, 3].map((limit) => wait(limit, 1));
+  const [short, long] = [wait(4, 50), wait(4, 600_000)];
+  await expect(short).rejects.toMatchObject({ busy: true });
+  await expect(wait(4, -1)).rejects.toMatchObject({ busy: true });
+  reading.resolve();
+  expect((await long).events).toHaveLength(1);
+  // Their turn came in time.
+  for (const read of begun) expect((await read).events).toHaveLength(1);
+});
+
 async function lastNumber(): Promise<number> {
   const text = `select coalesce((select position from event_head where program_id = '${ALL_EVENTS}'), 0) as last`;
   const [row] = await database.read({ name: 'last_number', text, values: [] });
