@@ -43,7 +43,7 @@ async function declined(connectorId: string, code: string, count = 1): Promise<S
   const about = { attempt_id: toWireId('pat', attemptId), status: 'declined', amount: 1000, currency: 'USD' } as const;
   for (const noticeId of noticeIds) {
     const notice = { connectorId, noticeId, sentAttemptId: attemptId, body: { ...about, code } };
-    await ledger.database.read(insertNotice(notice));
+    await ledger.database.write(insertNotice(notice));
   }
   return { transferId, noticeIds };
 }
