@@ -6,6 +6,7 @@ import { operation } from './operation.ts';
 import { EXAMPLE_LATER, EXAMPLE_TIME, EXAMPLE_TRANSFER_ID } from './samples.ts';
 import {
   Amount,
+  callersReference,
   connectorId,
   currency,
   currencyCode,
@@ -23,6 +24,7 @@ import {
   PageQuery,
   pageOf,
   programId,
+  raw,
   refuseEmpty,
   text,
   textOrNull,
@@ -30,7 +32,7 @@ import {
   visibleId,
 } from './schema-parts.ts';
 
-const holderReference = text(255, 'Your reference for the holder; must not contain a card number');
+const holderReference = callersReference(255, 'Your reference for the holder; must not contain a card number');
 const lastFour = Type.String({ pattern: '^[0-9]{4}$', description: 'Last four digits of the card number' });
 const expiresOn = Type.String({ format: 'date', description: 'Last day on which the card can be used, YYYY-MM-DD' });
 
@@ -376,7 +378,7 @@ export const CARDS = [
     summary: 'Export the statement of a card as comma-separated values, oldest line first',
     reach: 'program',
     scope: 'cards:read',
-    query: Type.Object(PERIOD),
+    query: Type.Object({ ...PERIOD, raw }),
     csv: true,
     reply: PostingRecord,
     errors: ['card_not_found'],

@@ -1,13 +1,13 @@
 import { type Static, Type } from 'typebox';
 import { operation } from './operation.ts';
 import { DEMO_PROGRAM, EXAMPLE_LATER } from './samples.ts';
-import { literals, moment, nullable, PageQuery, pageOf, refuseEmpty, text, textOrNull } from './schema-parts.ts';
+import { line, literals, moment, nullable, PageQuery, pageOf, refuseEmpty, text, textOrNull } from './schema-parts.ts';
 import { KEY_SCOPES, ROLE_NAMES } from './scope.ts';
 
 /** The body of create_key. */
 export const CreateKeyBody = Type.Object(
   {
-    name: text(100, 'Purpose of the key'),
+    name: line(100, 'Purpose of the key'),
     scopes: Type.Optional(
       Type.Array(literals(KEY_SCOPES, 'A scope'), {
         minItems: 1,

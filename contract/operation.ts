@@ -1,5 +1,7 @@
 import { type TObject, type TSchema, type TString, Type } from 'typebox';
 import type { SharedCode } from '../domain/error-codes.ts';
+import { maxBodyBytesOf } from './body-size.ts';
+import type { SchemaShape } from './schema-parts.ts';
 import type { KeyScope, OPERATOR_SCOPES, PROGRAM_SCOPES } from './scope.ts';
 
 /** The media type of a merge patch (RFC 7396). The body of a PATCH is read as one, also when sent as `application/json`. */
@@ -17,7 +19,7 @@ export type Operation = {
   readonly params: TObject;
   readonly query: TObject | undefined;
   readonly body: TObject | undefined;
-  /** Maximum size of the body in bytes; undefined for the default (16,384). */
+  /** Maximum size of the body in bytes: by default that of the largest body of its schema. Undefined without a body. */
   readonly maxBodyBytes: number | undefined;
   readonly reply: TSchema;
   readonly status: 200 | 201;
@@ -108,7 +110,7 @@ export function operation<const Spec extends Specification>(spec: Spec): Operati
     params: parameterSchema(spec.path),
     query: undefined,
     body: undefined,
-    maxBodyBytes: undefined,
+    maxBodyBytes: spec.body === undefined ? undefined : maxBodyBytesOf(spec.body as SchemaShape),
     status: 200,
     existing: false,
     csv: false,

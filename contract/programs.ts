@@ -5,11 +5,14 @@ import {
   Amount,
   AmountSent,
   amountFrom,
+  callersReference,
   currency,
   currencyCode,
   cursor,
   describedOrNull,
+  freeText,
   limit,
+  line,
   literals,
   Metadata,
   MetadataPatch,
@@ -30,7 +33,7 @@ const fundingLowThreshold = amountFrom(
 
 /** The body of create_program. */
 export const CreateProgramBody = Type.Object({
-  name: text(100, 'Name of the card program'),
+  name: line(100, 'Name of the card program'),
   currency: currencyCode('ISO 4217 code; the default currency of its cards'),
   time_zone: Type.Optional({
     ...text(64, 'IANA name of the time zone in which its days begin; UTC if omitted'),
@@ -42,7 +45,7 @@ export const CreateProgramBody = Type.Object({
 
 /** The body of update_program, a merge patch. Amounts are in the currency of the program. */
 export const UpdateProgramBody = Type.Object({
-  name: Type.Optional(text(100, 'Name of the card program')),
+  name: Type.Optional(line(100, 'Name of the card program')),
   limits: Type.Optional(nullable(ProgramLimitsPatch)),
   card_limits: Type.Optional(nullable(CardLimitsPatch)),
   funding_low_threshold: Type.Optional(nullable(fundingLowThreshold)),
@@ -81,8 +84,10 @@ export const ProgramRecord = Type.Object({
 export const FundingMovementBody = Type.Object({
   amount: AmountSent,
   currency: Type.Optional(currencyCode("ISO 4217 code; the program's currency if omitted")),
-  description: Type.Optional(text(255, 'Free text, such as the bank reference')),
-  reference: Type.Optional(text(255, 'Your reference, unique among the deposits and withdrawals of the card program')),
+  description: Type.Optional(freeText(255, 'Free text, such as the bank reference')),
+  reference: Type.Optional(
+    callersReference(255, 'Your reference, unique among the deposits and withdrawals of the card program'),
+  ),
   metadata: Type.Optional(Metadata),
 });
 

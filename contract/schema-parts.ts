@@ -1,7 +1,8 @@
-import { type Static, type TSchema, Type } from 'typebox';
+import { type Static, type TObject, type TSchema, Type } from 'typebox';
 import { type AmountAsSent, MAXIMUM_AMOUNT } from '../domain/ledger/money.ts';
 import { MAX_METADATA_PAIRS } from '../domain/metadata.ts';
 import { ERROR_TYPES } from './errors/record.ts';
+import type { TextKind } from './reading/plain-text.ts';
 
 /** The parts of a JSON schema that the documentation, the samples and the generated types use. */
 export type SchemaShape = {
@@ -16,12 +17,16 @@ export type SchemaShape = {
   readonly maximum?: number;
   readonly minLength?: number;
   readonly maxLength?: number;
+  readonly maxItems?: number;
   readonly items?: SchemaShape;
   readonly properties?: Readonly<Record<string, SchemaShape>>;
   readonly required?: readonly string[];
+  readonly maxProperties?: number;
+  readonly propertyNames?: SchemaShape;
   readonly additionalProperties?: boolean | SchemaShape;
   readonly default?: unknown;
   readonly 'x-amount'?: true;
+  readonly 'x-text'?: TextKind;
 };
 
 /** One of several words. */
@@ -38,6 +43,18 @@ export function literalsOr<Name extends string>(omitted: NoInfer<Name>, names: r
 export function text(maxLength: number, description: string) {
   return Type.String({ minLength: 1, maxLength, description });
 }
+
+const plain = (kind: TextKind) => (maxLength: number, description: string) =>
+  Type.String({ minLength: 1, maxLength, description, 'x-text': kind });
+
+/** A name or title that people read: 1 to `maxLength` characters on one line, without white space at its ends. */
+export const line = plain('line');
+
+/** The same with line breaks: what people write to each other. */
+export const freeText = plain('text');
+
+/** A caller's name for something, by which it is found again. It is never changed. */
+export const callersReference = plain('reference');
 
 /** A time (RFC 3339). */
 export const moment = (description: string) => Type.String({ format: 'date-time', description });
@@ -90,6 +107,16 @@ export const textOrNull = (description: string) => nullable(Type.String({ descri
  */
 export function refuseEmpty(omitted: Readonly<Record<string, string>>) {
   return { 'x-if-omitted': omitted };
+}
+
+/** The fields that `refuseEmpty` names in a schema, each with what omitting it does. */
+export function guardedFields(schema: TObject): Readonly<Record<string, string>> {
+  return (Reflect.get(schema, 'x-if-omitted') ?? {}) as Readonly<Record<string, string>>;
+}
+
+/** Whether unknown fields are refused. */
+export function isClosed(schema: TObject): boolean {
+  return Reflect.get(schema, 'additionalProperties') === false;
 }
 
 const MINOR_UNITS = 'Minor units (cents, for USD), 1 to 999,999,999,999: a JSON integer, or its digits as a string';
@@ -153,7 +180,13 @@ export const MetadataPatch = Type.Unsafe<Record<string, string | null>>({
 /** The filter of a list by a pair of metadata; `things` names what is listed, in the plural. */
 export const metadataFilter = (things: string) => ({
   metadata_name: Type.Optional(text(40, `Only ${things} with this metadata pair; requires metadata_value`)),
-  metadata_value: Type.Optional(text(500, 'Value of the metadata pair; requires metadata_name')),
+  metadata_value: Type.Optional(
+    Type.String({
+      minLength: 0,
+      maxLength: 500,
+      description: 'Value of the metadata pair, which can be empty; requires metadata_name',
+    }),
+  ),
 });
 
 /** A card in a request. */
@@ -178,6 +211,14 @@ export const limit = Type.Optional(
 );
 /** Where a page begins. */
 export const cursor = Type.Optional(text(200, '`next_cursor` of the previous page'));
+
+/** The texts of an export as they are stored. */
+export const raw = Type.Optional(
+  Type.Boolean({
+    description:
+      'true for programs: texts as they are stored. Otherwise a text that a spreadsheet would take for a formula begins with an apostrophe',
+  }),
+);
 
 /** The cursor in a page. */
 export const nextCursor = textOrNull('Send it as `cursor` to get the next page; null on the last page');

@@ -5,13 +5,13 @@ import {
   Amount,
   amountSent,
   currency,
+  freeText,
   literals,
   moment,
   PageQuery,
   pageOf,
   programId,
   refuseEmpty,
-  text,
   textOrNull,
 } from './schema-parts.ts';
 import { TRANSFER_PATH, TransferRecord } from './transfers.ts';
@@ -26,7 +26,7 @@ export const CaptureTransferBody = Type.Object(
 export const ReverseTransferBody = Type.Object(
   {
     amount: Type.Optional(amountSent('Amount to reverse, at most what is left of the transfer; all of it if omitted')),
-    description: Type.Optional(text(255, 'Reason for the reversal, in free text')),
+    description: Type.Optional(freeText(255, 'Reason for the reversal, in free text')),
   },
   { additionalProperties: false, ...refuseEmpty({ amount: 'to reverse all that is left' }) },
 );

@@ -118,8 +118,8 @@ function queryText(query: object): string {
   const parameters = new URLSearchParams();
   for (const [name, value] of Object.entries(query)) {
     if (value === undefined) continue;
-    // Omitting the filter would select everything, and the service rejects an empty one.
-    if (value === null || value === '')
+    // Omitting the filter would select everything, and the service rejects an empty one but for the value of a pair.
+    if (value === null || (value === '' && name !== 'metadata_value'))
       throw new InvalidArgument(`${name} cannot be empty in a query; omit it instead.`);
     parameters.set(name, String(value));
   }

@@ -299,7 +299,7 @@ const POSTING_COLUMNS: readonly Column<PostingRecord>[] = [
 ];
 
 function addStatement(cards: Command, context: CommandContext): void {
-  addCommand<ExportPostingsQuery & PageOptions>(cards, context, {
+  addCommand<Omit<ExportPostingsQuery, 'raw'> & PageOptions>(cards, context, {
     name: 'postings <card_id>',
     alias: 'statement',
     argument: CARD_ID,
@@ -313,7 +313,7 @@ function addStatement(cards: Command, context: CommandContext): void {
       showText(statement, describeStatement(statement, width));
     },
   });
-  addCommand<ExportPostingsQuery & OutputOption>(cards, context, {
+  addCommand<Omit<ExportPostingsQuery, 'raw'> & OutputOption>(cards, context, {
     name: 'export-postings <card_id>',
     alias: 'export',
     argument: CARD_ID,

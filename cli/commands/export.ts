@@ -6,12 +6,13 @@ import type { OptionsFor } from '../command.ts';
 import { OutputFailure } from '../failure.ts';
 import type { Session } from '../session.ts';
 
-/** The field that `--output` sets. */
-export type OutputOption = { readonly output?: string };
+/** The fields that `--output` and `--raw` set. */
+export type OutputOption = { readonly output?: string; readonly raw?: boolean };
 
-/** `--output`. */
+/** `--output` and `--raw`. */
 export const OUTPUT_OPTION: OptionsFor<OutputOption> = {
   output: { flag: '--output <file>', help: 'write the export to this file' },
+  raw: { flag: '--raw', help: 'texts as they are stored, for programs' },
 };
 
 type Target = { readonly path: string; readonly mode: number };
@@ -20,7 +21,8 @@ type Target = { readonly path: string; readonly mode: number };
 export const EXPORT_NOTES = `
 The default output is standard output. The export is complete only if the exit
 code is 0. The file is created, or replaced, only when the export is complete.
---json does not change the exported text.`;
+Texts that a spreadsheet would take for formulas begin with an apostrophe,
+unless --raw is given. --json does not change the exported text.`;
 
 /** Writes an export to a file or to standard output. `begin` requests it, after the file is known to be writable. */
 export async function showExport(

@@ -43,7 +43,7 @@ import {
 const TRANSFER_ID = 'transfer id, tr_...';
 
 /** One pair of metadata is one option. */
-type Filters = Omit<ExportTransfersQuery, 'metadata_name' | 'metadata_value'> & { readonly metadata?: Pairs };
+type Filters = Omit<ExportTransfersQuery, 'raw' | 'metadata_name' | 'metadata_value'> & { readonly metadata?: Pairs };
 
 const FILTER_OPTIONS: OptionsFor<Filters> = {
   card_id: { flag: '--card <card_id>', help: 'filter by card, on either side of the transfer' },

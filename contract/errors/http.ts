@@ -98,14 +98,16 @@ export const HTTP_ERRORS = {
     status: 413,
     problem: 'It is too large',
     meaning: 'The body is larger than the operation accepts.',
-    causes: ['The body exceeds the limit in the message.'],
-    resolution: 'Send a smaller body.',
+    causes: [
+      'The body exceeds the limit in the message, which is larger than every body that the operation accepts. Of a batch it is 4,096 bytes for each of its 1,000 rows.',
+    ],
+    resolution: 'Send a smaller body, or the rows of a batch in several batches.',
     alsoCalled: 'body too large, request too large, request too big, entity too large, too many bytes, batch too large',
     sample: {
-      reproduce: 'Create a transfer with a body of 17,000 bytes.',
-      request: call('create_transfer', { body: '0'.repeat(17_000), headers: { 'Content-Type': 'application/json' } }),
-      message: 'The body has more than 16384 bytes.',
-      shell: `curl -i {base}${CREATE.path} -H 'Content-Type: application/json' -d "$(printf '%017000d' 0)"`,
+      reproduce: 'Capture a transfer with a body of 20,000 bytes.',
+      request: call('capture_transfer', { body: '0'.repeat(20_000), headers: { 'Content-Type': 'application/json' } }),
+      message: 'The body has more than 17408 bytes.',
+      shell: `curl -i {base}${call('capture_transfer').path} -H 'Content-Type: application/json' -d "$(printf '%020000d' 0)"`,
     },
   }),
   uri_too_long: errorCode({

@@ -65,6 +65,9 @@ function limitsOf(shape: SchemaShape): string {
     return shape.enum.length === 1 ? `only ${String(shape.enum[0])}` : `one of ${shape.enum.map(String).join(', ')}`;
   }
   if (shape.minimum !== undefined && shape.maximum !== undefined) return `${shape.minimum} to ${shape.maximum}`;
-  if (shape.maxLength !== undefined) return `${shape.minLength ?? 0} to ${shape.maxLength} characters`;
+  if (shape.maxLength !== undefined) {
+    const range = `${shape.minLength ?? 0} to ${shape.maxLength}`;
+    return shape['x-text'] === undefined ? `${range} characters` : `${range} visible characters`;
+  }
   return '';
 }

@@ -6,6 +6,7 @@ import {
   Amount,
   currency,
   cursor,
+  freeText,
   limit,
   literals,
   moment,
@@ -97,7 +98,7 @@ export const TransferAttempts = Type.Object({
 export const ResolveAttemptBody = Type.Object(
   {
     outcome: literals(['executed', 'not_executed'], 'What the processor did, as you found out from it'),
-    note: text(MAX_NOTE_CHARACTERS, 'How you know it; for the audit log'),
+    note: freeText(MAX_NOTE_CHARACTERS, 'How you know it; for the audit log'),
   },
   { additionalProperties: false },
 );

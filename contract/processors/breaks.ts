@@ -2,7 +2,18 @@ import { type Static, Type } from 'typebox';
 import { BREAK_KINDS } from '../../domain/processors/break.ts';
 import { operation } from '../operation.ts';
 import { DEMO_PROGRAM, EXAMPLE_ATTEMPT_ID, EXAMPLE_LATER, EXAMPLE_TRANSFER_ID } from '../samples.ts';
-import { Amount, cursor, limit, literals, moment, nullable, pageOf, text, textOrNull } from '../schema-parts.ts';
+import {
+  Amount,
+  cursor,
+  freeText,
+  limit,
+  literals,
+  moment,
+  nullable,
+  pageOf,
+  text,
+  textOrNull,
+} from '../schema-parts.ts';
 import { MAX_NOTE_CHARACTERS } from './attempts.ts';
 
 /** A difference between a processor and the books. */
@@ -34,7 +45,7 @@ export const BreakRecord = Type.Object({
 });
 
 /** The body of close_break. */
-export const CloseBreakBody = Type.Object({ note: text(MAX_NOTE_CHARACTERS, 'What you found and did') });
+export const CloseBreakBody = Type.Object({ note: freeText(MAX_NOTE_CHARACTERS, 'What you found and did') });
 
 const PATH = '/api/v0.1/operator/break';
 

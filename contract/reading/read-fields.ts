@@ -1,8 +1,10 @@
 import type { Static, TObject } from 'typebox';
 import { redactCardNumbers } from '../../domain/cards/card-number.ts';
+import { guardedFields, isClosed } from '../schema-parts.ts';
 import { isJsonObject, JsonNumber, type JsonObject, type JsonValue } from './json.ts';
+import { readPlainText, type TextKind } from './plain-text.ts';
 import { bareName, beginsAs, isMeantFor } from './similar-names.ts';
-import { DATE_RULE, isDate, isMoment, MOMENT_RULE } from './times.ts';
+import { DATE_RULE, isDate, readMoment, wrongMoment } from './times.ts';
 
 /** One error of a request: a full sentence, and the JSON pointer of the field. */
 export type Problem = { readonly message: string; readonly field: string };
@@ -21,6 +23,7 @@ type Shape = {
   readonly enum?: readonly string[];
   readonly minimum?: number;
   readonly maximum?: number;
+  readonly minLength?: number;
   readonly maxLength?: number;
   readonly pattern?: string;
   readonly format?: string;
@@ -32,6 +35,7 @@ type Shape = {
   readonly description?: string;
   readonly properties?: Readonly<Record<string, Shape>>;
   readonly 'x-amount'?: true;
+  readonly 'x-text'?: TextKind;
 };
 
 type Read = { readonly value: unknown } | { readonly wrong: string; readonly within?: string };
@@ -46,7 +50,7 @@ type Read = { readonly value: unknown } | { readonly wrong: string; readonly wit
  * The meaning of `null` and `""` depends on the source. In a body both count as missing; where the schema says what
  * omitting the field does ({@link refuseEmpty}), they are refused. In a merge patch `null` removes a nullable field, and
  * `""` is refused. In a query every value is a string, integers are read from their digits, and an empty value is
- * refused, because an empty filter would select everything.
+ * refused, because an empty filter would select everything; unless the schema says that the empty text is a value.
  *
  * `unchangeable` has the fields of the record that a merge patch cannot change.
  */
@@ -225,6 +229,7 @@ function readField(shape: Shape, sent: JsonValue, from: Source, omitted: string 
   if (!isEmpty(sent)) return readValue(shape.anyOf === undefined ? shape : withoutNull(shape).value, sent, from);
   const { isRemovable } = withoutNull(shape);
   const what = sent === null ? 'must not be null' : 'must not be empty';
+  if (from === 'query' && shape.minLength === 0) return { value: sent };
   if (from === 'query') return { wrong: 'is empty: send a value, or omit the parameter' };
   if (from === 'body') {
     return omitted === undefined ? undefined : { wrong: `${what}: send a value, or omit the field ${omitted}` };
@@ -246,13 +251,14 @@ function readValue(shape: Shape, sent: JsonValue, from: Source): Read {
   if (shape['x-amount']) return readAmountAsSent(sent);
   if (shape.enum !== undefined) return readEnum(shape.enum, sent);
   if (shape.type === 'boolean') {
-    return typeof sent === 'boolean' ? { value: sent } : { wrong: `must be true or false, but it is ${nameOf(sent)}` };
+    const value = from === 'query' && (sent === 'true' || sent === 'false') ? sent === 'true' : sent;
+    return typeof value === 'boolean' ? { value } : { wrong: `must be true or false, but it is ${nameOf(sent)}` };
   }
   if (shape.type === 'integer') return readInteger(shape, sent, from);
   if (shape.properties !== undefined) return readInner(shape.properties, sent, from);
   if (shape.type === 'object') return readPairs(shape, sent, from);
   if (shape.type === 'array') return readRows(shape, sent);
-  return readText(shape, sent);
+  return readText(shape, sent, from);
 }
 
 function readAmountAsSent(sent: JsonValue): Read {
@@ -330,15 +336,23 @@ function readRows(shape: Shape, sent: JsonValue): Read {
   return { wrong: `must have ${minItems} to ${maxItems} items, but it has ${sent.length}` };
 }
 
-function readText(shape: Shape, sent: JsonValue): Read {
+function readText(shape: Shape, sent: JsonValue, from: Source): Read {
   if (typeof sent !== 'string') return { wrong: `must be a string, but it is ${nameOf(sent)}` };
+  const kind = shape['x-text'];
+  if (kind !== undefined) {
+    const read = readPlainText(kind, sent);
+    if ('value' in read) sent = read.value;
+    // A card number among invisible characters is refused as one, by the next step.
+    else if (redactCardNumbers(sent) === sent) return read;
+  }
   const maximum = shape.maxLength ?? 255;
   // There are never more characters than UTF-16 units.
   if (sent.length > maximum && characters(sent) > maximum)
     return { wrong: `has ${characters(sent)} characters, but at most ${maximum} are allowed` };
   if (shape.format === 'date' && !isDate(sent)) return { wrong: `must be ${DATE_RULE}, but it is ${nameOf(sent)}` };
-  if (shape.format === 'date-time' && !isMoment(sent)) {
-    return { wrong: `must be ${MOMENT_RULE}, but it is ${nameOf(sent)}` };
+  if (shape.format === 'date-time') {
+    const moment = readMoment(sent);
+    return moment === undefined ? { wrong: wrongMoment(sent, from === 'query', nameOf(sent)) } : { value: moment };
   }
   if (shape.pattern !== undefined && !expressionOf(shape.pattern).test(sent)) {
     return { wrong: `is ${nameOf(sent)}, but it must be: ${shape.description ?? shape.pattern}` };
@@ -377,14 +391,4 @@ function shorten(text: string): string {
 /** The JSON pointer (RFC 6901) of a field of the body. */
 function pointer(name: string): string {
   return `/${shorten(name).replaceAll('~', '~0').replaceAll('/', '~1')}`;
-}
-
-/** The fields that `refuseEmpty` names in a schema, each with what omitting it does. */
-export function guardedFields(schema: TObject): Readonly<Record<string, string>> {
-  return (Reflect.get(schema, 'x-if-omitted') ?? {}) as Readonly<Record<string, string>>;
-}
-
-/** Whether unknown fields are refused. */
-export function isClosed(schema: TObject): boolean {
-  return Reflect.get(schema, 'additionalProperties') === false;
 }

@@ -5,7 +5,10 @@ const YEARS = { first: 1900, last: 9999 } as const;
 const FIRST_MOMENT = Date.UTC(YEARS.first, 0, 1);
 const LAST_MOMENT = Date.UTC(YEARS.last + 1, 0, 1) - 1;
 
-const MOMENT_FORM = /^(\d{4}-\d{2}-\d{2})T([01]\d|2[0-3]):[0-5]\d:[0-5]\d(\.\d{1,6})?(Z|[+-]([01]\d|2[0-3]):[0-5]\d)$/;
+/** RFC 3339, section 5.6. The groups are the day, the rest of the time up to its seconds, the seconds, their fraction and the offset. */
+const MOMENT_FORM =
+  /^(\d{4}-\d{2}-\d{2})T((?:[01]\d|2[0-3]):[0-5]\d):([0-5]\d|60)(\.\d+)?(Z|[+-](?:[01]\d|2[0-3]):[0-5]\d)$/i;
+const DAY_MILLISECONDS = 86_400_000;
 
 /** The form of a date, for messages. */
 export const DATE_RULE = `a date from ${YEARS.first}-01-01 to ${YEARS.last}-12-31, as YYYY-MM-DD`;
@@ -21,10 +24,28 @@ export function isDate(text: string): boolean {
   return isWithinYears(time) && new Date(time).toISOString().startsWith(text);
 }
 
-/** Whether a text is an RFC 3339 time within {@link YEARS}, also in UTC. */
-export function isMoment(text: string): boolean {
-  const day = MOMENT_FORM.exec(text)?.[1];
-  return day !== undefined && isDate(day) && isWithinYears(Date.parse(text));
+/**
+ * An RFC 3339 time within {@link YEARS}, also in UTC, as it is stored: in UTC, with the first three digits of the fraction. A leap
+ * second, which UTC has only at the end of a day, is the first second of the next day. Undefined for any other text.
+ */
+export function readMoment(text: string): string | undefined {
+  const [, day = '', minute, second, fraction = '', offset = ''] = MOMENT_FORM.exec(text) ?? [];
+  if (!isDate(day)) return undefined;
+  const isLeap = second === '60';
+  const whole = Date.parse(`${day}T${minute}:${isLeap ? '59' : second}${offset.toUpperCase() === 'Z' ? 'Z' : offset}`);
+  const start = isLeap ? whole + 1000 : whole;
+  if (isLeap && start % DAY_MILLISECONDS !== 0) return undefined;
+  const time = start + Number(fraction.slice(1, 4).padEnd(3, '0'));
+  return isWithinYears(time) ? new Date(time).toISOString() : undefined;
+}
+
+/** The end of a sentence about a text that is no time. */
+export function wrongMoment(text: string, isInQuery: boolean, shown: string): string {
+  const rule = `must be ${MOMENT_RULE}, but it is ${shown}`;
+  if (isInQuery && readMoment(text.replace(' ', '+')) !== undefined)
+    return `${rule}: in a query, + is a space, so send it as %2B`;
+  if (readMoment(`${text}Z`) !== undefined) return `${rule}: end it with Z or with an offset from UTC, such as +02:00`;
+  return rule;
 }
 
 /** A time in milliseconds since 1970, at most the last one that can be represented. */

@@ -3,7 +3,17 @@ import { SWITCH_SCOPES } from '../../domain/switch.ts';
 import { TRANSFER_TYPES } from '../../domain/transfers/transfer.ts';
 import { operation } from '../operation.ts';
 import { DEMO_PROGRAM, EXAMPLE_LATER, EXAMPLE_TIME } from '../samples.ts';
-import { connectorId, literals, moment, nullable, programId, refuseEmpty, text, textOrNull } from '../schema-parts.ts';
+import {
+  connectorId,
+  freeText,
+  literals,
+  moment,
+  nullable,
+  programId,
+  refuseEmpty,
+  text,
+  textOrNull,
+} from '../schema-parts.ts';
 
 const TYPE = literals(TRANSFER_TYPES, 'Only transfers of this type; requires program_id or connector_id');
 
@@ -11,7 +21,7 @@ const TYPE = literals(TRANSFER_TYPES, 'Only transfers of this type; requires pro
 export const ChangeSwitchBody = Type.Object(
   {
     disabled: Type.Boolean({ description: 'true disables, false enables' }),
-    reason: Type.Optional(text(500, 'Reason; required to disable')),
+    reason: Type.Optional(freeText(500, 'Reason; required to disable')),
     program_id: Type.Optional(text(255, 'Only this card program')),
     type: Type.Optional(TYPE),
     connector_id: Type.Optional(

@@ -5,9 +5,12 @@ import { ERROR_TYPES } from '../errors/record.ts';
 import { operation } from '../operation.ts';
 import { EXAMPLE_LATER, EXAMPLE_REQUEST_ID, sampleOf } from '../samples.ts';
 import {
+  callersReference,
   cursor,
   describedOrNull,
+  freeText,
   limit,
+  line,
   literals,
   literalsOr,
   moment,
@@ -25,7 +28,7 @@ import { IncidentRecord } from './incidents.ts';
 // Tested by: `test/api/support`
 
 /** A text of a person: plain text, stored without card numbers and keys. */
-export const caseText = (description: string) => text(MAX_TEXT_CHARACTERS, description);
+export const caseText = (description: string) => freeText(MAX_TEXT_CHARACTERS, description);
 
 const severity = literals(SEVERITIES, 'How much the problem matters to the caller');
 const outcome = (what: string) => literals(OUTCOMES, what);
@@ -38,15 +41,15 @@ export const CreateCaseBody = Type.Object({
   transfer_id: Type.Optional(text(255, 'The transfer that the case is about')),
   severity: Type.Optional(literalsOr('normal', SEVERITIES, 'How much the problem matters to you; normal if omitted')),
   text: Type.Optional(caseText('What happened, as plain text; required without `request_id` and `transfer_id`')),
-  contact: Type.Optional(text(500, 'How to reach you besides this case, such as a name and a telephone number')),
+  contact: Type.Optional(line(500, 'How to reach you besides this case, such as a name and a telephone number')),
 });
 
 /** The body of reply_to_case. */
 export const ReplyToCaseBody = Type.Object({
   text: caseText('The message, as plain text'),
-  external_author: Type.Optional(text(200, 'Who wrote the message in another system')),
+  external_author: Type.Optional(line(200, 'Who wrote the message in another system')),
   external_id: Type.Optional(
-    text(
+    callersReference(
       255,
       'Id of the message in another system, unique in the case: sent again with the same text, it is added once',
     ),

@@ -3,7 +3,19 @@ import { MAX_TEXT_CHARACTERS, OUTCOMES } from '../../domain/support/case.ts';
 import { INCIDENT_SCOPES } from '../../domain/support/incident.ts';
 import { operation } from '../operation.ts';
 import { EXAMPLE_CASE_ID, EXAMPLE_LATER } from '../samples.ts';
-import { cursor, limit, literals, moment, nullable, pageOf, refuseEmpty, text, textOrNull } from '../schema-parts.ts';
+import {
+  cursor,
+  freeText,
+  limit,
+  line,
+  literals,
+  moment,
+  nullable,
+  pageOf,
+  refuseEmpty,
+  text,
+  textOrNull,
+} from '../schema-parts.ts';
 
 /** Maximum number of error codes of an incident. */
 export const MAX_INCIDENT_CODES = 20;
@@ -11,9 +23,9 @@ export const MAX_INCIDENT_CODES = 20;
 /** Maximum number of cases that one request attaches, and that an incident proposes. */
 export const MAX_ATTACHED_CASES = 100;
 
-const title = text(200, 'What is wrong, in a few words; every key in its scope can read it');
-const publicText = text(MAX_TEXT_CHARACTERS, 'What callers should know, as plain text');
-const internalText = text(MAX_TEXT_CHARACTERS, 'What only operators read, as plain text');
+const title = line(200, 'What is wrong, in a few words; every key in its scope can read it');
+const publicText = freeText(MAX_TEXT_CHARACTERS, 'What callers should know, as plain text');
+const internalText = freeText(MAX_TEXT_CHARACTERS, 'What only operators read, as plain text');
 const codes = Type.Array(text(100, 'An error code'), {
   maxItems: MAX_INCIDENT_CODES,
   description: 'The error codes that it covers; empty for all of them',
@@ -54,7 +66,7 @@ export const UpdateIncidentBody = Type.Object({
 
 /** The body of resolve_incident. */
 export const ResolveIncidentBody = Type.Object({
-  text: text(MAX_TEXT_CHARACTERS, 'What was found and done, for the callers of all its cases'),
+  text: freeText(MAX_TEXT_CHARACTERS, 'What was found and done, for the callers of all its cases'),
   outcome: outcome('What it led to'),
 });
 

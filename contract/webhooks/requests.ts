@@ -7,7 +7,7 @@ import {
   WEBHOOK_PAYLOADS,
   WEBHOOK_STATUSES,
 } from '../../domain/webhooks/webhook.ts';
-import { cursor, limit, literals, moment, nullable, PageQuery, refuseEmpty, text } from '../schema-parts.ts';
+import { cursor, limit, line, literals, moment, nullable, PageQuery, refuseEmpty, text } from '../schema-parts.ts';
 
 /** Maximum number of webhooks of a card program, and of those that belong to none. */
 export const MAX_WEBHOOKS = 20;
@@ -41,7 +41,7 @@ const types = (description: string) =>
   Type.Array(text(100, 'A type of event, or a group'), { minItems: 1, maxItems: MAX_TYPES, description });
 
 const SETTINGS = {
-  description: text(255, 'What the webhook is for'),
+  description: line(255, 'What the webhook is for'),
   payload: literals(
     WEBHOOK_PAYLOADS,
     'What is sent: `full`, the event as get_event returns it, or `thin`, the event without `data`; `full` if omitted',

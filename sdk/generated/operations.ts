@@ -1121,6 +1121,11 @@ export type ExportPostingsQuery = {
   readonly created_from?: string | undefined;
   /** Only lines before this time. */
   readonly created_to?: string | undefined;
+  /**
+   * true for programs: texts as they are stored. Otherwise a text that a spreadsheet would take for a formula
+   * begins with an apostrophe.
+   */
+  readonly raw?: boolean | undefined;
 };
 
 /** The query of export_transfers. */
@@ -1140,7 +1145,7 @@ export type ExportTransfersQuery = {
   readonly idempotency_key?: string | undefined;
   /** Only transfers with this metadata pair; requires metadata_value. At most 40 characters. */
   readonly metadata_name?: string | undefined;
-  /** Value of the metadata pair; requires metadata_name. At most 500 characters. */
+  /** Value of the metadata pair, which can be empty; requires metadata_name. At most 500 characters. */
   readonly metadata_value?: string | undefined;
   /** Only transfers created at or after this time. */
   readonly created_from?: string | undefined;
@@ -1150,6 +1155,11 @@ export type ExportTransfersQuery = {
   readonly minimum_amount?: number | undefined;
   /** Only transfers of at most this amount. 1 to 999,999,999,999. */
   readonly maximum_amount?: number | undefined;
+  /**
+   * true for programs: texts as they are stored. Otherwise a text that a spreadsheet would take for a formula
+   * begins with an apostrophe.
+   */
+  readonly raw?: boolean | undefined;
 };
 
 /** The query of list_failed_attempts. */
@@ -1658,7 +1668,7 @@ export type ListCardsQuery = {
   readonly card_id_prefix?: string | undefined;
   /** Only cards with this metadata pair; requires metadata_value. At most 40 characters. */
   readonly metadata_name?: string | undefined;
-  /** Value of the metadata pair; requires metadata_name. At most 500 characters. */
+  /** Value of the metadata pair, which can be empty; requires metadata_name. At most 500 characters. */
   readonly metadata_value?: string | undefined;
 };
 
@@ -1725,7 +1735,7 @@ export type ListFundingMovementsQuery = {
    * Only deposits and withdrawals with this metadata pair; requires metadata_value. At most 40 characters.
    */
   readonly metadata_name?: string | undefined;
-  /** Value of the metadata pair; requires metadata_name. At most 500 characters. */
+  /** Value of the metadata pair, which can be empty; requires metadata_name. At most 500 characters. */
   readonly metadata_value?: string | undefined;
 };
 
@@ -1769,7 +1779,7 @@ export type ListProgramsQuery = {
   readonly cursor?: string | undefined;
   /** Only card programs with this metadata pair; requires metadata_value. At most 40 characters. */
   readonly metadata_name?: string | undefined;
-  /** Value of the metadata pair; requires metadata_name. At most 500 characters. */
+  /** Value of the metadata pair, which can be empty; requires metadata_name. At most 500 characters. */
   readonly metadata_value?: string | undefined;
 };
 
@@ -1794,7 +1804,7 @@ export type ListTransfersQuery = {
   readonly idempotency_key?: string | undefined;
   /** Only transfers with this metadata pair; requires metadata_value. At most 40 characters. */
   readonly metadata_name?: string | undefined;
-  /** Value of the metadata pair; requires metadata_name. At most 500 characters. */
+  /** Value of the metadata pair, which can be empty; requires metadata_name. At most 500 characters. */
   readonly metadata_value?: string | undefined;
   /** Only transfers created at or after this time. */
   readonly created_from?: string | undefined;

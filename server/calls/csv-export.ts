@@ -24,18 +24,21 @@ export async function writeCsv(
   name: string,
   schema: { readonly properties: object },
   pages: Pages,
+  /** Whether texts are written as they are stored, also if a spreadsheet would take them for formulas. */
+  isRaw: boolean,
   /** Fields that earlier versions did not have: the last columns, so that the columns before them keep their places. */
   added: readonly string[] = [],
 ): Promise<CsvExport> {
   const columns = [...Object.keys(schema.properties).filter((name) => !added.includes(name)), ...added];
-  const linesOf = (records: readonly object[]): string => records.map((record) => csvLine(record, columns)).join('');
+  const linesOf = (records: readonly object[]): string =>
+    records.map((record) => csvLine(record, columns, isRaw)).join('');
   const first = await pages.next(LINES_FIRST);
   const records = first.done === true ? [] : first.value;
   const text = linesOf(records);
   const day = new Date(databaseTime()).toISOString().slice(0, 10);
   return {
     fileName: `${name}-${day}.csv`,
-    first: `${columns.map(csvField).join(',')}\r\n${text}`,
+    first: `${columns.join(',')}\r\n${text}`,
     rest: textsOf(pages, linesOf, nextCount(records.length, text)),
   };
 }
@@ -59,14 +62,23 @@ function nextCount(lines: number, text: string): number {
   return Math.min(MAX_LINES, Math.max(1, Math.floor((lines * PAGE_CHARACTERS) / text.length)));
 }
 
-function csvLine(record: object, columns: readonly string[]): string {
+function csvLine(record: object, columns: readonly string[], isRaw: boolean): string {
   const fields: Readonly<Record<string, unknown>> = { ...record };
-  return `${columns.map((column) => csvField(fields[column])).join(',')}\r\n`;
+  return `${columns.map((column) => csvField(fields[column], isRaw)).join(',')}\r\n`;
 }
 
+/**
+ * What a spreadsheet takes for a formula at the beginning of a field, also in full width. Neither numbers nor JSON begin like
+ * this in our records but for the minus of a sum, which is a number to a spreadsheet too.
+ */
+const FORMULA = /^[=+\-@\t\r\n＝＋－＠]/;
+const NUMBER = /^-?\d+$/;
+
 /** Null is an empty field, an object is JSON, and everything else is its text. */
-function csvField(value: unknown): string {
+function csvField(value: unknown, isRaw: boolean): string {
   if (value === null || value === undefined) return '';
-  const text = typeof value === 'object' ? JSON.stringify(value) : String(value);
+  const stored = typeof value === 'object' ? JSON.stringify(value) : String(value);
+  const isFormula = !isRaw && typeof value === 'string' && FORMULA.test(stored) && !NUMBER.test(stored);
+  const text = isFormula ? `'${stored}` : stored;
   return /[",\r\n]|^\s|\s$/.test(text) ? `"${text.replaceAll('"', '""')}"` : text;
 }

@@ -1,4 +1,5 @@
 import { constants, hostname } from 'node:os';
+import { readPlainText } from '../../contract/reading/plain-text.ts';
 import { KEY_SCOPES } from '../../contract/scope.ts';
 import {
   type CommandConfiguration,
@@ -47,7 +48,7 @@ try {
   else if (task === 'migrate') await withDatabase({ task, use: 'write', mayCreate: true }, applyMigrations);
   else if (task === 'operator-key' && name !== undefined)
     await withDatabase({ task: 'operator-key create', use: 'write', mayCreate: false }, (opened) =>
-      printOperatorKey(opened, name),
+      printOperatorKey(opened, readKeyName(name)),
     );
   else if (task === 'verify-books') await withDatabase({ task, use: 'read', mayCreate: false }, verifyBooks);
   else if (task === 'verify-metadata')
@@ -157,6 +158,13 @@ async function applyMigrations({ databases }: CommandDatabase): Promise<void> {
     onNewer: (names) => print(`The schema is newer, and this version can use it. Unknown here: ${names.join(', ')}.`),
   });
   if (applied.length === 0) print('The schema is up to date.');
+}
+
+/** The name of a new key, by the rule of create_key. */
+function readKeyName(sent: string): string {
+  const read = readPlainText('line', sent);
+  if ('wrong' in read) throw new StartupProblem('invalid-command', `The name of the key ${read.wrong}.`);
+  return read.value;
 }
 
 async function printOperatorKey({ databases }: CommandDatabase, keyName: string): Promise<void> {

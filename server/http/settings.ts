@@ -2,8 +2,6 @@ import { WATCH_LIMITS, type WatchLimits } from './admission/watchers.ts';
 
 /** Limits and timeouts of the HTTP server. Tests set shorter ones. */
 export type HttpSettings = {
-  /** Largest body that is read. The largest real request, with 20 pairs of metadata, is smaller. */
-  readonly maxBodyBytes: number;
   /** Request line and headers together: enough for an API key, a session cookie and a trace id, but not for many cookies. */
   readonly maxHeadBytes: number;
   /** Maximum headers of one request. */
@@ -73,7 +71,6 @@ export type HttpSettings = {
 
 /** The defaults. */
 export const DEFAULT_SETTINGS: HttpSettings = {
-  maxBodyBytes: 16_384,
   maxHeadBytes: 8_192,
   maxHeaders: 100,
   headTimeoutMilliseconds: 10_000,

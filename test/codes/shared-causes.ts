@@ -1,8 +1,8 @@
 import { crc32 } from 'node:zlib';
 import pg from 'pg';
 import { OPERATION_IDS, OPERATIONS, type OperationId } from '../../contract/operations.ts';
-import { isClosed } from '../../contract/reading/read-fields.ts';
 import { DEMO_PROGRAM } from '../../contract/samples.ts';
+import { isClosed } from '../../contract/schema-parts.ts';
 import type { KeyScope } from '../../contract/scope.ts';
 import type { SharedCode } from '../../domain/error-codes.ts';
 import { fromWireId } from '../../domain/identifier.ts';
@@ -83,7 +83,7 @@ export const SHARED_CAUSES: Readonly<Partial<Record<SharedCode, RealCause>>> = {
   ]),
   payload_too_large: byRequests('payload_too_large', [
     ...eachOperation((request, id) => {
-      const most = OPERATIONS[id].maxBodyBytes ?? 16_384;
+      const most = OPERATIONS[id].maxBodyBytes ?? 0;
       return { ...request, body: ' '.repeat(most + 1) };
     }, hasBody),
   ]),

@@ -1,6 +1,6 @@
 import type { Operation } from '../../contract/operation.ts';
 import { OPERATIONS } from '../../contract/operations.ts';
-import { isClosed } from '../../contract/reading/read-fields.ts';
+import { isClosed } from '../../contract/schema-parts.ts';
 import type { Draft } from './draft.ts';
 import type { Random } from './random.ts';
 

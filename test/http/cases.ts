@@ -275,12 +275,12 @@ const BROKEN_BODIES: readonly RawCase[] = [
 ].map(({ codeWhileClosing: _unused, ...rest }) => rest);
 
 const SIZES: readonly RawCase[] = [
-  fault(413, 'payload_too_large', 'a body of 17,000', post(' '.repeat(17_000))),
+  fault(413, 'payload_too_large', 'a body of 170,000', post(' '.repeat(170_000))),
   fault(
     413,
     'payload_too_large',
-    'chunks of 17,000',
-    `${bare('POST', TRANSFER, CHUNKED)}4268\r\n${' '.repeat(17_000)}\r\n0\r\n\r\n`,
+    'chunks of 170,000',
+    `${bare('POST', TRANSFER, CHUNKED)}29810\r\n${' '.repeat(170_000)}\r\n0\r\n\r\n`,
   ),
   fault(
     413,
@@ -299,8 +299,8 @@ const SIZES: readonly RawCase[] = [
   fault(
     415,
     'unsupported_media_type',
-    'a form of 17,000',
-    post('a'.repeat(17_000), ['Content-Type: application/x-www-form-urlencoded']),
+    'a form of 170,000',
+    post('a'.repeat(170_000), ['Content-Type: application/x-www-form-urlencoded']),
   ),
 ];
 

@@ -226,7 +226,7 @@ describe('the caller', () => {
     for (const [code, headers] of steps) {
       expect((await ask(post('{', headers))).headers.get('error-code')).toBe(code);
     }
-    const large = post(' '.repeat(20_000), [operator, key]);
+    const large = post(' '.repeat(170_000), [operator, key]);
     expect((await ask(large)).headers.get('error-code')).toBe('payload_too_large');
     expect((await ask(post('{', ['Content-Type: text/xml']))).headers.get('error-code')).toBe('unauthenticated');
   });

@@ -3,7 +3,7 @@ import { DECIMALS, decimalsOf } from '../../console/format/amounts.ts';
 import { ERRORS as DEFINED_ERRORS } from '../../contract/errors/catalogue.ts';
 import type { Operation } from '../../contract/operation.ts';
 import { OPERATIONS as DEFINITIONS, movesMoney, OPERATION_IDS } from '../../contract/operations.ts';
-import { guardedFields, isClosed } from '../../contract/reading/read-fields.ts';
+import { guardedFields, isClosed } from '../../contract/schema-parts.ts';
 import { CURRENCY_EXPONENTS } from '../../domain/ledger/currency.ts';
 import { ERRORS, OPERATIONS } from '../../sdk/client.ts';
 

@@ -211,7 +211,7 @@ const IN_FAULTY_BODIES: readonly Place[] = [
     ['broken JSON', 'create_transfer_schema', (written: string) => `{"description":"${written}"`],
     ['no JSON', 'create_transfer_schema', (written: string) => written],
     ['a name twice', 'create_transfer_schema', (written: string) => `{"${written}":1,"${written}":2}`],
-    ['a body too large', 'payload_too_large', (written: string) => json({ x: `${written} `.repeat(1_500) })],
+    ['a body too large', 'payload_too_large', (written: string) => json({ x: `${written} `.repeat(12_000) })],
   ].map(([name, comes, body]) => ({
     name: String(name),
     bytes: (written: string) => request('POST', TRANSFER, (body as (written: string) => string)(written)),

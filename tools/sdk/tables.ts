@@ -2,7 +2,7 @@
 import { ERRORS } from '../../contract/errors/catalogue.ts';
 import type { Operation } from '../../contract/operation.ts';
 import { OPERATIONS as DEFINITIONS, movesMoney, OPERATION_IDS, type OperationId } from '../../contract/operations.ts';
-import { guardedFields, isClosed } from '../../contract/reading/read-fields.ts';
+import { guardedFields, isClosed } from '../../contract/schema-parts.ts';
 import { HEAD } from './type-text.ts';
 
 // Invariant: The SDK is at most 15 KB in a compressed bundle, and runs on Node 20, 22, 24 and in a browser from its

@@ -25,10 +25,10 @@ it('knows whether one amount is asked for', () => {
   expect(exactAmountOf({ ...NO_FILTERS, minimum_amount: '1234', maximum_amount: '1234' })).toBe('1234');
 });
 
-it('sends a pair of metadata only when it is whole, and says what is missing', () => {
+it('sends a pair of metadata only with its name, and finds empty values', () => {
   const half = { ...NO_FILTERS, metadata_name: 'order' };
-  expect(set(queryOf(half, NOW))).toEqual({});
-  expect(Object.keys(problemsOf(half))).toEqual(['metadata_value']);
+  expect(set(queryOf(half, NOW))).toEqual({ metadata_name: 'order', metadata_value: '' });
+  expect(problemsOf(half)).toEqual({});
   expect(Object.keys(problemsOf({ ...NO_FILTERS, metadata_value: '7' }))).toEqual(['metadata_name']);
   const whole = { ...half, metadata_value: '7' };
   expect(set(queryOf(whole, NOW))).toEqual({ metadata_name: 'order', metadata_value: '7' });

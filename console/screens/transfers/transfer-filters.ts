@@ -37,9 +37,9 @@ export function exactAmountOf({ minimum_amount: minimum, maximum_amount: maximum
   return minimum === maximum ? minimum : '';
 }
 
-/** Half a pair of metadata filters nothing yet. */
-function isWhole({ metadata_name: name, metadata_value: value }: TransferFilters): boolean {
-  return name !== '' && value !== '';
+/** A value without a name filters nothing yet. A name without a value finds pairs whose value is empty. */
+function isWhole({ metadata_name: name }: TransferFilters): boolean {
+  return name !== '';
 }
 
 /**
@@ -62,13 +62,12 @@ export function queryOf(filters: TransferFilters, now: number): ExportTransfersQ
     minimum_amount: minimum === '' ? undefined : Number(minimum),
     maximum_amount: maximum === '' ? undefined : Number(maximum),
     metadata_name: hasPair ? text('metadata_name') : undefined,
-    metadata_value: hasPair ? text('metadata_value') : undefined,
+    metadata_value: hasPair ? filters.metadata_value : undefined,
   };
 }
 
 /** What is missing in the filters, by their names. */
 export function problemsOf(filters: TransferFilters): Partial<Readonly<Record<keyof TransferFilters, string>>> {
-  if (isWhole(filters) || (filters.metadata_name === '' && filters.metadata_value === '')) return {};
-  const missing = filters.metadata_name === '' ? 'metadata_name' : 'metadata_value';
-  return { [missing]: 'Enter both a name and a value.' };
+  if (isWhole(filters) || filters.metadata_value === '') return {};
+  return { metadata_name: 'Enter the name of the pair.' };
 }

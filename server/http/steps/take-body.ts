@@ -1,3 +1,4 @@
+import { MIN_MAX_BODY_BYTES } from '../../../contract/body-size.ts';
 import { Refusal } from '../../../domain/refusal.ts';
 import type { OperationRequest } from '../operation-request.ts';
 import { type BodyLabel, type ReceivedBody, readBodyLabel, receiveBody, refuseForm } from '../wire/body.ts';
@@ -14,11 +15,14 @@ export function takeBody(request: OperationRequest): Promise<void> | undefined {
 
 function receive(request: OperationRequest, label: BodyLabel): Promise<void> | undefined {
   const { service, context, operation } = request;
-  const maxBodyBytes = operation.maxBodyBytes ?? service.settings.maxBodyBytes;
+  const maxBodyBytes = operation.maxBodyBytes ?? MIN_MAX_BODY_BYTES;
   const check = ({ bytes, received, overflow }: ReceivedBody): void => {
     service.limits.chargeBody(context, received);
     refuseForm(label, bytes);
-    if (overflow) throw new Refusal('payload_too_large', `The body has more than ${maxBodyBytes} bytes.`);
+    if (overflow) {
+      const advice = operation.id === 'create_transfer_batch' ? ' Send its rows in several batches.' : '';
+      throw new Refusal('payload_too_large', `The body has more than ${maxBodyBytes} bytes.${advice}`);
+    }
     request.body = bytes;
   };
   const body = receiveBody(context, maxBodyBytes, service.settings.maxDiscardedBytes);

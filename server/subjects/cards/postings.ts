@@ -51,7 +51,7 @@ export async function exportPostings(
   service: Service,
   call: Call<'export_postings'>,
 ): Promise<Reply<'export_postings'>> {
-  return { csv: await writeCsv('postings', PostingRecord, readPages(service, call)) };
+  return { csv: await writeCsv('postings', PostingRecord, readPages(service, call), call.query.raw === true) };
 }
 
 async function* readPages(service: Service, call: Call<'export_postings'>): Pages {

@@ -90,7 +90,8 @@ export async function exportTransfers(
   call: Call<'export_transfers'>,
 ): Promise<Reply<'export_transfers'>> {
   const filter = readTransferFilter(call);
-  return { csv: await writeCsv('transfers', TransferRecord, readPages(service, call, filter), ADDED_FIELDS) };
+  const pages = readPages(service, call, filter);
+  return { csv: await writeCsv('transfers', TransferRecord, pages, call.query.raw === true, ADDED_FIELDS) };
 }
 
 async function* readPages({ database }: Service, call: CallContext, filter: TransferFilter): Pages {

@@ -46,7 +46,10 @@ const OF_BODIES = OPERATION_IDS.filter((id) => tableOf(id).body !== undefined &&
 const GUARDED = OF_BODIES.flatMap((id) => Object.keys(guardedIn(id)).map((name) => [id, name] as const));
 const PARAMETERS = OPERATION_IDS.flatMap((id) =>
   Object.keys(tableOf(id).query?.properties ?? {})
-    .filter((name) => !((tableOf(id).query?.required ?? []) as readonly string[]).includes(name))
+    // The value of a pair can be empty, and then finds only pairs whose value is.
+    .filter(
+      (name) => name !== 'metadata_value' && !((tableOf(id).query?.required ?? []) as readonly string[]).includes(name),
+    )
     .map((name) => [id, name] as const),
 );
 

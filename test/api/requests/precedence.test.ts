@@ -48,7 +48,7 @@ const OF_HEAD: readonly Fault[] = [
 const OF_PROGRAM: Fault = { code: 'program_not_found', at: ['program'], headers: { 'Program-Id': 'prog_missing' } };
 const OF_BODY: readonly Fault[] = [
   { code: 'unsupported_media_type', at: ['type'], headers: { 'Content-Type': 'text/xml' } },
-  { code: 'payload_too_large', at: ['padding'], body: { padding: 'x'.repeat(17_000) } },
+  { code: 'payload_too_large', at: ['padding'], body: { padding: 'x'.repeat(700_000) } },
 ];
 const BAD_KEY: Fault = { code: 'invalid_idempotency_key', at: ['key'], headers: { 'Idempotency-Key': 'a b' } };
 const OLD_KEY: Fault = { code: 'idempotency_key_exists', at: ['key'], headers: { 'Idempotency-Key': USED_KEY } };

@@ -31,22 +31,25 @@ test.each(NAMES)('a processor declines with the code %s', async (code) => {
 });
 
 // All operations for each name would take a minute.
-test.each(['constructor', '__proto__'])('%s is a text like any other for the lists of all operations and the pages', async (name) => {
-  for (const id of OPERATION_IDS) {
-    const { method, path, query }: (typeof OPERATIONS)[OperationId] = OPERATIONS[id];
-    if (method !== 'GET') continue;
-    const filled = path.replaceAll(/\{\w+\}/g, name);
-    const named = Object.keys(query?.properties ?? {}).map((parameter) => `${filled}?${parameter}=${name}`);
-    for (const one of [filled, `${filled}?${name}=1`, ...named]) {
-      const { status } = await sendRaw(running().url, { method, path: one });
-      expect([one, status]).toEqual([one, expect.toSatisfy((seen: number) => seen < 500)]);
+test.each(['constructor', '__proto__'])(
+  '%s is a text like any other for the lists of all operations and the pages',
+  async (name) => {
+    for (const id of OPERATION_IDS) {
+      const { method, path, query }: (typeof OPERATIONS)[OperationId] = OPERATIONS[id];
+      if (method !== 'GET') continue;
+      const filled = path.replaceAll(/\{\w+\}/g, name);
+      const named = Object.keys(query?.properties ?? {}).map((parameter) => `${filled}?${parameter}=${name}`);
+      for (const one of [filled, `${filled}?${name}=1`, ...named]) {
+        const { status } = await sendRaw(running().url, { method, path: one });
+        expect([one, status]).toEqual([one, expect.toSatisfy((seen: number) => seen < 500)]);
+      }
     }
-  }
-  for (const page of [`/search?q=${name}`, ...['errors', 'docs', 'events', 'guides'].map((at) => `/${at}/${name}`)]) {
-    const { status } = await sendRaw(running().url, { method: 'GET', path: page });
-    expect([page, status]).toEqual([page, page.startsWith('/search') ? 200 : 404]);
-  }
-});
+    for (const page of [`/search?q=${name}`, ...['errors', 'docs', 'events', 'guides'].map((at) => `/${at}/${name}`)]) {
+      const { status } = await sendRaw(running().url, { method: 'GET', path: page });
+      expect([page, status]).toEqual([page, page.startsWith('/search') ? 200 : 404]);
+    }
+  },
+);
 
 test.each(NAMES.filter((name) => name !== '__proto__'))('%s names metadata, a reference and a card', async (name) => {
   const { card_id } = await client().cards.create({ card_id: `${name}-${randomUUID()}`, metadata: { [name]: 'a' } });

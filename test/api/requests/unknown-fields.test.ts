@@ -1,8 +1,8 @@
 import { afterAll, describe, expect, test } from 'vitest';
 import { OPERATION_IDS, OPERATIONS } from '../../../contract/operations.ts';
-import { isClosed } from '../../../contract/reading/read-fields.ts';
 import { beginsAs, isMeantFor } from '../../../contract/reading/similar-names.ts';
 import { DEMO_PROGRAM } from '../../../contract/samples.ts';
+import { isClosed } from '../../../contract/schema-parts.ts';
 import { partsOf, toRaw } from '../../fixtures/operations.ts';
 import { thingsOf } from '../../fixtures/service-things.ts';
 import { programKey } from '../../harness/keys.ts';

@@ -63,9 +63,29 @@ describe('an export', () => {
     }
     await client().transfers.create({ amount: 5, card_id, capture: 'manual' });
     const { data } = await client().transfers.list({ card_id });
-    const text = await textOf(client().transfers.export({ card_id }));
+    const text = await textOf(client().transfers.export({ card_id, raw: true }));
     expect(text.split('\r\n')[0]).toBe(TRANSFER_HEAD);
     expect(readCsv(text)).toEqual([...data].reverse().map(lineOf));
+  });
+
+  test('has no text that a spreadsheet takes for a formula, unless it is raw', async () => {
+    const card_id = await newCard(client());
+    const formulas = ['=1+1', '+1+1', '-1+1', '@SUM(A1)', '＝1', '=HYPERLINK("http://a.test","b")'];
+    for (const description of [...formulas, '-1', '1=1'])
+      await client().transfers.create({ amount: 5, card_id, description, reference: `=${card_id}${description}` });
+    const texts = async (raw?: boolean) => {
+      const exports = [client().transfers.export({ card_id, raw }), client().cards.exportPostings(card_id, { raw })];
+      return Promise.all(exports.map(async (text) => readCsv(await textOf(text)).map((line) => line.description)));
+    };
+    const neutral = [...formulas.map((text) => `'${text}`), '-1', '1=1'];
+    expect(await texts()).toEqual([neutral, neutral]);
+    expect(await texts(false)).toEqual([neutral, neutral]);
+    expect(await texts(true)).toEqual([
+      [...formulas, '-1', '1=1'],
+      [...formulas, '-1', '1=1'],
+    ]);
+    const lines = readCsv(await textOf(client().transfers.export({ card_id })));
+    expect(lines.every(({ reference }) => reference?.startsWith("'="))).toBe(true);
   });
 
   test('takes the filters of the list, and may be empty', async () => {

@@ -1,0 +1,49 @@
+import { describe, expect, it } from 'vitest';
+import { MIN_MAX_BODY_BYTES } from './body-size.ts';
+import { OPERATION_IDS, OPERATIONS } from './operations.ts';
+import { JsonNumber } from './reading/json.ts';
+import { readFields } from './reading/read-fields.ts';
+
+/** JSON as clients write it that escape everything beyond ASCII, such as those of Python. */
+const escaped = (value: unknown): string =>
+  JSON.stringify(value).replaceAll(/[^\0-\x7f]/g, (unit) => `\\u${unit.charCodeAt(0).toString(16)}`);
+
+describe('the largest body of create_transfer', () => {
+  const text = (length: number, at = 0) => String.fromCodePoint(0x1f600 + at) + '😀'.repeat(length - 1);
+  const metadata = Object.fromEntries(Array.from({ length: 20 }, (_, at) => [text(40, at), text(500)]));
+  const card = { card_id: text(255), destination_card_id: text(255), description: text(255), reference: text(255) };
+  const body = {
+    amount: '999999999999',
+    ...card,
+    metadata,
+    type: 'card_to_card',
+    capture: 'automatic',
+    currency: 'USD',
+  };
+
+  it('is accepted in UTF-8 and with every character escaped', () => {
+    const { body: schema, maxBodyBytes } = OPERATIONS.create_transfer;
+    expect(readFields(schema, body, 'body')).toHaveProperty('fields');
+    for (const written of [JSON.stringify(body), escaped(body)])
+      expect(Buffer.byteLength(written)).toBeLessThanOrEqual(maxBodyBytes ?? 0);
+    expect(Buffer.byteLength(escaped(body))).toBeGreaterThan(130_000);
+    expect(readFields(schema, { ...body, amount: new JsonNumber('1') }, 'body')).toHaveProperty('fields');
+  });
+
+  it('fits in a batch, and a thousand rows of 1,024 characters do', () => {
+    const most = OPERATIONS.create_transfer_batch.maxBodyBytes ?? 0;
+    expect(Buffer.byteLength(escaped({ transfers: [body] }))).toBeLessThan(most);
+    expect(1000 * 4 * 1024).toBeLessThanOrEqual(most);
+  });
+});
+
+it('every operation with a body has a limit, and none is beyond what one request may occupy', () => {
+  for (const id of OPERATION_IDS) {
+    const { body, maxBodyBytes } = OPERATIONS[id];
+    if (body === undefined) expect(maxBodyBytes, id).toBeUndefined();
+    else {
+      expect(maxBodyBytes, id).toBeGreaterThanOrEqual(MIN_MAX_BODY_BYTES);
+      expect(maxBodyBytes, id).toBeLessThanOrEqual(id === 'create_transfer_batch' ? 4_096_000 : 1_048_576);
+    }
+  }
+});
