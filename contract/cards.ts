@@ -202,7 +202,6 @@ export const CardErasureRecord = Type.Object({
 
 const PATH = '/api/v0.1/core/card';
 const ONE = `${PATH}/{card_id}`;
-
 const LIMITS = { in: { daily_amount: 50_000 }, out: { maximum_amount: 10_000 }, maximum_balance: 200_000 } as const;
 const EMPLOYEE = { card_id: 'employee-7', holder_reference: 'employee 7', metadata: { department: 'sales' } } as const;
 const POSTING = {
