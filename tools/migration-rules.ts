@@ -14,6 +14,7 @@ const SMALL: ReadonlySet<string> = new Set([
   'api_key',
   'audit_head',
   'books_verification',
+  'card_erasure',
   'connector_switch',
   'console_session',
   'event_day',

@@ -83,7 +83,8 @@ export const OperatorAttemptRecord = Type.Object({
   }),
   not_after: nullable(moment('After this time the processor must not carry out the order; null before it is sent')),
   detail: textOrNull(
-    'Why the outcome is or was unknown or nothing was sent, or the note of the operator who ended it; null without one',
+    'Why the outcome is or was unknown or nothing was sent, or the note of the operator who ended it; null without one, and ' +
+      'once the note is erased',
   ),
 });
 
@@ -98,7 +99,10 @@ export const TransferAttempts = Type.Object({
 export const ResolveAttemptBody = Type.Object(
   {
     outcome: literals(['executed', 'not_executed'], 'What the processor did, as you found out from it'),
-    note: freeText(MAX_NOTE_CHARACTERS, 'How you know it; for the audit log'),
+    note: freeText(
+      MAX_NOTE_CHARACTERS,
+      'How you know it; stored with the attempt, without card numbers and keys, as long as the error log',
+    ),
   },
   { additionalProperties: false },
 );

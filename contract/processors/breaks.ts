@@ -41,11 +41,16 @@ export const BreakRecord = Type.Object({
   created_at: moment('When it was found'),
   closed_at: nullable(moment('When it was closed; null while it is open')),
   closed_by: textOrNull('The operator who closed it: `key_id` of the API key, or `sandbox`; null while it is open'),
-  note: textOrNull('What the operator found and did; null while it is open'),
+  note: textOrNull('What the operator found and did; null while it is open, and once it is erased'),
 });
 
 /** The body of close_break. */
-export const CloseBreakBody = Type.Object({ note: freeText(MAX_NOTE_CHARACTERS, 'What you found and did') });
+export const CloseBreakBody = Type.Object({
+  note: freeText(
+    MAX_NOTE_CHARACTERS,
+    'What you found and did; stored with the break, without card numbers and keys, as long as the error log',
+  ),
+});
 
 const PATH = '/api/v0.1/operator/break';
 

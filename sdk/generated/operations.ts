@@ -248,7 +248,7 @@ export type BreakRecord = {
   readonly closed_at: string | null;
   /** The operator who closed it: `key_id` of the API key, or `sandbox`; null while it is open. */
   readonly closed_by: string | null;
-  /** What the operator found and did; null while it is open. */
+  /** What the operator found and did; null while it is open, and once it is erased. */
   readonly note: string | null;
 };
 
@@ -643,7 +643,10 @@ export type ClockRecord = {
 
 /** The body of close_break. */
 export type CloseBreakBody = {
-  /** What you found and did. At most 500 characters. */
+  /**
+   * What you found and did; stored with the break, without card numbers and keys, as long as the error log. At
+   * most 500 characters.
+   */
   readonly note: string;
 };
 
@@ -2087,7 +2090,7 @@ export type OperatorAttemptRecord = {
   readonly not_after: string | null;
   /**
    * Why the outcome is or was unknown or nothing was sent, or the note of the operator who ended it; null without
-   * one.
+   * one, and once the note is erased.
    */
   readonly detail: string | null;
 };
@@ -2771,7 +2774,10 @@ export type ResendEventBody = {
 export type ResolveAttemptBody = {
   /** What the processor did, as you found out from it. */
   readonly outcome: 'executed' | 'not_executed';
-  /** How you know it; for the audit log. At most 500 characters. */
+  /**
+   * How you know it; stored with the attempt, without card numbers and keys, as long as the error log. At most
+   * 500 characters.
+   */
   readonly note: string;
 };
 

@@ -26,7 +26,7 @@ const ERASED_MESSAGE = 'The texts of this error were erased, together with those
 const NO_ID = '00000000-0000-0000-0000-000000000000';
 
 /** The steps of an erasure, in order: each relies on the one before it having erased its part. */
-export const ERASURE_STEPS = ['transfers', 'responses', 'events', 'errors'] as const;
+export const ERASURE_STEPS = ['transfers', 'responses', 'events', 'errors', 'cases'] as const;
 
 /** One of {@link ERASURE_STEPS}. */
 export type ErasureStep = (typeof ERASURE_STEPS)[number];
@@ -46,7 +46,7 @@ const ERASURE = columns({
   ...PLACE.columns,
 });
 
-/** An erasure and its progress: `cursor` is the last transfer, batch or request that the step has processed. */
+/** An erasure and its progress: `cursor` is the last transfer, batch, request or case that the step has processed. */
 export type CardErasure = ReturnType<typeof ERASURE.read>;
 
 /** The erasure from a row of {@link readErasure}, {@link readDueErasures} or {@link insertErasure}. */

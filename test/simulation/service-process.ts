@@ -38,7 +38,14 @@ import { openSimulatedDatabases, type SimulatedDatabases } from './store/pool.ts
 import { CONNECTOR_ID, PROGRAMS } from './world.ts';
 
 /** Small batches, so that an erasure has many transactions. */
-const ERASURE = { maxTransfers: 2, maxEvents: 4, maxErrors: 10, settleMilliseconds: 300, retryMilliseconds: 200 };
+const ERASURE = {
+  maxTransfers: 2,
+  maxEvents: 4,
+  maxErrors: 10,
+  maxCases: 10,
+  settleMilliseconds: 300,
+  retryMilliseconds: 200,
+};
 
 /** The tools for handlers of webhooks: any address is allowed, and nothing is encrypted. */
 const WEBHOOK_TOOLS: WebhookTools = {

@@ -53,3 +53,34 @@ test('old reports of errors are deleted although counters cannot be', async () =
   const { rows } = await owner.query('select from error_report');
   expect(rows).toEqual([]);
 });
+
+test('notes of operators are removed when they are as old as the errors that are, and who ended it and when stays', async () => {
+  const ages = [31, 29];
+  for (const days of ages) {
+    await owner.query(
+      `insert into processor_attempt (program_id, attempt_id, transfer_id, card_id, connector_id, kind, amount, currency, status,
+          created_at, updated_at, detail, resolved_by)
+        select program_id, gen_random_uuid(), gen_random_uuid(), gen_random_uuid(), 'simulator', 'push', 1, 'USD', 'failed', at, at,
+          'theirs', 'sandbox'
+        from program, (select now() - make_interval(days => $1) as at) limit 1`,
+      [days],
+    );
+    await owner.query(
+      `insert into processor_break (break_id, kind, connector_id, expected, found, created_at, closed_at, closed_by, resolution)
+        select gen_random_uuid(), 'unknown_attempt', 'simulator', 'x', 'y', at, at, 'sandbox', 'settled'
+        from (select now() - make_interval(days => $1) as at)`,
+      [days],
+    );
+  }
+  await deleteExpired(background, undefined, 30, 30);
+  const attempts = await owner.query('select detail, resolved_by from processor_attempt order by updated_at');
+  expect(attempts.rows).toEqual([
+    { detail: null, resolved_by: 'sandbox' },
+    { detail: 'theirs', resolved_by: 'sandbox' },
+  ]);
+  const breaks = await owner.query('select resolution, closed_by from processor_break order by closed_at');
+  expect(breaks.rows).toEqual([
+    { resolution: null, closed_by: 'sandbox' },
+    { resolution: 'settled', closed_by: 'sandbox' },
+  ]);
+});

@@ -5,8 +5,10 @@ import type { Database, Statement } from '../../store/connection/database.ts';
 import { forgetErrorReports } from '../../store/error-report.ts';
 import { forgetBodies, forgetRefusedKeys, KEPT_DAYS } from '../../store/idempotency.ts';
 import { forgetCounters } from '../../store/ledger/limits.ts';
+import { forgetNotesOfAttempts, forgetNotesOfBreaks } from '../../store/processors/notes.ts';
 import { forgetSessions } from '../../store/session.ts';
-import { closeResolvedCases, forgetTextsOfCases } from '../../store/support/case.ts';
+import { closeResolvedCases } from '../../store/support/case.ts';
+import { forgetTextsOfCases } from '../../store/support/case-texts.ts';
 import { type OnFailure, type RunningJob, startRounds, takeAllSteps } from './rounds.ts';
 
 /** Often enough that the rows of a day are deleted in small batches. */
@@ -48,8 +50,9 @@ export function startDeletingExpired(
 
 /**
  * Deletes refused idempotency keys, bodies of stored responses, limit counters, reports of errors and sessions that are no
- * longer needed, closes cases that were resolved long ago, and removes the texts of cases closed `errorRetentionDays` ago. Each small batch is a transaction, so that no request waits for it; several processes may do
- * this at once. Returns the number of rows; returns early, without an error, when `signal` is aborted.
+ * longer needed, closes cases that were resolved long ago, and removes the texts of cases closed `errorRetentionDays` ago, and
+ * the notes of operators of that age. Each small batch is a transaction, so that no request waits for it; several processes may
+ * do this at once. Returns the number of rows; returns early, without an error, when `signal` is aborted.
  */
 export async function deleteExpired(
   database: Database,
@@ -60,9 +63,20 @@ export async function deleteExpired(
   let total = 0;
   const forgetKeys = (count: number): Statement => forgetRefusedKeys(count, refusedKeyRetentionDays);
   const closeCases = (count: number): Statement => closeResolvedCases(REOPENING_DAYS, count);
-  const forgetTexts = (count: number): Statement => forgetTextsOfCases(errorRetentionDays, count);
-  const cases = [closeCases, forgetTexts];
-  const statements = [forgetKeys, forgetBodies, forgetCounters, forgetErrorReports, forgetSessions, ...cases];
+  const texts = [forgetTextsOfCases, forgetNotesOfAttempts, forgetNotesOfBreaks].map(
+    (forget) =>
+      (count: number): Statement =>
+        forget(errorRetentionDays, count),
+  );
+  const statements = [
+    forgetKeys,
+    forgetBodies,
+    forgetCounters,
+    forgetErrorReports,
+    forgetSessions,
+    closeCases,
+    ...texts,
+  ];
   const steps = statements.map((statement) => async (): Promise<void> => {
     total += await deleteInBatches(database, statement, signal);
   });

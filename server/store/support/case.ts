@@ -320,27 +320,3 @@ const CLOSE_RESOLVED_CASES = statement(
 export function closeResolvedCases(days: number, count: number): Statement {
   return CLOSE_RESOLVED_CASES({ days, count });
 }
-
-const FORGET_TEXTS = statement(
-  'forget_texts_of_cases',
-  { days: INTEGER, count: INTEGER },
-  `with old as (
-      select case_id from support_case
-      where status = 'closed' and has_texts and closed_at < service_now() - make_interval(days => :days)
-      order by closed_at limit :count
-      for update skip locked
-    ), texts as (
-      update case_message set text = null, author = null, external_author = null
-      where case_id in (select case_id from old)
-    ), done as (
-      update support_case
-      set text = null, contact = null, resolution = null, summary = null, snapshot = null, has_texts = false
-      where case_id in (select case_id from old) returning 1
-    )
-    select count(*) as forgotten from done`,
-);
-
-/** Removes the texts of cases that were closed so many days ago, at most `count` at a time; their number is `forgotten`. */
-export function forgetTextsOfCases(days: number, count: number): Statement {
-  return FORGET_TEXTS({ days, count });
-}

@@ -57,11 +57,12 @@ export function withCase(details: object, caseId: string | undefined): object {
 }
 
 /**
- * A card, a transfer or a reversal, or a change of one, for the audit log. The log is kept forever, so it only names the
- * fields about the holder of a card that had a value (`omitted`), without the values.
+ * A card, a transfer, a reversal or a break, or a change of one, for the audit log. The log is kept forever, so it only names
+ * the fields about the holder of a card that had a value (`omitted`), without the values. The note of an operator is one: it
+ * stays with the attempt or the break, where it can be erased.
  */
 export function withoutHolderValues(record: object): object {
-  return withoutValues(record, HOLDER_FIELDS);
+  return withoutValues(record, [...HOLDER_FIELDS, 'note']);
 }
 
 /** A card program, a deposit or a withdrawal for the audit log, which is kept forever: without the metadata of callers. */

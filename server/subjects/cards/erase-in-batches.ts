@@ -29,6 +29,8 @@ import {
 } from '../../store/card-erasure.ts';
 import type { Database, Statement, Steps } from '../../store/connection/database.ts';
 import { eventIdOf } from '../../store/events/read-events.ts';
+import { eraseNotesOfAttempts, eraseNotesOfBreaks } from '../../store/processors/notes.ts';
+import { eraseTextsOfCases, toLastCase } from '../../store/support/case-texts.ts';
 
 // Invariant: When the holder of a card is erased, no text about the holder is left or comes back
 // Kept by: this file, the trigger of `error`
@@ -40,6 +42,7 @@ export type ErasureSettings = {
   readonly maxTransfers: number;
   readonly maxEvents: number;
   readonly maxErrors: number;
+  readonly maxCases: number;
   /**
    * Pause between the two rounds. It is long enough for everything to end that had read the texts before they were erased,
    * such as a request to a webhook, or an error that is about to be stored.
@@ -54,6 +57,8 @@ export const ERASURE_SETTINGS: ErasureSettings = {
   // All of them may be about the card: on a busy machine, 4,000 took up to 1.9 s.
   maxEvents: 1500,
   maxErrors: 1000,
+  // A snapshot can have 16,000 characters, all of which are searched.
+  maxCases: 200,
   settleMilliseconds: 60_000,
   retryMilliseconds: 60_000,
 };
@@ -110,6 +115,8 @@ function eraseBatch(database: Database, erasure: CardErasure, settings: ErasureS
       return eraseEvents(database, erasure, settings);
     case 'errors':
       return eraseErrorTexts(database, erasure, settings);
+    case 'cases':
+      return eraseCases(database, erasure, settings);
   }
 }
 
@@ -155,8 +162,11 @@ function eraseTexts(database: Database, erasure: CardErasure, settings: ErasureS
       ids.length === 0
         ? []
         : [eraseTransfers(named), eraseMetadata(named), eraseReversals(named), raiseVersionOfCard(erasure)];
+    // Operators can note something about a transfer that has no texts itself.
+    const all = { programId, transferIds: transfers.map((row) => row.transfer_id as string) };
+    const notes = [eraseNotesOfAttempts(all), eraseNotesOfBreaks(all)];
     return {
-      writes: [...erasing, advance(erasure, { cursor: last.transfer_id as string, transfers: ids.length })],
+      writes: [...erasing, ...notes, advance(erasure, { cursor: last.transfer_id as string, transfers: ids.length })],
     };
   });
 }
@@ -197,6 +207,18 @@ function eraseErrorTexts(database: Database, erasure: CardErasure, settings: Era
     const { erased: errors, lastRequestId } = toErasedErrors(found);
     if (lastRequestId !== null) return { writes: [advance(erasure, { cursor: lastRequestId, errors })] };
     return { writes: [endStep(erasure, settings)] };
+  });
+}
+
+/**
+ * Erases the texts of cases. A trigger has erased those that name the card (migration 0039); this finds the others, and those
+ * that were written while it ran.
+ */
+function eraseCases(database: Database, erasure: CardErasure, settings: ErasureSettings): Promise<Batch> {
+  const load = { cases: eraseTextsOfCases(erasure, settings.maxCases) };
+  return run(database, erasure, load, ({ cases: found }) => {
+    const cursor = toLastCase(found);
+    return { writes: [cursor === null ? endStep(erasure, settings) : advance(erasure, { cursor })] };
   });
 }
 

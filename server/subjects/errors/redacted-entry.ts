@@ -120,11 +120,13 @@ const SEARCHED: Readonly<Record<string, readonly string[]>> = {
   answer_case: TEXTS,
   answer_sandbox_case: TEXTS,
   resolve_case: TEXTS,
+  resolve_attempt: ['note'],
+  close_break: ['note'],
   '': PAIR,
 };
 
 /**
- * Redacts the terms of a search, and what people write in a case, which name no card, so the erasure of a card holder could not
+ * Redacts the terms of a search, and what people write in a case or a note, which name no card, so the erasure of a card holder could not
  * find them; and the processor's name of a card.
  */
 function withoutSearchedTexts(operation = '', fields: ReportedError['fields']): ReportedError['fields'] {

@@ -1,3 +1,4 @@
+import { MAX_NOTE_CHARACTERS } from '../../../contract/processors/attempts.ts';
 import { fromWireId, toWireId } from '../../../domain/identifier.ts';
 import { Refusal } from '../../../domain/refusal.ts';
 import type { Call, Reply } from '../../calls/call.ts';
@@ -6,13 +7,14 @@ import { readProgramFilter } from '../../calls/program.ts';
 import { toBreakRecord } from '../../calls/records/processor.ts';
 import type { Service } from '../../calls/service.ts';
 import { transact } from '../../commit/transaction.ts';
+import { withoutSecrets } from '../../foundation/redaction.ts';
 import {
   closeBreak as closeStatement,
   listBreaks as listStatement,
   lockBreak,
   toBreak,
 } from '../../store/processors/break.ts';
-import { actorOf, auditOf } from '../audit/audit.ts';
+import { actorOf, auditOf, withoutHolderValues } from '../audit/audit.ts';
 
 /** A UUID that no break has: a malformed id is looked up as any other. */
 const NO_BREAK = '00000000-0000-0000-0000-000000000000';
@@ -42,10 +44,11 @@ export function closeBreak({ database }: Service, call: Call<'close_break'>): Pr
     }
     const { found, now } = toBreak(row);
     if (found.closedAt !== null) return { result: { record: toBreakRecord(found, now) }, writes: [], readsOnly: true };
-    const closed = { ...found, closedAt: now, closedBy: actorOf(call.caller), resolution: call.body.note };
+    const resolution = withoutSecrets(call.body.note, MAX_NOTE_CHARACTERS);
+    const closed = { ...found, closedAt: now, closedBy: actorOf(call.caller), resolution };
     const record = toBreakRecord(closed, now);
     const subject = { programId: found.programId, subjectId: toWireId('brk', breakId) };
-    const audited = { ...subject, details: JSON.stringify(record) };
+    const audited = { ...subject, details: JSON.stringify(withoutHolderValues(record)) };
     return { result: { record }, writes: [closeStatement(closed), ...auditOf(call, audited)] };
   });
 }

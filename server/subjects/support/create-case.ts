@@ -23,6 +23,7 @@ import { timeOfId } from '../../store/error.ts';
 import { insertEvents } from '../../store/events/insert-events.ts';
 import { readLastAttempts, toAttempt } from '../../store/processors/attempt.ts';
 import { insertCase, readCaseOfRequest, type SupportCase, shareCards, toCase } from '../../store/support/case.ts';
+import { readCardsOfTransfers } from '../../store/support/case-texts.ts';
 import { readTransfer, toTransfer } from '../../store/transfers/transfer.ts';
 import { actorOf, auditOf } from '../audit/audit.ts';
 import { toCaseRecord } from './record.ts';
@@ -130,7 +131,10 @@ async function subjectOf(find: FindRequest, service: Service, call: Call<'create
     const message = "A case is about a request or a transfer: send 'request_id' or 'transfer_id', not both.";
     throw schemaRefusal(call, message, '/transfer_id');
   }
-  if (requestId !== undefined) return subjectOfRequest(await findSoon(find, service, call, requestId));
+  if (requestId !== undefined) {
+    const subject = subjectOfRequest(await findSoon(find, service, call, requestId));
+    return { ...subject, cardNames: await withCardsOfTransfer(service, call.programId, subject) };
+  }
   if (transferId !== undefined) return subjectOfTransfer(service, call, transferId);
   if (text === undefined) {
     const message =
@@ -206,6 +210,17 @@ async function subjectOfTransfer(service: Service, call: Call<'create_case'>, se
     snapshot: { taken_at: takenAt(), summary: sentence, received_at: null, error: null, transfer },
     cardNames: cardNamesOf(null, [transfer]),
   };
+}
+
+/** The names of the cards of a subject, with those of its transfer: a refused reversal names the transfer only. */
+async function withCardsOfTransfer(
+  { database }: Service,
+  programId: string,
+  { transferId, cardNames }: Subject,
+): Promise<readonly string[]> {
+  if (transferId === null) return cardNames;
+  const rows = await readRows(database, readCardsOfTransfers([{ programId, transferId }]));
+  return [...new Set([...cardNames, ...rows.map(({ name }) => String(name))])].sort();
 }
 
 const takenAt = (): string => new Date(databaseTime()).toISOString();

@@ -72,8 +72,6 @@ export type ReportRequest = OfTransfer & {
   /** The attempt on which the step was decided. */
   readonly attempt: Attempt;
   readonly step: Step;
-  /** What the operator who ended it wrote, for the audit log. */
-  readonly note?: string | undefined;
 };
 
 export type TransferRequest = CreateRequest | ChangeRequest | DueRequest | ReportRequest;
@@ -172,8 +170,8 @@ export function auditNoteOf(
   const { operator: actor, caseId, programId, requestId } = request;
   if (actor === null) return undefined;
   const change = request.command === 'update' && { change: withoutHolderValues({ metadata: request.metadata }) };
-  const resolved = request.command === 'report' && { note: request.note };
-  const details = JSON.stringify(withCase({ ...withoutHolderValues(record), ...change, ...resolved }, caseId));
+  const resolved = request.command === 'report' && { note: request.step.detail };
+  const details = JSON.stringify(withCase({ ...withoutHolderValues({ ...record, ...resolved }), ...change }, caseId));
   const about =
     request.command === 'report'
       ? { action: 'resolve_attempt', subjectId: toWireId('pat', request.attemptId) }

@@ -1,3 +1,4 @@
+import { MAX_NOTE_CHARACTERS } from '../../../contract/processors/attempts.ts';
 import { fromWireId, toWireId } from '../../../domain/identifier.ts';
 import {
   type Attempt,
@@ -11,6 +12,7 @@ import { Refusal } from '../../../domain/refusal.ts';
 import { type Call, OperationFailure, type Reply } from '../../calls/call.ts';
 import { readAgain, readRows } from '../../calls/read-rows.ts';
 import { toOperatorAttemptRecord } from '../../calls/records/processor.ts';
+import { withoutSecrets } from '../../foundation/redaction.ts';
 import { readAttempt, toShownAttempt } from '../../store/processors/read-attempts.ts';
 import { actorOf } from '../audit/audit.ts';
 import type { TransferService } from './lane.ts';
@@ -57,7 +59,6 @@ function toReport(call: ResolveCall, attempt: Attempt, wasExecuted: boolean): Re
   const step = resolvedStep(attempt, wasExecuted, operator);
   if (step === undefined) throw notResolvable(attempt, wasExecuted);
   const { programId, transferId, attemptId } = attempt;
-  const { note } = body;
   return {
     command: 'report',
     programId,
@@ -70,8 +71,7 @@ function toReport(call: ResolveCall, attempt: Attempt, wasExecuted: boolean): Re
     transferId,
     attemptId,
     attempt,
-    step: { ...step, detail: note },
-    note,
+    step: { ...step, detail: withoutSecrets(body.note, MAX_NOTE_CHARACTERS) },
   };
 }
 

@@ -230,7 +230,7 @@ describe('resolve_attempt', () => {
           details: expect.objectContaining({
             transfer_id: transferId,
             status: 'completed',
-            note: 'Their ticket 4711.',
+            omitted: ['note'],
           }),
         },
       ]);

@@ -97,7 +97,7 @@ describe('list_breaks', () => {
 });
 
 describe('close_break', () => {
-  test('closes a break once, with its note in the audit log', async () => {
+  test('closes a break once, without its note in the audit log, which nothing is ever erased from', async () => {
     const breakId = await insert('late_approval');
     const closed = await close(breakId, 'They returned it.');
     expect(closed).toMatchObject({ note: 'They returned it.', closed_by: 'sandbox', closed_at: expect.any(String) });
@@ -106,7 +106,14 @@ describe('close_break', () => {
     const { rows } = await client.query('select action, actor, details::json from audit_entry where subject_id = $1', [
       breakId,
     ]);
-    expect(rows).toEqual([{ action: 'close_break', actor: 'sandbox', details: { ...closed } }]);
+    const { note, ...kept } = closed;
+    expect(rows).toEqual([{ action: 'close_break', actor: 'sandbox', details: { ...kept, omitted: ['note'] } }]);
+  });
+
+  test('stores its note without keys and card numbers', async () => {
+    const key = `ts_test_${'a1'.repeat(24)}`;
+    const closed = await close(await insert('late_approval'), `They have ${key} and password=hunter2`);
+    expect(closed.note).toBe('They have [redacted] and password=[redacted]');
   });
 
   test.each(['brk_0', toWireId('brk', randomUUID())])('refuses the break %s, which does not exist', async (id) => {

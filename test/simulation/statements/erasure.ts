@@ -166,6 +166,20 @@ export const ERASURE_STATEMENTS: Meanings = {
     return NOTHING;
   },
 
+  *erase_notes_of_attempts(transaction, { values: [, transferIds] }) {
+    const isNoted = (row: StoredRow): boolean =>
+      (transferIds as string[]).includes(String(row.transfer_id)) && row.resolved_by !== null && row.detail !== null;
+    for (const { attempt_id } of transaction.scan('processor_attempt', isNoted)) {
+      yield* transaction.update('processor_attempt', String(attempt_id), (row) => ({ ...row, detail: null }));
+    }
+    return NOTHING;
+  },
+
+  // Nobody closes a break in the simulation.
+  erase_notes_of_breaks() {
+    return NOTHING;
+  },
+
   // Only responses of earlier versions have a body of their own, and there are none.
   erase_responses() {
     return NOTHING;
@@ -178,13 +192,17 @@ export const ERASURE_STATEMENTS: Meanings = {
     return NOTHING;
   },
 
-  // No attempt of a webhook and no error is stored in the simulation.
+  // No attempt of a webhook, no error and no case is stored in the simulation.
   erase_webhook_answers() {
     return NOTHING;
   },
 
   erase_errors() {
     return [{ count: 0, erased: 0, last_request_id: null }];
+  },
+
+  erase_texts_of_cases() {
+    return [{ last_case_id: null }];
   },
 
   *reread_webhooks(transaction, { values: [programId] }) {

@@ -22,7 +22,7 @@ const owner = await useConnection(server.connection);
 const intruder = await useConnection(server.connection);
 
 const AT_ONCE: ErasureSettings = { ...ERASURE_SETTINGS, settleMilliseconds: 0, retryMilliseconds: 0 };
-const SMALL: ErasureSettings = { ...AT_ONCE, maxTransfers: 2, maxEvents: 3, maxErrors: 2 };
+const SMALL: ErasureSettings = { ...AT_ONCE, maxTransfers: 2, maxEvents: 3, maxErrors: 2, maxCases: 2 };
 
 const within = (): Partial<AnyCall> => ({ programId: DEMO_PROGRAM_ID, idempotencyKey: randomUUID() });
 const read = async (text: string, ...values: unknown[]) => (await owner.query(text, values)).rows;

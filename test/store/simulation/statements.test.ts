@@ -59,7 +59,14 @@ async function ask(wanted: Ask, key: string | null): Promise<{ readonly code?: s
   }
 }
 
-const ERASURE = { maxTransfers: 2, maxEvents: 4, maxErrors: 10, settleMilliseconds: 0, retryMilliseconds: 0 };
+const ERASURE = {
+  maxTransfers: 2,
+  maxEvents: 4,
+  maxErrors: 10,
+  maxCases: 10,
+  settleMilliseconds: 0,
+  retryMilliseconds: 0,
+};
 
 /** Closes a card and erases its holder, batch by batch. */
 async function eraseCard(card: string): Promise<void> {

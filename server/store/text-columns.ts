@@ -1,0 +1,167 @@
+// Invariant: Every stored text that can name the holder of a card is redacted, kept no longer than stated, and erased
+// Kept by: this table
+// Tested by: `test/store/text-columns.test.ts` (the catalogue), `test/api/erasure` (a name in each)
+
+/** What may be in a text column, how it is redacted and how long it is kept, and what an erasure of a holder does with it. */
+export type TextRule = {
+  /** Who writes it. `service`: only its own words, codes, ids, hashes and sealed bytes. */
+  readonly from: 'service' | 'caller' | 'operator' | 'processor' | 'receiver';
+  /** `refuse`: a request with a card number in it is refused. `redact`: card numbers, keys and passwords are replaced. */
+  readonly secrets: 'refuse' | 'redact' | 'none';
+  /** How long: `record` is as long as the row, which docs/retention.md has; otherwise the setting. */
+  readonly kept:
+    | 'record'
+    | 'ERROR_RETENTION_DAYS'
+    | 'EVENT_RETENTION_DAYS'
+    | 'WEBHOOK_ATTEMPT_RETENTION_DAYS'
+    | '30 days';
+  /** The step of the erasure that removes it; null if it stays. docs/retention.md tells callers to put no person into these. */
+  readonly erasedBy: 'the request' | 'transfers' | 'responses' | 'events' | 'errors' | 'cases' | null;
+};
+
+const SERVICE: TextRule = { from: 'service', secrets: 'none', kept: 'record', erasedBy: null };
+/** Ids and names of callers, and texts that are about no card. */
+const NAME: TextRule = { from: 'caller', secrets: 'refuse', kept: 'record', erasedBy: null };
+const OPERATOR: TextRule = { from: 'operator', secrets: 'refuse', kept: 'record', erasedBy: null };
+/** References and codes. */
+const PROCESSOR: TextRule = { from: 'processor', secrets: 'redact', kept: 'record', erasedBy: null };
+const HOLDER: TextRule = { from: 'caller', secrets: 'refuse', kept: 'record', erasedBy: 'the request' };
+const OF_TRANSFER: TextRule = { from: 'caller', secrets: 'refuse', kept: 'record', erasedBy: 'transfers' };
+const ERROR: TextRule = { from: 'caller', secrets: 'redact', kept: 'ERROR_RETENTION_DAYS', erasedBy: 'errors' };
+/** An id or a name in the error log. */
+const ERROR_NAME: TextRule = { ...ERROR, erasedBy: null };
+const CASE: TextRule = { from: 'caller', secrets: 'redact', kept: 'ERROR_RETENTION_DAYS', erasedBy: 'cases' };
+const NOTE: TextRule = { ...CASE, from: 'operator', erasedBy: 'transfers' };
+
+/** The columns, by table, whose texts only the service writes. */
+const OF_SERVICE: Readonly<Record<string, string>> = {
+  account: 'currency kind',
+  api_key: 'public_part scopes secret_hash',
+  audit_entry: 'action actor hash previous_hash',
+  audit_head: 'hash',
+  books_verification: 'unbalanced_currencies',
+  card: 'currency limits status',
+  card_erasure: 'holder_hash step',
+  case_message: 'side',
+  connector_switch: 'actor transfer_type',
+  console_session: 'token_hash',
+  error: 'caller code method money_moved operation type',
+  error_count: 'code',
+  error_drop: 'reason',
+  error_report: 'code message type',
+  event: 'type',
+  funding_movement: 'actor currency kind',
+  idempotency: 'code fingerprint operation',
+  incident: 'codes created_by operation outcome scope',
+  ledger_mode: 'mode',
+  limit_counter: 'direction',
+  posting: 'currency purpose',
+  processor_attempt: 'currency kind resolved_by sandbox_behavior status',
+  processor_break: 'closed_by currency expected kind',
+  program: 'card_limits currency limits time_zone',
+  reversal: 'currency',
+  schema_migration: 'checksum name needs',
+  service_process: 'host minute version',
+  support_case: 'code created_by last_message_side money_moved operation outcome severity status type',
+  switch: 'actor transfer_type',
+  transfer: 'capture currency outcome status type',
+  transfer_count: 'type',
+  webhook: 'delivery_order headers payload types version',
+  webhook_attempt: 'address error event_type kind',
+  webhook_delivery: 'kind state',
+  webhook_replay: 'selection state',
+  webhook_secret: 'sealed',
+  webhook_state: 'status status_reason',
+};
+
+/** The columns, by table, with texts of others. */
+const OF_OTHERS: Readonly<Record<string, Readonly<Record<string, TextRule>>>> = {
+  api_key: { name: OPERATOR },
+  // Names of fields, and ids; fields about a holder are omitted (`withoutHolderValues`).
+  audit_entry: { details: OPERATOR, subject_id: NAME },
+  card: {
+    connector_id: OPERATOR,
+    holder_reference: HOLDER,
+    last_four: HOLDER,
+    metadata: HOLDER,
+    name: NAME,
+    processor_token: HOLDER,
+  },
+  card_erasure: { card_name: NAME },
+  card_metadata: { name: HOLDER, value: HOLDER },
+  case_message: { author: { ...CASE, from: 'operator' }, external_author: CASE, external_id: NAME, text: CASE },
+  connector_state: { connector_id: OPERATOR, reason: PROCESSOR },
+  connector_switch: { connector_id: OPERATOR, reason: OPERATOR },
+  error: {
+    card_name: ERROR_NAME,
+    causes: ERROR,
+    checks: ERROR,
+    field: ERROR,
+    idempotency_key: ERROR_NAME,
+    message: ERROR,
+    path: ERROR_NAME,
+    request: ERROR,
+    traceparent: ERROR_NAME,
+  },
+  event: {
+    payload: { ...OF_TRANSFER, kept: 'EVENT_RETENTION_DAYS', erasedBy: 'events' },
+    subject_id: { ...NAME, kept: 'EVENT_RETENTION_DAYS' },
+    traceparent: { ...NAME, kept: 'EVENT_RETENTION_DAYS' },
+  },
+  funding_movement: { description: NAME, metadata: NAME, reference: NAME },
+  funding_movement_metadata: { name: NAME, value: NAME },
+  // The message and the field of a refusal name ids and amounts.
+  idempotency: {
+    body: { ...OF_TRANSFER, kept: '30 days', erasedBy: 'responses' },
+    field: NAME,
+    key: NAME,
+    message: NAME,
+  },
+  incident: { internal_text: OPERATOR, public_text: OPERATOR, resolution: OPERATOR, title: OPERATOR },
+  processor_attempt: {
+    code: PROCESSOR,
+    connector_id: OPERATOR,
+    contradiction: PROCESSOR,
+    detail: NOTE,
+    processor_reference: PROCESSOR,
+  },
+  processor_break: { connector_id: OPERATOR, found: PROCESSOR, resolution: NOTE, sent_attempt_id: PROCESSOR },
+  processor_notice: { body: PROCESSOR, connector_id: OPERATOR, notice_id: PROCESSOR },
+  program: { metadata: OPERATOR, name: OPERATOR },
+  reversal: { description: OF_TRANSFER },
+  support_case: {
+    card_names: NAME,
+    contact: CASE,
+    last_external_id: NAME,
+    resolution: { ...CASE, from: 'operator' },
+    snapshot: CASE,
+    summary: CASE,
+    text: CASE,
+  },
+  switch: { reason: OPERATOR },
+  // The error of a transfer names ids and amounts.
+  transfer: { description: OF_TRANSFER, error: NAME, idempotency_key: NAME, metadata: OF_TRANSFER, reference: NAME },
+  transfer_metadata: { name: OF_TRANSFER, value: OF_TRANSFER },
+  webhook: { description: NAME, header_names: NAME, url: NAME },
+  webhook_attempt: {
+    message: { ...NAME, from: 'receiver', secrets: 'redact' },
+    response_start: {
+      from: 'receiver',
+      secrets: 'redact',
+      kept: 'WEBHOOK_ATTEMPT_RETENTION_DAYS',
+      erasedBy: 'events',
+    },
+  },
+  // Only that of a test event.
+  webhook_delivery: { body: NAME },
+};
+
+/** Every column of the schema with a text, as `table.column`, and its rule. */
+export const TEXT_COLUMNS: Readonly<Record<string, TextRule>> = Object.fromEntries([
+  ...Object.entries(OF_SERVICE).flatMap(([table, names]) =>
+    names.split(' ').map((name): [string, TextRule] => [`${table}.${name}`, SERVICE]),
+  ),
+  ...Object.entries(OF_OTHERS).flatMap(([table, rules]) =>
+    Object.entries(rules).map(([name, rule]): [string, TextRule] => [`${table}.${name}`, rule]),
+  ),
+]);
