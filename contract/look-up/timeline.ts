@@ -70,7 +70,9 @@ export const TimelineStep = Type.Object({
     Amount('Amount of the step'),
     'Amount of the step, in minor units; null for a step without one',
   ),
-  balances: Type.Array(BalanceChange, { description: 'For a posting, the balances of its cards before and after' }),
+  balances: Type.Array(BalanceChange, {
+    description: 'For a posting, the balances of its cards before and after; empty for a key without cards:read',
+  }),
   request_id: textOrNull('Request-Id of the request that caused it; null if none did'),
   reversal_id: textOrNull('The reversal that it belongs to; null for other steps'),
   event_id: textOrNull('The event; null unless the step is an event, was sent to a webhook, or waits for one'),
@@ -136,7 +138,9 @@ export const TIMELINE = [
     id: 'get_transfer_timeline',
     method: 'GET',
     path: `${TRANSFER_PATH}/{transfer_id}/timeline`,
-    summary: 'Get everything that happened to a transfer, in order, and whether its money moved',
+    summary:
+      'Get everything that happened to a transfer, in order, and whether its money moved. Balances need the scope cards:read, and ' +
+      'steps about events, webhooks and errors need events:read, webhooks:read and errors:read',
     reach: 'program',
     scope: 'transfers:read',
     reply: TransferTimeline,

@@ -10,6 +10,9 @@ import { TransferRecord } from '../transfers.ts';
 /** Maximum number of transfers, of reversals, of events and of audit entries that the record of a request shows. */
 export const MAX_SHOWN_OF_REQUEST = 50;
 
+/** The scopes that a look-up of a request needs, so that it shows no more than the key can read by other operations. */
+export const SCOPES_OF_REQUESTS = ['errors:read', 'transfers:read', 'events:read'] as const;
+
 const FIRST = `the first ${MAX_SHOWN_OF_REQUEST}`;
 
 /** An event of a request, without its data. */

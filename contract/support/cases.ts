@@ -70,6 +70,8 @@ export const AnswerSandboxCaseBody = Type.Object({
 
 const Side = (description: string) => literals(SIDES, description);
 
+const NO_SCOPE = ', and for a key without errors:read, or transfers:read if it is about a transfer';
+
 /** A case without its texts: what lists and events show. */
 export const CaseRecord = Type.Object({
   case_id: Type.String({ description: 'Id of the case: case_ and 32 hex digits' }),
@@ -78,11 +80,14 @@ export const CaseRecord = Type.Object({
   severity,
   request_id: textOrNull('The request that it is about; null if it is about a transfer, or only a text'),
   transfer_id: textOrNull('The transfer that it is about; null without one'),
-  operation: textOrNull('The operation of the request; null without one'),
-  code: textOrNull('Error code of the request; null without an error'),
-  type: nullable(literals(ERROR_TYPES, 'Type of that error; null without an error')),
+  operation: textOrNull(`The operation of the request; null without one${NO_SCOPE}`),
+  code: textOrNull(`Error code of the request; null without an error${NO_SCOPE}`),
+  type: nullable(literals(ERROR_TYPES, `Type of that error; null without an error${NO_SCOPE}`)),
   money_moved: nullable(
-    literals(['no', 'yes', 'unknown'], 'Whether money had moved when the case was created; null without a request'),
+    literals(
+      ['no', 'yes', 'unknown'],
+      'Whether money had moved when the case was created; null without a request, and for a key without transfers:read',
+    ),
   ),
   incident_id: textOrNull('The incident that it belongs to; null for none'),
   message_count: Type.Integer({ minimum: 0, description: 'Number of messages' }),
@@ -128,6 +133,7 @@ const TRANSFER = describedOrNull(
 /** What was known about the request or the transfer when the case was created. */
 export const CaseSnapshot = Type.Object({
   ...SNAPSHOT,
+  summary: textOrNull('What happened, and whether money moved; null for a key without the scopes of get_request'),
   error: describedOrNull(LoggedErrorRecord, 'The error response; null without one, and for a key without errors:read'),
   transfer: TRANSFER,
 });

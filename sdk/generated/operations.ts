@@ -482,13 +482,25 @@ export type CaseDetails = {
   readonly request_id: string | null;
   /** The transfer that it is about; null without one. */
   readonly transfer_id: string | null;
-  /** The operation of the request; null without one. */
+  /**
+   * The operation of the request; null without one, and for a key without errors:read, or transfers:read if it is
+   * about a transfer.
+   */
   readonly operation: string | null;
-  /** Error code of the request; null without an error. */
+  /**
+   * Error code of the request; null without an error, and for a key without errors:read, or transfers:read if it
+   * is about a transfer.
+   */
   readonly code: string | null;
-  /** Type of that error; null without an error. */
+  /**
+   * Type of that error; null without an error, and for a key without errors:read, or transfers:read if it is
+   * about a transfer.
+   */
   readonly type: 'Request Error' | 'Server Error' | 'Process Error' | null;
-  /** Whether money had moved when the case was created; null without a request. */
+  /**
+   * Whether money had moved when the case was created; null without a request, and for a key without
+   * transfers:read.
+   */
   readonly money_moved: 'no' | 'yes' | 'unknown' | null;
   /** The incident that it belongs to; null for none. */
   readonly incident_id: string | null;
@@ -566,13 +578,25 @@ export type CaseRecord = {
   readonly request_id: string | null;
   /** The transfer that it is about; null without one. */
   readonly transfer_id: string | null;
-  /** The operation of the request; null without one. */
+  /**
+   * The operation of the request; null without one, and for a key without errors:read, or transfers:read if it is
+   * about a transfer.
+   */
   readonly operation: string | null;
-  /** Error code of the request; null without an error. */
+  /**
+   * Error code of the request; null without an error, and for a key without errors:read, or transfers:read if it
+   * is about a transfer.
+   */
   readonly code: string | null;
-  /** Type of that error; null without an error. */
+  /**
+   * Type of that error; null without an error, and for a key without errors:read, or transfers:read if it is
+   * about a transfer.
+   */
   readonly type: 'Request Error' | 'Server Error' | 'Process Error' | null;
-  /** Whether money had moved when the case was created; null without a request. */
+  /**
+   * Whether money had moved when the case was created; null without a request, and for a key without
+   * transfers:read.
+   */
   readonly money_moved: 'no' | 'yes' | 'unknown' | null;
   /** The incident that it belongs to; null for none. */
   readonly incident_id: string | null;
@@ -605,8 +629,8 @@ export type CaseRecord = {
 export type CaseSnapshot = {
   /** When the case was created. */
   readonly taken_at: string;
-  /** What happened, and whether money moved, in a sentence. */
-  readonly summary: string;
+  /** What happened, and whether money moved; null for a key without the scopes of get_request. */
+  readonly summary: string | null;
   /** When the request was received; null without one. */
   readonly received_at: string | null;
   /** The error response; null without one, and for a key without errors:read. */
@@ -1373,13 +1397,25 @@ export type InspectedCase = {
   readonly request_id: string | null;
   /** The transfer that it is about; null without one. */
   readonly transfer_id: string | null;
-  /** The operation of the request; null without one. */
+  /**
+   * The operation of the request; null without one, and for a key without errors:read, or transfers:read if it is
+   * about a transfer.
+   */
   readonly operation: string | null;
-  /** Error code of the request; null without an error. */
+  /**
+   * Error code of the request; null without an error, and for a key without errors:read, or transfers:read if it
+   * is about a transfer.
+   */
   readonly code: string | null;
-  /** Type of that error; null without an error. */
+  /**
+   * Type of that error; null without an error, and for a key without errors:read, or transfers:read if it is
+   * about a transfer.
+   */
   readonly type: 'Request Error' | 'Server Error' | 'Process Error' | null;
-  /** Whether money had moved when the case was created; null without a request. */
+  /**
+   * Whether money had moved when the case was created; null without a request, and for a key without
+   * transfers:read.
+   */
   readonly money_moved: 'no' | 'yes' | 'unknown' | null;
   /** The incident that it belongs to; null for none. */
   readonly incident_id: string | null;
@@ -2539,13 +2575,25 @@ export type QueuedCase = {
   readonly request_id: string | null;
   /** The transfer that it is about; null without one. */
   readonly transfer_id: string | null;
-  /** The operation of the request; null without one. */
+  /**
+   * The operation of the request; null without one, and for a key without errors:read, or transfers:read if it is
+   * about a transfer.
+   */
   readonly operation: string | null;
-  /** Error code of the request; null without an error. */
+  /**
+   * Error code of the request; null without an error, and for a key without errors:read, or transfers:read if it
+   * is about a transfer.
+   */
   readonly code: string | null;
-  /** Type of that error; null without an error. */
+  /**
+   * Type of that error; null without an error, and for a key without errors:read, or transfers:read if it is
+   * about a transfer.
+   */
   readonly type: 'Request Error' | 'Server Error' | 'Process Error' | null;
-  /** Whether money had moved when the case was created; null without a request. */
+  /**
+   * Whether money had moved when the case was created; null without a request, and for a key without
+   * transfers:read.
+   */
   readonly money_moved: 'no' | 'yes' | 'unknown' | null;
   /** The incident that it belongs to; null for none. */
   readonly incident_id: string | null;
@@ -2985,10 +3033,10 @@ export type SearchEventsQuery = {
 /** The query of search. */
 export type SearchQuery = {
   /**
-   * What to look for: any id, of a case only if the key may read cases; a reference; an idempotency key; a card
-   * id or its beginning; the last four digits of a card; a holder reference or a part of it; an amount such as
-   * 12.34, $1,234.56 or 12.34 USD, also with a part of a holder reference (Priya 75); an error code; a part of
-   * the name of a card program or key. At most 255 characters.
+   * What to look for: any id; transfers, cards, webhooks and cases only if the key may read them; a reference; an
+   * idempotency key; a card id or its beginning; the last four digits of a card; a holder reference or a part of
+   * it; an amount such as 12.34, $1,234.56 or 12.34 USD, also with a part of a holder reference (Priya 75); an
+   * error code; a part of the name of a card program or key. At most 255 characters.
    */
   readonly q: string;
   /** Only in this card program. */
@@ -3404,7 +3452,7 @@ export type TimelineStep = {
   readonly text: string;
   /** Amount of the step, in minor units; null for a step without one. */
   readonly amount: number | null;
-  /** For a posting, the balances of its cards before and after. */
+  /** For a posting, the balances of its cards before and after; empty for a key without cards:read. */
   readonly balances: readonly {
     /** The card. */
     readonly card_id: string;
@@ -4092,7 +4140,8 @@ export type Operations = {
   };
   /**
    * get_transfer_timeline: Get everything that happened to a transfer, in order, and whether its money moved.
-   * Error codes: `transfer_not_found`, `unknown_get_transfer_timeline`.
+   * Balances need the scope cards:read, and steps about events, webhooks and errors need events:read,
+   * webhooks:read and errors:read. Error codes: `transfer_not_found`, `unknown_get_transfer_timeline`.
    */
   readonly get_transfer_timeline: {
     readonly call: { readonly params: { readonly transfer_id: string }; readonly options?: CallOptions | undefined };

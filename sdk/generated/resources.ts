@@ -263,7 +263,8 @@ export class TransfersResource {
 
   /**
    * get_transfer_timeline: Get everything that happened to a transfer, in order, and whether its money moved.
-   * Error codes: `transfer_not_found`, `unknown_get_transfer_timeline`.
+   * Balances need the scope cards:read, and steps about events, webhooks and errors need events:read,
+   * webhooks:read and errors:read. Error codes: `transfer_not_found`, `unknown_get_transfer_timeline`.
    */
   timeline(transferId: string, options?: CallOptions): Promise<WithResponse<TransferTimeline>> {
     return this.#send('get_transfer_timeline', { params: { transfer_id: transferId }, options });

@@ -1,5 +1,6 @@
 import type { BodyOf, MoneyOperationId, OperationId, ParamsOf, QueryOf, ReplyOf } from '../../contract/operations.ts';
 import type { JsonValue } from '../../contract/reading/json.ts';
+import { includesScope, type KeyScope } from '../../contract/scope.ts';
 import type { ReadinessReason } from '../../domain/readiness.ts';
 import { type MoneyMoved, Refusal } from '../../domain/refusal.ts';
 import type { Covered } from '../../domain/support/incident.ts';
@@ -23,6 +24,11 @@ type Bearer = {
   /** Inner UUID of the session; undefined if the key itself was sent. */
   readonly sessionId?: string;
 };
+
+/** Whether a caller may use operations with this scope: callers without a key may use all. */
+export function hasScope(caller: Caller, scope: KeyScope): boolean {
+  return !('keyId' in caller) || includesScope(caller.scopes, scope);
+}
 
 /** A credential that was sent and refused. */
 export type RefusedCredential = {

@@ -1,15 +1,15 @@
 import { OPERATIONS, type OperationId } from '../../../contract/operations.ts';
-import { includesScope } from '../../../contract/scope.ts';
 import {
   MAX_SHOWN_OF_REQUEST,
   type ProgramRequestRecord,
   type RequestRecord,
+  SCOPES_OF_REQUESTS,
 } from '../../../contract/service/requests.ts';
 import { fromWireId, toWireId } from '../../../domain/identifier.ts';
 import { parseJson } from '../../../domain/parse-json.ts';
 import { Refusal } from '../../../domain/refusal.ts';
 import type { Transfer } from '../../../domain/transfers/transfer.ts';
-import type { Call, CallContext, Caller, Reply } from '../../calls/call.ts';
+import { type Call, type CallContext, type Caller, hasScope, type Reply } from '../../calls/call.ts';
 import { confirmReplicated, readRows } from '../../calls/read-rows.ts';
 import { toInspectedErrorRecord, toLoggedErrorRecord } from '../../calls/records/error.ts';
 import { toReversalRecord, toTransferRecord } from '../../calls/records/transfer.ts';
@@ -23,9 +23,6 @@ import { auditOf } from '../audit/audit.ts';
 import { toAuditEntryRecord } from '../audit/list-audit-entries.ts';
 import { isOfRow, type RequestFacts, type RequestSummary, summarize } from './summary.ts';
 import { operationOf, type Reach, type RequestTrace, traceRequest } from './trace.ts';
-
-/** Required besides the scope of get_request, so that it shows no more than the key can read by other operations. */
-const FURTHER_SCOPES = ['transfers:read', 'events:read'] as const;
 
 /**
  * get_request: what a request did in the card program, or `request_not_found`, also if it was a request of another program.
@@ -109,9 +106,9 @@ function requestIdOf(sentId: string): string {
 function requireFurtherScopes(caller: Caller): void {
   if (!('keyId' in caller)) return;
   const { scopes } = caller;
-  const lacking = FURTHER_SCOPES.filter((scope) => !includesScope(scopes, scope));
+  const lacking = SCOPES_OF_REQUESTS.filter((scope) => !hasScope(caller, scope));
   if (lacking.length === 0) return;
-  const named = ['errors:read', ...FURTHER_SCOPES].map((scope) => `'${scope}'`).join(', ');
+  const named = SCOPES_OF_REQUESTS.map((scope) => `'${scope}'`).join(', ');
   throw new Refusal('forbidden', `This operation needs the scopes ${named}. This key has: ${scopes.join(', ')}.`, {
     saw: { refused_because: `no scope ${lacking.join(', ')}` },
   });

@@ -1,4 +1,3 @@
-import { includesScope } from '../../../contract/scope.ts';
 import { toWireId } from '../../../domain/identifier.ts';
 import { toOperationFailure } from '../../calls/read-rows.ts';
 import type { Row } from '../../store/connection/database.ts';
@@ -90,14 +89,8 @@ async function findOneRequest(
   return programId === null || record.program_id === toWireId('prog', programId) ? [foundRequestRecord(record)] : [];
 }
 
-/** Finds a case for who may read cases: of one program, or the queue of all. */
-async function findOneCase({ programId, call, read }: SearchContext, caseId: string): Promise<readonly Found[]> {
-  const { caller } = call;
-  const mayRead =
-    !('keyId' in caller) ||
-    includesScope(caller.scopes, 'cases:read') ||
-    includesScope(caller.scopes, 'operator:cases');
-  const found = mayRead ? (await read(readCases({ caseIds: [caseId] }))).map(toCase) : [];
+async function findOneCase({ programId, read }: SearchContext, caseId: string): Promise<readonly Found[]> {
+  const found = (await read(readCases({ caseIds: [caseId] }))).map(toCase);
   return found.filter((one) => programId === null || one.programId === programId).map(foundCase);
 }
 

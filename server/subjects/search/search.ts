@@ -1,7 +1,8 @@
 import { ERRORS, isErrorCode } from '../../../contract/errors/catalogue.ts';
 import { FOUND_KINDS, type FoundRecord, type SearchResults } from '../../../contract/look-up/search.ts';
 import { OPERATION_IDS, OPERATIONS, type OperationId } from '../../../contract/operations.ts';
-import { type Call, type Reply, schemaRefusal } from '../../calls/call.ts';
+import type { KeyScope } from '../../../contract/scope.ts';
+import { type Call, type Caller, hasScope, type Reply, schemaRefusal } from '../../calls/call.ts';
 import { readPeriod } from '../../calls/moments.ts';
 import { readProgramFilter } from '../../calls/program.ts';
 import { readRows } from '../../calls/read-rows.ts';
@@ -96,21 +97,35 @@ export async function search(
   const programIds = programs.slice(0, MAX_PROGRAMS);
   const context: SearchContext = { service, findRequest, term, programId, programIds, period, call, read };
   const found = term.id === undefined ? await findByText(context) : await findById(context, term.id);
-  const record: SearchResults = { data: groupsOf(found), complete: programs.length <= MAX_PROGRAMS };
+  const record: SearchResults = { data: groupsOf(found, call.caller), complete: programs.length <= MAX_PROGRAMS };
   return { record };
 }
 
-function groupsOf(found: readonly Found[]): SearchResults['data'] {
-  return FOUND_KINDS.flatMap((kind) => {
-    const records = new Map<string, FoundRecord>();
-    // A record that matches in two ways is shown once, with the first match.
-    for (const one of found) {
-      const key = `${one.record.program_id} ${one.record.id} ${kind === 'idempotency_key' ? one.record.summary : ''}`;
-      if (one.kind === kind && !records.has(key)) records.set(key, one.record);
-    }
-    if (records.size === 0) return [];
-    return [{ kind, results: [...records.values()].slice(0, MAX_RESULTS), has_more: records.size > MAX_RESULTS }];
-  });
+/**
+ * The scopes, besides that of search, with which a key can read a record of the kind at its own address; one of them is enough.
+ * Of the other kinds, operators can read all.
+ */
+const SCOPES_OF_KINDS: Readonly<Partial<Record<Found['kind'], readonly KeyScope[]>>> = {
+  transfer: ['transfers:read'],
+  reversal: ['transfers:read'],
+  card: ['cards:read'],
+  webhook: ['webhooks:read'],
+  case: ['cases:read', 'operator:cases'],
+};
+
+function groupsOf(found: readonly Found[], caller: Caller): SearchResults['data'] {
+  return FOUND_KINDS.filter((kind) => SCOPES_OF_KINDS[kind]?.some((one) => hasScope(caller, one)) ?? true).flatMap(
+    (kind) => {
+      const records = new Map<string, FoundRecord>();
+      // A record that matches in two ways is shown once, with the first match.
+      for (const one of found) {
+        const key = `${one.record.program_id} ${one.record.id} ${kind === 'idempotency_key' ? one.record.summary : ''}`;
+        if (one.kind === kind && !records.has(key)) records.set(key, one.record);
+      }
+      if (records.size === 0) return [];
+      return [{ kind, results: [...records.values()].slice(0, MAX_RESULTS), has_more: records.size > MAX_RESULTS }];
+    },
+  );
 }
 
 async function findByText(context: SearchContext): Promise<readonly Found[]> {

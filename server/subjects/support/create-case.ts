@@ -26,7 +26,7 @@ import { insertCase, readCaseOfRequest, type SupportCase, shareCards, toCase } f
 import { readCardsOfTransfers } from '../../store/support/case-texts.ts';
 import { readTransfer, toTransfer } from '../../store/transfers/transfer.ts';
 import { actorOf, auditOf } from '../audit/audit.ts';
-import { toCaseRecord } from './record.ts';
+import { replyWithinScopes, toCaseRecord } from './record.ts';
 
 /** What a request (id as it was sent) did in the card program of the call. Throws `request_not_found`. */
 export type FindRequest = (service: Service, call: Call<'create_case'>, sentId: string) => Promise<RequestRecord>;
@@ -65,7 +65,7 @@ export async function createCase(
   const { programId, body } = call;
   const subject = await subjectOf(find, service, call);
   const { requestId, cardNames, summary, snapshot, ...about } = subject;
-  return transactUnderKey(service, call, {
+  const reply = await transactUnderKey(service, call, {
     programId,
     names: requestId === null ? [] : [{ programId, kind: 'case', name: requestId }],
     load: {
@@ -110,6 +110,7 @@ export async function createCase(
       return { record, json, subjectId: opened.caseId, writes };
     },
   });
+  return replyWithinScopes(reply, call.caller);
 }
 
 const NEW = {

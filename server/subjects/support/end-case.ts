@@ -7,7 +7,7 @@ import { insertEvents } from '../../store/events/insert-events.ts';
 import { lockCase, readCase, type SupportCase, updateCases, writeResolution } from '../../store/support/case.ts';
 import { auditOf } from '../audit/audit.ts';
 import { caseIdOf, foundCase, keysOf, programOf, requireAllowed } from './find-case.ts';
-import { toCaseRecord } from './record.ts';
+import { replyWithinScopes, toCaseRecord } from './record.ts';
 
 type ResolveId = 'resolve_case' | 'answer_sandbox_case';
 
@@ -55,10 +55,10 @@ export function afterResolution(before: SupportCase, outcome: Outcome, now: numb
 }
 
 /** close_case: the closed case. Nothing opens it again, and its texts are removed when they are old. */
-export function closeCase(service: Service, call: Call<'close_case'>): Promise<Reply<'close_case'>> {
+export async function closeCase(service: Service, call: Call<'close_case'>): Promise<Reply<'close_case'>> {
   const caseId = caseIdOf(call);
   const programId = programOf(call);
-  return transactUnderKey(service, call, {
+  const reply = await transactUnderKey(service, call, {
     ...keysOf(call),
     load: { lock: lockCase(caseId, programId), found: readCase(caseId, programId) },
     decide: ({ found }, { now }) => {
@@ -72,4 +72,5 @@ export function closeCase(service: Service, call: Call<'close_case'>): Promise<R
       return { record, json, subjectId: caseId, writes: [updateCases([after]), ...auditOf(call, audited)] };
     },
   });
+  return replyWithinScopes(reply, call.caller);
 }

@@ -1,6 +1,7 @@
+import type { CaseRecord } from '../../../contract/support/cases.ts';
 import { Refusal } from '../../../domain/refusal.ts';
 import { MAX_TEXT_CHARACTERS, type Side, statusAfter } from '../../../domain/support/case.ts';
-import type { Call, Reply } from '../../calls/call.ts';
+import type { Call, JsonReply, Reply } from '../../calls/call.ts';
 import type { Service } from '../../calls/service.ts';
 import { transactUnderKey } from '../../commit/under-key.ts';
 import { idAt } from '../../foundation/ids.ts';
@@ -20,7 +21,7 @@ import {
 import { actorOf, auditOf } from '../audit/audit.ts';
 import { resolve } from './end-case.ts';
 import { caseIdOf, foundCase, keysOf, nameOf, programOf, readNameOf, requireAllowed } from './find-case.ts';
-import { toCaseRecord } from './record.ts';
+import { replyWithinScopes, toCaseRecord } from './record.ts';
 
 type MessageId = 'reply_to_case' | 'answer_case' | 'answer_sandbox_case';
 
@@ -33,8 +34,8 @@ type Message = {
 };
 
 /** reply_to_case: the case with a message of its caller, which makes it support's turn. */
-export function replyToCase(service: Service, call: Call<'reply_to_case'>): Promise<Reply<MessageId>> {
-  return addMessage(service, call, { ...messageOf(call), side: 'caller' });
+export async function replyToCase(service: Service, call: Call<'reply_to_case'>): Promise<Reply<MessageId>> {
+  return replyWithinScopes(await addMessage(service, call, { ...messageOf(call), side: 'caller' }), call.caller);
 }
 
 /** answer_case: the case with a message of support, which makes it the caller's turn. */
@@ -60,7 +61,7 @@ function messageOf({ body }: Call<'reply_to_case' | 'answer_case'>): Omit<Messag
  * Adds a message under the lock of its case. A message that another system sends again, with the same id and text, is there
  * already: the case is returned unchanged.
  */
-function addMessage(service: Service, call: Call<MessageId>, message: Message): Promise<Reply<MessageId>> {
+function addMessage(service: Service, call: Call<MessageId>, message: Message): Promise<JsonReply<CaseRecord>> {
   const caseId = caseIdOf(call);
   const programId = programOf(call);
   const { side, externalAuthor } = message;

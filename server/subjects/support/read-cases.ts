@@ -24,7 +24,7 @@ import {
 import { READ_CURRENT_INCIDENTS, toIncident } from '../../store/support/incident.ts';
 import { auditOf } from '../audit/audit.ts';
 import { type CaseCall, caseIdOf, foundCase, programOf } from './find-case.ts';
-import { toCaseDetails, toCaseRecord, toIncidentRecord, toQueuedRecord, withTexts } from './record.ts';
+import { toCaseDetails, toCaseRecord, toIncidentRecord, toQueuedRecord, withinScopes, withTexts } from './record.ts';
 
 /** Maximum number of similar cases that one is shown with. */
 const MAX_SIMILAR = 10;
@@ -50,7 +50,7 @@ export async function listCases(service: Service, call: Call<'list_cases'>): Pro
     statement: (after, count) => listStatement(filter, after, count),
     read: toCase,
     idOf: ({ caseId }) => caseId,
-    show: toCaseRecord,
+    show: (one) => withinScopes(toCaseRecord(one), call.caller),
   });
   return { record };
 }

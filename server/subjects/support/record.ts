@@ -1,6 +1,6 @@
 import { LoggedErrorRecord } from '../../../contract/error-log.ts';
 import { ERROR_TYPES } from '../../../contract/errors/record.ts';
-import { includesScope } from '../../../contract/scope.ts';
+import { SCOPES_OF_REQUESTS } from '../../../contract/service/requests.ts';
 import type {
   CaseDetails,
   CaseMessage as CaseMessageRecord,
@@ -11,7 +11,8 @@ import type {
 } from '../../../contract/support/cases.ts';
 import type { IncidentRecord, OperatorIncidentRecord } from '../../../contract/support/incidents.ts';
 import { toWireId } from '../../../domain/identifier.ts';
-import type { Caller } from '../../calls/call.ts';
+import { parseJson } from '../../../domain/parse-json.ts';
+import { type Caller, hasScope, type JsonReply } from '../../calls/call.ts';
 import type { CaseMessage, QueuedCase, SupportCase, WholeCase } from '../../store/support/case.ts';
 import type { CountedIncident, Incident } from '../../store/support/incident.ts';
 import { wireOrNull } from './find-case.ts';
@@ -47,6 +48,32 @@ export function toCaseRecord(one: SupportCase): CaseRecord {
   };
 }
 
+/**
+ * A case without what the key could not read by other operations: the facts of an error need `errors:read`, those of a transfer
+ * `transfers:read`.
+ */
+export function withinScopes<Shown extends CaseRecord>(record: Shown, caller: Caller): Shown {
+  const maySeeTransfer = hasScope(caller, 'transfers:read');
+  const isOfError = record.request_id !== null;
+  const maySeeError = isOfError ? hasScope(caller, 'errors:read') : maySeeTransfer;
+  return {
+    ...record,
+    ...(maySeeError ? {} : { operation: null, code: null, type: null }),
+    ...(maySeeTransfer ? {} : { money_moved: null }),
+    ...(isOfError && !maySeeError && !maySeeTransfer ? { transfer_id: null } : {}),
+  };
+}
+
+/** A reply about a case, {@link withinScopes}; also a replay, whose first response another key may have got. */
+export function replyWithinScopes(reply: JsonReply<CaseRecord>, caller: Caller): JsonReply<CaseRecord> {
+  if (hasScope(caller, 'errors:read') && hasScope(caller, 'transfers:read')) return reply;
+  if ('record' in reply) {
+    const record = withinScopes(reply.record, caller);
+    return { ...reply, record, json: JSON.stringify(record) };
+  }
+  return { ...reply, json: JSON.stringify(withinScopes(parseJson(reply.json) as CaseRecord, caller)) };
+}
+
 /** A case in the queue. */
 export function toQueuedRecord(one: QueuedCase): QueuedCaseRecord {
   return { ...toCaseRecord(one), summary: one.summary };
@@ -69,19 +96,20 @@ export function withTexts(one: WholeCase, messages: readonly CaseMessage[]) {
 /** A case as its card program sees it. */
 export function toCaseDetails(one: WholeCase, messages: readonly CaseMessage[], caller: Caller): CaseDetails {
   const { snapshot, ...rest } = withTexts(one, messages);
-  return { ...rest, snapshot: snapshot === null ? null : toProgramSnapshot(snapshot, caller) };
+  return { ...withinScopes(rest, caller), snapshot: snapshot === null ? null : toProgramSnapshot(snapshot, caller) };
 }
 
 /** Without what only operators see, and without what the key could not read by other operations. */
-function toProgramSnapshot({ error, transfer, ...rest }: OperatorCaseSnapshot, caller: Caller): CaseSnapshot {
-  const may = (scope: 'errors:read' | 'transfers:read'): boolean =>
-    !('keyId' in caller) || includesScope(caller.scopes, scope);
+function toProgramSnapshot({ error, transfer, summary, ...rest }: OperatorCaseSnapshot, caller: Caller): CaseSnapshot {
   const names = Object.keys(LoggedErrorRecord.properties);
   const own = Object.entries(error ?? {}).filter(([name]) => names.includes(name));
+  // That of a request says the same as `get_request`, that of a transfer the same as its timeline.
+  const scopes = rest.received_at === null ? (['transfers:read'] as const) : SCOPES_OF_REQUESTS;
   return {
     ...rest,
-    error: error === null || !may('errors:read') ? null : (Object.fromEntries(own) as LoggedErrorRecord),
-    transfer: may('transfers:read') ? transfer : null,
+    summary: scopes.every((scope) => hasScope(caller, scope)) ? summary : null,
+    error: error === null || !hasScope(caller, 'errors:read') ? null : (Object.fromEntries(own) as LoggedErrorRecord),
+    transfer: hasScope(caller, 'transfers:read') ? transfer : null,
   };
 }
 

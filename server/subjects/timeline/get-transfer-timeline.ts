@@ -1,13 +1,15 @@
+import type { TimelineStep, TimelineStepKind, TruncatedKind } from '../../../contract/look-up/timeline.ts';
+import type { KeyScope } from '../../../contract/scope.ts';
 import { fromWireId } from '../../../domain/identifier.ts';
 import { moneySentence } from '../../../domain/transfers/money-sentence.ts';
 import type { Transfer } from '../../../domain/transfers/transfer.ts';
-import type { Call, Reply } from '../../calls/call.ts';
+import { type Call, type Caller, hasScope, type Reply } from '../../calls/call.ts';
 import { transferMissing } from '../../calls/missing.ts';
 import { confirmReplicated, readRows } from '../../calls/read-rows.ts';
 import { toTransferRecord } from '../../calls/records/transfer.ts';
 import type { Service } from '../../calls/service.ts';
 import { readTransfer, toTransfer } from '../../store/transfers/transfer.ts';
-import { readFacts } from './read-facts.ts';
+import { readFacts, type TimelineFacts } from './read-facts.ts';
 import { stepsOf, truncationsOf } from './steps.ts';
 
 /**
@@ -25,16 +27,43 @@ export async function getTransferTimeline(
   await confirmReplicated(service.database, call.deadline, rows);
   const [row] = rows;
   if (row === undefined) throw transferMissing(sentId);
-  const facts = await readFacts(service.database, call, toTransfer(row));
+  const facts = withoutNotes(await readFacts(service.database, call, toTransfer(row)), call.caller);
   const attempt = facts.processorAttempts.at(-1) ?? null;
+  const isReadable = ({ kind }: { readonly kind: TimelineStepKind | TruncatedKind }): boolean => {
+    const scope = SCOPES_OF_KINDS[kind];
+    return scope === undefined || hasScope(call.caller, scope);
+  };
+  const mayReadCards = hasScope(call.caller, 'cards:read');
   const record = {
     transfer: toTransferRecord(facts.transfer),
     money: moneySentence({ ...facts.transfer, errorCode: errorCodeOf(facts.transfer), attempt }, facts.now),
-    steps: stepsOf(facts),
+    steps: stepsOf(facts)
+      .filter(isReadable)
+      .map(mayReadCards ? (step) => step : withoutBalances),
     likely_duplicates: facts.duplicates.map(toTransferRecord),
-    truncated: truncationsOf(facts),
+    truncated: truncationsOf(facts).filter(isReadable),
   };
   return { record };
+}
+
+/** The scopes with which a key can read the steps of a kind at their own address, besides that of the timeline. */
+const SCOPES_OF_KINDS: Readonly<Partial<Record<TimelineStepKind | TruncatedKind, KeyScope>>> = {
+  event: 'events:read',
+  webhook_attempt: 'webhooks:read',
+  webhook_waiting: 'webhooks:read',
+  error: 'errors:read',
+};
+
+function withoutBalances(step: TimelineStep): TimelineStep {
+  return { ...step, balances: [] };
+}
+
+/** The facts without the notes of operators, and without details for operators unless one has asked. */
+function withoutNotes(facts: TimelineFacts, caller: Caller): TimelineFacts {
+  const isShown = ({ resolvedBy }: TimelineFacts['processorAttempts'][number]): boolean =>
+    resolvedBy === null && caller.kind !== 'program_key';
+  const processorAttempts = facts.processorAttempts.map((one) => (isShown(one) ? one : { ...one, detail: null }));
+  return { ...facts, processorAttempts };
 }
 
 /** The error code of a failed transfer, under its current name. */

@@ -180,7 +180,6 @@ async function plantCases(client: TransferService, transferId: string): Promise<
   const refusals = [
     await refusalOf(client.transfers.reverse(transferId, { amount: 99_999_999, description: MARKER })),
     await refusalOf(client.transfers.update(transferId, { metadata: { [MARKER]: 'x'.repeat(600) } })),
-    await refusalOf(client.cards.create({ holder_reference: MARKER, expires_on: '2026-02-30' })),
     await refusalOf(
       client.transfers.create({ amount: 99_999_999, card_id: CARD, type: 'unload', description: MARKER }),
     ),

@@ -223,6 +223,9 @@ describe('resolve_attempt', () => {
         detail: 'Their ticket 4711.',
       });
       expect(await transferOf(transferId)).toMatchObject({ status: 'completed', captured_amount: 1000, error: null });
+      // The note is for operators; the timeline is for card programs.
+      const { fields: timeline } = await ask('GET', `/api/v0.1/core/transfer/${transferId}/timeline`);
+      expect(JSON.stringify(timeline)).not.toContain('ticket 4711');
       expect(await auditOf(attemptId)).toEqual([
         {
           actor: 'sandbox',
