@@ -122,6 +122,7 @@ export function ProgramPrompt({
   const canFind = (isMissing || isGuess) && id !== undefined && can('search');
   const found = useOperation(canFind ? (api, options) => api.search.find({ q: id }, options) : undefined, {
     deps: [id],
+    isOwn: true,
   });
   const programs = new Set(
     (found.data?.data ?? []).flatMap(({ results }) =>

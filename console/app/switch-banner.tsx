@@ -11,6 +11,7 @@ const MAX_ENTRIES = 3;
 export function SwitchBanner() {
   const { can } = useSession();
   const { data } = useOperation(can('get_switch') ? (api, options) => api.switch.get(options) : undefined, {
+    isOwn: true,
     pollMilliseconds: POLL_MILLISECONDS,
   });
   const disabled = (data?.data ?? []).filter((entry) => entry.disabled);

@@ -23,6 +23,11 @@ export type OperationState<Result> = {
 export type OperationSettings<Result = unknown> = {
   /** The call is repeated when one of these changes; the chosen program is always one of them. */
   readonly deps?: readonly unknown[];
+  /**
+   * Whether the reader has not asked for it, such as a banner, or what an error names and may not exist: it is always read in the
+   * background, and its failure is not recorded as an error of a caller.
+   */
+  readonly isOwn?: boolean;
   /** Whether the result is the same whichever program is chosen, so that the call is not repeated for another one. */
   readonly ofAnyProgram?: boolean;
   /**
@@ -40,7 +45,7 @@ export type OperationSettings<Result = unknown> = {
  */
 export function useOperation<Result>(
   call: OperationCall<Result> | undefined,
-  { deps = [], ofAnyProgram = false, pollMilliseconds, changesAt }: OperationSettings<Result> = {},
+  { deps = [], isOwn = false, ofAnyProgram = false, pollMilliseconds, changesAt }: OperationSettings<Result> = {},
 ): OperationState<Result> {
   const chosen = useProgramId();
   const programId = ofAnyProgram ? undefined : chosen;
@@ -98,9 +103,10 @@ export function useOperation<Result>(
       if (document.visibilityState === 'visible' && pollMilliseconds !== undefined) void run(backgroundClient);
     };
     setState(({ data, error }) => ({ data, error, loading: true, stale: data !== undefined }));
-    void run(client);
+    const read = (): void => void run(isOwn ? backgroundClient : client);
+    read();
     document.addEventListener('visibilitychange', onVisible);
-    const stopListening = onSignedInAgain(() => void run(client));
+    const stopListening = onSignedInAgain(read);
     const stopHearing = onChange(() => {
       if (pollMilliseconds === undefined) return;
       hasChanged = true;

@@ -41,11 +41,46 @@ test('latencies, sizes and delays', () => {
   expect(formatDelay(1, 'up to date')).toBe('up to date');
 });
 
+const figures = (requests: number, failed: number, refused = 0) => {
+  const success_ratio = requests === 0 ? null : (requests - failed - refused) / requests;
+  return { requests, failed, refused, success_ratio };
+};
+const MINUTE = { now: figures(0, 0), all: figures(2_000, 0, 20), proposed_incidents: [] };
+
+test('the first line does not contradict the figures below it', () => {
+  const status = { readiness: { ready: true }, degraded: [], unknown: [], switch: { service_disabled: false } };
+  const health = (minute: object, others = 0) =>
+    healthOf({ status, processes: null, ...MINUTE, ...minute } as unknown as Overview, others);
+  expect(health({}, 2).sentence).toBe('The service works. 2 things need attention.');
+  expect(health({ all: figures(8, 5) })).toEqual({
+    tone: 'fault',
+    sentence: 'The service fails: 5 of 8 requests that move money in the last minute.',
+  });
+  expect(health({ all: figures(2_510, 3) })).toEqual({
+    tone: 'unknown',
+    sentence: 'Some requests fail: 3 of 2,510 requests that move money in the last minute.',
+  });
+  // While the database does not respond, only this process is known.
+  expect(health({ all: null, now: figures(1, 1) })).toEqual({
+    tone: 'fault',
+    sentence: 'The service fails: 1 of 1 request that moves money in the last minute.',
+  });
+  expect(health({ all: figures(8, 0, 5) })).toEqual({
+    tone: 'unknown',
+    sentence: 'The service works, but most of 8 requests that move money were refused in the last minute.',
+  });
+  expect(health({ all: figures(2, 0, 2) }).sentence).toBe('Everything works.');
+  expect(health({ proposed_incidents: [{}] }).sentence).toBe('The service works. One thing needs attention.');
+  expect(health({ all: figures(8, 5), proposed_incidents: [{}] }).sentence).toMatch(
+    /minute\. One thing needs attention\.$/,
+  );
+});
+
 test('the first line says whether the service works', () => {
-  const status = { readiness: { ready: true }, degraded: [], switch: { service_disabled: false } };
+  const status = { readiness: { ready: true }, degraded: [], unknown: [], switch: { service_disabled: false } };
   const process = { alive: true };
   const health = (more: object, processes: readonly object[] | null = [process]) =>
-    healthOf({ status: { ...status, ...more }, processes } as unknown as Overview);
+    healthOf({ ...MINUTE, status: { ...status, ...more }, processes } as unknown as Overview);
   expect(health({})).toEqual({ tone: '', sentence: 'Everything works.' });
   expect(health({}, null).sentence).toBe('Everything works.');
   expect(health({}, [process, process]).sentence).toBe('Everything works, with 2 processes.');
@@ -53,6 +88,7 @@ test('the first line says whether the service works', () => {
     tone: 'unknown',
     sentence: 'The service works. One thing needs attention.',
   });
+  expect(health({ unknown: ['webhooks', 'error_log'] }).sentence).toBe('The service works. One thing needs attention.');
   expect(health({ degraded: [{}, {}] }).sentence).toBe('The service works. 2 things need attention.');
   expect(health({ switch: { service_disabled: true } }).sentence).toBe('All transfers are stopped.');
   expect(health({ readiness: { ready: false } })).toMatchObject({ tone: 'fault' });

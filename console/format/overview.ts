@@ -1,4 +1,5 @@
 import type { Overview, TRANSFER_TYPES } from '../../sdk/client.ts';
+import { formatCount } from './amounts.ts';
 
 type TransferType = (typeof TRANSFER_TYPES)[number];
 
@@ -51,19 +52,48 @@ export const UNAVAILABLE = 'Unavailable while the database is down';
 /** The first line of the overview. */
 export type Health = { readonly tone: '' | 'unknown' | 'fault'; readonly sentence: string };
 
-/** Whether the service works, and how many processes do the work, in a sentence. */
-export function healthOf({ status, processes }: Pick<Overview, 'status' | 'processes'>): Health {
-  const { readiness, degraded, switch: switched } = status;
+/** From this share of failed requests on, the first line is that of a fault. */
+const FAULT_SHARE = 0.1;
+
+/** With fewer requests in a minute, refusals say nothing about a caller. */
+const MIN_REQUESTS = 5;
+
+/** What the last minute says against the service, and how bad it is; undefined if nothing. */
+function troubleOf({ requests, failed, success_ratio: share }: Overview['now']): Health | undefined {
+  const of = `${formatCount(requests)} ${requests === 1 ? 'request that moves' : 'requests that move'} money`;
+  if (failed > 0) {
+    const isFault = failed >= requests * FAULT_SHARE;
+    const what = isFault ? 'The service fails' : 'Some requests fail';
+    const sentence = `${what}: ${formatCount(failed)} of ${of} in the last minute.`;
+    return { tone: isFault ? 'fault' : 'unknown', sentence };
+  }
+  if (share === null || share >= 0.5 || requests < MIN_REQUESTS) return undefined;
+  return { tone: 'unknown', sentence: `The service works, but most of ${of} were refused in the last minute.` };
+}
+
+/** Whether the service works, and how many processes do the work, in a sentence. It never contradicts what is below it. */
+export function healthOf(
+  {
+    status,
+    processes,
+    all,
+    now,
+    proposed_incidents: proposed,
+  }: Pick<Overview, 'status' | 'processes' | 'all' | 'now' | 'proposed_incidents'>,
+  /** Further things below the first line that need attention. */
+  others = 0,
+): Health {
+  const { readiness, degraded, unknown, switch: switched } = status;
   const missing = (processes ?? []).filter(({ alive }) => !alive).length;
   if (!readiness.ready) return { tone: 'fault', sentence: 'The service is not ready: transfers fail.' };
   if (switched.service_disabled === true) return { tone: 'unknown', sentence: 'All transfers are stopped.' };
   const count = (processes ?? []).length - missing;
   const who = count > 1 ? `, with ${count} processes` : '';
-  const concerns = degraded.length + missing;
-  if (concerns > 0) {
-    const what = concerns === 1 ? 'One thing needs attention.' : `${concerns} things need attention.`;
-    return { tone: 'unknown', sentence: `The service works${who}. ${what}` };
-  }
+  const concerns = degraded.length + missing + proposed.length + (unknown.length > 0 ? 1 : 0) + others;
+  const what = concerns === 1 ? 'One thing needs attention.' : `${concerns} things need attention.`;
+  const trouble = troubleOf(all ?? now);
+  if (trouble !== undefined) return concerns === 0 ? trouble : { ...trouble, sentence: `${trouble.sentence} ${what}` };
+  if (concerns > 0) return { tone: 'unknown', sentence: `The service works${who}. ${what}` };
   return { tone: '', sentence: `Everything works${who}.` };
 }
 

@@ -39,7 +39,7 @@ export type ErrorReport = {
   readonly fields: Readonly<Record<string, unknown>> | undefined;
   /** The caller's `traceparent` header, if it is valid. */
   readonly traceparent: string | undefined;
-  /** Whether it is the response to a stray request, such as one for /robots.txt, which is not recorded. */
+  /** Whether it is the response to a stray request, such as one for /robots.txt, or to one of the console's own: not recorded. */
   readonly isStray: boolean;
   /** What was thrown, unless it was a refusal. */
   readonly cause: unknown;

@@ -38,6 +38,8 @@ export class RequestContext {
   /** The caller's address, as the rate limits count it. */
   address: string | undefined = undefined;
   caller: Caller | undefined = undefined;
+  /** Whether the console sends it on its own; see `isOfConsoleItself`. */
+  isOfConsole = false;
   programId: string | undefined = undefined;
   idempotencyKey: string | undefined = undefined;
   fields: Readonly<Record<string, unknown>> | undefined = undefined;

@@ -18,7 +18,7 @@ export type ResponseEntry = {
    * batch with refused rows.
    */
   readonly code: ErrorCode | undefined;
-  /** Whether it is the response to a stray request, such as one for /robots.txt, which does not count as an error. */
+  /** Whether it is the error of a stray request, such as one for /robots.txt, or of one of the console's own: not counted as an error. */
   readonly isStray: boolean;
   /** From when the head was read until the whole response was written; 0 when the bytes were not a request. */
   readonly milliseconds: number;

@@ -7,14 +7,18 @@ import { similarPath } from './similar-path.ts';
 const OF_THE_API = ['/api/', '/v0.1/'];
 
 /** The parts of a request that show whether it is stray. */
-type SeenRequest = Pick<RequestContext, 'operation' | 'path'> & { readonly request: Pick<IncomingMessage, 'headers'> };
+type SeenRequest = Pick<RequestContext, 'operation' | 'path' | 'isOfConsole'> & {
+  readonly request: Pick<IncomingMessage, 'headers'>;
+};
 
 /**
  * Whether an error is the response to a stray request, such as one for /robots.txt or /.env: no route has its path and
  * method, and neither its path nor its headers look like a call of the API. Browsers, monitors and scanners send such
- * requests all the time, so they are neither recorded nor counted as errors.
+ * requests all the time, so they are neither recorded nor counted as errors. The same applies to an error of a request that the
+ * console sends on its own.
  */
-export function isStray({ operation, path, request }: SeenRequest, code: ErrorCode | undefined): boolean {
+export function isStray({ operation, path, request, isOfConsole }: SeenRequest, code: ErrorCode | undefined): boolean {
+  if (isOfConsole) return code !== undefined;
   const isUnrouted = code === 'route_not_found' || code === 'method_not_allowed';
   if (!isUnrouted || operation !== undefined) return false;
   return !OF_THE_API.some((part) => path.includes(part)) && !isFromClient(request.headers);

@@ -15,7 +15,7 @@ describe('the overview', () => {
     // The state comes first, in words, then the figures that matter, then everything else.
     await page
       .locator('.answer')
-      .getByText(/^(Everything|The service) works/)
+      .getByText(/^(Everything works|The service|Some requests fail)/)
       .waitFor();
     await page.getByRole('heading', { name: 'Since the start' }).waitFor();
     await page.locator('.highlights').getByText('Transfers per second').waitFor();

@@ -56,7 +56,7 @@ function Way({ about }: { readonly about: About }) {
     isAbout && isKnown && can('list_cases')
       ? (api, options) => api.cases.list({ limit: MAX_CASES, ...given({ request_id: requestId }) }, options)
       : undefined,
-    { deps: [requestId, transferId] },
+    { deps: [requestId, transferId], isOwn: true },
   );
   const known = cases.data?.data.find(
     (one) =>

@@ -10,8 +10,9 @@ const MAX_INCIDENTS = 100;
 /** The incidents that go on and cover an error: its cause is known, and the callers are told when it is over. */
 export function KnownIncident({ error }: { readonly error: CoveredError }) {
   const chosen = useProgramId();
-  const { data } = useOperation((api, options) =>
-    api.incidents.list({ status: 'open', limit: MAX_INCIDENTS }, options),
+  const { data } = useOperation(
+    (api, options) => api.incidents.list({ status: 'open', limit: MAX_INCIDENTS }, options),
+    { isOwn: true },
   );
   const program_id = error.program_id ?? chosen ?? null;
   const known = (data?.data ?? []).filter((incident) => covers(incident, { ...error, program_id }));

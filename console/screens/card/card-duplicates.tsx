@@ -19,7 +19,7 @@ export function CardDuplicates({
     can('list_likely_duplicates')
       ? (api, options) => api.cards.likelyDuplicates(cardId, { limit: 10 }, options)
       : undefined,
-    { deps: [cardId] },
+    { deps: [cardId], isOwn: true },
   );
   if (error !== undefined) return <ErrorRecord error={error} stale={data !== undefined} />;
   if (data === undefined || data.data.length === 0) return null;

@@ -27,7 +27,7 @@ export function CardScreen({ parameters }: { readonly parameters: Parameters }) 
   const [done, setDone] = useState('');
   const [changes, setChanges] = useState(0);
   const card = useOperation((api, options) => api.cards.get(cardId, options), { deps: [cardId] });
-  const limits = useOperation((api, options) => api.cards.limits(cardId, options), { deps: [cardId] });
+  const limits = useOperation((api, options) => api.cards.limits(cardId, options), { deps: [cardId], isOwn: true });
   const shown = card.data?.card_id === cardId ? card.data : undefined;
   useNoted('card', shown?.card_id, shown && nameOfCard(shown), shown?.program_id);
   const onDone = (text: string): void => {

@@ -35,6 +35,7 @@ function Known({ incidentId }: { readonly incidentId: string }) {
   const { can } = useSession();
   const { data } = useOperation((api, options) => findIncident(api, incidentId, can('inspect_incident'), options), {
     deps: [incidentId],
+    isOwn: true,
   });
   const incident = data?.record;
   return (

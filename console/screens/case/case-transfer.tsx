@@ -18,7 +18,8 @@ export function CaseTransfer({
   const { can } = useSession();
   const { data, error, stale, reload } = useOperation(
     can('get_transfer_timeline') ? (api, options) => readTransfer(api, transferId, options) : undefined,
-    { deps: [transferId] },
+    // It may not exist.
+    { deps: [transferId], isOwn: true },
   );
   const done = (text: string) => {
     reload();

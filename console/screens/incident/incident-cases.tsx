@@ -145,7 +145,7 @@ function useProposed({ proposed_case_ids: ids, codes }: InspectedIncident): read
           );
           return (await Promise.all(pages)).flatMap((page) => page.data);
         },
-    { deps: [ids.join(' ')] },
+    { deps: [ids.join(' ')], isOwn: true },
   );
   return (data ?? []).filter(({ case_id: id }) => ids.includes(id));
 }

@@ -121,6 +121,7 @@ function Codes({
 /** The last day of all processes. */
 export function DayCharts({ hours, madeAt }: { readonly hours: Overview['hours']; readonly madeAt: string }) {
   const counted = useOperation((api, options) => api.errors.count({ interval: 'hour' }, options), {
+    isOwn: true,
     pollMilliseconds: DAY_POLL_MILLISECONDS,
   });
   const now = Date.parse(madeAt);

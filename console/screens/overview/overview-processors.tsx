@@ -1,3 +1,4 @@
+import type { ConnectorRecord } from '../../../sdk/client.ts';
 import { Moment } from '../../components/moment.tsx';
 import { hrefTo } from '../../data/location.ts';
 import { useSession } from '../../data/session.ts';
@@ -10,8 +11,11 @@ const POLL_MILLISECONDS = 60_000;
 /** Enough to say that there are many. */
 const MAX_BREAKS = 100;
 
-/** The connectors that are down, and what needs a person, in words. Nothing where all is well. */
-export function ProcessorConcerns() {
+/** What processors need: the connectors that are down, and what needs a person, in words. */
+export type ProcessorConcerns = { readonly down: readonly ConnectorRecord[]; readonly attention: string | undefined };
+
+/** What processors need, polled; nothing where all is well. */
+export function useProcessorConcerns(): ProcessorConcerns {
   const { can } = useSession();
   const { data } = useOperation(
     can('list_connectors')
@@ -22,11 +26,16 @@ export function ProcessorConcerns() {
           return { connectors, breaks: found?.data.length ?? 0, hasMore: (found?.next_cursor ?? null) !== null };
         }
       : undefined,
-    { ofAnyProgram: true, pollMilliseconds: POLL_MILLISECONDS },
+    { isOwn: true, ofAnyProgram: true, pollMilliseconds: POLL_MILLISECONDS },
   );
-  if (data === undefined) return null;
+  if (data === undefined) return { down: [], attention: undefined };
   const down = data.connectors.filter(({ state }) => state === 'down');
   const attention = attentionText(data.connectors, data.breaks, data.hasMore);
+  return { down, attention };
+}
+
+/** What processors need, below the first line. Nothing where all is well. */
+export function ProcessorConcernList({ of: { down, attention } }: { readonly of: ProcessorConcerns }) {
   if (down.length === 0 && attention === undefined) return null;
   return (
     <ul class="concerns" aria-label="What processors need">

@@ -12,7 +12,7 @@ import { formatCount } from '../../format/amounts.ts';
 import { formatLatency, formatShare, healthOf, UNAVAILABLE } from '../../format/overview.ts';
 import './overview.css';
 import { DayCharts, RecentCharts } from './overview-charts.tsx';
-import { ProcessorConcerns } from './overview-processors.tsx';
+import { ProcessorConcernList, useProcessorConcerns } from './overview-processors.tsx';
 import { State } from './overview-state.tsx';
 import { Support } from './overview-support.tsx';
 
@@ -24,14 +24,16 @@ export function OverviewScreen() {
   const overview = useOperation((api, options) => api.status.overview(options), {
     pollMilliseconds: POLL_MILLISECONDS,
   });
+  const processors = useProcessorConcerns();
+  const { down, attention } = processors;
   return (
     <Page title="Overview">
       <Loaded state={overview}>
         {(found) => (
           <>
-            <Health overview={found} />
+            <Health overview={found} others={down.length + (attention === undefined ? 0 : 1)} />
             <Support proposed={found.proposed_incidents} />
-            <ProcessorConcerns />
+            <ProcessorConcernList of={processors} />
             <Section title="The last minute">
               <Figures figures={found.all ?? found.now} queued={found.lane_waiting} />
             </Section>
@@ -49,10 +51,10 @@ export function OverviewScreen() {
 }
 
 /** Whether the service works, and what needs attention, each with its page of the runbook. */
-function Health({ overview }: { readonly overview: Overview }) {
+function Health({ overview, others }: { readonly overview: Overview; readonly others: number }) {
   const { status, processes } = overview;
   const { readiness, degraded, unknown } = status;
-  const { tone, sentence } = healthOf(overview);
+  const { tone, sentence } = healthOf(overview, others);
   const shown = readiness.ready ? degraded : [{ ...readiness, name: readiness.reason }, ...degraded];
   const gone = (processes ?? []).filter(({ alive }) => !alive);
   return (

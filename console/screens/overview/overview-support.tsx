@@ -25,7 +25,7 @@ export function Support({ proposed }: { readonly proposed: readonly Burst[] }) {
   // A code that an incident covers already is no news.
   const open = useOperation(
     isBurst ? (api, options) => api.incidents.list({ status: 'open', limit: 100 }, options) : undefined,
-    { deps: [proposed.map(({ code }) => code).join(' ')], pollMilliseconds: POLL_MILLISECONDS },
+    { deps: [proposed.map(({ code }) => code).join(' ')], isOwn: true, pollMilliseconds: POLL_MILLISECONDS },
   );
   const known = open.data?.data ?? [];
   const news = proposed.filter(({ code }) => !known.some(({ codes }) => codes.includes(code)));
@@ -58,7 +58,7 @@ function useUrgentCases(): string | undefined {
   const { can } = useSession();
   const { data } = useOperation(
     can('search_cases') ? (api, options) => api.cases.search({ limit: MAX_CASES }, options) : undefined,
-    { pollMilliseconds: POLL_MILLISECONDS },
+    { isOwn: true, pollMilliseconds: POLL_MILLISECONDS },
   );
   const urgent = (data?.data ?? []).filter(isUrgent);
   return urgent.length === 0 ? undefined : urgentText(urgent, MAX_CASES);

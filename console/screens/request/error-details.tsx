@@ -57,7 +57,7 @@ function useCurrency(error: InspectedErrorRecord): string | undefined {
     isAsked
       ? (api, options) => api.cards.get(cardId, programId === null ? options : { ...options, programId })
       : undefined,
-    { deps: [cardId, programId] },
+    { deps: [cardId, programId], isOwn: true },
   );
   return known ?? card.data?.currency;
 }

@@ -13,6 +13,7 @@ import { CardName, KeyName, ProgramName } from '../../components/name.tsx';
 import { Page, Section } from '../../components/page.tsx';
 import { ContactSupport } from '../../components/support/contact-support.tsx';
 import { KnownIncident } from '../../components/support/known-incident.tsx';
+import { backgroundClient } from '../../data/client.ts';
 import { hrefTo } from '../../data/location.ts';
 import type { Parameters } from '../../data/parameters.ts';
 import { useProgramOf } from '../../data/program.ts';
@@ -36,7 +37,9 @@ export function RequestScreen({ parameters }: { readonly parameters: Parameters 
   const seesAll = can('inspect_request');
   const seesEffects = seesAll || (can('get_request') && has('transfers:read') && has('events:read'));
   const state = useOperation(
-    async (api, options) => {
+    async (asked, options) => {
+      // The error of a recent request is stored a moment later.
+      const api = isRecent(requestId) ? backgroundClient : asked;
       for (;;) {
         try {
           if (seesAll) return await api.requests.inspect(requestId, options);

@@ -19,7 +19,8 @@ export function useFound(query: SearchQuery | undefined): OperationState<SearchR
       ? undefined
       : (api, options) =>
           isOperator ? api.search.find(query, options) : searchOwnProgram(api, options, query.q, scopes),
-    { deps: [JSON.stringify(query), isOperator] },
+    // It tries several kinds of ids, most of which do not exist.
+    { deps: [JSON.stringify(query), isOperator], isOwn: !isOperator },
   );
 }
 

@@ -50,6 +50,7 @@ function Ending({ changed: { setting }, onDone }: Parts) {
   const [ending, setEnding] = useState<IncidentRecord | undefined>(undefined);
   const { data } = useOperation((api, options) => api.incidents.list({ status: 'open', limit: 100 }, options), {
     deps: [setting],
+    isOwn: true,
   });
   const caused = incidentsOfSwitch(data?.data ?? [], setting);
   if (caused.length === 0) return null;

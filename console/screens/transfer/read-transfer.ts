@@ -1,4 +1,5 @@
 import type { CallOptions, ProcessorAttemptRecord, TransferService, TransferTimeline } from '../../../sdk/client.ts';
+import { backgroundClient } from '../../data/client.ts';
 
 /** A transfer with everything that happened to it, also at the processor of its card. */
 export type ShownTransfer = TransferTimeline & {
@@ -10,7 +11,8 @@ export type ShownTransfer = TransferTimeline & {
 export async function readTransfer(api: TransferService, id: string, options: CallOptions): Promise<ShownTransfer> {
   const [timeline, { data: attempts }] = await Promise.all([
     api.transfers.timeline(id, options),
-    api.transfers.attempts(id, options),
+    // If there is no such transfer, the timeline says so.
+    backgroundClient.transfers.attempts(id, options),
   ]);
   return { ...timeline, attempts };
 }

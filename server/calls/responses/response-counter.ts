@@ -8,7 +8,7 @@ import { Latencies } from './latencies.ts';
 
 /**
  * What a request is for: the promises about latency and money apply to some of these. Guesses, such as /favicon.ico,
- * are `stray`; `none` is what is not a request, and errors of pages.
+ * are `stray`, and so are errors of requests that the console sends on its own; `none` is what is not a request, and errors of pages.
  */
 export const REQUEST_KINDS = ['money', 'change', 'read', 'live', 'export', 'page', 'health', 'stray', 'none'] as const;
 
@@ -89,8 +89,9 @@ export class ResponseCounter {
 
   /** Called for every response. Must not throw, and must cost next to nothing. */
   readonly note = (entry: CountedResponse): void => {
-    const { operation, status, code, milliseconds, moneyMoved } = entry;
-    const responses = operation === undefined ? this.#others[kindOfPath(entry)] : this.#operations[operation];
+    const { operation, status, code, isStray, milliseconds, moneyMoved } = entry;
+    const responses =
+      operation === undefined || isStray ? this.#others[kindOfPath(entry)] : this.#operations[operation];
     responses.find(status, code).count += 1;
     this.#noteTime(responses.kind, milliseconds / 1000);
     // A transfer that waits for a processor is a success, although nobody knows yet whether its money moved.

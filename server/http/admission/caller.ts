@@ -11,7 +11,7 @@ import type { RequestContext } from '../request-context.ts';
 import type { HttpService } from '../service.ts';
 import type { RequestHead } from '../wire/request-head.ts';
 import { headerOfProxy, isLoopbackAddress, isLoopbackAuthority, isLoopbackOrigin } from './loopback.ts';
-import { readSessionCookie, type SentSession, sessionCookie } from './session-cookie.ts';
+import { isOfConsoleItself, readSessionCookie, type SentSession, sessionCookie } from './session-cookie.ts';
 
 // Invariant: Nothing of an event or an export is sent more than about a second after its key was revoked
 // Kept by: `checkCallerAgain`, before every read of a stream and after every read of an export
@@ -35,8 +35,9 @@ export function identifyCaller(
   head: RequestHead,
   deadline: number,
 ): Caller | Promise<Caller> {
-  const { gateway } = reporter;
+  const { gateway, settings } = reporter;
   const { authorization } = head;
+  context.isOfConsole = isOfConsoleItself(context, head, settings.trustedProxies);
   // A new session is created with a key; a cookie that the browser still has is ignored.
   if (head.cookie !== undefined && context.operation !== 'create_session') {
     const session = identifyBySession(reporter, context, head);

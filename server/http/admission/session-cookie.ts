@@ -1,3 +1,4 @@
+import { OPERATIONS } from '../../../contract/operations.ts';
 import { Refusal } from '../../../domain/refusal.ts';
 import type { RequestContext } from '../request-context.ts';
 import type { RequestHead } from '../wire/request-head.ts';
@@ -80,6 +81,20 @@ export function refuseClearText(context: RequestContext, head: RequestHead, trus
   const isOfBrowser = head.fetchSite !== undefined || head.origin !== undefined;
   if (isOfBrowser && !isFromOwnPage(head, transport))
     throw new Refusal('forbidden', 'A session can be made only by pages of the service itself.');
+}
+
+/**
+ * Whether the console sends a request on its own, so that its failure is nobody's error: a read in the background, or the question
+ * who is signed in. No page of another origin and no program with a key can say so, and nothing that changes anything; a refused
+ * credential is in the audit log in any case.
+ */
+export function isOfConsoleItself(context: RequestContext, head: RequestHead, trustedProxies: number): boolean {
+  const { operation } = context;
+  if (head.console === undefined || head.authorization !== undefined || operation === undefined) return false;
+  const isOwn = head.console === 'background' || (head.console === '1' && operation === 'get_session');
+  if (!isOwn || OPERATIONS[operation].method !== 'GET') return false;
+  const transport = transportOf(context, head, trustedProxies);
+  return transport !== undefined && isFromOwnPage(head, transport);
 }
 
 /** The Set-Cookie header that sets a new token, or removes the cookie if the token is null. */

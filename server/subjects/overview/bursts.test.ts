@@ -11,6 +11,14 @@ function note(count: number, code: ErrorCode = 'unknown_create_transfer', status
   for (let at = 0; at < count; at += 1) counter.note({ ...response, status, code, moneyMoved: 'no' });
 }
 
+test('what the console reads on its own proposes nothing, however often it fails', () => {
+  const ofConsole = new ResponseCounter();
+  const found = new Bursts(ofConsole);
+  const failed = { operation: 'get_switch', path: '/', isStray: true, milliseconds: 1, moneyMoved: undefined } as const;
+  for (let at = 0; at < 50; at += 1) ofConsole.note({ ...failed, status: 500, code: 'unknown_get_switch' });
+  expect(found.find()).toEqual([]);
+});
+
 function pass(seconds: number): void {
   for (let at = 0; at < seconds; at += 1) bursts.tick();
 }

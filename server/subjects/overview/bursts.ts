@@ -48,8 +48,8 @@ export class Bursts {
 
   #totals(): Totals {
     const totals = new Map<string, number>();
-    for (const { code, count } of this.#counter.series) {
-      if (code === undefined || count === 0 || ERRORS[code].type === 'Request Error') continue;
+    for (const { code, count, kind } of this.#counter.series) {
+      if (code === undefined || count === 0 || kind === 'stray' || ERRORS[code].type === 'Request Error') continue;
       totals.set(code, count + (totals.get(code) ?? 0));
     }
     return totals;
