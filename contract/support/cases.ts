@@ -86,7 +86,7 @@ export const CaseRecord = Type.Object({
   money_moved: nullable(
     literals(
       ['no', 'yes', 'unknown'],
-      'Whether money had moved when the case was created; null without a request, and for a key without transfers:read',
+      'Whether money had moved then; null without a request, and without transfers:read',
     ),
   ),
   incident_id: textOrNull('The incident that it belongs to; null for none'),
@@ -207,12 +207,7 @@ const ANSWERED = {
   updated_at: EXAMPLE_LATER,
   first_response_at: EXAMPLE_LATER,
 } as const;
-const RESOLVED = {
-  ...ANSWERED,
-  status: 'resolved',
-  outcome: 'retry',
-  resolved_at: EXAMPLE_LATER,
-} as const;
+const RESOLVED = { ...ANSWERED, status: 'resolved', outcome: 'retry', resolved_at: EXAMPLE_LATER } as const;
 
 /** Examples of cases. */
 export const EXAMPLE_CASES = { opened: NEW, replied: ANSWERED, resolved: RESOLVED } as const;

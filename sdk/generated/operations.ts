@@ -497,10 +497,7 @@ export type CaseDetails = {
    * about a transfer.
    */
   readonly type: 'Request Error' | 'Server Error' | 'Process Error' | null;
-  /**
-   * Whether money had moved when the case was created; null without a request, and for a key without
-   * transfers:read.
-   */
+  /** Whether money had moved then; null without a request, and without transfers:read. */
   readonly money_moved: 'no' | 'yes' | 'unknown' | null;
   /** The incident that it belongs to; null for none. */
   readonly incident_id: string | null;
@@ -593,10 +590,7 @@ export type CaseRecord = {
    * about a transfer.
    */
   readonly type: 'Request Error' | 'Server Error' | 'Process Error' | null;
-  /**
-   * Whether money had moved when the case was created; null without a request, and for a key without
-   * transfers:read.
-   */
+  /** Whether money had moved then; null without a request, and without transfers:read. */
   readonly money_moved: 'no' | 'yes' | 'unknown' | null;
   /** The incident that it belongs to; null for none. */
   readonly incident_id: string | null;
@@ -1412,10 +1406,7 @@ export type InspectedCase = {
    * about a transfer.
    */
   readonly type: 'Request Error' | 'Server Error' | 'Process Error' | null;
-  /**
-   * Whether money had moved when the case was created; null without a request, and for a key without
-   * transfers:read.
-   */
+  /** Whether money had moved then; null without a request, and without transfers:read. */
   readonly money_moved: 'no' | 'yes' | 'unknown' | null;
   /** The incident that it belongs to; null for none. */
   readonly incident_id: string | null;
@@ -2590,10 +2581,7 @@ export type QueuedCase = {
    * about a transfer.
    */
   readonly type: 'Request Error' | 'Server Error' | 'Process Error' | null;
-  /**
-   * Whether money had moved when the case was created; null without a request, and for a key without
-   * transfers:read.
-   */
+  /** Whether money had moved then; null without a request, and without transfers:read. */
   readonly money_moved: 'no' | 'yes' | 'unknown' | null;
   /** The incident that it belongs to; null for none. */
   readonly incident_id: string | null;
