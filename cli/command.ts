@@ -152,6 +152,18 @@ export const KEY_OPTION: OptionsFor<KeyOption> = {
   idempotencyKey: { flag: '--idempotency-key <key>', help: 'makes the request safe to repeat (default: generated)' },
 };
 
+/** The version of the record that is changed. */
+export type VersionOption = { readonly ifMatch?: string };
+
+/** `--if-match`. In the shell, the quotation marks of an `ETag` are easily lost. */
+export const VERSION_OPTION: OptionsFor<VersionOption> = {
+  ifMatch: {
+    flag: '--if-match <version>',
+    help: 'change it only if this is still its version, which get and show print as etag',
+    read: (text) => (/^\*$|"/.test(text) ? text : `"${text}"`),
+  },
+};
+
 /** `--from` and `--to`. */
 export const TIME_OPTIONS: OptionsFor<{ readonly created_from?: string; readonly created_to?: string }> = {
   created_from: {

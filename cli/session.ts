@@ -115,6 +115,16 @@ export function showChanged({ show }: Session, record: WithResponse<object>, pai
   show(record, [...pairs, ...replayed]);
 }
 
+/** Prints a record that was read, with its version for `--if-match`. */
+export function showVersioned(
+  { show }: Session,
+  record: WithResponse<object>,
+  pairs: readonly Pair[] = pairsOf(record),
+): void {
+  const { version } = record.response;
+  show(record, [...pairs, ...(version === undefined ? [] : [['etag', version.replaceAll('"', '')] as const])]);
+}
+
 /** Reads one page, or with `--all` every page: the last one, with the items of all. */
 export async function readPages<Found extends Page<unknown>>(
   { limit, cursor, all }: PageOptions,

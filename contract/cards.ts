@@ -138,9 +138,7 @@ export const PostingRecord = Type.Object({
 
 const CARD_FILTERS = {
   status: Type.Optional(literals(CARD_STATUSES, 'Only cards with this status')),
-  last_four: Type.Optional(
-    Type.String({ pattern: '^[0-9]{4}$', description: 'Only cards whose number ends with these four digits' }),
-  ),
+  last_four: Type.Optional(Type.String({ ...lastFour, description: 'Only cards whose number ends with these digits' })),
   holder_reference: Type.Optional(text(255, 'Only cards with this holder reference')),
   card_id_prefix: Type.Optional(visible('Only cards whose card_id begins with this, in the order of their ids')),
   ...metadataFilter('cards'),
@@ -202,6 +200,7 @@ export const CardErasureRecord = Type.Object({
 
 const PATH = '/api/v0.1/core/card';
 const ONE = `${PATH}/{card_id}`;
+const CLOSING = ['card_not_empty', 'limit_exceeded'] as const;
 const LIMITS = { in: { daily_amount: 50_000 }, out: { maximum_amount: 10_000 }, maximum_balance: 200_000 } as const;
 const EMPLOYEE = { card_id: 'employee-7', holder_reference: 'employee 7', metadata: { department: 'sales' } } as const;
 const POSTING = {
@@ -286,7 +285,7 @@ export const CARDS = [
     // Closing a card can move its balance to funding.
     movesMoney: true,
     audit: 'operator',
-    errors: ['service_disabled', 'card_not_found', 'invalid_card_status', 'card_not_empty', 'limit_exceeded'],
+    errors: ['service_disabled', 'card_not_found', 'invalid_card_status', ...CLOSING, 'precondition_failed'],
     failure: 'The card could not be updated',
     example: { body: { limits: LIMITS }, reply: { limits: LIMITS, metadata: {}, updated_at: EXAMPLE_LATER } },
   }),

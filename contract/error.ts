@@ -5,7 +5,7 @@ import { OPERATIONS, type OperationId } from './operations.ts';
 
 /** A header that responses with a code have in addition to the headers of every error. */
 export type SpecificHeader = {
-  readonly name: 'Retry-After' | 'Allow' | 'Accept' | 'WWW-Authenticate' | 'Readiness' | 'Runbook';
+  readonly name: 'Retry-After' | 'Allow' | 'Accept' | 'WWW-Authenticate' | 'Readiness' | 'Runbook' | 'ETag';
   /** An example, or the value itself if `constant`. */
   readonly value: string;
   readonly description: string;

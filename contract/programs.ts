@@ -207,7 +207,7 @@ export const PROGRAMS = [
     body: UpdateProgramBody,
     reply: ProgramRecord,
     audit: 'always',
-    errors: ['program_not_found'],
+    errors: ['program_not_found', 'precondition_failed'],
     failure: 'The program could not be updated',
     example: { body: LIMITS, reply: { ...PAYROLL, ...LIMITS } },
   }),

@@ -309,7 +309,7 @@ export const TRANSFERS = [
     body: UpdateTransferBody,
     reply: TransferRecord,
     audit: 'operator',
-    errors: ['transfer_not_found', 'card_erased'],
+    errors: ['transfer_not_found', 'precondition_failed', 'card_erased'],
     failure: 'The transfer could not be updated',
     example: { reply: { updated_at: EXAMPLE_LATER } },
   }),

@@ -68,6 +68,7 @@ export const SHARED_CODES = [
   'invalid_attempt_status',
   'break_not_found',
   'notice_id_reused',
+  'precondition_failed',
   'idempotency_key_exists',
   'invalid_idempotency_key',
 ] as const;

@@ -19,6 +19,8 @@ export type RefusalDetails = {
   readonly originalRequestId?: string;
   /** Milliseconds until the reason ends by itself, for the `Retry-After` header. */
   readonly endsIn?: number;
+  /** The version of the record that was to be changed, for the `ETag` header. */
+  readonly version?: string;
   /** The state of the service that is the reason, and its page of the runbook, for the headers of these names. */
   readonly readiness?: { readonly reason: ReadinessReason; readonly runbook: string };
 };

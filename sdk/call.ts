@@ -21,6 +21,15 @@ export type KeyedCallOptions = CallOptions & {
   readonly idempotencyKey?: string | undefined;
 };
 
+/** Options of a call that changes or deletes a record with a version. */
+export type VersionedCallOptions = CallOptions & {
+  /**
+   * The `version` of the response in which the record was read. If the record has another one by now, nothing is changed, and
+   * the call rejects with the code `precondition_failed`.
+   */
+  readonly ifMatch?: string | undefined;
+};
+
 /**
  * An amount in minor units of its currency (cents, for USD), 1 to 999,999,999,999. A number is sent as it is, a bigint
  * as a JSON integer, a string of digits as a string. The service rejects anything else with `invalid_amount`. Neither
@@ -57,6 +66,11 @@ export type ResponseDetails = {
   readonly moneyMoved: MoneyMoved;
   /** The idempotency key that was sent, including a generated one. */
   readonly idempotencyKey: string | undefined;
+  /**
+   * The version of a card, card program, transfer or webhook (the `ETag` header), to be sent as `ifMatch` with a change;
+   * undefined for everything else, and from version 0.1.0.
+   */
+  readonly version: string | undefined;
   /** The number of attempts. */
   readonly attempts: number;
   readonly headers: Headers;

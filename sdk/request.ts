@@ -1,4 +1,4 @@
-import type { KeyedCallOptions } from './call.ts';
+import type { KeyedCallOptions, VersionedCallOptions } from './call.ts';
 import { InvalidArgument } from './error.ts';
 import type { OperationId } from './generated/operations.ts';
 import { type ClientSettings, readLimits } from './settings.ts';
@@ -10,7 +10,7 @@ export type CallInput = {
   readonly params?: Readonly<Record<string, string>>;
   readonly query?: (object & { readonly wait?: number | undefined }) | undefined;
   readonly body?: object | undefined;
-  readonly options?: KeyedCallOptions | undefined;
+  readonly options?: (KeyedCallOptions & VersionedCallOptions) | undefined;
 };
 
 /** A request that is ready to be sent, once or several times. */
@@ -58,6 +58,7 @@ export function prepareRequest(
   const programId = options.programId ?? client.programId;
   if (program && programId !== undefined) setHeader(headers, 'Program-Id', programId, 'programId');
   if (idempotencyKey !== undefined) setHeader(headers, 'Idempotency-Key', idempotencyKey, 'idempotencyKey');
+  if (options.ifMatch !== undefined) setHeader(headers, 'If-Match', options.ifMatch, 'ifMatch');
   if (options.requestId !== undefined) setHeader(headers, 'Request-Id', options.requestId, 'requestId');
   if (body !== undefined) headers.set('content-type', 'application/json');
   return {

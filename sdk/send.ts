@@ -120,6 +120,7 @@ function detailsOf({ status, headers }: ResponseHead, request: PreparedRequest, 
     replayed: headers.get('idempotent-replayed') === 'true',
     moneyMoved: moneyMovedBy(request.movesMoney, headers, undefined),
     idempotencyKey: request.idempotencyKey,
+    version: headers.get('etag') ?? undefined,
     attempts,
     headers,
   };

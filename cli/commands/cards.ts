@@ -25,11 +25,13 @@ import {
   PAGE_OPTIONS,
   readWholeNumber,
   TIME_OPTIONS,
+  VERSION_OPTION,
+  type VersionOption,
 } from '../command.ts';
 import { EXIT_CODES } from '../failure.ts';
 import { alignedLines, type Column, money, moneyColumn } from '../output.ts';
 import { plainTime } from '../plain-time.ts';
-import { type CommandContext, type PageOptions, pageText, readPages, showChanged } from '../session.ts';
+import { type CommandContext, type PageOptions, pageText, readPages, showChanged, showVersioned } from '../session.ts';
 import { EXPORT_NOTES, OUTPUT_OPTION, type OutputOption, showExport } from './export.ts';
 import {
   describeCardLimits,
@@ -84,7 +86,8 @@ type CreateOptions = Omit<CreateCardBody, 'limits'> & KeyOption & { readonly lim
 
 type UpdateOptions = Pick<UpdateCardBody, 'status' | 'balance_to'> &
   Pick<CreateCardBody, Removable> &
-  MetadataChange & { readonly limits?: LimitsChange; readonly remove?: readonly Removable[] };
+  MetadataChange &
+  VersionOption & { readonly limits?: LimitsChange; readonly remove?: readonly Removable[] };
 
 /** Adds `cards create | get | list | update | erase | limits | holds | postings | export-postings`. */
 export const addCards: AddCommands = (program, context) => {
@@ -94,7 +97,7 @@ export const addCards: AddCommands = (program, context) => {
     name: 'get <card_id>',
     argument: CARD_ID,
     description: 'show a card and its balance',
-    run: async ({ service, show }, _, cardId) => show(await service.cards.get(cardId)),
+    run: async (session, _, cardId) => showVersioned(session, await session.service.cards.get(cardId)),
   });
   addList<CardRecord, CardFilters>(cards, context, {
     name: 'list',
@@ -216,19 +219,28 @@ function addUpdate(cards: Command, context: CommandContext): void {
       },
       ...DETAILS,
       ...METADATA_CHANGE_OPTIONS,
+      ...VERSION_OPTION,
     },
     notes: LIMITS_CHANGE_NOTES,
-    run: async ({ service, show }, { remove = [], limits, metadata, removed: names, clear, ...fields }, cardId) => {
+    run: async (
+      { service, show },
+      { remove = [], limits, metadata, removed: names, clear, ifMatch, ...fields },
+      cardId,
+    ) => {
       const both = remove.find((name) => fields[name] !== undefined);
       if (both !== undefined) throw new InvalidArgument(`${both} cannot be set and removed in the same request`);
       const removed = Object.fromEntries(remove.map((name) => [name, null]));
       show(
-        await service.cards.update(cardId, {
-          ...fields,
-          ...removed,
-          limits: limits?.patch,
-          metadata: metadataPatch({ metadata, removed: names, clear }),
-        }),
+        await service.cards.update(
+          cardId,
+          {
+            ...fields,
+            ...removed,
+            limits: limits?.patch,
+            metadata: metadataPatch({ metadata, removed: names, clear }),
+          },
+          { ifMatch },
+        ),
       );
     },
   });

@@ -7,9 +7,18 @@ import {
   type ProgramRecord,
 } from '../../sdk/client.ts';
 import { AMOUNT_HELP, amountFields, readAmount, type TypedAmount } from '../amount.ts';
-import { type AddCommands, addCommand, addList, KEY_OPTION, type KeyOption, readWholeNumber } from '../command.ts';
+import {
+  type AddCommands,
+  addCommand,
+  addList,
+  KEY_OPTION,
+  type KeyOption,
+  readWholeNumber,
+  VERSION_OPTION,
+  type VersionOption,
+} from '../command.ts';
 import { money, moneyColumn, type Pair, pairsOf } from '../output.ts';
-import { type CommandContext, showChanged, showMoved } from '../session.ts';
+import { type CommandContext, showChanged, showMoved, showVersioned } from '../session.ts';
 import { LIMITS_CHANGE_NOTES, LIMITS_FORM, type LimitsChange, readLimitsChange } from './limits.ts';
 import {
   METADATA_CHANGE_OPTIONS,
@@ -21,12 +30,13 @@ import {
   queryOf,
 } from './support/metadata.ts';
 
-type UpdateOptions = MetadataChange & {
-  readonly name?: string;
-  readonly limits?: LimitsChange;
-  readonly card_limits?: LimitsChange;
-  readonly funding_low_threshold?: number | null;
-};
+type UpdateOptions = MetadataChange &
+  VersionOption & {
+    readonly name?: string;
+    readonly limits?: LimitsChange;
+    readonly card_limits?: LimitsChange;
+    readonly funding_low_threshold?: number | null;
+  };
 
 const PROGRAM_ID = 'card program id, prog_...';
 
@@ -57,9 +67,9 @@ export const addPrograms: AddCommands = (program, context) => {
     name: 'get <program_id>',
     argument: PROGRAM_ID,
     description: 'show a card program and its funding',
-    run: async ({ service, show }, _, programId) => {
-      const found = await service.programs.get(programId);
-      show(found, programPairs(found));
+    run: async (session, _, programId) => {
+      const found = await session.service.programs.get(programId);
+      showVersioned(session, found, programPairs(found));
     },
   });
   addList<ProgramRecord, { readonly metadata?: Pairs }>(programs, context, {
@@ -125,16 +135,21 @@ function addUpdate(programs: Command, context: CommandContext): void {
         read: readThreshold,
       },
       ...METADATA_CHANGE_OPTIONS,
+      ...VERSION_OPTION,
     },
     notes: LIMITS_CHANGE_NOTES,
-    run: async ({ service, show }, { limits, card_limits, metadata, removed, clear, ...fields }, programId) => {
+    run: async (
+      { service, show },
+      { limits, card_limits, metadata, removed, clear, ifMatch, ...fields },
+      programId,
+    ) => {
       const body = {
         ...fields,
         limits: limits?.patch,
         card_limits: card_limits?.patch,
         metadata: metadataPatch({ metadata, removed, clear }),
       };
-      const updated = await service.programs.update(programId, body);
+      const updated = await service.programs.update(programId, body, { ifMatch });
       show(updated, programPairs(updated));
     },
   });

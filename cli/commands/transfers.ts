@@ -24,11 +24,13 @@ import {
   type OptionsFor,
   readWholeNumber,
   TIME_OPTIONS,
+  VERSION_OPTION,
+  type VersionOption,
 } from '../command.ts';
 import { EXIT_CODES } from '../failure.ts';
 import { type Column, money, moneyColumn, table, wrap } from '../output.ts';
 import { readLater } from '../read-time.ts';
-import { type CommandContext, type Session, showMoved } from '../session.ts';
+import { type CommandContext, type Session, showMoved, showVersioned } from '../session.ts';
 import { EXPORT_NOTES, OUTPUT_OPTION, type OutputOption, showExport } from './export.ts';
 import {
   METADATA_CHANGE_OPTIONS,
@@ -116,7 +118,7 @@ export const addTransfers: AddCommands = (program, context) => {
     name: 'get <transfer_id>',
     argument: TRANSFER_ID,
     description: 'show a transfer',
-    run: async ({ service, show }, _, transferId) => show(await service.transfers.get(transferId)),
+    run: async (session, _, transferId) => showVersioned(session, await session.service.transfers.get(transferId)),
   });
   addTimeline(transfers, context);
   addList<TransferRecord, Filters>(transfers, context, {
@@ -353,15 +355,15 @@ function addReversals(transfers: Command, context: CommandContext): void {
 }
 
 function addUpdate(transfers: Command, context: CommandContext): void {
-  addCommand<MetadataChange>(transfers, context, {
+  addCommand<MetadataChange & VersionOption>(transfers, context, {
     name: 'update <transfer_id>',
     argument: TRANSFER_ID,
     description: 'change the metadata of a transfer; other pairs keep their values',
-    options: METADATA_CHANGE_OPTIONS,
-    run: async ({ service, show }, change, transferId) => {
+    options: { ...METADATA_CHANGE_OPTIONS, ...VERSION_OPTION },
+    run: async ({ service, show }, { ifMatch, ...change }, transferId) => {
       const metadata = metadataPatch(change);
       if (metadata === undefined) throw new InvalidArgument('give --metadata, --remove-metadata or --clear-metadata');
-      show(await service.transfers.update(transferId, { metadata }));
+      show(await service.transfers.update(transferId, { metadata }, { ifMatch }));
     },
   });
 }

@@ -35,6 +35,19 @@ export function announceChange(): void {
   for (const listener of changeListeners) listener();
 }
 
+const outdatedListeners = new Set<() => void>();
+
+/** Calls `listener` when the service has more recent data than a screen; returns a function that unsubscribes. */
+export function onOutdated(listener: () => void): () => void {
+  outdatedListeners.add(listener);
+  return () => void outdatedListeners.delete(listener);
+}
+
+/** Notifies the listeners of {@link onOutdated}. */
+export function announceOutdated(): void {
+  for (const listener of outdatedListeners) listener();
+}
+
 /** The session cookie is accepted only with this header. Background requests do not keep the session alive. */
 function fetchAs(kind: '1' | 'background') {
   return async (url: string, init: RequestInit): Promise<Response> => {

@@ -1,6 +1,6 @@
 import { useCallback, useRef, useState } from 'preact/hooks';
 import { type KeyedCallOptions, type TransferService, TransferServiceError } from '../../sdk/client.ts';
-import { announceChange, client, newIdempotencyKey } from './client.ts';
+import { announceChange, announceOutdated, client, newIdempotencyKey } from './client.ts';
 import { useProgramId } from './program.ts';
 
 /** A change, with the values of a form. */
@@ -71,6 +71,8 @@ export function useAction<Input, Result>(
         return made;
       } catch (thrown) {
         if (isFinal(thrown)) keys.delete(text);
+        // The form keeps what was typed; the screen below it shows what is there now.
+        if (isOutdated(thrown)) announceOutdated();
         setError(thrown instanceof Error ? thrown : new Error(String(thrown)));
         return undefined;
       } finally {
@@ -85,6 +87,11 @@ export function useAction<Input, Result>(
     setResult(undefined);
   }, []);
   return { run, pending, error, result, reset };
+}
+
+/** Whether somebody else has changed the record since it was read. */
+export function isOutdated(thrown: unknown): boolean {
+  return thrown instanceof TransferServiceError && thrown.Code === 'precondition_failed';
 }
 
 /** Whether the service has refused it for good: the next try is another request, with another key. */

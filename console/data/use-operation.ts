@@ -1,6 +1,6 @@
 import { useCallback, useEffect, useRef, useState } from 'preact/hooks';
 import { type CallOptions, type TransferService, TransferServiceError } from '../../sdk/client.ts';
-import { backgroundClient, client, onChange, onSignedInAgain } from './client.ts';
+import { backgroundClient, client, onChange, onOutdated, onSignedInAgain } from './client.ts';
 import { MIN_PAUSE_MILLISECONDS, pauseUntilPoll } from './poll-pause.ts';
 import { useProgramId } from './program.ts';
 
@@ -107,6 +107,7 @@ export function useOperation<Result>(
     read();
     document.addEventListener('visibilitychange', onVisible);
     const stopListening = onSignedInAgain(read);
+    const stopWatching = onOutdated(read);
     const stopHearing = onChange(() => {
       if (pollMilliseconds === undefined) return;
       hasChanged = true;
@@ -114,6 +115,7 @@ export function useOperation<Result>(
     });
     return () => {
       stopListening();
+      stopWatching();
       stopHearing();
       document.removeEventListener('visibilitychange', onVisible);
       window.clearTimeout(timer);

@@ -1,4 +1,4 @@
-import { errorCode, load } from '../error.ts';
+import { call, errorCode, load } from '../error.ts';
 
 /** Errors about the content of requests, which several operations share. */
 export const REQUEST_ERRORS = {
@@ -41,6 +41,31 @@ export const REQUEST_ERRORS = {
       message:
         "'description' looks like a card number, which the service does not accept. Remove it, and identify the card by its card_id.",
       field: '/description',
+    },
+  }),
+  precondition_failed: errorCode({
+    status: 412,
+    problem: 'Somebody else changed it first',
+    meaning: 'The record no longer has the version that the If-Match header names. Nothing was changed.',
+    causes: [
+      'The record was changed after the caller had read it.',
+      'The If-Match header has the ETag of another record.',
+    ],
+    resolution: 'Read the record again. If the change is still right, send it with the new ETag.',
+    headers: [{ name: 'ETag', value: '"iNyzm5cAFsqAVUNm"', description: 'The version that the record has now.' }],
+    alsoCalled:
+      'if-match, etag, etag mismatch, stale, stale version, optimistic locking, optimistic concurrency, lost update, version ' +
+      'conflict, edit conflict, concurrent change, changed meanwhile, overwritten by another person',
+    sample: {
+      reproduce: 'Change the holder of the card "card_active" with an older version in the If-Match header.',
+      request: call('update_card', {
+        params: { card_id: 'card_active' },
+        headers: { 'If-Match': '"an-older-version"' },
+        body: { holder_reference: 'employee 7' },
+      }),
+      message:
+        'The card has changed since you read it: If-Match is "an-older-version", and its version is "iNyzm5cAFsqAVUNm". Read ' +
+        'it again, and send the change with the new ETag if it is still right.',
     },
   }),
   idempotency_key_exists: errorCode({

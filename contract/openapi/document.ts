@@ -25,6 +25,7 @@ import {
   saysIfMoneyMoved,
 } from '../operations.ts';
 import * as programs from '../programs.ts';
+import { takesIfMatch, versionedKind } from '../reading/versions.ts';
 import * as sandbox from '../sandbox/operations.ts';
 import type { SchemaShape } from '../schema-parts.ts';
 import * as parts from '../schema-parts.ts';
@@ -177,6 +178,7 @@ function operationObject(id: OperationId): JsonObject {
         : [reference('parameters', idempotency === 'required' ? 'IdempotencyKeyRequired' : 'IdempotencyKey')]),
       ...(operation.reach === 'program' ? [reference('parameters', 'ProgramId')] : []),
       ...(writesAuditLog(id) ? [reference('parameters', 'CaseId')] : []),
+      ...(takesIfMatch(id) ? [reference('parameters', 'IfMatch')] : []),
       ...(operation.stream === undefined ? [] : [reference('parameters', 'LastEventId')]),
       reference('parameters', 'ClientRequestId'),
       ...(id === 'create_transfer'
@@ -293,10 +295,11 @@ function queryParameters(query: TObject): readonly Parameter[] {
 const SETS_COOKIE: readonly OperationId[] = ['create_session', 'delete_session'];
 
 function successOf(id: OperationId): JsonObject {
-  const { status, idempotency, location, csv } = OPERATIONS[id];
+  const { status, idempotency, location, csv, method } = OPERATIONS[id];
   const headers = [
     'Request-Id',
     ...(location !== undefined ? ['Location'] : []),
+    ...(versionedKind(id) !== undefined && method !== 'DELETE' ? ['ETag'] : []),
     ...(SETS_COOKIE.includes(id) ? ['Set-Cookie'] : []),
     ...(csv ? ['Content-Disposition'] : []),
     ...(saysIfMoneyMoved(id) ? ['Money-Moved'] : []),

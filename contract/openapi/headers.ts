@@ -23,6 +23,13 @@ export const REPLY_HEADERS: Readonly<Record<string, Header>> = {
     example: 'attachment; filename="transfers-2026-01-31.csv"',
   },
   Location: { description: 'Path of the created resource.', schema: { type: 'string' } },
+  ETag: {
+    description:
+      'The version of the record. Send it as `If-Match` with a change, so that the change is made only if nobody else has ' +
+      'changed the record. Balances, and the progress of deliveries, are no part of it.',
+    schema: { type: 'string' },
+    example: '"iNyzm5cAFsqAVUNm"',
+  },
   'Set-Cookie': {
     description: 'The cookie of the session, or its removal.',
     schema: { type: 'string' },
@@ -267,6 +274,16 @@ export const REQUEST_HEADERS = {
       'not the id of a case is ignored.',
     schema: { type: 'string', pattern: '^case_[0-9a-f]{32}$' },
     example: EXAMPLE_CASE_ID,
+  },
+  IfMatch: {
+    name: 'If-Match',
+    in: 'header',
+    required: false,
+    description:
+      'The `ETag` of the response in which you read the record. If the record has another version by now, it is not changed, ' +
+      'and the response is `precondition_failed`.',
+    schema: { type: 'string' },
+    example: '"iNyzm5cAFsqAVUNm"',
   },
   Prefer: {
     name: 'Prefer',

@@ -78,7 +78,7 @@ const UPDATE = {
   method: 'PATCH',
   body: UpdateWebhookBody,
   reply: WebhookRecord,
-  errors: ['webhook_url_refused', 'webhook_not_found'],
+  errors: ['webhook_url_refused', 'webhook_not_found', 'precondition_failed'],
   failure: 'The webhook could not be updated',
   example: {
     body: { status: 'disabled' },
@@ -88,7 +88,7 @@ const UPDATE = {
 const DELETE = {
   method: 'DELETE',
   reply: WebhookRecord,
-  errors: ['webhook_not_found'],
+  errors: ['webhook_not_found', 'precondition_failed'],
   failure: 'The webhook could not be deleted',
   example: { reply: EXAMPLE_WEBHOOK },
 } as const;

@@ -5,6 +5,7 @@ import {
   type KeyedCallOptions,
   type Page,
   type TextChunks,
+  type VersionedCallOptions,
   type WithResponse,
 } from '../call.ts';
 import type { Send } from '../send.ts';
@@ -166,9 +167,14 @@ export class TransfersResource {
 
   /**
    * update_transfer: Update the metadata of a transfer. Not retried automatically. Error codes:
-   * `update_transfer_schema`, `transfer_not_found`, `card_erased`, `unknown_update_transfer`.
+   * `update_transfer_schema`, `transfer_not_found`, `precondition_failed`, `card_erased`,
+   * `unknown_update_transfer`.
    */
-  update(transferId: string, body: UpdateTransferBody, options?: CallOptions): Promise<WithResponse<TransferRecord>> {
+  update(
+    transferId: string,
+    body: UpdateTransferBody,
+    options?: VersionedCallOptions,
+  ): Promise<WithResponse<TransferRecord>> {
     return this.#send('update_transfer', { params: { transfer_id: transferId }, body, options });
   }
 
@@ -338,9 +344,9 @@ export class CardsResource {
   /**
    * update_card: Update a card's status, limits, holder, expiry or metadata. Not retried automatically. Error
    * codes: `update_card_schema`, `service_disabled`, `card_not_found`, `invalid_card_status`, `card_not_empty`,
-   * `limit_exceeded`, `unknown_update_card`.
+   * `limit_exceeded`, `precondition_failed`, `unknown_update_card`.
    */
-  update(cardId: string, body: UpdateCardBody, options?: CallOptions): Promise<WithResponse<CardRecord>> {
+  update(cardId: string, body: UpdateCardBody, options?: VersionedCallOptions): Promise<WithResponse<CardRecord>> {
     return this.#send('update_card', { params: { card_id: cardId }, body, options });
   }
 
@@ -528,10 +534,14 @@ export class ProgramsResource {
 
   /**
    * update_program: Update the name, the limits and the metadata of a card program. Not retried automatically.
-   * Requires an operator key. Error codes: `update_program_schema`, `program_not_found`,
+   * Requires an operator key. Error codes: `update_program_schema`, `program_not_found`, `precondition_failed`,
    * `unknown_update_program`.
    */
-  update(programId: string, body: UpdateProgramBody, options?: CallOptions): Promise<WithResponse<ProgramRecord>> {
+  update(
+    programId: string,
+    body: UpdateProgramBody,
+    options?: VersionedCallOptions,
+  ): Promise<WithResponse<ProgramRecord>> {
     return this.#send('update_program', { params: { program_id: programId }, body, options });
   }
 
@@ -896,17 +906,22 @@ export class WebhooksResource {
 
   /**
    * update_webhook: Change, disable or enable a webhook. Not retried automatically. Error codes:
-   * `update_webhook_schema`, `webhook_url_refused`, `webhook_not_found`, `unknown_update_webhook`.
+   * `update_webhook_schema`, `webhook_url_refused`, `webhook_not_found`, `precondition_failed`,
+   * `unknown_update_webhook`.
    */
-  update(webhookId: string, body: UpdateWebhookBody, options?: CallOptions): Promise<WithResponse<WebhookRecord>> {
+  update(
+    webhookId: string,
+    body: UpdateWebhookBody,
+    options?: VersionedCallOptions,
+  ): Promise<WithResponse<WebhookRecord>> {
     return this.#send('update_webhook', { params: { webhook_id: webhookId }, body, options });
   }
 
   /**
    * delete_webhook: Delete a webhook; the response is its last record. Not retried automatically. Error codes:
-   * `webhook_not_found`, `unknown_delete_webhook`.
+   * `webhook_not_found`, `precondition_failed`, `unknown_delete_webhook`.
    */
-  delete(webhookId: string, options?: CallOptions): Promise<WithResponse<WebhookRecord>> {
+  delete(webhookId: string, options?: VersionedCallOptions): Promise<WithResponse<WebhookRecord>> {
     return this.#send('delete_webhook', { params: { webhook_id: webhookId }, options });
   }
 
@@ -1028,17 +1043,22 @@ export class OperatorWebhooksResource {
   /**
    * update_operator_webhook: Change, disable or enable any webhook. Not retried automatically. Requires an
    * operator key. Error codes: `update_operator_webhook_schema`, `webhook_url_refused`, `webhook_not_found`,
-   * `unknown_update_operator_webhook`.
+   * `precondition_failed`, `unknown_update_operator_webhook`.
    */
-  update(webhookId: string, body: UpdateWebhookBody, options?: CallOptions): Promise<WithResponse<WebhookRecord>> {
+  update(
+    webhookId: string,
+    body: UpdateWebhookBody,
+    options?: VersionedCallOptions,
+  ): Promise<WithResponse<WebhookRecord>> {
     return this.#send('update_operator_webhook', { params: { webhook_id: webhookId }, body, options });
   }
 
   /**
    * delete_operator_webhook: Delete any webhook; the response is its last record. Not retried automatically.
-   * Requires an operator key. Error codes: `webhook_not_found`, `unknown_delete_operator_webhook`.
+   * Requires an operator key. Error codes: `webhook_not_found`, `precondition_failed`,
+   * `unknown_delete_operator_webhook`.
    */
-  delete(webhookId: string, options?: CallOptions): Promise<WithResponse<WebhookRecord>> {
+  delete(webhookId: string, options?: VersionedCallOptions): Promise<WithResponse<WebhookRecord>> {
     return this.#send('delete_operator_webhook', { params: { webhook_id: webhookId }, options });
   }
 

@@ -153,6 +153,7 @@ export const ERROR_LINES: string = `
 409 Request - invalid_attempt_status
 404 Request - break_not_found
 409 Request - notice_id_reused
+412 Request - precondition_failed
 422 Request - idempotency_key_exists
 400 Request - invalid_idempotency_key`;
 

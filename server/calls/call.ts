@@ -59,6 +59,8 @@ export type CallContext = {
   /** The body as sent, for the fingerprint of an idempotency key. */
   readonly sent: JsonValue;
   readonly idempotencyKey: string | null;
+  /** The versions of the record that the change accepts (`If-Match`); undefined for any. Only for operations that compare them. */
+  readonly ifMatch?: readonly string[] | undefined;
   /** For create_transfer: how long the caller prefers to wait for the end of the transfer, in seconds (`Prefer: wait`). */
   readonly waitSeconds?: number | undefined;
   /** For create_transfer and explain_transfer in a sandbox: what the simulated processor is to do with it (`Sandbox-Processor`), validated. */

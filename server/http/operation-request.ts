@@ -27,6 +27,8 @@ export class OperationRequest {
   /** Undefined for an operation without a body. */
   declare body: Buffer | undefined;
   declare idempotencyKey: string | null;
+  /** The versions in If-Match; undefined without that header. */
+  declare ifMatch: readonly string[] | undefined;
   declare sent: Sent;
   declare fields: Readonly<Record<string, unknown>>;
   /** The reply of the handler; not set if the request was abandoned first. */

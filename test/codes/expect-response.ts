@@ -33,7 +33,7 @@ const HEADERS: ReadonlySet<string> = new Set([
   ...['content-type', 'content-length', 'date', 'connection', 'keep-alive', 'cache-control', 'x-content-type-options'],
   ...['request-id', 'client-request-id', 'error-code', 'link', 'should-retry', 'money-moved', 'transfer-id'],
   ...['retry-after', 'error-field', 'idempotent-replayed', 'allow', 'accept', 'www-authenticate', 'ignored-fields'],
-  ...['sandbox', 'ignored-headers', 'readiness', 'runbook', 'original-request-id', 'support-case', 'incident'],
+  ...['etag', 'sandbox', 'ignored-headers', 'readiness', 'runbook', 'original-request-id', 'support-case', 'incident'],
   // Where a browser gets a page instead.
   'vary',
   ...['ratelimit-policy', 'ratelimit'],
@@ -87,6 +87,8 @@ function expectCauseHeaders({ headers }: RawResponse, expected: Expected): void 
   if (!isOfKey) expect(header('original-request-id')).toBeUndefined();
   if (code === 'method_not_allowed') expect(header('allow')).toMatch(/^[A-Z]+(, [A-Z]+)*$/);
   else expect(header('allow')).toBeUndefined();
+  if (code === 'precondition_failed') expect(header('etag')).toMatch(/^"[^"]+"$/);
+  else expect(header('etag')).toBeUndefined();
   if (code === 'rate_limited') expect(Number(header('retry-after'))).toBeGreaterThanOrEqual(1);
   else if (code === 'service_unavailable') {
     // Longer where the reason waits for a person.

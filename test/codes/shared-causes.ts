@@ -1,11 +1,14 @@
 import { crc32 } from 'node:zlib';
 import pg from 'pg';
 import { OPERATION_IDS, OPERATIONS, type OperationId } from '../../contract/operations.ts';
+import { takesIfMatch } from '../../contract/reading/versions.ts';
 import { DEMO_PROGRAM } from '../../contract/samples.ts';
 import { isClosed } from '../../contract/schema-parts.ts';
 import type { KeyScope } from '../../contract/scope.ts';
 import type { SharedCode } from '../../domain/error-codes.ts';
 import { fromWireId } from '../../domain/identifier.ts';
+import { partsOf, toRaw } from '../fixtures/operations.ts';
+import { thingsOf } from '../fixtures/service-things.ts';
 import { withSecret } from '../harness/keys.ts';
 import { embeddedServerOf, startService, temporaryDirectory, waitFor } from '../harness/process.ts';
 import { RawConnection } from '../harness/raw-connection.ts';
@@ -21,13 +24,14 @@ import {
   type RealCause,
   type Result,
   runAll,
+  runRefused,
   together,
   withHeader,
   withMembers,
   withQuery,
 } from './real-cause.ts';
 import { sampleRequest } from './sample.ts';
-import { bytesOf, type RequestSpec, send } from './send.ts';
+import { bytesOf, type RequestSpec, send, toRequest } from './send.ts';
 import { CASE_ABOUT_NO_REQUEST, SUPPORT_CAUSES } from './support-causes.ts';
 import { runSwitch, TRANSFER_CAUSES } from './transfer-causes.ts';
 import { RESENT_WITHOUT_EVENT, WEBHOOK_CAUSES } from './webhook-causes.ts';
@@ -135,6 +139,7 @@ export const SHARED_CAUSES: Readonly<Partial<Record<SharedCode, RealCause>>> = {
     RESENT_WITHOUT_EVENT,
   ),
   events_expired: { run: runExpired },
+  precondition_failed: { run: runOldVersions },
   invalid_idempotency_key: byRequests('invalid_idempotency_key', [
     ...eachOperation((request) => ({ ...request, headers: [['Idempotency-Key', '']] }), takesKey),
     ...eachOperation((request) => ({ ...request, headers: [['Idempotency-Key', 'k'.repeat(256)]] }), takesKey),
@@ -142,6 +147,24 @@ export const SHARED_CAUSES: Readonly<Partial<Record<SharedCode, RealCause>>> = {
     ...eachOperation((request) => ({ ...request, headers: [] }), isMoneyOfOperators),
   ]),
 };
+
+/** Changes of records that have another version by now. */
+async function runOldVersions(world: World): Promise<readonly Result[]> {
+  const { client } = world.sandbox;
+  const attempts: Attempt[] = [];
+  for (const operation of OPERATION_IDS.filter(takesIfMatch)) {
+    const { method = '', path = '', body } = toRaw(operation, await partsOf(operation, thingsOf(client)));
+    const headers = { 'If-Match': '"an-older-version"' };
+    const request = toRequest({ method, path, headers, ...(body && { body: JSON.stringify(body) }) });
+    attempts.push({ operation, request });
+  }
+  try {
+    return await runRefused(world, 'precondition_failed', attempts);
+  } finally {
+    for await (const { webhook_id } of client.operatorWebhooks.listAll())
+      await client.operatorWebhooks.delete(webhook_id);
+  }
+}
 
 /** No key and a bad one, at every operation of a live service, and a bad one at those of the sandbox. */
 async function runCredentials({ sandbox, live }: World): Promise<readonly Result[]> {

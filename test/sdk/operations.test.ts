@@ -30,6 +30,7 @@ import {
   TransferService,
   type UpdateCardBody,
   type UpdateTransferBody,
+  type VersionedCallOptions,
 } from '../../sdk/client.ts';
 import { startCannedService, TRANSFER } from './canned-service.ts';
 
@@ -402,7 +403,9 @@ test('requests that do not match the contract do not compile', () => {
   expectTypeOf<{ disabled: true; reason: undefined }>().toExtend<ChangeSwitchBody>();
   // Only operations with an idempotency key have the option for it.
   expectTypeOf<Operations['create_card']['call']['options']>().toEqualTypeOf<KeyedCallOptions | undefined>();
-  expectTypeOf<Operations['update_card']['call']['options']>().toEqualTypeOf<CallOptions | undefined>();
+  expectTypeOf<Operations['get_card']['call']['options']>().toEqualTypeOf<CallOptions | undefined>();
+  // And only those that compare versions the option for that.
+  expectTypeOf<Operations['update_card']['call']['options']>().toEqualTypeOf<VersionedCallOptions | undefined>();
 });
 
 test('send infers params, query, body and reply from the operation', () => {

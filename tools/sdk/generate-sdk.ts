@@ -14,6 +14,7 @@ import { ERROR_TYPES } from '../../contract/errors/record.ts';
 import { EVENT_CATALOGUE } from '../../contract/events/catalogue.ts';
 import { type Operation, parametersOf } from '../../contract/operation.ts';
 import { OPERATIONS as DEFINITIONS, OPERATION_IDS, type OperationId } from '../../contract/operations.ts';
+import { takesIfMatch } from '../../contract/reading/versions.ts';
 import type { SchemaShape } from '../../contract/schema-parts.ts';
 import { guardedFields, isClosed } from '../../contract/schema-parts.ts';
 import { KEY_SCOPES, PROGRAM_SCOPES, ROLE_NAMES } from '../../contract/scope.ts';
@@ -50,7 +51,7 @@ function operationsFile(): string {
   const errors = Object.entries(ERRORS).map(
     ([code, { meaning }]) => `${comment(meaning)}readonly ${code}: ErrorRow;\n`,
   );
-  return `${HEAD}import type { Amount, CallOptions, KeyedCallOptions, Page, TextChunks } from '../call.ts';
+  return `${HEAD}import type { Amount, CallOptions, KeyedCallOptions, Page, TextChunks, VersionedCallOptions } from '../call.ts';
 
 ${namedTypes()}
 ${eventData()}
@@ -130,15 +131,20 @@ function constant(name: string, text: string, values: readonly string[]): string
 }
 
 function operationType(id: OperationId): string {
-  const { path, query, body, idempotency, csv } = OPERATIONS[id];
+  const { path, query, body, csv } = OPERATIONS[id];
   const params = parametersOf(path).map((name) => `readonly ${name}: string;`);
   const call = [
     ...(params.length === 0 ? [] : [`readonly params: { ${params.join(' ')} };`]),
     ...(query === undefined ? [] : [`readonly query?: ${requestName(id, 'Query', query)} | undefined;`]),
     ...(body === undefined ? [] : [`readonly body: ${requestName(id, 'Body', body)};`]),
-    `readonly options?: ${idempotency === 'none' ? 'CallOptions' : 'KeyedCallOptions'} | undefined;`,
+    `readonly options?: ${optionsOf(id)} | undefined;`,
   ];
   return `{ readonly call: { ${call.join(' ')} }; readonly reply: ${csv ? 'TextChunks' : replyType(id)} }`;
+}
+
+function optionsOf(id: OperationId): string {
+  if (takesIfMatch(id)) return 'VersionedCallOptions';
+  return OPERATIONS[id].idempotency === 'none' ? 'CallOptions' : 'KeyedCallOptions';
 }
 
 function replyType(id: OperationId): string {
@@ -210,7 +216,7 @@ ${ids.map(methodOf).join('\n')}}
   });
   const body = classes.join('\n');
   const used = (from: readonly string[]) => from.filter((name) => new RegExp(`\\b${name}\\b`).test(body)).join(', ');
-  return `${HEAD}import { type CallOptions, everyItem, type KeyedCallOptions, type Page, type TextChunks, type WithResponse } from '../call.ts';
+  return `${HEAD}import { type CallOptions, everyItem, type KeyedCallOptions, type Page, type TextChunks, type VersionedCallOptions, type WithResponse } from '../call.ts';
 import type { Send } from '../send.ts';
 import type { ${used([...names.values(), ...CLIENT_OPERATION_IDS.flatMap((id) => [requestName(id, 'Body', {}), requestName(id, 'Query', {})])].filter((name, at, all) => all.indexOf(name) === at).sort())} } from './operations.ts';
 
@@ -231,7 +237,7 @@ function className(resource: string): string {
 }
 
 function methodOf(id: ClientOperationId): string {
-  const { path, query, body, idempotency, csv, method } = OPERATIONS[id];
+  const { path, query, body, csv, method } = OPERATIONS[id];
   const [, name = ''] = METHODS[id].split('.');
   const params = parametersOf(path);
   const camel = (text: string) => text.replaceAll(/_([a-z])/g, (_, letter: string) => letter.toUpperCase());
@@ -254,7 +260,7 @@ function methodOf(id: ClientOperationId): string {
     ...(query === undefined ? [] : ['query']),
     'options',
   ];
-  const options = `options?: ${idempotency === 'none' ? 'CallOptions' : 'KeyedCallOptions'}`;
+  const options = `options?: ${optionsOf(id)}`;
   const reply = csv ? 'TextChunks' : replyType(id);
   const one = `${comment(documentation(id))}${name}(${[...given, options].join(', ')}): Promise<WithResponse<${reply}>> {
     return this.#send('${id}', { ${sent.join(', ')} });

@@ -17,6 +17,8 @@ import {
   type KeyOption,
   type OptionsFor,
   PAGE_OPTIONS,
+  VERSION_OPTION,
+  type VersionOption,
 } from '../../command.ts';
 import { plainTime } from '../../plain-time.ts';
 import { readLater } from '../../read-time.ts';
@@ -27,6 +29,7 @@ import {
   readPages,
   type Session,
   showChanged,
+  showVersioned,
 } from '../../session.ts';
 import { adviceOn, OPERATOR_WEBHOOK_COLUMNS, WEBHOOK_COLUMNS, webhookPairs } from '../../webhook-text.ts';
 import { addDelivery } from './webhook-delivery.ts';
@@ -84,13 +87,13 @@ export const addWebhooks: AddCommands = (program, context) => {
   addCreate(webhooks, context);
   addRead(webhooks, context);
   addUpdate(webhooks, context);
-  addCommand<Reach>(webhooks, context, {
+  addCommand<Reach & VersionOption>(webhooks, context, {
     name: 'delete <webhook_id>',
     argument: WEBHOOK_ID,
     description: 'delete a webhook; its backlog is not sent any more',
-    options: REACH_OPTION,
-    run: async (session, { operator }, id) => {
-      const webhook = await webhooksOf(session, operator).delete(id);
+    options: { ...REACH_OPTION, ...VERSION_OPTION },
+    run: async (session, { operator, ifMatch }, id) => {
+      const webhook = await webhooksOf(session, operator).delete(id, { ifMatch });
       session.showText(
         webhook,
         `Deleted ${webhook.webhook_id}. Events after its position, not sent: ${webhook.backlog}\n`,
@@ -202,7 +205,8 @@ function emptyIn({ command }: Session): string {
 
 type UpdateOptions = Omit<Settings, 'headers'> &
   Pick<UpdateWebhookBody, 'url' | 'status' | 'resume'> &
-  Reach & {
+  Reach &
+  VersionOption & {
     readonly headers?: Headers;
     readonly removedHeaders?: Readonly<Record<string, null>>;
     readonly remove?: readonly Removable[];
@@ -239,9 +243,10 @@ function addUpdate(webhooks: Command, context: CommandContext): void {
         read: readRemoved,
       },
       ...REACH_OPTION,
+      ...VERSION_OPTION,
     },
     notes: UPDATE_NOTES,
-    run: async (session, { operator, remove = [], headers, removedHeaders, ...fields }, id) => {
+    run: async (session, { operator, remove = [], headers, removedHeaders, ifMatch, ...fields }, id) => {
       const both = remove.find((name) => fields[name] !== undefined);
       if (both !== undefined) throw new InvalidArgument(`${both} cannot be set and removed in the same request`);
       const changesHeaders = headers !== undefined || removedHeaders !== undefined;
@@ -251,7 +256,7 @@ function addUpdate(webhooks: Command, context: CommandContext): void {
         ...(changesHeaders ? { headers: { ...headers, ...removedHeaders } } : {}),
       };
       if (Object.keys(body).length === 0) throw new InvalidArgument('give what to change, such as --status enabled');
-      showWebhook(session, await webhooksOf(session, operator).update(id, body), operator);
+      showWebhook(session, await webhooksOf(session, operator).update(id, body, { ifMatch }), operator);
     },
   });
 }
@@ -290,9 +295,9 @@ function showNewSecret(session: Session, webhook: WithResponse<NewWebhookRecord>
   if (!session.json && webhook.secret !== null) session.writeError('Store the secret now: it is not shown again.\n');
 }
 
-function showWebhook(session: Session, webhook: WebhookRecord, operator: boolean | undefined): void {
-  const { showText, show, json } = session;
-  show(webhook, webhookPairs(webhook));
+function showWebhook(session: Session, webhook: WithResponse<WebhookRecord>, operator: boolean | undefined): void {
+  const { showText, json } = session;
+  showVersioned(session, webhook, webhookPairs(webhook));
   const advice = adviceOn(webhook, commandsAbout(session, webhook, operator));
   if (!json && advice !== '') showText(undefined, `\n${advice}`);
 }

@@ -1,5 +1,6 @@
 import type { ComponentChildren } from 'preact';
 import { useId, useLayoutEffect, useRef } from 'preact/hooks';
+import { isOutdated } from '../../data/use-action.ts';
 import { Button } from '../button.tsx';
 import { ErrorRecord } from '../error-record.tsx';
 
@@ -101,6 +102,12 @@ export function ConfirmDialog({
       <form onSubmit={submit}>
         {children}
         {error !== undefined && <ErrorRecord error={error} />}
+        {isOutdated(error) && (
+          <p>
+            Somebody else changed this while the form was open, so nothing was saved. Close the form, look at the new
+            values, and change them again if that is still right.
+          </p>
+        )}
         <footer class="dialog-actions">
           <Button type="submit" kind={kind} pending={pending} disabled={disabled}>
             {confirm}

@@ -4,6 +4,7 @@ import { ConfirmDialog } from '../../components/dialogs/dialog.tsx';
 import { LimitsDialog } from '../../components/dialogs/limits-dialog.tsx';
 import { AreaField, TextField } from '../../components/field.tsx';
 import { useAction } from '../../data/use-action.ts';
+import { useVersion } from '../../data/version.ts';
 import { hasCardNumber } from '../../format/card-numbers.ts';
 import { metadataText, readMetadataChange } from '../../format/cards/metadata.ts';
 
@@ -17,16 +18,20 @@ export type CardDialogParts = {
   readonly onClose: () => void;
 };
 
-type Input = { readonly cardId: string; readonly body: UpdateCardBody };
+/** `ifMatch` is the version on which the change is based; undefined to change whatever is there. */
+type Input = { readonly cardId: string; readonly body: UpdateCardBody; readonly ifMatch?: string | undefined };
 
 /** The change of a card, in the chosen program. */
 export function useUpdateCard() {
-  return useAction(({ cardId, body }: Input, api, { programId }) => api.cards.update(cardId, body, { programId }));
+  return useAction(({ cardId, body, ifMatch }: Input, api, { programId }) =>
+    api.cards.update(cardId, body, { programId, ifMatch }),
+  );
 }
 
 /** Changes the limits of the card itself; those of its program stay. */
 export function CardLimitsDialog({ card, name, onDone, onClose }: CardDialogParts) {
   const update = useUpdateCard();
+  const ifMatch = useVersion(card);
   return (
     <LimitsDialog
       title={`Limits of ${name}`}
@@ -37,7 +42,7 @@ export function CardLimitsDialog({ card, name, onDone, onClose }: CardDialogPart
       pending={update.pending}
       error={update.error}
       onConfirm={async (change) => {
-        const updated = await update.run({ cardId: card.card_id, body: { limits: change } });
+        const updated = await update.run({ cardId: card.card_id, body: { limits: change }, ifMatch });
         if (updated !== undefined) onDone(`The limits of ${name} were changed.`);
       }}
       onClose={onClose}
@@ -58,6 +63,7 @@ const TEXTS = ['holder_reference', 'last_four', 'expires_on'] as const;
 /** Changes the holder, the last four digits, the expiry date and the metadata. Only what was changed is sent. */
 export function CardDetailsDialog({ card, name, onDone, onClose }: CardDialogParts) {
   const update = useUpdateCard();
+  const ifMatch = useVersion(card);
   const [before] = useState<Fields>(() => ({
     holder_reference: card.holder_reference ?? '',
     last_four: card.last_four ?? '',
@@ -73,7 +79,7 @@ export function CardDetailsDialog({ card, name, onDone, onClose }: CardDialogPar
     ...(metadata !== undefined && Object.keys(metadata).length > 0 && { metadata }),
   };
   const confirm = async () => {
-    const updated = await update.run({ cardId: card.card_id, body });
+    const updated = await update.run({ cardId: card.card_id, body, ifMatch });
     if (updated !== undefined) onDone(`The details of ${name} were changed.`);
   };
   const text = (field: (typeof TEXTS)[number], label: string, hint: string, isDate = false) => (

@@ -4,6 +4,7 @@ import { DIRECTIONS, LimitsDialog } from '../../components/dialogs/limits-dialog
 import { Empty } from '../../components/empty.tsx';
 import { Money } from '../../components/money.tsx';
 import { useAction } from '../../data/use-action.ts';
+import { useVersion } from '../../data/version.ts';
 import { formatCount } from '../../format/amounts.ts';
 import { type Limits, limitText, rowsOf } from '../../format/cards/limits.ts';
 import { sentenceCase } from '../../format/names.ts';
@@ -58,8 +59,9 @@ export function ProgramLimitsDialog({
   readonly onChanged: () => void;
   readonly onClose: () => void;
 }) {
-  const update = useAction((body: UpdateProgramBody, api, options) =>
-    api.programs.update(program.program_id, body, options),
+  const ifMatch = useVersion(program);
+  const update = useAction((body: UpdateProgramBody, api, { idempotencyKey: _, ...options }) =>
+    api.programs.update(program.program_id, body, { ...options, ifMatch }),
   );
   const whose = which === 'limits' ? `all cards of ${program.name} together` : `each card of ${program.name}`;
   return (

@@ -3,6 +3,7 @@ import type { ProgramRecord, UpdateProgramBody } from '../../../sdk/client.ts';
 import { ConfirmDialog } from '../../components/dialogs/dialog.tsx';
 import { TextField } from '../../components/field.tsx';
 import { useAction } from '../../data/use-action.ts';
+import { useVersion } from '../../data/version.ts';
 import { formatDigits, parseAmount } from '../../format/amounts.ts';
 
 const EXAMPLE = 1_000_000;
@@ -20,8 +21,9 @@ export function SettingsDialog({
   const { currency, funding_low_threshold: threshold } = program;
   const [name, setName] = useState(program.name);
   const [text, setText] = useState(threshold === null ? '' : formatDigits(threshold, currency));
-  const update = useAction((body: UpdateProgramBody, api, options) =>
-    api.programs.update(program.program_id, body, options),
+  const ifMatch = useVersion(program);
+  const update = useAction((body: UpdateProgramBody, api, { idempotencyKey: _, ...options }) =>
+    api.programs.update(program.program_id, body, { ...options, ifMatch }),
   );
   const typed = text.trim() === '' ? null : parseAmount(text, currency);
   const submit = async () => {

@@ -5,6 +5,7 @@ import { SecretDialog } from '../../components/dialogs/secret-dialog.tsx';
 import { SelectField } from '../../components/field.tsx';
 import { hrefTo, navigate } from '../../data/location.ts';
 import { useAction } from '../../data/use-action.ts';
+import { useVersion } from '../../data/version.ts';
 import { nameOfWebhook } from '../../format/names.ts';
 import { typesIn } from '../../format/webhooks.ts';
 import { WebhookFields, type WebhookForm } from '../webhooks/webhook-fields.tsx';
@@ -20,9 +21,10 @@ export function EditDialog({ record, onClose }: Parts) {
     order: record.order,
   };
   const [fields, setFields] = useState(before);
+  const ifMatch = useVersion(record);
   // A change of a webhook takes no idempotency key: sent twice, it changes nothing more.
   const change = useAction((body: UpdateWebhookBody, api, { idempotencyKey: _, ...options }) =>
-    api.webhooks.update(record.webhook_id, body, options),
+    api.webhooks.update(record.webhook_id, body, { ...options, ifMatch }),
   );
   const changes = changesOf(before, fields);
   const submit = async () => {

@@ -47,7 +47,7 @@ function noteKey({
 
 /** The call that the handler receives. */
 function callOf(request: OperationRequest): AnyCall {
-  const { service, context, operation, head, body, sent, fields, idempotencyKey } = request;
+  const { service, context, operation, head, body, sent, fields, idempotencyKey, ifMatch } = request;
   return {
     operation: request.id,
     requestId: context.requestId,
@@ -61,6 +61,7 @@ function callOf(request: OperationRequest): AnyCall {
     body: operation.body === undefined ? undefined : fields,
     sent: body === undefined ? sent.query : sent.body,
     idempotencyKey: idempotencyKey === null ? null : storedKeyOf(idempotencyKey),
+    ifMatch,
     deadline: performance.now() + service.settings.operationTimeoutMilliseconds,
     isGone: (isWaiting) => context.isGone(isWaiting),
     ...(request.id === 'create_transfer' && ofTransfer(head)),

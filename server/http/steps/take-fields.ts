@@ -7,6 +7,7 @@ import { JsonFault, parseStrictJson } from '../../calls/strict-json.ts';
 import { programMissing } from '../admission/caller.ts';
 import type { OperationRequest, Sent } from '../operation-request.ts';
 import type { RequestContext } from '../request-context.ts';
+import { readPrecondition } from '../wire/precondition.ts';
 import { QueryFault, readIdempotencyKey, readQuery } from '../wire/request-head.ts';
 
 /** Reads the idempotency key. */
@@ -22,6 +23,7 @@ export function takeFields(request: OperationRequest): undefined {
   context.isSandbox = service.gateway.mode === 'sandbox';
   if (request.program === undefined) throw programMissing(id);
   refuseControlCharacters(id, parameters);
+  request.ifMatch = readPrecondition(id, request.head);
   if (operation.csv) refuseOldHttp(id, context);
   request.sent = readSent(id, context, request.body);
   request.fields = readAll(id, context, request.sent);

@@ -195,6 +195,7 @@ function faultHeaders(fault: Fault, request: Pick<RequestContext, 'allow'>): Hea
     headers.push(['Error-Field', headerSafe(redactCardNumbers(details.field))]);
   if (details.readiness !== undefined)
     headers.push(['Readiness', details.readiness.reason], ['Runbook', details.readiness.runbook]);
+  if (details.version !== undefined) headers.push(['ETag', details.version]);
   if (details.replayed === true) headers.push(['Idempotent-Replayed', 'true']);
   if (details.originalRequestId !== undefined) headers.push(['Original-Request-Id', details.originalRequestId]);
   if (code === 'method_not_allowed' && request.allow !== undefined) headers.push(['Allow', request.allow]);

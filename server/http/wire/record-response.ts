@@ -133,7 +133,9 @@ export class ErrorRecordResponse extends ServerResponse {
       for (const [name, value] of errorResponse?.headers ?? []) this.#set(name, value);
       this.statusCode = errorResponse?.status ?? 500;
     }
-    for (const name of ['transfer-encoding', 'content-encoding', 'trailer', 'etag']) this.removeHeader(name);
+    for (const name of ['transfer-encoding', 'content-encoding', 'trailer']) this.removeHeader(name);
+    // There it is the version that the record has now.
+    if (code !== 'precondition_failed') this.removeHeader('etag');
     const page = code === undefined ? undefined : this.page;
     for (const [name, value] of page?.headers ?? []) this.#set(name, value);
     const sent = page?.body ?? text;

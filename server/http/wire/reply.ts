@@ -6,8 +6,10 @@ import {
   type OperationId,
   saysIfMoneyMoved,
 } from '../../../contract/operations.ts';
+import { versionedKind } from '../../../contract/reading/versions.ts';
 import { parseJson } from '../../../domain/parse-json.ts';
 import { type AnyReply, CallerGone, type CsvExport, type JsonReply, type LiveReply } from '../../calls/call.ts';
+import { versionOf } from '../../calls/version.ts';
 import { sessionCookie } from '../admission/session-cookie.ts';
 import type { RequestContext } from '../request-context.ts';
 import type { HttpService } from '../service.ts';
@@ -36,9 +38,10 @@ export function sendReply(
   reply: Exclude<AnyReply, LiveReply>,
 ): Promise<void> | undefined {
   if ('csv' in reply) return sendCsv(service, context, reply.csv);
-  const { status, body, location } = writeReply(id, reply);
+  const { status, body, location, etag } = writeReply(id, reply);
   const headers: OutgoingHttpHeader[] = [];
   if (location !== undefined) headers.push('Location', headerSafe(location));
+  if (etag !== undefined) headers.push('ETag', etag);
   // The reply of an operation that moves money says whether it did; a dry run moves none.
   if (saysIfMoneyMoved(id)) headers.push('Money-Moved', movesMoney(id) ? (reply.moneyMoved ?? 'unknown') : 'no');
   if (reply.preferenceApplied !== undefined) headers.push('Preference-Applied', reply.preferenceApplied);
@@ -63,19 +66,25 @@ export type WrittenReply = {
   readonly body: string;
   /** Path of the created resource. */
   readonly location: string | undefined;
+  /** The version of the record; undefined for operations whose reply has none. */
+  readonly etag: string | undefined;
   readonly replayed: boolean | undefined;
 };
 
-/** Takes status and `Location` from the definition, and writes the record as JSON unless the reply has its text. */
+/** Takes status, `Location` and `ETag` from the definition, and writes the record as JSON unless the reply has its text. */
 export function writeReply(id: OperationId, reply: JsonReply<unknown>): WrittenReply {
   const status = 'existing' in reply && reply.existing === true ? 200 : OPERATIONS[id].status;
   const locationOf = LOCATIONS.get(id);
+  const kind = OPERATIONS[id].method === 'DELETE' ? undefined : versionedKind(id);
   const body = reply.json ?? JSON.stringify('record' in reply ? reply.record : undefined);
   if (typeof body !== 'string') throw new TypeError('The operation did not return a reply.');
+  const needsRecord = locationOf !== undefined || kind !== undefined;
+  const record = 'record' in reply ? reply.record : needsRecord ? parseJson(body) : undefined;
   return {
     status,
     body,
-    location: locationOf?.('record' in reply ? reply.record : parseJson(body)),
+    location: locationOf?.(record),
+    etag: kind === undefined ? undefined : versionOf(kind, Object(record)),
     replayed: 'replayed' in reply ? reply.replayed : undefined,
   };
 }

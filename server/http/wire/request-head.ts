@@ -22,6 +22,10 @@ export type RequestHead = {
   readonly prefer: string | undefined;
   readonly idempotencyKey: string | undefined;
   readonly caseId: string | undefined;
+  /** All versions that were sent; several If-Match headers are joined. */
+  readonly ifMatch: string | undefined;
+  readonly ifNoneMatch: string | undefined;
+  readonly ifUnmodifiedSince: string | undefined;
   /** All cookies; several Cookie headers are joined. */
   readonly cookie: string | undefined;
   /** The Console header, which pages of the console send. Repeated values are joined, and so match no valid value. */
@@ -52,12 +56,18 @@ const SINGLE = [
   'Sandbox-Processor',
   'Prefer',
   'Case-Id',
+  'If-Match',
+  'If-None-Match',
+  'If-Unmodified-Since',
 ] as const;
 const COOKIE = SINGLE.indexOf('Cookie');
 const CONSOLE = SINGLE.indexOf('Console');
 const SANDBOX_PROCESSOR = SINGLE.indexOf('Sandbox-Processor');
 const PREFER = SINGLE.indexOf('Prefer');
 const CASE_ID = SINGLE.indexOf('Case-Id');
+const IF_MATCH = SINGLE.indexOf('If-Match');
+const IF_NONE_MATCH = SINGLE.indexOf('If-None-Match');
+const IF_UNMODIFIED_SINCE = SINGLE.indexOf('If-Unmodified-Since');
 const IDEMPOTENCY_KEY = SINGLE.indexOf('Idempotency-Key');
 const POSITIONS: ReadonlyMap<string, number> = new Map(
   SINGLE.flatMap((name, position) => [
@@ -85,7 +95,8 @@ export function readHead(request: IncomingMessage, maxHeaders: number): RequestH
     if (position === undefined) continue;
     if (values[position] === undefined) values[position] = rawHeaders[at + 1];
     else if (position === IDEMPOTENCY_KEY) idempotencyKeyTwice = true;
-    else if (position === PREFER) values[position] += `, ${rawHeaders[at + 1]}`;
+    else if (position === PREFER || position === IF_MATCH || position === IF_NONE_MATCH)
+      values[position] += `, ${rawHeaders[at + 1]}`;
     else if (position === COOKIE || position === CONSOLE) values[position] += `; ${rawHeaders[at + 1]}`;
     else {
       const message = `The header '${SINGLE[position]}' was sent more than once.`;
@@ -125,6 +136,9 @@ function toHead(values: readonly (string | undefined)[], idempotencyKeyTwice: bo
     prefer: values[PREFER],
     idempotencyKey: values[IDEMPOTENCY_KEY],
     caseId: values[CASE_ID],
+    ifMatch: values[IF_MATCH],
+    ifNoneMatch: values[IF_NONE_MATCH],
+    ifUnmodifiedSince: values[IF_UNMODIFIED_SINCE],
     cookie: values[COOKIE],
     console: values[CONSOLE],
     idempotencyKeyTwice,

@@ -15,6 +15,7 @@ import { checkMetadata } from '../../calls/metadata.ts';
 import { toOperationFailure } from '../../calls/read-rows.ts';
 import { creatorOf, toTransferRecord } from '../../calls/records/transfer.ts';
 import type { Service } from '../../calls/service.ts';
+import { checkVersion } from '../../calls/version.ts';
 import { transact } from '../../commit/transaction.ts';
 import { idAt } from '../../foundation/ids.ts';
 import {
@@ -111,6 +112,7 @@ function decide(
   const plan = decideCardUpdate({ cardName, change, creation }, before, view);
   if (plan instanceof Refusal) throw plan;
   if (before === undefined) throw new Error('a card that does not exist was updated');
+  checkVersion(call.ifMatch, 'card', toCardRecord(before));
   const { profile, isChanged, sweep } = plan;
   if (!isChanged) return { result: { reply: { record: toCardRecord(before) }, sweptBy: undefined }, writes: [] };
   const account = sweep?.accounts.find(({ accountId }) => accountId === profile.card.accountId) ?? before.account;

@@ -8,6 +8,7 @@ import { checkMetadata } from '../../calls/metadata.ts';
 import { programMissing } from '../../calls/missing.ts';
 import { fundingLowEvent } from '../../calls/records/funding-low-event.ts';
 import type { Service } from '../../calls/service.ts';
+import { checkVersion } from '../../calls/version.ts';
 import { transact } from '../../commit/transaction.ts';
 import { insertEvents } from '../../store/events/insert-events.ts';
 import { lockAllFunding, raiseFundingVersions } from '../../store/ledger/account.ts';
@@ -72,6 +73,7 @@ export async function updateProgram(service: Service, call: Call<'update_program
     const after = apply(change, before);
     checkAllLimits(call, after.limits, after.cardLimits);
     checkMetadata(call, after.metadata);
+    checkVersion(call.ifMatch, 'program', toProgramRecord(before));
     const record = toProgramRecord(after);
     const json = JSON.stringify(record);
     if (isSame(before, after)) return { result: { record, json }, writes: [] };

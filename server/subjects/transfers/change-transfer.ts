@@ -31,7 +31,8 @@ export async function updateTransfer(
   call: Call<'update_transfer'>,
 ): Promise<Reply<'update_transfer'>> {
   // A merge patch can be sent again without harm, so its response need not be stored under the key.
-  const request = { ...toChange(call), key: null, command: 'update' as const, metadata: call.body.metadata };
+  const change = { command: 'update' as const, metadata: call.body.metadata, ifMatch: call.ifMatch };
+  const request = { ...toChange(call), key: null, ...change };
   return toTransferReply(service, call, await service.transfers.submit(request, call.deadline), 'no');
 }
 

@@ -25,6 +25,7 @@ import type { ConnectorState, TransferView } from '../../../domain/transfers/tra
 import { transferMissing } from '../../calls/missing.ts';
 import { fundingLowEvent } from '../../calls/records/funding-low-event.ts';
 import { toReversalRecord, toTransferRecord, withErrorRecord } from '../../calls/records/transfer.ts';
+import { findOldVersion } from '../../calls/version.ts';
 import { type Moment, refusalToStore, successToStore } from '../../commit/under-key.ts';
 import { idAt } from '../../foundation/ids.ts';
 import { isOfCard, toLoadedCard } from '../../store/card.ts';
@@ -180,13 +181,11 @@ export class Books {
         return decideCapture(existing, request.amount, view);
       case 'cancel':
         return decideCancel(existing, view);
-      case 'update':
-        return decideUpdate(
-          existing,
-          request.metadata,
-          this.#erasedCards.get(transferKey(existing.transfer)),
-          view.now,
-        );
+      case 'update': {
+        const old = findOldVersion(request.ifMatch, 'transfer', this.#recordOf(existing.transfer));
+        const erasedCard = this.#erasedCards.get(transferKey(existing.transfer));
+        return old ?? decideUpdate(existing, request.metadata, erasedCard, view.now);
+      }
       case 'expire':
         return decideExpiry(existing, view);
       case 'report':

@@ -52,7 +52,12 @@ type OfTransfer = Origin & { readonly transferId: string };
 export type ChangeRequest = OfTransfer & { readonly sentId: string } & (
     | { readonly command: 'capture'; readonly amount: bigint | null }
     | { readonly command: 'cancel' }
-    | { readonly command: 'update'; readonly metadata: MetadataChange | null }
+    | {
+        readonly command: 'update';
+        readonly metadata: MetadataChange | null;
+        /** The versions of the transfer that the change accepts; undefined for any. */
+        readonly ifMatch?: readonly string[] | undefined;
+      }
     | ({ readonly command: 'reverse'; readonly amount: bigint | null; readonly description: string | null } & Creator)
   );
 

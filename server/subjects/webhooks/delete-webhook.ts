@@ -1,4 +1,5 @@
 import type { Call, Reply } from '../../calls/call.ts';
+import { checkVersion } from '../../calls/version.ts';
 import { transact } from '../../commit/transaction.ts';
 import { deleteWebhook as deleteStatement, lockWebhook, readWebhook } from '../../store/webhooks/webhook.ts';
 import { auditOf } from '../audit/audit.ts';
@@ -16,6 +17,7 @@ export async function deleteWebhook(service: WebhookService, call: Call<DeleteId
   const reply = await transact(service.database, call.deadline, load, ({ webhook: rows }) => {
     const webhook = foundWebhook(call, rows);
     const record = toWebhookRecord(webhook);
+    checkVersion(call.ifMatch, 'webhook', record);
     const json = JSON.stringify(record);
     const audited = { programId: webhook.programId, subjectId: record.webhook_id, details: json };
     return { result: { record, json }, writes: [deleteStatement(webhookId), ...auditOf(call, audited)] };

@@ -1,6 +1,7 @@
 import { isDeepStrictEqual } from 'node:util';
 import type { WebhookRecord } from '../../../contract/webhooks/records.ts';
 import { type Call, type RecordReply, type Reply, schemaRefusal } from '../../calls/call.ts';
+import { checkVersion } from '../../calls/version.ts';
 import { transact } from '../../commit/transaction.ts';
 import { databaseTime } from '../../foundation/database-clock.ts';
 import type { Decision, Statement } from '../../store/connection/database.ts';
@@ -48,6 +49,7 @@ export async function updateWebhook(service: WebhookService, call: UpdateCall): 
     const before = foundWebhook(call, loaded.webhook);
     const { now } = toSwitchReading(loaded.clock);
     const changedSettings = { ...before, ...settingsAfter(vault, call, before) };
+    checkVersion(call.ifMatch, 'webhook', toWebhookRecord(before));
     const status = changeStatus(call, before, changedSettings, new Date(now));
     if (isDeepStrictEqual(changedSettings, before) && status.writes.length === 0) {
       return { result: { record: toWebhookRecord(before) }, writes: [] };

@@ -1,0 +1,39 @@
+import { CardRecord } from '../cards.ts';
+import { OPERATION_IDS, OPERATIONS, type OperationId } from '../operations.ts';
+import { ProgramRecord } from '../programs.ts';
+import { TransferRecord } from '../transfers.ts';
+import { NewWebhookRecord, WebhookRecord } from '../webhooks/records.ts';
+
+// Invariant: A change with If-Match is made only if the record still has the version that the caller read
+// Kept by: this file; `server/calls/version.ts`, under the lock of each change
+// Tested by: `test/api/requests/preconditions.test.ts`
+
+/** The kinds of records that have a version. */
+export type VersionedKind = 'card' | 'program' | 'transfer' | 'webhook';
+
+const KINDS: ReadonlyMap<unknown, VersionedKind> = new Map<unknown, VersionedKind>([
+  [CardRecord, 'card'],
+  [ProgramRecord, 'program'],
+  [TransferRecord, 'transfer'],
+  [WebhookRecord, 'webhook'],
+  [NewWebhookRecord, 'webhook'],
+]);
+
+/** The operations whose reply is one record with a version, which its `ETag` has, by what it is. */
+const VERSIONED: ReadonlyMap<OperationId, VersionedKind> = new Map(
+  OPERATION_IDS.flatMap((id) => {
+    const kind = KINDS.get(OPERATIONS[id].reply);
+    return kind === undefined ? [] : [[id, kind] as const];
+  }),
+);
+
+/** What the reply of an operation is, if its `ETag` has the version; undefined for other operations. */
+export function versionedKind(id: OperationId): VersionedKind | undefined {
+  return VERSIONED.get(id);
+}
+
+/** Whether an operation compares `If-Match`: it changes or deletes a record that has a version. */
+export function takesIfMatch(id: OperationId): boolean {
+  const { method } = OPERATIONS[id];
+  return VERSIONED.has(id) && (method === 'PATCH' || method === 'DELETE');
+}

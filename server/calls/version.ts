@@ -1,0 +1,98 @@
+import { hash } from 'node:crypto';
+import type { CardRecord } from '../../contract/cards.ts';
+import type { ProgramRecord } from '../../contract/programs.ts';
+import type { VersionedKind } from '../../contract/reading/versions.ts';
+import type { TransferRecord } from '../../contract/transfers.ts';
+import type { WebhookRecord } from '../../contract/webhooks/records.ts';
+import { redactCardNumbers } from '../../domain/cards/card-number.ts';
+import { Refusal } from '../../domain/refusal.ts';
+
+/** A record that has a version, as the contract shows it. */
+export type VersionedRecord = CardRecord | ProgramRecord | TransferRecord | WebhookRecord;
+
+/**
+ * Fields that change without anyone editing the record: balances, which change with every transfer, and the progress of
+ * deliveries. With them, nobody could save the limits of a busy card. The secrets of a webhook expire, and a new one changes
+ * `updated_at`.
+ */
+const NOT_EDITED: ReadonlySet<string> = new Set([
+  ...['balance', 'held', 'available', 'incoming', 'funding'],
+  ...['position', 'backlog', 'failures', 'failing_since', 'last_success_at', 'last_failure_at', 'next_attempt_at'],
+  ...['dead', 'replay', 'secrets', 'secret', 'secret_omitted'],
+]);
+
+/** The characters of a digest: 96 bits. */
+const DIGEST_LENGTH = 16;
+
+/**
+ * The version of a record, as `ETag` and `If-Match` have it: in quotation marks. It changes with every change of what callers
+ * can edit, and of a status.
+ */
+export function versionOf(kind: VersionedKind, record: object): string {
+  return kind === 'transfer' ? versionOfTransfer(record as TransferRecord) : `"${digestOf(record, NOT_EDITED)}"`;
+}
+
+/**
+ * The fields of a transfer that changes are visible in. Only metadata is digested, and most of the time there is none: a
+ * digest of the record would cost every transfer more than a microsecond.
+ */
+function versionOfTransfer(transfer: TransferRecord): string {
+  const { updated_at: updatedAt, status, outcome, captured_amount: captured, reversed_amount: reversed } = transfer;
+  const parts = [Date.parse(updatedAt).toString(36), status, outcome, captured.toString(36), reversed.toString(36)];
+  if (Object.keys(transfer.metadata).length > 0) parts.push(digestOf(transfer.metadata, NOTHING));
+  return `"${parts.join('-')}"`;
+}
+
+const NOTHING: ReadonlySet<string> = new Set();
+
+/** Of the fields in the order of their names: the database keeps metadata in an order of its own. */
+function digestOf(record: object, without: ReadonlySet<string>): string {
+  return hash('sha256', JSON.stringify(sorted(record, without)), 'base64url').slice(0, DIGEST_LENGTH);
+}
+
+function sorted(value: unknown, without: ReadonlySet<string>): unknown {
+  if (typeof value !== 'object' || value === null || Array.isArray(value)) return value;
+  const fields = Object.entries(value).filter(([name]) => !without.has(name));
+  return fields
+    .sort(([left], [right]) => (left < right ? -1 : 1))
+    .map(([name, inner]) => [name, sorted(inner, NOTHING)]);
+}
+
+/** What a refusal calls each kind. */
+const NAMES: Readonly<Record<VersionedKind, string>> = {
+  card: 'card',
+  program: 'card program',
+  transfer: 'transfer',
+  webhook: 'webhook',
+};
+
+/**
+ * Refuses a change of a record that has changed since the caller read it. `ifMatch` has the versions that the caller accepts;
+ * undefined for any. To be called with what was read under the lock of the change.
+ *
+ * @throws {Refusal} precondition_failed
+ */
+export function checkVersion(
+  ifMatch: readonly string[] | undefined,
+  kind: VersionedKind,
+  record: VersionedRecord,
+): void {
+  const refusal = findOldVersion(ifMatch, kind, record);
+  if (refusal !== undefined) throw refusal;
+}
+
+/** The refusal of {@link checkVersion}; undefined if the version is accepted. */
+export function findOldVersion(
+  ifMatch: readonly string[] | undefined,
+  kind: VersionedKind,
+  record: VersionedRecord,
+): Refusal | undefined {
+  if (ifMatch === undefined) return undefined;
+  const version = versionOf(kind, record);
+  if (ifMatch.includes(version)) return undefined;
+  const sent = redactCardNumbers(ifMatch.join(', ')).slice(0, 100);
+  const message =
+    `The ${NAMES[kind]} has changed since you read it: If-Match is ${sent}, and its version is ${version}. Read it again, and ` +
+    'send the change with the new ETag if it is still right.';
+  return new Refusal('precondition_failed', message, { version });
+}
