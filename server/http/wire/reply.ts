@@ -6,7 +6,7 @@ import {
   type OperationId,
   saysIfMoneyMoved,
 } from '../../../contract/operations.ts';
-import { versionedKind } from '../../../contract/reading/versions.ts';
+import { type VersionedKind, versionedKind } from '../../../contract/reading/versions.ts';
 import { parseJson } from '../../../domain/parse-json.ts';
 import { type AnyReply, CallerGone, type CsvExport, type JsonReply, type LiveReply } from '../../calls/call.ts';
 import { versionOf } from '../../calls/version.ts';
@@ -84,9 +84,18 @@ export function writeReply(id: OperationId, reply: JsonReply<unknown>): WrittenR
     status,
     body,
     location: locationOf?.(record),
-    etag: kind === undefined ? undefined : versionOf(kind, Object(record)),
+    etag: kind === undefined ? undefined : etagOf(kind, Object(record)),
     replayed: 'replayed' in reply ? reply.replayed : undefined,
   };
+}
+
+/** The version of a record. What it reports has happened: without its version, it is still a success. */
+function etagOf(kind: VersionedKind, record: object): string | undefined {
+  try {
+    return versionOf(kind, record);
+  } catch {
+    return undefined;
+  }
 }
 
 /** Functions that make `Location` from the record, by operation. */
