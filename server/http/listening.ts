@@ -34,7 +34,13 @@ export function createAddressServer(
   server.maxRequestsPerSocket = settings.maxRequestsPerConnection;
   // A caller that half-closes its connection after the request still gets the response.
   Object.assign(server, { httpAllowHalfOpen: true });
-  server.on('connection', (socket) => service.connections.add(socket, settings.lingerMilliseconds));
+  server.on('connection', (socket) => {
+    service.connections.add(socket, settings.lingerMilliseconds);
+    server.keepAliveTimeout = keepAliveOf(service);
+    socket.once('close', () => {
+      server.keepAliveTimeout = keepAliveOf(service);
+    });
+  });
   server.on('request', (request, response) => begin(request, response, false));
   server.on('checkContinue', (request, response) => begin(request, response, true));
   server.on('checkExpectation', (request, response) => begin(request, response, false));
@@ -46,6 +52,13 @@ export function createAddressServer(
   server.on('timeout', (socket) => closeIdleConnection(service, socket));
   server.on('connect', (request, socket) => respondToConnect(service, request, socket));
   return server;
+}
+
+/** Node reads it for each response: for its `Keep-Alive` header, and when it has been sent. */
+function keepAliveOf({ connections, settings }: HttpService): number {
+  const { keepAliveTimeoutMilliseconds, crowdedKeepAliveMilliseconds, maxKeptConnections } = settings;
+  if (connections.size <= maxKeptConnections) return keepAliveTimeoutMilliseconds;
+  return Math.min(keepAliveTimeoutMilliseconds, crowdedKeepAliveMilliseconds);
 }
 
 /**

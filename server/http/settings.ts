@@ -20,6 +20,10 @@ export type HttpSettings = {
    * a request can take: after a stall, callers reuse connections that have been idle since the stall began.
    */
   readonly keepAliveBufferMilliseconds: number;
+  /** Number of open connections above which idle ones are kept for {@link crowdedKeepAliveMilliseconds} only. */
+  readonly maxKeptConnections: number;
+  /** Time for which an idle connection is kept open while there are too many. */
+  readonly crowdedKeepAliveMilliseconds: number;
   /** Maximum requests on one connection; 0 is unlimited, so that a busy caller need not reconnect. */
   readonly maxRequestsPerConnection: number;
   /** Time for an operation to respond; the operation receives the deadline. */
@@ -76,8 +80,10 @@ export const DEFAULT_SETTINGS: HttpSettings = {
   headTimeoutMilliseconds: 10_000,
   requestTimeoutMilliseconds: 15_000,
   timeoutCheckIntervalMilliseconds: 1_000,
-  keepAliveTimeoutMilliseconds: 5_000,
+  keepAliveTimeoutMilliseconds: 75_000,
   keepAliveBufferMilliseconds: 5_000,
+  maxKeptConnections: 4_096,
+  crowdedKeepAliveMilliseconds: 5_000,
   maxRequestsPerConnection: 0,
   operationTimeoutMilliseconds: 5_000,
   operationGraceMilliseconds: 1_000,

@@ -17,6 +17,21 @@ it('a response says for how long its connection is kept, and it is kept longer',
   expect((await kept.next()).status).toBe(201);
 });
 
+it('an idle connection is kept for longer than balancers keep theirs, unless too many are open', async () => {
+  const { connect } = await serve(fakeGateway(), { settings: { maxKeptConnections: 1 } });
+  const first = await connect(TRANSFER);
+  expect((await first.next()).headers.get('keep-alive')).toBe('timeout=75');
+  const second = await connect(TRANSFER);
+  expect((await second.next()).headers.get('keep-alive')).toBe('timeout=5');
+  first.socket.destroy();
+  await expect
+    .poll(async () => {
+      second.send(TRANSFER);
+      return (await second.next()).headers.get('keep-alive');
+    })
+    .toBe('timeout=75');
+});
+
 it('a connection that is idle since the beginning of the longest request is open when that ends', () => {
   const { operationTimeoutMilliseconds, operationGraceMilliseconds, ...settings } = DEFAULT_SETTINGS;
   const idle = settings.keepAliveTimeoutMilliseconds + settings.keepAliveBufferMilliseconds;

@@ -67,6 +67,7 @@ describe('a URL with a password under the name of another setting', () => {
     'EVENT_RETENTION_DAYS',
     'RATE_LIMIT_PER_KEY',
     'OVERLOAD_DELAY_MILLISECONDS',
+    'KEEP_ALIVE_MILLISECONDS',
     'TRUSTED_PROXIES',
     'LOG_LEVEL',
     'LOG_FORMAT',

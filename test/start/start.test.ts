@@ -40,6 +40,7 @@ describe('a start that fails gives the reason in one sentence', () => {
     ['RATE_LIMIT_PER_KEY', 'many', 'from 1 to 999999'],
     ['OVERLOAD_DELAY_MILLISECONDS', '60001', 'from 1 to 60000'],
     ['OVERLOAD_DELAY_MILLISECONDS', '1.5', 'from 1 to 60000'],
+    ['KEEP_ALIVE_MILLISECONDS', '999', 'from 1000 to 3600000'],
     ['TRUSTED_PROXIES', '11', 'from 0 to 10'],
     ['PUBLIC_URL', 'transfers.example.com', 'such as https://transfers.example.com'],
     ['PUBLIC_URL', 'https://example.com/transfers', 'a scheme and a host only'],

@@ -239,6 +239,15 @@ export const SETTINGS = {
       'does much else may need more',
     readBy: 'service',
   },
+  keepAliveTimeoutMilliseconds: {
+    name: 'KEEP_ALIVE_MILLISECONDS',
+    kind: numberOf('milliseconds', { min: 1_000, max: 3_600_000 }),
+    fallback: '75000',
+    purpose:
+      'time for which an idle connection is kept for the next request, and 5 seconds more; longer than the idle time-out of the ' +
+      'balancer or proxy in front of the service',
+    readBy: 'service',
+  },
   trustedProxies: {
     name: 'TRUSTED_PROXIES',
     kind: numberOf('proxies', { min: 0, max: 10 }),

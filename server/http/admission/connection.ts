@@ -115,6 +115,11 @@ export class Connections {
     return this.#open.get(socket);
   }
 
+  /** Connections that are open. */
+  get size(): number {
+    return this.#open.size;
+  }
+
   /** Connections accepted so far. */
   get accepted(): number {
     return this.#accepted;
