@@ -1,6 +1,6 @@
 // Invariant: Every stored text that can name the holder of a card is redacted, kept no longer than stated, and erased
 // Kept by: this table
-// Tested by: `test/store/text-columns.test.ts` (the catalogue), `test/api/erasure` (a name in each)
+// Tested by: `test/store/erasure/text-columns.test.ts` (the catalogue), `test/api/erasure` (a name in each)
 
 /** What may be in a text column, how it is redacted and how long it is kept, and what an erasure of a holder does with it. */
 export type TextRule = {

@@ -95,7 +95,9 @@ test('a promoted standby that lacks the mark sends the order as the first one', 
   await untilReadinessIs(service.url, 'standby_not_set');
   first.letGo();
   // The connector has room for the next order now, which is taken up while this answer cannot be recorded.
-  await waitFor('an answer that cannot be recorded', async () => service.output().includes('cannot carry out transfers at processors'));
+  await waitFor('an answer that cannot be recorded', async () =>
+    service.output().includes('cannot carry out transfers at processors'),
+  );
   await service.stop();
   await pair.primary.embedded.pause();
   await pair.standby.resume();

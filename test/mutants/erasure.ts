@@ -46,7 +46,7 @@ export const ERASURES: readonly Mutant[] = [
   {
     name: 'compact-events-not-erased',
     mistake: 'only events in the full form are searched for the card',
-    file: 'server/store/card-erasure.ts',
+    file: 'server/store/cards/card-erasure.ts',
     find: "case when left(payload, 1) = '[' then '' else 'card_id\":' end",
     replace: "'card_id\":'",
     witnesses: [STORE],
@@ -54,7 +54,7 @@ export const ERASURES: readonly Mutant[] = [
   {
     name: 'full-events-not-erased',
     mistake: 'only events in the compact form are searched for the card',
-    file: 'server/store/card-erasure.ts',
+    file: 'server/store/cards/card-erasure.ts',
     find: "position(case when left(payload, 1) = '[' then '' else 'card_id\":' end || to_json(:cardName::text)::text in payload) > 0",
     replace: "left(payload, 1) = '[' and position(to_json(:cardName::text)::text in payload) > 0",
     witnesses: [STORE],

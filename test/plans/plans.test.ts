@@ -13,7 +13,7 @@ import {
   readCards,
   readCardsOfTransfers,
 } from '../../server/store/card.ts';
-import { readErasuresOfTransfers } from '../../server/store/card-erasure.ts';
+import { readErasuresOfTransfers } from '../../server/store/cards/card-erasure.ts';
 import {
   type CardFilter,
   EVERY_CARD,

@@ -337,7 +337,9 @@ describe('a transfer with a card whose money is at a processor', () => {
   test('is found once by the processes that look for what is due', async () => {
     const made = await create({ amount: 10, card_id: await newCard() });
     const claims = await Promise.all(
-      [ledger, other].map(({ database }) => database.writeUnguarded(claimAttempts(['simulator'], 100, { ready: 30, other: 30 }))),
+      [ledger, other].map(({ database }) =>
+        database.writeUnguarded(claimAttempts(['simulator'], 100, { ready: 30, other: 30 })),
+      ),
     );
     const found = claims.flat().filter((row) => toWireId('tr', row.transfer_id as string) === made.transfer_id);
     expect(found).toMatchObject([{ card_status: 'active', processor_token: 'sim_approve', is_disabled: false }]);

@@ -208,7 +208,11 @@ export class Database {
    * use. It has no fence: running it a second time must change nothing. Throws {@link StoreFailure}.
    */
   async writeUnguarded(statement: Statement): Promise<readonly Row[]> {
-    const [rows] = await this.#sendPacket(this.#connections.readers, [statement], toBegin(this.#programs, 'begin read write'));
+    const [rows] = await this.#sendPacket(
+      this.#connections.readers,
+      [statement],
+      toBegin(this.#programs, 'begin read write'),
+    );
     return rows ?? [];
   }
 

@@ -1,4 +1,4 @@
-import type { CardErasure } from '../card-erasure.ts';
+import type { CardErasure } from '../cards/card-erasure.ts';
 import type { Row, Statement } from '../connection/database.ts';
 import { NAMED_TRANSFER } from '../ledger/account.ts';
 import { DATE, INTEGER, nullable, statement, statementOfRows, UUID } from '../sql.ts';

@@ -13,7 +13,7 @@ import {
   insertErasure,
   readErasure,
   toErasure,
-} from '../../store/card-erasure.ts';
+} from '../../store/cards/card-erasure.ts';
 import { insertEvents } from '../../store/events/insert-events.ts';
 import { lockAccounts } from '../../store/ledger/account.ts';
 import { auditOf } from '../audit/audit.ts';

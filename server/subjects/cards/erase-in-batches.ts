@@ -26,7 +26,7 @@ import {
   toErasure,
   toFoundEvents,
   writePayloads,
-} from '../../store/card-erasure.ts';
+} from '../../store/cards/card-erasure.ts';
 import type { Database, Statement, Steps } from '../../store/connection/database.ts';
 import { eventIdOf } from '../../store/events/read-events.ts';
 import { eraseNotesOfAttempts, eraseNotesOfBreaks } from '../../store/processors/notes.ts';

@@ -29,7 +29,7 @@ import { findOldVersion } from '../../calls/version.ts';
 import { type Moment, refusalToStore, successToStore } from '../../commit/under-key.ts';
 import { idAt } from '../../foundation/ids.ts';
 import { isOfCard, toLoadedCard } from '../../store/card.ts';
-import { toErasureOfTransfer } from '../../store/card-erasure.ts';
+import { toErasureOfTransfer } from '../../store/cards/card-erasure.ts';
 import type { Loaded, Statement } from '../../store/connection/database.ts';
 import { compactPayload } from '../../store/events/transfer-payload.ts';
 import { toStoredResponses } from '../../store/idempotency.ts';

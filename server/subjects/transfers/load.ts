@@ -1,7 +1,7 @@
 import { ANY_NEED } from '../../commit/contention.ts';
 import { Blocked, type LockMode } from '../../commit/group-work.ts';
 import { readCards, readCardsOfTransfers, readCardsWithAccounts } from '../../store/card.ts';
-import { readErasuresOfTransfers } from '../../store/card-erasure.ts';
+import { readErasuresOfTransfers } from '../../store/cards/card-erasure.ts';
 import type { Statement } from '../../store/connection/database.ts';
 import { readStoredResponses } from '../../store/idempotency.ts';
 import { lockAccounts, type NamedCard, readAccounts } from '../../store/ledger/account.ts';

@@ -3,7 +3,7 @@ import { expect, test } from 'vitest';
 import { toWireId } from '../../../domain/identifier.ts';
 import { Refusal } from '../../../domain/refusal.ts';
 import { Leases } from '../../../server/background/delivery/leases.ts';
-import { postponeErasure, readErasure, toErasure } from '../../../server/store/card-erasure.ts';
+import { postponeErasure, readErasure, toErasure } from '../../../server/store/cards/card-erasure.ts';
 import type { Statement } from '../../../server/store/connection/database.ts';
 import { HOLD_RELAY, relayEvents } from '../../../server/store/events/relay.ts';
 import { lockAccounts, lockAllFunding, lockFundingAccounts } from '../../../server/store/ledger/account.ts';

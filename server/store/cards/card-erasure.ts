@@ -1,7 +1,7 @@
-import type { Row, Statement } from './connection/database.ts';
-import { timeOfId } from './error.ts';
-import { fullPayload } from './events/transfer-payload.ts';
-import { NAMED_TRANSFER } from './ledger/account.ts';
+import type { Row, Statement } from '../connection/database.ts';
+import { timeOfId } from '../error.ts';
+import { fullPayload } from '../events/transfer-payload.ts';
+import { NAMED_TRANSFER } from '../ledger/account.ts';
 import {
   columns,
   DATE,
@@ -17,7 +17,7 @@ import {
   TEXT,
   UUID,
   word,
-} from './sql.ts';
+} from '../sql.ts';
 
 /** Replaces the texts of an error that were erased; the trigger `error_of_erased_card` has the same. */
 const ERASED_MESSAGE = 'The texts of this error were erased, together with those about the holder of its card.';

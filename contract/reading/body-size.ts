@@ -1,4 +1,4 @@
-import type { SchemaShape } from './schema-parts.ts';
+import type { SchemaShape } from '../schema-parts.ts';
 
 /** The body that every operation accepts, in bytes: room for white space, and for fields that it does not know. */
 export const MIN_MAX_BODY_BYTES = 16_384;

@@ -1,7 +1,7 @@
 import { readFileSync } from 'node:fs';
 import { expect, test } from 'vitest';
-import { TEXT_COLUMNS } from '../../server/store/text-columns.ts';
-import { useConnection, useServer } from '../harness/use-ledger.ts';
+import { TEXT_COLUMNS } from '../../../server/store/text-columns.ts';
+import { useConnection, useServer } from '../../harness/use-ledger.ts';
 
 const server = await useServer();
 const owner = await useConnection(server.connection);

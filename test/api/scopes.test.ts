@@ -2,10 +2,10 @@ import { describe, expect, test } from 'vitest';
 import { DEMO_PROGRAM } from '../../contract/samples.ts';
 import type { KeyScope } from '../../contract/scope.ts';
 import { TransferService } from '../../sdk/client.ts';
-import { newCard } from '../api/arrange.ts';
 import { withSecret } from '../harness/keys.ts';
 import { waitFor } from '../harness/process.ts';
 import { refusalOf, useService } from '../harness/service.ts';
+import { newCard } from './arrange.ts';
 
 // No response shows what its key could not read at its own address.
 
