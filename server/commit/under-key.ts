@@ -1,5 +1,4 @@
 import { hash } from 'node:crypto';
-import type { TObject } from 'typebox';
 import { ERRORS, isStored } from '../../contract/errors/catalogue.ts';
 import { OPERATIONS, type OperationId, type ReplyOf } from '../../contract/operations.ts';
 import { canonicalJson, type JsonValue } from '../../contract/reading/json.ts';
@@ -174,9 +173,8 @@ type Fingerprinted = Pick<CallContext, 'operation' | 'params' | 'sent'>;
  * sent, so a key that it stored is compared with that too. Most bodies are sent in their normal form, and both are the same.
  */
 export function fingerprintOf(call: Fingerprinted): Fingerprint {
-  const schema: TObject | undefined = OPERATIONS[call.operation].body;
   return {
-    ofMeaning: fingerprintWith(call, normalForm(schema, call.sent)),
+    ofMeaning: fingerprintWith(call, normalForm(OPERATIONS[call.operation].body, call.sent)),
     asSent: () => fingerprintWith(call, call.sent),
   };
 }

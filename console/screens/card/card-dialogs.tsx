@@ -3,8 +3,7 @@ import type { CardRecord, UpdateCardBody } from '../../../sdk/client.ts';
 import { ConfirmDialog } from '../../components/dialogs/dialog.tsx';
 import { LimitsDialog } from '../../components/dialogs/limits-dialog.tsx';
 import { AreaField, TextField } from '../../components/field.tsx';
-import { useAction } from '../../data/use-action.ts';
-import { useVersion } from '../../data/version.ts';
+import { useAction, useVersion } from '../../data/use-action.ts';
 import { hasCardNumber } from '../../format/card-numbers.ts';
 import { metadataText, readMetadataChange } from '../../format/cards/metadata.ts';
 

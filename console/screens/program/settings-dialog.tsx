@@ -2,8 +2,7 @@ import { useState } from 'preact/hooks';
 import type { ProgramRecord, UpdateProgramBody } from '../../../sdk/client.ts';
 import { ConfirmDialog } from '../../components/dialogs/dialog.tsx';
 import { TextField } from '../../components/field.tsx';
-import { useAction } from '../../data/use-action.ts';
-import { useVersion } from '../../data/version.ts';
+import { useAction, useVersion } from '../../data/use-action.ts';
 import { formatDigits, parseAmount } from '../../format/amounts.ts';
 
 const EXAMPLE = 1_000_000;

@@ -1,7 +1,7 @@
 import { performance } from 'node:perf_hooks';
 import { fromWireId } from '../../../domain/identifier.ts';
 import type { AnyCall, StreamRequest } from '../../calls/call.ts';
-import { storedKeyOf } from '../../calls/stored-key.ts';
+import { storedKeyOf } from '../../calls/responses/stored-key.ts';
 import { prefersToJson } from '../../pages/page-response.ts';
 import { beginWaiting, endWaiting } from '../admission/timeouts.ts';
 import type { OperationRequest } from '../operation-request.ts';

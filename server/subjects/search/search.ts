@@ -6,8 +6,8 @@ import { type Call, type Caller, hasScope, type Reply, schemaRefusal } from '../
 import { readPeriod } from '../../calls/moments.ts';
 import { readProgramFilter } from '../../calls/program.ts';
 import { readRows } from '../../calls/read-rows.ts';
+import { storedKeyOf } from '../../calls/responses/stored-key.ts';
 import type { Service } from '../../calls/service.ts';
-import { storedKeyOf } from '../../calls/stored-key.ts';
 import { readInTurn } from '../../calls/turns.ts';
 import { toCardDetails } from '../../store/card.ts';
 import type { Row, Statement } from '../../store/connection/database.ts';

@@ -10,7 +10,7 @@ import { toWireId } from '../../../domain/identifier.ts';
 import { type MoneyMoved, Refusal } from '../../../domain/refusal.ts';
 import { type Call, type Moved, OperationFailure, type RefusedRow, type Reply } from '../../calls/call.ts';
 import { notReady } from '../../calls/readiness.ts';
-import { storedKeyOf } from '../../calls/stored-key.ts';
+import { storedKeyOf } from '../../calls/responses/stored-key.ts';
 import { movedOf, readCreateRequest } from './create-transfer.ts';
 import type { TransferService } from './lane.ts';
 import type { CreateRequest } from './request.ts';

@@ -1,8 +1,8 @@
 import { describe, expect, test } from 'vitest';
-import { parseStrictJson } from '../../server/calls/strict-json.ts';
-import { OPERATIONS, type OperationId } from '../operations.ts';
-import { canonicalJson } from './json.ts';
-import { normalForm } from './normal-form.ts';
+import { OPERATIONS, type OperationId } from '../../contract/operations.ts';
+import { canonicalJson } from '../../contract/reading/json.ts';
+import { normalForm } from '../../contract/reading/normal-form.ts';
+import { parseStrictJson } from '../calls/strict-json.ts';
 
 function normal(operation: OperationId, body: object): string {
   const sent = parseStrictJson(Buffer.from(JSON.stringify(body)));

@@ -1,8 +1,8 @@
 import { hash } from 'node:crypto';
-import { readsAsCardNumber } from '../../domain/cards/card-number.ts';
+import { readsAsCardNumber } from '../../../domain/cards/card-number.ts';
 
 // Invariant: A key is stored and found in the same form by every version
-// Tested by: `server/calls/stored-key.test.ts`
+// Tested by: `server/calls/responses/stored-key.test.ts`
 
 /**
  * An idempotency key as it is stored and looked up: as it was sent, or as its SHA-256 digest if it contains digits that
