@@ -163,15 +163,17 @@ export const TRANSFER_ERRORS = {
     status: 409,
     problem: 'It was sent twice',
     meaning:
-      'The card program already has a transfer with this reference that holds, has moved or may still move money, or a deposit or withdrawal of the program has it.',
+      'The card program already has a transfer with this reference that is scheduled, pending or completed, or a deposit or ' +
+      'withdrawal of the program has it.',
     causes: [
-      'A transfer with this reference is scheduled, pending or completed, or its processor has moved its money late. ' +
-        'If it ends without moving money, its reference is free again.',
+      'A transfer with this reference is scheduled, pending or completed, or its processor has carried it out late. ' +
+        'If it fails, is canceled or expires, its reference is free again.',
       'A deposit or withdrawal of the card program has the reference. A transfer may have the same one.',
     ],
     resolution:
       'GET /api/v0.1/core/transfer?reference=… finds the transfer, and the list of deposits and withdrawals the others. ' +
-      'Use a new reference for a new payment. To try the same payment again, wait until that transfer has ended without moving money.',
+      'Use a new reference for a new payment. To try the same payment again, wait until that transfer has failed, was canceled ' +
+      'or has expired.',
     alsoCalled:
       'duplicate, duplicates, duplicate transfer, duplicate payment, charged twice, double charge, double ' +
       'charged, double payment, paid twice, double booking, sent twice, already paid, reference already used, ' +
@@ -182,7 +184,7 @@ export const TRANSFER_ERRORS = {
       request: load({ reference: 'invoice 1' }),
       message:
         "The reference 'invoice 1' already belongs to the transfer tr_0196f5c2d9a17b40a5d2c08e6f1b3a97. " +
-        'A reference names one transfer of a card program, unless that has ended without moving money.',
+        'A reference names one transfer of a card program at a time.',
       field: '/reference',
     },
   }),

@@ -229,7 +229,7 @@ function examineReference(terms: TransferTerms, view: TransferView): Finding {
   if (view.referenceTakenBy === undefined) return { outcome: 'passed', saw };
   const message =
     `The reference '${terms.reference}' already belongs to the transfer ${view.referenceTakenBy}. ` +
-    'A reference names one transfer of a card program, unless that has ended without moving money.';
+    'A reference names one transfer of a card program at a time.';
   const refusal = new Refusal('duplicate_reference', message, { field: '/reference', saw });
   return { outcome: 'failed', saw, refusal };
 }

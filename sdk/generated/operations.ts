@@ -5189,8 +5189,8 @@ export type ErrorRows = {
   /** The source account has insufficient available funds. */
   readonly insufficient_funds: ErrorRow;
   /**
-   * The card program already has a transfer with this reference that holds, has moved or may still move money, or
-   * a deposit or withdrawal of the program has it.
+   * The card program already has a transfer with this reference that is scheduled, pending or completed, or a
+   * deposit or withdrawal of the program has it.
    */
   readonly duplicate_reference: ErrorRow;
   /** The service has no connector of this name. */
