@@ -13,7 +13,8 @@ const client = () => running().client;
 afterAll(() => expectBalancedBooks(running()));
 
 const card = (balance?: number, currency?: string): Promise<string> => newCard(client(), balance, currency);
-const update = (cardId: string, body: UpdateCardBody) => client().cards.update(cardId, body);
+const update = (cardId: string, body: UpdateCardBody, ifMatch?: string) =>
+  client().cards.update(cardId, body, { ifMatch });
 const day = (days: number): string => new Date(Date.now() + days * 86_400_000).toISOString().slice(0, 10);
 
 /** The seeded card of a state, whose name says it; one of the test's own where the state can be given. */
@@ -428,13 +429,14 @@ describe('precedence of refusals', () => {
     ['limit_exceeded', 'card_full', { status: 'closed', balance_to: 'funding' }],
   ];
 
-  test('the table has every code of the contract except service_disabled', () => {
-    const named: readonly ErrorCode[] = ['service_disabled', ...CAUSES.map(([code]) => code)];
+  test('the table has every code of the contract except the first and the last', () => {
+    const named: readonly ErrorCode[] = ['service_disabled', ...CAUSES.map(([code]) => code), 'precondition_failed'];
     expect(named).toEqual([...OPERATIONS.update_card.errors]);
   });
 
   test.each(CAUSES)('%s', async (code, cardId, body) => {
     expect((await refusalOf(update(cardId, body))).Code).toBe(code);
+    expect((await refusalOf(update(cardId, body, '"stale"'))).Code).toBe(code);
   });
 
   test('service_disabled comes first where money would move', async () => {

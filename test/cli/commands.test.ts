@@ -232,7 +232,7 @@ describe('commands', () => {
       expect(Object.fromEntries(pair)).toMatchObject({ metadata_name: 'order', metadata_value: 'a=b' });
     }
     service.play({ chunks: ['transfer_id\r\n'] });
-    await type(`transfers export ${filters}`);
+    await type(`transfers export ${filters} --raw`);
     const exported = new URL(service.received[0]?.url ?? '', service.url).searchParams;
     expect([...exported.keys()].sort()).toEqual(
       Object.keys(OPERATIONS.export_transfers.query?.properties ?? {}).sort(),

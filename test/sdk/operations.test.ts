@@ -221,7 +221,7 @@ describe('requests', () => {
     await client().transfers.list({ ...filters, limit: 5, cursor: 'c2' });
     expect(queryNames()).toEqual(Object.keys(OPERATIONS.list_transfers.query?.properties ?? {}).sort());
     service.play({ chunks: ['transfer_id\n'] });
-    await client().transfers.export(filters);
+    await client().transfers.export({ ...filters, raw: true });
     expect(queryNames()).toEqual(Object.keys(OPERATIONS.export_transfers.query?.properties ?? {}).sort());
   });
 
