@@ -52,6 +52,8 @@ const OF_BODY: readonly Fault[] = [
 ];
 const BAD_KEY: Fault = { code: 'invalid_idempotency_key', at: ['key'], headers: { 'Idempotency-Key': 'a b' } };
 const OLD_KEY: Fault = { code: 'idempotency_key_exists', at: ['key'], headers: { 'Idempotency-Key': USED_KEY } };
+/** The version of a record that has changed since. */
+const STALE: Fault = { code: 'precondition_failed', at: ['version'], headers: { 'If-Match': '"stale"' } };
 const DISABLED: Fault = { code: 'service_disabled', at: ['switch'] };
 const BAD_AMOUNT: Fault = { code: 'invalid_amount', at: ['amount'], body: { amount: 85.5 } };
 
@@ -183,6 +185,7 @@ const SUBJECTS: readonly Subject[] = [
       { code: 'update_transfer_schema', at: ['member'], body: { metadata: 'x' } },
       CARD_NUMBER,
       byId('transfer_not_found', 'missing'),
+      STALE,
       byId('card_erased', 'of an erased card'),
     ],
   },
@@ -201,6 +204,7 @@ const SUBJECTS: readonly Subject[] = [
       byId('invalid_card_status', 'card_closed', { holder_reference: 'x' }),
       byId('card_not_empty', 'card with a hold'),
       byId('limit_exceeded', 'card_full'),
+      STALE,
     ],
   },
   {
@@ -213,6 +217,7 @@ const SUBJECTS: readonly Subject[] = [
       { code: 'update_program_schema', at: ['member'], body: { limits: { maximum_balance: 1 } } },
       CARD_NUMBER,
       byId('program_not_found', 'prog_missing'),
+      STALE,
     ],
   },
   ...READING.flatMap(reading),

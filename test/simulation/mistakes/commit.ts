@@ -65,7 +65,7 @@ export const COMMIT: readonly NamedMistake[] = [
   },
   {
     name: 'the names of keys and references are not locked',
-    seed: 964,
+    seed: 4815,
     statements: {
       share_switch_and_lock_names: (transaction, { rows }) =>
         meaning('share_switch_and_lock_names')(transaction, { rows, values: [[]] }),
