@@ -30,8 +30,8 @@ export const KEYS: readonly Mutant[] = [
     name: 'replay-without-body-check',
     mistake: 'a key that was used before answers whatever is sent with it',
     file: 'domain/idempotency.ts',
-    find: 'if (stored.fingerprint === fingerprint) return stored;',
-    replace: "if (stored.fingerprint === fingerprint || fingerprint !== '') return stored;",
+    find: 'if (isSame(stored, fingerprint)) return stored;',
+    replace: "if (isSame(stored, fingerprint) || fingerprint.ofMeaning !== '') return stored;",
     witnesses: [BATCH],
   },
   {

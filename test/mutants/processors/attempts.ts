@@ -83,8 +83,8 @@ export const ATTEMPTS: readonly Mutant[] = [
     name: 'late-approval-not-recorded',
     mistake: 'what the processor has executed after it had failed is not in the books',
     file: 'server/background/processors/report.ts',
-    find: '        await recordContradiction(parts.database, attempt, step, now());\n        return true;',
-    replace: '        return true;',
+    find: '  await recordContradiction(parts.database, attempt, step, now());\n  return true;',
+    replace: '  return true;',
     witnesses: [SIMULATION],
   },
   {
