@@ -130,7 +130,7 @@ export function markNoticeHandled(connectorId: string, noticeId: string): Statem
   return MARK_HANDLED({ connectorId, noticeId });
 }
 
-/** Failures until a notice becomes a break: about four minutes, longer than most outages of a database. */
+/** Failures until a notice becomes a break: about two minutes, longer than most outages of a database. */
 export const MAX_NOTICE_FAILURES = 8;
 
 const MARK_FAILED = statement(
