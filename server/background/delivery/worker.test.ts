@@ -12,7 +12,7 @@ const LOADED = `
   const loaded = [];
   registerHooks({ load: (url, context, next) => (loaded.push(url), next(url, context)) });
   for (const name of process.argv.slice(1)) await import(name);
-  console.log(JSON.stringify(loaded));`;
+  process.stdout.write(JSON.stringify(loaded));`;
 
 // The first webhook starts the thread, and its first event waits until the thread has loaded what it imports. The schemas of
 // requests would be three quarters of that.
