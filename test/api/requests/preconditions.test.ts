@@ -76,6 +76,8 @@ test('the same version is in the response that creates a record, in its replay a
   expect((await programs.get(program.program_id)).response.version).toBe(program.response.version);
   const webhook = await webhooks.create({ url: 'https://shop.example/versions', types: ['transfer.*'] });
   expect((await webhooks.get(webhook.webhook_id)).response.version).toBe(webhook.response.version);
+  // Later files of this worker would find attempts to send their events to it.
+  await webhooks.delete(webhook.webhook_id);
   const { card_id } = card;
   const transfer = await transfers.create({ amount: 500, card_id, metadata }, { idempotencyKey: 'versioned-2' });
   const replay = await transfers.create({ amount: 500, card_id, metadata }, { idempotencyKey: 'versioned-2' });
