@@ -69,6 +69,19 @@ describe('programs and funding', () => {
     await screenshot(page, 'program-phone');
   });
 
+  test('a limit that somebody else changed while the form was open is not overwritten', async () => {
+    const { program_id: programId } = await makeWorld(service());
+    const { client } = service();
+    const page = await openConsole(`/console/programs/${programId}`);
+    await page.getByRole('button', { name: 'Change the limits' }).first().click();
+    const dialog = page.getByRole('dialog', { name: 'Limits of all cards of Shop' });
+    await dialog.getByLabel('Daily count').first().fill('5');
+    await client.programs.update(programId, { limits: { in: { daily_count: 9 } } });
+    await dialog.getByRole('button', { name: 'Save the limits' }).click();
+    await dialog.getByText('Somebody else changed this').waitFor();
+    expect((await client.programs.get(programId)).limits?.in).toEqual({ daily_amount: 900_000, daily_count: 9 });
+  });
+
   test('the list shows every program, opens one by keyboard, and a viewer of operators changes nothing', async () => {
     const page = await openConsole('/console/programs', { role: 'support' });
     await page.getByRole('table', { name: 'Card programs' }).getByText('Console <b>program</b>').waitFor();

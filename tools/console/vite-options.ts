@@ -19,8 +19,8 @@ export const VITE_OPTIONS: InlineConfig = {
     modulePreload: { polyfill: false },
     reportCompressedSize: false,
     emptyOutDir: true,
-    // What nearly every list needs is one file, and so are the screens of support and the dialogs of incidents: each
-    // file is a request.
+    // What nearly every list needs is one file, and so are the dialogs of incidents and the screens that lead to one
+    // another: each file is a request, and small files compress badly.
     rolldownOptions: {
       output: {
         codeSplitting: {
@@ -35,6 +35,10 @@ export const VITE_OPTIONS: InlineConfig = {
               test: /console\/components\/support\/(?:end-incident-dialog|incident-dialog|resolution-fields)\./,
             },
             { name: 'support', test: /console\/screens\/(?:cases?|incidents?|processors)\// },
+            { name: 'webhooks', test: /console\/screens\/(?:webhooks?|failed-webhooks)\// },
+            { name: 'transfers', test: /console\/screens\/transfers?\// },
+            { name: 'programs', test: /console\/screens\/(?:cards?|programs?)\/|components\/dialogs\/limits-dialog\./ },
+            { name: 'errors', test: /console\/screens\/(?:errors|request|explain)\// },
           ],
         },
       },

@@ -5,6 +5,7 @@ import { LimitsDialog } from '../../components/dialogs/limits-dialog.tsx';
 import { AreaField, TextField } from '../../components/field.tsx';
 import { useAction, useVersion } from '../../data/use-action.ts';
 import { hasCardNumber } from '../../format/card-numbers.ts';
+import { isUntouched, type LimitsChange } from '../../format/cards/limits.ts';
 import { metadataText, readMetadataChange } from '../../format/cards/metadata.ts';
 
 /** What every dialog about a card gets. */
@@ -29,8 +30,14 @@ export function useUpdateCard() {
 
 /** Changes the limits of the card itself; those of its program stay. */
 export function CardLimitsDialog({ card, name, onDone, onClose }: CardDialogParts) {
-  const update = useUpdateCard();
   const ifMatch = useVersion(card);
+  const [shown] = useState(card.limits);
+  const update = useAction(async (change: LimitsChange, api, { programId }) => {
+    // Others may have changed other things since: only a change of the same limits is refused.
+    const now = await api.cards.get(card.card_id, { programId });
+    const version = isUntouched(change, shown, now.limits) ? now.response.version : ifMatch;
+    return api.cards.update(card.card_id, { limits: change }, { programId, ifMatch: version });
+  });
   return (
     <LimitsDialog
       title={`Limits of ${name}`}
@@ -41,8 +48,7 @@ export function CardLimitsDialog({ card, name, onDone, onClose }: CardDialogPart
       pending={update.pending}
       error={update.error}
       onConfirm={async (change) => {
-        const updated = await update.run({ cardId: card.card_id, body: { limits: change }, ifMatch });
-        if (updated !== undefined) onDone(`The limits of ${name} were changed.`);
+        if ((await update.run(change)) !== undefined) onDone(`The limits of ${name} were changed.`);
       }}
       onClose={onClose}
     />

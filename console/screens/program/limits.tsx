@@ -1,11 +1,12 @@
-import type { ProgramRecord, UpdateProgramBody } from '../../../sdk/client.ts';
+import { useState } from 'preact/hooks';
+import type { ProgramRecord } from '../../../sdk/client.ts';
 import { DataTable } from '../../components/data-table.tsx';
 import { DIRECTIONS, LimitsDialog } from '../../components/dialogs/limits-dialog.tsx';
 import { Empty } from '../../components/empty.tsx';
 import { Money } from '../../components/money.tsx';
 import { useAction, useVersion } from '../../data/use-action.ts';
 import { formatCount } from '../../format/amounts.ts';
-import { type Limits, limitText, rowsOf } from '../../format/cards/limits.ts';
+import { isUntouched, type Limits, type LimitsChange, limitText, rowsOf } from '../../format/cards/limits.ts';
 import { sentenceCase } from '../../format/names.ts';
 
 type Row = ReturnType<typeof rowsOf>[number];
@@ -59,9 +60,13 @@ export function ProgramLimitsDialog({
   readonly onClose: () => void;
 }) {
   const ifMatch = useVersion(program);
-  const update = useAction((body: UpdateProgramBody, api, { idempotencyKey: _, ...options }) =>
-    api.programs.update(program.program_id, body, { ...options, ifMatch }),
-  );
+  const [shown] = useState(program[which]);
+  const update = useAction(async (change: LimitsChange, api, { idempotencyKey: _, ...options }) => {
+    // Others may have changed other things since: only a change of the same limits is refused.
+    const now = await api.programs.get(program.program_id, options);
+    const version = isUntouched(change, shown, now[which]) ? now.response.version : ifMatch;
+    return api.programs.update(program.program_id, { [which]: change }, { ...options, ifMatch: version });
+  });
   const whose = which === 'limits' ? `all cards of ${program.name} together` : `each card of ${program.name}`;
   return (
     <LimitsDialog
@@ -73,7 +78,7 @@ export function ProgramLimitsDialog({
       pending={update.pending}
       error={update.error}
       onConfirm={async (change) => {
-        if ((await update.run({ [which]: change })) !== undefined) onChanged();
+        if ((await update.run(change)) !== undefined) onChanged();
       }}
       onClose={onClose}
     />
