@@ -67,14 +67,17 @@ const TEXTS = ['holder_reference', 'last_four', 'expires_on'] as const;
 
 /** Changes the holder, the last four digits, the expiry date and the metadata. Only what was changed is sent. */
 export function CardDetailsDialog({ card, name, onDone, onClose }: CardDialogParts) {
-  const update = useUpdateCard();
   const ifMatch = useVersion(card);
-  const [before] = useState<Fields>(() => ({
-    holder_reference: card.holder_reference ?? '',
-    last_four: card.last_four ?? '',
-    expires_on: card.expires_on ?? '',
-    metadata: metadataText(card.metadata),
-  }));
+  const [before] = useState<Fields>(() => fieldsOf(card));
+  const update = useAction(async (change: UpdateCardBody, api, { programId }) => {
+    // Others may have changed other things since: only a change of the same details is refused.
+    const now = await api.cards.get(card.card_id, { programId });
+    const found = fieldsOf(now);
+    const names = [...TEXTS, 'metadata'] as const;
+    const isUntouched = names.every((field) => change[field] === undefined || found[field] === before[field]);
+    const version = isUntouched ? now.response.version : ifMatch;
+    return api.cards.update(card.card_id, change, { programId, ifMatch: version });
+  });
   const [fields, setFields] = useState(before);
   const metadata = readMetadataChange(card.metadata, fields.metadata);
   const problems = problemsOf(fields, metadata);
@@ -84,7 +87,7 @@ export function CardDetailsDialog({ card, name, onDone, onClose }: CardDialogPar
     ...(metadata !== undefined && Object.keys(metadata).length > 0 && { metadata }),
   };
   const confirm = async () => {
-    const updated = await update.run({ cardId: card.card_id, body, ifMatch });
+    const updated = await update.run(body);
     if (updated !== undefined) onDone(`The details of ${name} were changed.`);
   };
   const text = (field: (typeof TEXTS)[number], label: string, hint: string, isDate = false) => (
@@ -129,6 +132,15 @@ export function CardDetailsDialog({ card, name, onDone, onClose }: CardDialogPar
       />
     </ConfirmDialog>
   );
+}
+
+function fieldsOf({ holder_reference, last_four, expires_on, metadata }: CardRecord): Fields {
+  return {
+    holder_reference: holder_reference ?? '',
+    last_four: last_four ?? '',
+    expires_on: expires_on ?? '',
+    metadata: metadataText(metadata),
+  };
 }
 
 function problemsOf(fields: Fields, metadata: object | undefined): Partial<Record<keyof Fields, string>> {
