@@ -10,6 +10,9 @@ const DISABLED_MILLISECONDS = 60_000;
 /** The Retry-After of a provoked `rate_limited`. */
 const LIMITED_MILLISECONDS = 1_000;
 
+/** The ETag of a provoked `precondition_failed`, which is the version of no record. */
+const PROVOKED_VERSION = '"provoked"';
+
 /**
  * Throws the error that the header `Sandbox-Provoke: <code>` requests, so that callers can test their error handling.
  * `unknown_<operation>; money_moved=unknown` provokes the failure with an unconfirmed outcome.
@@ -32,6 +35,7 @@ export function provoke(header: string, known: readonly ErrorCode[], fault: Erro
     throw new OperationFailure('provoked', { moneyMoved, ...(moneyMoved === 'unknown' ? { transferId } : {}) });
   }
   const message = `${ERRORS[code].meaning} This error was caused by the Sandbox-Provoke header; the request was not processed.`;
+  if (code === 'precondition_failed') throw new Refusal(code, message, { version: PROVOKED_VERSION });
   const endsIn =
     code === 'service_disabled' ? DISABLED_MILLISECONDS : code === 'rate_limited' ? LIMITED_MILLISECONDS : undefined;
   throw new Refusal(code, message, endsIn === undefined ? {} : { endsIn });
