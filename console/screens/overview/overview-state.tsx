@@ -60,16 +60,15 @@ function switchFact({
   connectors_disabled: connectors,
 }: Status['switch']): ComponentChildren {
   if (all === null) return <Badge tone="waiting">{UNAVAILABLE}</Badge>;
-  const link = <a href={hrefTo('/console/switch')}>the switch</a>;
   const parts = [
     ...(programs === null || programs === 0 ? [] : [`in ${formatNumber(programs, 'program')}`]),
     ...(connectors === null || connectors === 0 ? [] : [`at ${formatNumber(connectors, 'connector')}`]),
   ];
   if (!all && parts.length === 0) return <Badge tone="good">All enabled</Badge>;
   return (
-    <>
-      <Badge tone="bad">{all ? 'All stopped' : `Stopped ${parts.join(' and ')}`}</Badge>: {link}
-    </>
+    <a href={hrefTo('/console/switch')}>
+      <Badge tone="bad">{all ? 'All stopped' : `Stopped ${parts.join(' and ')}`}</Badge>
+    </a>
   );
 }
 
@@ -119,14 +118,12 @@ function webhookFact({ delivery, enabled, paused, failing }: Status['webhooks'])
     [paused ?? 0, 'paused', 'waiting'],
     [failing ?? 0, 'failing', 'bad'],
   ] as const;
-  const isWell = (paused ?? 0) + (failing ?? 0) === 0;
   return (
-    <>
+    <a href={hrefTo('/console/failed-webhooks')}>
       {state}:{' '}
       {some.flatMap(([count, word, tone]) =>
         count > 0 ? [<Badge key={word} tone={tone}>{`${count} ${word}`}</Badge>, ' '] : [],
       )}
-      {!isWell && <a href={hrefTo('/console/failed-webhooks')}>what failed</a>}
-    </>
+    </a>
   );
 }
