@@ -79,7 +79,7 @@ export type DatabaseProxy = {
 const SOCKET = '.s.PGSQL.5432';
 
 /** The simple queries `begin` (with what is set for the transaction) and `commit`, as the service sends them. */
-const BEGIN = /Q\0\0[\s\S]{2}begin(; set local [^\0]*)?\0/;
+const BEGIN = /Q\0\0[\s\S]{2}begin( read write)?(; set local [^\0]*)?\0/;
 const COMMIT = Buffer.from('Q\0\0\0\x0bcommit\0', 'latin1');
 
 /** The prepared statement that every transaction begins its writes with. */
@@ -87,6 +87,9 @@ const FENCE = Buffer.from('fence_batch\0', 'latin1');
 
 /** Statements of loops, which run at any time: their transactions get no faults and no traps. */
 const OF_LOOPS = ['hold_relay', 'force_a_file', 'lock_due_errors'].map((name) => Buffer.from(`${name}\0`, 'latin1'));
+
+/** How a write without a fence begins. Such writes run at any time, too. */
+const UNGUARDED = Buffer.from('begin read write', 'latin1');
 
 /** The server's responses to COMMIT and to ROLLBACK. */
 const COMMITTED = Buffer.from('COMMIT\0', 'latin1');
@@ -168,7 +171,8 @@ class Wire {
     this.#serverSpoke = false;
     if (this.#setting.isMute) return;
     const begins = BEGIN.test(chunk.toString('latin1'));
-    const isOfLoop = OF_LOOPS.some((name) => chunk.includes(name));
+    const isUnguarded = chunk.includes(UNGUARDED) && !chunk.includes(FENCE);
+    const isOfLoop = isUnguarded || OF_LOOPS.some((name) => chunk.includes(name));
     if (begins || isOfLoop) this.#isOfLoop = isOfLoop;
     if (this.#isOfLoop) return this.#pass(this.#server, chunk);
     const at = chunk.indexOf(COMMIT);
