@@ -10,6 +10,7 @@ import {
   type NoticeBody,
   readWaitingNotices,
   saidBy,
+  toFailures,
   toWaitingNotice,
   type WaitingNotice,
 } from '../../store/processors/notices.ts';
@@ -150,8 +151,9 @@ class Portion {
   async #noteFailure(notice: WaitingNotice): Promise<void> {
     const { database } = this.#parts;
     const { connectorId, noticeId, body, tries, attempt } = notice;
-    await database.write(markNoticeFailed(notice));
-    if (tries + 1 < MAX_NOTICE_FAILURES || attempt === undefined) return;
+    // As the database counts: another process may have failed at the same notice since it was read.
+    const failures = toFailures(await database.write(markNoticeFailed(notice)), notice) ?? tries + 1;
+    if (failures < MAX_NOTICE_FAILURES || attempt === undefined) return;
     const { programId, attemptId, transferId, amount, currency, status } = attempt;
     const about = { connectorId, programId, attemptId, transferId, amount, currency };
     const said = { expected: status, found: `${saidBy(body)} (notice ${noticeId})` };

@@ -145,15 +145,18 @@ const MARK_FAILED = statement(
     set tries = least(tries + 1, 1000),
       next_at = service_now() + least(power(2, least(tries, 20)), :maxPause) * interval '1 second'
     from failed
-    where processor_notice.connector_id = failed.connector_id and processor_notice.notice_id = failed.notice_id`,
+    where processor_notice.connector_id = failed.connector_id and processor_notice.notice_id = failed.notice_id
+    returning processor_notice.notice_id, tries`,
 );
+
+const FAILED = columns({ noticeId: TEXT, tries: NUMBER });
 
 /** The longest pause before a notice that failed is handled again. It is never dropped. */
 const MAX_PAUSE_SECONDS = 600;
 
 /**
  * Postpones a notice that could not be handled, and the others about its attempt: by 1 s, then by twice as long each time. Rows
- * that another process holds are skipped, so that none waits for the other.
+ * that another process holds are skipped, so that none waits for the other. Returns the rows that it postponed.
  */
 export function markNoticeFailed({ connectorId, noticeId, attempt }: WaitingNotice): Statement {
   return MARK_FAILED({ connectorId, noticeId, attemptId: attempt?.attemptId ?? null, maxPause: MAX_PAUSE_SECONDS });
@@ -193,4 +196,9 @@ export function markNoticeForeign(
   const { amount, currency, status, attempt_id: attemptId } = body;
   const found = `${status} for ${attemptId}`;
   return MARK_FOREIGN({ connectorId, noticeId, breakId, amount, currency, found, sentAttemptId: attemptId });
+}
+
+/** How often a notice has failed by now, from the rows of {@link markNoticeFailed}; undefined if another process held its row. */
+export function toFailures(rows: readonly Row[], { noticeId }: WaitingNotice): number | undefined {
+  return rows.map((row) => FAILED.read(row)).find((row) => row.noticeId === noticeId)?.tries;
 }

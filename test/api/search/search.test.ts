@@ -113,7 +113,8 @@ describe('search', () => {
     expect(await find('Priya')).toEqual(['card held-2 by holder_reference', 'card held-1 by holder_reference']);
     expect(await find('raman')).toEqual(['card held-1 by holder_reference']);
     expect(await find('priya', { program_id: programs.yen })).toEqual(['card held-2 by holder_reference']);
-    expect(await find('pr')).toEqual([]);
+    // Other tests of this service make cards whose ids begin with these letters.
+    expect((await find('pr')).filter((line) => !line.endsWith(' by id_prefix'))).toEqual([]);
     expect(await find('Till')).toEqual([`api_key ${made.key} by name`]);
   });
 
