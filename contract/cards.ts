@@ -55,7 +55,7 @@ export const CreateCardBody = Type.Object(
     ),
     processor_token: Type.Optional(
       visible(
-        "The processor's name of the card, never its number: 1 to 255 visible ASCII characters; required with connector_id",
+        "The processor's name of the card, never its number: 1 to 255 visible ASCII characters; required with connector_id, and unique there in all card programs",
       ),
     ),
     metadata: Type.Optional(Metadata),

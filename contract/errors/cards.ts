@@ -168,9 +168,12 @@ export const CARD_ERRORS = {
   duplicate_card: errorCode({
     status: 409,
     problem: 'It was sent twice',
-    meaning: 'The card program already has a card with this id.',
-    causes: ['The card_id in the request was used before.'],
-    resolution: 'Read the existing card, or choose another id.',
+    meaning: 'There already is such a card: one with this id in the card program, or one of this card of a processor.',
+    causes: [
+      'The card_id in the request was used before.',
+      'A card with this connector_id and processor_token exists, in this card program or in another.',
+    ],
+    resolution: 'Read the existing card, or choose another id. A card of a processor can be created only once.',
     alsoCalled: 'card already exists, card id taken, card id already used, create card twice, card exists',
     sample: {
       reproduce: 'Create a card with the id "card_active".',

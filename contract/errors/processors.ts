@@ -10,8 +10,12 @@ export const PROCESSOR_ERRORS = {
   connector_not_found: errorCode({
     status: 400,
     problem: 'A connector, an attempt or a break',
-    meaning: 'The service has no connector of this name.',
-    causes: ['The connector_id is misspelled.', 'The connector is not in the settings of the service (CONNECTORS).'],
+    meaning: 'The service has no connector of this name for the card program.',
+    causes: [
+      'The connector_id is misspelled.',
+      'The connector is not in the settings of the service (CONNECTORS).',
+      'The settings name the connector for other card programs only (program_ids).',
+    ],
     resolution: 'Ask the operator of the service for the names of its connectors, or omit connector_id.',
     alsoCalled: 'unknown connector, no such connector, connector missing, unknown processor, processor not configured',
     sample: {

@@ -753,7 +753,7 @@ export type CreateCardBody = {
   readonly connector_id?: string | undefined;
   /**
    * The processor's name of the card, never its number: 1 to 255 visible ASCII characters; required with
-   * connector_id.
+   * connector_id, and unique there in all card programs.
    */
   readonly processor_token?: string | undefined;
   /** Up to 20 key-value pairs of strings: keys of 1 to 40 characters, values of up to 500. */
@@ -1238,6 +1238,7 @@ export type FoundRecord = {
     | 'amount'
     | 'last_four'
     | 'holder_reference'
+    | 'processor_token'
     | 'name'
     | 'error_code';
   /** What it is, in one line. */
@@ -3023,8 +3024,9 @@ export type SearchQuery = {
   /**
    * What to look for: any id; transfers, cards, webhooks and cases only if the key may read them; a reference; an
    * idempotency key; a card id or its beginning; the last four digits of a card; a holder reference or a part of
-   * it; an amount such as 12.34, $1,234.56 or 12.34 USD, also with a part of a holder reference (Priya 75); an
-   * error code; a part of the name of a card program or key. At most 255 characters.
+   * it; a processor_token, or its SHA-256 in hex; an amount such as 12.34, $1,234.56 or 12.34 USD, also with a
+   * part of a holder reference (Priya 75); an error code; a part of the name of a card program or key. At most
+   * 255 characters.
    */
   readonly q: string;
   /** Only in this card program. */
@@ -5172,7 +5174,9 @@ export type ErrorRows = {
   readonly card_not_closed: ErrorRow;
   /** The holder of a card of the transfer was erased, so the transfer can no longer get metadata. */
   readonly card_erased: ErrorRow;
-  /** The card program already has a card with this id. */
+  /**
+   * There already is such a card: one with this id in the card program, or one of this card of a processor.
+   */
   readonly duplicate_card: ErrorRow;
   /** The amount is not a whole number of minor units from 1 to 999,999,999,999. */
   readonly invalid_amount: ErrorRow;
@@ -5193,7 +5197,7 @@ export type ErrorRows = {
    * deposit or withdrawal of the program has it.
    */
   readonly duplicate_reference: ErrorRow;
-  /** The service has no connector of this name. */
+  /** The service has no connector of this name for the card program. */
   readonly connector_not_found: ErrorRow;
   /** The processor of the card cannot do this. */
   readonly connector_not_supported: ErrorRow;

@@ -35,6 +35,8 @@ export function noticeVerifier(secretsOf: (connectorId: string) => readonly stri
 export type Processors = {
   /** The connectors of the settings, and `simulator` in a sandbox. */
   readonly connectorIds: readonly string[];
+  /** Whether a card program (inner UUID) may have cards of a connector. */
+  readonly admits: (connectorId: string, programId: string) => boolean;
   /** Whether a connector takes new transfers. From memory; never throws. */
   readonly stateOf: (connectorId: string) => ConnectorState;
   readonly statuses: () => readonly ConnectorStatus[];
@@ -94,9 +96,20 @@ export function requireConnector({ connectorIds }: Pick<Processors, 'connectorId
   throw new Refusal('connector_not_found', message, { field: '/connector_id' });
 }
 
+/** Throws `connector_not_found` if the settings do not name the connector, or name it for other card programs only. */
+export function requireConnectorOf(processors: Processors, connectorId: string, programId: string): void {
+  requireConnector(processors, connectorId);
+  if (processors.admits(connectorId, programId)) return;
+  const message =
+    `The connector '${connectorId}' is not for this card program. ` +
+    "The operator of the service names its card programs in 'program_ids', in the file of CONNECTORS.";
+  throw new Refusal('connector_not_found', message, { field: '/connector_id' });
+}
+
 /** A service without connectors. */
 export const NO_PROCESSORS: Processors = {
   connectorIds: [],
+  admits: () => false,
   stateOf: () => 'missing',
   statuses: () => [],
   verifyNotice: () => false,

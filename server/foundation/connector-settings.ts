@@ -28,6 +28,8 @@ export type ConnectorAddress = {
 /** A connector of the setting CONNECTORS: plain values, which can be passed to a worker thread. */
 export type ConnectorSettings = ConnectorAddress & {
   readonly connectorId: string;
+  /** The inner UUIDs of the card programs that may have its cards; omitted for all. */
+  readonly programIds?: readonly string[] | undefined;
   /** Certificates in PEM that are trusted besides those of Node, or null. */
   readonly ca: string | null;
   /** One or two secrets, each `whsec_…`. All of them sign, and each of them verifies. */

@@ -37,7 +37,9 @@ export type LockedName =
       readonly programId: string;
       readonly kind: 'reference' | 'movement_reference' | 'card' | 'webhooks' | 'case';
       readonly name: string;
-    };
+    }
+  /** The processor's name of a card: unique at its connector, in all card programs together. */
+  | { readonly connectorId: string; readonly tokenHash: string };
 
 const shareAndLock = (name: string, lock: string) =>
   statement(
@@ -83,8 +85,11 @@ export function lockNames(names: readonly LockedName[]): Statement {
 /** The number under which a name is locked. */
 export function hashOf(locked: LockedName): bigint {
   if ('keyHash' in locked) return BigInt.asIntN(64, BigInt(`0x${locked.keyHash.slice(19).replace('-', '')}`));
-  const { programId, kind, name } = locked;
-  return hash('sha1', `${programId}\n${kind}\n\n${name}`, 'buffer').readBigInt64BE();
+  const parts =
+    'tokenHash' in locked
+      ? [locked.connectorId, 'processor_card', '', locked.tokenHash]
+      : [locked.programId, locked.kind, '', locked.name];
+  return hash('sha1', parts.join('\n'), 'buffer').readBigInt64BE();
 }
 
 function hashesOf(names: readonly LockedName[]): readonly bigint[] {

@@ -58,6 +58,7 @@ const OF_SERVICE: Readonly<Record<string, string>> = {
   posting: 'currency purpose',
   processor_attempt: 'currency kind resolved_by sandbox_behavior status',
   processor_break: 'closed_by currency expected kind',
+  processor_card: 'token_hash',
   program: 'card_limits currency limits time_zone',
   reversal: 'currency',
   schema_migration: 'checksum name needs',
@@ -126,6 +127,8 @@ const OF_OTHERS: Readonly<Record<string, Readonly<Record<string, TextRule>>>> = 
     processor_reference: PROCESSOR,
   },
   processor_break: { connector_id: OPERATOR, found: PROCESSOR, resolution: NOTE, sent_attempt_id: PROCESSOR },
+  // The hash of a token stays: whoever erases the holder of a stolen card must not be able to register it anew.
+  processor_card: { connector_id: OPERATOR },
   processor_notice: { body: PROCESSOR, connector_id: OPERATOR, notice_id: PROCESSOR },
   program: { metadata: OPERATOR, name: OPERATOR },
   reversal: { description: OF_TRANSFER },

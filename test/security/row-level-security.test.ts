@@ -57,6 +57,8 @@ const OUT_OF_REACH = [
   "insert into error_drop (drop_id, reason, count, since, until) values (gen_random_uuid(), 'queue_full', 1, now(), now())",
   "update switch set disabled = true, reason = 'mischief'",
   "update connector_switch set disabled = true, reason = 'mischief'",
+  'select program_id from processor_card',
+  'update processor_card set place = 1',
   "update program set name = 'mine'",
   'update posting set amount = 1',
   'delete from transfer',

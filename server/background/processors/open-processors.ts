@@ -32,6 +32,8 @@ export type ProcessorParts = {
   readonly connectors: readonly Connector[];
   /** Without it no notice is accepted. */
   readonly verifyNotice?: VerifyNotice | undefined;
+  /** Whether a card program may have cards of a connector; without it, every one may. */
+  readonly admits?: Processors['admits'] | undefined;
   /** Connectors that do what they are told, like the simulator: what they leave unanswered opens no breaker. */
   readonly obedient?: ReadonlySet<string>;
   readonly onFailure: OnFailure;
@@ -75,6 +77,7 @@ export function openProcessors(parts: ProcessorParts): RunningProcessors {
         const about = { connectorId, since: open?.openedAt ?? null, reason: open?.reason ?? null, inFlight };
         return { ...about, state: open === undefined ? 'up' : 'down' };
       }),
+    admits: parts.admits ?? (() => true),
     verifyNotice: parts.verifyNotice ?? (() => false),
     wake,
     noteTransfer: (record) => {

@@ -126,6 +126,7 @@ test('a connector can say everything', () => {
     url: 'https://10.1.2.3:9443',
     secret_variable: ['INCREASE_SECRET', 'OLD_SECRET'],
     allowed_networks: ['10.0.0.0/8'],
+    program_ids: ['prog_0196f5c2d9a17b40a5d2c08e6f1b3a97'],
     traits,
   };
   const { connectors } = read([{ ...MINIMAL, traits: { can_resend: true, key_memory_seconds: null } }, other], LIVE);
@@ -136,6 +137,7 @@ test('a connector can say everything', () => {
       url: 'https://10.1.2.3:9443',
       secrets: [SECRET, OLD_SECRET],
       allowedNetworks: ['10.0.0.0/8'],
+      programIds: ['0196f5c2-d9a1-7b40-a5d2-c08e6f1b3a97'],
       traits: {
         hasInquiry: false,
         canResend: true,
@@ -253,6 +255,14 @@ describe('a connector is refused', () => {
     [['0.0.0.0/0'], "'0.0.0.0/0' contains loopback"],
   ])('with the networks %j', (allowed_networks, says) => {
     expect(refusal({ allowed_networks })).toContain(`'increase' has an invalid 'allowed_networks': ${says}`);
+  });
+
+  test.each([
+    ['prog_0196f5c2d9a17b40a5d2c08e6f1b3a97', 'it must be an array'],
+    [['prog_1'], 'its items must be ids'],
+    [[7], 'its items must be ids'],
+  ])('with the card programs %j', (program_ids, says) => {
+    expect(refusal({ program_ids })).toContain(`'increase' has an invalid 'program_ids': ${says}`);
   });
 
   test.each([

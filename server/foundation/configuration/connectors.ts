@@ -1,5 +1,6 @@
 import { readFileSync } from 'node:fs';
 import { resolve } from 'node:path';
+import { fromWireId } from '../../../domain/identifier.ts';
 import { parseJson } from '../../../domain/parse-json.ts';
 import { REVERSALS, type Traits, WHEN_DOWN } from '../../../domain/processors/order.ts';
 import { type ConnectorSettings, openConnectorRules } from '../connector-settings.ts';
@@ -21,6 +22,7 @@ const RESERVED_IDS: ReadonlyMap<unknown, string> = new Map([
 /** Far more than card programs have processors. */
 const MAX_CONNECTORS = 50;
 const MAX_NETWORKS = 50;
+const MAX_PROGRAMS = 1_000;
 
 /** A new secret, and the one before it until the adapter has the new one. */
 const MAX_SECRETS = 2;
@@ -118,7 +120,7 @@ export const TRAITS = {
 } as const satisfies { readonly [Trait in keyof Traits]: TraitRow<Traits[Trait]> };
 
 const FILE_FIELDS = ['connectors'];
-const FIELDS = ['connector_id', 'url', 'ca_file', 'secret_variable', 'allowed_networks', 'traits'];
+const FIELDS = ['connector_id', 'url', 'ca_file', 'secret_variable', 'allowed_networks', 'program_ids', 'traits'];
 
 /** A file of connectors in JSON. */
 export const CONNECTORS: Kind<Connectors> = {
@@ -161,7 +163,7 @@ function readFile(path: string, refuse: Refuse): unknown {
 
 function readConnector(value: unknown, index: number, refuse: Refuse, around: Surroundings): ConnectorSettings {
   if (!isObject(value)) throw refuse(`in that file connectors[${index}] must be an object`);
-  const { connector_id: id, url, ca_file, secret_variable, allowed_networks = [], traits = {} } = value;
+  const { connector_id: id, url, ca_file, secret_variable, allowed_networks = [], program_ids, traits = {} } = value;
   const isId = typeof id === 'string' && /^[a-z][a-z0-9_-]{0,31}$/.test(id);
   const name = isId ? `the connector ${quoted(id)}` : `connectors[${index}]`;
   const inConnector: Refuse = (problem) => refuse(`in that file ${name} ${problem}`);
@@ -182,6 +184,7 @@ function readConnector(value: unknown, index: number, refuse: Refuse, around: Su
     mode,
     url: url.replace(/\/+$/, ''),
     allowedNetworks,
+    programIds: readPrograms(program_ids, wrong),
     ca: readCertificates(ca_file, wrong, around),
     secrets: readSecrets(secret_variable, wrong, around),
     traits: readTraits(traits, inConnector, wrong),
@@ -199,6 +202,19 @@ function readNetworks(value: unknown, wrong: Wrong): readonly string[] {
     const problem = findNetworkProblem(network);
     if (problem !== undefined) throw wrong('allowed_networks', `${quoted(network)} ${problem}`);
     return network;
+  });
+}
+
+/** The card programs that may have cards of the connector; undefined for all. */
+function readPrograms(value: unknown, wrong: Wrong): readonly string[] | undefined {
+  if (value === undefined) return undefined;
+  if (!Array.isArray(value) || value.length > MAX_PROGRAMS) {
+    throw wrong('program_ids', `it must be an array of at most ${MAX_PROGRAMS} ids of card programs`);
+  }
+  return value.map((id: unknown) => {
+    const programId = typeof id === 'string' ? fromWireId('prog', id) : undefined;
+    if (programId === undefined) throw wrong('program_ids', "its items must be ids such as 'prog_' and 32 hex digits");
+    return programId;
   });
 }
 

@@ -41,6 +41,7 @@ export function openConnectors(
     database,
     connectors: [...others.map((one) => openHttpConnector(one)), ...(simulator === undefined ? [] : [simulator])],
     verifyNotice: noticeVerifier((connectorId) => known.get(connectorId)?.secrets ?? []),
+    admits: (connectorId, programId) => known.get(connectorId)?.programIds?.includes(programId) ?? true,
     obedient: new Set([SIMULATOR_ID]),
     onFailure,
     onCall: metrics?.onConnectorCall,

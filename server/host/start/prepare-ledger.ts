@@ -8,6 +8,7 @@ import type { Database } from '../../store/connection/database.ts';
 import { openDatabases } from '../../store/connection/databases.ts';
 import { readSchema, type SchemaFacts } from '../../store/migrations/migrate.ts';
 import { COUNT_OPEN_ATTEMPTS } from '../../store/processors/connector-state.ts';
+import { COUNT_CARDS_REGISTERED_TWICE, toRegisteredTwice } from '../../store/processors/processor-card.ts';
 import { countScheduledElsewhere } from '../../store/transfers/due.ts';
 import { seedSandbox } from '../../subjects/sandbox/seed-sandbox.ts';
 import { resealSecrets } from '../../subjects/webhooks/reseal-secrets.ts';
@@ -51,6 +52,7 @@ export async function prepareLedger(
     const named = mode === 'sandbox' ? [...connectorIds, SIMULATOR_ID] : connectorIds;
     await step('looking for open transfers at processors', () => requireConnectors(background, named));
     await step('looking for scheduled transfers of other connectors', () => nameWaiting(background, named, onProgress));
+    await step('looking for cards that were registered twice', () => nameRegisteredTwice(background, onProgress));
     const webhookKeys = openWebhookKeys(keys, dataDirectory);
     await step('reading the secrets of webhooks', () => resealSecrets(background, webhookKeys));
     const schema = await step('reading the newest migration', () => readSchema(settings));
@@ -71,6 +73,17 @@ export async function nameWaiting(
     onProgress(
       `CONNECTORS does not name the connector '${connectorId}', for which scheduled transfers wait: ${transfers}, ` +
         `the first due at ${(firstDue as Date).toISOString()}. They are made when a process has the connector.`,
+    );
+  }
+}
+
+/** Says which connectors have cards that were registered twice, when that was not refused yet. */
+export async function nameRegisteredTwice(database: Database, onProgress: (line: string) => void): Promise<void> {
+  for (const row of await database.read(COUNT_CARDS_REGISTERED_TWICE)) {
+    const { connectorId, cards, example } = toRegisteredTwice(row);
+    onProgress(
+      `Cards of the connector '${connectorId}' with the processor_token of an older card: ${cards}, such as '${example}'. ` +
+        'Search for the token to see both, and close one.',
     );
   }
 }

@@ -1,9 +1,9 @@
 import { CARD_DETAILS } from '../card.ts';
-import type { Statement } from '../connection/database.ts';
-import { many, NUMBER, statement, TEXT, UUID } from '../sql.ts';
+import type { Row, Statement } from '../connection/database.ts';
+import { HEX, many, NUMBER, statement, TEXT, UUID } from '../sql.ts';
 
-/** SQL: cards with their accounts, given a relation of their programs and ids. */
-const showCards = (found: string, order: string): string => `select ${CARD_DETAILS}
+/** SQL: cards with their accounts, given a relation of their programs and ids, and what else to select. */
+const showCards = (found: string, order: string, more = ''): string => `select ${CARD_DETAILS}${more}
   from (${found}) as found
   cross join lateral (
     select * from card where card.program_id = found.program_id and card.card_id = found.card_id limit 1
@@ -99,6 +99,25 @@ export function findCardsByPartOfHolder(
 ): Statement {
   return FIND_BY_PART_OF_HOLDER({ programIds, part, maxExamined, count });
 }
+
+const FIND_BY_TOKEN = statement(
+  'find_cards_by_token',
+  { ...IN_PROGRAMS, tokenHash: HEX },
+  showCards(
+    'select program_id, card_id from processor_card where token_hash = :tokenHash and program_id = any (:programIds)',
+    'card.card_id desc',
+    // Of a shorter one, four characters would be half.
+    `, case when char_length(card.processor_token) >= 8 then right(card.processor_token, 4) end as token_end`,
+  ),
+);
+
+/** Finds the cards whose name at their processor has a hash; see {@link toTokenEnd}. */
+export function findCardsByToken(programIds: readonly string[], tokenHash: string, count: number): Statement {
+  return FIND_BY_TOKEN({ programIds, tokenHash, count });
+}
+
+/** The last four characters of the token, from a row of {@link findCardsByToken}; null if it is short, or was erased. */
+export const toTokenEnd = (row: Row): string | null => row.token_end as string | null;
 
 const FIND_BY_ID = statement(
   'find_cards_by_id',

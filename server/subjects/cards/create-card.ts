@@ -3,7 +3,7 @@ import { fromWireId, toWireId } from '../../../domain/identifier.ts';
 import { Refusal } from '../../../domain/refusal.ts';
 import { type Call, type Reply, schemaRefusal } from '../../calls/call.ts';
 import { readLimits } from '../../calls/limits.ts';
-import { requireConnector } from '../../calls/processors.ts';
+import { requireConnectorOf } from '../../calls/processors.ts';
 import { currencyFor, loadProgram } from '../../calls/program.ts';
 import { readRows } from '../../calls/read-rows.ts';
 import type { Service } from '../../calls/service.ts';
@@ -20,6 +20,12 @@ import {
 } from '../../store/card.ts';
 import { insertEvents } from '../../store/events/insert-events.ts';
 import { createCardAccount } from '../../store/ledger/account.ts';
+import {
+  insertProcessorCard,
+  readProcessorCard,
+  tokenHashOf,
+  toOwnName,
+} from '../../store/processors/processor-card.ts';
 import { auditOf, withoutHolderValues } from '../audit/audit.ts';
 import { toCardRecord } from './record.ts';
 
@@ -44,12 +50,19 @@ export async function createCard(service: Service, call: CreateCall): Promise<Re
   };
   // A generated id is never taken, so only the caller's own is looked up.
   const own = ownName === undefined ? undefined : { programId, name: ownName };
+  const atProcessor = readAtProcessor(body);
   return transactUnderKey(service, call, {
     programId,
-    names: own === undefined ? [] : [{ ...own, kind: 'card' }],
-    load: { existing: own === undefined ? null : readCards([own]) },
-    decide: ({ existing }, { batchId, now }) => {
-      if (sent.connectorId !== null) requireConnector(service.processors, sent.connectorId);
+    names: [
+      ...(own === undefined ? [] : [{ ...own, kind: 'card' as const }]),
+      ...(atProcessor === undefined ? [] : [atProcessor]),
+    ],
+    load: {
+      existing: own === undefined ? null : readCards([own]),
+      registered: atProcessor === undefined ? null : readProcessorCard({ ...atProcessor, programId }),
+    },
+    decide: ({ existing, registered: [registered] }, { batchId, now }) => {
+      if (sent.connectorId !== null) requireConnectorOf(service.processors, sent.connectorId, programId);
       const cardId = idAt(now, 0);
       const name = ownName ?? toWireId('card', cardId);
       const card: Card = { ...sent, cardId, name, accountId: idAt(now, 1) };
@@ -57,6 +70,7 @@ export async function createCard(service: Service, call: CreateCall): Promise<Re
         const message = `The card program already has a card '${name}'.`;
         throw new Refusal('duplicate_card', message, { field: '/card_id' });
       }
+      if (registered !== undefined) throw registeredBefore(body, toOwnName(registered));
       const details = emptyCard(card, body, program.today, new Date(now));
       const record = toCardRecord(details);
       const json = JSON.stringify(record);
@@ -64,6 +78,7 @@ export async function createCard(service: Service, call: CreateCall): Promise<Re
       const writes = [
         createCardAccount(card, details.account),
         insertCard(details, body.processor_token ?? null),
+        ...(atProcessor === undefined ? [] : [insertProcessorCard({ ...atProcessor, programId, cardId })]),
         ...insertCardMetadata(card, details.metadata),
         insertEvents(batchId, [event], now, call),
         ...auditOf(call, { programId, subjectId: name, details: JSON.stringify(withoutHolderValues(record)) }),
@@ -99,7 +114,28 @@ function refuseHalfConnector(call: CreateCall): void {
   throw schemaRefusal(call, message, `/${missing}`);
 }
 
-/** Refuses a connector that the service does not have. A replay is not refused: the card exists. */
+/**
+ * Which card of a processor the new card is; undefined for a card of this ledger. A token of the simulator that begins with `sim_`
+ * names a behavior, and not a card.
+ */
+function readAtProcessor(
+  body: CreateCall['body'],
+): { readonly connectorId: string; readonly tokenHash: string } | undefined {
+  const { connector_id: connectorId, processor_token: token } = body;
+  if (connectorId === undefined || token === undefined) return undefined;
+  if (connectorId === 'simulator' && token.startsWith('sim_')) return undefined;
+  return { connectorId, tokenHash: tokenHashOf(token) };
+}
+
+/** `ownName`: the card that has the processor's name, if this program has it. */
+function registeredBefore({ connector_id: connectorId }: CreateCall['body'], ownName: string | null): Refusal {
+  const message =
+    ownName === null
+      ? `Another card program has this card of the connector '${connectorId}'.`
+      : `The card program already has this card of the connector '${connectorId}': '${ownName}'.`;
+  return new Refusal('duplicate_card', message, { field: '/processor_token' });
+}
+
 function emptyCard(card: Card, body: CreateCall['body'], today: string, now: Date): CardDetails {
   return {
     card,

@@ -1,6 +1,7 @@
 import { fromWireId, type IdentifierPrefix } from '../../../domain/identifier.ts';
 import { CURRENCY_EXPONENTS } from '../../../domain/ledger/currency.ts';
 import { MAXIMUM_AMOUNT } from '../../../domain/ledger/money.ts';
+import { tokenHashOf } from '../../store/processors/processor-card.ts';
 
 /** An amount in minor units, and the currencies with the number of decimals that gives this amount. */
 export type TermAmount = { readonly amount: number; readonly currencies: readonly string[] };
@@ -14,6 +15,8 @@ export type Term = {
   /** The id of a card, or a prefix of one. */
   readonly cardName: string | undefined;
   readonly lastFour: string | undefined;
+  /** What a card's name at its processor is found by: a hash that was sent, or that of the text. */
+  readonly tokenHash: string;
   /** One for each number of decimals that currencies have. */
   readonly amounts: readonly TermAmount[];
   /** A part of the name of a holder with an amount: `Priya 75`. */
@@ -59,6 +62,7 @@ export function readTerm(sent: string): Term {
     id,
     cardName: id === undefined && /^[\x21-\x7e]+$/.test(text) ? text : undefined,
     lastFour: /^[0-9]{4}$/.test(text) ? text : undefined,
+    tokenHash: /^[0-9a-f]{64}$/i.test(text) ? text.toLowerCase() : tokenHashOf(text),
     amounts: readAmounts(text),
     ofHolder: readOfHolder(text),
   };

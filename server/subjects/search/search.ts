@@ -19,6 +19,8 @@ import {
   findCardsByLastFour,
   findCardsByName,
   findCardsByPartOfHolder,
+  findCardsByToken,
+  toTokenEnd,
 } from '../../store/search/find-cards.ts';
 import {
   findKeysByName,
@@ -136,14 +138,16 @@ async function findByText(context: SearchContext): Promise<readonly Found[]> {
 }
 
 async function findCards({ term, programIds, read }: SearchContext): Promise<readonly Found[]> {
-  const { text, cardName, lastFour } = term;
+  const { text, cardName, lastFour, tokenHash } = term;
   const named = cardName === undefined ? [] : await read(findCardsByName(programIds, cardName, COUNT));
   const ending = lastFour === undefined ? [] : await read(findCardsByLastFour(programIds, lastFour, COUNT));
   const held = await read(findCardsByHolder(programIds, text, COUNT));
+  const atProcessor = await read(findCardsByToken(programIds, tokenHash, COUNT));
   return [
     ...named.map((row) => foundCard(toCardDetails(row), row.name === text ? 'id' : 'id_prefix')),
     ...ending.map((row) => foundCard(toCardDetails(row), 'last_four')),
     ...held.map((row) => foundCard(toCardDetails(row), 'holder_reference')),
+    ...atProcessor.map((row) => foundCard(toCardDetails(row), 'processor_token', toTokenEnd(row))),
   ];
 }
 

@@ -49,12 +49,13 @@ export function foundTransfer(transfer: Transfer, matched: Match): Found {
   return found('transfer', toWireId('tr', transfer.transferId), matched, `${what}: ${status}`, transfer);
 }
 
-/** The summary of a card does not name its holder. */
-export function foundCard(details: CardDetails, matched: Match): Found {
+/** The summary of a card does not name its holder. `tokenEnd` is the end of its name at its processor. */
+export function foundCard(details: CardDetails, matched: Match, tokenEnd: string | null = null): Found {
   const { card, account, lastFour, createdAt } = details;
   const digits = lastFour === null ? '' : ` ending in ${lastFour}`;
   const balance = formatMoney(account.balance, card.currency);
-  const summary = `Card${digits}: ${cardStatusOn(card, details.today)}, balance ${balance}`;
+  const token = tokenEnd === null ? '' : `, …${tokenEnd} at '${card.connectorId}'`;
+  const summary = `Card${digits}: ${cardStatusOn(card, details.today)}, balance ${balance}${token}`;
   return found('card', card.name, matched, summary, { programId: card.programId, createdAt });
 }
 

@@ -1,0 +1,43 @@
+import { hash } from 'node:crypto';
+import type { Row } from '../connection/database.ts';
+import { columns, HEX, insertRow, NUMBER, nullable, statement, TEXT, UUID } from '../sql.ts';
+
+// Invariant: A card of a processor is registered at most once at its connector, in whichever card program
+// Kept by: the primary key of `processor_card`; the lock on its name in `server/subjects/cards/create-card.ts`
+// Tested by: `test/api/processors/processor-cards.test.ts`
+
+/** The SHA-256 by which the processor's name of a card is found, in hex: tokens themselves are in no index. */
+export function tokenHashOf(processorToken: string): string {
+  return hash('sha256', processorToken, 'hex');
+}
+
+const PROCESSOR_CARD = columns({ connectorId: TEXT, tokenHash: HEX, programId: UUID, cardId: UUID });
+
+/** Notes which card of a processor a card is. Its name must be locked, and {@link readProcessorCard} must have found none. */
+export const insertProcessorCard = insertRow('insert_processor_card', 'processor_card', PROCESSOR_CARD);
+
+/** Reads whether any card program has a card of a processor; `own_name` is the name of the card if it is in `programId`. */
+export const readProcessorCard = statement(
+  'read_processor_card',
+  PROCESSOR_CARD.omit('cardId').columns,
+  `select card.name as own_name
+    from processor_card left join card on card.program_id = :programId and card.card_id = processor_card.card_id
+    where processor_card.connector_id = :connectorId and token_hash = :tokenHash order by place limit 1`,
+);
+
+const TAKEN = columns({ ownName: nullable(TEXT) });
+
+/** The name of the card in a row of {@link readProcessorCard}; null if another card program has the card. */
+export const toOwnName = (row: Row): string | null => TAKEN.read(row).ownName;
+
+/** Counts, by connector, the cards that were registered twice before version 0.2.0 refused that, and names one. */
+export const COUNT_CARDS_REGISTERED_TWICE = statement(
+  'count_cards_registered_twice',
+  {},
+  `select twice.connector_id, count(*)::int as cards, min(card.name) as example
+    from processor_card as twice join card using (program_id, card_id)
+    where twice.place > 0 group by twice.connector_id order by twice.connector_id`,
+)({});
+
+/** A row of {@link COUNT_CARDS_REGISTERED_TWICE}. */
+export const toRegisteredTwice = columns({ connectorId: TEXT, cards: NUMBER, example: TEXT }).read;
