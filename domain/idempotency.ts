@@ -4,16 +4,18 @@ import { Refusal } from './refusal.ts';
 
 /** What makes two requests the same, as SHA-256 in hex. */
 export type Fingerprint = {
-  /** Of the request without what changes nothing of its meaning. This one is stored. */
+  /** Of the request as it was sent. Version 0.1.0 compares only this one, and may run beside this version. */
+  readonly asSent: string;
+  /** Of the request without what changes nothing of its meaning. */
   readonly ofMeaning: string;
-  /** Of the request as it was sent, which version 0.1.0 stored. */
-  readonly asSent: () => string;
 };
 
 /** The stored first response to a key: a success, or a refusal that is stored. */
 export type StoredResponse = {
-  /** SHA-256 of the request, in hex. */
+  /** SHA-256 of the request as it was sent, in hex. */
   readonly fingerprint: string;
+  /** SHA-256 of its meaning, in hex; null if that is the same. */
+  readonly meaning: string | null;
   /** Inner UUID of the request; null where an earlier version stored it. */
   readonly requestId: string | null;
   readonly status: number;
@@ -30,8 +32,11 @@ export type StoredResponse = {
 };
 
 /** Whether the first request with a key is the same as one with this fingerprint. */
-export function isSame(stored: Pick<StoredResponse, 'fingerprint'>, { ofMeaning, asSent }: Fingerprint): boolean {
-  return stored.fingerprint === ofMeaning || stored.fingerprint === asSent();
+export function isSame(
+  { fingerprint, meaning }: Pick<StoredResponse, 'fingerprint' | 'meaning'>,
+  { asSent, ofMeaning }: Fingerprint,
+): boolean {
+  return fingerprint === asSent || (meaning ?? fingerprint) === ofMeaning;
 }
 
 /**

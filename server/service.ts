@@ -15,7 +15,7 @@ import { startSettlingDueTransfers } from './background/jobs/settle-due-transfer
 import { startCounting } from './background/jobs/store-transfer-counts.ts';
 import { startVerifyingBooks } from './background/jobs/verify-books.ts';
 import { startWritingCredentialUses } from './background/jobs/write-credential-uses.ts';
-import type { Gateway } from './calls/call.ts';
+import { type Gateway, OperationFailure } from './calls/call.ts';
 import type { Processors } from './calls/processors.ts';
 import { ResponseCounter } from './calls/responses/response-counter.ts';
 import type { Configuration } from './foundation/configuration/configuration.ts';
@@ -32,6 +32,7 @@ import { openBackupJob, openMetricsPage, openTraceExport } from './host/start/op
 import { prepareLedger } from './host/start/prepare-ledger.ts';
 import { statusOf, watchReadiness } from './host/start/status.ts';
 import { createHttpServer, type HttpServer, type ResponseEntry } from './http/server.ts';
+import { openFaultLog } from './observe/log/fault-log.ts';
 import { type Log, STANDARD_ERROR } from './observe/log/log.ts';
 import type { LogEvent } from './observe/log/log-events.ts';
 import { onEachOf, openRequestLog, traceIdOf } from './observe/log/request-log.ts';
@@ -242,6 +243,7 @@ function openHttp(
   gateway: Gateway,
   { log, errors, responses, traces }: Listeners,
 ): HttpServer {
+  const noteFault = openFaultLog(log);
   return createHttpServer(gateway, {
     settings: configuration,
     version: VERSION,
@@ -253,7 +255,8 @@ function openHttp(
       if (recorded === undefined || report.status < 500) return;
       const { requestId, code, message, causes, traceparent } = recorded;
       const trace = traceparent === null ? {} : { traceId: traceIdOf(traceparent) };
-      log.error({ event: 'server_error', requestId: toWireId('req', requestId), code, ...trace, causes }, message);
+      const isOutage = report.cause instanceof OperationFailure && report.cause.endsIn !== undefined;
+      noteFault({ requestId: toWireId('req', requestId), code, ...trace, causes }, message, isOutage);
     },
   });
 }

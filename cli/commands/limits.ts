@@ -1,6 +1,6 @@
 import { InvalidArgumentError } from 'commander';
-import { parseJson } from '../../domain/parse-json.ts';
 import { type CardLimits, type CardLimitsPatch, type CardLimitsRecord, LIMIT_NAMES } from '../../sdk/client.ts';
+import { parseJson } from '../../sdk/generated/parse-json.ts';
 import { alignedLines, type Column, money, type Pair, table, wrap } from '../output.ts';
 import { plainTime } from '../plain-time.ts';
 

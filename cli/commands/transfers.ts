@@ -1,6 +1,5 @@
 import { readFileSync } from 'node:fs';
 import type { Command } from 'commander';
-import { parseJson } from '../../domain/parse-json.ts';
 import {
   type CaptureTransferBody,
   type CreateTransferBody,
@@ -14,6 +13,7 @@ import {
   type TransferBatchRow,
   type TransferRecord,
 } from '../../sdk/client.ts';
+import { parseJson } from '../../sdk/generated/parse-json.ts';
 import { AMOUNT_HELP, amountFields, readAmount, type TypedAmount } from '../amount.ts';
 import {
   type AddCommands,

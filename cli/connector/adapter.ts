@@ -1,6 +1,6 @@
 import { request as requestHttp } from 'node:http';
 import { request as requestHttps } from 'node:https';
-import { parseJson } from '../../domain/parse-json.ts';
+import { parseJson } from '../../sdk/generated/parse-json.ts';
 import { signWebhook } from '../../sdk/webhook-signature.ts';
 
 /** The three calls of the adapter contract about an order. */

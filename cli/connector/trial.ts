@@ -1,7 +1,7 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import { readAnswer as readAsService } from '../../contract/processors/read-answer.ts';
 import { JsonNumber, type JsonValue } from '../../contract/reading/json.ts';
-import { parseJson } from '../../domain/parse-json.ts';
+import { parseJson } from '../../sdk/generated/parse-json.ts';
 import { type Adapter, type Call, newId, type Order, type Returned, type Signing } from './adapter.ts';
 
 /** What an adapter did in place of what a rule expects; the message is a sentence. */

@@ -1,5 +1,5 @@
 import { type Check, problem, warning } from '../../domain/doctor-check.ts';
-import { parseJson } from '../../domain/parse-json.ts';
+import { parseJson } from '../../sdk/generated/parse-json.ts';
 import { readFromServiceNode, SetupProblem } from '../service-node.mjs';
 
 /**

@@ -1,11 +1,11 @@
 import { type Check, ok, problem, warning } from '../../domain/doctor-check.ts';
-import { parseJson } from '../../domain/parse-json.ts';
 import {
   type CurrentSession,
   type ServiceStatus,
   type TransferService,
   TransferServiceError,
 } from '../../sdk/client.ts';
+import { parseJson } from '../../sdk/generated/parse-json.ts';
 
 const TIMEOUT_MILLISECONDS = 10_000;
 

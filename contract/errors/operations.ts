@@ -98,6 +98,14 @@ export function unknownError(operation: OperationId): ErrorDefinition {
     resolution: movesMoney(operation) ? AGAIN_WITH_KEY : CONTACT_SUPPORT,
     alsoCalled: UNKNOWN_CALLED,
     moneyMoved: movesMoney(operation) ? 'no or unknown' : 'no',
+    headers: [
+      {
+        name: 'Retry-After',
+        value: '1',
+        description: 'Seconds to wait before the next attempt, while the database is away.',
+        optional: true,
+      },
+    ],
     sample: {
       reproduce: `Stop the database with "transfer-service sandbox database stop", then send ${operation}${how}.`,
       given: [call('stop_database')],

@@ -223,6 +223,8 @@ export class OperationFailure extends Error {
   readonly moneyMoved: MoneyMoved;
   /** Id on the wire of the transfer that may exist, if that is not known. */
   readonly transferId: string | undefined;
+  /** Milliseconds after which to try again, if the database is away; undefined otherwise. */
+  readonly endsIn: number | undefined;
 
   constructor(
     message: string,
@@ -231,6 +233,7 @@ export class OperationFailure extends Error {
       readonly readiness?: ReadinessReason | undefined;
       readonly moneyMoved: MoneyMoved;
       readonly transferId?: string;
+      readonly endsIn?: number | undefined;
       readonly cause?: unknown;
     },
   ) {
@@ -239,6 +242,7 @@ export class OperationFailure extends Error {
     this.readiness = facts.readiness;
     this.moneyMoved = facts.moneyMoved;
     this.transferId = facts.transferId;
+    this.endsIn = facts.endsIn;
   }
 }
 

@@ -1,3 +1,4 @@
+import { READINESS } from '../../domain/readiness.ts';
 import type { MoneyMoved } from '../../domain/refusal.ts';
 import type { Database, Row, Statement } from '../store/connection/database.ts';
 import { CommitUnknown, StoreFailure } from '../store/connection/failure.ts';
@@ -39,7 +40,8 @@ export async function readAgain(
     return await database.read(statement);
   } catch (cause) {
     const moved = moneyMoved === 'no' ? 'unknown' : moneyMoved;
-    throw new OperationFailure('what a stored response created could not be read again', { moneyMoved: moved, cause });
+    const message = 'what a stored response created could not be read again';
+    throw new OperationFailure(message, { moneyMoved: moved, endsIn: endsIn(cause), cause });
   }
 }
 
@@ -64,6 +66,7 @@ export function toOperationFailure(error: unknown, transferId?: string): unknown
   if (error instanceof CommitUnknown) {
     return new OperationFailure('the outcome of the commit is unknown', {
       moneyMoved: 'unknown',
+      endsIn: endsIn(error),
       cause: error,
       ...(transferId === undefined ? {} : { transferId }),
     });
@@ -73,11 +76,26 @@ export function toOperationFailure(error: unknown, transferId?: string): unknown
     const refused = { busy: true, readiness: 'standby_not_set', moneyMoved: 'no', cause: error } as const;
     return new OperationFailure('a standby is required, and none is set', refused);
   }
-  const isHeld = error.lockTimeout || error.conflict;
-  const message = isHeld ? 'other transactions hold what is needed' : 'the database failed';
-  return new OperationFailure(error.crowded ? 'there is no database connection for the request' : message, {
-    busy: isHeld || error.crowded,
+  const message = busyMessage(error);
+  return new OperationFailure(message ?? 'the database failed', {
+    busy: message !== undefined,
     moneyMoved: 'no',
+    endsIn: endsIn(error),
     cause: error,
   });
+}
+
+/** Why the database answers and cannot do the request now; undefined for any other failure. */
+function busyMessage(failure: StoreFailure): string | undefined {
+  if (failure.crowded) return 'there is no database connection for the request';
+  if (failure.lockTimeout || failure.conflict) return 'other transactions hold what is needed';
+  return failure.waitedTooLong ? 'the database took too long' : undefined;
+}
+
+/** When a failure may be over: a full disk needs a person. Undefined if the database responds as it should. */
+function endsIn(error: unknown): number | undefined {
+  if (error instanceof CommitUnknown) return READINESS.database_silent.retryAfterSeconds * 1000;
+  if (!(error instanceof StoreFailure)) return undefined;
+  if (error.unwritten) return READINESS.disk_full.retryAfterSeconds * 1000;
+  return error.primaryLost || error.timedOut ? READINESS.database_silent.retryAfterSeconds * 1000 : undefined;
 }

@@ -103,7 +103,7 @@ export class LockingPath<Item, Outcome, Name extends string> {
     if (error instanceof CommitUnknown) void this.settle(group, batchId, error, attempts);
     else if (error instanceof StoreFailure && error.conflict && attempts > 1) {
       await this.commit(group, mode, attempts - 1);
-    } else if (isLockTimeout(error) && mode === 'wait') await this.commit(group, 'skip');
+    } else if (hasWaitedTooLong(error) && mode === 'wait') await this.commit(group, 'skip');
     else if (group.length > 1 && isOneItemsFault(error)) void this.#halve(group, mode);
     else if (isLostToFailover(error)) this.#follow(group, error);
     else this.#fail(group, error);
@@ -177,7 +177,7 @@ export class LockingPath<Item, Outcome, Name extends string> {
       const steps = this.#work.stepsOf([pending.item], 'skip');
       outcomes = await this.databaseOf([pending]).transact({ ...steps, batchId }, pending.deadline);
     } catch (error) {
-      if (error instanceof StoreFailure && (error.lockTimeout || error.conflict)) return 'held';
+      if (error instanceof StoreFailure && (error.waitedTooLong || error.conflict)) return 'held';
       if (error instanceof CommitUnknown) await this.settle([pending], batchId, error);
       else this.#fail([pending], error);
       return 'done';
@@ -286,6 +286,6 @@ function isLostToFailover(error: unknown): boolean {
   return error instanceof StoreFailure && error.primaryLost && !error.timedOut;
 }
 
-function isLockTimeout(error: unknown): boolean {
-  return error instanceof StoreFailure && error.lockTimeout;
+function hasWaitedTooLong(error: unknown): boolean {
+  return error instanceof StoreFailure && error.waitedTooLong;
 }

@@ -21,7 +21,7 @@ export async function transact<Result, Name extends string>(
     try {
       return await database.transactSettled({ batchId: newBatchId(), load, decide }, deadline);
     } catch (error) {
-      const again = error instanceof StoreFailure && (error.conflict || error.lockTimeout);
+      const again = error instanceof StoreFailure && (error.conflict || error.waitedTooLong);
       if (!again || performance.now() + LIMITS.lock > deadline) throw toOperationFailure(error);
       await new Promise((resolve) => setTimeout(resolve, PAUSE_MILLISECONDS));
     }

@@ -1,7 +1,7 @@
 import { hash } from 'node:crypto';
 import { ERRORS, isStored } from '../../contract/errors/catalogue.ts';
 import { OPERATIONS, type OperationId, type ReplyOf } from '../../contract/operations.ts';
-import { canonicalJson, type JsonValue } from '../../contract/reading/json.ts';
+import { canonicalJson } from '../../contract/reading/json.ts';
 import { normalForm } from '../../contract/reading/normal-form.ts';
 import {
   type Fingerprint,
@@ -169,21 +169,20 @@ const FINGERPRINT_VERSION = 1;
 type Fingerprinted = Pick<CallContext, 'operation' | 'params' | 'sent'>;
 
 /**
- * What makes two requests the same: operation, path parameters, and the meaning of the body. Version 0.1.0 took the body as it was
- * sent, so a key that it stored is compared with that too. Most bodies are sent in their normal form, and both are the same.
+ * What makes two requests the same: operation, path parameters, and the meaning of the body. Version 0.1.0 takes the body as it was
+ * sent, so that is compared too. Most bodies are sent in their normal form, and both are the same.
  */
-export function fingerprintOf(call: Fingerprinted): Fingerprint {
-  return {
-    ofMeaning: fingerprintWith(call, normalForm(OPERATIONS[call.operation].body, call.sent)),
-    asSent: () => fingerprintWith(call, call.sent),
-  };
+export function fingerprintOf({ operation, params, sent }: Fingerprinted): Fingerprint {
+  const path = Object.entries(params).sort(([left], [right]) => (left < right ? -1 : 1));
+  const start = `${FINGERPRINT_VERSION}\n${operation}\n${JSON.stringify(path)}\n`;
+  const text = canonicalJson(sent);
+  const normal = canonicalJson(normalForm(OPERATIONS[operation].body, sent));
+  const asSent = hash('sha256', start + text, 'hex');
+  return { asSent, ofMeaning: normal === text ? asSent : hash('sha256', start + normal, 'hex') };
 }
 
-/** SHA-256 in hex. */
-function fingerprintWith({ operation, params }: Fingerprinted, body: JsonValue): string {
-  const path = Object.entries(params).sort(([left], [right]) => (left < right ? -1 : 1));
-  const text = `${FINGERPRINT_VERSION}\n${operation}\n${JSON.stringify(path)}\n${canonicalJson(body)}`;
-  return hash('sha256', text, 'hex');
+function toStore({ asSent, ofMeaning }: Fingerprint): Pick<StoredResponse, 'fingerprint' | 'meaning'> {
+  return { fingerprint: asSent, meaning: ofMeaning === asSent ? null : ofMeaning };
 }
 
 /** The first request with a key: its inner UUID, and what distinguishes it from others. */
@@ -196,15 +195,14 @@ export function successToStore(
   subjectId: string,
   body: string,
 ): StoredResponse {
-  const { ofMeaning } = fingerprint;
-  return { fingerprint: ofMeaning, requestId, status, subjectId, body, code: null, message: null, field: null };
+  return { ...toStore(fingerprint), requestId, status, subjectId, body, code: null, message: null, field: null };
 }
 
 /** What is stored of a refusal under its key; undefined for a refusal that a later attempt may not get. */
 export function refusalToStore({ fingerprint, requestId }: FirstRequest, refusal: Refusal): StoredResponse | undefined {
   if (!isStored(refusal.code)) return undefined;
   return {
-    fingerprint: fingerprint.ofMeaning,
+    ...toStore(fingerprint),
     requestId,
     status: ERRORS[refusal.code].status,
     subjectId: null,

@@ -57,6 +57,7 @@ const SCOPE = columns({ ...KEY_HASH.columns, programId: UUID, operation: word(),
 
 const OUTCOME = columns({
   fingerprint: HEX,
+  meaning: nullable(HEX),
   requestId: nullable(UUID),
   status: SMALLINT,
   subjectId: nullable(UUID),

@@ -51,7 +51,7 @@ const OF_SERVICE: Readonly<Record<string, string>> = {
   error_report: 'code message type',
   event: 'type',
   funding_movement: 'actor currency kind',
-  idempotency: 'code fingerprint operation',
+  idempotency: 'code fingerprint meaning operation',
   incident: 'codes created_by operation outcome scope',
   ledger_mode: 'mode',
   limit_counter: 'direction',

@@ -87,7 +87,9 @@ describe('a stopped database causes', () => {
   test.each(DATABASE_STOPPED)('%s', async (code) => {
     const { given, after } = ERRORS[code].sample;
     expect([given, after]).toEqual([[call('stop_database')], [call('start_database')]]);
-    await expectSampleResult(code, await send(world.sandbox.url, sampleRequest(code)));
+    const response = await send(world.sandbox.url, sampleRequest(code));
+    await expectSampleResult(code, response);
+    expect(response.headers.get('retry-after')).toBe('1');
     await expectCauses(code);
   });
 });

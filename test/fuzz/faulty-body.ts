@@ -292,7 +292,8 @@ const OF_MEMBERS: readonly Change[] = [
     name: 'a body that is too large',
     apply: (made) => {
       if (made.members === undefined || made.operation === 'create_transfer_batch') return false;
-      made.patches.push((body) => Buffer.concat([body, Buffer.alloc(16_385, ' ')]));
+      const { maxBodyBytes = 0 } = OPERATIONS[made.operation];
+      made.patches.push((body) => Buffer.concat([body, Buffer.alloc(maxBodyBytes + 1, ' ')]));
       return true;
     },
   },

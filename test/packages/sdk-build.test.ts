@@ -14,9 +14,9 @@ const MAX_BUNDLE_BYTES = 15_000;
 /**
  * As they are in the tarball, the modules are not minified. Without a limit the generated ones would grow unnoticed. Cases and
  * incidents, 16 operations and `openCase`, took it from 16,500 to 17,500; attempts, connectors
- * and breaks, 6 operations, to 18,000.
+ * and breaks, 6 operations, to 18,000; reading names with escapes as the standard says, to 18,500.
  */
-const MAX_MODULES_BYTES = 18_000;
+const MAX_MODULES_BYTES = 18_500;
 
 let sdk: string;
 beforeAll(async () => {

@@ -3,6 +3,7 @@ import { globSync } from 'node:fs';
 import { join } from 'node:path';
 import type pg from 'pg';
 import { afterEach, beforeEach, describe, expect, test } from 'vitest';
+import { DEMO_PROGRAM } from '../../contract/samples.ts';
 import { OperationFailure } from '../../server/calls/call.ts';
 import type { Role } from '../../server/store/connection/connections.ts';
 import { compiledTexts } from '../../server/store/sql.ts';
@@ -16,6 +17,11 @@ const ledger = useLedger(server.connection, undefined, undefined, UNLIMITED);
 const other = useLedger(server.connection, undefined, undefined, UNLIMITED);
 /** One that waits for a lock as long as a request does, and goes on without what is locked. */
 const hurried = useLedger(server.connection);
+/** One whose statements end before their waits for locks do, as when one statement waits for many locks in turn. */
+const slow = useLedger(server.connection, undefined, undefined, {
+  ...UNLIMITED,
+  session: [...UNLIMITED.session, ['statement_timeout', '300']],
+});
 /** A stranger: somebody who holds a lock at the worst moment. */
 let stranger: pg.Client;
 
@@ -253,6 +259,25 @@ describe('a lock that a stranger holds', () => {
     }
     await refused;
     await stranger.query('rollback');
+  });
+
+  test('makes a request busy, and not a fault, when its waits together take longer than a statement may', async () => {
+    await lockAccountOf('card_active');
+    await stranger.query("select from account where kind = 'funding' for no key update");
+    const deposit = { params: { program_id: DEMO_PROGRAM }, idempotencyKey: randomUUID() };
+    const sent = [
+      slow.call('create_transfer', card, { deadline: performance.now() + 2500 }),
+      slow.call('create_deposit', { amount: 1 }, { ...deposit, deadline: performance.now() + 2500 }),
+      slow.call(
+        'update_card',
+        { last_four: '1234' },
+        { params: { card_id: 'card_active' }, deadline: performance.now() + 2500 },
+      ),
+    ];
+    const busy = sent.map((each) => expect(each).rejects.toMatchObject({ busy: true, moneyMoved: 'no' }));
+    await Promise.all(busy);
+    await stranger.query('rollback');
+    expect((await slow.call('create_transfer', card)).status).toBe(201);
   });
 
   test('and gives back in time costs nothing but the wait', async () => {

@@ -68,7 +68,9 @@ export function faultOf(thrown: unknown, request: KnownRequest): Fault {
       : failureMessage(operation, { moneyMoved, isUnknown, transferId, idempotencyKey: request.idempotencyKey });
   const entry = ERRORS[code];
   const cause = thrown ?? new Error(String(thrown));
-  return { code, entry, message, details: {}, moneyMoved, mayRepeat, transferId, cause };
+  // Where the caller must look first, there is nothing to wait for.
+  const details = facts?.endsIn === undefined || mayRepeat ? {} : { endsIn: facts.endsIn };
+  return { code, entry, message, details, moneyMoved, mayRepeat, transferId, cause };
 }
 
 /** Whether an operation changes anything. */

@@ -11,6 +11,8 @@ export const LOG_EVENTS = {
   crash: 'A bug ends the process. Transactions in progress roll back or have committed, as after a power failure.',
   request: 'A response was sent, or its caller went away. Only where REQUEST_LOG asks for it.',
   server_error: 'A response with a status of 500 or above, with what caused it. The error log has it, too.',
+  server_errors:
+    'So many more of these responses in the last second, while the database is away; `firstRequestId` names the one that has a line.',
   log_lines_lost: 'The reader of the log was too slow, or its disk full: so many lines are missing before this one.',
   readiness: 'What `GET /health/ready` answers has changed; `reason` is the new state, `before` the one before.',
   database_server_exit: 'The embedded PostgreSQL ended unexpectedly, and is started again.',

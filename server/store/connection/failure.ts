@@ -163,6 +163,11 @@ export class StoreFailure extends Error {
     return this.sqlState === LOCK_NOT_AVAILABLE;
   }
 
+  /** Waits took too long: for one lock, or altogether in a statement that takes several locks one after the other. */
+  get waitedTooLong(): boolean {
+    return this.lockTimeout || this.sqlState === QUERY_CANCELED;
+  }
+
   /** The transaction may succeed if it is repeated: there was a deadlock, or another transaction came first. */
   get conflict(): boolean {
     return this.sqlState === '40001' || this.sqlState === '40P01' || this.sqlState === '23505';

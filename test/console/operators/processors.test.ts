@@ -110,8 +110,9 @@ describe('the page of a transfer at a processor', () => {
     const after = await client().transfers.get(transfer.transfer_id, { programId });
     expect(after).toMatchObject({ status: 'failed', outcome: 'final' });
     await page.goto('/console/audit');
-    await page.getByText('ticket 4711').first().waitFor();
-    expect(await page.locator('main').innerText()).toContain('resolved the load of 12.50 USD as not carried out');
+    await page.getByText('resolved the load of 12.50 USD as not carried out').first().waitFor();
+    // Notes can name people, and nothing is ever erased from the audit log.
+    expect(await page.locator('main').innerText()).not.toContain('ticket 4711');
   });
 
   test('has a phone view of each state', async () => {
@@ -218,8 +219,8 @@ describe('the screen of operators', () => {
     await breaks.getByText('It was their test.').waitFor();
     expect((await client().breaks.list({ status: 'closed' })).data).toMatchObject([{ note: 'It was their test.' }]);
     await page.goto('/console/audit');
-    await page.getByText('It was their test.').first().waitFor();
-    expect(await page.locator('main').innerText()).toContain(`closed a break of ${BANK} (unknown attempt)`);
+    await page.getByText(`closed a break of ${BANK} (unknown attempt)`).first().waitFor();
+    expect(await page.locator('main').innerText()).not.toContain('It was their test.');
   });
 
   test('a connector that does not answer is named in the overview, with the reason', async () => {

@@ -78,10 +78,10 @@ export const CONTROL_STATEMENTS: Meanings = {
       const found = transaction.find('idempotency', String(key_hash));
       if (found === undefined) return [];
       const { program_id, batch_id, event_index, ...rest } = found;
-      const { fingerprint, request_id, status, subject_id, code, message, field } = rest;
+      const { fingerprint, meaning, request_id, status, subject_id, code, message, field } = rest;
       const event = batch_id === null ? undefined : transaction.find('event', `${batch_id} ${event_index}`);
       const body = batch_id === null ? found.body : (event?.payload ?? null);
-      const outcome = { fingerprint, request_id, status, subject_id, code, message, field };
+      const outcome = { fingerprint, meaning, request_id, status, subject_id, code, message, field };
       return [{ key_hash, ...outcome, program_id, body }];
     });
   },

@@ -1,0 +1,38 @@
+import type { Log } from './log.ts';
+
+/** An outage is over when the database has failed no request for so long. The next failure is told in full again. */
+const QUIET_MILLISECONDS = 10_000;
+
+const INTERVAL_MILLISECONDS = 1_000;
+
+/** The values of a line about a response with a status of 500 or above. */
+type Fields = Readonly<Record<string, unknown>> & { readonly requestId: string };
+
+/**
+ * Creates the function that logs faults. Each fault has its own line with its causes, except while the database is away: then
+ * the first has its line, and the others are counted once a second. The error log has each of them.
+ */
+export function openFaultLog(log: Pick<Log, 'error'>): (fields: Fields, message: string, isOutage: boolean) => void {
+  let lastAt = Number.NEGATIVE_INFINITY;
+  let first = '';
+  let count = 0;
+  const tell = (): void => {
+    const requests = count === 1 ? 'request' : 'requests';
+    log.error(
+      { event: 'server_errors', count, firstRequestId: first },
+      `${count} more ${requests} failed within a second because the database is away; the error log has each`,
+    );
+    count = 0;
+  };
+  return (fields, message, isOutage) => {
+    const isFirst = performance.now() - lastAt > QUIET_MILLISECONDS;
+    if (isOutage) lastAt = performance.now();
+    if (!isOutage || isFirst) {
+      if (isOutage) first = fields.requestId;
+      log.error({ event: 'server_error', ...fields }, message);
+      return;
+    }
+    if (count === 0) setTimeout(tell, INTERVAL_MILLISECONDS).unref();
+    count += 1;
+  };
+}
