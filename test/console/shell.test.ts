@@ -174,9 +174,9 @@ describe('the shell of the console', () => {
 
   test('a screen that fails says so, and the others work on', async () => {
     const page = await openConsole('/console/transfers');
-    const body = "export const CardsScreen = () => { throw new Error('planted <b>failure</b>'); };";
-    await page.route('**/cards-screen-*.js', (route) => route.fulfill({ contentType: 'text/javascript', body }));
-    await pressKeys(page, 'g c');
+    const body = "export const AuditScreen = () => { throw new Error('planted <b>failure</b>'); };";
+    await page.route('**/audit-screen-*.js', (route) => route.fulfill({ contentType: 'text/javascript', body }));
+    await pressKeys(page, 'g a');
     await page.getByText('planted <b>failure</b>').waitFor();
     await expectAccessibleInEveryView(page);
     await pressKeys(page, 'g t');
