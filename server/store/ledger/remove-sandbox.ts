@@ -14,7 +14,13 @@ import { namesCreatedBy, readMigrations } from '../migrations/migration-files.ts
 export type SandboxContents = { readonly cards: number; readonly transfers: number };
 
 /** Objects of one kind that the migrations created, as written in a statement. */
-type Objects = { readonly tables: string; readonly functions: string; readonly types: string };
+type Objects = {
+  readonly tables: string;
+  /** Those that take a row of a table need it, and the tables need the others. */
+  readonly rowFunctions: string;
+  readonly functions: string;
+  readonly types: string;
+};
 
 /** Maximum wait for a lock: a transaction that holds one for longer is using the ledger. */
 const LOCK_TIMEOUT = '10s';
@@ -51,9 +57,10 @@ export function removeSandbox(settings: ConnectionSettings): Promise<void> {
     await client.query(`set local lock_timeout = '${LOCK_TIMEOUT}'`);
     if (await isThere(client, 'ledger_mode')) await client.query('lock table ledger_mode in access exclusive mode');
     await requireUnusedSandbox(client);
-    const { tables, functions, types } = await findObjects(client, settings.schema ?? DEFAULT_SCHEMA);
+    const { tables, rowFunctions, functions, types } = await findObjects(client, settings.schema ?? DEFAULT_SCHEMA);
     // Together, because they refer to one another. Without CASCADE, because what others built on them is theirs.
     for (const statement of [
+      rowFunctions === '' ? '' : `drop function ${rowFunctions}`,
       `drop table ${tables}`,
       functions === '' ? '' : `drop function ${functions}`,
       types === '' ? '' : `drop type ${types}`,
@@ -105,18 +112,27 @@ async function requireUnusedSandbox(client: pg.ClientBase): Promise<void> {
 async function findObjects(client: pg.ClientBase, schema: string): Promise<Objects> {
   const names = [...new Set((await readMigrations()).flatMap(namesCreatedBy)), 'schema_migration'];
   const { rows } = await client.query<{ [Kind in keyof Objects]: string | null }>(
-    `select
+    `with created as (
+        select *, exists (select from pg_class where reltype = any (proargtypes::oid[]) and relkind in ('r', 'p')) as takes_row
+        from pg_proc where pronamespace = $1::regnamespace and proname = any ($2)
+      )
+      select
         (select string_agg(pg_class.oid::regclass::text, ', ') from pg_class
           where relnamespace = $1::regnamespace and relname = any ($2) and relkind in ('r', 'p') and not relispartition
         ) as tables,
-        (select string_agg(pg_proc.oid::regprocedure::text, ', ') from pg_proc
-          where pronamespace = $1::regnamespace and proname = any ($2)) as functions,
+        (select string_agg(oid::regprocedure::text, ', ') from created where takes_row) as "rowFunctions",
+        (select string_agg(oid::regprocedure::text, ', ') from created where not takes_row) as functions,
         (select string_agg(pg_type.oid::regtype::text, ', ') from pg_type
           where typnamespace = $1::regnamespace and typname = any ($2) and typrelid = 0 and typelem = 0) as types`,
     [`"${schema}"`, names],
   );
-  const [{ tables, functions, types } = { tables: null, functions: null, types: null }] = rows;
-  return { tables: tables ?? '', functions: functions ?? '', types: types ?? '' };
+  const [found] = rows;
+  return {
+    tables: found?.tables ?? '',
+    rowFunctions: found?.rowFunctions ?? '',
+    functions: found?.functions ?? '',
+    types: found?.types ?? '',
+  };
 }
 
 function explain(error: unknown, user = 'The tables of the sandbox are in use'): unknown {
