@@ -22,7 +22,7 @@ export const CreateKeyBody = Type.Object(
     ),
     all_programs: Type.Optional(
       Type.Boolean({
-        default: false,
+        'x-default': false,
         description: 'true for a key that can act in all card programs and is bound to none; not with `program_id`',
       }),
     ),

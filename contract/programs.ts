@@ -37,7 +37,7 @@ export const CreateProgramBody = Type.Object({
   currency: currencyCode('ISO 4217 code; the default currency of its cards'),
   time_zone: Type.Optional({
     ...text(64, 'IANA name of the time zone in which its days begin; UTC if omitted'),
-    default: 'UTC',
+    'x-default': 'UTC',
   }),
   funding_low_threshold: Type.Optional(fundingLowThreshold),
   metadata: Type.Optional(Metadata),

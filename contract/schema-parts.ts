@@ -24,7 +24,8 @@ export type SchemaShape = {
   readonly maxProperties?: number;
   readonly propertyNames?: SchemaShape;
   readonly additionalProperties?: boolean | SchemaShape;
-  readonly default?: unknown;
+  /** What an omitted field means. Not `default`: openapi-typescript would make such a field required in requests. */
+  readonly 'x-default'?: unknown;
   readonly 'x-amount'?: true;
   readonly 'x-text'?: TextKind;
 };
@@ -36,7 +37,7 @@ export function literals<Name extends string>(names: readonly Name[], descriptio
 
 /** One of several words, of which one means the same as leaving the field out. */
 export function literalsOr<Name extends string>(omitted: NoInfer<Name>, names: readonly Name[], description: string) {
-  return Type.Unsafe<Name>({ type: 'string', enum: [...names], default: omitted, description });
+  return Type.Unsafe<Name>({ type: 'string', enum: [...names], 'x-default': omitted, description });
 }
 
 /** A string of 1 to `maxLength` characters. */

@@ -44,7 +44,7 @@ function normalMoment(sent: string): string {
 /** Whether to leave out a field means the same. */
 function isOmitted(shape: SchemaShape, field: JsonValue): boolean {
   if (isJsonObject(field)) return Object.keys(field).length === 0;
-  const { default: omitted } = shape;
+  const { 'x-default': omitted } = shape;
   if (omitted === undefined) return false;
   if (Array.isArray(omitted)) return Array.isArray(field) && field.length === omitted.length;
   return field instanceof JsonNumber ? field.source === String(omitted) : field === omitted;

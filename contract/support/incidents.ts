@@ -41,7 +41,7 @@ export const CreateIncidentBody = Type.Object(
     scope: literals(INCIDENT_SCOPES, 'What it covers: everything, one card program, or one operation'),
     program_id: Type.Optional(text(255, 'The card program, for the scope `program`')),
     operation: Type.Optional(text(100, 'The operation, for the scope `operation`')),
-    codes: Type.Optional({ ...codes, default: [] }),
+    codes: Type.Optional({ ...codes, 'x-default': [] }),
     started_at: Type.Optional(moment('When it began, not in the future; now if omitted')),
   },
   // An unknown field may be a mistake for one that narrows the scope.

@@ -64,9 +64,9 @@ const CREATED = {
   types: Type.Optional(
     types('Which events are sent: types, such as `transfer.completed`, or groups, such as `card.*`; all if omitted'),
   ),
-  payload: Type.Optional({ ...SETTINGS.payload, default: 'full' }),
-  order: Type.Optional({ ...SETTINGS.order, default: 'parallel' }),
-  concurrency: Type.Optional({ ...SETTINGS.concurrency, default: 10 }),
+  payload: Type.Optional({ ...SETTINGS.payload, 'x-default': 'full' }),
+  order: Type.Optional({ ...SETTINGS.order, 'x-default': 'parallel' }),
+  concurrency: Type.Optional({ ...SETTINGS.concurrency, 'x-default': 10 }),
   rate: Type.Optional(SETTINGS.rate),
   headers: Type.Optional(Headers),
 };
