@@ -34,7 +34,7 @@ function inOtherWords(operation: OperationId, body: object | undefined): object 
   for (const [name, shape] of Object.entries(schema.properties as Record<string, SchemaShape>)) {
     const sent = other[name];
     if (shape['x-amount'] === true && typeof sent === 'number') other[name] = String(sent);
-    else if (sent === undefined && shape.default !== undefined) other[name] = shape.default;
+    else if (sent === undefined && shape['x-default'] !== undefined) other[name] = shape['x-default'];
     else if (sent === undefined && refused[name] === undefined) {
       other[name] = shape.type === 'object' && shape.properties === undefined ? {} : null;
     }
