@@ -84,6 +84,7 @@ export const NOTICE_STATEMENTS: Meanings = {
       connector_id === connectorId &&
       handled_at === null &&
       (notice_id === noticeId || (attempt_id !== null && attempt_id === attemptId));
+    const failed: StoredRow[] = [];
     for (const { notice_id } of transaction.scan('processor_notice', isFailed)) {
       const key = keyOf(connectorId, notice_id);
       if (!transaction.tryLock(`processor_notice ${key}`)) continue;
@@ -91,10 +92,12 @@ export const NOTICE_STATEMENTS: Meanings = {
         if (!isFailed(row)) return undefined;
         const seconds = Math.min(2 ** Math.min(Number(row.tries), 20), Number(maxPause));
         const next_at = new Date(transaction.clock() + seconds * 1000);
-        return { ...row, tries: Math.min(Number(row.tries) + 1, 1000), next_at };
+        const tries = Math.min(Number(row.tries) + 1, 1000);
+        failed.push({ notice_id, tries });
+        return { ...row, tries, next_at };
       });
     }
-    return NOTHING;
+    return failed;
   },
 
   *mark_notice_handled(transaction, { values: [connectorId, noticeId] }) {
