@@ -30,6 +30,8 @@ export const SUITES: Readonly<Record<string, readonly string[]>> = {
   // Simulator, adapters and the suite that checks them.
   processors: ['test/processors'],
   codes: ['test/codes'],
+  // Requests that the served OpenAPI document allows.
+  contract: ['test/contract'],
   fuzz: ['test/fuzz'],
   embedded: ['test/embedded'],
   start: ['test/start'],

@@ -1,7 +1,7 @@
 import { type Static, Type } from 'typebox';
 import { operation } from './operation.ts';
 import { EXAMPLE_REQUEST_ID } from './samples.ts';
-import { cursor, limit, moment, nullable, pageOf, text, textOrNull } from './schema-parts.ts';
+import { cursor, idText, limit, moment, nullable, pageOf, text, textOrNull } from './schema-parts.ts';
 
 /** An entry of the audit log. */
 export const AuditEntryRecord = Type.Object({
@@ -69,7 +69,7 @@ export const AUDIT = [
       actor: Type.Optional(
         text(255, 'Only what this actor did: the `key_id` of a key, `sandbox`, `host` or `anonymous`'),
       ),
-      program_id: Type.Optional(text(255, 'Only what concerns this card program')),
+      program_id: Type.Optional(idText('prog', 'Only what concerns this card program')),
       created_from: Type.Optional(moment('Only entries at or after this time')),
       created_to: Type.Optional(moment('Only entries before this time')),
     }),

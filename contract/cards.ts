@@ -7,6 +7,7 @@ import { EXAMPLE_LATER, EXAMPLE_TIME, EXAMPLE_TRANSFER_ID } from './samples.ts';
 import {
   Amount,
   callersReference,
+  checkedTogether,
   connectorId,
   currency,
   currencyCode,
@@ -60,13 +61,18 @@ export const CreateCardBody = Type.Object(
     ),
     metadata: Type.Optional(Metadata),
   },
-  refuseEmpty({
-    status: 'for an active card',
-    expires_on: 'for a card that does not expire',
-    limits: 'for a card without its own limits',
-    connector_id: 'for a card whose money is in this ledger',
-    processor_token: 'for a card whose money is in this ledger',
-  }),
+  {
+    ...refuseEmpty({
+      status: 'for an active card',
+      expires_on: 'for a card that does not expire',
+      limits: 'for a card without its own limits',
+      connector_id: 'for a card whose money is in this ledger',
+      processor_token: 'for a card whose money is in this ledger',
+    }),
+    ...checkedTogether({
+      dependentRequired: { connector_id: ['processor_token'], processor_token: ['connector_id'] },
+    }),
+  },
 );
 
 /** The body of update_card, a merge patch. */

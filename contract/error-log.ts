@@ -1,7 +1,18 @@
 import { type Static, Type } from 'typebox';
 import { ERROR_TYPES } from './errors/record.ts';
 import { operation } from './operation.ts';
-import { cursor, limit, literals, moment, nextCursor, nullable, pageOf, text, textOrNull } from './schema-parts.ts';
+import {
+  cursor,
+  idText,
+  limit,
+  literals,
+  moment,
+  nextCursor,
+  nullable,
+  pageOf,
+  text,
+  textOrNull,
+} from './schema-parts.ts';
 
 const objectOrNull = (description: string) =>
   nullable(Type.Unsafe<Record<string, unknown>>({ type: 'object', description }));
@@ -82,7 +93,7 @@ export const ErrorCounts = Type.Object({
 });
 
 const code = Type.Optional(text(100, 'Only errors with this code'));
-const programId = Type.Optional(text(255, 'Only errors of this card program'));
+const programId = Type.Optional(idText('prog', 'Only errors of this card program'));
 
 const FILTERS = {
   limit,

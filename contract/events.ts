@@ -1,7 +1,7 @@
 import { type Static, Type } from 'typebox';
 import { operation } from './operation.ts';
 import { DEMO_PROGRAM, EXAMPLE_EVENT_ID, EXAMPLE_TIME, EXAMPLE_TRANSFER_ID, sampleOf } from './samples.ts';
-import { cursor, limit, moment, nextCursor, nullable, text, textOrNull } from './schema-parts.ts';
+import { cursor, idText, limit, moment, nextCursor, nullable, text, textOrNull } from './schema-parts.ts';
 import { TransferRecord } from './transfers.ts';
 
 // Invariant: Every type of event has a definition, and its data is what the API returns
@@ -153,7 +153,7 @@ export const EVENTS = [
       cursor,
       after: after('number'),
       ...READING,
-      program_id: Type.Optional(text(255, 'Only events of this card program')),
+      program_id: Type.Optional(idText('prog', 'Only events of this card program')),
     }),
     reply: FoundEvents,
     stream: OperatorEventRecord,

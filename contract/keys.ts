@@ -1,8 +1,25 @@
 import { type Static, Type } from 'typebox';
 import { operation } from './operation.ts';
 import { DEMO_PROGRAM, EXAMPLE_LATER } from './samples.ts';
-import { line, literals, moment, nullable, PageQuery, pageOf, refuseEmpty, text, textOrNull } from './schema-parts.ts';
-import { KEY_SCOPES, ROLE_NAMES } from './scope.ts';
+import {
+  checkedTogether,
+  idText,
+  ifThen,
+  is,
+  line,
+  literals,
+  moment,
+  needs,
+  nullable,
+  PageQuery,
+  pageOf,
+  refuseEmpty,
+  textOrNull,
+} from './schema-parts.ts';
+import { isOfOperators, KEY_SCOPES, OPERATOR_SCOPES, ROLE_NAMES, ROLES } from './scope.ts';
+
+/** The roles with a scope that only keys for all card programs can have. */
+const OPERATOR_ROLES = ROLE_NAMES.filter((role) => ROLES[role].some(isOfOperators));
 
 /** The body of create_key. */
 export const CreateKeyBody = Type.Object(
@@ -18,7 +35,7 @@ export const CreateKeyBody = Type.Object(
     ),
     role: Type.Optional(literals(ROLE_NAMES, 'The scopes of a role, in place of `scopes`')),
     program_id: Type.Optional(
-      text(255, 'The card program that the key is bound to; required unless `all_programs` is true'),
+      idText('prog', 'The card program that the key is bound to; required unless `all_programs` is true'),
     ),
     all_programs: Type.Optional(
       Type.Boolean({
@@ -31,6 +48,18 @@ export const CreateKeyBody = Type.Object(
   {
     // An unknown field may be a mistake for `expires_at`.
     additionalProperties: false,
+    ...checkedTogether({
+      allOf: [
+        ifThen(needs('scopes'), { not: needs('role') }, needs('role')),
+        ifThen(is('all_programs', true), { not: needs('program_id') }, needs('program_id')),
+        // An operator acts in all card programs.
+        ifThen(
+          { ...needs('scopes'), properties: { scopes: { contains: { enum: OPERATOR_SCOPES } } } },
+          is('all_programs', true),
+        ),
+        ifThen({ ...needs('role'), properties: { role: { enum: OPERATOR_ROLES } } }, is('all_programs', true)),
+      ],
+    }),
     ...refuseEmpty({
       program_id: "and send 'all_programs': true for a key that can act in all card programs",
       all_programs: "and send 'program_id'",

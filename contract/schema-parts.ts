@@ -1,4 +1,5 @@
 import { type Static, type TObject, type TSchema, Type } from 'typebox';
+import type { IdentifierPrefix } from '../domain/identifier.ts';
 import { type AmountAsSent, MAXIMUM_AMOUNT } from '../domain/ledger/money.ts';
 import { MAX_METADATA_PAIRS } from '../domain/metadata.ts';
 import { ERROR_TYPES } from './errors/record.ts';
@@ -26,6 +27,8 @@ export type SchemaShape = {
   readonly additionalProperties?: boolean | SchemaShape;
   /** What an omitted field means. Not `default`: openapi-typescript would make such a field required in requests. */
   readonly 'x-default'?: unknown;
+  /** Further keywords, which the handler checks, with a message of its own. Only the document has them. */
+  readonly 'x-checked'?: Readonly<Record<string, unknown>>;
   readonly 'x-amount'?: true;
   readonly 'x-text'?: TextKind;
 };
@@ -44,6 +47,35 @@ export function literalsOr<Name extends string>(omitted: NoInfer<Name>, names: r
 export function text(maxLength: number, description: string) {
   return Type.String({ minLength: 1, maxLength, description });
 }
+
+/** The same with further keywords of JSON Schema, which the handler checks. */
+export function checkedText(maxLength: number, description: string, keywords: Readonly<Record<string, unknown>>) {
+  return Type.String({ minLength: 1, maxLength, description, 'x-checked': keywords });
+}
+
+/** An id that the service gave, in a request: its prefix and 32 hex digits. */
+export function idText(prefix: IdentifierPrefix, description: string) {
+  return checkedText(255, description, { pattern: `^${prefix}_[0-9a-f]{32}$` });
+}
+
+/** The option of an object's schema with keywords that the handler checks: which fields need or exclude which others. */
+export function checkedTogether(keywords: Readonly<Record<string, unknown>>) {
+  return { 'x-checked': keywords };
+}
+
+/** Keywords of `checkedTogether`: fields are sent. */
+export const needs = (...fields: readonly string[]) => ({
+  properties: Object.fromEntries(fields.map((field) => [field, {}])),
+  required: fields,
+});
+/** A field is sent with a value. */
+export const is = (field: string, value: unknown) => ({ ...needs(field), properties: { [field]: { const: value } } });
+/** If one thing is so, another is, or else a third. */
+export const ifThen = (condition: object, then: object, otherwise?: object) => ({
+  if: condition,
+  then,
+  ...(otherwise === undefined ? {} : { else: otherwise }),
+});
 
 const plain = (kind: TextKind) => (maxLength: number, description: string) =>
   Type.String({ minLength: 1, maxLength, description, 'x-text': kind });

@@ -11,11 +11,14 @@ import {
   amountFrom,
   CardId,
   callersReference,
+  checkedTogether,
   currency,
   currencyCode,
   cursor,
   describedOrNull,
   freeText,
+  ifThen,
+  is,
   limit,
   literals,
   literalsOr,
@@ -23,6 +26,7 @@ import {
   MetadataPatch,
   metadataFilter,
   moment,
+  needs,
   nullable,
   pageOf,
   programId,
@@ -33,12 +37,20 @@ import {
 } from './schema-parts.ts';
 
 /** Fields of create_transfer whose omission decides whether, when and in which direction money moves. */
-const IF_OMITTED = refuseEmpty({
-  type: 'for a load',
-  capture: 'to move the money at once',
-  expires_at: 'for a hold of 7 days',
-  scheduled_for: 'to execute the transfer now',
-});
+const IF_OMITTED = {
+  ...refuseEmpty({
+    type: 'for a load',
+    capture: 'to move the money at once',
+    expires_at: 'for a hold of 7 days',
+    scheduled_for: 'to execute the transfer now',
+  }),
+  ...checkedTogether({
+    allOf: [
+      ifThen(is('type', 'card_to_card'), needs('destination_card_id'), { not: needs('destination_card_id') }),
+      ifThen(needs('expires_at'), is('capture', 'manual')),
+    ],
+  }),
+};
 
 /** The body of create_transfer (specification, section 2.2: `amount` and `card_id` are required). */
 export const CreateTransferBody = Type.Object(

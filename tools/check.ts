@@ -38,7 +38,7 @@ const STEPS = {
   tidy: ['tools/tidy.ts'],
   generated: ['tools/generate.ts', '--check'],
   'supply-chain': ['tools/check-supply-chain.ts'],
-  contract: [
+  'openapi-lint': [
     `${BIN}/@redocly/cli/bin/cli.js`,
     'lint',
     'contract/openapi.json',

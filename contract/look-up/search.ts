@@ -1,7 +1,7 @@
 import { type Static, Type } from 'typebox';
 import { operation } from '../operation.ts';
 import { DEMO_PROGRAM, EXAMPLE_TIME, EXAMPLE_TRANSFER_ID } from '../samples.ts';
-import { literals, moment, nullable, text, textOrNull } from '../schema-parts.ts';
+import { idText, literals, moment, nullable, text, textOrNull } from '../schema-parts.ts';
 
 /** What can be found, in the order of the results. */
 export const FOUND_KINDS = [
@@ -77,7 +77,7 @@ export const SEARCH = [
           'a card; a holder reference or a part of it; a processor_token, or its SHA-256 in hex; an amount such as 12.34, $1,234.56 or 12.34 USD, also with a part of a holder reference ' +
           '(Priya 75); an error code; a part of the name of a card program or key',
       ),
-      program_id: Type.Optional(text(255, 'Only in this card program')),
+      program_id: Type.Optional(idText('prog', 'Only in this card program')),
       created_from: Type.Optional(moment('For an amount or an error code, only results at or after this time')),
       created_to: Type.Optional(moment('For an amount or an error code, only results before this time')),
     }),

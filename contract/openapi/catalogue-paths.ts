@@ -92,13 +92,14 @@ function pathsOf(catalogue: Catalogue): readonly (readonly [path: string, item: 
         in: 'path',
         required: true,
         description: `The ${parameter}`,
-        schema: { type: 'string' },
+        schema: { type: 'string', maxLength: 255 },
         example,
       },
     ],
     responses: {
       200: success(entry.found, reference('schemas', schema)),
       404: reference('responses', 'route_not_found'),
+      414: reference('responses', 'uri_too_long'),
       ...FAILURES,
     },
   };

@@ -1,4 +1,5 @@
 import type { TObject } from 'typebox';
+import type { IdentifierPrefix } from '../../domain/identifier.ts';
 import * as audit from '../audit.ts';
 import * as cards from '../cards.ts';
 import * as errorLog from '../error-log.ts';
@@ -82,6 +83,22 @@ const NAMED: readonly (readonly [name: string, schema: object])[] = Object.entri
   // OpenAPI has no schema for a query: its fields are parameters.
   isSchema(value) && !name.endsWith('Query') ? [[name.replace(/Schema$/, ''), value] as const] : [],
 );
+
+/** The prefix of each id that the service gives. */
+const PREFIXES: Readonly<Record<string, IdentifierPrefix>> = {
+  attempt_id: 'pat',
+  break_id: 'brk',
+  case_id: 'case',
+  event_id: 'evt',
+  incident_id: 'inc',
+  key_id: 'key',
+  program_id: 'prog',
+  request_id: 'req',
+  reversal_id: 'rev',
+  session_id: 'ses',
+  transfer_id: 'tr',
+  webhook_id: 'wh',
+};
 
 /** Their names by content, because an optional schema is another object with the same content. */
 const NAMES: ReadonlyMap<string, string> = new Map(NAMED.map(([name, schema]) => [JSON.stringify(schema), name]));
@@ -191,7 +208,7 @@ function operationObject(id: OperationId): JsonObject {
       ? {}
       : {
           requestBody: {
-            required: (body.required ?? []).length > 0,
+            required: (body.required ?? []).length > 0 || Reflect.get(body, 'x-checked')?.minProperties > 0,
             content: Object.fromEntries(
               ['application/json', ...(method === 'PATCH' ? [MERGE_PATCH] : [])].map((type) => [
                 type,
@@ -262,6 +279,13 @@ function sharedName(parameter: Parameter): string | undefined {
   return [...SHARED_PARAMETERS].find(([, shared]) => JSON.stringify(shared) === text)?.[0];
 }
 
+/** The form of an id in a path. Any other text is an id of nothing there. */
+function patternOf(name: string): { readonly pattern: string } {
+  const prefix = PREFIXES[name];
+  if (prefix !== undefined) return { pattern: `^${prefix}_[0-9a-f]{32}$` };
+  return { pattern: String(Reflect.get(name === 'card_id' ? parts.visibleId('') : parts.connectorId(''), 'pattern')) };
+}
+
 /** A path parameter. All operations with the parameter have the example of the first. */
 function pathParameter(id: OperationId, name: string): Parameter {
   const first = OPERATION_IDS.find((other) => parametersOf(OPERATIONS[other].path).includes(name)) ?? id;
@@ -272,7 +296,7 @@ function pathParameter(id: OperationId, name: string): Parameter {
     in: 'path',
     required: true,
     description: schema?.description ?? name,
-    schema: { type: 'string', minLength: 1, maxLength: 255 },
+    schema: { type: 'string', minLength: 1, maxLength: 255, ...patternOf(name) },
     example: examplePath(first).split('/')[at] ?? '',
   };
 }
@@ -379,7 +403,8 @@ function toJson(value: unknown, isRoot = false): Json {
     const { anyOf, description }: SchemaShape = value;
     // A named schema, described for one field: see `described` in schema-parts.ts.
     if (anyOf?.length === 1 && description !== undefined) return { ...Object(toJson(anyOf[0])), description };
-    return Object.fromEntries(Object.entries(value).map(([key, inner]) => [key, toJson(inner)]));
+    const { 'x-checked': checked = {}, ...shown }: SchemaShape = value;
+    return Object.fromEntries(Object.entries({ ...shown, ...checked }).map(([key, inner]) => [key, toJson(inner)]));
   }
   if (typeof value === 'string' || typeof value === 'number' || typeof value === 'boolean') return value;
   return null;

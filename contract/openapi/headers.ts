@@ -1,4 +1,4 @@
-import { SANDBOX_BEHAVIORS } from '../../domain/processors/sandbox-behavior.ts';
+import { SANDBOX_BEHAVIOR_PATTERN, SANDBOX_BEHAVIORS } from '../../domain/processors/sandbox-behavior.ts';
 import { ERROR_CODES, ERRORS, isReplayed, reportsMoney } from '../errors/catalogue.ts';
 import type { ErrorCode } from '../operations.ts';
 import { DEMO_PROGRAM, EXAMPLE_CASE_ID, EXAMPLE_INCIDENT_ID, EXAMPLE_REQUEST_ID } from '../samples.ts';
@@ -301,7 +301,7 @@ export const REQUEST_HEADERS = {
     in: 'header',
     required: false,
     description: `Sandbox only: what the simulated processor of the card does with the transfer. One of ${BEHAVIORS}.`,
-    schema: { type: 'string' },
+    schema: { type: 'string', pattern: SANDBOX_BEHAVIOR_PATTERN },
     example: 'decline=51',
   },
   SandboxProvoke: {

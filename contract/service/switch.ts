@@ -6,12 +6,12 @@ import { DEMO_PROGRAM, EXAMPLE_LATER, EXAMPLE_TIME } from '../samples.ts';
 import {
   connectorId,
   freeText,
+  idText,
   literals,
   moment,
   nullable,
   programId,
   refuseEmpty,
-  text,
   textOrNull,
 } from '../schema-parts.ts';
 
@@ -22,7 +22,7 @@ export const ChangeSwitchBody = Type.Object(
   {
     disabled: Type.Boolean({ description: 'true disables, false enables' }),
     reason: Type.Optional(freeText(500, 'Reason; required to disable')),
-    program_id: Type.Optional(text(255, 'Only this card program')),
+    program_id: Type.Optional(idText('prog', 'Only this card program')),
     type: Type.Optional(TYPE),
     connector_id: Type.Optional(
       connectorId(
@@ -156,7 +156,7 @@ export const SWITCH = [
     scope: 'operator:read',
     query: Type.Object(
       {
-        program_id: Type.Optional(text(255, 'Only this card program')),
+        program_id: Type.Optional(idText('prog', 'Only this card program')),
         type: Type.Optional(TYPE),
         connector_id: Type.Optional(connectorId('Only what goes to this connector')),
       },

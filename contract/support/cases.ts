@@ -6,14 +6,18 @@ import { operation } from '../operation.ts';
 import { EXAMPLE_LATER, EXAMPLE_REQUEST_ID, sampleOf } from '../samples.ts';
 import {
   callersReference,
+  checkedTogether,
   cursor,
   describedOrNull,
   freeText,
+  idText,
+  ifThen,
   limit,
   line,
   literals,
   literalsOr,
   moment,
+  needs,
   nullable,
   pageOf,
   programId,
@@ -34,15 +38,24 @@ const severity = literals(SEVERITIES, 'How much the problem matters to the calle
 const outcome = (what: string) => literals(OUTCOMES, what);
 
 /** The body of create_case. */
-export const CreateCaseBody = Type.Object({
-  request_id: Type.Optional(
-    text(255, 'Request-Id of the response that the case is about; not together with `transfer_id`'),
-  ),
-  transfer_id: Type.Optional(text(255, 'The transfer that the case is about')),
-  severity: Type.Optional(literalsOr('normal', SEVERITIES, 'How much the problem matters to you; normal if omitted')),
-  text: Type.Optional(caseText('What happened, as plain text; required without `request_id` and `transfer_id`')),
-  contact: Type.Optional(line(500, 'How to reach you besides this case, such as a name and a telephone number')),
-});
+export const CreateCaseBody = Type.Object(
+  {
+    request_id: Type.Optional(
+      idText('req', 'Request-Id of the response that the case is about; not together with `transfer_id`'),
+    ),
+    transfer_id: Type.Optional(idText('tr', 'The transfer that the case is about')),
+    severity: Type.Optional(literalsOr('normal', SEVERITIES, 'How much the problem matters to you; normal if omitted')),
+    text: Type.Optional(caseText('What happened, as plain text; required without `request_id` and `transfer_id`')),
+    contact: Type.Optional(line(500, 'How to reach you besides this case, such as a name and a telephone number')),
+  },
+  checkedTogether({
+    minProperties: 1,
+    allOf: [
+      { not: needs('request_id', 'transfer_id') },
+      ifThen({ not: { anyOf: [needs('request_id'), needs('transfer_id')] } }, needs('text')),
+    ],
+  }),
+);
 
 /** The body of reply_to_case. */
 export const ReplyToCaseBody = Type.Object({
@@ -279,7 +292,7 @@ export const CASES = [
       limit,
       cursor,
       status: Type.Optional(literals(CASE_STATUSES, 'Only cases with this status')),
-      request_id: Type.Optional(text(255, 'Only cases about the request with this Request-Id')),
+      request_id: Type.Optional(idText('req', 'Only cases about the request with this Request-Id')),
     }),
     reply: pageOf(CaseRecord),
     failure: 'The cases could not be listed',
@@ -326,9 +339,9 @@ export const CASES = [
       limit,
       cursor,
       status: Type.Optional(literals(CASE_STATUSES, 'Only cases with this status; open if omitted')),
-      program_id: Type.Optional(text(255, 'Only cases of this card program')),
+      program_id: Type.Optional(idText('prog', 'Only cases of this card program')),
       code: Type.Optional(text(100, 'Only cases with this error code')),
-      incident_id: Type.Optional(text(255, 'Only cases of this incident')),
+      incident_id: Type.Optional(idText('inc', 'Only cases of this incident')),
     }),
     reply: pageOf(QueuedCase),
     failure: 'The cases could not be searched',

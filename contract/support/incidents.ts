@@ -4,12 +4,17 @@ import { INCIDENT_SCOPES } from '../../domain/support/incident.ts';
 import { operation } from '../operation.ts';
 import { EXAMPLE_CASE_ID, EXAMPLE_LATER } from '../samples.ts';
 import {
+  checkedTogether,
   cursor,
   freeText,
+  idText,
+  ifThen,
+  is,
   limit,
   line,
   literals,
   moment,
+  needs,
   nullable,
   pageOf,
   refuseEmpty,
@@ -39,7 +44,7 @@ export const CreateIncidentBody = Type.Object(
     public_text: publicText,
     internal_text: Type.Optional(internalText),
     scope: literals(INCIDENT_SCOPES, 'What it covers: everything, one card program, or one operation'),
-    program_id: Type.Optional(text(255, 'The card program, for the scope `program`')),
+    program_id: Type.Optional(idText('prog', 'The card program, for the scope `program`')),
     operation: Type.Optional(text(100, 'The operation, for the scope `operation`')),
     codes: Type.Optional({ ...codes, 'x-default': [] }),
     started_at: Type.Optional(moment('When it began, not in the future; now if omitted')),
@@ -47,6 +52,12 @@ export const CreateIncidentBody = Type.Object(
   // An unknown field may be a mistake for one that narrows the scope.
   {
     additionalProperties: false,
+    ...checkedTogether({
+      allOf: [
+        ifThen(is('scope', 'program'), needs('program_id'), { not: needs('program_id') }),
+        ifThen(is('scope', 'operation'), needs('operation'), { not: needs('operation') }),
+      ],
+    }),
     ...refuseEmpty({
       program_id: 'for every card program',
       operation: 'for every operation',
@@ -72,7 +83,7 @@ export const ResolveIncidentBody = Type.Object({
 
 /** The body of attach_cases. */
 export const AttachCasesBody = Type.Object({
-  case_ids: Type.Array(text(255, 'Id of a case'), {
+  case_ids: Type.Array(idText('case', 'Id of a case'), {
     minItems: 1,
     maxItems: MAX_ATTACHED_CASES,
     description: 'The cases to attach; one that belongs to another incident is moved',

@@ -1,4 +1,5 @@
 import { Type } from 'typebox';
+import { EVENT_TYPES } from '../../domain/event.ts';
 import {
   MAX_WEBHOOK_HEADERS,
   MAX_WEBHOOK_URL_CHARACTERS,
@@ -7,7 +8,19 @@ import {
   WEBHOOK_PAYLOADS,
   WEBHOOK_STATUSES,
 } from '../../domain/webhooks/webhook.ts';
-import { cursor, limit, line, literals, moment, nullable, PageQuery, refuseEmpty, text } from '../schema-parts.ts';
+import {
+  checkedText,
+  cursor,
+  idText,
+  limit,
+  line,
+  literals,
+  moment,
+  nullable,
+  PageQuery,
+  refuseEmpty,
+  text,
+} from '../schema-parts.ts';
 
 /** Maximum number of webhooks of a card program, and of those that belong to none. */
 export const MAX_WEBHOOKS = 20;
@@ -37,8 +50,14 @@ const HeadersPatch = Type.Unsafe<Record<string, string | null>>({
   description: 'Headers to change: a string sets a header, null removes it, other headers stay. At most 10 can remain',
 });
 
+const TYPES_AND_GROUPS = [...EVENT_TYPES, ...new Set(EVENT_TYPES.map((type) => `${type.split('.', 1)[0]}.*`))];
+
 const types = (description: string) =>
-  Type.Array(text(100, 'A type of event, or a group'), { minItems: 1, maxItems: MAX_TYPES, description });
+  Type.Array(checkedText(100, 'A type of event, or a group', { enum: TYPES_AND_GROUPS }), {
+    minItems: 1,
+    maxItems: MAX_TYPES,
+    description,
+  });
 
 const SETTINGS = {
   description: line(255, 'What the webhook is for'),
@@ -101,7 +120,10 @@ export const CreateOperatorWebhookBody = Type.Object(
   {
     ...CREATED,
     program_id: Type.Optional(
-      text(255, 'The card program whose events are sent; those of all card programs and of the service if omitted'),
+      idText(
+        'prog',
+        'The card program whose events are sent; those of all card programs and of the service if omitted',
+      ),
     ),
     after: after('number, or position if `program_id` is sent'),
   },
@@ -156,7 +178,7 @@ export const RollWebhookSecretBody = Type.Object(
 );
 
 /** The body of resend_event and resend_operator_event. */
-export const ResendEventBody = Type.Object({ event_id: text(255, 'The event to send again, whatever its type') });
+export const ResendEventBody = Type.Object({ event_id: idText('evt', 'The event to send again, whatever its type') });
 
 /** The body of replay_webhook and replay_operator_webhook. */
 export const ReplayWebhookBody = Type.Object({
@@ -169,12 +191,13 @@ export const ReplayWebhookBody = Type.Object({
 export const AttemptQuery = Type.Object({
   limit,
   cursor,
-  event_id: Type.Optional(text(255, 'Only attempts to send this event')),
+  event_id: Type.Optional(idText('evt', 'Only attempts to send this event')),
   succeeded: Type.Optional(literals(['true', 'false'], 'Only attempts that succeeded, or only those that failed')),
   status: Type.Optional(
-    text(
+    checkedText(
       4,
       'Only attempts with this HTTP status of the response: `404`, a class such as `5xx`, or `none` for no response',
+      { pattern: '^([1-5][0-9]{2}|[1-5]xx|none)$' },
     ),
   ),
   started_from: Type.Optional(moment('Only attempts that began at or after this time')),
@@ -193,12 +216,12 @@ export const FailedAttemptQuery = Type.Object({
 /** The query of list_operator_failed_attempts. */
 export const OperatorFailedAttemptQuery = Type.Object({
   ...FailedAttemptQuery.properties,
-  program_id: Type.Optional(text(255, 'Only attempts of webhooks of this card program')),
+  program_id: Type.Optional(idText('prog', 'Only attempts of webhooks of this card program')),
 });
 
 /** The query of list_operator_webhooks. */
 export const OperatorWebhookQuery = Type.Object({
   ...PageQuery.properties,
-  program_id: Type.Optional(text(255, 'Only webhooks of this card program')),
+  program_id: Type.Optional(idText('prog', 'Only webhooks of this card program')),
   status: Type.Optional(literals(WEBHOOK_STATUSES, 'Only webhooks with this status')),
 });

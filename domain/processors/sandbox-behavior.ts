@@ -26,10 +26,15 @@ const DECLINE = /^decline=[0-9A-Za-z]{1,8}(?::([0-9]{1,7}))?$/;
 const TIMED =
   /^(?:slow|late|pending)=(?:(?:[0-9]{1,4}|[0-7][0-9]{4}|8[0-5][0-9]{3}|86[0-3][0-9]{2})(?:\.[0-9]{1,3})?|86400(?:\.0{1,3})?)$/;
 
+const PLAIN = SANDBOX_BEHAVIORS.filter((behavior) => !behavior.includes('='));
+
+/** The form of a text that asks for one of {@link SANDBOX_BEHAVIORS}, as a regular expression. */
+export const SANDBOX_BEHAVIOR_PATTERN = `^(?:${PLAIN.join('|')})$|${DECLINE.source}|${TIMED.source}`;
+
 /** Whether a text asks for one of {@link SANDBOX_BEHAVIORS}. */
 export function isSandboxBehavior(text: string): boolean {
   const [declined, after = '0'] = DECLINE.exec(text) ?? [];
   if (declined !== undefined) return BigInt(after) <= MAX_RETRY_AFTER_SECONDS;
   if (TIMED.test(text)) return true;
-  return !text.includes('=') && SANDBOX_BEHAVIORS.some((behavior) => behavior === text);
+  return PLAIN.some((behavior) => behavior === text);
 }

@@ -34,6 +34,12 @@ function refuseLongParameter(): never {
   throw new Refusal('uri_too_long', `A segment of the path is longer than ${MAX_PARAMETER_LENGTH} characters.`);
 }
 
+/** Whether a decoded parameter is longer than any id. */
+function isTooLong(value: string | undefined = ''): boolean {
+  // Only a text with more UTF-16 units can have more characters.
+  return value.length > MAX_PARAMETER_LENGTH && [...value].length > MAX_PARAMETER_LENGTH;
+}
+
 /** A valid path of the same route: without scheme and authority, with shortened segments and without percent signs. */
 function toValidPath(path: string): string {
   const segments = splitTarget(path)
@@ -49,7 +55,8 @@ const NOT_CALLED = (): void => undefined;
 export class Router {
   readonly #routes = findMyWay({
     ignoreTrailingSlash: true,
-    maxParamLength: MAX_PARAMETER_LENGTH,
+    // Of the path as it was sent: each of the at most four bytes of a character may have three characters.
+    maxParamLength: MAX_PARAMETER_LENGTH * 4 * 3,
     // The operation reads its query, so that the error names the parameter.
     querystringParser: () => ({}),
     onBadUrl: refuseBadPath,
@@ -86,6 +93,7 @@ export class Router {
     // This is the library's handler for an invalid path, which throws the refusal.
     if (found?.store === null) found.handler(NO_MESSAGE, NO_MESSAGE, {}, null, {});
     if (found === null || known === undefined) return undefined;
+    if (Object.entries(found.params).some(([name, value]) => name !== '*' && isTooLong(value))) refuseLongParameter();
     // An empty segment is not an id.
     const isWhole = Object.entries(found.params).every(([name, value]) => value !== '' || name === '*');
     return isWhole ? { route: found.store as Route, parameters: found.params as Parameters } : undefined;

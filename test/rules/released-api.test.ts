@@ -43,8 +43,24 @@ const NOT_DOTS =
   'POST /api/v0.1/core/card: body.card_id: pattern was ^[\\x21-\\x7e]+$ and is ' +
   '^([\\x21-\\x2d\\x2f-\\x7e]|\\.{1,2}[\\x21-\\x2d\\x2f-\\x7e]|\\.{3})[\\x21-\\x7e]*$';
 
+/**
+ * What 0.1.0 refused without its document saying so: ids of another form, types of event that do not exist, statuses that no attempt
+ * has. The document now says it, and no request is refused that was not.
+ */
+const REFUSED_BEFORE = [
+  /: pattern was none and is \^[a-z]+_\[0-9a-f\]\{32\}\$$/,
+  /path parameter card_id: pattern was none/,
+  /: pattern was none and is \^\(\[1-5\]\[0-9\]\{2\}\|\[1-5\]xx\|none\)\$$/,
+  /webhook[^:]*: body\.types\[\]: only "/,
+  /^GET \/(?:errors\/\{code\}|events\/\{type\}): path parameter (?:code|type): maxLength was none and is 255$/,
+];
+
 test('the interface only adds to the released one', () => {
-  expect(findBreakingChanges(RELEASED, CURRENT)).toEqual([NOT_DOTS, ...NOW_ALSO_STRINGS]);
+  const changes = findBreakingChanges(RELEASED, CURRENT);
+  expect(changes.filter((change) => !REFUSED_BEFORE.some((form) => form.test(change)))).toEqual([
+    NOT_DOTS,
+    ...NOW_ALSO_STRINGS,
+  ]);
 });
 
 describe('a change that breaks callers is found', () => {

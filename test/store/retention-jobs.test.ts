@@ -62,13 +62,13 @@ test('notes of operators are removed when they are as old as the errors that are
           created_at, updated_at, detail, resolved_by)
         select program_id, gen_random_uuid(), gen_random_uuid(), gen_random_uuid(), 'simulator', 'push', 1, 'USD', 'failed', at, at,
           'theirs', 'sandbox'
-        from program, (select now() - make_interval(days => $1) as at) limit 1`,
+        from program, (select now() - make_interval(days => $1) as at) as moment limit 1`,
       [days],
     );
     await owner.query(
       `insert into processor_break (break_id, kind, connector_id, expected, found, created_at, closed_at, closed_by, resolution)
         select gen_random_uuid(), 'unknown_attempt', 'simulator', 'x', 'y', at, at, 'sandbox', 'settled'
-        from (select now() - make_interval(days => $1) as at)`,
+        from (select now() - make_interval(days => $1) as at) as moment`,
       [days],
     );
   }

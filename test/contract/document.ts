@@ -1,0 +1,140 @@
+import { Ajv2020, type ValidateFunction } from 'ajv/dist/2020.js';
+
+// What the served OpenAPI document says, and nothing else: a stranger has no more.
+
+/** A schema of JSON Schema 2020-12, resolved as far as `$ref` goes. */
+export type Schema = {
+  readonly type?: string | readonly string[];
+  readonly enum?: readonly unknown[];
+  readonly const?: unknown;
+  readonly anyOf?: readonly Schema[];
+  readonly oneOf?: readonly Schema[];
+  readonly allOf?: readonly Schema[];
+  readonly pattern?: string;
+  readonly format?: string;
+  readonly minLength?: number;
+  readonly maxLength?: number;
+  readonly minimum?: number;
+  readonly maximum?: number;
+  readonly items?: Schema;
+  readonly minItems?: number;
+  readonly maxItems?: number;
+  readonly uniqueItems?: boolean;
+  readonly properties?: Readonly<Record<string, Schema>>;
+  readonly required?: readonly string[];
+  readonly additionalProperties?: boolean | Schema;
+  readonly propertyNames?: Schema;
+  readonly minProperties?: number;
+  readonly maxProperties?: number;
+  readonly dependentRequired?: Readonly<Record<string, readonly string[]>>;
+};
+
+/** A parameter of an operation. */
+export type Parameter = {
+  readonly name: string;
+  readonly in: 'path' | 'query' | 'header';
+  readonly required?: boolean;
+  readonly style?: string;
+  readonly schema: Schema;
+};
+
+type Response = {
+  readonly headers?: Readonly<Record<string, { readonly schema: Schema }>>;
+  readonly content?: Readonly<Record<string, { readonly schema?: Schema }>>;
+};
+
+/** An operation as the document describes it. */
+export type Operation = {
+  readonly id: string;
+  readonly method: string;
+  readonly path: string;
+  readonly parameters: readonly Parameter[];
+  /** The schema of a JSON body; undefined if it takes none. */
+  readonly body: Schema | undefined;
+  readonly isBodyRequired: boolean;
+  /** By status. */
+  readonly responses: ReadonlyMap<number, Response>;
+};
+
+/** Any part of the document. */
+// biome-ignore lint/suspicious/noExplicitAny: the document is what is to be found out about.
+type Json = any;
+
+/** Reads the document of a service. */
+export async function readDocument(url: string): Promise<Document> {
+  const response = await fetch(`${url}/openapi.json`);
+  return new Document(JSON.parse(await response.text()));
+}
+
+/** The document, with its operations by id. */
+export class Document {
+  readonly operations: ReadonlyMap<string, Operation>;
+  readonly #root: Json;
+  readonly #ajv = new Ajv2020({ strict: false, allErrors: false, validateFormats: true });
+  readonly #validators = new Map<Schema, ValidateFunction>();
+
+  constructor(root: Json) {
+    this.#root = root;
+    this.#ajv.addFormat('date-time', (text: string) => !Number.isNaN(Date.parse(text)));
+    this.#ajv.addFormat('date', /^\d{4}-\d{2}-\d{2}$/);
+    for (const format of ['uri', 'uri-reference', 'int32', 'int64']) this.#ajv.addFormat(format, true);
+    const operations = new Map<string, Operation>();
+    for (const [path, item] of Object.entries(this.#resolve(root.paths))) {
+      for (const [method, described] of Object.entries<Json>(item as Json)) {
+        if (described.operationId === undefined) continue;
+        const operation = this.#read(method.toUpperCase(), path, described);
+        operations.set(operation.id, operation);
+      }
+    }
+    this.operations = operations;
+  }
+
+  /** What is wrong with a value by its schema; undefined if nothing is. */
+  problemOf(schema: Schema, value: unknown): string | undefined {
+    let validate = this.#validators.get(schema);
+    if (validate === undefined) {
+      validate = this.#ajv.compile(schema as object);
+      this.#validators.set(schema, validate);
+    }
+    return validate(value) ? undefined : this.#ajv.errorsText(validate.errors);
+  }
+
+  #read(method: string, path: string, described: Json): Operation {
+    const { operationId, parameters, requestBody, responses } = described;
+    return {
+      id: operationId,
+      method,
+      path,
+      parameters: parameters ?? [],
+      body: requestBody?.content?.['application/json']?.schema,
+      isBodyRequired: requestBody?.required === true,
+      responses: new Map(Object.entries<Response>(responses).map(([status, one]) => [Number(status), one])),
+    };
+  }
+
+  /** The same with everything that `$ref` names in its place. No schema of requests or replies contains itself. */
+  #resolve(part: unknown, depth = 0): Json {
+    if (depth > 60) throw new Error('a schema of the document contains itself');
+    if (Array.isArray(part)) return part.map((one) => this.#resolve(one, depth + 1));
+    if (typeof part !== 'object' || part === null) return part;
+    if ('$ref' in part && typeof part.$ref === 'string') return this.#referred(part.$ref, depth);
+    return Object.fromEntries(Object.entries(part).map(([name, value]) => [name, this.#resolve(value, depth + 1)]));
+  }
+
+  readonly #known = new Map<string, Json>();
+
+  #referred(pointer: string, depth: number): Json {
+    const known = this.#known.get(pointer);
+    if (known !== undefined) return known;
+    const target = pointer
+      .split('/')
+      .slice(1)
+      .reduce<unknown>(
+        (part, name) => (part as Record<string, unknown>)[name.replaceAll('~1', '/').replaceAll('~0', '~')],
+        this.#root,
+      );
+    const resolved = this.#resolve(target, depth + 1);
+    this.#known.set(pointer, resolved);
+    return resolved;
+  }
+}

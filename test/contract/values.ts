@@ -1,0 +1,146 @@
+import type { Random } from '../fuzz/random.ts';
+import type { Schema } from './document.ts';
+
+// Values that a schema allows: the edges of each type, and what strangers send.
+
+/** A value that an earlier response had: which step of the sequence, and where in its body. */
+export class Reference {
+  readonly step: number;
+  readonly pointer: readonly (string | number)[];
+
+  constructor(step: number, pointer: readonly (string | number)[]) {
+    this.step = step;
+    this.pointer = pointer;
+  }
+}
+
+/** Finds a value for a field of this name among what earlier responses had. */
+export type Known = (name: string) => Reference | undefined;
+
+/** Every ISO 4217 currency would be tried; these have 0, 2 and 3 decimals, and most programs use none of them. */
+const CURRENCIES = ['USD', 'EUR', 'JPY', 'KWD', 'CLP', 'GBP', 'ISK', 'BHD', 'MXN', 'CHF', 'XOF', 'TND'];
+const ZONES = ['UTC', 'Asia/Kathmandu', 'America/St_Johns', 'Pacific/Chatham', 'Europe/Berlin', 'Australia/Lord_Howe'];
+const PROTOTYPE = ['constructor', 'toString', '__proto__', 'hasOwnProperty', 'valueOf', 'propertyIsEnumerable'];
+const TEXTS = ['.', '..', '...', '%2e', '%2E%2e', 'a b', 'a/b', 'a%2fb', 'a?b', 'a#b', '0', 'null', '=1+1', '@x', '-1'];
+const WIDE = ['Ж', '中', '🙂', 'é', 'ß', 'ا'];
+
+const FRACTIONS = ['', '.0', '.5', '.12', '.123', '.1234567', '.123456789'];
+const OFFSETS = ['Z', 'z', '+00:00', '+05:45', '-03:30', '+12:45', '-12:00', '+14:00'];
+const CLOCKS = ['00:00:00', '23:59:59', '12:30:15', '23:59:60', '01:00:00'];
+const DAYS = ['2026-01-01', '2026-02-28', '2028-02-29', '2026-12-31', '2027-06-30', '2031-01-31'];
+
+/** Generates a value. `name` is that of the field or parameter. */
+export function generateValue(schema: Schema, name: string, random: Random, known: Known): unknown {
+  const reference = random.chance(0.85) ? known(name) : undefined;
+  if (reference !== undefined) return reference;
+  if (schema.const !== undefined) return schema.const;
+  if (schema.enum !== undefined) return random.pick(schema.enum);
+  const variants = schema.oneOf ?? schema.anyOf;
+  if (variants !== undefined) return generateValue(random.pick(variants), name, random, known);
+  if (schema.allOf !== undefined) return generateValue(merged(schema), name, random, known);
+  const type = typeof schema.type === 'object' ? random.pick(schema.type) : schema.type;
+  switch (type) {
+    case 'string':
+      return textOf(schema, name, random);
+    case 'integer':
+    case 'number':
+      return numberOf(schema, random);
+    case 'boolean':
+      return random.chance(0.5);
+    case 'null':
+      return null;
+    case 'array':
+      return listOf(schema, name, random, known);
+    case 'object':
+      return objectOf(schema, random, known);
+    default:
+      return schema.properties === undefined ? textOf(schema, name, random) : objectOf(schema, random, known);
+  }
+}
+
+function merged({ allOf = [], ...own }: Schema): Schema {
+  const all = [own, ...allOf];
+  return {
+    ...Object.assign({}, ...all),
+    properties: Object.assign({}, ...all.map(({ properties }) => properties)),
+    required: all.flatMap(({ required = [] }) => required),
+  };
+}
+
+function objectOf(schema: Schema, random: Random, known: Known): Record<string, unknown> {
+  const { properties = {}, required = [], dependentRequired = {}, additionalProperties } = schema;
+  const names = new Set<string>(required);
+  const share = random.pick([0.1, 0.3, 0.6]);
+  for (const name of Object.keys(properties)) if (random.chance(share)) names.add(name);
+  const optional = Object.keys(properties).filter((name) => !names.has(name));
+  while (names.size < (schema.minProperties ?? 0) && optional.length > 0) names.add(optional.shift() ?? '');
+  for (const name of names) for (const needed of dependentRequired[name] ?? []) names.add(needed);
+  const made: [string, unknown][] = [...names].map((name) => [
+    name,
+    generateValue(properties[name] ?? {}, name, random, known),
+  ]);
+  if (typeof additionalProperties === 'object') {
+    for (let count = random.below(Math.min(4, (schema.maxProperties ?? 4) + 1)); count > 0; count -= 1) {
+      const name = textOf({ minLength: 1, maxLength: 40, ...schema.propertyNames }, 'name', random);
+      made.push([name, generateValue(additionalProperties, name, random, () => undefined)]);
+    }
+  }
+  // `__proto__` as a name of its own.
+  return Object.fromEntries(made);
+}
+
+function listOf(schema: Schema, name: string, random: Random, known: Known): unknown[] {
+  const least = schema.minItems ?? 0;
+  const count = least + random.below(Math.min(3, (schema.maxItems ?? 3) - least) + 1);
+  const items = Array.from({ length: count }, () => generateValue(schema.items ?? {}, name, random, known));
+  return schema.uniqueItems === true || schema.items?.enum !== undefined ? [...new Set(items)] : items;
+}
+
+function numberOf({ minimum = 0, maximum = Number.MAX_SAFE_INTEGER }: Schema, random: Random): number {
+  // Mostly small, so that balances suffice.
+  if (random.chance(0.7)) return minimum + random.below(Math.min(1000, maximum - minimum) + 1);
+  return random.pick([minimum, maximum, Math.min(maximum, minimum + 1), Math.max(minimum, maximum - 1)]);
+}
+
+function textOf(schema: Schema, name: string, random: Random): string {
+  const { minLength = 0, maxLength = 300, pattern, format } = schema;
+  if (format === 'date') return random.pick(DAYS);
+  if (format === 'date-time') {
+    const [offset, clock] = [random.pick(OFFSETS), random.pick(CLOCKS)];
+    // A leap second is the last one of a day in UTC.
+    const isLeap = clock.endsWith(':60') && !/^(?:[zZ]|\+00:00)$/.test(offset);
+    return `${random.pick(DAYS)}${random.pick(['T', 't'])}${isLeap ? '23:59:59' : clock}${random.pick(FRACTIONS)}${offset}`;
+  }
+  if (format === 'uri' || /(^|_)url$/.test(name)) return `https://hooks.example/${random.digits(6)}`;
+  if (/currency$/.test(name)) return random.pick(CURRENCIES);
+  if (/time_zone$/.test(name)) return random.pick(ZONES);
+  const isAllowed = (text: string): boolean =>
+    [...text].length >= minLength &&
+    [...text].length <= maxLength &&
+    (pattern === undefined || new RegExp(pattern, 'u').test(text));
+  const candidates = [
+    ...TEXTS,
+    ...PROTOTYPE,
+    ...PROTOTYPE.map((one) => `${one}-${random.digits(6)}`),
+    `x${random.digits(8)}`,
+    random.digits(4),
+    random.digits(Math.max(1, Math.min(9, maxLength))),
+    `usd-${random.digits(3)}`,
+    'x'.repeat(Math.max(1, minLength)),
+    'x'.repeat(maxLength),
+    // In a path, each of these has three characters.
+    '%'.repeat(maxLength),
+    ...(pattern === undefined
+      ? WIDE.flatMap((letter) => [letter.repeat(Math.max(1, minLength)), letter.repeat(maxLength)])
+      : []),
+    ...fromPattern(pattern, random),
+  ].filter(isAllowed);
+  return candidates.length === 0 ? 'x'.repeat(Math.max(minLength, 1)) : random.pick(candidates);
+}
+
+/** Texts for the few patterns that no other candidate fits: ids with a prefix, and capital letters. */
+function fromPattern(pattern: string | undefined, random: Random): string[] {
+  const [, prefix] = /^\^([a-z]+_)\[0-9a-f\]\{32\}\$$/.exec(pattern ?? '') ?? [];
+  if (prefix !== undefined) return [`${prefix}${random.digits(32)}`];
+  return ['ABC', '1234567890123456', '404', '5xx', 'none', 'approve', 'decline=51', 'slow=0.1', 'pending=86400'];
+}
