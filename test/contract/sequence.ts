@@ -425,6 +425,8 @@ class Run {
     const [idField] = Object.keys(record);
     if (list === undefined || idField === undefined || typeof record[idField] !== 'string') return undefined;
     const filters = list.parameters
+      // A processor or a receiver may have changed these by now.
+      .filter(({ name }) => name !== 'status' && name !== 'outcome')
       .filter((one) => one.in === 'query' && typeof record[one.name] === 'string' && record[one.name] !== '')
       .map((one) => [one.name, String(record[one.name])] as const);
     const { metadata } = record as { readonly metadata?: Readonly<Record<string, string>> };
