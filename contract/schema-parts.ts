@@ -53,9 +53,12 @@ export function checkedText(maxLength: number, description: string, keywords: Re
   return Type.String({ minLength: 1, maxLength, description, 'x-checked': keywords });
 }
 
-/** An id that the service gave, in a request: its prefix and 32 hex digits. */
+/** The form of an id that the service gave: its prefix and 32 hex digits. */
+export const idPattern = (prefix: IdentifierPrefix): string => `^${prefix}_[0-9a-f]{32}$`;
+
+/** Such an id in a request. */
 export function idText(prefix: IdentifierPrefix, description: string) {
-  return checkedText(255, description, { pattern: `^${prefix}_[0-9a-f]{32}$` });
+  return checkedText(255, description, { pattern: idPattern(prefix) });
 }
 
 /** The option of an object's schema with keywords that the handler checks: which fields need or exclude which others. */

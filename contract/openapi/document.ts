@@ -282,7 +282,7 @@ function sharedName(parameter: Parameter): string | undefined {
 /** The form of an id in a path. Any other text is an id of nothing there. */
 function patternOf(name: string): { readonly pattern: string } {
   const prefix = PREFIXES[name];
-  if (prefix !== undefined) return { pattern: `^${prefix}_[0-9a-f]{32}$` };
+  if (prefix !== undefined) return { pattern: parts.idPattern(prefix) };
   return { pattern: String(Reflect.get(name === 'card_id' ? parts.visibleId('') : parts.connectorId(''), 'pattern')) };
 }
 

@@ -2,6 +2,7 @@ import { SANDBOX_BEHAVIOR_PATTERN, SANDBOX_BEHAVIORS } from '../../domain/proces
 import { ERROR_CODES, ERRORS, isReplayed, reportsMoney } from '../errors/catalogue.ts';
 import type { ErrorCode } from '../operations.ts';
 import { DEMO_PROGRAM, EXAMPLE_CASE_ID, EXAMPLE_INCIDENT_ID, EXAMPLE_REQUEST_ID } from '../samples.ts';
+import { idPattern } from '../schema-parts.ts';
 import { CASE_PATH } from '../support/cases.ts';
 
 type Header = {
@@ -272,7 +273,7 @@ export const REQUEST_HEADERS = {
     description:
       'The case that an operator works on, noted in the entry of the audit log as `case_id`. It need not exist; a value that is ' +
       'not the id of a case is ignored.',
-    schema: { type: 'string', pattern: '^case_[0-9a-f]{32}$' },
+    schema: { type: 'string', pattern: idPattern('case') },
     example: EXAMPLE_CASE_ID,
   },
   IfMatch: {

@@ -1,5 +1,6 @@
 // What a connector says to an adapter, and an adapter to the service: the contract that `adapter-openapi.json` publishes.
 import { type Static, Type } from 'typebox';
+import type { IdentifierPrefix } from '../../domain/identifier.ts';
 import { MAXIMUM_AMOUNT } from '../../domain/ledger/money.ts';
 import {
   MAX_RETRY_AFTER_SECONDS,
@@ -7,7 +8,7 @@ import {
   type OrderRequest,
   type OrderStatus,
 } from '../../domain/processors/order.ts';
-import { literals, moment, nullable, text } from '../schema-parts.ts';
+import { idPattern, literals, moment, nullable, text } from '../schema-parts.ts';
 
 /** Longest answer and notice that the service reads, in bytes. */
 export const MAX_ADAPTER_BYTES = 65_536;
@@ -22,8 +23,8 @@ export const STATUSES_OF: Readonly<Record<OrderRequest, readonly OrderStatus[]>>
 /** What a notice can say. */
 const NOTICE_STATUSES = ['approved', 'declined', 'pending', 'not_executed', 'reversed'] as const;
 
-const id = (prefix: string, what: string) =>
-  Type.String({ pattern: `^${prefix}_[0-9a-f]{32}$`, description: `${what}: \`${prefix}_\` and 32 hex digits` });
+const id = (prefix: IdentifierPrefix, what: string) =>
+  Type.String({ pattern: idPattern(prefix), description: `${what}: \`${prefix}_\` and 32 hex digits` });
 
 /** Printable ASCII that neither begins nor ends with a space. */
 const plain = (maxLength: number, description: string) =>

@@ -95,7 +95,8 @@ function busyMessage(failure: StoreFailure): string | undefined {
 /** When a failure may be over: a full disk needs a person. Undefined if the database responds as it should. */
 function endsIn(error: unknown): number | undefined {
   if (error instanceof CommitUnknown) return READINESS.database_silent.retryAfterSeconds * 1000;
-  if (!(error instanceof StoreFailure)) return undefined;
+  // Too few connections look like a lost one, and are no outage.
+  if (!(error instanceof StoreFailure) || error.crowded) return undefined;
   if (error.unwritten) return READINESS.disk_full.retryAfterSeconds * 1000;
   return error.primaryLost || error.timedOut ? READINESS.database_silent.retryAfterSeconds * 1000 : undefined;
 }

@@ -1,11 +1,9 @@
 import { randomBytes } from 'node:crypto';
 import type { Answer, Order, Traits } from '../../../domain/processors/order.ts';
+import { SIMULATOR_ID } from '../../../domain/sandbox.ts';
 import type { ConnectorSettings } from '../../foundation/connector-settings.ts';
 import { type Connector, openHttpConnector } from './http-connector.ts';
 import { prepareSimulator, type RunningSimulator, type SimulatorProcess } from './start-simulator.ts';
-
-/** The id of the connector to the simulator, which every sandbox has. */
-export const SIMULATOR_ID = 'simulator';
 
 /** What is known about the simulator: short times, so that whoever tries something out sees how it ends. */
 const TRAITS: Traits = {

@@ -1,12 +1,9 @@
 import { join } from 'node:path';
+import { SIMULATOR_ID } from '../../../domain/sandbox.ts';
 import type { OnFailure } from '../../background/jobs/rounds.ts';
 import { openHttpConnector } from '../../background/processors/http-connector.ts';
 import { openProcessors, type RunningProcessors } from '../../background/processors/open-processors.ts';
-import {
-  openSimulatorConnector,
-  SIMULATOR_ID,
-  simulatorSettings,
-} from '../../background/processors/simulator-connector.ts';
+import { openSimulatorConnector, simulatorSettings } from '../../background/processors/simulator-connector.ts';
 import { noticeVerifier } from '../../calls/processors.ts';
 import type { Configuration } from '../../foundation/configuration/configuration.ts';
 import type { Log } from '../../observe/log/log.ts';

@@ -1,5 +1,5 @@
+import { SIMULATOR_ID } from '../../../domain/sandbox.ts';
 import { readDatabaseClock } from '../../background/jobs/database-clock.ts';
-import { SIMULATOR_ID } from '../../background/processors/simulator-connector.ts';
 import type { Configuration } from '../../foundation/configuration/configuration.ts';
 import { StartupProblem } from '../../foundation/startup-problem.ts';
 import { hasOperatorKey } from '../../observe/readiness.ts';

@@ -1,6 +1,7 @@
 import { type Card, newAccountOf } from '../../../domain/cards/card.ts';
 import { fromWireId, toWireId } from '../../../domain/identifier.ts';
 import { Refusal } from '../../../domain/refusal.ts';
+import { SIMULATOR_ID } from '../../../domain/sandbox.ts';
 import { type Call, type Reply, schemaRefusal } from '../../calls/call.ts';
 import { readLimits } from '../../calls/limits.ts';
 import { requireConnectorOf } from '../../calls/processors.ts';
@@ -123,7 +124,7 @@ function readAtProcessor(
 ): { readonly connectorId: string; readonly tokenHash: string } | undefined {
   const { connector_id: connectorId, processor_token: token } = body;
   if (connectorId === undefined || token === undefined) return undefined;
-  if (connectorId === 'simulator' && token.startsWith('sim_')) return undefined;
+  if (connectorId === SIMULATOR_ID && token.startsWith('sim_')) return undefined;
   return { connectorId, tokenHash: tokenHashOf(token) };
 }
 

@@ -1,4 +1,5 @@
 import type { ConnectorRecord } from '../../../contract/processors/connectors.ts';
+import { SIMULATOR_ID } from '../../../domain/sandbox.ts';
 import { allAtConnector } from '../../../domain/switch.ts';
 import type { Call, Reply } from '../../calls/call.ts';
 import type { ConnectorStatus } from '../../calls/processors.ts';
@@ -11,9 +12,6 @@ import { READ_WHOLE_SWITCH, type SwitchReading, toSwitchReading } from '../../st
 type OpenCount = ReturnType<typeof toOpenCount>;
 
 const OPEN = ['ready', 'sent', 'unknown', 'pending', 'reversing', 'attention'] as const;
-
-/** The name of the connector that a sandbox always has. */
-const SIMULATOR = 'simulator';
 
 /** list_connectors: the connectors by name, with what waits for them in all card programs, and what disables them. */
 export async function listConnectors(
@@ -41,7 +39,7 @@ function toConnectorRecord(
   const unknown = own.flatMap(({ oldestUnknownSince }) => (oldestUnknownSince === null ? [] : [oldestUnknownSince]));
   return {
     connector_id: connectorId,
-    kind: connectorId === SIMULATOR ? 'simulator' : 'http',
+    kind: connectorId === SIMULATOR_ID ? 'simulator' : 'http',
     state: state === 'up' ? 'up' : 'down',
     since: since === null ? null : new Date(since).toISOString(),
     reason,
