@@ -37,9 +37,15 @@ export const EVENT_TYPES = [
 /** One of {@link EVENT_TYPES}. */
 export type EventType = (typeof EVENT_TYPES)[number];
 
-/** Whether a text is an event type, or a group: all types of a subject, such as `transfer.*`. */
+/** The event types, and the groups: all types of a subject, such as `transfer.*`. */
+export const TYPES_AND_GROUPS: readonly string[] = [
+  ...EVENT_TYPES,
+  ...new Set(EVENT_TYPES.map((type) => `${type.split('.', 1)[0]}.*`)),
+];
+
+/** Whether a text is one of {@link TYPES_AND_GROUPS}. */
 export function isTypeOrGroup(text: string): boolean {
-  return EVENT_TYPES.some((type) => text === type || text === `${type.split('.', 1)[0]}.*`);
+  return TYPES_AND_GROUPS.includes(text);
 }
 
 /** The `programId` of an event for every program, except those created later. */

@@ -1,5 +1,5 @@
 import { Type } from 'typebox';
-import { EVENT_TYPES } from '../../domain/event.ts';
+import { TYPES_AND_GROUPS } from '../../domain/event.ts';
 import {
   MAX_WEBHOOK_HEADERS,
   MAX_WEBHOOK_URL_CHARACTERS,
@@ -49,8 +49,6 @@ const HeadersPatch = Type.Unsafe<Record<string, string | null>>({
   maxProperties: 2 * MAX_WEBHOOK_HEADERS,
   description: 'Headers to change: a string sets a header, null removes it, other headers stay. At most 10 can remain',
 });
-
-const TYPES_AND_GROUPS = [...EVENT_TYPES, ...new Set(EVENT_TYPES.map((type) => `${type.split('.', 1)[0]}.*`))];
 
 const types = (description: string) =>
   Type.Array(checkedText(100, 'A type of event, or a group', { enum: TYPES_AND_GROUPS }), {
