@@ -15,6 +15,7 @@ import {
   type Pending,
 } from './group-work.ts';
 import { tracedDecision, traceGroup } from './trace-group.ts';
+import { timeOfAnotherTry } from './transaction.ts';
 
 /** Attempts of a whole group that conflicts with other transactions. */
 const ATTEMPTS = 4;
@@ -103,10 +104,20 @@ export class LockingPath<Item, Outcome, Name extends string> {
     if (error instanceof CommitUnknown) void this.settle(group, batchId, error, attempts);
     else if (error instanceof StoreFailure && error.conflict && attempts > 1) {
       await this.commit(group, mode, attempts - 1);
-    } else if (hasWaitedTooLong(error) && mode === 'wait') await this.commit(group, 'skip');
+    } else if (hasWaitedTooLong(error) && mode === 'wait') await this.#commitWithoutWaiting(group, error);
     else if (group.length > 1 && isOneItemsFault(error)) void this.#halve(group, mode);
     else if (isLostToFailover(error)) this.#follow(group, error);
     else this.#fail(group, error);
+  }
+
+  /** Commits again, without the items whose locks others hold, what has the time to fail in the same way once more. */
+  async #commitWithoutWaiting(group: readonly Pending<Item, Outcome>[], error: StoreFailure): Promise<void> {
+    const again: Pending<Item, Outcome>[] = [];
+    for (const pending of group) {
+      if (hasTimeAfter(error, pending.deadline)) again.push(pending);
+      else this.#fail([pending], error);
+    }
+    if (again.length > 0) await this.commit(again, 'skip');
   }
 
   /**
@@ -177,7 +188,8 @@ export class LockingPath<Item, Outcome, Name extends string> {
       const steps = this.#work.stepsOf([pending.item], 'skip');
       outcomes = await this.databaseOf([pending]).transact({ ...steps, batchId }, pending.deadline);
     } catch (error) {
-      if (error instanceof StoreFailure && (error.waitedTooLong || error.conflict)) return 'held';
+      const isHeld = error instanceof StoreFailure && (error.waitedTooLong || error.conflict);
+      if (isHeld && hasTimeAfter(error, pending.deadline)) return 'held';
       if (error instanceof CommitUnknown) await this.settle([pending], batchId, error);
       else this.#fail([pending], error);
       return 'done';
@@ -286,6 +298,11 @@ function isLostToFailover(error: unknown): boolean {
   return error instanceof StoreFailure && error.primaryLost && !error.timedOut;
 }
 
-function hasWaitedTooLong(error: unknown): boolean {
+function hasWaitedTooLong(error: unknown): error is StoreFailure {
   return error instanceof StoreFailure && error.waitedTooLong;
+}
+
+/** Whether another attempt would end before the deadline. One that does not wait for locks fails at once for want of them. */
+function hasTimeAfter(error: StoreFailure, deadline: number): boolean {
+  return error.lockTimeout || error.conflict || deadline - performance.now() > timeOfAnotherTry(error);
 }

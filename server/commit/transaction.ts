@@ -1,11 +1,16 @@
 import { toOperationFailure } from '../calls/read-rows.ts';
 import { newBatchId } from '../foundation/ids.ts';
 import type { Database, Steps } from '../store/connection/database.ts';
-import { StoreFailure } from '../store/connection/failure.ts';
+import { QUERY_CANCELED, StoreFailure } from '../store/connection/failure.ts';
 import { LIMITS } from '../store/connection/session-settings.ts';
 
 /** Pause between two attempts, for the conflicting transaction to end. */
 const PAUSE_MILLISECONDS = 20;
+
+/** How long another attempt may take to fail in the same way, in milliseconds. */
+export function timeOfAnotherTry({ sqlState }: StoreFailure): number {
+  return sqlState === QUERY_CANCELED ? LIMITS.statement : LIMITS.lock;
+}
 
 /**
  * Runs a transaction for an operation. On conflicts it is retried from its reads, with a new batch id, while the
@@ -22,7 +27,7 @@ export async function transact<Result, Name extends string>(
       return await database.transactSettled({ batchId: newBatchId(), load, decide }, deadline);
     } catch (error) {
       const again = error instanceof StoreFailure && (error.conflict || error.waitedTooLong);
-      if (!again || performance.now() + LIMITS.lock > deadline) throw toOperationFailure(error);
+      if (!again || performance.now() + timeOfAnotherTry(error) > deadline) throw toOperationFailure(error);
       await new Promise((resolve) => setTimeout(resolve, PAUSE_MILLISECONDS));
     }
   }

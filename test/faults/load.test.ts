@@ -60,6 +60,7 @@ const LOAD: readonly Fault[] = [
   {
     name: 'a statement reaches its time limit',
     outcomes: ['no'],
+    code: 'service_unavailable',
     least: LIMITS.statement,
     together: true,
     arrange: during((stage) =>
