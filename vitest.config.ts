@@ -158,6 +158,7 @@ export const DEEPER: readonly string[] = [
   'domain/cards/card-number.test.ts',
   'test/api/clock.test.ts',
   'test/api/transfers/limits.test.ts',
+  'test/contract/contract.test.ts',
   'test/crashes/kill.test.ts',
   'test/faults',
   'test/processors/matrix.test.ts',

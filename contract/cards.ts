@@ -13,6 +13,9 @@ import {
   currencyCode,
   cursor,
   describedOrNull,
+  idPattern,
+  ifThen,
+  is,
   limit,
   literals,
   literalsOr,
@@ -20,6 +23,7 @@ import {
   MetadataPatch,
   metadataFilter,
   moment,
+  needs,
   nextCursor,
   nullable,
   PageQuery,
@@ -40,9 +44,12 @@ const expiresOn = Type.String({ format: 'date', description: 'Last day on which 
 /** The body of create_card. */
 export const CreateCardBody = Type.Object(
   {
-    card_id: Type.Optional(
-      visibleId('Your id for the card: 1 to 255 visible ASCII characters, unique in the card program, not "." or ".."'),
-    ),
+    card_id: Type.Optional({
+      ...visibleId(
+        'Your id for the card: 1 to 255 visible ASCII characters, unique in the card program, not "." or ".." or of the form of a generated id',
+      ),
+      'x-checked': { not: { pattern: idPattern('card') } },
+    }),
     currency: Type.Optional(currencyCode("ISO 4217 code; the program's currency if omitted")),
     status: Type.Optional(literalsOr('active', ['preactive', 'active'], 'Status of the card; active if omitted')),
     holder_reference: Type.Optional(holderReference),
@@ -76,22 +83,25 @@ export const CreateCardBody = Type.Object(
 );
 
 /** The body of update_card, a merge patch. */
-export const UpdateCardBody = Type.Object({
-  status: Type.Optional(
-    literals(
-      ['active', 'inactive', 'lost', 'stolen', 'fraud', 'closed'],
-      'New status, of which `inactive` suspends the card; the current status must allow the change',
+export const UpdateCardBody = Type.Object(
+  {
+    status: Type.Optional(
+      literals(
+        ['active', 'inactive', 'lost', 'stolen', 'fraud', 'closed'],
+        'New status, of which `inactive` suspends the card; the current status must allow the change',
+      ),
     ),
-  ),
-  balance_to: Type.Optional(
-    literals(['funding'], "Only with status closed: first moves the card's balance to the program's funding"),
-  ),
-  holder_reference: Type.Optional(nullable(holderReference)),
-  last_four: Type.Optional(nullable(lastFour)),
-  expires_on: Type.Optional(nullable(expiresOn)),
-  limits: Type.Optional(nullable(CardLimitsPatch)),
-  metadata: Type.Optional(nullable(MetadataPatch)),
-});
+    balance_to: Type.Optional(
+      literals(['funding'], "Only with status closed: first moves the card's balance to the program's funding"),
+    ),
+    holder_reference: Type.Optional(nullable(holderReference)),
+    last_four: Type.Optional(nullable(lastFour)),
+    expires_on: Type.Optional(nullable(expiresOn)),
+    limits: Type.Optional(nullable(CardLimitsPatch)),
+    metadata: Type.Optional(nullable(MetadataPatch)),
+  },
+  checkedTogether({ allOf: [ifThen(needs('balance_to'), is('status', 'closed'))] }),
+);
 
 /** A card. */
 export const CardRecord = Type.Object({

@@ -2,7 +2,9 @@ import { type Static, Type } from 'typebox';
 import { ERROR_TYPES } from './errors/record.ts';
 import { operation } from './operation.ts';
 import {
+  checkedName,
   cursor,
+  existing,
   idText,
   limit,
   literals,
@@ -10,7 +12,6 @@ import {
   nextCursor,
   nullable,
   pageOf,
-  text,
   textOrNull,
 } from './schema-parts.ts';
 
@@ -92,7 +93,7 @@ export const ErrorCounts = Type.Object({
   dropped,
 });
 
-const code = Type.Optional(text(100, 'Only errors with this code'));
+const code = Type.Optional(checkedName('ErrorCode', 'Only errors with this code'));
 const programId = Type.Optional(idText('prog', 'Only errors of this card program'));
 
 const FILTERS = {
@@ -100,9 +101,9 @@ const FILTERS = {
   cursor,
   code,
   type: Type.Optional(literals(ERROR_TYPES, 'Only errors of this type')),
-  operation: Type.Optional(text(100, 'Only errors of this operation')),
+  operation: Type.Optional(checkedName('OperationId', 'Only errors of this operation')),
   card_id: Type.Optional(
-    text(255, 'Only errors of this card. A request whose body has a mistake is stored without its card'),
+    existing('Only errors of this card. A request whose body has a mistake is stored without its card'),
   ),
   created_from: Type.Optional(moment('Only errors at or after this time')),
   created_to: Type.Optional(moment('Only errors before this time')),

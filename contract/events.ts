@@ -1,7 +1,17 @@
 import { type Static, Type } from 'typebox';
 import { operation } from './operation.ts';
 import { DEMO_PROGRAM, EXAMPLE_EVENT_ID, EXAMPLE_TIME, EXAMPLE_TRANSFER_ID, sampleOf } from './samples.ts';
-import { cursor, idText, limit, moment, nextCursor, nullable, text, textOrNull } from './schema-parts.ts';
+import {
+  checkedText,
+  cursor,
+  existing,
+  idText,
+  limit,
+  moment,
+  nextCursor,
+  nullable,
+  textOrNull,
+} from './schema-parts.ts';
 import { TransferRecord } from './transfers.ts';
 
 // Invariant: Every type of event has a definition, and its data is what the API returns
@@ -13,6 +23,8 @@ export const MAX_WAIT_SECONDS = 25;
 
 /** The longest `type` of a list, in characters: about twice the length of a list of all types. */
 const MAX_TYPES_CHARACTERS = 1000;
+
+const TYPE_OR_GROUP = '[a-z_]+[.]([a-z_]+|[*])';
 
 /** An event, as its card program reads it. */
 export const EventRecord = Type.Object({
@@ -89,13 +101,14 @@ const READING = {
     }),
   ),
   type: Type.Optional(
-    text(
+    checkedText(
       MAX_TYPES_CHARACTERS,
       'Only events of this type, such as `transfer.completed`, or of all types of a subject: `transfer.*`. Several are ' +
         'separated by commas',
+      { pattern: `^${TYPE_OR_GROUP}(,${TYPE_OR_GROUP})*$` },
     ),
   ),
-  subject_id: Type.Optional(text(255, 'Only events about this subject')),
+  subject_id: Type.Optional(existing('Only events about this subject')),
 };
 
 const CORE = '/api/v0.1/core/event';

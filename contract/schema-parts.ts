@@ -53,6 +53,11 @@ export function checkedText(maxLength: number, description: string, keywords: Re
   return Type.String({ minLength: 1, maxLength, description, 'x-checked': keywords });
 }
 
+/** One of the names that the document lists once, as a component. */
+export function checkedName(list: 'ErrorCode' | 'OperationId', description: string) {
+  return checkedText(100, description, { $ref: `#/components/schemas/${list}` });
+}
+
 /** The form of an id that the service gave: its prefix and 32 hex digits. */
 export const idPattern = (prefix: IdentifierPrefix): string => `^${prefix}_[0-9a-f]{32}$`;
 
@@ -73,6 +78,8 @@ export const needs = (...fields: readonly string[]) => ({
 });
 /** A field is sent with a value. */
 export const is = (field: string, value: unknown) => ({ ...needs(field), properties: { [field]: { const: value } } });
+/** Of a parameter: another one is sent with it. JSON Schema says that of the fields of an object only. */
+export const requires = (parameter: string) => ({ 'x-requires': parameter });
 /** If one thing is so, another is, or else a third. */
 export const ifThen = (condition: object, then: object, otherwise?: object) => ({
   if: condition,
@@ -119,9 +126,15 @@ export const programId = Type.String({ description: 'Id of the card program: pro
 /** The currency of a record. */
 export const currency = Type.String({ description: 'Currency, as an ISO 4217 code' });
 
+const VISIBLE = '^[\\x21-\\x7e]+$';
+
 /** A string of 1 to 255 visible ASCII characters. */
 export const visible = (description: string) =>
-  Type.String({ minLength: 1, maxLength: 255, pattern: '^[\\x21-\\x7e]+$', description });
+  Type.String({ minLength: 1, maxLength: 255, pattern: VISIBLE, description });
+
+/** The id of something that exists, or a key: nothing has another form, so whatever has one is simply not found. */
+export const existing = (description: string, maxLength = 255) =>
+  checkedText(maxLength, description, { pattern: VISIBLE });
 
 /** Visible ASCII, but neither `.` nor `..`. Written without a lookahead, which the expressions of Go do not have. */
 const NOT_DOTS = '^([\\x21-\\x2d\\x2f-\\x7e]|\\.{1,2}[\\x21-\\x2d\\x2f-\\x7e]|\\.{3})[\\x21-\\x7e]*$';
@@ -193,11 +206,16 @@ export const sumOrNull = (description: string) =>
 export const amountFrom = (minimum: 0 | 1, description: string) =>
   Type.Integer({ minimum, maximum: Number(MAXIMUM_AMOUNT), description });
 
+/** No JSON body may have this name: in JavaScript it changes an object instead of naming a value in it. */
+export const NO_PROTOTYPE = { not: { const: '__proto__' } };
+
+const METADATA_NAME = { type: 'string', minLength: 1, maxLength: 40, 'x-checked': NO_PROTOTYPE };
+
 /** Up to 20 pairs of strings: names of 1 to 40 characters, values of up to 500. */
 export const Metadata = Type.Unsafe<Record<string, string>>({
   type: 'object',
   maxProperties: MAX_METADATA_PAIRS,
-  propertyNames: { type: 'string', minLength: 1, maxLength: 40 },
+  propertyNames: METADATA_NAME,
   additionalProperties: { type: 'string', maxLength: 500 },
   description: 'Up to 20 key-value pairs of strings: keys of 1 to 40 characters, values of up to 500',
 });
@@ -207,7 +225,7 @@ export const MetadataPatch = Type.Unsafe<Record<string, string | null>>({
   type: 'object',
   // One patch can replace every pair: 20 removed and 20 set.
   maxProperties: 2 * MAX_METADATA_PAIRS,
-  propertyNames: { type: 'string', minLength: 1, maxLength: 40 },
+  propertyNames: METADATA_NAME,
   additionalProperties: { type: ['string', 'null'], maxLength: 500 },
   description:
     'Pairs to change: a string sets a pair, null removes it, other pairs keep their values. At most 20 pairs can remain',
@@ -215,18 +233,21 @@ export const MetadataPatch = Type.Unsafe<Record<string, string | null>>({
 
 /** The filter of a list by a pair of metadata; `things` names what is listed, in the plural. */
 export const metadataFilter = (things: string) => ({
-  metadata_name: Type.Optional(text(40, `Only ${things} with this metadata pair; requires metadata_value`)),
+  metadata_name: Type.Optional(
+    checkedText(40, `Only ${things} with this metadata pair; requires metadata_value`, requires('metadata_value')),
+  ),
   metadata_value: Type.Optional(
     Type.String({
       minLength: 0,
       maxLength: 500,
       description: 'Value of the metadata pair, which can be empty; requires metadata_name',
+      'x-checked': requires('metadata_name'),
     }),
   ),
 });
 
 /** A card in a request. */
-export const CardId = text(255, 'Id of the card: its card_ id, or the id you created it with');
+export const CardId = existing('Id of the card: its card_ id, or the id you created it with');
 
 /** The error record (specification, section 2.1). */
 export const ErrorRecordSchema = Type.Object(
@@ -246,7 +267,7 @@ export const limit = Type.Optional(
   Type.Integer({ minimum: 1, maximum: 100, description: 'Maximum number of items on the page; 20 if omitted' }),
 );
 /** Where a page begins. */
-export const cursor = Type.Optional(text(200, '`next_cursor` of the previous page'));
+export const cursor = Type.Optional(existing('`next_cursor` of the previous page', 200));
 
 /** The texts of an export as they are stored. */
 export const raw = Type.Optional(

@@ -16,6 +16,7 @@ import {
   currencyCode,
   cursor,
   describedOrNull,
+  existing,
   freeText,
   ifThen,
   is,
@@ -61,7 +62,7 @@ export const CreateTransferBody = Type.Object(
       literalsOr('load', TRANSFER_TYPES, 'load (funding to card, the default), unload, or card_to_card'),
     ),
     destination_card_id: Type.Optional(
-      text(255, 'The card that receives the money; required for card_to_card, not allowed otherwise'),
+      existing('The card that receives the money; required for card_to_card, not allowed otherwise'),
     ),
     currency: Type.Optional(currencyCode("ISO 4217 code; must be the card's currency")),
     capture: Type.Optional(
@@ -183,13 +184,13 @@ export const TransferExplanation = Type.Object({
 });
 
 const FILTERS = {
-  card_id: Type.Optional(text(255, 'Only transfers from or to this card')),
+  card_id: Type.Optional(existing('Only transfers from or to this card')),
   type: Type.Optional(literals(TRANSFER_TYPES, 'Only transfers of this type')),
   status: Type.Optional(literals(TRANSFER_STATUSES, 'Only transfers with this status')),
   reference: Type.Optional(
     text(255, 'Only the transfers with this reference: one that holds, has moved or may still move money at most'),
   ),
-  idempotency_key: Type.Optional(text(255, 'Only the transfer that was created with this key')),
+  idempotency_key: Type.Optional(existing('Only the transfer that was created with this key')),
   ...metadataFilter('transfers'),
   created_from: Type.Optional(moment('Only transfers created at or after this time')),
   created_to: Type.Optional(moment('Only transfers created before this time')),

@@ -60,7 +60,10 @@ const QUICK: Checks = {
 };
 
 /** The suites of `npm run check`. */
-const QUICK_SUITES = ['unit', 'properties', 'simulation', 'smoke'] as const;
+const QUICK_SUITES = ['unit', 'properties', 'simulation', 'smoke', 'contract'] as const;
+
+/** Of requests that the document allows, `npm run check` sends as many as this time has room for. */
+const QUICKLY = { CONTRACT_SECONDS: '10' } as const;
 
 /**
  * Programs that only `npm run verify` runs, two at a time: the one about money first, then the longest. One that only counts up has
@@ -70,7 +73,7 @@ const PROGRAMS: Checks = {
   'seeded-mistakes': ['test/mutants/main.ts', '--selection'],
   'newest-release': ['test/upgrade/newest-release.ts'],
   'database-guides': ['tools/verify/database-guides.ts'],
-  'long-fuzz': ['test/fuzz/main.ts', '--count', '100000', '--seconds', '300'],
+  'long-fuzz': ['test/fuzz/main.ts', '--count', '50000', '--seconds', '200'],
   'generated-clients': ['tools/verify/generated-clients.ts'],
   monitoring: ['tools/verify/monitoring.ts'],
   pgbackrest: ['tools/verify-pgbackrest.ts'],
@@ -91,8 +94,19 @@ const MEASURES: Checks = {
   'lock-times': ['test/upgrade/lock-times.ts', '--transfers', '200000'],
 };
 
-/** In `npm run verify` a test of a fault goes through every kind of request, and the search for card numbers through more. */
-const VERIFY = { FAULTS: 'all', PLANTED: '10000' } as const;
+/**
+ * In `npm run verify` a test of a fault goes through every kind of request, the search for card numbers through more, and requests that
+ * the document allows come from a seed of the day: for five minutes, or up to 50,000 of them to each service where they are named.
+ */
+function settingsOfVerify(words: readonly string[]): Readonly<Record<string, string>> {
+  const isNamed = words.includes('contract');
+  const contract = {
+    CONTRACT_SEED: new Date().toISOString().slice(0, 10).replaceAll('-', ''),
+    CONTRACT_SECONDS: isNamed ? '1800' : '300',
+    CONTRACT_REQUESTS: '50000',
+  };
+  return { FAULTS: 'all', PLANTED: '10000', ...contract };
+}
 
 /** Suites that open the console, so that it must have been built. */
 const NEED_CONSOLE: readonly string[] = ['pages', 'console'];
@@ -213,5 +227,7 @@ async function check({ steps, suites, part, programs, measures }: Choice): Promi
 
 const [first, ...rest] = process.argv.slice(2);
 const isVerify = first === '--verify';
-if (isVerify) Object.assign(process.env, VERIFY);
+const ring = isVerify ? settingsOfVerify(rest) : first === '--quick' ? QUICKLY : {};
+// What the caller has set is kept, such as the seed of a failure.
+for (const [name, value] of Object.entries(ring)) process.env[name] ??= value;
 await check(choose(isVerify, isVerify ? rest : process.argv.slice(2)));

@@ -13,7 +13,7 @@ type Problem = { readonly path: string; readonly line: number; readonly sentence
 type Rule = (file: ProjectFile) => readonly Problem[];
 
 const MAX_SQL_LINES = 400;
-const MAX_FILES_IN_FOLDER = 20;
+const MAX_FILES_IN_FOLDER = 30;
 
 const CODE = /\.(?:ts|tsx|mts|js|mjs)$/;
 const TEST = /\.test\.tsx?$/;

@@ -92,7 +92,8 @@ function pathsOf(catalogue: Catalogue): readonly (readonly [path: string, item: 
         in: 'path',
         required: true,
         description: `The ${parameter}`,
-        schema: { type: 'string', maxLength: 255 },
+        // Whatever has another form is none; an empty one is the path of the list.
+        schema: { type: 'string', minLength: 1, maxLength: 255, pattern: '^[a-z0-9_]+([.][a-z0-9_]+)?$' },
         example,
       },
     ],

@@ -3,7 +3,7 @@ import type { IdentifierPrefix } from '../../domain/identifier.ts';
 import * as audit from '../audit.ts';
 import * as cards from '../cards.ts';
 import * as errorLog from '../error-log.ts';
-import { CatalogueRecord, TYPE_GUIDES } from '../errors/catalogue.ts';
+import { CatalogueRecord, ERROR_CODES, TYPE_GUIDES } from '../errors/catalogue.ts';
 import { ERROR_TYPES } from '../errors/record.ts';
 import * as accessEvents from '../events/access.ts';
 import { EventTypeRecord } from '../events/catalogue.ts';
@@ -128,6 +128,8 @@ export function openApiDocument(version: string): JsonObject {
     components: {
       schemas: {
         ...Object.fromEntries(NAMED.map(([name, schema]) => [name, toJson(schema, true)])),
+        ErrorCode: { type: 'string', enum: [...ERROR_CODES], description: 'An error code' },
+        OperationId: { type: 'string', enum: [...OPERATION_IDS], description: 'An operation' },
         ...eventSchemas(toJson),
         ...errorRecordSchemas(),
       },
@@ -308,9 +310,10 @@ function queryParameters(query: TObject): readonly Parameter[] {
     return {
       name,
       in: 'query',
-      required: required.includes(name),
+      ...(required.includes(name) ? { required: true } : {}),
       description: typeof description === 'string' ? description : name,
-      schema: toJson(schema),
+      // The description is that of the parameter.
+      schema: toJson({ ...schema, description: undefined }),
     };
   });
 }
@@ -404,7 +407,11 @@ function toJson(value: unknown, isRoot = false): Json {
     // A named schema, described for one field: see `described` in schema-parts.ts.
     if (anyOf?.length === 1 && description !== undefined) return { ...Object(toJson(anyOf[0])), description };
     const { 'x-checked': checked = {}, ...shown }: SchemaShape = value;
-    return Object.fromEntries(Object.entries({ ...shown, ...checked }).map(([key, inner]) => [key, toJson(inner)]));
+    // What a component says, only the description is repeated beside it.
+    const whole = '$ref' in checked ? { ...checked, description } : { ...shown, ...checked };
+    return Object.fromEntries(
+      Object.entries(whole).flatMap(([key, inner]) => (inner === undefined ? [] : [[key, toJson(inner)]])),
+    );
   }
   if (typeof value === 'string' || typeof value === 'number' || typeof value === 'boolean') return value;
   return null;

@@ -240,12 +240,11 @@ const IDEMPOTENCY = {
 
 /** Headers of requests, by their name in the OpenAPI document. */
 export const REQUEST_HEADERS = {
-  IdempotencyKey: { ...IDEMPOTENCY, required: false },
+  IdempotencyKey: IDEMPOTENCY,
   IdempotencyKeyRequired: { ...IDEMPOTENCY, required: true },
   ProgramId: {
     name: 'Program-Id',
     in: 'header',
-    required: false,
     description:
       "The card program of the request. Required with an operator's key. A program's key has one program, and a " +
       'sandbox without keys uses its demo program.',
@@ -255,21 +254,18 @@ export const REQUEST_HEADERS = {
   LastEventId: {
     name: 'Last-Event-ID',
     in: 'header',
-    required: false,
     description: 'For a stream: the `id` of the last event that was read. It takes precedence over `after`.',
     schema: { type: 'string', pattern: '^[0-9]{1,16}$' },
   },
   ClientRequestId: {
     name: 'Request-Id',
     in: 'header',
-    required: false,
     description: 'Your id for the request. It is returned as `Client-Request-Id`.',
     schema: { type: 'string', pattern: '^[A-Za-z0-9._-]{1,64}$' },
   },
   CaseId: {
     name: 'Case-Id',
     in: 'header',
-    required: false,
     description:
       'The case that an operator works on, noted in the entry of the audit log as `case_id`. It need not exist; a value that is ' +
       'not the id of a case is ignored.',
@@ -279,7 +275,6 @@ export const REQUEST_HEADERS = {
   IfMatch: {
     name: 'If-Match',
     in: 'header',
-    required: false,
     description:
       'The `ETag` of the response in which you read the record. If the record has another version by now, it is not changed, ' +
       'and the response is `precondition_failed`.',
@@ -289,7 +284,6 @@ export const REQUEST_HEADERS = {
   Prefer: {
     name: 'Prefer',
     in: 'header',
-    required: false,
     description:
       '`wait=` and a number of seconds, 10 at most (RFC 7240): the response waits until the processor of the card has carried ' +
       'out the transfer, or has not. By default, and after that time, the status of such a transfer is `pending`. An invalid ' +
@@ -300,7 +294,6 @@ export const REQUEST_HEADERS = {
   SandboxProcessor: {
     name: 'Sandbox-Processor',
     in: 'header',
-    required: false,
     description: `Sandbox only: what the simulated processor of the card does with the transfer. One of ${BEHAVIORS}.`,
     schema: { type: 'string', pattern: SANDBOX_BEHAVIOR_PATTERN },
     example: 'decline=51',
@@ -308,7 +301,6 @@ export const REQUEST_HEADERS = {
   SandboxProvoke: {
     name: 'Sandbox-Provoke',
     in: 'header',
-    required: false,
     description: 'Sandbox only: an error code of the operation. The response is that error.',
     schema: { type: 'string' },
     example: 'service_disabled',

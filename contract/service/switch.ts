@@ -4,11 +4,15 @@ import { TRANSFER_TYPES } from '../../domain/transfers/transfer.ts';
 import { operation } from '../operation.ts';
 import { DEMO_PROGRAM, EXAMPLE_LATER, EXAMPLE_TIME } from '../samples.ts';
 import {
+  checkedTogether,
   connectorId,
   freeText,
   idText,
+  ifThen,
+  is,
   literals,
   moment,
+  needs,
   nullable,
   programId,
   refuseEmpty,
@@ -34,6 +38,13 @@ export const ChangeSwitchBody = Type.Object(
   {
     // An unknown field may be a mistake for one that narrows the scope.
     additionalProperties: false,
+    ...checkedTogether({
+      allOf: [
+        ifThen(is('disabled', true), needs('reason'), { not: needs('until') }),
+        ifThen(needs('connector_id'), { properties: { type: { enum: ['load', 'unload'] } } }),
+        ifThen(needs('type'), { anyOf: [needs('program_id'), needs('connector_id')] }),
+      ],
+    }),
     ...refuseEmpty({
       program_id: 'for the whole service, or all of a connector',
       type: 'for all types of transfer',

@@ -6,6 +6,7 @@ import { operation } from '../operation.ts';
 import { EXAMPLE_LATER, EXAMPLE_REQUEST_ID, sampleOf } from '../samples.ts';
 import {
   callersReference,
+  checkedName,
   checkedTogether,
   cursor,
   describedOrNull,
@@ -21,7 +22,6 @@ import {
   nullable,
   pageOf,
   programId,
-  text,
   textOrNull,
 } from '../schema-parts.ts';
 import { TransferRecord } from '../transfers.ts';
@@ -340,7 +340,7 @@ export const CASES = [
       cursor,
       status: Type.Optional(literals(CASE_STATUSES, 'Only cases with this status; open if omitted')),
       program_id: Type.Optional(idText('prog', 'Only cases of this card program')),
-      code: Type.Optional(text(100, 'Only cases with this error code')),
+      code: Type.Optional(checkedName('ErrorCode', 'Only cases with this error code')),
       incident_id: Type.Optional(idText('inc', 'Only cases of this incident')),
     }),
     reply: pageOf(QueuedCase),

@@ -4,6 +4,7 @@ import { INCIDENT_SCOPES } from '../../domain/support/incident.ts';
 import { operation } from '../operation.ts';
 import { EXAMPLE_CASE_ID, EXAMPLE_LATER } from '../samples.ts';
 import {
+  checkedName,
   checkedTogether,
   cursor,
   freeText,
@@ -18,7 +19,6 @@ import {
   nullable,
   pageOf,
   refuseEmpty,
-  text,
   textOrNull,
 } from '../schema-parts.ts';
 
@@ -31,7 +31,7 @@ export const MAX_ATTACHED_CASES = 100;
 const title = line(200, 'What is wrong, in a few words; every key in its scope can read it');
 const publicText = freeText(MAX_TEXT_CHARACTERS, 'What callers should know, as plain text');
 const internalText = freeText(MAX_TEXT_CHARACTERS, 'What only operators read, as plain text');
-const codes = Type.Array(text(100, 'An error code'), {
+const codes = Type.Array(checkedName('ErrorCode', 'An error code'), {
   maxItems: MAX_INCIDENT_CODES,
   description: 'The error codes that it covers; empty for all of them',
 });
@@ -45,7 +45,7 @@ export const CreateIncidentBody = Type.Object(
     internal_text: Type.Optional(internalText),
     scope: literals(INCIDENT_SCOPES, 'What it covers: everything, one card program, or one operation'),
     program_id: Type.Optional(idText('prog', 'The card program, for the scope `program`')),
-    operation: Type.Optional(text(100, 'The operation, for the scope `operation`')),
+    operation: Type.Optional(checkedName('OperationId', 'The operation, for the scope `operation`')),
     codes: Type.Optional({ ...codes, 'x-default': [] }),
     started_at: Type.Optional(moment('When it began, not in the future; now if omitted')),
   },

@@ -10,12 +10,17 @@ import {
 } from '../../domain/webhooks/webhook.ts';
 import {
   checkedText,
+  checkedTogether,
   cursor,
   idText,
+  ifThen,
+  is,
   limit,
   line,
   literals,
   moment,
+  NO_PROTOTYPE,
+  needs,
   nullable,
   PageQuery,
   refuseEmpty,
@@ -28,10 +33,25 @@ export const MAX_WEBHOOKS = 20;
 /** Maximum number of entries in `types`: more than there are types and groups. */
 const MAX_TYPES = 100;
 
+/** A token (RFC 9110). */
+export const HEADER_NAME = "^[!#$%&'*+.^_`|~0-9A-Za-z-]+$";
+
+/** Visible ASCII, with spaces between. */
+export const HEADER_VALUE = '^[\\x21-\\x7e]([\\x20-\\x7e]*[\\x21-\\x7e])?$';
+
 const headers = (value: 'string' | 'string or null') => ({
   type: 'object',
-  propertyNames: { type: 'string', minLength: 1, maxLength: 100 },
-  additionalProperties: { type: value === 'string' ? 'string' : ['string', 'null'], maxLength: 2000 },
+  propertyNames: {
+    type: 'string',
+    minLength: 1,
+    maxLength: 100,
+    'x-checked': { pattern: HEADER_NAME, ...NO_PROTOTYPE },
+  },
+  additionalProperties: {
+    type: value === 'string' ? 'string' : ['string', 'null'],
+    maxLength: 2000,
+    'x-checked': { pattern: HEADER_VALUE },
+  },
 });
 
 /** Headers in a request. */
@@ -155,8 +175,11 @@ export const UpdateWebhookBody = Type.Object(
       ),
     ),
   },
-  // An unknown field may be a mistake for one that selects events.
-  { additionalProperties: false },
+  {
+    // An unknown field may be a mistake for one that selects events.
+    additionalProperties: false,
+    ...checkedTogether({ allOf: [ifThen(needs('resume'), is('status', 'enabled'))] }),
+  },
 );
 
 /** The body of roll_webhook_secret and roll_operator_webhook_secret. */

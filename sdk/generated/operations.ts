@@ -732,7 +732,8 @@ export type CountErrorsQuery = {
 /** The body of create_card. */
 export type CreateCardBody = {
   /**
-   * Your id for the card: 1 to 255 visible ASCII characters, unique in the card program, not "." or "..".
+   * Your id for the card: 1 to 255 visible ASCII characters, unique in the card program, not "." or ".." or of
+   * the form of a generated id.
    */
   readonly card_id?: string | undefined;
   /** ISO 4217 code; the program's currency if omitted. */

@@ -2,7 +2,7 @@ import { WATCH_LIMITS, type WatchLimits } from './admission/watchers.ts';
 
 /** Limits and timeouts of the HTTP server. Tests set shorter ones. */
 export type HttpSettings = {
-  /** Request line and headers together: enough for an API key, a session cookie and a trace id, but not for many cookies. */
+  /** Request line and headers together: enough for every filter at its longest, percent-encoded, but not for many cookies. */
   readonly maxHeadBytes: number;
   /** Maximum headers of one request. */
   readonly maxHeaders: number;
@@ -75,7 +75,7 @@ export type HttpSettings = {
 
 /** The defaults. */
 export const DEFAULT_SETTINGS: HttpSettings = {
-  maxHeadBytes: 8_192,
+  maxHeadBytes: 16_384,
   maxHeaders: 100,
   headTimeoutMilliseconds: 10_000,
   requestTimeoutMilliseconds: 15_000,

@@ -27,6 +27,8 @@ export type Schema = {
   readonly minProperties?: number;
   readonly maxProperties?: number;
   readonly dependentRequired?: Readonly<Record<string, readonly string[]>>;
+  /** Of a parameter: another one that must be sent with it. */
+  readonly 'x-requires'?: string;
 };
 
 /** A parameter of an operation. */
@@ -87,6 +89,11 @@ export class Document {
       }
     }
     this.operations = operations;
+  }
+
+  /** The schema of the body of what the reader of the document sends by itself. */
+  bodyOfWebhook(name: string): Schema {
+    return this.#resolve(this.#root.webhooks[name].post.requestBody.content['application/json'].schema);
   }
 
   /** What is wrong with a value by its schema; undefined if nothing is. */

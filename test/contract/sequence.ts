@@ -1,28 +1,29 @@
 import { isDeepStrictEqual } from 'node:util';
 import { Random } from '../fuzz/random.ts';
-import type { Document, Operation, Parameter, Schema } from './document.ts';
-import { generateValue, type Known, Reference } from './values.ts';
+import { REFUSED_BEYOND_SCHEMA } from './beyond-schema.ts';
+import type { Document, Operation, Schema } from './document.ts';
+import {
+  type Credential,
+  generate,
+  isObject,
+  type Making,
+  mapped,
+  operationsOf,
+  Records,
+  type Reply,
+  type Step,
+  toPath,
+  withPeriods,
+} from './steps.ts';
+import { Reference } from './values.ts';
 
 // Sequences of requests that the document allows, and what must be true of each response.
-
-/** Who sends a request. `keyless`: nobody says so, which a sandbox allows. */
-export type Credential = 'keyless' | 'operator' | 'program' | 'viewer';
-
-/** A request whose values may be those of earlier responses. */
-export type Step = {
-  readonly operation: string;
-  readonly credential: Credential;
-  readonly path: Readonly<Record<string, unknown>>;
-  readonly query: Readonly<Record<string, unknown>>;
-  readonly headers: Readonly<Record<string, unknown>>;
-  readonly body: unknown;
-};
 
 /** Where sequences are sent: the service, its document, and the keys by who sends. */
 export type Target = {
   readonly url: string;
   readonly document: Document;
-  readonly keys: Readonly<Partial<Record<Credential, string>>>;
+  readonly keys: Readonly<Partial<Record<Credential, string | undefined>>>;
   /** The program of the sequence. */
   readonly programId: string;
   /** Texts that no response to the program's own keys may contain: they belong to another program. */
@@ -54,52 +55,11 @@ export type Outcome = {
   readonly commands: readonly string[];
 };
 
-/** Operations that would end the service, its clock or other sequences, and streams, which do not end. */
-const LEFT_OUT: ReadonlySet<string> = new Set([
-  ...['stop_database', 'start_database', 'move_clock', 'change_switch', 'receive_notice'],
-  ...['create_session', 'delete_session', 'revoke_session', 'roll_key', 'revoke_key'],
-]);
+/** What every sequence begins with, so that it knows what exists, and something with an id of the caller does. */
+const FIRST = ['list_cards', 'list_transfers', 'list_webhooks', 'create_card', 'list_events', 'create_webhook'];
 
-/** Headers that change what a response is for reasons of their own. */
-const HEADERS_LEFT_OUT: ReadonlySet<string> = new Set(['Sandbox-Provoke', 'Last-Event-ID', 'Prefer', 'If-Match']);
-
-/** Fields that hold what others call by this name. */
-const SAME: Readonly<Record<string, string>> = {
-  destination_card_id: 'card_id',
-  subject_id: 'card_id',
-  after: 'position',
-};
-
-/** Values that are known from the records of a sequence, by the name of the field. */
-class Records {
-  readonly #found = new Map<string, Reference[]>();
-
-  note(step: number, operation: string, json: unknown): void {
-    this.#noteFields(step, json, []);
-    const { next_cursor: cursor } = (json ?? {}) as { readonly next_cursor?: unknown };
-    if (typeof cursor === 'string') this.#found.set(`cursor of ${operation}`, [new Reference(step, ['next_cursor'])]);
-    const { data } = (json ?? {}) as { readonly data?: unknown };
-    if (Array.isArray(data))
-      for (const [at, item] of data.slice(0, 2).entries()) this.#noteFields(step, item, ['data', at]);
-  }
-
-  #noteFields(step: number, record: unknown, pointer: readonly (string | number)[]): void {
-    if (typeof record !== 'object' || record === null) return;
-    for (const [name, value] of Object.entries(record)) {
-      const isWanted = /(_id|_reference|^reference|^idempotency_key|^position|_at)$/.test(name);
-      if (!isWanted || (typeof value !== 'string' && typeof value !== 'number')) continue;
-      const list = this.#found.get(name) ?? [];
-      list.push(new Reference(step, [...pointer, name]));
-      this.#found.set(name, list);
-    }
-  }
-
-  /** `cursor` is the `next_cursor` of the same operation: those of other lists are refused. */
-  find(name: string, random: Random): Reference | undefined {
-    const list = this.#found.get(SAME[name] ?? name.replace(/_(from|to)$/, '_at')) ?? [];
-    return list.length === 0 ? undefined : random.pick(list);
-  }
-}
+/** What only requests get that the document does not allow: another method, a body or head that is too large, another type. */
+const NEVER: ReadonlySet<number> = new Set([405, 408, 413, 414, 415, 417, 431]);
 
 /** A generated sequence, sent step by step: each step may use what the responses before it said. */
 export async function runGenerated(
@@ -110,17 +70,21 @@ export async function runGenerated(
   const random = new Random(...seed);
   const run = new Run(target);
   const steps: Step[] = [];
-  const operations = [...target.document.operations.values()].filter(
-    ({ id, responses }) => !LEFT_OUT.has(id) && !isStream(responses.get(200)),
-  );
+  const operations = operationsOf(target.document);
   const creating = operations.filter(({ responses }) => responses.has(201));
+  const changing = operations.filter(({ method }) => method === 'PATCH');
+  const first = FIRST.flatMap((id) => target.document.operations.get(id) ?? []);
+  const making: Making = {
+    random,
+    known: (name) => run.records.find(name, random),
+    resolve: (value) => run.resolve(value),
+    isValid: (schema, value) => target.document.problemOf(schema, run.resolve(value)) === undefined,
+    credentials: Object.keys(target.keys) as Credential[],
+  };
   while (steps.length < length && run.violation === undefined) {
-    // What creates something leads to most of what can go wrong later.
-    const operation = random.pick(random.chance(0.4) ? creating : operations);
-    const known: Known = (name) => run.records.find(name, random);
-    const isValid = (schema: Schema, value: unknown): boolean =>
-      target.document.problemOf(schema, run.resolve(value)) === undefined;
-    const step = generate(operation, random, known, isValid);
+    // What creates or changes something leads to most of what can go wrong later.
+    const operation = first.shift() ?? random.pick(random.pick([creating, creating, changing, operations, operations]));
+    const step = generate(operation, making);
     if (step === undefined) continue;
     steps.push(step);
     await run.take(step);
@@ -138,7 +102,10 @@ export async function runAgain(target: Target, steps: readonly Step[]): Promise<
   return run.outcome();
 }
 
-/** The shortest part of a failing sequence that still fails in the same way, each time on a new program. */
+/** How long a failing sequence is shortened, in milliseconds; what is left of it then fails all the same. */
+const MAX_SHRINKING = 60_000;
+
+/** A short part of a failing sequence that still fails in the same way, each time on a new program. */
 export async function shrink(
   newTarget: () => Promise<Target>,
   steps: readonly Step[],
@@ -146,7 +113,8 @@ export async function shrink(
 ): Promise<Outcome | undefined> {
   let shortest: readonly Step[] = steps.slice(0, violation.at + 1);
   let found: Outcome | undefined;
-  for (let at = shortest.length - 2; at >= 0; at -= 1) {
+  const end = performance.now() + MAX_SHRINKING;
+  for (let at = shortest.length - 2; at >= 0 && performance.now() < end; at -= 1) {
     const candidate = without(shortest, at);
     if (candidate === undefined) continue;
     const outcome = await runAgain(await newTarget(), candidate);
@@ -171,91 +139,12 @@ function without(steps: readonly Step[], removed: number): readonly Step[] | und
   return isNeeded ? undefined : (moved as readonly Step[]);
 }
 
-function mapped(value: unknown, change: (reference: Reference) => unknown): unknown {
-  if (value instanceof Reference) return change(value);
-  if (Array.isArray(value)) return value.map((one) => mapped(one, change));
-  if (typeof value !== 'object' || value === null) return value;
-  return Object.fromEntries(Object.entries(value).map(([name, one]) => [name, mapped(one, change)]));
-}
-
-function isStream(response: { readonly content?: object } | undefined): boolean {
-  return response?.content !== undefined && Object.keys(response.content).every((type) => type === 'text/event-stream');
-}
-
-/** Whether a schema allows a value: some of its keywords are only tried. */
-type IsValid = (schema: Schema, value: unknown) => boolean;
-
-/** How many values are tried for a schema. */
-const MAX_TRIES = 50;
-
-function generate(operation: Operation, random: Random, known: Known, isValid: IsValid): Step | undefined {
-  const valueFor = (schema: Schema, name: string): unknown => {
-    for (let tries = 0; tries < MAX_TRIES; tries += 1) {
-      const value = generateValue(schema, name, random, known);
-      if (isValid(schema, value)) return value;
-    }
-    return undefined;
-  };
-  const of = (place: Parameter['in']): readonly Parameter[] => operation.parameters.filter((one) => one.in === place);
-  const path = Object.fromEntries(of('path').map(({ name, schema }) => [name, known(name) ?? valueFor(schema, name)]));
-  const isKnown = Object.values(path).every((value) => value instanceof Reference);
-  // Mostly what exists: otherwise nearly everything is a 404.
-  if (!isKnown && !random.chance(0.03)) return undefined;
-  const isSent = ({ required }: Parameter): boolean => required === true || random.chance(0.2);
-  const query = Object.fromEntries(
-    of('query')
-      // A request that waits for news would take up to 25 seconds.
-      .filter(({ name }) => name !== 'wait')
-      .filter((one) => isSent(one) && (one.name !== 'cursor' || known(`cursor of ${operation.id}`) !== undefined))
-      .map(({ name, schema }) => [
-        name,
-        // Only a list itself knows its cursors.
-        name === 'cursor' ? known(`cursor of ${operation.id}`) : valueFor(schema, name),
-      ])
-      .filter(([, value]) => value !== undefined),
-  );
-  const headers = Object.fromEntries(
-    of('header')
-      .filter((one) => !HEADERS_LEFT_OUT.has(one.name) && one.name !== 'Program-Id')
-      .filter((one) => isSent(one) || (one.name === 'Idempotency-Key' && random.chance(0.5)))
-      .map(({ name, schema }) => [name, name === 'Idempotency-Key' ? `k${random.digits(12)}` : valueFor(schema, name)]),
-  );
-  const isOfProgram = operation.parameters.some(({ name }) => name === 'Program-Id');
-  const credential = random.pick<Credential>(
-    isOfProgram
-      ? ['program', 'program', 'program', 'viewer', 'operator', 'keyless']
-      : ['operator', 'operator', 'keyless', 'program'],
-  );
-  const isBodySent = operation.body !== undefined && (operation.isBodyRequired || random.chance(0.8));
-  const body = isBodySent ? valueFor(operation.body as Schema, 'body') : undefined;
-  if (isBodySent && body === undefined) return undefined;
-  const inOrder = { query: withPeriods(query), body: isObject(body) ? withPeriods(body) : body };
-  return { operation: operation.id, credential, path, headers, ...inOrder };
-}
-
-function isObject(value: unknown): value is Readonly<Record<string, unknown>> {
-  return typeof value === 'object' && value !== null && !Array.isArray(value);
-}
-
-/** The same with each period that ends before it begins the other way round, as anybody would send it. */
-function withPeriods(fields: Readonly<Record<string, unknown>>): Readonly<Record<string, unknown>> {
-  const ordered: Record<string, unknown> = { ...fields };
-  for (const [name, from] of Object.entries(fields)) {
-    const end = name.replace(/from$/, 'to');
-    const to = fields[end];
-    if (end === name || typeof from !== 'string' || typeof to !== 'string' || Date.parse(from) < Date.parse(to))
-      continue;
-    [ordered[name], ordered[end]] = [to, from];
-  }
-  return ordered;
-}
-
 /** One run of a sequence. */
 class Run {
   readonly records = new Records();
   violation: Violation | undefined;
   readonly #target: Target;
-  readonly #replies: unknown[] = [];
+  readonly #replies: Reply[] = [];
   readonly #refused = new Map<string, number>();
   readonly #commands: string[] = [];
   #requests = 0;
@@ -281,17 +170,21 @@ class Run {
     const at = this.#replies.length;
     const operation = this.#target.document.operations.get(step.operation);
     if (operation === undefined) throw new Error(`the document has no operation ${step.operation}`);
-    const resolved = this.resolve(step) as Step;
-    const sent = this.#toRequest(operation, resolved);
+    const sent = this.#toRequest(operation, this.resolve(step) as Step);
     this.#commands.push(toCurl(this.#target.url, sent));
+    const hasVersion = operation.parameters.some(({ name }) => name === 'If-Match');
+    const before = hasVersion ? await this.#readAgain(sent) : undefined;
     const received = await this.#send(sent);
-    this.#replies.push(received.json);
+    const reply = { body: received.json, etag: received.headers.get('etag') };
+    this.#replies.push(reply);
     const problem =
       this.#problemOf(operation, sent, received) ??
+      problemOfIgnoring(operation, sent, before, received) ??
+      (await this.#problemOfOldVersion(operation, sent, before, received)) ??
       (await this.#problemOfLocation(sent, received)) ??
       (await this.#problemOfRepeating(sent, received)) ??
       (await this.#problemOfFinding(operation, sent, received));
-    if (received.status < 300) this.records.note(at, operation.id, received.json);
+    if (received.status < 300) this.records.note(at, operation, sent.target.split('?')[0] ?? '', reply);
     if (problem !== undefined) this.violation = { at, operation: operation.id, problem };
   }
 
@@ -311,11 +204,9 @@ class Run {
   }
 
   #toRequest(operation: Operation, step: Step): Sent {
-    const path = operation.path.replaceAll(/\{(\w+)\}/g, (_, name: string) =>
-      encodeURIComponent(String(step.path[name])),
-    );
+    const path = toPath(operation, step.path);
     const query = new URLSearchParams(
-      Object.fromEntries(Object.entries(step.query).map(([name, value]) => [name, String(value)])),
+      Object.fromEntries(Object.entries(withPeriods(step.query)).map(([name, value]) => [name, String(value)])),
     );
     const key = this.#target.keys[step.credential];
     const headers: Record<string, string> = Object.fromEntries(
@@ -324,13 +215,37 @@ class Run {
     );
     if (key !== undefined) headers.Authorization = `Bearer ${key}`;
     const takesProgram = operation.parameters.some(({ name }) => name === 'Program-Id');
-    if (takesProgram && (step.credential === 'keyless' || step.credential === 'operator')) {
+    if (takesProgram && step.credential !== 'program' && step.credential !== 'viewer') {
       headers['Program-Id'] = this.#target.programId;
     }
-    const body = step.body === undefined ? undefined : JSON.stringify(step.body);
+    const written = JSON.stringify(isObject(step.body) ? withPeriods(step.body) : step.body);
+    const body = step.isEscaped ? written?.replaceAll(/[^ -~]/g, escapeSequence) : written;
     if (body !== undefined) headers['Content-Type'] = 'application/json';
     const target = `${path}${query.size === 0 ? '' : `?${query}`}`;
     return { step, method: operation.method, target, headers, body };
+  }
+
+  /** A change of the version that was there before another change is refused. */
+  async #problemOfOldVersion(
+    operation: Operation,
+    sent: Sent,
+    before: Received | undefined,
+    { status, headers }: Received,
+  ): Promise<string | undefined> {
+    const old = before?.headers.get('etag') ?? null;
+    const isChanged = old !== null && status === 200 && headers.get('etag') !== null && headers.get('etag') !== old;
+    if (!isChanged || sent.method !== 'PATCH') return undefined;
+    const again = await this.#send({
+      ...sent,
+      headers: { ...withoutKey(sent.headers, 'Content-Type'), 'If-Match': old },
+    });
+    if (again.status === 412 || isLockedOut(again)) return this.#problemOf(operation, sent, again);
+    return `answered a change of ${old} with ${again.status}: ${again.text}`;
+  }
+
+  /** What is at the address of a change before it is made. */
+  #readAgain({ target, headers }: Sent): Promise<Received> {
+    return this.#send({ method: 'GET', target, headers: withoutKey(headers), body: undefined });
   }
 
   async #send({ method, target, headers, body }: Omit<Sent, 'step'>): Promise<Received> {
@@ -355,6 +270,7 @@ class Run {
   #problemOf(operation: Operation, { step, headers, target }: Sent, received: Received): string | undefined {
     const { status, text, json } = received;
     if (status >= 500) return `the status ${status}: ${text}`;
+    if (NEVER.has(status)) return `the status ${status}, although the document allows the request: ${text}`;
     const described = operation.responses.get(status);
     if (described === undefined) return `the status ${status}, which the document does not list: ${text}`;
     const type = received.headers.get('content-type')?.split(';')[0] ?? '';
@@ -374,8 +290,12 @@ class Run {
     if (status === 400 && code.endsWith('_schema')) {
       const { Message: message = '' } = (json ?? {}) as { readonly Message?: string };
       const kind = `${operation.id}: ${message.replaceAll(/'[^']*'/g, "'…'").slice(0, 120)}`;
-      this.#refused.set(kind, (this.#refused.get(kind) ?? 0) + 1);
-      const field = received.headers.get('error-field')?.split('/')[1];
+      if (step.added === undefined) this.#refused.set(kind, (this.#refused.get(kind) ?? 0) + 1);
+      const pointer = received.headers.get('error-field') ?? '';
+      const isExplained = REFUSED_BEYOND_SCHEMA.some((one) => one.field.test(pointer) && one.says.test(message));
+      if (step.added === undefined && !isExplained)
+        return `a refusal of ${pointer} that the document does not explain: ${message}`;
+      const field = pointer.split('/')[1];
       const isSent = (name: string): boolean =>
         Object.hasOwn((step.body ?? {}) as object, name) ||
         Object.hasOwn(step.query, name) ||
@@ -403,12 +323,16 @@ class Run {
       headers: withoutKey(sent.headers),
       body: undefined,
     });
-    if (read.status !== 200) return `a Location ${location} that responds with ${read.status}: ${read.text}`;
+    if (read.status !== 200 && !isLockedOut(read))
+      return `a Location ${location} that responds with ${read.status}: ${read.text}`;
     const made = (json ?? {}) as Record<string, unknown>;
     const found = (read.json ?? {}) as Record<string, unknown>;
     // A deposit has no address of its own: its Location is that of the program.
     const [idField = ''] = Object.keys(made);
-    if (found[idField] !== made[idField]) return undefined;
+    if (found[idField] !== made[idField]) {
+      const isOwn = location.endsWith(`/${encodeURIComponent(String(made[idField]))}`);
+      return isOwn ? `a Location ${location} that leads to something else: ${read.text}` : undefined;
+    }
     for (const name of Object.keys((sent.step.body ?? {}) as object)) {
       const isShown = Object.hasOwn(made, name) && Object.hasOwn(found, name) && name !== 'status';
       if (isShown && !isDeepStrictEqual(made[name], found[name])) {
@@ -422,6 +346,7 @@ class Run {
   async #problemOfRepeating(sent: Sent, { status, text }: Received): Promise<string | undefined> {
     if (sent.headers['Idempotency-Key'] === undefined || status >= 300 || sent.method !== 'POST') return undefined;
     const again = await this.#send(sent);
+    if (isLockedOut(again)) return undefined;
     if (again.headers.get('idempotent-replayed') === null) return undefined;
     // What a key or a secret is, only the first response says.
     const isSecret = /"(key|secret)":"/.test(text);
@@ -430,7 +355,7 @@ class Run {
     if (sent.body === undefined) return undefined;
     const respelled = JSON.stringify(respell(JSON.parse(sent.body)));
     const other = await this.#send({ ...sent, body: respelled });
-    if (other.status !== status)
+    if (other.status !== status && !isLockedOut(other))
       return `${other.status} to the same key with the same meaning, ${respelled}: ${other.text}`;
     return undefined;
   }
@@ -450,7 +375,8 @@ class Run {
       .filter((one) => one.in === 'query' && typeof record[one.name] === 'string' && record[one.name] !== '')
       .map((one) => [one.name, String(record[one.name])] as const);
     const { metadata } = record as { readonly metadata?: Readonly<Record<string, string>> };
-    const [pair] = Object.entries(metadata ?? {});
+    const pairs = Object.entries(metadata ?? {});
+    const pair = pairs.find(([, value]) => value === '') ?? pairs[0];
     const queries: (readonly (readonly [string, string])[])[] = filters.map((one) => [one]);
     if (pair !== undefined && list.parameters.some(({ name }) => name === 'metadata_name')) {
       queries.push([
@@ -461,6 +387,7 @@ class Run {
     for (const query of queries) {
       const target = `${sent.target.split('?')[0]}?${new URLSearchParams(Object.fromEntries([...query, ['limit', '100']]))}`;
       const listed = await this.#send({ method: 'GET', target, headers: withoutKey(sent.headers), body: undefined });
+      if (isLockedOut(listed)) return undefined;
       if (listed.status !== 200) return `a list that refuses what was stored, ${target}: ${listed.text}`;
       if (!listed.text.includes(JSON.stringify(record[idField])) && !listed.text.includes('"next_cursor":"')) {
         return `a list without what was created, ${target}`;
@@ -468,6 +395,44 @@ class Run {
     }
     return undefined;
   }
+}
+
+/** What a request said and the response does not take into account, although it reports a success. */
+function problemOfIgnoring(
+  { method }: Operation,
+  { step, headers }: Sent,
+  before: Received | undefined,
+  { status, json }: Received,
+): string | undefined {
+  if (status >= 300) return undefined;
+  if (step.added?.header !== undefined) return `ignored the header ${step.added.header}`;
+  const tag = headers['If-Match'];
+  const current = before?.headers.get('etag') ?? null;
+  if (tag !== undefined && current !== null && current !== tag)
+    return `made a change of ${tag} although the version is ${current}`;
+  if (method !== 'PATCH') return undefined;
+  const shown = (json ?? {}) as Readonly<Record<string, unknown>>;
+  for (const [name, value] of Object.entries((step.body ?? {}) as object)) {
+    // Null stands for the value of a field that was never set.
+    if (typeof value !== 'object' && Object.hasOwn(shown, name) && !isSame(shown[name], value))
+      return `accepted ${name} ${JSON.stringify(value)} and shows ${JSON.stringify(shown[name])}`;
+  }
+  return undefined;
+}
+
+/** Whether a record shows what was sent: times may be written in another way, amounts as numbers. */
+function isSame(shown: unknown, sent: unknown): boolean {
+  if (isDeepStrictEqual(shown, sent) || String(shown) === String(sent)) return true;
+  return typeof shown === 'string' && typeof sent === 'string' && Date.parse(shown) === Math.floor(Date.parse(sent));
+}
+
+/** Whether the key of a sequence ended meanwhile, by the sequence itself: it is refused within a second. */
+function isLockedOut({ status }: Received): boolean {
+  return status === 401;
+}
+
+function escapeSequence(unit: string): string {
+  return `\\u${unit.charCodeAt(0).toString(16).padStart(4, '0')}`;
 }
 
 function parsed(text: string): unknown {
@@ -483,14 +448,13 @@ function typed({ type }: Schema, value: string): unknown {
   return type === 'integer' || type === 'number' ? Number(value) : value;
 }
 
-function withoutKey({
-  'Idempotency-Key': _key,
-  'Content-Type': _type,
-  'Case-Id': _case,
-  ...others
-}: Readonly<Record<string, string>>) {
-  return others;
+/** The headers of a request without those that only a change has, except `kept`. */
+function withoutKey(headers: Readonly<Record<string, string>>, kept?: string): Readonly<Record<string, string>> {
+  const left = Object.entries(headers).filter(([name]) => name === kept || !OF_CHANGES.has(name));
+  return Object.fromEntries(left);
 }
+
+const OF_CHANGES: ReadonlySet<string> = new Set(['Idempotency-Key', 'Content-Type', 'Case-Id', 'If-Match']);
 
 /** The same in other words: fields in another order, and amounts as text. */
 function respell(value: unknown): unknown {

@@ -20,14 +20,36 @@ export type Known = (name: string) => Reference | undefined;
 /** Every ISO 4217 currency would be tried; these have 0, 2 and 3 decimals, and most programs use none of them. */
 const CURRENCIES = ['USD', 'EUR', 'JPY', 'KWD', 'CLP', 'GBP', 'ISK', 'BHD', 'MXN', 'CHF', 'XOF', 'TND'];
 const ZONES = ['UTC', 'Asia/Kathmandu', 'America/St_Johns', 'Pacific/Chatham', 'Europe/Berlin', 'Australia/Lord_Howe'];
-const PROTOTYPE = ['constructor', 'toString', '__proto__', 'hasOwnProperty', 'valueOf', 'propertyIsEnumerable'];
-const TEXTS = ['.', '..', '...', '%2e', '%2E%2e', 'a b', 'a/b', 'a%2fb', 'a?b', 'a#b', '0', 'null', '=1+1', '@x', '-1'];
+/** Names that every object of JavaScript has. */
+export const PROTOTYPE = ['constructor', 'toString', '__proto__', 'hasOwnProperty', 'valueOf', 'propertyIsEnumerable'];
+/** What a path, a shell or a spreadsheet would take for something else. */
+export const TEXTS = [
+  '.',
+  '..',
+  '...',
+  '%2e',
+  '%2E%2e',
+  'a b',
+  'a/b',
+  'a%2fb',
+  'a?b',
+  'a#b',
+  '0',
+  'null',
+  '=1+1',
+  '@x',
+  '-1',
+];
 const WIDE = ['Ж', '中', '🙂', 'é', 'ß', 'ا'];
 
 const FRACTIONS = ['', '.0', '.5', '.12', '.123', '.1234567', '.123456789'];
 const OFFSETS = ['Z', 'z', '+00:00', '+05:45', '-03:30', '+12:45', '-12:00', '+14:00'];
 const CLOCKS = ['00:00:00', '23:59:59', '12:30:15', '23:59:60', '01:00:00'];
 const DAYS = ['2026-01-01', '2026-02-28', '2028-02-29', '2026-12-31', '2027-06-30', '2031-01-31'];
+
+function dayAhead(days: number): string {
+  return new Date(Date.now() + (days + 2) * 86_400_000).toISOString().slice(0, 10);
+}
 
 /** Generates a value. `name` is that of the field or parameter. */
 export function generateValue(schema: Schema, name: string, random: Random, known: Known): unknown {
@@ -44,7 +66,8 @@ export function generateValue(schema: Schema, name: string, random: Random, know
       return textOf(schema, name, random);
     case 'integer':
     case 'number':
-      return numberOf(schema, random);
+      // Positions are known from events, and 0 is before all of them.
+      return name === 'after' && random.chance(0.4) ? 0 : numberOf(schema, random);
     case 'boolean':
       return random.chance(0.5);
     case 'null':
@@ -80,9 +103,16 @@ function objectOf(schema: Schema, random: Random, known: Known): Record<string, 
     generateValue(properties[name] ?? {}, name, random, known),
   ]);
   if (typeof additionalProperties === 'object') {
-    for (let count = random.below(Math.min(4, (schema.maxProperties ?? 4) + 1)); count > 0; count -= 1) {
-      const name = textOf({ minLength: 1, maxLength: 40, ...schema.propertyNames }, 'name', random);
-      made.push([name, generateValue(additionalProperties, name, random, () => undefined)]);
+    const most = schema.maxProperties ?? 4;
+    // Everything at its longest, in letters of up to four bytes.
+    const isFull = random.chance(0.15);
+    for (let count = isFull ? most : random.below(Math.min(4, most + 1)); count > 0; count -= 1) {
+      const name = isFull
+        ? `n${count}`
+        : textOf({ minLength: 1, maxLength: 40, ...schema.propertyNames }, 'name', random);
+      const { maxLength = 1 } = additionalProperties;
+      const value = isFull ? random.pick(WIDE).repeat(maxLength) : undefined;
+      made.push([name, value ?? generateValue(additionalProperties, name, random, () => undefined)]);
     }
   }
   // `__proto__` as a name of its own.
@@ -98,7 +128,7 @@ function listOf(schema: Schema, name: string, random: Random, known: Known): unk
 
 function numberOf({ minimum = 0, maximum = Number.MAX_SAFE_INTEGER }: Schema, random: Random): number {
   // Mostly small, so that balances suffice.
-  if (random.chance(0.7)) return minimum + random.below(Math.min(1000, maximum - minimum) + 1);
+  if (random.chance(0.5)) return minimum + random.below(Math.min(1000, maximum - minimum) + 1);
   return random.pick([minimum, maximum, Math.min(maximum, minimum + 1), Math.max(minimum, maximum - 1)]);
 }
 
@@ -109,7 +139,10 @@ function textOf(schema: Schema, name: string, random: Random): string {
     const [offset, clock] = [random.pick(OFFSETS), random.pick(CLOCKS)];
     // A leap second is the last one of a day in UTC.
     const isLeap = clock.endsWith(':60') && !/^(?:[zZ]|\+00:00)$/.test(offset);
-    return `${random.pick(DAYS)}${random.pick(['T', 't'])}${isLeap ? '23:59:59' : clock}${random.pick(FRACTIONS)}${offset}`;
+    // What is scheduled lies ahead, mostly; what is searched lies anywhere.
+    const isSearched = /(^|_)(from|to)$|^started/.test(name);
+    const day = isSearched || random.chance(0.1) ? random.pick(DAYS) : dayAhead(random.below(60));
+    return `${day}${random.pick(['T', 't'])}${isLeap ? '23:59:59' : clock}${random.pick(FRACTIONS)}${offset}`;
   }
   if (format === 'uri' || /(^|_)url$/.test(name)) return `https://hooks.example/${random.digits(6)}`;
   if (/currency$/.test(name)) return random.pick(CURRENCIES);
@@ -118,6 +151,10 @@ function textOf(schema: Schema, name: string, random: Random): string {
     [...text].length >= minLength &&
     [...text].length <= maxLength &&
     (pattern === undefined || new RegExp(pattern, 'u').test(text));
+  if (minLength === 0 && random.chance(0.2)) return '';
+  // What a URL would change, where it would matter.
+  const odd = ['.', '..', '%'.repeat(maxLength)].filter(isAllowed);
+  if (/_id$/.test(name) && odd.length > 0 && random.chance(0.2)) return random.pick(odd);
   const candidates = [
     ...TEXTS,
     ...PROTOTYPE,
@@ -126,7 +163,7 @@ function textOf(schema: Schema, name: string, random: Random): string {
     random.digits(4),
     random.digits(Math.max(1, Math.min(9, maxLength))),
     `usd-${random.digits(3)}`,
-    'x'.repeat(Math.max(1, minLength)),
+    'x'.repeat(minLength),
     'x'.repeat(maxLength),
     // In a path, each of these has three characters.
     '%'.repeat(maxLength),
@@ -142,5 +179,17 @@ function textOf(schema: Schema, name: string, random: Random): string {
 function fromPattern(pattern: string | undefined, random: Random): string[] {
   const [, prefix] = /^\^([a-z]+_)\[0-9a-f\]\{32\}\$$/.exec(pattern ?? '') ?? [];
   if (prefix !== undefined) return [`${prefix}${random.digits(32)}`];
-  return ['ABC', '1234567890123456', '404', '5xx', 'none', 'approve', 'decline=51', 'slow=0.1', 'pending=86400'];
+  return [
+    'card.*',
+    'transfer.completed,card.*',
+    'ABC',
+    '1234567890123456',
+    '404',
+    '5xx',
+    'none',
+    'approve',
+    'decline=51',
+    'slow=0.1',
+    'pending=86400',
+  ];
 }

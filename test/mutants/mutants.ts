@@ -1,4 +1,5 @@
 import { CHAINS } from './chains.ts';
+import { CONTRACTS } from './contract.ts';
 import { ERASURES } from './erasure.ts';
 import { EVENTS_SENT } from './event-types.ts';
 import { CLOCKS, CROWDS, WALLS } from './guards.ts';
@@ -239,4 +240,5 @@ export const MUTANTS: readonly Mutant[] = [
   ...OBSERVING,
   ...UPGRADES,
   ...READINESSES,
+  ...CONTRACTS,
 ];

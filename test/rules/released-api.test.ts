@@ -44,15 +44,20 @@ const NOT_DOTS =
   '^([\\x21-\\x2d\\x2f-\\x7e]|\\.{1,2}[\\x21-\\x2d\\x2f-\\x7e]|\\.{3})[\\x21-\\x7e]*$';
 
 /**
- * What 0.1.0 refused without its document saying so: ids of another form, types of event that do not exist, statuses that no attempt
- * has. The document now says it, and no request is refused that was not.
+ * What 0.1.0 refused without its document saying so, or found nothing by: ids of another form, types of event, error codes and operations that
+ * do not exist, statuses that no attempt has. The document now says it, and no request is refused that was not.
  */
 const REFUSED_BEFORE = [
   /: pattern was none and is \^[a-z]+_\[0-9a-f\]\{32\}\$$/,
   /path parameter card_id: pattern was none/,
   /: pattern was none and is \^\(\[1-5\]\[0-9\]\{2\}\|\[1-5\]xx\|none\)\$$/,
   /webhook[^:]*: body\.types\[\]: only "/,
-  /^GET \/(?:errors\/\{code\}|events\/\{type\}): path parameter (?:code|type): maxLength was none and is 255$/,
+  /^GET \/(?:errors\/\{code\}|events\/\{type\}): path parameter (?:code|type): (?:pattern|(?:min|max)Length) was none/,
+  // Nothing has such an id, key or cursor.
+  /(?:card_id|idempotency_key|subject_id|cursor): pattern was none and is \^\[\\x21-\\x7e\]\+\$$/,
+  /\/event: query parameter type: pattern was none/,
+  /webhook[^:]*: body\.headers\{\}: pattern was none/,
+  /: (?:query parameter|body\.)(?: ?)(?:code|operation|codes\[\]): only "/,
 ];
 
 test('the interface only adds to the released one', () => {

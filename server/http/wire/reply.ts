@@ -40,7 +40,7 @@ export function sendReply(
   if ('csv' in reply) return sendCsv(service, context, reply.csv);
   const { status, body, location, etag } = writeReply(id, reply);
   const headers: OutgoingHttpHeader[] = [];
-  if (location !== undefined) headers.push('Location', headerSafe(location));
+  if (location !== undefined) headers.push('Location', location);
   if (etag !== undefined) headers.push('ETag', etag);
   // The reply of an operation that moves money says whether it did; a dry run moves none.
   if (saysIfMoneyMoved(id)) headers.push('Money-Moved', movesMoney(id) ? (reply.moneyMoved ?? 'unknown') : 'no');
@@ -98,7 +98,7 @@ function etagOf(kind: VersionedKind, record: object): string | undefined {
   }
 }
 
-/** Functions that make `Location` from the record, by operation. */
+/** Functions that make `Location` from the record, by operation: visible ASCII, whatever the id, and never shortened. */
 const LOCATIONS = new Map(
   OPERATION_IDS.flatMap((id) => {
     const { location } = OPERATIONS[id];

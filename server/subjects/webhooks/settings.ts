@@ -1,3 +1,4 @@
+import { HEADER_NAME, HEADER_VALUE } from '../../../contract/webhooks/requests.ts';
 import { isTypeOrGroup } from '../../../domain/event.ts';
 import { parseJson } from '../../../domain/parse-json.ts';
 import { Refusal } from '../../../domain/refusal.ts';
@@ -26,11 +27,8 @@ export function readTypes(call: CallContext, types: readonly unknown[]): readonl
 /** Headers by their names, in the case in which the caller sent them. */
 export type WebhookHeaders = Readonly<Record<string, string>>;
 
-/** A token (RFC 9110). */
-const NAME = /^[!#$%&'*+.^_`|~0-9A-Za-z-]+$/;
-
-/** Visible ASCII, with spaces between. */
-const VALUE = /^[\x21-\x7e](?:[\x20-\x7e]*[\x21-\x7e])?$/;
+const NAME = new RegExp(HEADER_NAME);
+const VALUE = new RegExp(HEADER_VALUE);
 
 /** Headers that the service sets itself, or that frame the request. */
 const RESERVED: ReadonlySet<string> = new Set([

@@ -1,0 +1,36 @@
+import { readFile } from 'node:fs/promises';
+import { expect, test } from 'vitest';
+import { OPERATIONS } from '../../contract/operations.ts';
+import { DEFAULT_SETTINGS } from './settings.ts';
+
+type Parameter = {
+  readonly name: string;
+  readonly in: string;
+  readonly schema: { readonly $ref?: string; readonly maxLength?: number; readonly pattern?: string };
+};
+
+/** An API key, a trace id, Host, User-Agent and what a proxy adds. */
+const OTHERS = 1500;
+
+/** What other values take at most: a time, a number, a name from a list. */
+const OTHER_VALUE = 80;
+
+/** Bytes of a character in a URL: three for one in ASCII that must be escaped, else four bytes with three each. */
+const escaped = ({ pattern }: Parameter['schema']): number => (pattern === undefined ? 12 : 3);
+
+test('the head of every request that the document allows fits, with every parameter at its longest', async () => {
+  const { paths, components } = JSON.parse(await readFile('contract/openapi.json', 'utf8'));
+  const resolved = (part: Parameter | { readonly $ref: string }): Parameter =>
+    '$ref' in part ? components.parameters[part.$ref.split('/').at(-1) ?? ''] : part;
+  const sizes = Object.values(OPERATIONS).map(({ id, method, path }) => {
+    const parameters: readonly Parameter[] = (paths[path][method.toLowerCase()].parameters ?? []).map(resolved);
+    const size = parameters.reduce((sum, { name, schema, in: place }) => {
+      const { maxLength } = schema;
+      const value = maxLength === undefined ? OTHER_VALUE : maxLength * (place === 'header' ? 1 : escaped(schema));
+      return sum + name.length + 4 + value;
+    }, path.length + OTHERS);
+    return { id, size };
+  });
+  expect(sizes.length).toBeGreaterThan(100);
+  expect(sizes.filter(({ size }) => size > DEFAULT_SETTINGS.maxHeadBytes)).toEqual([]);
+});

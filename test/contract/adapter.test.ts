@@ -1,0 +1,139 @@
+import { randomBytes } from 'node:crypto';
+import { readFile, writeFile } from 'node:fs/promises';
+import { createServer } from 'node:http';
+import type { AddressInfo } from 'node:net';
+import { join } from 'node:path';
+import { afterAll, beforeAll, expect, test } from 'vitest';
+import { readSigningKey, signMessage } from '../../server/foundation/signature.ts';
+import { Random } from '../fuzz/random.ts';
+import { ledgerDirectory } from '../harness/ledger-directory.ts';
+import { type ServiceProcess, startService, waitFor } from '../harness/process.ts';
+import { expectBalancedBooks } from '../harness/service.ts';
+import { Document, readDocument, type Schema } from './document.ts';
+import { generateValue } from './values.ts';
+
+// Whatever the document of adapters allows an adapter to answer or to notify, the service takes it: the attempt and the transfer
+// are in a state that the service's own document lists, money moves exactly if the order was approved, and nothing fails.
+
+const SEED = Number(process.env.CONTRACT_SEED ?? 20_261_128);
+/** Each is a connector of its own, so that no breaker opens for another order. A service has at most 50. */
+const ORDERS = 45;
+
+type Answer = Readonly<Record<string, unknown>> & { readonly status: string };
+
+const secret = `whsec_${randomBytes(32).toString('base64')}`;
+const random = new Random(SEED, 3);
+let adapters: Document;
+let service: ServiceProcess;
+/** The first answers, by the token of the card: what is asked again gets another one. */
+const answered = new Map<string, Answer>();
+
+/** What an adapter may answer to a question, or say in a notice, about an order. */
+function generateAbout(schema: Schema | undefined, order: Readonly<Record<string, unknown>>): Answer {
+  const said = generateValue(schema ?? {}, 'answer', random, () => undefined) as Answer;
+  const { attempt_id, amount, currency } = order;
+  // The document says of these three fields that they are those of the order.
+  return { ...said, attempt_id, amount, currency };
+}
+
+beforeAll(async () => {
+  adapters = new Document(JSON.parse(await readFile('contract/processors/adapter-openapi.json', 'utf8')));
+  const server = createServer((request, response) => {
+    const chunks: Buffer[] = [];
+    request.on('data', (chunk: Buffer) => chunks.push(chunk));
+    request.on('end', () => {
+      const path = `/${request.url?.split('/').at(-1)}`;
+      const operation = [...adapters.operations.values()].find((one) => one.path === path);
+      const schema = operation?.responses.get(200)?.content?.['application/json']?.schema;
+      const order = chunks.length === 0 ? {} : JSON.parse(Buffer.concat(chunks).toString());
+      const answer = path === '/health' ? { status: 'ok' } : generateAbout(schema, order);
+      if (path === '/send' && !answered.has(order.processor_token)) answered.set(order.processor_token, answer);
+      response.setHeader('Content-Type', 'application/json').end(JSON.stringify(answer));
+    });
+  });
+  await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
+  const directory = await ledgerDirectory();
+  const file = join(directory.path, 'connectors.json');
+  const url = `http://127.0.0.1:${(server.address() as AddressInfo).port}`;
+  const connectors = Array.from({ length: ORDERS }, (_, at) => ({
+    connector_id: `generated_${at}`,
+    url,
+    secret_variable: 'ADAPTER_SECRET',
+  }));
+  await writeFile(file, JSON.stringify({ connectors }));
+  service = await startService({ DATA_DIR: directory.path, CONNECTORS: file, ADAPTER_SECRET: secret });
+  return async () => {
+    await service.stop();
+    server.close();
+    server.closeAllConnections();
+    await directory.remove();
+  };
+});
+afterAll(() => expectBalancedBooks(service));
+
+/** Sends what a notice may say. Returns the status of the answer. */
+async function notify(connectorId: string, said: object): Promise<number> {
+  const body = JSON.stringify(said);
+  const signature = signMessage({ id: `msg_${random.digits(20)}`, sentAt: new Date(), body }, [readSigningKey(secret)]);
+  const headers = { 'Content-Type': 'application/json', ...signature };
+  const url = `${service.url}/api/v0.1/connector/${connectorId}/notice`;
+  return (await fetch(url, { method: 'POST', headers, body })).status;
+}
+
+test(`${ORDERS} orders end as the document says, whatever adapters answer and notify, from seed ${SEED}`, async () => {
+  const document = await readDocument(service.url);
+  const { client } = service;
+  const { program_id: programId } = await client.programs.create({ name: 'Adapters', currency: 'USD' });
+  await client.deposits.create(programId, { amount: 10_000_000 });
+  const schemaOf = (operation: string): Schema =>
+    document.operations.get(operation)?.responses.get(200)?.content?.['application/json']?.schema ?? {};
+  const notices = adapters.bodyOfWebhook('notice');
+  await Promise.all(
+    Array.from({ length: ORDERS }, async (_, at) => {
+      const connector_id = `generated_${at}`;
+      const { card_id } = await client.cards.create(
+        { card_id: `card-${at}`, connector_id, processor_token: `token-${at}` },
+        { programId },
+      );
+      const made = await client.transfers.create({ amount: 100 + at, card_id }, { programId }).catch((error) => error);
+      const { data } = await client.transfers.list({ card_id }, { programId });
+      const [transfer] = data;
+      // A refusal that made no transfer says so, and the adapter has refused the order.
+      if (transfer === undefined) throw made;
+      const { transfer_id } = transfer;
+      const look = async () => {
+        const [shown, attempts] = await Promise.all([
+          client.transfers.get(transfer_id, { programId }),
+          client.transfers.attempts(transfer_id, { programId }),
+        ]);
+        const [attempt] = attempts.data;
+        expect(document.problemOf(schemaOf('get_transfer'), shown)).toBeUndefined();
+        expect(document.problemOf(schemaOf('list_attempts'), attempts)).toBeUndefined();
+        if (attempt === undefined) throw new Error(`${transfer_id} has no attempt`);
+        return { shown, attempt };
+      };
+      const first = answered.get(`token-${at}`);
+      const before = await look();
+      if (first?.status === 'approved') expect(before.shown.status, JSON.stringify(first)).toBe('completed');
+      if (first?.status === 'declined') expect(before.shown.status, JSON.stringify(first)).toBe('failed');
+      const { attempt_id } = before.attempt;
+      const notice = generateAbout(notices, { attempt_id, amount: 100 + at, currency: 'USD' });
+      expect(await notify(connector_id, notice), JSON.stringify(notice)).toBe(200);
+      // Repeated as the document says, it is the same notice.
+      expect(await notify(connector_id, notice), JSON.stringify(notice)).toBe(200);
+      await waitFor(`the end of ${transfer_id}`, async () => {
+        const { shown, attempt } = await look();
+        const isEnded = ['approved', 'declined', 'failed', 'reversed'].includes(attempt.status);
+        return !isEnded || (attempt.status === 'approved') === (shown.status === 'completed');
+      });
+    }),
+  );
+  const { data: faults } = await client.errors.search({ type: 'Server Error' });
+  expect(faults.filter(({ code }) => !/^(unknown_create_transfer|service_unavailable)$/.test(code))).toEqual([]);
+  expect(
+    service
+      .errors()
+      .split('\n')
+      .filter((line) => /"level":(50|60)/.test(line)),
+  ).toEqual([]);
+});

@@ -1,0 +1,204 @@
+import type { Random } from '../fuzz/random.ts';
+import type { Operation, Parameter, Schema } from './document.ts';
+import { generateValue, type Known, Reference } from './values.ts';
+
+// Requests that the document allows, whose values may be those of earlier responses.
+
+/**
+ * Who sends a request. `keyless`: nobody says so, which a sandbox allows. `role`: a key of a person for all programs, with one of the
+ * roles.
+ */
+export type Credential = 'keyless' | 'operator' | 'program' | 'viewer' | 'role';
+
+/** A request whose values may be those of earlier responses. */
+export type Step = {
+  readonly operation: string;
+  readonly credential: Credential;
+  readonly path: Readonly<Record<string, unknown>>;
+  readonly query: Readonly<Record<string, unknown>>;
+  readonly headers: Readonly<Record<string, unknown>>;
+  readonly body: unknown;
+  /** Whether what is not ASCII is written as escape sequences, as Python does. */
+  readonly isEscaped: boolean;
+  /** What was added that the document does not allow, and that must not be ignored; undefined if nothing was. */
+  readonly added?: { readonly field?: string; readonly header?: string };
+};
+
+/** Operations that end the service, and those that end what identifies the sequence itself. */
+const LEFT_OUT: ReadonlySet<string> = new Set(['stop_database', 'start_database', 'delete_session']);
+
+/** Headers that change what a response is for reasons of their own. */
+const HEADERS_LEFT_OUT: ReadonlySet<string> = new Set(['Sandbox-Provoke', 'Last-Event-ID', 'Prefer', 'If-Match']);
+
+/** Fields that hold what others call by this name. */
+const SAME: Readonly<Record<string, string>> = {
+  destination_card_id: 'card_id',
+  subject_id: 'card_id',
+  after: 'position',
+};
+
+/** The operations that sequences are made of. */
+export function operationsOf(document: { readonly operations: ReadonlyMap<string, Operation> }): readonly Operation[] {
+  return [...document.operations.values()].filter(
+    ({ id, responses }) => !LEFT_OUT.has(id) && !isStream(responses.get(200)),
+  );
+}
+
+function isStream(response: { readonly content?: object } | undefined): boolean {
+  return response?.content !== undefined && Object.keys(response.content).every((type) => type === 'text/event-stream');
+}
+
+/** What a step was answered, as far as later steps refer to it. */
+export type Reply = { readonly body: unknown; readonly etag: string | null };
+
+/** Values that are known from the replies of a sequence, by the name of the field. */
+export class Records {
+  readonly #found = new Map<string, Reference[]>();
+
+  note(step: number, { id, method }: Operation, target: string, { body, etag }: Reply): void {
+    this.#noteFields(step, body, ['body']);
+    const { next_cursor: cursor, data } = (body ?? {}) as { readonly next_cursor?: unknown; readonly data?: unknown };
+    if (typeof cursor === 'string') this.#found.set(`cursor of ${id}`, [new Reference(step, ['body', 'next_cursor'])]);
+    if (etag !== null && method !== 'POST') this.#add(`ETag of ${target}`, new Reference(step, ['etag']));
+    if (Array.isArray(data))
+      for (const [at, item] of data.slice(0, 2).entries()) this.#noteFields(step, item, ['body', 'data', at]);
+  }
+
+  #noteFields(step: number, record: unknown, pointer: readonly (string | number)[]): void {
+    if (typeof record !== 'object' || record === null) return;
+    for (const [name, value] of Object.entries(record)) {
+      const isWanted = /(_id|_reference|^reference|^idempotency_key|^position|_at)$/.test(name);
+      if (isWanted && (typeof value === 'string' || typeof value === 'number'))
+        this.#add(name, new Reference(step, [...pointer, name]));
+    }
+  }
+
+  #add(name: string, reference: Reference): void {
+    this.#found.set(name, [...(this.#found.get(name) ?? []), reference]);
+  }
+
+  /** `cursor` is the `next_cursor` of the same operation: those of other lists are refused. */
+  find(name: string, random: Random): Reference | undefined {
+    const list = this.#found.get(SAME[name] ?? name.replace(/_(from|to)$/, '_at')) ?? [];
+    return list.length === 0 ? undefined : random.pick(list);
+  }
+}
+
+/** A value with something else in place of each reference in it. */
+export function mapped(value: unknown, change: (reference: Reference) => unknown): unknown {
+  if (value instanceof Reference) return change(value);
+  if (Array.isArray(value)) return value.map((one) => mapped(one, change));
+  if (typeof value !== 'object' || value === null) return value;
+  return Object.fromEntries(Object.entries(value).map(([name, one]) => [name, mapped(one, change)]));
+}
+
+/** The path of an operation with the values of its parameters. */
+export function toPath({ path }: Operation, values: Readonly<Record<string, unknown>>): string {
+  return path.replaceAll(/\{(\w+)\}/g, (_, name: string) => encodeURIComponent(String(values[name])));
+}
+
+/** What a step is generated from. */
+export type Making = {
+  readonly random: Random;
+  readonly known: Known;
+  /** A value with those of earlier responses in place of what refers to them. */
+  readonly resolve: (value: unknown) => unknown;
+  /** Whether a schema allows a value: some of its keywords are only tried. */
+  readonly isValid: (schema: Schema, value: unknown) => boolean;
+  readonly credentials: readonly Credential[];
+};
+
+/** How many values are tried for a schema. */
+const MAX_TRIES = 50;
+
+/** A request of an operation; undefined if the sequence knows nothing yet to which it could be sent. */
+export function generate(operation: Operation, making: Making): Step | undefined {
+  const { random, known, isValid } = making;
+  const valueFor = (schema: Schema, name: string, from = known): unknown => {
+    for (let tries = 0; tries < MAX_TRIES; tries += 1) {
+      const value = generateValue(schema, name, random, from);
+      if (isValid(schema, value)) return value;
+    }
+    return undefined;
+  };
+  const of = (place: Parameter['in']): readonly Parameter[] => operation.parameters.filter((one) => one.in === place);
+  const path = Object.fromEntries(of('path').map(({ name, schema }) => [name, known(name) ?? valueFor(schema, name)]));
+  const isKnown = Object.values(path).every((value) => value instanceof Reference);
+  // Mostly what exists: otherwise nearly everything is a 404.
+  if (!isKnown && !random.chance(0.03)) return undefined;
+  const isSent = ({ required }: Parameter): boolean => required === true || random.chance(0.3);
+  const inQuery = of('query');
+  const picked = new Set(inQuery.filter(isSent).flatMap(({ name, schema }) => [name, schema['x-requires'] ?? name]));
+  const query = Object.fromEntries(
+    inQuery
+      // A request that waits for news would take up to 25 seconds.
+      .filter(({ name }) => name !== 'wait')
+      .filter(
+        (one) => picked.has(one.name) && (one.name !== 'cursor' || known(`cursor of ${operation.id}`) !== undefined),
+      )
+      .map(({ name, schema }) => [
+        name,
+        // Only a list itself knows its cursors.
+        name === 'cursor' ? known(`cursor of ${operation.id}`) : valueFor(schema, name),
+      ])
+      .filter(([, value]) => value !== undefined),
+  );
+  const headers = Object.fromEntries(
+    of('header')
+      .filter((one) => !HEADERS_LEFT_OUT.has(one.name) && one.name !== 'Program-Id')
+      .filter((one) => isSent(one) || (one.name === 'Idempotency-Key' && random.chance(0.5)))
+      .map(({ name, schema }) => [name, name === 'Idempotency-Key' ? `k${random.digits(12)}` : valueFor(schema, name)]),
+  );
+  const isOfProgram = operation.parameters.some(({ name }) => name === 'Program-Id');
+  const senders: readonly Credential[] = isOfProgram
+    ? ['program', 'program', 'program', 'program', 'viewer', 'operator', 'keyless', 'role']
+    : ['operator', 'operator', 'operator', 'keyless', 'role', 'program'];
+  const credential = random.pick(senders.filter((one) => making.credentials.includes(one)));
+  const isBodySent = operation.body !== undefined && (operation.isBodyRequired || random.chance(0.8));
+  // What is created gets an id of its own, mostly.
+  const [ownId] = Object.keys(operation.responses.get(201)?.content?.['application/json']?.schema?.properties ?? {});
+  const knownInBody: Known = (name) => (name === ownId && !random.chance(0.1) ? undefined : known(name));
+  const body = isBodySent ? valueFor(operation.body as Schema, 'body', knownInBody) : undefined;
+  if (isBodySent && body === undefined) return undefined;
+  const isEscaped = random.chance(0.5);
+  const step = { operation: operation.id, credential, path, query, headers, body, isEscaped };
+  return withPrecondition(operation, withAddition(operation, step, making), making);
+}
+
+/** With what a stranger may add to a change, because records have such a field and other operations such a header. */
+function withAddition(operation: Operation, step: Step, { random, known }: Making): Step {
+  const takesTag = operation.parameters.some(({ name }) => name === 'If-Match');
+  if (operation.method !== 'GET' && !takesTag && random.chance(0.03))
+    return { ...step, headers: { ...step.headers, 'If-Match': '"1"' }, added: { header: 'If-Match' } };
+  if (operation.method !== 'PATCH' || !isObject(step.body) || !random.chance(0.25)) return step;
+  const shown = operation.responses.get(200)?.content?.['application/json']?.schema?.properties ?? {};
+  const names = Object.keys(shown).filter((name) => !Object.hasOwn(operation.body?.properties ?? {}, name));
+  if (names.length === 0) return step;
+  const field = random.pick(names);
+  const value = generateValue(shown[field] ?? {}, field, random, known);
+  return { ...step, body: { ...step.body, [field]: value }, added: { field } };
+}
+
+/** With a tag that the sequence has seen at the address, be it the last or an earlier one. */
+function withPrecondition(operation: Operation, step: Step, { random, known, resolve }: Making): Step {
+  if (!operation.parameters.some(({ name }) => name === 'If-Match') || !random.chance(0.6)) return step;
+  const tag = known(`ETag of ${toPath(operation, resolve(step.path) as Record<string, unknown>)}`);
+  return tag === undefined ? step : { ...step, headers: { ...step.headers, 'If-Match': tag } };
+}
+
+export function isObject(value: unknown): value is Readonly<Record<string, unknown>> {
+  return typeof value === 'object' && value !== null && !Array.isArray(value);
+}
+
+/** The same with each period that ends before it begins the other way round, as anybody would send it. */
+export function withPeriods(fields: Readonly<Record<string, unknown>>): Readonly<Record<string, unknown>> {
+  const ordered: Record<string, unknown> = { ...fields };
+  for (const [name, from] of Object.entries(fields)) {
+    const end = name.replace(/from$/, 'to');
+    const to = fields[end];
+    if (end === name || typeof from !== 'string' || typeof to !== 'string' || Date.parse(from) < Date.parse(to))
+      continue;
+    [ordered[name], ordered[end]] = [to, from];
+  }
+  return ordered;
+}
