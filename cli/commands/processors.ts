@@ -96,7 +96,7 @@ export const addProcessors: AddCommands = (program, context) => {
 function addAttempts(program: Command, context: CommandContext): void {
   const attempts = program
     .command('attempts')
-    .description('what processors did about transfers, and what nobody knows');
+    .description('processor attempts and unknown outcomes');
   addCommand(attempts, context, {
     name: 'list <transfer_id>',
     argument: 'transfer id, tr_...',

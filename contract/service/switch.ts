@@ -190,7 +190,7 @@ export const SWITCH = [
         last_day: { since: EXAMPLE_TIME, transfers: 51_300, at_least: false },
         scheduled: { transfers: 12, at_least: false, within_day: 3, next_at: EXAMPLE_LATER },
         stops: ['New transfers are refused with service_disabled.'],
-        goes_on: ['Holds can be canceled, and expire.'],
+        goes_on: ['Holds can still be canceled or expire.'],
       },
     },
   }),

@@ -72,7 +72,7 @@ export const ReplyToCaseBody = Type.Object({
 /** The body of resolve_case. */
 export const ResolveCaseBody = Type.Object({
   text: caseText('What was found and done, for the caller'),
-  outcome: outcome('What it led to'),
+  outcome: outcome('Outcome'),
 });
 
 /** The body of answer_sandbox_case. */

@@ -78,7 +78,7 @@ export const UpdateIncidentBody = Type.Object({
 /** The body of resolve_incident. */
 export const ResolveIncidentBody = Type.Object({
   text: freeText(MAX_TEXT_CHARACTERS, 'What was found and done, for the callers of all its cases'),
-  outcome: outcome('What it led to'),
+  outcome: outcome('Outcome'),
 });
 
 /** The body of attach_cases. */
@@ -100,7 +100,7 @@ export const IncidentRecord = Type.Object({
   program_id: textOrNull('The card program; null unless the scope is `program`'),
   operation: textOrNull('The operation; null unless the scope is `operation`'),
   codes: Type.Array(Type.String(), { description: 'The error codes that it covers; empty for all of them' }),
-  outcome: nullable(outcome('What it led to; null until it is resolved')),
+  outcome: nullable(outcome('Outcome; null until it is resolved')),
   resolution: textOrNull('What was found and done; null until it is resolved'),
   started_at: moment('When it began'),
   updated_at: moment('When it was changed last'),

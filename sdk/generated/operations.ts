@@ -64,7 +64,7 @@ export type AttachedIncident = {
   readonly operation: string | null;
   /** The error codes that it covers; empty for all of them. */
   readonly codes: readonly string[];
-  /** What it led to; null until it is resolved. */
+  /** Outcome; null until it is resolved. */
   readonly outcome: 'reversal' | 'retry' | 'corrected_data' | 'nothing' | null;
   /** What was found and done; null until it is resolved. */
   readonly resolution: string | null;
@@ -1367,7 +1367,7 @@ export type IncidentRecord = {
   readonly operation: string | null;
   /** The error codes that it covers; empty for all of them. */
   readonly codes: readonly string[];
-  /** What it led to; null until it is resolved. */
+  /** Outcome; null until it is resolved. */
   readonly outcome: 'reversal' | 'retry' | 'corrected_data' | 'nothing' | null;
   /** What was found and done; null until it is resolved. */
   readonly resolution: string | null;
@@ -1550,7 +1550,7 @@ export type InspectedIncident = {
   readonly operation: string | null;
   /** The error codes that it covers; empty for all of them. */
   readonly codes: readonly string[];
-  /** What it led to; null until it is resolved. */
+  /** Outcome; null until it is resolved. */
   readonly outcome: 'reversal' | 'retry' | 'corrected_data' | 'nothing' | null;
   /** What was found and done; null until it is resolved. */
   readonly resolution: string | null;
@@ -2230,7 +2230,7 @@ export type OperatorIncidentRecord = {
   readonly operation: string | null;
   /** The error codes that it covers; empty for all of them. */
   readonly codes: readonly string[];
-  /** What it led to; null until it is resolved. */
+  /** Outcome; null until it is resolved. */
   readonly outcome: 'reversal' | 'retry' | 'corrected_data' | 'nothing' | null;
   /** What was found and done; null until it is resolved. */
   readonly resolution: string | null;
@@ -2823,7 +2823,7 @@ export type ResolveAttemptBody = {
 export type ResolveCaseBody = {
   /** What was found and done, for the caller. At most 4,000 characters. */
   readonly text: string;
-  /** What it led to. */
+  /** Outcome. */
   readonly outcome: 'reversal' | 'retry' | 'corrected_data' | 'nothing';
 };
 
@@ -2831,7 +2831,7 @@ export type ResolveCaseBody = {
 export type ResolveIncidentBody = {
   /** What was found and done, for the callers of all its cases. At most 4,000 characters. */
   readonly text: string;
-  /** What it led to. */
+  /** Outcome. */
   readonly outcome: 'reversal' | 'retry' | 'corrected_data' | 'nothing';
 };
 

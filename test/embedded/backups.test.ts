@@ -117,7 +117,7 @@ test('a restore to a time has what was done before it and nothing after it, and 
   expect(output).toMatch(/^Audit head: [0-9a-f]{64} at position \d+$/m);
   expect(output).toContain('Migrations: all known, none missing.');
   expect(output).toMatch(
-    /^Restored to .*\n\nA trial\? .* Nothing below is to do\.\nDo not start the service on it: .*\n\n/m,
+    /^Restored to .*\n\nA trial\? .* Ignore the steps below\.\nDo not start the service on it: .*\n\n/m,
   );
   expect(output).toContain('To replace the former ledger, you still have to do this:\n1. ');
   expect(await found(target, [early, late])).toEqual([true, false]);

@@ -33,7 +33,7 @@ export function Dialog({
   const cancel = (event: Event) => {
     if (pending) event.preventDefault();
   };
-  // Before the next key is handled: whoever types on after the key that opens it types into its field.
+  // Before the next key is handled, so that keystrokes after the shortcut reach the field.
   useLayoutEffect(() => {
     const shown = dialog.current;
     shown?.showModal();

@@ -146,7 +146,7 @@ function CodesField({ fields, onChange }: FieldParts) {
       label="Error codes"
       value={fields.codes}
       onInput={(codes) => onChange({ codes })}
-      hint="With a space between them; none for every error."
+      hint="Separate codes with spaces. Leave empty for all errors."
     />
   );
 }

@@ -14,7 +14,7 @@ export function useResolution() {
   return { fields, setFields, body };
 }
 
-/** Asks what was found and done, and what it led to. */
+/** Asks for the findings and the outcome. */
 export function ResolutionFields({
   fields,
   onChange,
@@ -32,10 +32,10 @@ export function ResolutionFields({
         hint="The caller reads it. Plain text."
       />
       <SelectField
-        label="What it led to"
+        label="Outcome"
         value={fields.outcome}
         onChange={(outcome) => onChange({ ...fields, outcome })}
-        options={[['', 'Choose what it led to'], ...Object.entries(OUTCOMES)]}
+        options={[['', 'Choose the outcome'], ...Object.entries(OUTCOMES)]}
       />
     </>
   );

@@ -57,7 +57,7 @@ it('offers to resolve what was sent and has not ended, and nothing else', () => 
 });
 
 it('counts what waits, and what needs a person', () => {
-  expect(openText(NONE)).toBe('nothing waits');
+  expect(openText(NONE)).toBe('none');
   expect(openText({ ...NONE, ready: 3, unknown: 1 })).toBe('3 not sent yet, 1 outcome unknown');
   expect(attentionText([{ open: NONE }], 0, false)).toBeUndefined();
   expect(attentionText([{ open: { ...NONE, attention: 1 } }], 0, false)).toBe(

@@ -133,10 +133,10 @@ export const BREAK_KINDS: Readonly<Record<BreakRecord['kind'], { readonly word: 
   },
 };
 
-/** The attempts of a connector that have not ended: `3 not sent yet, 5 outcome unknown`, or `nothing waits`. */
+/** The attempts of a connector that have not ended: `3 not sent yet, 5 outcome unknown`, or `none`. */
 export function openText(open: ConnectorRecord['open']): string {
   const counts = Object.entries(open).filter(([, count]) => count > 0);
-  if (counts.length === 0) return 'nothing waits';
+  if (counts.length === 0) return 'none';
   return counts.map(([status, count]) => `${count} ${ATTEMPT_WORDS[status as Status].word}`).join(', ');
 }
 

@@ -11,7 +11,7 @@ type Parts = {
   readonly onClose: () => void;
 };
 
-/** Asks what was found and done, and what it led to. */
+/** Asks for the findings and the outcome. */
 export function ResolveDialog({ record: { case_id: id, incident_id: incidentId }, onDone, onClose }: Parts) {
   const { fields, setFields, body } = useResolution();
   const resolve = useAction((sent: ResolveCaseBody, api, options) => api.cases.resolve(id, sent, options), {

@@ -78,7 +78,7 @@ function IncidentContent({
         <p class="message-text">{text}</p>
       </div>
       {outcome !== null && (
-        <Section title="What it led to">
+        <Section title="Outcome">
           <p class="message-text">
             <b>{OUTCOMES[outcome]}.</b> {resolution}
           </p>

@@ -41,7 +41,7 @@ export function IncidentsScreen() {
   return (
     <Page
       title="Incidents"
-      lead="One cause of many errors: everybody whom it concerns is told, and its cases end with it."
+      lead="One cause of many errors. Affected callers are notified, and its cases close with it."
       actions={can('create_incident') && <Button onClick={() => setOpening(true)}>Open an incident</Button>}
     >
       <Filters>

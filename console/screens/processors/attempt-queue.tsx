@@ -94,7 +94,7 @@ export function AttemptQueue({
           stale={stale}
           empty={
             status === 'attention' ? (
-              <Empty title="Nothing needs a person">The service resolves all other transfers itself.</Empty>
+              <Empty title="Nothing needs attention">The service resolves all other transfers itself.</Empty>
             ) : (
               <Empty title="None">Choose another status or connector.</Empty>
             )

@@ -95,7 +95,7 @@ const CONNECTOR_COLUMNS: readonly Column<ConnectorRecord>[] = [
       </>
     ),
   },
-  { title: 'Transfers not ended', onPhone: 'note', cell: ({ open }) => openText(open) },
+  { title: 'Open transfers', onPhone: 'note', cell: ({ open }) => openText(open) },
   {
     title: 'Oldest unknown',
     cell: ({ oldest_unknown_since: since }) =>

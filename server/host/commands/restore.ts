@@ -157,7 +157,7 @@ function describeWhatRemains(
       'If the former service was killed, BACKUP_DIR is free 90 s later.',
   ];
   return [
-    'A trial? Run "verify-books" and "audit verify" on it without BACKUP_DIR and METRICS_PORT, then remove it. Nothing below is to do.',
+    'A trial? Run "verify-books" and "audit verify" on it without BACKUP_DIR and METRICS_PORT, then remove it. Ignore the steps below.',
     'Do not start the service on it: it would send webhooks and execute due transfers, as the real one does.',
     '',
     'To replace the former ledger, you still have to do this:',

@@ -28,14 +28,14 @@ const DAY_MILLISECONDS = 24 * HOUR_MILLISECONDS;
 const SCHEDULED_WAIT = 'Scheduled transfers that become due wait. They are executed when transfers are enabled again.';
 
 const ORDERS_WAIT =
-  'Orders that were not sent to their processor yet wait. They fail, and their money is released, when they have waited for ' +
-  'ready_seconds of their connector.';
+  'Orders that were not sent to their processor yet wait. They fail after the time-out of their connector ' +
+  '(ready_seconds), and their money is released.';
 
 const ORDERS_GO_ON =
   'What was sent to a processor: it is asked about the outcome, reversals are repeated, and its notices are handled.';
 
 const GOES_ON: SwitchPreview['goes_on'] = [
-  'Holds can be canceled, and expire.',
+  'Holds can still be canceled or expire.',
   'A request with the idempotency key of an earlier one gets the response of that one.',
   'Reads, statements and exports, events and webhooks, changes of cards, and deposits and withdrawals of funding.',
 ];

@@ -142,7 +142,7 @@ describe('the screen of operators', () => {
   test('is empty of trouble at first, then has what needs a person, from there to the transfer in two keys', async () => {
     const page = await openConsole('/console/processors');
     await page.getByRole('table', { name: 'Connectors' }).getByText(BANK).waitFor();
-    await page.getByText('Nothing needs a person').waitFor();
+    await page.getByText('Nothing needs attention').waitFor();
     await page.getByText('No open breaks').waitFor();
     const transfer = await transferWith(await newCard('sim_partial'), 'unknown', 'load');
     await page.getByLabel('Status').selectOption('unknown');
@@ -176,7 +176,7 @@ describe('the screen of operators', () => {
     await dialog.getByLabel('How you know it').fill('It is on their statement.');
     await dialog.getByRole('button', { name: 'Complete the load' }).click();
     await page.getByText('Resolved: the load of 12.50 USD is completed.').waitFor();
-    await page.getByText('Nothing needs a person').waitFor();
+    await page.getByText('Nothing needs attention').waitFor();
     expect((await client().transfers.get(transfer.transfer_id, { programId })).status).toBe('completed');
     await page.getByLabel('Status').selectOption('approved');
     await queue(page).getByText('It is on their statement.').waitFor();

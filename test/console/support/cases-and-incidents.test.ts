@@ -256,7 +256,7 @@ describe('a case', () => {
     const confirm = dialog.getByRole('button', { name: 'Resolve the case' });
     expect(await confirm.isDisabled()).toBe(true);
     await support.keyboard.type('She has less than that.');
-    await dialog.getByLabel('What it led to').selectOption('nothing');
+    await dialog.getByLabel('Outcome').selectOption('nothing');
     await expectAccessible(support);
     await confirm.click();
     await support.getByText('Resolved. The caller is told.').waitFor();
@@ -424,7 +424,7 @@ describe('an incident', () => {
     await page.locator('.answer').getByText('A server was replaced.').waitFor();
     await page.getByRole('button', { name: 'End the incident…' }).click();
     await page.getByLabel('What was found and done').fill('A server was broken.');
-    await page.getByLabel('What it led to').selectOption('retry');
+    await page.getByLabel('Outcome').selectOption('retry');
     await page.getByRole('dialog').getByRole('button', { name: 'End the incident' }).click();
     await page.locator('.answer').getByText('It is over.').waitFor();
     await expect.poll(() => attached.getByText('resolved').count()).toBe(3);
@@ -508,7 +508,7 @@ describe('an incident', () => {
     await screenshot(page, 'switch-incident');
     await page.getByRole('button', { name: 'End the incident…' }).click();
     await page.getByLabel('What was found and done').fill('Transfers run again.');
-    await page.getByLabel('What it led to').selectOption('nothing');
+    await page.getByLabel('Outcome').selectOption('nothing');
     await page.getByRole('dialog').getByRole('button', { name: 'End the incident' }).click();
     await page.getByText('goes on.').waitFor({ state: 'detached' });
     expect(await client().incidents.inspect(incidentId)).toMatchObject({ status: 'resolved', outcome: 'nothing' });
