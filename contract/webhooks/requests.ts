@@ -1,6 +1,8 @@
 import { Type } from 'typebox';
 import { TYPES_AND_GROUPS } from '../../domain/event.ts';
 import {
+  HEADER_NAME,
+  HEADER_VALUE,
   MAX_WEBHOOK_HEADERS,
   MAX_WEBHOOK_URL_CHARACTERS,
   REPLAY_SELECTIONS,
@@ -32,12 +34,6 @@ export const MAX_WEBHOOKS = 20;
 
 /** Maximum number of entries in `types`: more than there are types and groups. */
 const MAX_TYPES = 100;
-
-/** A token (RFC 9110). */
-export const HEADER_NAME = "^[!#$%&'*+.^_`|~0-9A-Za-z-]+$";
-
-/** Visible ASCII, with spaces between. */
-export const HEADER_VALUE = '^[\\x21-\\x7e]([\\x20-\\x7e]*[\\x21-\\x7e])?$';
 
 const headers = (value: 'string' | 'string or null') => ({
   type: 'object',

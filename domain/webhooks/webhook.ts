@@ -1,6 +1,12 @@
 /** Maximum length of the URL of a webhook. */
 export const MAX_WEBHOOK_URL_CHARACTERS = 2_000;
 
+/** Pattern of the name of a header: a token (RFC 9110). */
+export const HEADER_NAME = "^[!#$%&'*+.^_`|~0-9A-Za-z-]+$";
+
+/** Pattern of its value: visible ASCII, with spaces between. */
+export const HEADER_VALUE = '^[\\x21-\\x7e]([\\x20-\\x7e]*[\\x21-\\x7e])?$';
+
 /** Maximum number of headers of a webhook. */
 export const MAX_WEBHOOK_HEADERS = 10;
 

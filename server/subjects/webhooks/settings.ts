@@ -1,8 +1,7 @@
-import { HEADER_NAME, HEADER_VALUE } from '../../../contract/webhooks/requests.ts';
 import { isTypeOrGroup } from '../../../domain/event.ts';
 import { parseJson } from '../../../domain/parse-json.ts';
 import { Refusal } from '../../../domain/refusal.ts';
-import { MAX_WEBHOOK_HEADERS } from '../../../domain/webhooks/webhook.ts';
+import { HEADER_NAME, HEADER_VALUE, MAX_WEBHOOK_HEADERS } from '../../../domain/webhooks/webhook.ts';
 import { type CallContext, schemaRefusal } from '../../calls/call.ts';
 import type { AddressRules } from '../../foundation/networks.ts';
 import type { Webhook } from '../../store/webhooks/webhook.ts';
