@@ -37,7 +37,7 @@ const PASSWORD_MARK = /password/i;
  */
 export function withoutSecrets(text: string, most = MAX_TEXT_LENGTH): string {
   // Slightly more than the result, so that a number at its end is redacted before the text is cut.
-  const considered = text.length > most ? text.slice(0, most + 100) : text;
+  const considered = text.length > most ? text.slice(0, 2 * (most + 100)) : text;
   let cleaned = redactEncoded(redactCardNumbers(considered));
   if (MARKS.test(cleaned)) {
     cleaned = cleaned.replaceAll(KEY, REDACTED).replaceAll(WEBHOOK_SECRET, REDACTED);
@@ -47,7 +47,20 @@ export function withoutSecrets(text: string, most = MAX_TEXT_LENGTH): string {
   if (PASSWORD_MARK.test(cleaned)) cleaned = cleaned.replaceAll(PASSWORD, `$1${REDACTED}`);
   if (cleaned.includes('\0')) cleaned = cleaned.replaceAll('\0', '\ufffd');
   if (!cleaned.isWellFormed()) cleaned = cleaned.toWellFormed();
-  return cleaned.length > most ? `${cleaned.slice(0, most)}…` : cleaned;
+  return truncated(cleaned, most);
+}
+
+/** The first characters of a text. An emoji is one character, although a string of JavaScript has two units for it. */
+function truncated(text: string, most: number): string {
+  if (text.length <= most) return text;
+  let count = 0;
+  let end = 0;
+  for (const character of text) {
+    if (count === most) return `${text.slice(0, end)}…`;
+    count += 1;
+    end += character.length;
+  }
+  return text;
 }
 
 /** A URL may contain card numbers in encoded form. If it does, it is shown decoded. */

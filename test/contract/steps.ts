@@ -122,7 +122,14 @@ export function generate(operation: Operation, making: Making): Step | undefined
     return undefined;
   };
   const of = (place: Parameter['in']): readonly Parameter[] => operation.parameters.filter((one) => one.in === place);
-  const path = Object.fromEntries(of('path').map(({ name, schema }) => [name, known(name) ?? valueFor(schema, name)]));
+  // Responses repeat what was sent, which need not be an id of anything.
+  const knownAs = (schema: Schema, name: string): Reference | undefined => {
+    const reference = known(name);
+    return reference !== undefined && isValid(schema, reference) ? reference : undefined;
+  };
+  const path = Object.fromEntries(
+    of('path').map(({ name, schema }) => [name, knownAs(schema, name) ?? valueFor(schema, name)]),
+  );
   const isKnown = Object.values(path).every((value) => value instanceof Reference);
   // Mostly what exists: otherwise nearly everything is a 404.
   if (!isKnown && !random.chance(0.03)) return undefined;

@@ -67,7 +67,7 @@ export function generateValue(schema: Schema, name: string, random: Random, know
     case 'integer':
     case 'number':
       // Positions are known from events, and 0 is before all of them.
-      return name === 'after' && random.chance(0.4) ? 0 : numberOf(schema, random);
+      return name === 'after' ? random.pick([0, 0, 0, 0, 0, schema.maximum]) : numberOf(schema, random);
     case 'boolean':
       return random.chance(0.5);
     case 'null':
@@ -93,7 +93,7 @@ function merged({ allOf = [], ...own }: Schema): Schema {
 function objectOf(schema: Schema, random: Random, known: Known): Record<string, unknown> {
   const { properties = {}, required = [], dependentRequired = {}, additionalProperties } = schema;
   const names = new Set<string>(required);
-  const share = random.pick([0.1, 0.3, 0.6]);
+  const share = random.pick([0.1, 0.4, 0.9]);
   for (const name of Object.keys(properties)) if (random.chance(share)) names.add(name);
   const optional = Object.keys(properties).filter((name) => !names.has(name));
   while (names.size < (schema.minProperties ?? 0) && optional.length > 0) names.add(optional.shift() ?? '');
@@ -154,7 +154,7 @@ function textOf(schema: Schema, name: string, random: Random): string {
   if (minLength === 0 && random.chance(0.2)) return '';
   // What a URL would change, where it would matter.
   const odd = ['.', '..', '%'.repeat(maxLength)].filter(isAllowed);
-  if (/_id$/.test(name) && odd.length > 0 && random.chance(0.2)) return random.pick(odd);
+  if (/_id$/.test(name) && odd.length > 0 && random.chance(0.3)) return random.pick(odd);
   const candidates = [
     ...TEXTS,
     ...PROTOTYPE,

@@ -149,6 +149,13 @@ describe('what is logged', () => {
     'help@bank.test, postgresql://db.bank.test/ledger',
   ])('has %s unchanged', (text) => expect(withoutSecrets(text)).toBe(text));
 
+  // A case and an incident may have texts of 4,000 characters, and an emoji is one.
+  test('is cut after a number of characters, whatever they take in memory', () => {
+    const [whole, longer] = ['🙂'.repeat(4_000), '🙂'.repeat(4_001)];
+    expect(withoutSecrets(whole, 4_000)).toBe(whole);
+    expect(withoutSecrets(longer, 4_000)).toBe(`${whole}…`);
+  });
+
   test('costs linear time for adversarial texts', () => {
     const began = process.cpuUsage();
     for (const piece of ['a://', 'https://b/ ', 'file:///', '://@', 'a'.repeat(50)]) {
