@@ -14,6 +14,7 @@ export const REFUSED_BEYOND_SCHEMA: readonly Refusal[] = [
   // Two values.
   { field: /(^|\/|_)(from|to)$/, says: /must be (later|earlier) than|more than 1000 intervals apart/ },
   { field: /(maximum|minimum)_amount$/, says: /which is less than|a minimum that is not above the maximum/ },
+  { field: /\/type$/, says: /but with 'connector_id' it must be/ },
   { field: /\/program_id$/, says: /is one transfer type of a card program/ },
   { field: /\/destination_card_id$/, says: /must be a different card than/ },
   // What is stored.

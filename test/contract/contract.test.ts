@@ -16,7 +16,7 @@ import { runGenerated, shrink, type Target } from './sequence.ts';
 const SEED = Number(process.env.CONTRACT_SEED ?? 20_261_128);
 const SECONDS = Number(process.env.CONTRACT_SECONDS ?? 30);
 /** Enough requests to each service, after which the test ends before its time. */
-const REQUESTS = Number(process.env.CONTRACT_REQUESTS ?? Number.POSITIVE_INFINITY);
+const REQUESTS = Number(process.env.CONTRACT_REQUESTS ?? 1500);
 const LENGTH = 40;
 /** The share of what is refused rests on as many requests at least. */
 const MIN_JUDGED = 1000;
