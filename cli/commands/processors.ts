@@ -94,9 +94,7 @@ export const addProcessors: AddCommands = (program, context) => {
 };
 
 function addAttempts(program: Command, context: CommandContext): void {
-  const attempts = program
-    .command('attempts')
-    .description('processor attempts and unknown outcomes');
+  const attempts = program.command('attempts').description('processor attempts and unknown outcomes');
   addCommand(attempts, context, {
     name: 'list <transfer_id>',
     argument: 'transfer id, tr_...',
