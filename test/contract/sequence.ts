@@ -12,6 +12,7 @@ import {
   Records,
   type Reply,
   type Step,
+  takes,
   toPath,
   withPeriods,
 } from './steps.ts';
@@ -172,8 +173,7 @@ class Run {
     if (operation === undefined) throw new Error(`the document has no operation ${step.operation}`);
     const sent = this.#toRequest(operation, this.resolve(step) as Step);
     this.#commands.push(toCurl(this.#target.url, sent));
-    const hasVersion = operation.parameters.some(({ name }) => name === 'If-Match');
-    const before = hasVersion ? await this.#readAgain(sent) : undefined;
+    const before = takes(operation, 'If-Match') ? await this.#readAgain(sent) : undefined;
     const received = await this.#send(sent);
     const reply = { body: received.json, etag: received.headers.get('etag') };
     this.#replies.push(reply);
@@ -214,8 +214,7 @@ class Run {
       Object.entries(step.headers).map(([name, value]) => [name, String(value).replaceAll(/[^ -~]/gu, 'x')]),
     );
     if (key !== undefined) headers.Authorization = `Bearer ${key}`;
-    const takesProgram = operation.parameters.some(({ name }) => name === 'Program-Id');
-    if (takesProgram && step.credential !== 'program' && step.credential !== 'viewer') {
+    if (takes(operation, 'Program-Id') && step.credential !== 'program' && step.credential !== 'viewer') {
       headers['Program-Id'] = this.#target.programId;
     }
     const written = JSON.stringify(isObject(step.body) ? withPeriods(step.body) : step.body);
@@ -301,7 +300,7 @@ class Run {
         Object.hasOwn(step.query, name) ||
         Object.hasOwn(step.path, name);
       const isOfOperation = (name: string): boolean =>
-        Object.hasOwn(operation.body?.properties ?? {}, name) || operation.parameters.some((one) => one.name === name);
+        Object.hasOwn(operation.body?.properties ?? {}, name) || takes(operation, name);
       if (field !== undefined && !isSent(field) && !isOfOperation(field))
         return `an Error-Field that nobody knows: ${text}`;
     }

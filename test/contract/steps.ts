@@ -97,6 +97,11 @@ export function toPath({ path }: Operation, values: Readonly<Record<string, unkn
   return path.replaceAll(/\{(\w+)\}/g, (_, name: string) => encodeURIComponent(String(values[name])));
 }
 
+/** Whether an operation has a parameter. */
+export function takes({ parameters }: Operation, parameter: string): boolean {
+  return parameters.some(({ name }) => name === parameter);
+}
+
 /** What a step is generated from. */
 export type Making = {
   readonly random: Random;
@@ -156,8 +161,7 @@ export function generate(operation: Operation, making: Making): Step | undefined
       .filter((one) => isSent(one) || (one.name === 'Idempotency-Key' && random.chance(0.5)))
       .map(({ name, schema }) => [name, name === 'Idempotency-Key' ? `k${random.digits(12)}` : valueFor(schema, name)]),
   );
-  const isOfProgram = operation.parameters.some(({ name }) => name === 'Program-Id');
-  const senders: readonly Credential[] = isOfProgram
+  const senders: readonly Credential[] = takes(operation, 'Program-Id')
     ? ['program', 'program', 'program', 'program', 'viewer', 'operator', 'keyless', 'role']
     : ['operator', 'operator', 'operator', 'keyless', 'role', 'program'];
   const credential = random.pick(senders.filter((one) => making.credentials.includes(one)));
@@ -174,8 +178,7 @@ export function generate(operation: Operation, making: Making): Step | undefined
 
 /** With what a stranger may add to a change, because records have such a field and other operations such a header. */
 function withAddition(operation: Operation, step: Step, { random, known }: Making): Step {
-  const takesTag = operation.parameters.some(({ name }) => name === 'If-Match');
-  if (operation.method !== 'GET' && !takesTag && random.chance(0.03))
+  if (operation.method !== 'GET' && !takes(operation, 'If-Match') && random.chance(0.03))
     return { ...step, headers: { ...step.headers, 'If-Match': '"1"' }, added: { header: 'If-Match' } };
   if (operation.method !== 'PATCH' || !isObject(step.body) || !random.chance(0.25)) return step;
   const shown = operation.responses.get(200)?.content?.['application/json']?.schema?.properties ?? {};
@@ -188,7 +191,7 @@ function withAddition(operation: Operation, step: Step, { random, known }: Makin
 
 /** With a tag that the sequence has seen at the address, be it the last or an earlier one. */
 function withPrecondition(operation: Operation, step: Step, { random, known, resolve }: Making): Step {
-  if (!operation.parameters.some(({ name }) => name === 'If-Match') || !random.chance(0.6)) return step;
+  if (!takes(operation, 'If-Match') || !random.chance(0.6)) return step;
   const tag = known(`ETag of ${toPath(operation, resolve(step.path) as Record<string, unknown>)}`);
   return tag === undefined ? step : { ...step, headers: { ...step.headers, 'If-Match': tag } };
 }
