@@ -1,6 +1,6 @@
 import { type TObject, type TSchema, type TString, Type } from 'typebox';
 import type { SharedCode } from '../domain/error-codes.ts';
-import { maxBodyBytesOf } from './reading/body-size.ts';
+import { maxBodyBytesOf } from './reading/request-size.ts';
 import type { SchemaShape } from './schema-parts.ts';
 import type { KeyScope, OPERATOR_SCOPES, PROGRAM_SCOPES } from './scope.ts';
 

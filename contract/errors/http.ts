@@ -1,4 +1,5 @@
 import { call, errorCode, load } from '../error.ts';
+import { MAX_HEAD_BYTES } from '../reading/request-size.ts';
 
 const CREATE = call('create_transfer');
 
@@ -128,14 +129,14 @@ export const HTTP_ERRORS = {
     status: 431,
     problem: 'It is too large',
     meaning: 'The headers of the request are too large.',
-    causes: ['The request line and the headers exceed 8 KiB.', 'The request has more than 100 headers.'],
+    causes: [`The request line and the headers exceed ${MAX_HEAD_BYTES / 1024} KiB.`, 'The request has more than 100 headers.'],
     resolution: 'Send fewer or smaller headers. The service needs no cookies.',
     alsoCalled: 'header too large, headers too long, too many headers, cookies too large, big cookies',
     sample: {
-      reproduce: 'Send a header of 9,000 bytes.',
-      request: { ...call('list_transfers', { headers: { Padding: '0'.repeat(9_000) } }), operation: undefined },
+      reproduce: `Send a header of ${MAX_HEAD_BYTES / 1024} KiB.`,
+      request: { ...call('list_transfers', { headers: { Padding: '0'.repeat(MAX_HEAD_BYTES) } }), operation: undefined },
       message: 'The request line and the headers are too large.',
-      shell: `curl -i {base}${CREATE.path} -H "Padding: $(printf '%09000d' 0)"`,
+      shell: `curl -i {base}${CREATE.path} -H "Padding: $(printf '%0${MAX_HEAD_BYTES}d' 0)"`,
     },
   }),
   request_timeout: errorCode({

@@ -1,8 +1,9 @@
+import { MAX_HEAD_BYTES } from '../../contract/reading/request-size.ts';
 import { WATCH_LIMITS, type WatchLimits } from './admission/watchers.ts';
 
 /** Limits and timeouts of the HTTP server. Tests set shorter ones. */
 export type HttpSettings = {
-  /** Request line and headers together: enough for every filter at its longest, percent-encoded, but not for many cookies. */
+  /** Request line and headers together. */
   readonly maxHeadBytes: number;
   /** Maximum headers of one request. */
   readonly maxHeaders: number;
@@ -75,7 +76,7 @@ export type HttpSettings = {
 
 /** The defaults. */
 export const DEFAULT_SETTINGS: HttpSettings = {
-  maxHeadBytes: 16_384,
+  maxHeadBytes: MAX_HEAD_BYTES,
   maxHeaders: 100,
   headTimeoutMilliseconds: 10_000,
   requestTimeoutMilliseconds: 15_000,

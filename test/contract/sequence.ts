@@ -78,6 +78,7 @@ export async function runGenerated(
   const making: Making = {
     random,
     known: (name) => run.records.find(name, random),
+    nextPage: (id) => run.records.nextPage(id),
     resolve: (value) => run.resolve(value),
     isValid: (schema, value) => target.document.problemOf(schema, run.resolve(value)) === undefined,
     credentials: Object.keys(target.keys) as Credential[],
@@ -184,7 +185,7 @@ class Run {
       (await this.#problemOfLocation(sent, received)) ??
       (await this.#problemOfRepeating(sent, received)) ??
       (await this.#problemOfFinding(operation, sent, received));
-    if (received.status < 300) this.records.note(at, operation, sent.target.split('?')[0] ?? '', reply);
+    if (received.status < 300) this.records.note(at, step, operation, sent.target.split('?')[0] ?? '', reply);
     if (problem !== undefined) this.violation = { at, operation: operation.id, problem };
   }
 

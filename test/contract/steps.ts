@@ -51,14 +51,21 @@ function isStream(response: { readonly content?: object } | undefined): boolean 
 /** What a step was answered, as far as later steps refer to it. */
 export type Reply = { readonly body: unknown; readonly etag: string | null };
 
+/** What a page of a list is asked with. */
+type Page = Pick<Step, 'path' | 'query'>;
+
 /** Values that are known from the replies of a sequence, by the name of the field. */
 export class Records {
   readonly #found = new Map<string, Reference[]>();
+  readonly #nextPages = new Map<string, Page>();
 
-  note(step: number, { id, method }: Operation, target: string, { body, etag }: Reply): void {
+  note(step: number, { path, query }: Step, { id, method }: Operation, target: string, { body, etag }: Reply): void {
     this.#noteFields(step, body, ['body']);
-    const { next_cursor: cursor, data } = (body ?? {}) as { readonly next_cursor?: unknown; readonly data?: unknown };
-    if (typeof cursor === 'string') this.#found.set(`cursor of ${id}`, [new Reference(step, ['body', 'next_cursor'])]);
+    const { next_cursor, data } = (body ?? {}) as { readonly next_cursor?: unknown; readonly data?: unknown };
+    if (typeof next_cursor === 'string') {
+      const cursor = new Reference(step, ['body', 'next_cursor']);
+      this.#nextPages.set(id, { path, query: { ...query, cursor } });
+    }
     if (etag !== null && method !== 'POST') this.#add(`ETag of ${target}`, new Reference(step, ['etag']));
     if (Array.isArray(data))
       for (const [at, item] of data.slice(0, 2).entries()) this.#noteFields(step, item, ['body', 'data', at]);
@@ -77,7 +84,11 @@ export class Records {
     this.#found.set(name, [...(this.#found.get(name) ?? []), reference]);
   }
 
-  /** `cursor` is the `next_cursor` of the same operation: those of other lists are refused. */
+  /** The page after the last one of a list, which is asked with the parameters of that one. */
+  nextPage(operation: string): Page | undefined {
+    return this.#nextPages.get(operation);
+  }
+
   find(name: string, random: Random): Reference | undefined {
     const list = this.#found.get(SAME[name] ?? name.replace(/_(from|to)$/, '_at')) ?? [];
     return list.length === 0 ? undefined : random.pick(list);
@@ -106,6 +117,7 @@ export function takes({ parameters }: Operation, parameter: string): boolean {
 export type Making = {
   readonly random: Random;
   readonly known: Known;
+  readonly nextPage: (operation: string) => Page | undefined;
   /** A value with those of earlier responses in place of what refers to them. */
   readonly resolve: (value: unknown) => unknown;
   /** Whether a schema allows a value: some of its keywords are only tried. */
@@ -144,15 +156,8 @@ export function generate(operation: Operation, making: Making): Step | undefined
   const query = Object.fromEntries(
     inQuery
       // A request that waits for news would take up to 25 seconds.
-      .filter(({ name }) => name !== 'wait')
-      .filter(
-        (one) => picked.has(one.name) && (one.name !== 'cursor' || known(`cursor of ${operation.id}`) !== undefined),
-      )
-      .map(({ name, schema }) => [
-        name,
-        // Only a list itself knows its cursors.
-        name === 'cursor' ? known(`cursor of ${operation.id}`) : valueFor(schema, name),
-      ])
+      .filter(({ name }) => name !== 'wait' && name !== 'cursor' && picked.has(name))
+      .map(({ name, schema }) => [name, valueFor(schema, name)])
       .filter(([, value]) => value !== undefined),
   );
   const headers = Object.fromEntries(
@@ -172,7 +177,8 @@ export function generate(operation: Operation, making: Making): Step | undefined
   const body = isBodySent ? valueFor(operation.body as Schema, 'body', knownInBody) : undefined;
   if (isBodySent && body === undefined) return undefined;
   const isEscaped = random.chance(0.5);
-  const step = { operation: operation.id, credential, path, query, headers, body, isEscaped };
+  const page = random.chance(0.3) ? making.nextPage(operation.id) : undefined;
+  const step = { operation: operation.id, credential, path, query, ...page, headers, body, isEscaped };
   return withPrecondition(operation, withAddition(operation, step, making), making);
 }
 

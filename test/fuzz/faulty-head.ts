@@ -1,4 +1,5 @@
 import { OPERATION_IDS, OPERATIONS } from '../../contract/operations.ts';
+import { MAX_HEAD_BYTES } from '../../contract/reading/request-size.ts';
 import type { Draft } from './draft.ts';
 import type { Change } from './harmless.ts';
 import type { Random } from './random.ts';
@@ -129,7 +130,7 @@ const MEANING: readonly Change[] = [
 ];
 
 const BROKEN: readonly Change[] = [
-  headers('a huge header', () => [['X-Huge', 'x'.repeat(9000)]], anything, true),
+  headers('a huge header', () => [['X-Huge', 'x'.repeat(MAX_HEAD_BYTES)]], anything, true),
   headers('a NUL in a header', () => [['X-Nul', 'a\0b']], anything, true),
   headers('a folded header', () => [['X-Fold', 'a\r\n b']], anything, true),
   headers('a blank in the name of a header', () => [['X Y', '1']], anything, true),

@@ -1,4 +1,4 @@
-import { MIN_MAX_BODY_BYTES } from '../../../contract/reading/body-size.ts';
+import { MIN_MAX_BODY_BYTES } from '../../../contract/reading/request-size.ts';
 import { Refusal } from '../../../domain/refusal.ts';
 import type { OperationRequest } from '../operation-request.ts';
 import { type BodyLabel, type ReceivedBody, readBodyLabel, receiveBody, refuseForm } from '../wire/body.ts';

@@ -1,5 +1,8 @@
 import type { SchemaShape } from '../schema-parts.ts';
 
+/** The request line and the headers together, in bytes: every filter at its longest, percent-encoded, but not many cookies. */
+export const MAX_HEAD_BYTES = 16_384;
+
 /** The body that every operation accepts, in bytes: room for white space, and for fields that it does not know. */
 export const MIN_MAX_BODY_BYTES = 16_384;
 

@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest';
 import { OPERATION_IDS, OPERATIONS } from '../operations.ts';
-import { MIN_MAX_BODY_BYTES } from './body-size.ts';
+import { MIN_MAX_BODY_BYTES } from './request-size.ts';
 import { JsonNumber } from './json.ts';
 import { readFields } from './read-fields.ts';
 
