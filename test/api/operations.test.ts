@@ -237,6 +237,8 @@ describe('cards', () => {
   test.each([
     [{ card_id: `card_${'0'.repeat(32)}` }, '/card_id'],
     [{ card_id: 'with blank' }, '/card_id'],
+    [{ card_id: '.' }, '/card_id'],
+    [{ card_id: '..' }, '/card_id'],
     [{ currency: 'XXZ' }, '/currency'],
     [{ currency: 'usd' }, '/currency'],
     [{ last_four: '42' }, '/last_four'],

@@ -103,8 +103,8 @@ describe('a stream', () => {
     [{ after: 0 }, { 'Last-Event-ID': 'evt_1' }, /The Last-Event-ID header is not the position of an event\./],
     [
       {},
-      { 'Last-Event-ID': '99999999' },
-      /The Last-Event-ID header is 99999999, but the last event has position \d+\./,
+      { 'Last-Event-ID': String(Number.MAX_SAFE_INTEGER) },
+      /The Last-Event-ID header is 9007199254740991, but the last event has position \d+\./,
     ],
     [{ after: 99_999_999 }, {}, /'after' is 99999999, but the last event has position \d+\./],
     [{ cursor: '3' }, {}, /A stream has no 'cursor'/],
