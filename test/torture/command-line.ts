@@ -13,13 +13,9 @@ export type Options = {
   readonly control: boolean;
 };
 
-export const USAGE = `npm run torture -- [options]
+export const usageOf = (rows: readonly Row[]): string => `npm run torture -- [options]
 
-  --only ROW,…       some of: kills, commit-cuts, proxy-faults, events, webhooks, disk-full, keys, bank, changes,
-                     model, lane-model, mutants, restore, point-in-time, rolling-restart, slow-clients,
-                     overload, processors, failover, failover-of-hosts, isolated-primary, standby-gone,
-                     switchover, switchover-of-hosts, patroni, patroni-of-hosts,
-                     patroni-in-folder
+  --only ROW,…       some of: ${rows.map(({ name }) => name).join(', ')}
   --seed N           draws the same again; without it a new one, which is printed
   --scale SCALE      small, middle or large (large)
   --count N          how many kills, cuts, reads … instead of what the scale says

@@ -3,7 +3,7 @@ import { mkdir, writeFile } from 'node:fs/promises';
 import { cpus, loadavg } from 'node:os';
 import { dirname, resolve } from 'node:path';
 import { Resources } from '../../bench/resources.ts';
-import { type Options, readOptions, USAGE, UsageProblem } from './command-line.ts';
+import { type Options, readOptions, UsageProblem, usageOf } from './command-line.ts';
 import { copyWithMistake } from './mistaken-service.ts';
 import { Progress } from './progress.ts';
 import type { Row } from './row.ts';
@@ -18,18 +18,13 @@ import { PATRONI, PATRONI_IN_FOLDER, PATRONI_OF_HOSTS } from './rows/failovers/p
 import { PLACE_COORDINATORS, PLACE_DENIALS, PLACE_MOVES, PLACE_WORKERS } from './rows/failovers/places.ts';
 import { STANDBY_GONE } from './rows/failovers/standby-gone.ts';
 import { SWITCHOVER, SWITCHOVER_OF_HOSTS } from './rows/failovers/switchover.ts';
-import { KEYS } from './rows/keys.ts';
 import { KILLS } from './rows/kills.ts';
-import { LANE_MODEL } from './rows/lane-model.ts';
-import { MODEL } from './rows/model.ts';
-import { MUTANTS } from './rows/mutants-row.ts';
 import { OVERLOAD } from './rows/overload.ts';
 import { POINT_IN_TIME } from './rows/point-in-time.ts';
 import { PROCESSORS } from './rows/processors.ts';
 import { PROXY_FAULTS } from './rows/proxy-faults.ts';
 import { RESTORE } from './rows/restore.ts';
 import { ROLLING_RESTART } from './rows/rolling-restart.ts';
-import { SLOW_CLIENTS } from './rows/slow-clients.ts';
 import { WEBHOOKS } from './rows/webhooks.ts';
 import { type Result, tableOf } from './table.ts';
 
@@ -40,16 +35,11 @@ const ROWS: readonly Row[] = [
   EVENTS,
   WEBHOOKS,
   DISK_FULL,
-  KEYS,
   BANK,
   CHANGES,
-  MODEL,
-  LANE_MODEL,
-  MUTANTS,
   RESTORE,
   POINT_IN_TIME,
   ROLLING_RESTART,
-  SLOW_CLIENTS,
   OVERLOAD,
   PROCESSORS,
   FAILOVER,
@@ -87,13 +77,13 @@ for (const signal of ['SIGINT', 'SIGTERM', 'SIGHUP'] as const) {
 
 try {
   const options = readOptions(process.argv.slice(2), ROWS);
-  if (options === undefined) say(USAGE);
+  if (options === undefined) say(usageOf(ROWS));
   // Clients of an aborted row may still send requests.
   else process.exit(await run(options));
 } catch (error) {
   await resources.endAll(say);
   if (!(error instanceof UsageProblem)) throw error;
-  process.stderr.write(`${error.message}\n\n${USAGE}\n`);
+  process.stderr.write(`${error.message}\n\n${usageOf(ROWS)}\n`);
   process.exitCode = 2;
 }
 
