@@ -4,8 +4,8 @@ import { existsSync } from 'node:fs';
 import nodeModule from 'node:module';
 import { fileURLToPath } from 'node:url';
 
-if (existsSync(new URL('../tools/bootstrap.mjs', import.meta.url))) {
-  const { runCommandLine } = await import('../tools/bootstrap.mjs');
+if (existsSync(new URL('./bootstrap.mjs', import.meta.url))) {
+  const { runCommandLine } = await import('./bootstrap.mjs');
   await runCommandLine();
 } else if (Number.parseInt(process.versions.node, 10) < 20) {
   process.stderr.write(`Node 20 or later is needed, and this is ${process.versions.node}.\n`);

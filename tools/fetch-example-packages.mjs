@@ -3,8 +3,8 @@
 // JavaScript, like install.mjs.
 import { dirname, join, resolve } from 'node:path';
 import { fileURLToPath } from 'node:url';
+import { ensureInstalled } from '../cli/install.mjs';
 import { SetupProblem } from '../cli/service-node.mjs';
-import { ensureInstalled } from './install.mjs';
 
 const examples = join(resolve(dirname(fileURLToPath(import.meta.url)), '..'), 'examples');
 

@@ -92,8 +92,6 @@ const levels: readonly Level[] = [
   { from: ['server/store/'], to: GROUND, packages: ['pg'], node: true },
   { from: ['server/postgres/'], to: GROUND, packages: ['pg'], node: true },
   { from: ['server/foundation/'], to: ['domain/', 'installation.mjs'], packages: ['ipaddr.js'], node: true },
-  // The command may be the first thing that runs in a fresh checkout, so it starts with the installation.
-  { from: ['cli/transfer-service.mjs'], to: ['tools/bootstrap.mjs'], node: true },
   { from: ['cli/'], to: ['sdk/', 'contract/', 'domain/', 'installation.mjs'], packages: ['commander'], node: true },
   { from: ['console/'], to: ['sdk/'], packages: ['preact', 'uplot'] },
   { from: ['sdk/'], to: [] },

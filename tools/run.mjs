@@ -1,5 +1,5 @@
 // node tools/run.mjs <file.ts> [arguments]: every npm script uses it.
-import { runTypeScript } from './bootstrap.mjs';
+import { runTypeScript } from '../cli/bootstrap.mjs';
 
 const [file, ...rest] = process.argv.slice(2);
 if (file === undefined) {

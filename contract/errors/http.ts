@@ -129,12 +129,18 @@ export const HTTP_ERRORS = {
     status: 431,
     problem: 'It is too large',
     meaning: 'The headers of the request are too large.',
-    causes: [`The request line and the headers exceed ${MAX_HEAD_BYTES / 1024} KiB.`, 'The request has more than 100 headers.'],
+    causes: [
+      `The request line and the headers exceed ${MAX_HEAD_BYTES / 1024} KiB.`,
+      'The request has more than 100 headers.',
+    ],
     resolution: 'Send fewer or smaller headers. The service needs no cookies.',
     alsoCalled: 'header too large, headers too long, too many headers, cookies too large, big cookies',
     sample: {
       reproduce: `Send a header of ${MAX_HEAD_BYTES / 1024} KiB.`,
-      request: { ...call('list_transfers', { headers: { Padding: '0'.repeat(MAX_HEAD_BYTES) } }), operation: undefined },
+      request: {
+        ...call('list_transfers', { headers: { Padding: '0'.repeat(MAX_HEAD_BYTES) } }),
+        operation: undefined,
+      },
       message: 'The request line and the headers are too large.',
       shell: `curl -i {base}${CREATE.path} -H "Padding: $(printf '%0${MAX_HEAD_BYTES}d' 0)"`,
     },

@@ -1,8 +1,8 @@
 import { describe, expect, it } from 'vitest';
 import { OPERATION_IDS, OPERATIONS } from '../operations.ts';
-import { MIN_MAX_BODY_BYTES } from './request-size.ts';
 import { JsonNumber } from './json.ts';
 import { readFields } from './read-fields.ts';
+import { MIN_MAX_BODY_BYTES } from './request-size.ts';
 
 /** JSON as clients write it that escape everything beyond ASCII, such as those of Python. */
 const escaped = (value: unknown): string =>

@@ -69,8 +69,6 @@ export const importExamples: readonly Example[] = [
       'cli/f-show.ts': "import '../sdk/f-client.ts';\n",
       'sdk/f-client.ts': EMPTY,
       'console/f-page.tsx': "import 'preact';\nimport '../sdk/f-client.ts';\n",
-      'cli/transfer-service.mjs': "import '../tools/bootstrap.mjs';\n",
-      'tools/bootstrap.mjs': EMPTY,
     },
   },
   {

@@ -256,7 +256,7 @@ describe('reproducible installs', () => {
     expect(allowScripts).toEqual(Object.fromEntries(scripted.map(([, name]) => [name, false])));
     // Set there, `npm pack` would not run prepack, and the package would have no program.
     expect(readFileSync(join(ROOT, '.npmrc'), 'utf8')).not.toContain('ignore-scripts');
-    expect(readFileSync(join(ROOT, 'tools', 'install.mjs'), 'utf8')).toContain("'--ignore-scripts'");
+    expect(readFileSync(join(ROOT, 'cli', 'install.mjs'), 'utf8')).toContain("'--ignore-scripts'");
   });
 
   test('the step of npm test reports findings and fails', () => {

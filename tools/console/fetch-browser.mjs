@@ -4,8 +4,8 @@
 import { existsSync, mkdtempSync, renameSync, rmSync, writeFileSync } from 'node:fs';
 import { dirname, join, resolve } from 'node:path';
 import { fileURLToPath, pathToFileURL } from 'node:url';
+import { ensureInstalled } from '../../cli/install.mjs';
 import { libraryOfC, SetupProblem } from '../../cli/service-node.mjs';
-import { ensureInstalled } from '../install.mjs';
 
 const tests = resolve(dirname(fileURLToPath(import.meta.url)), '..', '..', 'test', 'console');
 const packages = join(tests, 'node_modules');

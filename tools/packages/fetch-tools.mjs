@@ -3,8 +3,8 @@
 // Plain JavaScript, like install.mjs.
 import { dirname, join, resolve } from 'node:path';
 import { fileURLToPath } from 'node:url';
+import { ensureInstalled } from '../../cli/install.mjs';
 import { SetupProblem } from '../../cli/service-node.mjs';
-import { ensureInstalled } from '../install.mjs';
 
 const tools = join(resolve(dirname(fileURLToPath(import.meta.url)), '..', '..'), 'test', 'packages', 'tools');
 

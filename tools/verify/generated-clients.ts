@@ -5,10 +5,10 @@ import { execFile } from 'node:child_process';
 import { mkdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { promisify } from 'node:util';
+import { ensureInstalled } from '../../cli/install.mjs';
 import { OPERATION_IDS, OPERATIONS, type OperationId } from '../../contract/operations.ts';
 import { sampleOfParameter } from '../../contract/samples.ts';
 import { root } from '../command.ts';
-import { ensureInstalled } from '../install.mjs';
 
 // Invariant: Generated clients compile and work, and so does a Postman collection
 // Kept by: `contract/openapi/`

@@ -4,7 +4,7 @@ import { join } from 'node:path';
 import { expect, test } from 'vitest';
 import { directoryForTest } from '../../harness/service.ts';
 
-const INSTALL = join(import.meta.dirname, '../../../tools/install.mjs');
+const INSTALL = join(import.meta.dirname, '../../../cli/install.mjs');
 
 test('an install says in a log that it goes on', async () => {
   const folder = await directoryForTest();

@@ -15,7 +15,7 @@ import {
 } from 'node:fs';
 import { hostname } from 'node:os';
 import { basename, join } from 'node:path';
-import { libraryOfC, packageOfPinnedNode, SetupProblem } from '../cli/service-node.mjs';
+import { libraryOfC, packageOfPinnedNode, SetupProblem } from './service-node.mjs';
 
 /** Where the pinned Node is once installed; undefined on a platform for which none is published. */
 export function pinnedNode(root) {

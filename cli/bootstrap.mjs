@@ -3,6 +3,7 @@ import nodeModule from 'node:module';
 import { constants } from 'node:os';
 import { dirname, resolve } from 'node:path';
 import { fileURLToPath } from 'node:url';
+import { ensureInstalled, pinnedNode } from './install.mjs';
 import {
   describeMissingNode,
   endWithNpm,
@@ -11,8 +12,7 @@ import {
   runService,
   runToTheEnd,
   SetupProblem,
-} from '../cli/service-node.mjs';
-import { ensureInstalled, pinnedNode } from './install.mjs';
+} from './service-node.mjs';
 
 const root = resolve(dirname(fileURLToPath(import.meta.url)), '..');
 const compileCache = resolve(root, 'node_modules', '.compile-cache');
@@ -73,6 +73,6 @@ export function runCommandLine() {
     }
     signals.stop();
     nodeModule.enableCompileCache(process.env.NODE_COMPILE_CACHE);
-    await import('../cli/main.ts');
+    await import('./main.ts');
   });
 }
