@@ -10,42 +10,45 @@ import { getCardLimits } from './subjects/cards/get-card-limits.ts';
 import { exportPostings, listPostings } from './subjects/cards/postings.ts';
 import { getCard, listCards } from './subjects/cards/read-cards.ts';
 import { updateCard } from './subjects/cards/update-card.ts';
-import { countErrors } from './subjects/errors/count-errors.ts';
-import { getError, inspectError } from './subjects/errors/get-error.ts';
-import { listErrors, searchErrors } from './subjects/errors/list-errors.ts';
+import { countErrors, getError, inspectError, listErrors, searchErrors } from './subjects/errors/read-errors.ts';
 import type { EventService } from './subjects/events/event-news.ts';
 import { getEvent, inspectEvent, listEvents, searchEvents } from './subjects/events/read-events.ts';
-import { createKey } from './subjects/keys/create-key.ts';
-import { listKeys } from './subjects/keys/read-keys.ts';
-import { revokeKey } from './subjects/keys/revoke-key.ts';
-import { rollKey } from './subjects/keys/roll-key.ts';
+import { createKey, listKeys, revokeKey, rollKey } from './subjects/keys/manage-keys.ts';
 import type { OverviewMaker } from './subjects/overview/overview.ts';
-import { closeBreak, listBreaks } from './subjects/processors/breaks.ts';
-import { listConnectors } from './subjects/processors/list-connectors.ts';
-import { listAttempts, searchAttempts } from './subjects/processors/read-attempts.ts';
+import {
+  closeBreak,
+  listAttempts,
+  listBreaks,
+  listConnectors,
+  searchAttempts,
+} from './subjects/processors/processors.ts';
 import { receiveNotice } from './subjects/processors/receive-notice.ts';
-import { createProgram } from './subjects/programs/create-program.ts';
+import { createDeposit, createWithdrawal, listFundingMovements } from './subjects/programs/funding.ts';
 import { getTrialBalance } from './subjects/programs/get-trial-balance.ts';
-import { listFundingMovements } from './subjects/programs/list-funding-movements.ts';
-import { createDeposit, createWithdrawal } from './subjects/programs/move-funding.ts';
-import { getProgram, listPrograms } from './subjects/programs/read-programs.ts';
-import { updateProgram } from './subjects/programs/update-program.ts';
+import { createProgram, getProgram, listPrograms, updateProgram } from './subjects/programs/manage-programs.ts';
 import { findRequest, findRequestOfProgram, getRequest, inspectRequest } from './subjects/requests/get-request.ts';
-import { moveClock } from './subjects/sandbox/move-clock.ts';
-import { type SandboxDatabase, startDatabase, stopDatabase } from './subjects/sandbox/sandbox-database.ts';
+import { moveClock, type SandboxDatabase, startDatabase, stopDatabase } from './subjects/sandbox/control-sandbox.ts';
 import { search } from './subjects/search/search.ts';
-import { createSession } from './subjects/sessions/create-session.ts';
-import { deleteSession, revokeSession } from './subjects/sessions/end-session.ts';
-import { getSession } from './subjects/sessions/get-session.ts';
-import { listSessions } from './subjects/sessions/read-sessions.ts';
-import { getStatus } from './subjects/status/get-status.ts';
-import type { StatusSources } from './subjects/status/sources.ts';
+import {
+  createSession,
+  deleteSession,
+  getSession,
+  listSessions,
+  revokeSession,
+} from './subjects/sessions/manage-sessions.ts';
+import { getStatus, type StatusSources } from './subjects/status/get-status.ts';
 import { createCase, type FindRequest } from './subjects/support/create-case.ts';
 import { closeCase, resolveCase } from './subjects/support/end-case.ts';
-import { attachCases, createIncident, resolveIncident, updateIncident } from './subjects/support/incidents.ts';
+import {
+  attachCases,
+  createIncident,
+  inspectIncident,
+  listIncidents,
+  resolveIncident,
+  updateIncident,
+} from './subjects/support/incidents.ts';
 import { answerCase, answerSandboxCase, replyToCase } from './subjects/support/messages.ts';
 import { getCase, inspectCase, listCases, searchCases } from './subjects/support/read-cases.ts';
-import { inspectIncident, listIncidents } from './subjects/support/read-incidents.ts';
 import { previewSwitch } from './subjects/switch/preview-switch.ts';
 import { changeSwitch, getSwitch } from './subjects/switch/switch.ts';
 import { getTransferTimeline } from './subjects/timeline/get-transfer-timeline.ts';
@@ -60,17 +63,17 @@ import { createTransfer } from './subjects/transfers/create-transfer.ts';
 import { createTransferBatch } from './subjects/transfers/create-transfer-batch.ts';
 import { explainTransfer } from './subjects/transfers/explain-transfer.ts';
 import type { TransferService } from './subjects/transfers/lane.ts';
-import { listHolds } from './subjects/transfers/list-holds.ts';
 import {
   exportTransfers,
   getReversal,
   getTransfer,
+  listHolds,
   listReversals,
   listTransfers,
 } from './subjects/transfers/read-transfers.ts';
 import { resolveAttempt } from './subjects/transfers/resolve-attempt.ts';
+import { deleteWebhook, rollWebhookSecret, updateWebhook } from './subjects/webhooks/change-webhook.ts';
 import { createOperatorWebhook, createWebhook } from './subjects/webhooks/create-webhook.ts';
-import { deleteWebhook } from './subjects/webhooks/delete-webhook.ts';
 import {
   getWebhook,
   listFailedAttempts,
@@ -79,12 +82,8 @@ import {
   listWebhookAttempts,
   listWebhooks,
 } from './subjects/webhooks/read-webhooks.ts';
-import { replayWebhook } from './subjects/webhooks/replay-webhook.ts';
-import { resendEvent } from './subjects/webhooks/resend-event.ts';
-import { rollWebhookSecret } from './subjects/webhooks/roll-webhook-secret.ts';
-import { testWebhook } from './subjects/webhooks/test-webhook.ts';
+import { replayWebhook, resendEvent, testWebhook } from './subjects/webhooks/request-deliveries.ts';
 import type { WebhookService } from './subjects/webhooks/tools.ts';
-import { updateWebhook } from './subjects/webhooks/update-webhook.ts';
 
 // Invariant: Even a statement with a missing or wrong program can access only rows of the request's program; in a
 //   group commit, of the programs in the group

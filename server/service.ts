@@ -27,7 +27,6 @@ import type { OpenDatabase } from './host/open-database.ts';
 import { Ending } from './host/start/ending.ts';
 import { listen } from './host/start/listen.ts';
 import { openConnectors } from './host/start/open-connectors.ts';
-
 import { openBackupJob, openMetricsPage, openTraceExport } from './host/start/optional-parts.ts';
 import { prepareLedger } from './host/start/prepare-ledger.ts';
 import { statusOf, watchReadiness } from './host/start/status.ts';
@@ -45,17 +44,15 @@ import type { Databases } from './store/connection/databases.ts';
 import { openRefusedCredentials } from './subjects/audit/note-refused-credentials.ts';
 import { type ErrorRecorder, MAX_ERROR_SPOOL_BYTES, startErrorRecorder } from './subjects/errors/error-recorder.ts';
 import { EventNews } from './subjects/events/event-news.ts';
-import { openAuthentication } from './subjects/keys/authenticate.ts';
-import { openKeyUses } from './subjects/keys/note-key-uses.ts';
+import { openAuthentication, openKeyUses } from './subjects/keys/authenticate.ts';
 import { OverviewMaker } from './subjects/overview/overview.ts';
-import { openProgramSearch } from './subjects/programs/read-programs.ts';
-import { openSessionAuthentication } from './subjects/sessions/authenticate-session.ts';
-import { openSessionUses } from './subjects/sessions/note-session-uses.ts';
+import { openProgramSearch } from './subjects/programs/manage-programs.ts';
+import { openSessionAuthentication, openSessionUses } from './subjects/sessions/authenticate-session.ts';
 import { readStatus } from './subjects/status/get-status.ts';
 import { OpenIncidents } from './subjects/support/follow-incidents.ts';
 import { openTransferLane, type TransferLane } from './subjects/transfers/lane.ts';
 import { openWebhookTools } from './subjects/webhooks/tools.ts';
-import type { WebhookKeys } from './subjects/webhooks/webhook-keys.ts';
+import type { WebhookKeys } from './subjects/webhooks/vault.ts';
 
 // Invariant: A start that fails closes everything it has opened, including its port, and ends the process
 // Kept by: `runService`, `server/host/start/ending.ts`

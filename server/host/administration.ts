@@ -16,7 +16,7 @@ import { wasCutOff } from '../store/connection/failure.ts';
 import { explainStartFailure } from '../store/connection/start-failure.ts';
 import { migrate } from '../store/migrations/migrate.ts';
 import { verifyAudit } from '../subjects/audit/verify-audit.ts';
-import { createKey } from '../subjects/keys/create-key.ts';
+import { createKey } from '../subjects/keys/manage-keys.ts';
 import { drawUpTrialBalance } from '../subjects/programs/get-trial-balance.ts';
 import { backUp, listBackups } from './commands/back-up.ts';
 import { changePlace } from './commands/distribute.ts';

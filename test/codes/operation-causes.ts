@@ -4,7 +4,7 @@ import { exampleOf } from '../../contract/examples.ts';
 import type { Operation } from '../../contract/operation.ts';
 import { type ErrorCode, OPERATIONS, type OperationId } from '../../contract/operations.ts';
 import { DEMO_PROGRAM } from '../../contract/samples.ts';
-import { newKey } from '../../server/subjects/keys/api-key.ts';
+import { newKey } from '../../server/subjects/keys/authenticate.ts';
 import {
   type Attempt,
   aboutId,

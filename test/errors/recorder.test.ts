@@ -8,8 +8,8 @@ import {
   RECORDER_SETTINGS,
   type RecorderSettings,
   startErrorRecorder,
+  UnauthenticatedBudget,
 } from '../../server/subjects/errors/error-recorder.ts';
-import { UnauthenticatedBudget } from '../../server/subjects/errors/unauthenticated-budget.ts';
 import { UNHURRIED } from '../harness/ledger.ts';
 import { temporaryDirectory, waitFor } from '../harness/process.ts';
 import { useConnection, useServer } from '../harness/use-ledger.ts';

@@ -8,7 +8,7 @@ import { DEMO_PROGRAM_ID as SEEDED_PROGRAM_ID } from '../../domain/sandbox.ts';
 import type { Gateway, Handler } from '../../server/calls/call.ts';
 import { createHttpServer, type ErrorReport, type HttpOptions, type HttpServer } from '../../server/http/server.ts';
 import { openAuthentication } from '../../server/subjects/keys/authenticate.ts';
-import { openProgramSearch } from '../../server/subjects/programs/read-programs.ts';
+import { openProgramSearch } from '../../server/subjects/programs/manage-programs.ts';
 import { openSessionAuthentication } from '../../server/subjects/sessions/authenticate-session.ts';
 import type { Ledger } from './ledger.ts';
 import { RawConnection, type RawResponse } from './raw-connection.ts';

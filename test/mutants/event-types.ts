@@ -45,7 +45,7 @@ export const EVENTS_SENT: readonly Mutant[] = [
   {
     name: 'low-funds-told-at-every-threshold',
     mistake: 'a new threshold above the funds is told even if they were low before',
-    file: 'server/subjects/programs/update-program.ts',
+    file: 'server/subjects/programs/manage-programs.ts',
     find: 'if (threshold === null || wasLow || available >= threshold) return [];',
     replace: 'if (threshold === null || (wasLow && threshold === 0n) || available >= threshold) return [];',
     witnesses: [FUNDING],

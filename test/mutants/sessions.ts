@@ -125,7 +125,7 @@ export const SESSIONS: readonly Mutant[] = [
   {
     name: 'session-of-a-revoked-key-begins',
     mistake: 'a session is made from a key that was revoked a moment ago',
-    file: 'server/subjects/sessions/create-session.ts',
+    file: 'server/subjects/sessions/manage-sessions.ts',
     find: 'key.revokedAt !== null || row.expired === true',
     replace: 'row.expired === true',
     witnesses: [LIVES],
@@ -133,7 +133,7 @@ export const SESSIONS: readonly Mutant[] = [
   {
     name: 'keys-write-is-everything',
     mistake: 'a key makes keys that can do more than it can itself',
-    file: 'server/subjects/keys/create-key.ts',
+    file: 'server/subjects/keys/manage-keys.ts',
     find: "  refuseFurtherScopes(call.caller, scopes, 'create');\n",
     replace: '',
     witnesses: [ROLES],
@@ -141,16 +141,9 @@ export const SESSIONS: readonly Mutant[] = [
   {
     name: 'rolled-into-an-administrator',
     mistake: 'a key gets the secret of one that can do more by rolling it',
-    file: 'server/subjects/keys/roll-key.ts',
+    file: 'server/subjects/keys/manage-keys.ts',
     find: "      refuseFurtherScopes(call.caller, old.scopes, 'roll');\n",
     replace: '',
-    also: [
-      {
-        file: 'server/subjects/keys/roll-key.ts',
-        find: "import { refuseFurtherScopes } from './create-key.ts';\n",
-        replace: '',
-      },
-    ],
     witnesses: [ROLES],
   },
 ];

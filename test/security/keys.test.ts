@@ -7,7 +7,7 @@ import { OPERATION_IDS, OPERATIONS, type OperationId } from '../../contract/oper
 import { includesScope, KEY_SCOPES, type KeyScope, PROGRAM_SCOPES } from '../../contract/scope.ts';
 import { TransferService } from '../../sdk/client.ts';
 import { findKeys } from '../../server/store/key.ts';
-import { readKeyParts } from '../../server/subjects/keys/api-key.ts';
+import { readKeyParts } from '../../server/subjects/keys/authenticate.ts';
 import { withSecret } from '../harness/keys.ts';
 import { ledgerDirectory } from '../harness/ledger-directory.ts';
 import {

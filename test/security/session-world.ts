@@ -2,8 +2,11 @@ import { connect as connectTo, type Socket } from 'node:net';
 import { afterAll, expect } from 'vitest';
 import { KEY_SCOPES } from '../../contract/scope.ts';
 import type { RefusedCredential } from '../../server/calls/call.ts';
-import { openSessionAuthentication } from '../../server/subjects/sessions/authenticate-session.ts';
-import { openSessionUses, type SessionUseNotes } from '../../server/subjects/sessions/note-session-uses.ts';
+import {
+  openSessionAuthentication,
+  openSessionUses,
+  type SessionUseNotes,
+} from '../../server/subjects/sessions/authenticate-session.ts';
 import { ledgerGateway, startHttpServer } from '../harness/http-server.ts';
 import type { Ledger } from '../harness/ledger.ts';
 

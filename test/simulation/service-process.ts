@@ -13,8 +13,8 @@ import { eraseCardHolder } from '../../server/subjects/cards/erase-card-holder.t
 import { eraseInBatches } from '../../server/subjects/cards/erase-in-batches.ts';
 import { updateCard } from '../../server/subjects/cards/update-card.ts';
 import { receiveNotice } from '../../server/subjects/processors/receive-notice.ts';
-import { createDeposit, createWithdrawal } from '../../server/subjects/programs/move-funding.ts';
-import { updateProgram } from '../../server/subjects/programs/update-program.ts';
+import { createDeposit, createWithdrawal } from '../../server/subjects/programs/funding.ts';
+import { updateProgram } from '../../server/subjects/programs/manage-programs.ts';
 import { changeSwitch } from '../../server/subjects/switch/switch.ts';
 import {
   cancelTransfer,
@@ -25,10 +25,9 @@ import {
 import { createTransfer } from '../../server/subjects/transfers/create-transfer.ts';
 import { type OnCreated, openTransferLane } from '../../server/subjects/transfers/lane.ts';
 import { resolveAttempt } from '../../server/subjects/transfers/resolve-attempt.ts';
+import { deleteWebhook, updateWebhook } from '../../server/subjects/webhooks/change-webhook.ts';
 import { createWebhook } from '../../server/subjects/webhooks/create-webhook.ts';
-import { deleteWebhook } from '../../server/subjects/webhooks/delete-webhook.ts';
 import type { WebhookTools } from '../../server/subjects/webhooks/tools.ts';
-import { updateWebhook } from '../../server/subjects/webhooks/update-webhook.ts';
 import type { Ask } from './ask.ts';
 import { Delivering, type DeliveryWorld, VAULT } from './delivering.ts';
 import type { Asker, SentNotice, SimulatedProcessor } from './processors/processor.ts';

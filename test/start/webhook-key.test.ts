@@ -3,8 +3,7 @@ import { readdir, readFile, rename, rm, stat, writeFile } from 'node:fs/promises
 import { join } from 'node:path';
 import pg from 'pg';
 import { describe, expect, test } from 'vitest';
-import { openVault } from '../../server/subjects/webhooks/vault.ts';
-import { openWebhookKeys } from '../../server/subjects/webhooks/webhook-keys.ts';
+import { openVault, openWebhookKeys } from '../../server/subjects/webhooks/vault.ts';
 import { embeddedServerOf, runCommand, startInVain, temporaryDirectory, waitFor } from '../harness/process.ts';
 import { directoryForTest, refusalOf, startForTest } from '../harness/service.ts';
 

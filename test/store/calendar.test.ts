@@ -2,7 +2,7 @@ import { randomUUID } from 'node:crypto';
 import { isDeepStrictEqual } from 'node:util';
 import { expect, test } from 'vitest';
 import { readProgramRules, toRulesNow } from '../../server/store/program.ts';
-import { isTimeZone } from '../../server/subjects/programs/time-zone.ts';
+import { isTimeZone } from '../../server/subjects/programs/manage-programs.ts';
 import { useConnection, useLedger, useServer } from '../harness/use-ledger.ts';
 
 const server = await useServer();

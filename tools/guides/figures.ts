@@ -27,8 +27,8 @@ import { HELD_DAYS, KEPT_COUNTER_DAYS, READ_DAYS } from '../../server/store/ledg
 import { DAYS_AHEAD, MONTHS_AHEAD } from '../../server/store/partition.ts';
 import { IDLE_MINUTES, MAX_HOURS } from '../../server/store/session.ts';
 import { MAX_REQUEST_LENGTH } from '../../server/subjects/errors/redacted-entry.ts';
-import { DEFAULT_OVERLAP_MILLISECONDS } from '../../server/subjects/keys/roll-key.ts';
-import { DEFAULT_OVERLAP_MILLISECONDS as SECRET_OVERLAP_MILLISECONDS } from '../../server/subjects/webhooks/roll-webhook-secret.ts';
+import { DEFAULT_OVERLAP_MILLISECONDS } from '../../server/subjects/keys/manage-keys.ts';
+import { DEFAULT_OVERLAP_MILLISECONDS as SECRET_OVERLAP_MILLISECONDS } from '../../server/subjects/webhooks/change-webhook.ts';
 
 const HOUR = 3_600_000;
 const DAY = 24 * HOUR;

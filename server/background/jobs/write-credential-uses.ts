@@ -1,6 +1,6 @@
 import type { RefusedCredentials } from '../../subjects/audit/note-refused-credentials.ts';
-import type { KeyUses } from '../../subjects/keys/note-key-uses.ts';
-import type { SessionUseNotes } from '../../subjects/sessions/note-session-uses.ts';
+import type { KeyUses } from '../../subjects/keys/authenticate.ts';
+import type { SessionUseNotes } from '../../subjects/sessions/authenticate-session.ts';
 
 /** Interval at which uses are written; that of a key at most once a minute. */
 const USES_INTERVAL_MILLISECONDS = 5_000;

@@ -11,8 +11,7 @@ import { COUNT_OPEN_ATTEMPTS } from '../../store/processors/connector-state.ts';
 import { COUNT_CARDS_REGISTERED_TWICE, toRegisteredTwice } from '../../store/processors/processor-card.ts';
 import { countScheduledElsewhere } from '../../store/transfers/due.ts';
 import { seedSandbox } from '../../subjects/sandbox/seed-sandbox.ts';
-import { resealSecrets } from '../../subjects/webhooks/reseal-secrets.ts';
-import { openWebhookKeys, type WebhookKeys } from '../../subjects/webhooks/webhook-keys.ts';
+import { openWebhookKeys, resealSecrets, type WebhookKeys } from '../../subjects/webhooks/vault.ts';
 import { type OpenDatabase, prepareSchema, waitForDatabase } from '../open-database.ts';
 
 /** The longest that a timer of Node waits, 24 days: a start has no deadline. */

@@ -7,7 +7,7 @@ import { openReadiness, type ReadinessCheck } from '../../observe/readiness.ts';
 import type { BackupJob } from '../../postgres/backup/backup-job.ts';
 import { findSchemaState } from '../../store/migrations/compatibility.ts';
 import { type ErrorRecorder, MAX_ERROR_SPOOL_BYTES } from '../../subjects/errors/error-recorder.ts';
-import type { StatusSources } from '../../subjects/status/sources.ts';
+import type { StatusSources } from '../../subjects/status/get-status.ts';
 import type { OpenDatabase } from '../open-database.ts';
 
 /** What the parts of the process know about themselves. */

@@ -28,7 +28,7 @@ import {
   toOwnName,
 } from '../../store/processors/processor-card.ts';
 import { auditOf, withoutHolderValues } from '../audit/audit.ts';
-import { toCardRecord } from './record.ts';
+import { toCardRecord } from './read-cards.ts';
 
 type CreateCall = Call<'create_card'>;
 

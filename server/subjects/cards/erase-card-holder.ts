@@ -17,7 +17,7 @@ import {
 import { insertEvents } from '../../store/events/insert-events.ts';
 import { lockAccounts } from '../../store/ledger/account.ts';
 import { auditOf } from '../audit/audit.ts';
-import { toCardRecord } from './record.ts';
+import { toCardRecord } from './read-cards.ts';
 
 /**
  * erase_card_holder: the progress of the erasure. The first request erases the fields of the card and records the erasure;

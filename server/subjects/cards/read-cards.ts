@@ -1,4 +1,7 @@
+import type { CardRecord } from '../../../contract/cards.ts';
+import { cardStatusOn } from '../../../domain/cards/card.ts';
 import { toWireId } from '../../../domain/identifier.ts';
+import { toWire } from '../../../domain/ledger/money.ts';
 import type { Call, Reply } from '../../calls/call.ts';
 import { readFiltered } from '../../calls/filtered-page.ts';
 import { readPair } from '../../calls/metadata.ts';
@@ -6,7 +9,7 @@ import { cardMissing } from '../../calls/missing.ts';
 import { DEFAULT_LIMIT, readCursor, refuseUnknown } from '../../calls/page.ts';
 import { readRows } from '../../calls/read-rows.ts';
 import type { Service } from '../../calls/service.ts';
-import { readCardDetails, toCardDetails } from '../../store/card.ts';
+import { type CardDetails, readCardDetails, toCardDetails } from '../../store/card.ts';
 import {
   type CardFilter,
   findListedCard,
@@ -15,7 +18,7 @@ import {
   listCards as listStatement,
   toCardChunk,
 } from '../../store/cards/card-list.ts';
-import { toCardRecord } from './record.ts';
+import { fromLimits } from '../../store/ledger/limits.ts';
 
 /** get_card: the card with its balance, or `card_not_found`. */
 export async function getCard(service: Service, call: Call<'get_card'>): Promise<Reply<'get_card'>> {
@@ -55,4 +58,31 @@ export async function listCards(service: Service, call: Call<'list_cards'>): Pro
     await refuseUnknown(service, call, findListedCard({ programId, cardId }));
   }
   return { record: { data: items.map(toCardRecord), next_cursor: next === null ? null : toWireId('card', next) } };
+}
+
+const NOTHING = { balance: 0n, held: 0n, incoming: 0n };
+
+/** A card as the contract shows it, with its status of today. */
+export function toCardRecord(details: CardDetails): CardRecord {
+  const { card } = details;
+  // Its money is at its processor: the account has what the processor has approved and not settled.
+  const account = card.connectorId === null ? details.account : NOTHING;
+  return {
+    card_id: card.name,
+    program_id: toWireId('prog', card.programId),
+    status: cardStatusOn(card, details.today),
+    currency: card.currency,
+    balance: toWire(account.balance),
+    held: toWire(account.held),
+    available: toWire(account.balance - account.held),
+    incoming: toWire(account.incoming),
+    holder_reference: details.holderReference,
+    last_four: details.lastFour,
+    expires_on: card.expiresOn,
+    limits: fromLimits(card.limits),
+    connector_id: card.connectorId,
+    metadata: details.metadata,
+    created_at: details.createdAt.toISOString(),
+    updated_at: details.updatedAt.toISOString(),
+  };
 }

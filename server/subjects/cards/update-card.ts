@@ -34,7 +34,7 @@ import { shareSwitchAndLockNames } from '../../store/locks.ts';
 import { readProgramRules, toRulesNow } from '../../store/program.ts';
 import { insertCompletedTransfers } from '../../store/transfers/transfer.ts';
 import { auditOf, withoutHolderValues } from '../audit/audit.ts';
-import { toCardRecord } from './record.ts';
+import { toCardRecord } from './read-cards.ts';
 
 type LoadName = 'lockSwitch' | 'lockAccounts' | 'rules' | 'card';
 

@@ -1,10 +1,10 @@
-import { hash } from 'node:crypto';
+import { createHash, hash, randomBytes } from 'node:crypto';
+import { crc32 } from 'node:zlib';
 import { Refusal } from '../../../domain/refusal.ts';
 import type { Caller } from '../../calls/call.ts';
 import { readRows } from '../../calls/read-rows.ts';
 import type { Database, Row } from '../../store/connection/database.ts';
-import { type ApiKey, findKeys, toApiKey } from '../../store/key.ts';
-import { type KeyParts, readKeyParts } from './api-key.ts';
+import { type ApiKey, findKeys, noteKeyUses, toApiKey } from '../../store/key.ts';
 
 // Invariant: A revoked key is refused in every process within a second
 // Kept by: this file (except for reading the status while the database does not respond: `docs/health.md`)
@@ -140,4 +140,77 @@ function toCaller(key: ApiKey | undefined, left: bigint | null | undefined): Key
 function refuse(message: string, reason: string, keyId?: string): Refusal {
   const details = { saw: { refused_because: reason }, ...(keyId === undefined ? {} : { keyId }) };
   return new Refusal('unauthenticated', `${message} Send a valid key as "Authorization: Bearer <key>".`, details);
+}
+
+/**
+ * A key is `ts_<16 hex digits>_<64 hex digits><8 hex digits>`: a public part by which it is found, a secret of 256 random
+ * bits, and a checksum, so that a mistyped key is detected without a query.
+ */
+const FORM = /^ts_([0-9a-f]{16})_([0-9a-f]{64})([0-9a-f]{8})$/;
+
+/** The two parts of a well-formed key. */
+type KeyParts = { readonly publicPart: string; readonly secretHash: Buffer };
+
+/** A new key, shown once, and what is stored of it. */
+export function newKey(): KeyParts & { readonly key: string } {
+  const publicPart = randomBytes(8).toString('hex');
+  const secret = randomBytes(32).toString('hex');
+  return {
+    key: `ts_${publicPart}_${secret}${checksum(publicPart, secret)}`,
+    publicPart,
+    secretHash: hashSecret(secret),
+  };
+}
+
+/** The parts of a key; undefined if it is malformed or mistyped. */
+export function readKeyParts(key: string): KeyParts | undefined {
+  const [, publicPart, secret, sum] = FORM.exec(key) ?? [];
+  if (publicPart === undefined || secret === undefined || sum !== checksum(publicPart, secret)) return undefined;
+  return { publicPart, secretHash: hashSecret(secret) };
+}
+
+function checksum(publicPart: string, secret: string): string {
+  return crc32(`${publicPart}_${secret}`).toString(16).padStart(8, '0');
+}
+
+function hashSecret(secret: string): Buffer {
+  return createHash('sha256').update(secret).digest();
+}
+
+/** For this time after a use of a key was written, no other use of it is written. */
+const WRITTEN_MILLISECONDS = 60_000;
+
+/** Maximum number of keys in one statement, which keeps it well within its time limit. */
+const PORTION = 1000;
+
+/** Uses of keys, which a job writes, so that requests need not. */
+export type KeyUses = {
+  /** Notes a use, at the cost of a map look-up. */
+  readonly note: (keyId: string) => void;
+  /** Writes the noted uses: at most one for each key and minute. */
+  readonly write: () => Promise<void>;
+};
+
+/** Opens an empty record of uses. A use that could not be written is written the next time. */
+export function openKeyUses(database: Database): KeyUses {
+  const written = new Map<string, number>();
+  const noted = new Set<string>();
+  return {
+    note: (keyId) => {
+      const last = written.get(keyId);
+      if (last === undefined || last + WRITTEN_MILLISECONDS <= performance.now()) noted.add(keyId);
+    },
+    write: async () => {
+      const now = performance.now();
+      for (const [keyId, time] of written) if (time + WRITTEN_MILLISECONDS <= now) written.delete(keyId);
+      while (noted.size > 0) {
+        const portion = [...noted].slice(0, PORTION);
+        await database.writeUnguarded(noteKeyUses(portion));
+        for (const keyId of portion) {
+          noted.delete(keyId);
+          written.set(keyId, now);
+        }
+      }
+    },
+  };
 }

@@ -10,7 +10,7 @@ import {
   storeProcess,
   toListedProcess,
 } from '../../store/overview/service-process.ts';
-import { figuresOf } from './minute.ts';
+import { figuresOf } from './recent-requests.ts';
 
 /** Three times the interval at which a process stores its row, and some seconds for a busy database. */
 const ALIVE_SECONDS = 35;

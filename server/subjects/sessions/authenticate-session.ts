@@ -3,11 +3,11 @@ import { Refusal } from '../../../domain/refusal.ts';
 import type { Caller } from '../../calls/call.ts';
 import { readRows } from '../../calls/read-rows.ts';
 import type { Database } from '../../store/connection/database.ts';
-import { type FoundSession, findSession, toFoundSession } from '../../store/session.ts';
+import { type FoundSession, findSession, noteSessionUses, toFoundSession } from '../../store/session.ts';
 
 // Invariant: A session is refused in every process within a second of its end, also if it ends because its key was
 //   revoked, has expired or was rolled, or because it is idle or too old
-// Kept by: this file; the key is locked when a session begins (`create-session.ts`)
+// Kept by: this file; the key is locked when a session begins (`manage-sessions.ts`)
 // Tested by: `test/security/sessions.test.ts`, `test/mutants/sessions.ts`
 
 /** How long a session is accepted from the cache, in milliseconds: one that was ended is refused everywhere after it. */
@@ -108,4 +108,35 @@ function toCaller(session: FoundSession | undefined): KeyCaller {
 function refuse(message: string, reason: string, keyId?: string): Refusal {
   const details = { saw: { refused_because: reason }, ...(keyId === undefined ? {} : { keyId }) };
   return new Refusal('unauthenticated', `${message} Sign in again.`, details);
+}
+
+/** Maximum number of sessions in one statement, which keeps it well within its time limit. */
+const PORTION = 1000;
+
+/** Uses of sessions, which a job writes, so that requests need not. */
+export type SessionUseNotes = {
+  /** Notes a use at this moment, at the cost of a map entry. */
+  readonly note: (sessionId: string) => void;
+  /** Writes when sessions were last used. What could not be written is written the next time. */
+  readonly write: () => Promise<void>;
+};
+
+/** Opens an empty record of uses. */
+export function openSessionUses(database: Database): SessionUseNotes {
+  /** When each session was last used, by `performance.now()`. */
+  const noted = new Map<string, number>();
+  return {
+    note: (sessionId) => noted.set(sessionId, performance.now()),
+    write: async () => {
+      const taken = [...noted];
+      for (let at = 0; at < taken.length; at += PORTION) {
+        const portion = taken.slice(at, at + PORTION);
+        const now = performance.now();
+        const uses = portion.map(([sessionId, usedAt]) => ({ sessionId, age: Math.round(now - usedAt) }));
+        await database.writeUnguarded(noteSessionUses(uses));
+        // A use that was noted meanwhile is kept for the next time.
+        for (const [sessionId, usedAt] of portion) if (noted.get(sessionId) === usedAt) noted.delete(sessionId);
+      }
+    },
+  };
 }

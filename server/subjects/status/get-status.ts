@@ -2,12 +2,18 @@ import { hostname } from 'node:os';
 import type { ServiceStatus } from '../../../contract/service/status.ts';
 import { requiredStandbys, type Survival, survivalOf } from '../../../domain/primary-loss.ts';
 import { READINESS, type ReadinessReason } from '../../../domain/readiness.ts';
-import { type DatabaseState, STATUS_PARTS, type StatusPart } from '../../../domain/service-status.ts';
+import {
+  type DatabaseState,
+  type DeliveryState,
+  STATUS_PARTS,
+  type StatusPart,
+} from '../../../domain/service-status.ts';
 import type { Reply } from '../../calls/call.ts';
 import { runbookOf } from '../../calls/readiness.ts';
 import type { Service } from '../../calls/service.ts';
 import { databaseTime } from '../../foundation/database-clock.ts';
 import type { Database } from '../../store/connection/database.ts';
+import type { UsedHost } from '../../store/connection/hosts/hosts.ts';
 import {
   type LedgerFigures,
   largestLag,
@@ -19,7 +25,34 @@ import {
 } from '../../store/figures.ts';
 import { findSchemaState, READ_NEWEST_MIGRATION, type SchemaState } from '../../store/migrations/compatibility.ts';
 import { type Ages, findConcerns } from './concerns.ts';
-import type { StatusSources } from './sources.ts';
+
+/** What the process knows of itself, without asking the database. */
+export type StatusSources = {
+  readonly version: string;
+  readonly mode: 'sandbox' | 'live';
+  readonly readiness: {
+    readonly find: () => Promise<ReadinessReason>;
+    readonly latest: () => { readonly reason: ReadinessReason; readonly since: Date };
+  };
+  /** The state of the embedded server according to its supervisor; undefined for an external server. */
+  readonly embedded: (() => Exclude<DatabaseState, 'up' | 'silent'> | 'running') | undefined;
+  /** The host of DATABASE_URL that is used; undefined for the embedded PostgreSQL. */
+  readonly host: () => UsedHost | undefined;
+  /** The maximum number of connections, those in use, idle ones, and the requests that wait for one. */
+  readonly connections: () => {
+    readonly max: number;
+    readonly inUse: number;
+    readonly idle: number;
+    readonly waiting: number;
+  };
+  readonly delivery: () => DeliveryState;
+  /** The backups of the embedded database; undefined if the service takes none. */
+  readonly backups:
+    | (() => { readonly lastCopyAt: Date | undefined; readonly coveredUntil: Date | undefined })
+    | undefined;
+  /** The size of the error spool, and how many errors could not be recorded. */
+  readonly errors: () => { readonly spoolBytes: number; readonly maxSpoolBytes: number; readonly dropped: number };
+};
 
 /** Time limit for each part that is read from the database; a part that takes longer is unknown. All are read at once. */
 const READ_MILLISECONDS = 2_000;

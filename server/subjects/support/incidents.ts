@@ -1,13 +1,15 @@
 import { isErrorCode } from '../../../contract/errors/catalogue.ts';
 import { OPERATION_IDS } from '../../../contract/operations.ts';
-import type { OperatorIncidentRecord } from '../../../contract/support/incidents.ts';
+import { MAX_ATTACHED_CASES, type OperatorIncidentRecord } from '../../../contract/support/incidents.ts';
 import { type DomainEvent, EVERY_PROGRAM } from '../../../domain/event.ts';
-import { fromWireId } from '../../../domain/identifier.ts';
+import { fromWireId, toWireId } from '../../../domain/identifier.ts';
 import { Refusal } from '../../../domain/refusal.ts';
 import { MAX_TEXT_CHARACTERS } from '../../../domain/support/case.ts';
 import { covers } from '../../../domain/support/incident.ts';
 import { type Call, type CallContext, type Reply, schemaRefusal } from '../../calls/call.ts';
+import { readPage } from '../../calls/page.ts';
 import { loadProgram } from '../../calls/program.ts';
+import { readRows } from '../../calls/read-rows.ts';
 import type { Service } from '../../calls/service.ts';
 import { transact } from '../../commit/transaction.ts';
 import { transactUnderKey } from '../../commit/under-key.ts';
@@ -20,9 +22,12 @@ import {
   type CountedIncident,
   type Incident,
   insertIncident,
+  listIncidents as listStatement,
   lockIncident,
   readIncident,
+  readProposedCases,
   toCountedIncident,
+  toIncident,
   updateIncident as writeIncident,
 } from '../../store/support/incident.ts';
 import { READ_SWITCH, toSwitchReading } from '../../store/switch.ts';
@@ -254,4 +259,35 @@ function recordOf(call: Call<ChangeId>, incident: CountedIncident, more: object 
   const details = JSON.stringify({ ...record, ...more });
   const audited = auditOf(call, { programId: incident.programId, subjectId: record.incident_id, details });
   return { record, json, audited };
+}
+
+/** list_incidents: of a program's key those within the reach of the program, of any other caller all; newest first. */
+export async function listIncidents(service: Service, call: Call<'list_incidents'>): Promise<Reply<'list_incidents'>> {
+  const { status } = call.query;
+  const { caller } = call;
+  const programId = caller.kind === 'program_key' ? caller.programId : null;
+  const isResolved = status === undefined ? null : status === 'resolved';
+  const record = await readPage(service, call, {
+    prefix: 'inc',
+    statement: (after, count) => listStatement(programId, isResolved, after, count),
+    read: toIncident,
+    idOf: ({ incidentId }) => incidentId,
+    show: toIncidentRecord,
+  });
+  return { record };
+}
+
+/** inspect_incident: the incident, and the cases that it may have caused, or `incident_not_found`. */
+export async function inspectIncident(
+  service: Service,
+  call: Call<'inspect_incident'>,
+): Promise<Reply<'inspect_incident'>> {
+  const { database } = service;
+  const found = foundIncident(call, await readRows(database, readIncident({ incidentId: incidentIdOf(call) })));
+  const proposed =
+    found.resolvedAt !== null
+      ? []
+      : await readRows(database, readProposedCases({ ...found, count: MAX_ATTACHED_CASES }));
+  const proposed_case_ids = proposed.map((row) => toWireId('case', String(row.case_id)));
+  return { record: { ...toOperatorIncidentRecord(found), proposed_case_ids } };
 }

@@ -1,12 +1,14 @@
+import type { HoldPage, HoldRecord } from '../../../contract/cards.ts';
 import { TransferRecord } from '../../../contract/transfers.ts';
 import { fromWireId, toWireId } from '../../../domain/identifier.ts';
+import { toWire } from '../../../domain/ledger/money.ts';
 import { Refusal } from '../../../domain/refusal.ts';
 import type { Transfer } from '../../../domain/transfers/transfer.ts';
 import { type Call, type CallContext, type Reply, schemaRefusal } from '../../calls/call.ts';
 import { LINES_FIRST, type Pages, writeCsv } from '../../calls/csv-export.ts';
 import { type Chunk, MAX_EXAMINED, readFiltered } from '../../calls/filtered-page.ts';
 import { readPair } from '../../calls/metadata.ts';
-import { transferMissing } from '../../calls/missing.ts';
+import { cardMissing, transferMissing } from '../../calls/missing.ts';
 import { readPeriod } from '../../calls/moments.ts';
 import { DEFAULT_LIMIT, readCursor, readPage } from '../../calls/page.ts';
 import { confirmReplicated, readRows } from '../../calls/read-rows.ts';
@@ -14,6 +16,7 @@ import { toReversalRecord, toTransferRecord } from '../../calls/records/transfer
 import { storedKeyOf } from '../../calls/responses/stored-key.ts';
 import type { Service } from '../../calls/service.ts';
 import { forEachPiece, readInTurn } from '../../calls/turns.ts';
+import { readCardDetails, toCardDetails } from '../../store/card.ts';
 import { listReversals as listReversalsOf, readReversal, toReversal } from '../../store/transfers/reversal.ts';
 import { readTransfer, toTransfer } from '../../store/transfers/transfer.ts';
 import {
@@ -23,7 +26,7 @@ import {
   type Chunk as TransferChunk,
   toChunkRead,
 } from '../../store/transfers/transfer-list.ts';
-import type { TransferFilter } from '../../store/transfers/transfer-route.ts';
+import { NO_FILTER, type TransferFilter } from '../../store/transfers/transfer-route.ts';
 
 /** get_transfer: the transfer, or `transfer_not_found`. */
 export async function getTransfer(service: Service, call: Call<'get_transfer'>): Promise<Reply<'get_transfer'>> {
@@ -53,7 +56,7 @@ export async function listTransfers(service: Service, call: Call<'list_transfers
 }
 
 /** A page of the transfers that match a filter, newest first, after the one with the inner UUID `after`. */
-export function readTransfersOf(
+function readTransfersOf(
   { database }: Service,
   call: CallContext,
   filter: TransferFilter,
@@ -171,4 +174,47 @@ export async function listReversals(service: Service, call: Call<'list_reversals
     show: toReversalRecord,
   });
   return { record };
+}
+
+/**
+ * list_holds: a page of the open holds on a card and for it, newest first, or `card_not_found`. They are read as the pending
+ * transfers of the card, because an index of holds would cost two entries for every hold. So a page can be short and still
+ * have a cursor.
+ */
+export async function listHolds(service: Service, call: Call<'list_holds'>): Promise<Reply<'list_holds'>> {
+  const { card_id: name } = call.params;
+  const { limit = DEFAULT_LIMIT, cursor } = call.query;
+  const page = { limit, after: readCursor(call, 'tr', cursor) };
+  const [row] = await readRows(service.database, readCardDetails(call.programId, name));
+  if (row === undefined) throw cardMissing(name);
+  const { card, account } = toCardDetails(row);
+  const filter = { ...NO_FILTER, cardName: name, status: 'pending' } as const;
+  const { items, next } = await readTransfersOf(service, call, filter, page);
+  const record: HoldPage = {
+    data: items.map((transfer) => toHoldRecord(transfer, name)),
+    next_cursor: next === null ? null : toWireId('tr', next),
+    card_id: name,
+    currency: card.currency,
+    held: toWire(account.held),
+    incoming: toWire(account.incoming),
+  };
+  return { record };
+}
+
+function toHoldRecord(transfer: Transfer, cardName: string): HoldRecord {
+  const { type, currency, description, reference, expiresAt } = transfer;
+  const isOut = type === 'unload' || (type === 'card_to_card' && transfer.cardName === cardName);
+  return {
+    transfer_id: toWireId('tr', transfer.transferId),
+    type,
+    direction: isOut ? 'out' : 'in',
+    amount: toWire(transfer.amount),
+    currency,
+    card_id: transfer.cardName,
+    destination_card_id: transfer.destinationCardName,
+    description,
+    reference,
+    created_at: new Date(transfer.createdAt).toISOString(),
+    expires_at: expiresAt === null ? null : new Date(expiresAt).toISOString(),
+  };
 }

@@ -3,9 +3,7 @@ import type { Service } from '../../calls/service.ts';
 import type { AddressRules } from '../../foundation/networks.ts';
 import type { Database } from '../../store/connection/database.ts';
 import { type AddressSettings, openAddressRules } from './addresses.ts';
-import { requireKeys } from './reseal-secrets.ts';
-import type { Vault } from './vault.ts';
-import { vaultOf, type WebhookKeys } from './webhook-keys.ts';
+import { requireKeys, type Vault, vaultOf, type WebhookKeys } from './vault.ts';
 
 /** What the handlers of webhooks use besides the database. */
 export type WebhookTools = {

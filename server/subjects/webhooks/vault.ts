@@ -1,7 +1,12 @@
-import { createCipheriv, createDecipheriv, hash, randomBytes } from 'node:crypto';
+import { createCipheriv, createDecipheriv, hash, randomBytes, randomUUID } from 'node:crypto';
+import { closeSync, fsyncSync, linkSync, mkdirSync, openSync, readFileSync, rmSync, writeSync } from 'node:fs';
+import { dirname, join } from 'node:path';
+import { codeOf, StartupProblem } from '../../foundation/startup-problem.ts';
+import type { Database } from '../../store/connection/database.ts';
+import { READ_KEY_IDS, readSealedByOthers, reseal, toKeyIds, toSealed } from '../../store/webhooks/sealed.ts';
 
 /** Length of a key, in bytes. */
-export const KEY_BYTES = 32;
+const KEY_BYTES = 32;
 
 const VERSION = 1;
 const KEY_ID_BYTES = 4;
@@ -49,11 +54,127 @@ export function openVault(keys: readonly Uint8Array[]): Vault {
 }
 
 /** The bytes that identify a key: the beginning of its SHA-256. */
-export function keyIdOf(key: Uint8Array): Buffer {
+function keyIdOf(key: Uint8Array): Buffer {
   return hash('sha256', key, 'buffer').subarray(0, KEY_ID_BYTES);
 }
 
 /** A new signing secret for a webhook, in the format of Standard Webhooks. */
 export function newSecret(): string {
   return `whsec_${randomBytes(32).toString('base64')}`;
+}
+
+/** The keys that encrypt the secrets of webhooks: those of WEBHOOK_KEY, or one in a file that is created when needed. */
+export type WebhookKeys = {
+  /** The existing keys; none before one was needed. */
+  readonly read: () => readonly Buffer[];
+  /** The same; creates a key if there is none. */
+  readonly readOrCreate: () => readonly Buffer[];
+  /** Where the keys come from, for messages. */
+  readonly origin: string;
+};
+
+/** The name of the file, in the data directory. */
+const FILE = 'webhook-key';
+
+/** The keys of this process. `configured` are those of the setting; null if it is not set. */
+export function openWebhookKeys(configured: readonly Buffer[] | null, dataDirectory: string): WebhookKeys {
+  if (configured !== null) {
+    return { read: () => configured, readOrCreate: () => configured, origin: 'WEBHOOK_KEY' };
+  }
+  const file = join(dataDirectory, FILE);
+  let known: readonly Buffer[] = [];
+  const read = (): readonly Buffer[] => {
+    if (known.length === 0) known = readKeyFile(file);
+    return known;
+  };
+  const readOrCreate = (): readonly Buffer[] => {
+    if (read().length === 0) createKeyFile(file);
+    return read();
+  };
+  return { read, readOrCreate, origin: file };
+}
+
+/** A vault that uses the keys that exist at each use. */
+export function vaultOf(keys: WebhookKeys): Vault {
+  return {
+    seal: (text, webhookId) => openVault(keys.readOrCreate()).seal(text, webhookId),
+    open: (sealed, webhookId) => openVault(keys.read()).open(sealed, webhookId),
+  };
+}
+
+function readKeyFile(file: string): readonly Buffer[] {
+  try {
+    const key = Buffer.from(readFileSync(file, 'utf8').trim(), 'base64');
+    if (key.length === KEY_BYTES) return [key];
+  } catch (error) {
+    if (codeOf(error) === 'ENOENT') return [];
+    throw new StartupProblem('webhook-key', `The key of webhooks in ${file} cannot be read: ${String(error)}.`, {
+      cause: error,
+    });
+  }
+  throw new StartupProblem(
+    'webhook-key',
+    `${file} does not contain a key: 32 bytes in Base64. Restore it from a backup; without it, the secrets of webhooks cannot be read.`,
+  );
+}
+
+/** Linked once it is complete: another process finds the whole key or none, and of two new keys the first one is kept. */
+function createKeyFile(file: string): void {
+  mkdirSync(dirname(file), { recursive: true });
+  const draft = `${file}-${randomUUID()}`;
+  const descriptor = openSync(draft, 'wx', 0o600);
+  try {
+    writeSync(descriptor, `${randomBytes(KEY_BYTES).toString('base64')}\n`);
+    fsyncSync(descriptor);
+    linkSync(draft, file);
+    syncDirectory(dirname(file));
+  } catch (error) {
+    if (codeOf(error) !== 'EEXIST') throw error;
+  } finally {
+    closeSync(descriptor);
+    rmSync(draft);
+  }
+}
+
+function syncDirectory(directory: string): void {
+  const descriptor = openSync(directory, 'r');
+  try {
+    fsyncSync(descriptor);
+  } finally {
+    closeSync(descriptor);
+  }
+}
+
+/**
+ * Checks that this process can decrypt the secrets and headers of all webhooks. Otherwise two processes, each with a
+ * generated key of its own, would encrypt secrets that the other cannot read.
+ *
+ * @throws {StartupProblem} if something is encrypted with a key that this process does not have
+ */
+export async function requireKeys(database: Database, { read, origin }: WebhookKeys): Promise<void> {
+  const used = toKeyIds(await database.read(READ_KEY_IDS));
+  // Read afterwards: a request that made the first key meanwhile has stored it before it used it.
+  const keys = read().map(keyIdOf);
+  if (used.some((id) => !keys.some((key) => key.equals(id)))) throw unknownKey(origin, keys.length);
+}
+
+/** The same at the start of the service; then encrypts again, with the first key, what other keys have encrypted. */
+export async function resealSecrets(database: Database, keys: WebhookKeys): Promise<void> {
+  await requireKeys(database, keys);
+  const [first] = keys.read();
+  if (first === undefined) return;
+  const vault = openVault(keys.read());
+  for (const { webhookId, sealed } of (await database.read(readSealedByOthers(keyIdOf(first)))).map(toSealed)) {
+    await database.writeUnguarded(reseal(webhookId, sealed, vault.seal(vault.open(sealed, webhookId), webhookId)));
+  }
+}
+
+function unknownKey(origin: string, count: number): StartupProblem {
+  const here = count === 0 ? `there is none in ${origin}` : `it is not in ${origin}`;
+  return new StartupProblem(
+    'webhook-key',
+    `The secrets of webhooks in the database are encrypted with a key that this process does not have: ${here}. ` +
+      'Set WEBHOOK_KEY to the key that they are encrypted with; to change the key, to the new one, a comma, and the earlier one. ' +
+      'The key of a service without WEBHOOK_KEY is in the file webhook-key of its DATA_DIR.',
+  );
 }

@@ -1,6 +1,6 @@
 import { test } from 'vitest';
 import { STARTS } from '../../../server/store/connection/connections.ts';
-import { requireKeys } from '../../../server/subjects/webhooks/reseal-secrets.ts';
+import { requireKeys } from '../../../server/subjects/webhooks/vault.ts';
 import { waitFor } from '../../harness/process.ts';
 import { useConnection, useLedger, useServer } from '../../harness/use-ledger.ts';
 

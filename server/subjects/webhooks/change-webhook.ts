@@ -3,24 +3,29 @@ import type { WebhookRecord } from '../../../contract/webhooks/records.ts';
 import { type Call, type RecordReply, type Reply, schemaRefusal } from '../../calls/call.ts';
 import { checkVersion } from '../../calls/version.ts';
 import { transact } from '../../commit/transaction.ts';
+import { transactUnderKey } from '../../commit/under-key.ts';
 import { databaseTime } from '../../foundation/database-clock.ts';
+import { idAt } from '../../foundation/ids.ts';
 import type { Decision, Statement } from '../../store/connection/database.ts';
 import { insertEvents } from '../../store/events/insert-events.ts';
 import { READ_SWITCH, toSwitchReading } from '../../store/switch.ts';
+import { deleteOtherSecrets, expireSecrets, insertSecret } from '../../store/webhooks/secret.ts';
 import { cancelReplay, disableWebhook, enableWebhook, giveUpRetries, probeNow } from '../../store/webhooks/status.ts';
 import {
+  deleteWebhook as deleteStatement,
   lockWebhook,
   readWebhook,
+  type StoredSecret,
   type Webhook,
   type WebhookDetails,
   updateWebhook as writeWebhook,
 } from '../../store/webhooks/webhook.ts';
 import { auditOf } from '../audit/audit.ts';
-import { foundWebhook, programOf, webhookIdOf } from './find-webhook.ts';
-import { toWebhookRecord } from './record.ts';
+import { foundWebhook, keysOf, programOf, webhookIdOf } from './find-webhook.ts';
+import { toNewWebhookRecord, toWebhookRecord } from './record.ts';
 import { changeHeaders, checkUrl, openHeaders, readHeaders, readTypes, sealHeaders } from './settings.ts';
 import type { WebhookService } from './tools.ts';
-import type { Vault } from './vault.ts';
+import { newSecret, type Vault } from './vault.ts';
 
 type UpdateId = 'update_webhook' | 'update_operator_webhook';
 type UpdateCall = Call<UpdateId>;
@@ -155,4 +160,91 @@ function withoutHeaderValues({ headers, ...change }: UpdateCall['body']): object
   return headers === undefined || headers === null
     ? { ...change, headers }
     : { ...change, headers: Object.keys(headers) };
+}
+
+type DeleteId = 'delete_webhook' | 'delete_operator_webhook';
+
+/** delete_webhook and delete_operator_webhook: the last record of the webhook. Requests in flight may still arrive. */
+export async function deleteWebhook(service: WebhookService, call: Call<DeleteId>): Promise<Reply<DeleteId>> {
+  const webhookId = webhookIdOf(call);
+  const programId = programOf(call);
+  const load = { lock: lockWebhook(webhookId, programId), webhook: readWebhook(webhookId, programId) };
+  const reply = await transact(service.database, call.deadline, load, ({ webhook: rows }) => {
+    const webhook = foundWebhook(call, rows);
+    const record = toWebhookRecord(webhook);
+    checkVersion(call.ifMatch, 'webhook', record);
+    const json = JSON.stringify(record);
+    const audited = { programId: webhook.programId, subjectId: record.webhook_id, details: json };
+    return { result: { record, json }, writes: [deleteStatement(webhookId), ...auditOf(call, audited)] };
+  });
+  service.webhooks.changed();
+  return reply;
+}
+
+type RollId = 'roll_webhook_secret' | 'roll_operator_webhook_secret';
+
+/** Maximum number of secrets that sign at the same time, the new one included. */
+const MAX_SECRETS = 3;
+
+/** How long earlier secrets also sign by default: a day in which receivers can switch to the new one. */
+export const DEFAULT_OVERLAP_MILLISECONDS = 86_400_000;
+
+/**
+ * roll_webhook_secret and roll_operator_webhook_secret: the webhook with a new secret, which signs from now on. Earlier
+ * ones sign until they expire, and a roll never extends them. A replay rolls nothing and does not contain the secret.
+ */
+export async function rollWebhookSecret(service: WebhookService, call: Call<RollId>): Promise<Reply<RollId>> {
+  const { vault, requireKeys, changed } = service.webhooks;
+  const { previous_until: sent } = call.body;
+  const webhookId = webhookIdOf(call);
+  const programId = programOf(call);
+  await requireKeys();
+  const secret = newSecret();
+  const sealed = vault.seal(secret, webhookId);
+  const reply = await transactUnderKey(service, call, {
+    ...keysOf(call),
+    load: { lock: lockWebhook(webhookId, programId), webhook: readWebhook(webhookId, programId) },
+    decide: (loaded, { now }) => {
+      const before = foundWebhook(call, loaded.webhook);
+      // By the real time, as for signatures, even if the clock of a sandbox is ahead.
+      const realNow = databaseTime();
+      const until = sent === undefined ? realNow + DEFAULT_OVERLAP_MILLISECONDS : Date.parse(sent);
+      const earlier = expireEarlier(before.secrets, until, realNow);
+      const createdAt = new Date(now);
+      const created: StoredSecret = { secretId: idAt(now), createdAt: now, expiresAt: null };
+      const after = { ...before, secrets: [created, ...earlier], updatedAt: createdAt };
+      const shown = toWebhookRecord(after);
+      const { programId: ofProgram } = before;
+      const writes = [
+        writeWebhook(after),
+        deleteOtherSecrets(
+          webhookId,
+          earlier.map(({ secretId }) => secretId),
+        ),
+        expireSecrets(earlier.map(({ secretId, expiresAt }) => ({ secretId, expiresAt: new Date(expiresAt) }))),
+        insertSecret({ ...created, webhookId, programId: ofProgram, sealed, createdAt, expiresAt: null }),
+        ...auditOf(call, { programId: ofProgram, subjectId: shown.webhook_id, details: JSON.stringify(shown) }),
+      ];
+      return {
+        record: toNewWebhookRecord(after, secret),
+        stored: toNewWebhookRecord(after, null),
+        subjectId: webhookId,
+        writes,
+      };
+    },
+  });
+  changed();
+  return reply;
+}
+
+/** The earlier secrets that still sign, newest first: until `until`, or until they expire if that is earlier. */
+function expireEarlier(
+  secrets: readonly StoredSecret[],
+  until: number,
+  now: number,
+): readonly (StoredSecret & { readonly expiresAt: number })[] {
+  return secrets
+    .slice(0, MAX_SECRETS - 1)
+    .map((secret) => ({ ...secret, expiresAt: Math.min(secret.expiresAt ?? until, until) }))
+    .filter(({ expiresAt }) => expiresAt > now);
 }

@@ -1,10 +1,13 @@
 import type { FundingMovementRecord } from '../../../contract/programs.ts';
 import type { DomainEvent } from '../../../domain/event.ts';
+import { toWireId } from '../../../domain/identifier.ts';
 import { fallsBelowThreshold } from '../../../domain/ledger/funding-low.ts';
 import { type Account, available, canGive, canTake, type Posted, post } from '../../../domain/ledger/ledger.ts';
-import { formatMoney, MAXIMUM_BALANCE, readAmount } from '../../../domain/ledger/money.ts';
+import { formatMoney, MAXIMUM_BALANCE, readAmount, toWire } from '../../../domain/ledger/money.ts';
 import { Refusal } from '../../../domain/refusal.ts';
 import type { Call, Reply } from '../../calls/call.ts';
+import { readPair } from '../../calls/metadata.ts';
+import { readPage } from '../../calls/page.ts';
 import { currencyFor, loadProgram } from '../../calls/program.ts';
 import { readAgain } from '../../calls/read-rows.ts';
 import { fundingLowEvent } from '../../calls/records/funding-low-event.ts';
@@ -17,6 +20,8 @@ import { insertPostings, lockFundingAccounts, toAccount, updateAccounts } from '
 import {
   type FundingMovement,
   insertFundingMovement,
+  listFundingMovements as listStatement,
+  type MadeMovement,
   readFundingMovement,
   readMovementReference,
   toFundingMovement,
@@ -24,7 +29,6 @@ import {
 } from '../../store/ledger/funding.ts';
 import { readFundingThreshold, toFundingThreshold } from '../../store/program.ts';
 import { actorOf, auditOf, withoutMetadata } from '../audit/audit.ts';
-import { movementIdOf, toMovementRecord } from './list-funding-movements.ts';
 
 type MovementCall = Call<'create_deposit' | 'create_withdrawal'>;
 
@@ -154,4 +158,46 @@ function tryToMove(movement: FundingMovement, accounts: readonly Account[]): Pos
     throw new Refusal('insufficient_funds', message, { field: '/amount' });
   }
   return post({ index: 0, purpose: movement.kind, source, destination, amount });
+}
+
+/** list_funding_movements: a page of a program's deposits and withdrawals, newest first. */
+export async function listFundingMovements(
+  service: Service,
+  call: Call<'list_funding_movements'>,
+): Promise<Reply<'list_funding_movements'>> {
+  const { programId } = await loadProgram(service, call.params.program_id);
+  const { reference = null } = call.query;
+  const filter = { reference, metadata: readPair(call) };
+  const record = await readPage(service, call, {
+    // All cursors of this list have this prefix, also if the last movement is a withdrawal.
+    prefix: 'dep',
+    statement: (after, count) => listStatement(programId, filter, after, count),
+    // A client decides by a look-up whether to send a request again, so what it finds must survive a failover.
+    isProof: reference !== null,
+    read: toFundingMovement,
+    idOf: ({ movement }) => movement.movementId,
+    show: toMovementRecord,
+  });
+  return { record };
+}
+
+/** The id of a deposit or withdrawal on the wire. */
+function movementIdOf({ kind, movementId }: Pick<FundingMovement, 'kind' | 'movementId'>): string {
+  return toWireId(kind === 'deposit' ? 'dep' : 'wd', movementId);
+}
+
+/** A deposit or withdrawal as the contract shows it. */
+function toMovementRecord({ movement, balance, createdAt }: MadeMovement): FundingMovementRecord {
+  return {
+    movement_id: movementIdOf(movement),
+    program_id: toWireId('prog', movement.programId),
+    kind: movement.kind,
+    amount: toWire(movement.amount),
+    currency: movement.currency,
+    balance: toWire(balance),
+    description: movement.description,
+    reference: movement.reference,
+    metadata: movement.metadata,
+    created_at: new Date(createdAt).toISOString(),
+  };
 }

@@ -1,0 +1,310 @@
+import type { KeyRecord, NewKeyRecord } from '../../../contract/keys.ts';
+import { clampToLastMoment } from '../../../contract/reading/times.ts';
+import {
+  includesScope,
+  inOrder,
+  isOfOperators,
+  KEY_SCOPES,
+  type KeyScope,
+  ROLES,
+  roleOf,
+} from '../../../contract/scope.ts';
+import { fromWireId, toWireId } from '../../../domain/identifier.ts';
+import { Refusal } from '../../../domain/refusal.ts';
+import { type Call, type Caller, type Reply, schemaRefusal } from '../../calls/call.ts';
+import { readFuture } from '../../calls/moments.ts';
+import { readPage } from '../../calls/page.ts';
+import { loadProgram } from '../../calls/program.ts';
+import type { Service } from '../../calls/service.ts';
+import { transactUnderKey } from '../../commit/under-key.ts';
+import { idAt } from '../../foundation/ids.ts';
+import { insertEvents } from '../../store/events/insert-events.ts';
+import {
+  type ApiKey,
+  insertKey,
+  listKeys as listStatement,
+  lockKey,
+  replaceKey,
+  revokeKey as revokeStatement,
+  toApiKey,
+} from '../../store/key.ts';
+import { auditOf } from '../audit/audit.ts';
+import { newKey } from './authenticate.ts';
+
+// Invariant: No key gives another a scope of operators that it does not have
+// Tested by: `test/security/roles.test.ts`
+
+type CreateCall = Call<'create_key'>;
+
+/** create_key: the key. Only this response contains its secret; a replay does not. */
+export async function createKey(service: Pick<Service, 'database'>, call: CreateCall): Promise<Reply<'create_key'>> {
+  const { body } = call;
+  const sentId = readProgramId(call);
+  refuseBoth(call);
+  const scopes = readScopes(call, sentId !== undefined);
+  const program = sentId === undefined ? undefined : await loadProgram(service, sentId);
+  const { key: secret, publicPart, secretHash } = newKey();
+  return transactUnderKey(service, call, {
+    load: {},
+    decide: (_, { batchId, now }) => {
+      const key: ApiKey = {
+        keyId: idAt(now),
+        publicPart,
+        secretHash,
+        programId: program?.programId ?? null,
+        name: body.name,
+        scopes,
+        createdAt: new Date(now),
+        expiresAt: readFuture(call, 'expires_at', body.expires_at, now),
+        revokedAt: null,
+        lastUsedAt: null,
+        replacedBy: null,
+      };
+      const shown = toKeyRecord(key);
+      const { programId, keyId } = key;
+      const payload = JSON.stringify(shown);
+      const event = { type: 'key.created' as const, programId, subjectId: shown.key_id, payload };
+      const writes = [
+        insertKey(key),
+        insertEvents(batchId, [event], now, call),
+        ...auditOf(call, { programId, subjectId: shown.key_id, details: payload }),
+      ];
+      return { record: toNewKeyRecord(key, secret), stored: toNewKeyRecord(key, null), subjectId: keyId, writes };
+    },
+  });
+}
+
+/**
+ * The card program of a new key, as it was sent; undefined for a key for all programs, which must be requested
+ * explicitly.
+ */
+function readProgramId(call: CreateCall): string | undefined {
+  const { program_id: programId, all_programs: forAll } = call.body;
+  if (programId !== undefined && forAll === true) {
+    const message = "'program_id' and 'all_programs': true exclude each other. Send one of them.";
+    throw schemaRefusal(call, message, '/all_programs');
+  }
+  if (programId === undefined && forAll !== true) {
+    const message =
+      "The required field 'program_id' is missing. A key that can act in all card programs needs 'all_programs': true.";
+    throw schemaRefusal(call, message, '/program_id');
+  }
+  return programId;
+}
+
+function refuseBoth(call: CreateCall): void {
+  const { role, scopes } = call.body;
+  if (role === undefined || scopes === undefined) return;
+  throw schemaRefusal(call, "'scopes' and 'role' exclude each other. Send one of them.", '/role');
+}
+
+/**
+ * The scopes of a new key: as they were sent, or those of a role.
+ *
+ * @throws {Refusal} create_key_schema, forbidden
+ */
+function readScopes(call: CreateCall, isBound: boolean): readonly KeyScope[] {
+  const { role } = call.body;
+  const scopes = role === undefined ? readSentScopes(call) : inOrder(ROLES[role]);
+  const field = role === undefined ? 'scopes' : 'role';
+  const ofOperators = scopes.find(isOfOperators);
+  if (isBound && ofOperators !== undefined) {
+    const what = role === undefined ? `'scopes' contains` : `The role '${role}' contains`;
+    const other = role === undefined ? `omit '${ofOperators}'` : "send the role 'viewer', or 'scopes'";
+    const message =
+      `${what} '${ofOperators}', but an operator acts in all card programs. Send 'all_programs': true instead of ` +
+      `'program_id', or ${other}.`;
+    throw schemaRefusal(call, message, `/${field}`);
+  }
+  refuseFurtherScopes(call.caller, scopes, 'create');
+  return scopes;
+}
+
+function readSentScopes(call: CreateCall): readonly KeyScope[] {
+  const sent: readonly unknown[] | undefined = call.body.scopes;
+  if (sent === undefined) {
+    const message = "The required field 'scopes' is missing. Send it, or 'role' for the scopes of a role.";
+    throw schemaRefusal(call, message, '/scopes');
+  }
+  const unknown = sent.findIndex((scope) => !isScope(scope));
+  if (unknown !== -1) {
+    const known = KEY_SCOPES.map((scope) => `'${scope}'`).join(', ');
+    const message = `'scopes' can only contain ${known}, and its item ${unknown + 1} is none of them.`;
+    throw schemaRefusal(call, message, `/scopes/${unknown}`);
+  }
+  return inOrder(sent.filter(isScope));
+}
+
+function isScope(sent: unknown): sent is KeyScope {
+  return KEY_SCOPES.some((scope) => scope === sent);
+}
+
+/**
+ * Refuses a key with scopes of operators that the caller lacks: otherwise `keys:write` alone would amount to all of them.
+ * Rolling a key counts like creating one, because the caller gets a secret that works. Scopes of card programs can be given
+ * without having them: an operator who creates keys for the servers of a program need not be able to move its money.
+ *
+ * @throws {Refusal} forbidden
+ */
+function refuseFurtherScopes(caller: Caller, scopes: readonly string[], doing: 'create' | 'roll'): void {
+  if (!('keyId' in caller)) return;
+  const further = inOrder(scopes).filter((scope) => isOfOperators(scope) && !includesScope(caller.scopes, scope));
+  if (further.length === 0) return;
+  const named = further.map((scope) => `'${scope}'`).join(', ');
+  const message =
+    `This key cannot ${doing} a key with ${named}: a key needs every scope of operators itself that it gives to another. ` +
+    `This key has: ${caller.scopes.join(', ')}.`;
+  throw new Refusal('forbidden', message, { saw: { refused_because: `no scope ${further.join(', ')}` } });
+}
+
+/** list_keys: a page, newest first, without secrets. */
+export async function listKeys(service: Service, call: Call<'list_keys'>): Promise<Reply<'list_keys'>> {
+  const record = await readPage(service, call, {
+    prefix: 'key',
+    statement: listStatement,
+    read: toApiKey,
+    idOf: (key) => key.keyId,
+    show: toKeyRecord,
+  });
+  return { record };
+}
+
+/** A key as the contract shows it, without its secret. */
+function toKeyRecord(key: ApiKey): KeyRecord {
+  return {
+    key_id: toWireId('key', key.keyId),
+    name: key.name,
+    program_id: key.programId === null ? null : toWireId('prog', key.programId),
+    scopes: inOrder(key.scopes),
+    role: roleOf(key.scopes),
+    shown_as: `ts_${key.publicPart}_…`,
+    created_at: key.createdAt.toISOString(),
+    expires_at: key.expiresAt?.toISOString() ?? null,
+    revoked_at: key.revokedAt?.toISOString() ?? null,
+    last_used_at: key.lastUsedAt?.toISOString() ?? null,
+    replaced_by: key.replacedBy === null ? null : toWireId('key', key.replacedBy),
+  };
+}
+
+const KEY_OMITTED =
+  'The secret is in the first response only and is not stored. If that response was lost, roll this key with a new ' +
+  'Idempotency-Key to get a new secret, or revoke it.';
+
+/** A new key as the contract shows it: with its secret in the first response, and without (`secret` null) in a replay. */
+function toNewKeyRecord(key: ApiKey, secret: string | null): NewKeyRecord {
+  return { ...toKeyRecord(key), key: secret, key_omitted: secret === null ? KEY_OMITTED : null };
+}
+
+/** How long the old key remains valid by default: a day in which clients can switch to the new one. */
+export const DEFAULT_OVERLAP_MILLISECONDS = 86_400_000;
+
+/**
+ * roll_key: a new key with the scopes of the old one. Both work until the old one expires. The caller sets when each of
+ * them expires, but a roll never extends the old key. A replay rolls nothing and does not contain the secret.
+ */
+export async function rollKey(service: Service, call: Call<'roll_key'>): Promise<Reply<'roll_key'>> {
+  const { body } = call;
+  const { key_id: sentId } = call.params;
+  const keyId = fromWireId('key', sentId);
+  if (keyId === undefined) throw keyMissing(sentId);
+  const { key: secret, publicPart, secretHash } = newKey();
+  return transactUnderKey(service, call, {
+    load: { key: lockKey(keyId) },
+    decide: ({ key: [row] }, { batchId }) => {
+      if (row === undefined) throw keyMissing(sentId);
+      const old = toApiKey(row);
+      refuseFurtherScopes(call.caller, old.scopes, 'roll');
+      const now = row.now as Date;
+      checkUsable(call, old, now);
+      const until = readFuture(call, 'previous_until', body.previous_until, now.getTime());
+      const created: ApiKey = {
+        ...old,
+        keyId: idAt(now.getTime()),
+        publicPart,
+        secretHash,
+        createdAt: now,
+        expiresAt: readFuture(call, 'expires_at', body.expires_at, now.getTime()) ?? asLongAs(old, now),
+        lastUsedAt: null,
+      };
+      const shown = toKeyRecord(created);
+      const replaced = {
+        ...old,
+        replacedBy: created.keyId,
+        expiresAt: earlier(until ?? new Date(now.getTime() + DEFAULT_OVERLAP_MILLISECONDS), old.expiresAt),
+      };
+      const { programId } = old;
+      const details = JSON.stringify({ ...shown, replaces: toKeyRecord(replaced) });
+      const event = { type: 'key.rolled' as const, programId, subjectId: shown.key_id, payload: details };
+      const writes = [
+        insertKey(created),
+        replaceKey(keyId, created.keyId, replaced.expiresAt),
+        insertEvents(batchId, [event], now.getTime(), call),
+        ...auditOf(call, { programId, subjectId: shown.key_id, details }),
+      ];
+      return {
+        record: toNewKeyRecord(created, secret),
+        stored: toNewKeyRecord(created, null),
+        subjectId: created.keyId,
+        writes,
+      };
+    },
+  });
+}
+
+/** Refuses to roll a key that no longer works, since that could not avoid a gap, or one that was already rolled. */
+function checkUsable(call: Call<'roll_key'>, key: ApiKey, now: Date): void {
+  const { key_id: sentId } = call.params;
+  if (key.revokedAt !== null) {
+    throw schemaRefusal(call, `The key '${sentId}' was revoked. Create a new one.`, '/key_id');
+  }
+  if (key.expiresAt !== null && key.expiresAt <= now) {
+    throw schemaRefusal(call, `The key '${sentId}' has expired. Create a new one.`, '/key_id');
+  }
+  if (key.replacedBy === null) return;
+  const successor = toWireId('key', key.replacedBy);
+  throw schemaRefusal(
+    call,
+    `The key '${sentId}' was rolled before. Roll '${successor}', which replaced it.`,
+    '/key_id',
+  );
+}
+
+function asLongAs({ createdAt, expiresAt }: ApiKey, now: Date): Date | null {
+  if (expiresAt === null) return null;
+  return new Date(clampToLastMoment(now.getTime() + expiresAt.getTime() - createdAt.getTime()));
+}
+
+function earlier(one: Date, other: Date | null): Date {
+  return other !== null && other < one ? other : one;
+}
+
+/** revoke_key: the revoked key. Every process refuses it within a second. Revoking it again changes nothing. */
+export async function revokeKey(service: Service, call: Call<'revoke_key'>): Promise<Reply<'revoke_key'>> {
+  const { key_id: sentId } = call.params;
+  const keyId = fromWireId('key', sentId);
+  if (keyId === undefined) throw keyMissing(sentId);
+  return transactUnderKey(service, call, {
+    load: { key: lockKey(keyId) },
+    decide: ({ key: [row] }, { batchId }) => {
+      if (row === undefined) throw keyMissing(sentId);
+      const key = toApiKey(row);
+      if (key.revokedAt !== null) return { record: toKeyRecord(key), subjectId: keyId, writes: [] };
+      const now = row.now as Date;
+      const record = toKeyRecord({ ...key, revokedAt: now });
+      const { programId } = key;
+      const json = JSON.stringify(record);
+      const event = { type: 'key.revoked' as const, programId, subjectId: record.key_id, payload: json };
+      const writes = [
+        revokeStatement(keyId, now),
+        insertEvents(batchId, [event], now.getTime(), call),
+        ...auditOf(call, { programId, subjectId: record.key_id, details: json }),
+      ];
+      return { record, json, subjectId: keyId, writes };
+    },
+  });
+}
+
+/** The refusal of an id that no key has, as it was sent. */
+function keyMissing(sentId: string): Refusal {
+  return new Refusal('key_not_found', `There is no API key with the id '${sentId}'.`);
+}

@@ -1,0 +1,158 @@
+import { MAX_NOTE_CHARACTERS } from '../../../contract/processors/attempts.ts';
+import type { ConnectorRecord } from '../../../contract/processors/connectors.ts';
+import { fromWireId, toWireId } from '../../../domain/identifier.ts';
+import { Refusal } from '../../../domain/refusal.ts';
+import { SIMULATOR_ID } from '../../../domain/sandbox.ts';
+import { allAtConnector } from '../../../domain/switch.ts';
+import type { Call, Reply } from '../../calls/call.ts';
+import { readFiltered } from '../../calls/filtered-page.ts';
+import { transferMissing } from '../../calls/missing.ts';
+import { DEFAULT_LIMIT, readCursor, readPage } from '../../calls/page.ts';
+import type { ConnectorStatus } from '../../calls/processors.ts';
+import { readProgramFilter } from '../../calls/program.ts';
+import { confirmReplicated, readRows } from '../../calls/read-rows.ts';
+import { toAttemptRecord, toBreakRecord, toOperatorAttemptRecord } from '../../calls/records/processor.ts';
+import { toSwitchRecord } from '../../calls/records/switch.ts';
+import type { Service } from '../../calls/service.ts';
+import { transact } from '../../commit/transaction.ts';
+import { withoutSecrets } from '../../foundation/redaction.ts';
+import {
+  closeBreak as closeStatement,
+  listBreaks as listBreaksStatement,
+  lockBreak,
+  toBreak,
+} from '../../store/processors/break.ts';
+import {
+  COUNT_OPEN_ATTEMPTS,
+  isAttemptFiltered,
+  listAttempts as listAttemptsStatement,
+  searchAttempts as searchStatement,
+  toAttemptChunk,
+  toOpenCount,
+  toShownAttempt,
+} from '../../store/processors/read-attempts.ts';
+import { READ_WHOLE_SWITCH, type SwitchReading, toSwitchReading } from '../../store/switch.ts';
+import { readTransfer } from '../../store/transfers/transfer.ts';
+import { actorOf, auditOf, withoutHolderValues } from '../audit/audit.ts';
+
+type OpenCount = ReturnType<typeof toOpenCount>;
+
+const OPEN = ['ready', 'sent', 'unknown', 'pending', 'reversing', 'attention'] as const;
+
+/** list_connectors: the connectors by name, with what waits for them in all card programs, and what disables them. */
+export async function listConnectors(
+  { database, processors }: Service,
+  _call: Call<'list_connectors'>,
+): Promise<Reply<'list_connectors'>> {
+  const [open, switches] = await Promise.all([
+    readRows(database, COUNT_OPEN_ATTEMPTS),
+    readRows(database, READ_WHOLE_SWITCH),
+  ]);
+  const counts = open.map(toOpenCount);
+  const reading = toSwitchReading(switches);
+  const statuses = [...processors.statuses()].sort((left, right) => (left.connectorId < right.connectorId ? -1 : 1));
+  return { record: { data: statuses.map((status) => toConnectorRecord(status, counts, reading)) } };
+}
+
+function toConnectorRecord(
+  status: ConnectorStatus,
+  counts: readonly OpenCount[],
+  { settings, now }: SwitchReading,
+): ConnectorRecord {
+  const { connectorId, state, since, reason, inFlight } = status;
+  const own = counts.filter((count) => count.connectorId === connectorId);
+  const open = OPEN.map((name) => [name, own.find((count) => count.status === name)?.count ?? 0] as const);
+  const unknown = own.flatMap(({ oldestUnknownSince }) => (oldestUnknownSince === null ? [] : [oldestUnknownSince]));
+  return {
+    connector_id: connectorId,
+    kind: connectorId === SIMULATOR_ID ? 'simulator' : 'http',
+    state: state === 'up' ? 'up' : 'down',
+    since: since === null ? null : new Date(since).toISOString(),
+    reason,
+    disabled_by: allAtConnector(settings, connectorId, now).map((setting) => toSwitchRecord(setting, now)),
+    in_flight: inFlight,
+    open: Object.fromEntries(open) as ConnectorRecord['open'],
+    oldest_unknown_since: unknown.length === 0 ? null : new Date(Math.min(...unknown)).toISOString(),
+  };
+}
+
+/** list_attempts: the attempts of a transfer, the newest first, or `transfer_not_found`. */
+export async function listAttempts(service: Service, call: Call<'list_attempts'>): Promise<Reply<'list_attempts'>> {
+  const { programId } = call;
+  const { transfer_id: sentId } = call.params;
+  const transferId = fromWireId('tr', sentId);
+  if (transferId === undefined) throw transferMissing(sentId);
+  const rows = await readRows(service.database, listAttemptsStatement(programId, transferId));
+  // Most transfers have none.
+  if (rows.length === 0 && (await readRows(service.database, readTransfer(programId, transferId))).length === 0) {
+    throw transferMissing(sentId);
+  }
+  await confirmReplicated(service.database, call.deadline, rows);
+  return { record: { data: rows.map(toShownAttempt).map(toAttemptRecord) } };
+}
+
+/**
+ * search_attempts: the attempts that have not ended, the oldest first, or those that have ended in one way, the newest first.
+ * If few match, a page can be short or empty and still have a cursor.
+ */
+export async function searchAttempts(
+  service: Service,
+  call: Call<'search_attempts'>,
+): Promise<Reply<'search_attempts'>> {
+  const { limit = DEFAULT_LIMIT, cursor, status = 'open', connector_id: connectorId = null } = call.query;
+  const { program_id: programId } = call.query;
+  const filter = { status, connectorId, programId: readProgramFilter(call, programId) };
+  const { items, next } = await readFiltered({
+    call,
+    limit,
+    after: readCursor(call, 'pat', cursor),
+    isFiltered: isAttemptFiltered(filter),
+    read: async (after, count, maxExamined) => {
+      const chunk = { after, count, maxExamined };
+      return toAttemptChunk(await readRows(service.database, searchStatement(filter, chunk)), chunk);
+    },
+    idOf: ({ attempt }) => attempt.attemptId,
+  });
+  const record = {
+    data: items.map(toOperatorAttemptRecord),
+    next_cursor: next === null ? null : toWireId('pat', next),
+  };
+  return { record };
+}
+
+/** A UUID that no break has: a malformed id is looked up as any other. */
+const NO_BREAK = '00000000-0000-0000-0000-000000000000';
+
+/** list_breaks: the open breaks, the oldest first, or the closed ones, the newest first. */
+export async function listBreaks(service: Service, call: Call<'list_breaks'>): Promise<Reply<'list_breaks'>> {
+  const { status = 'open', kind = null, connector_id: connectorId = null, program_id: programId } = call.query;
+  const filter = { isClosed: status === 'closed', kind, connectorId, programId: readProgramFilter(call, programId) };
+  const record = await readPage(service, call, {
+    prefix: 'brk',
+    statement: (after, count) => listBreaksStatement(filter, after, count),
+    read: toBreak,
+    idOf: ({ found }) => found.breakId,
+    show: ({ found, now }) => toBreakRecord(found, now),
+  });
+  return { record };
+}
+
+/** close_break: the closed break, or `break_not_found`. One that was closed before stays as it is, with its first note. */
+export function closeBreak({ database }: Service, call: Call<'close_break'>): Promise<Reply<'close_break'>> {
+  const { break_id: sentId } = call.params;
+  const breakId = fromWireId('brk', sentId) ?? NO_BREAK;
+  return transact(database, call.deadline, { breaks: lockBreak({ breakId }) }, ({ breaks: [row] }) => {
+    if (row === undefined) {
+      const hint = breakId === NO_BREAK ? ' A break id is brk_ and 32 hex digits.' : '';
+      throw new Refusal('break_not_found', `There is no break '${sentId}'.${hint}`);
+    }
+    const { found, now } = toBreak(row);
+    if (found.closedAt !== null) return { result: { record: toBreakRecord(found, now) }, writes: [], readsOnly: true };
+    const resolution = withoutSecrets(call.body.note, MAX_NOTE_CHARACTERS);
+    const closed = { ...found, closedAt: now, closedBy: actorOf(call.caller), resolution };
+    const record = toBreakRecord(closed, now);
+    const subject = { programId: found.programId, subjectId: toWireId('brk', breakId) };
+    const audited = { ...subject, details: JSON.stringify(withoutHolderValues(record)) };
+    return { result: { record }, writes: [closeStatement(closed), ...auditOf(call, audited)] };
+  });
+}
