@@ -3,7 +3,7 @@ import { Refusal } from '../../domain/refusal.ts';
 import { type AnyReply, OperationFailure } from '../../server/calls/call.ts';
 import { payloadOf } from '../fixtures/stored-events.ts';
 import { type Ask, describeAsk, isOfOperators, movesMoney } from './ask.ts';
-import { SerialBooks } from './books/serial-books.ts';
+import { type Opening, SerialBooks } from './books/serial-books.ts';
 import { JudgeOfAccounts } from './judges/judge-of-accounts.ts';
 import { JudgeOfEvents } from './judges/judge-of-events.ts';
 import { JudgeOfProcessors } from './judges/judge-of-processors.ts';
@@ -71,7 +71,7 @@ export class Judge {
   constructor(tables: Tables, clock: () => number) {
     this.#tables = tables;
     this.#clock = clock;
-    this.#books = new SerialBooks((table, id) => tables.newest(table, id));
+    this.#books = new SerialBooks(openingOf(tables));
     const say = (problem: string): void => this.say(problem);
     this.#webhooks = new JudgeOfWebhooks(tables, this.#books, say);
     this.#events = new JudgeOfEvents(tables, say);
@@ -376,6 +376,27 @@ export class Judge {
       this.#notePossible(wish, this.#clock());
     }
   }
+}
+
+/** The programs as the tables have them at the beginning. */
+function openingOf(tables: Tables): Opening {
+  const balanceOf = (accountId: string): bigint => tables.newest('account', accountId)?.balance as bigint;
+  return PROGRAMS.map(({ programId, fundingId, webhookId, cards }) => {
+    const program = tables.newest('program', programId);
+    return {
+      name: String(program?.name),
+      threshold: program?.funding_low_threshold as bigint | null,
+      limits: program?.limits,
+      cardLimits: program?.card_limits,
+      webhook: toWireId('wh', webhookId),
+      funding: balanceOf(fundingId),
+      cards: cards.map(({ name, cardId, accountId }) => ({
+        name,
+        balance: balanceOf(accountId),
+        isElsewhere: tables.newest('card', cardId)?.connector_id !== null,
+      })),
+    };
+  });
 }
 
 /** Whether the response of a success is the payload of its event. Secrets are in responses only. */

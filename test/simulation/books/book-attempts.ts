@@ -1,5 +1,9 @@
-import { type AttemptStatus, hasFailed, isUnknown } from '../../../domain/processors/attempt.ts';
+import type { AttemptStatus } from '../../../domain/processors/attempt.ts';
 import type { Ask } from '../ask.ts';
+
+/** Attempts of which an operator may say what became of them, and those that have ended without moving money. */
+const OPEN: readonly AttemptStatus[] = ['unknown', 'reversing', 'attention', 'pending'];
+const FAILED: readonly AttemptStatus[] = ['declined', 'failed', 'reversed'];
 
 /** What the serial books know of attempts at processors: their ids on the wire, their transfers and their statuses. */
 export class BookAttempts {
@@ -17,8 +21,8 @@ export class BookAttempts {
   refusalOf({ attempt, wasExecuted }: Extract<Ask, { does: 'resolve' }>): string | undefined {
     const { status } = this.#known.get(attempt) ?? {};
     if (status === undefined) return 'attempt_not_found';
-    if (isUnknown(status) || status === 'pending') return undefined;
-    const isSame = wasExecuted ? status === 'approved' : hasFailed(status);
+    if (OPEN.includes(status)) return undefined;
+    const isSame = wasExecuted ? status === 'approved' : FAILED.includes(status);
     return isSame ? 'unchanged' : 'invalid_attempt_status';
   }
 }

@@ -1,9 +1,5 @@
-import { MAX_WEBHOOKS } from '../../../contract/webhooks/requests.ts';
-import { CARD_MOVES, CARD_RULES } from '../../../domain/cards/card.ts';
-import { toWireId } from '../../../domain/identifier.ts';
+import type { CardStatus } from '../../../domain/cards/card.ts';
 import type { Ask, TransferType } from '../ask.ts';
-import type { StoredRow } from '../store/parameters.ts';
-import { PROGRAMS } from '../world.ts';
 import { BookAttempts } from './book-attempts.ts';
 import { type BookCount, BookLimits, endsOf, limitedOf, sidesOf, type Terms } from './book-limits.ts';
 import { BookPrograms } from './book-programs.ts';
@@ -15,6 +11,47 @@ type Create = Extract<Ask, { does: 'create' }>;
 
 /** The default duration of a hold. */
 const DEFAULT_HOLD_MILLISECONDS = 7 * 86_400_000;
+
+/** How many webhooks a program may have. */
+const MAX_WEBHOOKS = 20;
+
+/** The statuses that let money in and out, and the code with which the others refuse it. */
+const LETS_IN: readonly CardStatus[] = ['active'];
+const LETS_OUT: readonly CardStatus[] = ['active', 'lost', 'stolen', 'expired'];
+const CODES: Readonly<Record<Exclude<CardStatus, 'active'>, string>> = {
+  preactive: 'card_not_activated',
+  inactive: 'card_suspended',
+  lost: 'card_lost',
+  stolen: 'card_lost',
+  fraud: 'card_suspected_fraud',
+  expired: 'card_expired',
+  closed: 'card_closed',
+};
+
+/** The statuses that a card can be given in each; it expires without being asked. */
+const LEADS_TO: Readonly<Record<CardStatus, readonly CardStatus[]>> = {
+  preactive: ['active', 'inactive', 'lost', 'stolen', 'fraud', 'closed'],
+  active: ['inactive', 'lost', 'stolen', 'fraud', 'closed'],
+  inactive: ['active', 'lost', 'stolen', 'fraud', 'closed'],
+  lost: ['active', 'inactive', 'stolen', 'fraud', 'closed'],
+  stolen: ['closed'],
+  fraud: ['active', 'inactive', 'stolen', 'closed'],
+  expired: ['lost', 'stolen', 'fraud', 'closed'],
+  closed: [],
+};
+
+/** The programs at the beginning, in the order of their numbers. */
+export type Opening = readonly {
+  readonly name: string;
+  readonly threshold: bigint | null;
+  /** As they are stored. */
+  readonly limits: unknown;
+  readonly cardLimits: unknown;
+  /** Its id on the wire. */
+  readonly webhook: string;
+  readonly funding: bigint;
+  readonly cards: readonly { readonly name: string; readonly balance: bigint; readonly isElsewhere: boolean }[];
+}[];
 
 /** The books when requests are carried out one after the other: simple, and without any code of the service. */
 export class SerialBooks {
@@ -32,24 +69,17 @@ export class SerialBooks {
   readonly references = new BookReferences(this.transfers);
   readonly attempts = new BookAttempts();
 
-  /** `find` returns an initial row. */
-  constructor(find: (table: string, id: string) => StoredRow | undefined) {
-    const balanceOf = (accountId: string): bigint => find('account', accountId)?.balance as bigint;
-    for (const [index, { programId, fundingId, webhookId, cards }] of PROGRAMS.entries()) {
-      const program = find('program', programId);
-      this.programs.all.push({
-        name: String(program?.name),
-        threshold: program?.funding_low_threshold as bigint | null,
-      });
-      this.#limits.setAll(`program ${index}`, program?.limits);
-      this.#limits.setAll(`cards ${index}`, program?.card_limits);
-      this.webhooks.set(toWireId('wh', webhookId), { program: index, status: 'enabled' });
-      this.accounts.set(`funding ${index}`, { balance: balanceOf(fundingId), held: 0n, incoming: 0n });
+  constructor(opening: Opening) {
+    for (const [index, { name, threshold, limits, cardLimits, webhook, funding, cards }] of opening.entries()) {
+      this.programs.all.push({ name, threshold });
+      this.#limits.setAll(`program ${index}`, limits);
+      this.#limits.setAll(`cards ${index}`, cardLimits);
+      this.webhooks.set(webhook, { program: index, status: 'enabled' });
+      this.accounts.set(`funding ${index}`, { balance: funding, held: 0n, incoming: 0n });
       this.accounts.set(`suspense ${index}`, { balance: 0n, held: 0n, incoming: 0n });
-      for (const { name, cardId, accountId } of cards) {
-        this.accounts.set(name, { balance: balanceOf(accountId), held: 0n, incoming: 0n });
-        const isElsewhere = find('card', cardId)?.connector_id !== null;
-        this.cards.set(name, { status: 'active', isErased: false, isElsewhere });
+      for (const { name: card, balance, isElsewhere } of cards) {
+        this.accounts.set(card, { balance, held: 0n, incoming: 0n });
+        this.cards.set(card, { status: 'active', isErased: false, isElsewhere });
       }
     }
   }
@@ -253,11 +283,12 @@ export class SerialBooks {
   }
 
   #refuseStates(type: TransferType, card: string, destination: string | null): string | undefined {
-    const own = CARD_RULES[this.#card(card).status];
-    if (!(type === 'load' ? own.moneyIn : own.moneyOut)) return own.code ?? undefined;
-    if (destination === null) return undefined;
-    const other = CARD_RULES[this.#card(destination).status];
-    return other.moneyIn ? undefined : (other.code ?? undefined);
+    const refuse = (name: string, letsThrough: readonly CardStatus[]): string | undefined => {
+      const { status } = this.#card(name);
+      return status === 'active' || letsThrough.includes(status) ? undefined : CODES[status];
+    };
+    const own = refuse(card, type === 'load' ? LETS_IN : LETS_OUT);
+    return own ?? (destination === null ? undefined : refuse(destination, LETS_IN));
   }
 
   /** Whether the receiving card would exceed its maximum balance, including incoming holds. */
@@ -303,7 +334,7 @@ export class SerialBooks {
     const { status: before } = this.#card(card);
     if (status === 'closed' && this.#switch.isDisabled(program, 'unload', at)) return 'service_disabled';
     if (before === status) return 'unchanged';
-    if (before === 'closed' || !CARD_MOVES[before].includes(status)) return 'invalid_card_status';
+    if (before === 'closed' || !LEADS_TO[before].includes(status)) return 'invalid_card_status';
     const { held, incoming } = this.#account(card);
     return status === 'closed' && (held > 0n || incoming > 0n) ? 'card_not_empty' : undefined;
   }
