@@ -1,3 +1,4 @@
+import { Component, type ComponentChildren } from 'preact';
 import { useCallback, useEffect, useLayoutEffect, useMemo, useRef, useState } from 'preact/hooks';
 import { Button } from '../components/button.tsx';
 import { Empty } from '../components/empty.tsx';
@@ -10,18 +11,12 @@ import type { Parameters, Screen } from '../data/parameters.ts';
 import { ProgramContext } from '../data/program.ts';
 import { useSession } from '../data/session.ts';
 import { SearchPalette } from '../screens/search/search-palette.tsx';
-import { CallerDialog } from './caller-dialog.tsx';
-import { CaseBanner } from './case-banner.tsx';
+import { CaseBanner, ClockBanner, SwitchBanner } from './banners.tsx';
 import { useChosenProgram } from './chosen-program.ts';
-import { ClockBanner } from './clock-banner.tsx';
-import { ErrorBoundary } from './error-boundary.tsx';
-import { useKeyboard } from './keyboard.ts';
-import { KeysDialog } from './keys-dialog.tsx';
-import { Navigation } from './navigation.tsx';
+import { KeysDialog, useKeyboard } from './keyboard.tsx';
 import { ProgramPrompt } from './program-chooser.tsx';
-import { findRoute, ROUTES, type Route } from './routes.ts';
-import { SwitchBanner } from './switch-banner.tsx';
-import { TopBar } from './top-bar.tsx';
+import { findRoute, GROUPS, preload, ROUTES, type Route } from './routes.ts';
+import { CallerDialog, TopBar } from './top-bar.tsx';
 
 /** Provides the names of things, the clock of the sandbox and the chosen program to the whole console. */
 export function Shell() {
@@ -173,4 +168,82 @@ function LoadedScreen({ route, parameters }: { readonly route: Route; readonly p
     );
   }
   return Known === undefined ? <Loading /> : <Known parameters={parameters} />;
+}
+
+/** The screens that the caller may open, by group. */
+function Navigation({ routes, isOpen }: { readonly routes: readonly Route[]; readonly isOpen: boolean }) {
+  const { path } = useLocation();
+  const groups = GROUPS.map((group) => ({ group, inside: routes.filter((route) => route.group === group) }));
+  return (
+    <nav id="navigation" class={isOpen ? 'navigation open' : 'navigation'} aria-label="Screens">
+      {groups
+        .filter(({ inside }) => inside.length > 0)
+        .map(({ group, inside }) => (
+          <div key={group}>
+            <h2 id={`group-${group}`}>{group}</h2>
+            <ul aria-labelledby={`group-${group}`}>
+              {inside.map((route) => (
+                <li key={route.path}>
+                  <a
+                    href={hrefTo(route.path)}
+                    aria-current={isWithin(route.path, path) ? 'page' : undefined}
+                    onPointerEnter={() => preload(route)}
+                  >
+                    {route.name ?? route.title}
+                    {route.letter !== undefined && (
+                      <span class="key" aria-hidden="true">
+                        g {route.letter}
+                      </span>
+                    )}
+                  </a>
+                </li>
+              ))}
+            </ul>
+          </div>
+        ))}
+      <div class="elsewhere">
+        <a href="/guides">Guides</a>
+        <a href="/docs">API reference</a>
+        <a href="/errors">Error codes</a>
+        <a href="/events">Events</a>
+      </div>
+    </nav>
+  );
+}
+
+/** Whether a path belongs to a screen in the navigation: one transfer belongs to the transfers. */
+function isWithin(screen: string, path: string): boolean {
+  if (screen === path) return true;
+  if (screen === '/console') return false;
+  if (path.startsWith('/console/request/')) return screen === '/console/errors';
+  return path.startsWith(`${screen}/`) || path.startsWith(`${screen.replace(/s$/, '')}/`);
+}
+
+type State = { readonly error: Error | undefined };
+
+/** Shows an error that a screen threw, instead of an empty page; the rest of the console keeps working. */
+class ErrorBoundary extends Component<{ readonly children: ComponentChildren }, State> {
+  override state: State = { error: undefined };
+
+  static override getDerivedStateFromError(thrown: unknown): State {
+    return { error: thrown instanceof Error ? thrown : new Error(String(thrown)) };
+  }
+
+  override render({ children }: { readonly children: ComponentChildren }, { error }: State) {
+    if (error === undefined) return children;
+    return (
+      <Page title="This screen failed">
+        <div class="error-record" role="alert">
+          <p class="error-message">{error.message}</p>
+          <p>
+            The console failed, not the service: no money moved. Reload the page; if it fails again, tell support what
+            you did.
+          </p>
+          <p class="error-facts">
+            <Button onClick={() => window.location.reload()}>Reload</Button>
+          </p>
+        </div>
+      </Page>
+    );
+  }
 }

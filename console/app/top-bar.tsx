@@ -1,8 +1,14 @@
-import { useState } from 'preact/hooks';
+import { Button } from '../components/button.tsx';
+import { Details } from '../components/details.tsx';
+import { Dialog } from '../components/dialogs/dialog.tsx';
+import { ErrorRecord } from '../components/error-record.tsx';
+import { Moment } from '../components/moment.tsx';
+import { KeyName, ProgramName } from '../components/name.tsx';
 import { hrefTo } from '../data/location.ts';
 import { useSession } from '../data/session.ts';
+import { useAction } from '../data/use-action.ts';
 import { ProgramChooser } from './program-chooser.tsx';
-import { applyTheme, readTheme, THEMES } from './theme.ts';
+import { ThemeButton } from './theme.tsx';
 
 const SEARCH = 'Search by name, id, card or amount';
 
@@ -74,31 +80,44 @@ export function TopBar({
   );
 }
 
-const THEME_TEXTS = { system: 'System theme', light: 'Light theme', dark: 'Dark theme' } as const;
-
-/** Switches to the next theme. */
-function ThemeButton() {
-  const [theme, setTheme] = useState(readTheme);
-  const next = () => {
-    const following = THEMES[(THEMES.indexOf(theme) + 1) % THEMES.length] ?? 'system';
-    applyTheme(following);
-    setTheme(following);
+/** The signed-in caller, with their permissions and a button to sign out. */
+export function CallerDialog({ onClose }: { readonly onClose: () => void }) {
+  const { caller, name, keyId, role, scopes, programId, allPrograms, sessionId, endsAt, leave } = useSession();
+  const signOut = useAction((_: null, api, { programId: _program, ...options }) => api.sessions.delete(options), {
+    endsSession: true,
+  });
+  const end = async () => {
+    if ((await signOut.run(null)) !== undefined) leave();
   };
   return (
-    <button
-      class="icon-button theme"
-      type="button"
-      aria-label={`${THEME_TEXTS[theme]}; change`}
-      title={THEME_TEXTS[theme]}
-      onClick={next}
-    >
-      <svg viewBox="0 0 16 16" aria-hidden="true">
-        {theme === 'light' && (
-          <path d="M8 11a3 3 0 1 0 0-6 3 3 0 0 0 0 6zM8 1v2m0 10v2M1 8h2m10 0h2M3 3l1.5 1.5m7 7L13 13m0-10-1.500 1.500m-7 7L3 13" />
+    <Dialog title={caller === 'sandbox' ? 'No key' : (name ?? 'A key')} onClose={onClose}>
+      <div class="form">
+        {caller === 'sandbox' && (
+          <p>
+            Anyone on this machine can use this sandbox without a key. Sign in with a key to see what its holder sees.
+          </p>
         )}
-        {theme === 'dark' && <path d="M13.500 9.500A6 6 0 0 1 6.500 2.500a6 6 0 1 0 7 7z" />}
-        {theme === 'system' && <path d="M8 2a6 6 0 1 0 0 12A6 6 0 0 0 8 2zm0 0v12m0-10 4.600 0M8 7h5.800M8 10h5.500" />}
-      </svg>
-    </button>
+        <Details
+          facts={[
+            ['Role', role ?? 'custom scopes'],
+            keyId !== null && ['Key', <KeyName key="key" id={keyId} />],
+            ['Card program', allPrograms ? 'all' : <ProgramName key="program" id={programId} />],
+            endsAt !== null && ['Session ends', <Moment key="ends" at={endsAt} actual />],
+          ]}
+        />
+        <p class="quiet">{scopes.join(', ')}</p>
+        {signOut.error !== undefined && <ErrorRecord error={signOut.error} />}
+        <div class="dialog-actions">
+          {sessionId === null ? (
+            <Button onClick={leave}>Sign in with a key</Button>
+          ) : (
+            <Button onClick={end} pending={signOut.pending}>
+              Sign out
+            </Button>
+          )}
+          <Button onClick={onClose}>Close</Button>
+        </div>
+      </div>
+    </Dialog>
   );
 }

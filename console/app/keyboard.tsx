@@ -1,9 +1,10 @@
 import { useEffect, useRef } from 'preact/hooks';
+import { Dialog } from '../components/dialogs/dialog.tsx';
 import { hrefTo, navigate } from '../data/location.ts';
 import { ROUTES, type Route } from './routes.ts';
 
 /** The keyboard shortcuts besides `g` and a letter. */
-export const KEYS: readonly (readonly [keys: string, does: string])[] = [
+const KEYS: readonly (readonly [keys: string, does: string])[] = [
   ['/', 'Search (or Ctrl-K)'],
   ['j k', 'Next and previous row'],
   ['Enter', 'Open the row'],
@@ -60,7 +61,7 @@ export function useKeyboard(
 }
 
 /** The routes that a letter after `g` opens. */
-export function routesWithLetter(routes: readonly Route[] = ROUTES): readonly Route[] {
+function routesWithLetter(routes: readonly Route[] = ROUTES): readonly Route[] {
   return routes.filter(({ letter }) => letter !== undefined);
 }
 
@@ -98,4 +99,25 @@ function pressShortcut(key: string): boolean {
 function turnPage(isOlder: boolean): void {
   const buttons = document.querySelectorAll<HTMLButtonElement>('main .pager button');
   buttons[isOlder ? buttons.length - 1 : 0]?.click();
+}
+
+/** All keyboard shortcuts of the console. */
+export function KeysDialog({ routes, onClose }: { readonly routes: readonly Route[]; readonly onClose: () => void }) {
+  const rows = [...KEYS, ...routesWithLetter(routes).map(({ letter, title }) => [`g ${letter}`, title] as const)];
+  return (
+    <Dialog title="Keyboard shortcuts" onClose={onClose}>
+      <dl class="keys">
+        {rows.map(([keys, does]) => (
+          <div key={keys}>
+            <dt>
+              {keys.split(' ').map((key) => (
+                <kbd key={key}>{key}</kbd>
+              ))}
+            </dt>
+            <dd>{does}</dd>
+          </div>
+        ))}
+      </dl>
+    </Dialog>
+  );
 }
