@@ -1,7 +1,7 @@
 import type { ComponentChildren } from 'preact';
 import { useCallback, useEffect, useRef, useState } from 'preact/hooks';
 import { ErrorRecord } from '../components/error-record.tsx';
-import { Progress } from '../components/progress.tsx';
+import { Progress } from '../components/loaded.tsx';
 import { announceSignIn, onUnauthenticated } from '../data/client.ts';
 import { readSession, type Session, SessionContext } from '../data/session.ts';
 import { SignInScreen } from '../screens/sign-in/sign-in-screen.tsx';

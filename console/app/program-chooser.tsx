@@ -1,13 +1,12 @@
 import type { ComponentChildren } from 'preact';
 import { useEffect, useState } from 'preact/hooks';
 import { Dialog } from '../components/dialogs/dialog.tsx';
-import { Empty } from '../components/empty.tsx';
 import { ErrorRecord } from '../components/error-record.tsx';
 import { TextField } from '../components/field.tsx';
-import { Loading } from '../components/loaded.tsx';
+import { Empty, Loading } from '../components/loaded.tsx';
 import { Page } from '../components/page.tsx';
+import type { Parameters } from '../data/location.ts';
 import { useName } from '../data/names.ts';
-import type { Parameters } from '../data/parameters.ts';
 import { useProgram } from '../data/program.ts';
 import { useSession } from '../data/session.ts';
 import { useOperation } from '../data/use-operation.ts';

@@ -1,5 +1,5 @@
 import type { KeyScope } from '../../sdk/client.ts';
-import type { Parameters, Screen } from '../data/parameters.ts';
+import type { Parameters, Screen } from '../data/location.ts';
 
 /** One screen of the console. */
 export type Route = {

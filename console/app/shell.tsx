@@ -1,13 +1,11 @@
 import { Component, type ComponentChildren } from 'preact';
 import { useCallback, useEffect, useLayoutEffect, useMemo, useRef, useState } from 'preact/hooks';
 import { Button } from '../components/button.tsx';
-import { Empty } from '../components/empty.tsx';
-import { Loading } from '../components/loaded.tsx';
+import { Empty, Loading } from '../components/loaded.tsx';
 import { Page } from '../components/page.tsx';
 import { ClockContext, useAhead, useClockAhead } from '../data/clock.ts';
-import { hrefTo, navigate, useLocation } from '../data/location.ts';
+import { hrefTo, navigate, type Parameters, type Screen, useLocation } from '../data/location.ts';
 import { NameContext, useNameBook } from '../data/names.ts';
-import type { Parameters, Screen } from '../data/parameters.ts';
 import { ProgramContext } from '../data/program.ts';
 import { useSession } from '../data/session.ts';
 import { SearchPalette } from '../screens/search/search-palette.tsx';

@@ -1,4 +1,7 @@
 import type { ComponentChildren } from 'preact';
+import type { ProcessorAttemptRecord, TransferRecord, WebhookRecord } from '../../sdk/client.ts';
+import { ATTEMPT_WORDS } from '../format/operators/processors.ts';
+import { reasonOf, statusOf } from '../format/webhooks.ts';
 
 /** The meaning of a badge, shown by a sign and a colour: never by colour alone. */
 export type Tone = 'good' | 'waiting' | 'bad' | 'quiet' | 'plain';
@@ -45,4 +48,30 @@ export function Badge({ children, tone }: { readonly children: ComponentChildren
       {typeof children === 'string' ? (LABELS[children] ?? children.replaceAll('_', ' ')) : children}
     </span>
   );
+}
+
+/** The status of a transfer, and whether it was reversed, or its outcome is unknown. */
+export function TransferStatus({ transfer }: { readonly transfer: TransferRecord }) {
+  const { status, outcome, reversed_amount: reversed, captured_amount: captured } = transfer;
+  if (outcome === 'unknown') return <Badge tone="waiting">outcome unknown</Badge>;
+  if (reversed === 0) return <Badge>{status}</Badge>;
+  return <Badge tone="quiet">{reversed === captured ? 'reversed' : 'partially reversed'}</Badge>;
+}
+
+/** The status of a webhook, and its reason. Deliveries follow actual time, even if the clock of a sandbox was moved. */
+export function WebhookState({ webhook }: { readonly webhook: WebhookRecord }) {
+  const status = statusOf(webhook);
+  const reason = reasonOf(webhook, Date.now());
+  return (
+    <span class="webhook-state">
+      <Badge tone={status === 'failing' ? 'waiting' : undefined}>{status}</Badge>
+      {reason !== undefined && <span>{status === 'failing' ? `: ${reason}` : ` ${reason}`}</span>}
+    </span>
+  );
+}
+
+/** The status of an attempt in words. */
+export function AttemptStatus({ status }: Pick<ProcessorAttemptRecord, 'status'>) {
+  const { word, tone } = ATTEMPT_WORDS[status] ?? { word: status, tone: 'quiet' };
+  return <Badge tone={tone}>{word}</Badge>;
 }

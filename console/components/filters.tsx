@@ -1,5 +1,7 @@
 import type { ComponentChildren } from 'preact';
+import { PERIODS, type Period, toFieldValue, toIso } from '../format/times.ts';
 import { Button } from './button.tsx';
+import { SelectField, TextField } from './field.tsx';
 
 /** The filters of a list, in a row. Their values belong in the URL: `useUrlState`. */
 export function Filters({
@@ -19,5 +21,40 @@ export function Filters({
         </Button>
       )}
     </search>
+  );
+}
+
+/** A filter by time: a preset period, or exact times, which have fields of their own. */
+export function PeriodFilter({
+  label,
+  value,
+  onChange,
+}: {
+  /** What happened then: "Created". */
+  readonly label: string;
+  readonly value: Period;
+  readonly onChange: (changes: Period, options?: { readonly replace?: boolean }) => void;
+}) {
+  const { period, from, to } = value;
+  const isExact = !Object.hasOwn(PERIODS, period) && (period === 'exact' || from !== '' || to !== '');
+  const time = (name: 'from' | 'to', text: string) => (
+    <TextField
+      label={`${label} ${text}`}
+      type="datetime-local"
+      value={toFieldValue(value[name])}
+      onInput={(typed) => onChange({ ...value, period: 'exact', [name]: toIso(typed) ?? '' }, { replace: true })}
+    />
+  );
+  return (
+    <>
+      <SelectField
+        label={label}
+        value={isExact ? 'exact' : Object.hasOwn(PERIODS, period) ? period : ''}
+        onChange={(chosen) => onChange({ period: chosen, from: '', to: '' })}
+        options={[['', 'Any time'], ...Object.entries(PERIODS), ['exact', 'Exact times']]}
+      />
+      {isExact && time('from', 'from')}
+      {isExact && time('to', 'before')}
+    </>
   );
 }

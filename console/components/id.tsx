@@ -1,8 +1,7 @@
 import { hrefTo } from '../data/location.ts';
 import { isNamedKind } from '../data/name-book.ts';
-import { type IdKind, kindOf, pathOf, shortId } from '../format/ids.ts';
-import { piecesOf } from '../format/linked-text.ts';
-import { CopyButton } from './copy-button.tsx';
+import { type IdKind, kindOf, pathOf, piecesOf, shortId } from '../format/ids.ts';
+import { CopyButton } from './button.tsx';
 import { Moment } from './moment.tsx';
 import { Name } from './name.tsx';
 

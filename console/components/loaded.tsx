@@ -3,7 +3,6 @@ import { useEffect, useState } from 'preact/hooks';
 import type { OperationState } from '../data/use-operation.ts';
 import { Button } from './button.tsx';
 import { ErrorRecord } from './error-record.tsx';
-import { Progress } from './progress.tsx';
 
 /**
  * The state of an operation: that it is loading, its error above any older data, or what `children` renders from the data.
@@ -46,6 +45,34 @@ export function Loading({ label = 'Loading' }: { readonly label?: string }) {
   return (
     <div class="loading" aria-busy="true">
       {isShown && <Progress label={label} />}
+    </div>
+  );
+}
+
+/** A progress bar; indeterminate without `value`. */
+export function Progress({
+  label,
+  value,
+  max = 1,
+}: {
+  readonly label: string;
+  readonly value?: number | undefined;
+  readonly max?: number;
+}) {
+  return (
+    <div class="progress">
+      <span>{label}</span>
+      <progress aria-label={label} {...(value === undefined ? {} : { value, max })} />
+    </div>
+  );
+}
+
+/** Shown where there is nothing: what that means, and what to do next. */
+export function Empty({ title, children }: { readonly title: string; readonly children?: ComponentChildren }) {
+  return (
+    <div class="empty">
+      <p class="empty-title">{title}</p>
+      {children !== undefined && <div>{children}</div>}
     </div>
   );
 }

@@ -5,7 +5,7 @@ import { useName } from '../data/names.ts';
 import { pathOf, shortId } from '../format/ids.ts';
 import { nameOfActor, sentenceCase } from '../format/names.ts';
 import { kindText } from '../format/operators/switch.ts';
-import { CopyButton } from './copy-button.tsx';
+import { CopyButton } from './button.tsx';
 import { Moment } from './moment.tsx';
 
 type NameParts = {

@@ -1,3 +1,4 @@
+import type { ComponentType } from 'preact';
 import { useEffect, useState } from 'preact/hooks';
 
 /** Where the reader is: the path, and the query with its filters. */
@@ -71,3 +72,9 @@ export function hrefTo(path: string, query: Readonly<Record<string, string | und
   if (caseId !== undefined && !OF_CASES.test(plain)) parameters.set('case', caseId);
   return parameters.size === 0 ? plain : `${plain}?${parameters}`;
 }
+
+/** The values of the parameters in a path, by name. */
+export type Parameters = Readonly<Record<string, string>>;
+
+/** A screen gets the parameters of its path, and reads everything else with hooks. */
+export type Screen = ComponentType<{ readonly parameters: Parameters }>;

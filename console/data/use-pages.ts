@@ -11,9 +11,10 @@ export type Pages<Row> = {
   readonly loading: boolean;
   readonly stale: boolean;
   readonly reload: () => void;
-  /** For `<Pager {...pager} />`. */
   readonly pager: {
+    /** The number of the page, from 1. */
     readonly page: number;
+    /** The rows on this page. */
     readonly count: number;
     readonly hasNext: boolean;
     readonly loading: boolean;
@@ -58,4 +59,12 @@ export function usePages<Row>(
       onNext: () => next !== undefined && setCursors([...cursors, next]),
     },
   };
+}
+
+/** The parameters of a query that have a value. */
+export function given<Name extends string>(
+  values: Readonly<Record<Name, string | undefined>>,
+): Partial<Record<Name, string>> {
+  const pairs = Object.entries(values).filter(([, value]) => value !== undefined && value !== '');
+  return Object.fromEntries(pairs) as Partial<Record<Name, string>>;
 }

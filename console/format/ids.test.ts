@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest';
-import { kindOf, pathOf, shortId } from './ids.ts';
+import { kindOf, pathOf, piecesOf, shortId } from './ids.ts';
 
 test('an id leads to the screen of what it names', () => {
   expect(kindOf('tr_0193')).toBe('transfer');
@@ -15,4 +15,42 @@ test('an id leads to the screen of what it names', () => {
 test('only long ids are shortened', () => {
   expect(shortId('card_active')).toBe('card_active');
   expect(shortId('tr_01936f2a3b4c5d6e7f8091a2b3c4d5e6')).toBe('tr_01936f2…c4d5e6');
+});
+
+const HEX = '01936f2a3b4c5d6e7f8091a2b3c4d5e6';
+
+test('ids and moments in a text are found, and nothing else is', () => {
+  expect(piecesOf(`Transfer tr_${HEX} was refused at 2026-11-22T15:03:16.852Z (req_${HEX}).`)).toEqual([
+    { text: 'Transfer ', kind: 'text' },
+    { text: `tr_${HEX}`, kind: 'id' },
+    { text: ' was refused on ', kind: 'text' },
+    { text: '2026-11-22T15:03:16.852Z', kind: 'moment' },
+    { text: ' (', kind: 'text' },
+    { text: `req_${HEX}`, kind: 'id' },
+    { text: ').', kind: 'text' },
+  ]);
+  expect(piecesOf(`The card 'it's-mine' has 1.00 USD; send the card 'b' or card_${HEX}, not 'card_id'.`)).toEqual([
+    { text: 'The card ', kind: 'text' },
+    { text: "it's-mine", kind: 'card' },
+    { text: ' has 1.00 USD; send the card ', kind: 'text' },
+    { text: 'b', kind: 'card' },
+    { text: ' or ', kind: 'text' },
+    { text: `card_${HEX}`, kind: 'card' },
+    { text: ", not 'card_id'.", kind: 'text' },
+  ]);
+  for (const text of [
+    "the program 'x'",
+    "cards 'x'",
+    "card 'a b'",
+    'no id',
+    `tr_${HEX}0`,
+    `xtr_${HEX}`,
+    `tr_${HEX.slice(1)}`,
+    '<script>',
+    '2026-11-22',
+    '15:03:16Z',
+  ]) {
+    expect(piecesOf(text)).toEqual([{ text, kind: 'text' }]);
+  }
+  expect(piecesOf('')).toEqual([]);
 });

@@ -28,11 +28,11 @@ export const VITE_OPTIONS: InlineConfig = {
           groups: [
             {
               name: 'lists',
-              test: /console\/(?:components\/(?:badge|data-table|filters|money|pager|period-filter|who-may)|data\/(?:given|use-debounced-text|use-pages|use-url-state))\./,
+              test: /console\/(?:components\/(?:badge|data-table|filters|money|paged-list)|data\/(?:use-pages|use-url-state))\./,
             },
             {
               name: 'incidents',
-              test: /console\/components\/support\/(?:end-incident-dialog|incident-dialog|resolution-fields)\./,
+              test: /console\/components\/support\/(?:incident-dialog|resolution)\./,
             },
             { name: 'support', test: /console\/screens\/(?:cases?|incidents?|processors)\// },
             { name: 'webhooks', test: /console\/screens\/(?:webhooks?|failed-webhooks)\// },

@@ -1,7 +1,7 @@
 import type { ComponentChildren } from 'preact';
 import { useId, useLayoutEffect, useRef } from 'preact/hooks';
 import { isOutdated } from '../../data/use-action.ts';
-import { Button } from '../button.tsx';
+import { Button, CopyButton } from '../button.tsx';
 import { ErrorRecord } from '../error-record.tsx';
 
 /**
@@ -117,6 +117,47 @@ export function ConfirmDialog({
           </Button>
         </footer>
       </form>
+    </Dialog>
+  );
+}
+
+/** A secret that is shown once: to be copied now. */
+export function SecretDialog({
+  title,
+  label,
+  secret,
+  omitted,
+  onClose,
+}: {
+  readonly title: string;
+  /** What it is: "The key". */
+  readonly label: string;
+  readonly secret: string | null;
+  /** Why a replayed response has no secret. */
+  readonly omitted: string | null;
+  readonly onClose: () => void;
+}) {
+  return (
+    <Dialog title={title} onClose={onClose}>
+      <div class="form">
+        {secret === null ? (
+          <p role="status">{omitted ?? 'The secret was only in the first response.'}</p>
+        ) : (
+          <div class="secret" role="status">
+            <b>{label}</b>
+            <code>{secret}</code>
+            <div>
+              <CopyButton visible text={secret} label={`Copy ${label.charAt(0).toLowerCase()}${label.slice(1)}`} />
+            </div>
+            <span class="quiet">Shown only once: the service does not store it.</span>
+          </div>
+        )}
+        <div class="dialog-actions">
+          <Button kind="main" onClick={onClose}>
+            Done
+          </Button>
+        </div>
+      </div>
     </Dialog>
   );
 }

@@ -1,18 +1,16 @@
 import { useState } from 'preact/hooks';
-import type { CaseRecord, CreateCaseBody } from '../../../sdk/client.ts';
-import { given } from '../../data/given.ts';
+import type { CaseRecord, CreateCaseBody, KeyedCallOptions, TransferService } from '../../../sdk/client.ts';
 import { hrefTo, navigate } from '../../data/location.ts';
-import { openCase } from '../../data/open-case.ts';
 import { ProgramContext, useProgram } from '../../data/program.ts';
 import { useSession } from '../../data/session.ts';
 import { useAction } from '../../data/use-action.ts';
 import { useOperation } from '../../data/use-operation.ts';
+import { given } from '../../data/use-pages.ts';
 import { pathOf } from '../../format/ids.ts';
 import { SEVERITIES } from '../../format/support/cases.ts';
-import { Button, ButtonLink } from '../button.tsx';
+import { Button, ButtonLink, WhoMay } from '../button.tsx';
 import { ConfirmDialog } from '../dialogs/dialog.tsx';
 import { AreaField, SelectField, TextField } from '../field.tsx';
-import { WhoMay } from '../who-may.tsx';
 
 /** What a case is about; neither for a question. */
 type About = Pick<CreateCaseBody, 'request_id' | 'transfer_id'>;
@@ -125,4 +123,12 @@ function OpenCaseDialog({ about, onClose }: { readonly about: About; readonly on
       />
     </ConfirmDialog>
   );
+}
+
+/** Opens a case, or gives the open one that its request has already: what was typed is then added to that as a message. */
+async function openCase(api: TransferService, body: CreateCaseBody, options: KeyedCallOptions): Promise<CaseRecord> {
+  const found = await api.cases.create(body, options);
+  if (found.response.status === 201 || body.text === undefined) return found;
+  const idempotencyKey = `${options.idempotencyKey}-reply`;
+  return await api.cases.reply(found.case_id, { text: body.text }, { ...options, idempotencyKey });
 }

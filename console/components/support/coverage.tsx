@@ -1,4 +1,9 @@
 import type { IncidentRecord } from '../../../sdk/client.ts';
+import { hrefTo } from '../../data/location.ts';
+import { useProgramId } from '../../data/program.ts';
+import { useOperation } from '../../data/use-operation.ts';
+import { pathOf } from '../../format/ids.ts';
+import { type CoveredError, covers } from '../../format/support/incidents.ts';
 import { ProgramName } from '../name.tsx';
 
 /** What an incident covers, each code with its page. */
@@ -20,5 +25,29 @@ export function Coverage({
         </span>
       ))}
     </span>
+  );
+}
+
+/** As many open incidents are looked at: there are few. */
+const MAX_INCIDENTS = 100;
+
+/** The incidents that go on and cover an error: its cause is known, and the callers are told when it is over. */
+export function KnownIncident({ error }: { readonly error: CoveredError }) {
+  const chosen = useProgramId();
+  const { data } = useOperation(
+    (api, options) => api.incidents.list({ status: 'open', limit: MAX_INCIDENTS }, options),
+    { isOwn: true },
+  );
+  const program_id = error.program_id ?? chosen ?? null;
+  const known = (data?.data ?? []).filter((incident) => covers(incident, { ...error, program_id }));
+  if (known.length === 0) return null;
+  return (
+    <ul class="concerns" aria-label="Known incidents">
+      {known.map(({ incident_id: id, title, public_text: text }) => (
+        <li key={id}>
+          Known incident: <a href={hrefTo(pathOf(id) ?? '')}>{title}</a>. {text}
+        </li>
+      ))}
+    </ul>
   );
 }

@@ -6,8 +6,7 @@ import { pathOf } from '../../format/ids.ts';
 import { bodyOf, codesIn, type IncidentDraft } from '../../format/support/incidents.ts';
 import { toFieldValue, toIso } from '../../format/times.ts';
 import { ConfirmDialog } from '../dialogs/dialog.tsx';
-import { AreaField, SelectField, TextField } from '../field.tsx';
-import { ProgramField } from '../program-field.tsx';
+import { AreaField, ProgramField, SelectField, TextField } from '../field.tsx';
 
 type Changes = Partial<IncidentDraft>;
 

@@ -1,4 +1,4 @@
-import type { KeyRecord } from '../../../sdk/client.ts';
+import { type KeyRecord, type KeyScope, OPERATIONS, type OperationId } from '../../../sdk/client.ts';
 
 /** A key without use for this long is shown as unused. */
 const UNUSED_DAYS = 30;
@@ -20,4 +20,21 @@ export function isUnused(
   const day = 86_400_000;
   if (last_used_at === null) return now - Date.parse(created_at) > day;
   return now - Date.parse(last_used_at) > UNUSED_DAYS * day;
+}
+
+/** The role with the fewest scopes that has one of these; who has none of them asks an administrator for a key. */
+const HOLDERS: Readonly<Partial<Record<KeyScope, string>>> = {
+  'transfers:write': 'an operator',
+  'cards:write': 'an operator',
+  'webhooks:write': 'an operator',
+  'cases:write': 'an operator',
+  'operator:cases': 'support',
+  'switch:write': 'an operator',
+  'funding:write': 'a treasurer',
+};
+
+/** Who may call an operation, for those who may not: `an operator`. */
+export function whoMay(operation: OperationId): string {
+  const { scope } = OPERATIONS[operation];
+  return (scope === null ? undefined : HOLDERS[scope]) ?? 'an administrator';
 }

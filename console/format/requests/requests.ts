@@ -5,7 +5,6 @@ import {
   type ProgramRequestRecord,
   type RequestRecord,
 } from '../../../sdk/client.ts';
-import { moneySentence } from '../money-moved.ts';
 import { sentenceCase } from '../names.ts';
 
 /**
@@ -96,4 +95,11 @@ export function ticketOf(record: RequestRecord, origin: string): string {
     `${origin}/console/request/${record.request_id}`,
   ];
   return lines.filter((line) => typeof line === 'string').join('\n');
+}
+
+/** What a failed call says about the money, in one sentence. */
+export function moneySentence(moneyMoved: 'no' | 'yes' | 'unknown'): string {
+  if (moneyMoved === 'no') return 'No money moved.';
+  if (moneyMoved === 'yes') return 'Money moved.';
+  return 'It is not known whether money moved. Send the same request again: with the same idempotency key it moves money at most once.';
 }

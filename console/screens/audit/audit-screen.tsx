@@ -1,27 +1,23 @@
 import { useId, useState } from 'preact/hooks';
 import type { AuditEntryRecord } from '../../../sdk/client.ts';
-import { CopyButton } from '../../components/copy-button.tsx';
+import { CopyButton } from '../../components/button.tsx';
 import { Details } from '../../components/details.tsx';
-import { Empty } from '../../components/empty.tsx';
-import { ErrorRecord } from '../../components/error-record.tsx';
 import { SelectField } from '../../components/field.tsx';
-import { Filters } from '../../components/filters.tsx';
+import { Filters, PeriodFilter } from '../../components/filters.tsx';
 import { Id } from '../../components/id.tsx';
-import { Loading } from '../../components/loaded.tsx';
+import { Empty } from '../../components/loaded.tsx';
 import { Moment } from '../../components/moment.tsx';
 import { KeyName, Name, ProgramName } from '../../components/name.tsx';
 import { Page, Section } from '../../components/page.tsx';
-import { Pager } from '../../components/pager.tsx';
-import { PeriodFilter } from '../../components/period-filter.tsx';
-import { given } from '../../data/given.ts';
+import { PagedList } from '../../components/paged-list.tsx';
 import { isNamedKind } from '../../data/name-book.ts';
 import { useOperation } from '../../data/use-operation.ts';
-import { usePages } from '../../data/use-pages.ts';
+import { given, usePages } from '../../data/use-pages.ts';
 import { useUrlState } from '../../data/use-url-state.ts';
 import { ACTIONS, describeEntry, type Part } from '../../format/audit.ts';
 import { kindOfSubject } from '../../format/ids.ts';
 import { nameOfActor } from '../../format/names.ts';
-import { boundsOf } from '../../format/periods.ts';
+import { boundsOf } from '../../format/times.ts';
 import './audit.css';
 import { VerifyChain } from './verify-chain.tsx';
 
@@ -47,7 +43,7 @@ export function AuditScreen() {
 function Entries() {
   const [filters, setFilters] = useUrlState(FILTERS);
   const { action, actor, of } = filters;
-  const { rows, isLoaded, error, stale, pager } = usePages(
+  const entries = usePages(
     (api, options, cursor) => {
       const { from, to } = boundsOf(filters, Date.now());
       const query = { action, actor, program_id: of, created_from: from, created_to: to, cursor };
@@ -69,21 +65,21 @@ function Entries() {
         <ProgramFilter value={of} onChange={(chosen) => setFilters({ of: chosen })} />
         <PeriodFilter label="Time" value={filters} onChange={setFilters} />
       </Filters>
-      {error !== undefined && <ErrorRecord error={error} stale={isLoaded} />}
-      {!isLoaded && error === undefined && <Loading />}
-      {isLoaded && rows.length === 0 && (
-        <Empty title="No entry">
-          {isFiltered ? 'Change the filters, or clear them.' : 'No operator has done anything yet.'}
-        </Empty>
-      )}
-      {rows.length > 0 && (
-        <ol class={stale ? 'audit stale' : 'audit'} aria-label="Entries of the audit log">
-          {rows.map((entry) => (
-            <Entry key={entry.entry_id} entry={entry} />
-          ))}
-        </ol>
-      )}
-      <Pager {...pager} />
+      <PagedList pages={entries}>
+        {(rows, stale) =>
+          rows.length === 0 ? (
+            <Empty title="No entry">
+              {isFiltered ? 'Change the filters, or clear them.' : 'No operator has done anything yet.'}
+            </Empty>
+          ) : (
+            <ol class={stale ? 'audit stale' : 'audit'} aria-label="Entries of the audit log">
+              {rows.map((entry) => (
+                <Entry key={entry.entry_id} entry={entry} />
+              ))}
+            </ol>
+          )
+        }
+      </PagedList>
     </>
   );
 }

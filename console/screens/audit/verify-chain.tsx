@@ -1,11 +1,10 @@
 import { useEffect, useRef, useState } from 'preact/hooks';
 import type { AuditPortion } from '../../../sdk/client.ts';
-import { Button } from '../../components/button.tsx';
-import { CopyButton } from '../../components/copy-button.tsx';
+import { Button, CopyButton } from '../../components/button.tsx';
 import { Details } from '../../components/details.tsx';
 import { ErrorRecord } from '../../components/error-record.tsx';
+import { Progress } from '../../components/loaded.tsx';
 import { Moment } from '../../components/moment.tsx';
-import { Progress } from '../../components/progress.tsx';
 import { client } from '../../data/client.ts';
 import { formatCount } from '../../format/amounts.ts';
 

@@ -5,8 +5,8 @@ import { LimitsDialog } from '../../components/dialogs/limits-dialog.tsx';
 import { AreaField, TextField } from '../../components/field.tsx';
 import { useAction, useVersion } from '../../data/use-action.ts';
 import { hasCardNumber } from '../../format/card-numbers.ts';
-import { isUntouched, type LimitsChange } from '../../format/cards/limits.ts';
-import { metadataText, readMetadataChange } from '../../format/cards/metadata.ts';
+import { isUntouched, type LimitsChange } from '../../format/limits.ts';
+import { metadataText, readMetadataChange } from './card-words.ts';
 
 /** What every dialog about a card gets. */
 export type CardDialogParts = {

@@ -1,16 +1,51 @@
 import type { HoldRecord, PostingRecord } from '../../../sdk/client.ts';
-import { type Column, DataTable } from '../../components/data-table.tsx';
-import { Empty } from '../../components/empty.tsx';
+import type { Column } from '../../components/data-table.tsx';
 import { ErrorRecord } from '../../components/error-record.tsx';
 import { Id } from '../../components/id.tsx';
-import { Loading } from '../../components/loaded.tsx';
+import { Empty } from '../../components/loaded.tsx';
 import { Moment } from '../../components/moment.tsx';
 import { Money } from '../../components/money.tsx';
 import { Section } from '../../components/page.tsx';
-import { Pager } from '../../components/pager.tsx';
+import { PagedTable } from '../../components/paged-list.tsx';
 import { hrefTo } from '../../data/location.ts';
+import { useSession } from '../../data/session.ts';
+import { useOperation } from '../../data/use-operation.ts';
 import { usePages } from '../../data/use-pages.ts';
 import { sentenceCase } from '../../format/names.ts';
+import { chainsOf } from '../transfer/duplicate-words.ts';
+import { Duplicates } from '../transfer/duplicates.tsx';
+
+/** Transfers that were probably made twice: the first thing to look at when somebody was charged twice. */
+export function CardDuplicates({
+  cardId,
+  onDone,
+}: {
+  readonly cardId: string;
+  /** Receives what was done, in words. */
+  readonly onDone: (text: string) => void;
+}) {
+  const { can } = useSession();
+  const { data, error, reload } = useOperation(
+    can('list_likely_duplicates')
+      ? (api, options) => api.cards.likelyDuplicates(cardId, { limit: 10 }, options)
+      : undefined,
+    { deps: [cardId], isOwn: true },
+  );
+  if (error !== undefined) return <ErrorRecord error={error} stale={data !== undefined} />;
+  if (data === undefined || data.data.length === 0) return null;
+  return (
+    <Section title="Likely duplicates">
+      <Duplicates
+        chains={chainsOf(data.data)}
+        onDone={(text) => {
+          onDone(text);
+          reload();
+        }}
+      />
+      {data.next_cursor !== null && <p class="hint">There may be older ones: see all transfers of the card.</p>}
+    </Section>
+  );
+}
 
 const ROWS = 20;
 
@@ -40,27 +75,19 @@ type ListParts = { readonly cardId: string; readonly changes: number };
 
 /** The open holds of a card. */
 export function CardHolds({ cardId, changes }: ListParts) {
-  const { rows, isLoaded, error, stale, pager } = usePages(
-    (api, options, cursor) => api.cards.holds(cardId, { limit: ROWS, cursor }, options),
-    { deps: [cardId, changes] },
-  );
+  const pages = usePages((api, options, cursor) => api.cards.holds(cardId, { limit: ROWS, cursor }, options), {
+    deps: [cardId, changes],
+  });
   return (
     <Section title="Open holds">
-      {error !== undefined && <ErrorRecord error={error} stale={isLoaded} />}
-      {isLoaded ? (
-        <DataTable
-          label="Open holds, newest first"
-          columns={HOLD_COLUMNS}
-          rows={rows}
-          rowKey={({ transfer_id }) => transfer_id}
-          href={({ transfer_id }) => hrefOfTransfer(transfer_id)}
-          stale={stale}
-          empty={<Empty title={pager.hasNext ? 'None on this page: see “Older”' : 'Nothing is on hold'} />}
-        />
-      ) : (
-        error === undefined && <Loading />
-      )}
-      <Pager {...pager} />
+      <PagedTable
+        pages={pages}
+        label="Open holds, newest first"
+        columns={HOLD_COLUMNS}
+        rowKey={({ transfer_id }) => transfer_id}
+        href={({ transfer_id }) => hrefOfTransfer(transfer_id)}
+        empty={<Empty title={pages.pager.hasNext ? 'None on this page: see “Older”' : 'Nothing is on hold'} />}
+      />
     </Section>
   );
 }
@@ -97,27 +124,19 @@ const LINE_COLUMNS: readonly Column<PostingRecord>[] = [
 
 /** The statement of a card, page by page. */
 export function CardStatement({ cardId, changes }: ListParts) {
-  const { rows, isLoaded, error, stale, pager } = usePages(
-    (api, options, cursor) => api.cards.postings(cardId, { limit: ROWS, cursor }, options),
-    { deps: [cardId, changes] },
-  );
+  const pages = usePages((api, options, cursor) => api.cards.postings(cardId, { limit: ROWS, cursor }, options), {
+    deps: [cardId, changes],
+  });
   return (
     <Section title="Statement">
-      {error !== undefined && <ErrorRecord error={error} stale={isLoaded} />}
-      {isLoaded ? (
-        <DataTable
-          label="Lines of the statement, newest first"
-          columns={LINE_COLUMNS}
-          rows={rows}
-          rowKey={({ sequence }) => String(sequence)}
-          href={({ transfer_id }) => hrefOfTransfer(transfer_id)}
-          stale={stale}
-          empty={<Empty title="No money has moved yet" />}
-        />
-      ) : (
-        error === undefined && <Loading />
-      )}
-      <Pager {...pager} />
+      <PagedTable
+        pages={pages}
+        label="Lines of the statement, newest first"
+        columns={LINE_COLUMNS}
+        rowKey={({ sequence }) => String(sequence)}
+        href={({ transfer_id }) => hrefOfTransfer(transfer_id)}
+        empty={<Empty title="No money has moved yet" />}
+      />
     </Section>
   );
 }

@@ -1,5 +1,6 @@
 import { useState } from 'preact/hooks';
 import type { CardLimitsRecord, CardRecord } from '../../../sdk/client.ts';
+import { WhoMay } from '../../components/button.tsx';
 import { Details, Highlights, metadataFacts } from '../../components/details.tsx';
 import { Id } from '../../components/id.tsx';
 import { Loaded } from '../../components/loaded.tsx';
@@ -7,16 +8,13 @@ import { Moment } from '../../components/moment.tsx';
 import { Money } from '../../components/money.tsx';
 import { ProgramName } from '../../components/name.tsx';
 import { Page, Section } from '../../components/page.tsx';
-import { WhoMay } from '../../components/who-may.tsx';
-import { hrefTo } from '../../data/location.ts';
+import { hrefTo, type Parameters } from '../../data/location.ts';
 import { useNoted } from '../../data/names.ts';
-import type { Parameters } from '../../data/parameters.ts';
 import { useSession } from '../../data/session.ts';
 import { useOperation } from '../../data/use-operation.ts';
 import { nameOfCard, sentenceCase } from '../../format/names.ts';
 import { CardActions } from './card-actions.tsx';
-import { CardDuplicates } from './card-duplicates.tsx';
-import { CardHolds, CardStatement } from './card-lists.tsx';
+import { CardDuplicates, CardHolds, CardStatement } from './card-lists.tsx';
 import { limitLinesOf, meaningOf, statusText } from './card-words.ts';
 import './card.css';
 

@@ -2,17 +2,15 @@ import { useEffect, useState } from 'preact/hooks';
 import { CARD_STATUSES, type CardRecord, type ListCardsQuery } from '../../../sdk/client.ts';
 import { Badge } from '../../components/badge.tsx';
 import { Button } from '../../components/button.tsx';
-import { type Column, DataTable } from '../../components/data-table.tsx';
-import { Empty } from '../../components/empty.tsx';
-import { ErrorRecord } from '../../components/error-record.tsx';
+import type { Column } from '../../components/data-table.tsx';
 import { SelectField, TextField } from '../../components/field.tsx';
 import { Filters } from '../../components/filters.tsx';
-import { Loading } from '../../components/loaded.tsx';
+import { Empty } from '../../components/loaded.tsx';
 import { Moment } from '../../components/moment.tsx';
 import { Money } from '../../components/money.tsx';
 import { NameLink } from '../../components/name.tsx';
 import { Page } from '../../components/page.tsx';
-import { Pager } from '../../components/pager.tsx';
+import { PagedTable } from '../../components/paged-list.tsx';
 import { hrefTo } from '../../data/location.ts';
 import { usePages } from '../../data/use-pages.ts';
 import { useUrlState } from '../../data/use-url-state.ts';
@@ -68,7 +66,7 @@ export function CardsScreen() {
   const [filters, setFilters] = useUrlState(NO_FILTERS);
   const query = queryOf(filters);
   const isSendable = !Object.values(filters).some(hasCardNumber);
-  const { rows, isLoaded, error, stale, pager } = usePages(
+  const cards = usePages(
     isSendable ? (api, options, cursor) => api.cards.list({ ...query, limit: ROWS, cursor }, options) : undefined,
     { deps: [JSON.stringify(query)] },
   );
@@ -76,21 +74,14 @@ export function CardsScreen() {
   return (
     <Page title="Cards">
       <CardFilterForm key={JSON.stringify(filters)} filters={filters} onChange={setFilters} isFiltered={isFiltered} />
-      {error !== undefined && <ErrorRecord error={error} stale={isLoaded} />}
-      {isLoaded ? (
-        <DataTable
-          label="Cards"
-          columns={rows.some(nameOfCard) ? [...COLUMNS, ID_COLUMN] : COLUMNS}
-          rows={rows}
-          rowKey={({ card_id }) => card_id}
-          href={({ card_id }) => hrefTo(pathOf(card_id, 'card') ?? '')}
-          stale={stale}
-          empty={<NoCards isFiltered={isFiltered} hasMore={pager.hasNext} />}
-        />
-      ) : (
-        error === undefined && isSendable && <Loading />
-      )}
-      <Pager {...pager} />
+      <PagedTable
+        pages={cards}
+        label="Cards"
+        columns={cards.rows.some(nameOfCard) ? [...COLUMNS, ID_COLUMN] : COLUMNS}
+        rowKey={({ card_id }) => card_id}
+        href={({ card_id }) => hrefTo(pathOf(card_id, 'card') ?? '')}
+        empty={<NoCards isFiltered={isFiltered} hasMore={cards.pager.hasNext} />}
+      />
     </Page>
   );
 }

@@ -9,7 +9,7 @@ import { useAction } from '../../data/use-action.ts';
 import { useOperation } from '../../data/use-operation.ts';
 import { pathOf } from '../../format/ids.ts';
 import { draftOfCases, uncoveredText } from '../../format/support/incidents.ts';
-import { findIncident } from '../incident/use-incident.ts';
+import { findIncident } from '../incident/incident-screen.tsx';
 import type { ShownCase } from './use-case.ts';
 
 type Parts = {

@@ -1,13 +1,28 @@
-import { useState } from 'preact/hooks';
-import { Id } from '../../components/id.tsx';
-import { Loaded } from '../../components/loaded.tsx';
-import { Page } from '../../components/page.tsx';
-import type { Parameters } from '../../data/parameters.ts';
-import { subjectOf } from '../../format/support/cases.ts';
-import { Conversation } from './conversation.tsx';
 import './case.css';
-import { Story } from './story.tsx';
-import { useCase } from './use-case.ts';
+import { useState } from 'preact/hooks';
+import { type InspectedErrorRecord, TransferServiceError } from '../../../sdk/client.ts';
+import { Badge } from '../../components/badge.tsx';
+import { Details } from '../../components/details.tsx';
+import { ErrorRecord } from '../../components/error-record.tsx';
+import { Id, LinkedText } from '../../components/id.tsx';
+import { Loaded } from '../../components/loaded.tsx';
+import { Moment } from '../../components/moment.tsx';
+import { ProgramName } from '../../components/name.tsx';
+import { Page, Section } from '../../components/page.tsx';
+import { useNow } from '../../data/clock.ts';
+import type { Parameters } from '../../data/location.ts';
+import { useSession } from '../../data/session.ts';
+import { useOperation } from '../../data/use-operation.ts';
+import { sentenceCase } from '../../format/names.ts';
+import { responseText, subjectOf, urgencyOf } from '../../format/support/cases.ts';
+import { ErrorCause, ErrorDetails } from '../request/error-details.tsx';
+import { readTransfer } from '../transfer/read-transfer.ts';
+import { TransferActions } from '../transfer/transfer-actions.tsx';
+import { TransferContent } from '../transfer/transfer-screen.tsx';
+import { Around, Similar } from './around.tsx';
+import { CaseIncident } from './case-incident.tsx';
+import { Conversation } from './conversation.tsx';
+import { type ShownCase, useCase } from './use-case.ts';
 
 /** A case: the story on the left, one sentence first; the conversation on the right. */
 export function CaseScreen({ parameters }: { readonly parameters: Parameters }) {
@@ -36,5 +51,102 @@ export function CaseScreen({ parameters }: { readonly parameters: Parameters }) 
         )}
       </Loaded>
     </Page>
+  );
+}
+
+/** What happened, one sentence first, and everything around it that support has to know. */
+function Story({ record, onDone }: { readonly record: ShownCase; readonly onDone: (text: string) => void }) {
+  const { snapshot, transfer_id: transferId, inspected } = record;
+  const error = errorOf(record);
+  const summary = snapshot?.summary ?? subjectOf(record);
+  return (
+    <>
+      <p class={`answer ${toneOf(record)}`}>
+        <LinkedText text={summary} programId={record.program_id} />
+      </p>
+      <CaseIncident record={record} onDone={onDone} />
+      {error !== null && <ErrorDetails error={error} />}
+      <Facts record={record} />
+      {error !== null && <ErrorCause code={error.code} />}
+      {transferId !== null && <CaseTransfer transferId={transferId} onDone={onDone} />}
+      {error !== null && <Around error={error} />}
+      {inspected !== null && <Similar cases={inspected.similar} />}
+    </>
+  );
+}
+
+/** The error of the snapshot; card programs see it without checks and causes. */
+function errorOf({ snapshot, inspected, program_id }: ShownCase): InspectedErrorRecord | null {
+  if (inspected !== null) return inspected.snapshot?.error ?? null;
+  const error = snapshot?.error ?? null;
+  return error === null ? null : { ...error, program_id, caller: null, checks: null, causes: [] };
+}
+
+function toneOf({ money_moved: moved, type }: ShownCase): 'unknown' | 'fault' | 'declined' | '' {
+  if (moved === 'unknown') return 'unknown';
+  if (type === 'Server Error') return 'fault';
+  return type === null ? '' : 'declined';
+}
+
+const MONEY = { yes: 'Moved', no: 'Not moved', unknown: 'Not known' } as const;
+
+function Facts({ record }: { readonly record: ShownCase }) {
+  const now = useNow();
+  const { snapshot, code, request_id: requestId, transfer_id: transferId, program_id: programId } = record;
+  const { word, tone } = urgencyOf(record);
+  return (
+    <Details
+      facts={[
+        record.money_moved !== null && ['Money', MONEY[record.money_moved]],
+        record.inspected !== null && [
+          'Urgency',
+          <Badge key="urgency" tone={tone}>
+            {word}
+          </Badge>,
+        ],
+        ['Severity for the caller', sentenceCase(record.severity)],
+        ['First response', responseText(record, now)],
+        ['Card program', <ProgramName key="program" id={programId} />],
+        record.operation !== null && ['Operation', record.operation],
+        code !== null && [
+          'Error',
+          <a key="code" href={`/errors/${encodeURIComponent(code)}`}>
+            {code}
+          </a>,
+        ],
+        snapshot?.received_at != null && ['Received', <Moment key="received" at={snapshot.received_at} actual />],
+        requestId !== null && ['Request', <Id key="request" id={requestId} kind="request" />],
+        transferId !== null && ['Transfer', <Id key="transfer" id={transferId} programId={programId} />],
+      ]}
+    />
+  );
+}
+
+/** The transfer of a case as it is now: its timeline, likely duplicates, and what can be done about it. */
+function CaseTransfer({
+  transferId,
+  onDone,
+}: {
+  readonly transferId: string;
+  readonly onDone: (text: string) => void;
+}) {
+  const { can } = useSession();
+  const { data, error, stale, reload } = useOperation(
+    can('get_transfer_timeline') ? (api, options) => readTransfer(api, transferId, options) : undefined,
+    // It may not exist.
+    { deps: [transferId], isOwn: true },
+  );
+  const done = (text: string) => {
+    reload();
+    onDone(text);
+  };
+  if (data === undefined && error === undefined) return null;
+  const isMissing = error instanceof TransferServiceError && error.Status === 404;
+  return (
+    <Section title="The transfer now" actions={data !== undefined && <TransferActions shown={data} onDone={done} />}>
+      {isMissing && <p>No transfer with this id is stored so far.</p>}
+      {error !== undefined && !isMissing && <ErrorRecord error={error} stale={data !== undefined} />}
+      {data !== undefined && <TransferContent shown={data} stale={stale && error !== undefined} onDone={done} />}
+    </Section>
   );
 }

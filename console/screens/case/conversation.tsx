@@ -1,18 +1,18 @@
 import { useState } from 'preact/hooks';
-import type { CaseMessage } from '../../../sdk/client.ts';
+import type { CaseMessage, ResolveCaseBody } from '../../../sdk/client.ts';
 import { Badge } from '../../components/badge.tsx';
-import { Button } from '../../components/button.tsx';
+import { Button, WhoMay } from '../../components/button.tsx';
+import { ConfirmDialog } from '../../components/dialogs/dialog.tsx';
 import { ErrorRecord } from '../../components/error-record.tsx';
 import { AreaField } from '../../components/field.tsx';
 import { Moment } from '../../components/moment.tsx';
 import { KeyName } from '../../components/name.tsx';
 import { Section } from '../../components/page.tsx';
-import { WhoMay } from '../../components/who-may.tsx';
+import { ResolutionFields, useResolution } from '../../components/support/resolution.tsx';
 import { useNow } from '../../data/clock.ts';
 import { useSession } from '../../data/session.ts';
 import { useAction } from '../../data/use-action.ts';
 import { OUTCOMES, STATUS_TONES, statusOf } from '../../format/support/cases.ts';
-import { CloseDialog, ResolveDialog } from './end-dialogs.tsx';
 import type { ShownCase } from './use-case.ts';
 
 type Parts = {
@@ -180,5 +180,55 @@ function ReplyForm({ record, side, onDone }: Parts & { readonly side: 'support' 
         </Button>
       </p>
     </form>
+  );
+}
+
+type EndParts = Parts & { readonly onClose: () => void };
+
+/** Asks for the findings and the outcome. */
+function ResolveDialog({ record: { case_id: id, incident_id: incidentId }, onDone, onClose }: EndParts) {
+  const { fields, setFields, body } = useResolution();
+  const resolve = useAction((sent: ResolveCaseBody, api, options) => api.cases.resolve(id, sent, options), {
+    operation: `resolve_case ${id}`,
+  });
+  const confirm = async () => {
+    if (body !== undefined && (await resolve.run(body)) !== undefined) onDone('Resolved. The caller is told.');
+  };
+  return (
+    <ConfirmDialog
+      title="Resolve the case"
+      confirm="Resolve the case"
+      pending={resolve.pending}
+      disabled={body === undefined}
+      error={resolve.error}
+      onConfirm={() => void confirm()}
+      onClose={onClose}
+    >
+      {incidentId !== null && <p>It belongs to an incident, and would be resolved with it.</p>}
+      <ResolutionFields fields={fields} onChange={setFields} />
+    </ConfirmDialog>
+  );
+}
+
+/** Asks before a case is closed. */
+function CloseDialog({ record: { case_id: id, status }, onDone, onClose }: EndParts) {
+  const close = useAction((_: { readonly id: string }, api, options) => api.cases.close(id, options));
+  const confirm = async () => {
+    if ((await close.run({ id })) !== undefined) onDone('Closed.');
+  };
+  return (
+    <ConfirmDialog
+      title="Close the case"
+      confirm="Close the case"
+      kind="danger"
+      pending={close.pending}
+      error={close.error}
+      onConfirm={() => void confirm()}
+      onClose={onClose}
+    >
+      <p>
+        {status === 'resolved' ? '' : 'It was not resolved. '}Nobody can write in it any more; this cannot be undone.
+      </p>
+    </ConfirmDialog>
   );
 }

@@ -1,25 +1,21 @@
 import type { ComponentChildren } from 'preact';
 import { type CaseRecord, type IncidentRecord, isErrorCode, type QueuedCase } from '../../../sdk/client.ts';
 import { Badge } from '../../components/badge.tsx';
-import { Button } from '../../components/button.tsx';
-import { type Column, DataTable } from '../../components/data-table.tsx';
-import { Empty } from '../../components/empty.tsx';
-import { ErrorRecord } from '../../components/error-record.tsx';
+import type { Column } from '../../components/data-table.tsx';
 import { SelectField, TextField } from '../../components/field.tsx';
 import { Filters } from '../../components/filters.tsx';
 import { LinkedText } from '../../components/id.tsx';
-import { Loading } from '../../components/loaded.tsx';
+import { Empty } from '../../components/loaded.tsx';
 import { Moment } from '../../components/moment.tsx';
 import { ProgramName } from '../../components/name.tsx';
 import { Page } from '../../components/page.tsx';
-import { Pager } from '../../components/pager.tsx';
+import { PagedTable } from '../../components/paged-list.tsx';
 import { ContactSupport, hrefOfCase } from '../../components/support/contact-support.tsx';
 import { useNow } from '../../data/clock.ts';
-import { given } from '../../data/given.ts';
 import { useProgram } from '../../data/program.ts';
 import { useSession } from '../../data/session.ts';
 import { useOperation } from '../../data/use-operation.ts';
-import { usePages } from '../../data/use-pages.ts';
+import { given, usePages } from '../../data/use-pages.ts';
 import { useUrlState } from '../../data/use-url-state.ts';
 import { responseText, STATUS_TONES, statusOf, subjectOf, urgencyOf } from '../../format/support/cases.ts';
 
@@ -171,7 +167,7 @@ function OwnCases({ status }: { readonly status: string }) {
 }
 
 function CaseTable<Row extends CaseRecord>({
-  pages: { rows, isLoaded, error, stale, reload, pager },
+  pages,
   columns,
   empty,
 }: {
@@ -181,24 +177,15 @@ function CaseTable<Row extends CaseRecord>({
 }) {
   return (
     <>
-      {error !== undefined && (
-        <ErrorRecord error={error} stale={isLoaded}>
-          <Button onClick={reload}>Try again</Button>
-        </ErrorRecord>
-      )}
-      {!isLoaded && error === undefined && <Loading />}
-      {isLoaded && (
-        <DataTable
-          label="Cases"
-          columns={columns}
-          rows={rows}
-          rowKey={({ case_id }) => case_id}
-          href={hrefOfCase}
-          stale={stale}
-          empty={empty}
-        />
-      )}
-      <Pager {...pager} />
+      <PagedTable
+        pages={pages}
+        canRetry
+        label="Cases"
+        columns={columns}
+        rowKey={({ case_id }) => case_id}
+        href={hrefOfCase}
+        empty={empty}
+      />
     </>
   );
 }

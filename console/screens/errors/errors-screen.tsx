@@ -7,27 +7,23 @@ import {
 import { Badge } from '../../components/badge.tsx';
 import { Button } from '../../components/button.tsx';
 import { BarChart } from '../../components/charts/chart.tsx';
-import { type Column, DataTable } from '../../components/data-table.tsx';
-import { Empty } from '../../components/empty.tsx';
-import { ErrorRecord } from '../../components/error-record.tsx';
+import type { Column } from '../../components/data-table.tsx';
 import { SelectField, TextField } from '../../components/field.tsx';
-import { Filters } from '../../components/filters.tsx';
+import { Filters, PeriodFilter } from '../../components/filters.tsx';
 import { LinkedText } from '../../components/id.tsx';
-import { Loaded, Loading } from '../../components/loaded.tsx';
+import { Empty, Loaded } from '../../components/loaded.tsx';
 import { Moment } from '../../components/moment.tsx';
 import { CardName, ProgramName } from '../../components/name.tsx';
 import { Page, Section } from '../../components/page.tsx';
-import { Pager } from '../../components/pager.tsx';
-import { PeriodFilter } from '../../components/period-filter.tsx';
-import { given } from '../../data/given.ts';
+import { PagedTable } from '../../components/paged-list.tsx';
 import { hrefTo } from '../../data/location.ts';
 import { useProgram } from '../../data/program.ts';
 import { useSession } from '../../data/session.ts';
 import { useOperation } from '../../data/use-operation.ts';
-import { usePages } from '../../data/use-pages.ts';
+import { given, usePages } from '../../data/use-pages.ts';
 import { useUrlState } from '../../data/use-url-state.ts';
-import { boundsOf, isBounded, PERIODS } from '../../format/periods.ts';
 import { toErrorSeries } from '../../format/requests/error-series.ts';
+import { boundsOf, isBounded, PERIODS } from '../../format/times.ts';
 import './errors.css';
 
 const HOUR_MILLISECONDS = 3_600_000;
@@ -191,30 +187,21 @@ function ErrorList({
   );
   return (
     <Section title="Error log">
-      {pages.error !== undefined && (
-        <ErrorRecord error={pages.error} stale={pages.isLoaded}>
-          <Button onClick={pages.reload}>Try again</Button>
-        </ErrorRecord>
-      )}
-      {!pages.isLoaded && pages.error === undefined && <Loading />}
-      {pages.isLoaded && (
-        <DataTable
-          label="Errors"
-          columns={isOperator ? OPERATOR_COLUMNS : COLUMNS}
-          rows={pages.rows}
-          rowKey={({ request_id }) => request_id}
-          href={hrefOf}
-          stale={pages.stale}
-          empty={
-            <Empty title="No errors here">
-              {isBounded(filter)
-                ? 'Remove a filter or choose a longer period to see more.'
-                : 'Remove a filter to see more.'}
-            </Empty>
-          }
-        />
-      )}
-      <Pager {...pages.pager} />
+      <PagedTable
+        pages={pages}
+        canRetry
+        label="Errors"
+        columns={isOperator ? OPERATOR_COLUMNS : COLUMNS}
+        rowKey={({ request_id }) => request_id}
+        href={hrefOf}
+        empty={
+          <Empty title="No errors here">
+            {isBounded(filter)
+              ? 'Remove a filter or choose a longer period to see more.'
+              : 'Remove a filter to see more.'}
+          </Empty>
+        }
+      />
     </Section>
   );
 }

@@ -3,10 +3,9 @@ import type { CallOptions, TransferExplanation, TransferService } from '../../..
 import { Badge } from '../../components/badge.tsx';
 import { Button } from '../../components/button.tsx';
 import { type Column, DataTable } from '../../components/data-table.tsx';
-import { Empty } from '../../components/empty.tsx';
 import { SelectField, TextField } from '../../components/field.tsx';
 import { LinkedText } from '../../components/id.tsx';
-import { Loaded } from '../../components/loaded.tsx';
+import { Empty, Loaded } from '../../components/loaded.tsx';
 import { Moment } from '../../components/moment.tsx';
 import { CardName } from '../../components/name.tsx';
 import { Page, Section } from '../../components/page.tsx';

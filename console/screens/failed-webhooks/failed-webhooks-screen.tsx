@@ -2,21 +2,17 @@ import { useState } from 'preact/hooks';
 import type { AttemptRecord, FailedAttemptQuery } from '../../../sdk/client.ts';
 import { Button } from '../../components/button.tsx';
 import { type Column, DataTable } from '../../components/data-table.tsx';
-import { Empty } from '../../components/empty.tsx';
-import { ErrorRecord } from '../../components/error-record.tsx';
 import { SelectField } from '../../components/field.tsx';
-import { Filters } from '../../components/filters.tsx';
-import { Loading } from '../../components/loaded.tsx';
+import { Filters, PeriodFilter } from '../../components/filters.tsx';
+import { Empty } from '../../components/loaded.tsx';
 import { ProgramName, WebhookName } from '../../components/name.tsx';
 import { Page } from '../../components/page.tsx';
-import { Pager } from '../../components/pager.tsx';
-import { PeriodFilter } from '../../components/period-filter.tsx';
-import { given } from '../../data/given.ts';
+import { PagedList } from '../../components/paged-list.tsx';
 import { useProgramId } from '../../data/program.ts';
 import { useSession } from '../../data/session.ts';
-import { usePages } from '../../data/use-pages.ts';
+import { given, usePages } from '../../data/use-pages.ts';
 import { useUrlState } from '../../data/use-url-state.ts';
-import { boundsOf } from '../../format/periods.ts';
+import { boundsOf } from '../../format/times.ts';
 import { failuresText, isStatusFilter } from '../../format/webhooks.ts';
 import { COLUMNS, ResendDialog, SENT, StatusField } from '../webhook/attempts-section.tsx';
 
@@ -81,24 +77,25 @@ export function FailedWebhooksScreen() {
           />
         )}
       </Filters>
-      {attempts.error !== undefined && <ErrorRecord error={attempts.error} stale={attempts.isLoaded} />}
-      {!attempts.isLoaded && attempts.error === undefined && <Loading />}
-      {attempts.isLoaded && attempts.rows.length > 0 && (
-        <p class="answer">{failuresText(attempts.rows, attempts.pager.page === 1 && !attempts.pager.hasNext)}</p>
-      )}
-      {attempts.isLoaded && (
-        <div class="brief">
-          <DataTable
-            label="Failed attempts, newest first"
-            rows={attempts.rows}
-            rowKey={({ attempt_id: id }) => id}
-            stale={attempts.stale && attempts.error !== undefined}
-            columns={[SENT, WEBHOOK, ...WITHOUT_DURATION, ...(ofAll ? [PROGRAM] : []), ...actions]}
-            empty={<Empty title="Nothing failed">Choose a longer period, or remove a filter, to see more.</Empty>}
-          />
-        </div>
-      )}
-      <Pager {...attempts.pager} />
+      <PagedList pages={attempts}>
+        {(rows, stale) => (
+          <>
+            {rows.length > 0 && (
+              <p class="answer">{failuresText(rows, attempts.pager.page === 1 && !attempts.pager.hasNext)}</p>
+            )}
+            <div class="brief">
+              <DataTable
+                label="Failed attempts, newest first"
+                rows={rows}
+                rowKey={({ attempt_id: id }) => id}
+                stale={stale}
+                columns={[SENT, WEBHOOK, ...WITHOUT_DURATION, ...(ofAll ? [PROGRAM] : []), ...actions]}
+                empty={<Empty title="Nothing failed">Choose a longer period, or remove a filter, to see more.</Empty>}
+              />
+            </div>
+          </>
+        )}
+      </PagedList>
       {resending !== undefined && (
         <ResendDialog attempt={resending} ofAll={ofAll} onClose={() => setResending(undefined)} />
       )}

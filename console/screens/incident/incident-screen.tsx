@@ -1,18 +1,24 @@
 import { useState } from 'preact/hooks';
+import {
+  type CallOptions,
+  type IncidentRecord,
+  type InspectedIncident,
+  type TransferService,
+  TransferServiceError,
+} from '../../../sdk/client.ts';
 import { Button } from '../../components/button.tsx';
 import { Details } from '../../components/details.tsx';
-import { Empty } from '../../components/empty.tsx';
-import { Loaded } from '../../components/loaded.tsx';
+import { Empty, Loaded } from '../../components/loaded.tsx';
 import { Moment } from '../../components/moment.tsx';
 import { Page, Section } from '../../components/page.tsx';
 import { Coverage } from '../../components/support/coverage.tsx';
-import { EndIncidentDialog } from '../../components/support/end-incident-dialog.tsx';
 import { EditIncidentDialog } from '../../components/support/incident-dialog.tsx';
-import type { Parameters } from '../../data/parameters.ts';
+import { EndIncidentDialog } from '../../components/support/resolution.tsx';
+import type { Parameters } from '../../data/location.ts';
 import { useSession } from '../../data/session.ts';
+import { type OperationState, useOperation } from '../../data/use-operation.ts';
 import { OUTCOMES } from '../../format/support/cases.ts';
 import { IncidentCases } from './incident-cases.tsx';
-import { type ShownIncident, useIncident } from './use-incident.ts';
 
 /** One incident: what callers read, what operators know, and its cases. */
 export function IncidentScreen({ parameters }: { readonly parameters: Parameters }) {
@@ -104,4 +110,42 @@ function IncidentContent({
       {inspected !== null && <IncidentCases incident={inspected} onDone={onDone} />}
     </>
   );
+}
+
+const POLL_MILLISECONDS = 5_000;
+const PAGE_ROWS = 100;
+
+/** An incident: as operators see it, or as everybody within its reach does; null if there is none. */
+export type ShownIncident = { readonly record: IncidentRecord; readonly inspected: InspectedIncident | null };
+
+/** Reads an incident; null if there is none, or none within the reach of the caller. */
+export async function findIncident(
+  api: TransferService,
+  incidentId: string,
+  isSupport: boolean,
+  options: CallOptions,
+): Promise<ShownIncident | null> {
+  if (isSupport) {
+    try {
+      const inspected = await api.incidents.inspect(incidentId, options);
+      return { record: inspected, inspected };
+    } catch (error) {
+      if (error instanceof TransferServiceError && error.Status === 404) return null;
+      throw error;
+    }
+  }
+  for await (const record of api.incidents.listAll({ limit: PAGE_ROWS }, options)) {
+    if (record.incident_id === incidentId) return { record, inspected: null };
+  }
+  return null;
+}
+
+/** An incident, polled. */
+function useIncident(incidentId: string): OperationState<ShownIncident | null> {
+  const { can } = useSession();
+  const isSupport = can('inspect_incident');
+  return useOperation((api, options) => findIncident(api, incidentId, isSupport, options), {
+    deps: [incidentId, isSupport],
+    pollMilliseconds: POLL_MILLISECONDS,
+  });
 }

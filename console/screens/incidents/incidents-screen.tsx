@@ -2,15 +2,13 @@ import { useState } from 'preact/hooks';
 import type { IncidentRecord } from '../../../sdk/client.ts';
 import { Badge } from '../../components/badge.tsx';
 import { Button } from '../../components/button.tsx';
-import { type Column, DataTable } from '../../components/data-table.tsx';
-import { Empty } from '../../components/empty.tsx';
-import { ErrorRecord } from '../../components/error-record.tsx';
+import type { Column } from '../../components/data-table.tsx';
 import { SelectField } from '../../components/field.tsx';
 import { Filters } from '../../components/filters.tsx';
-import { Loading } from '../../components/loaded.tsx';
+import { Empty } from '../../components/loaded.tsx';
 import { Moment } from '../../components/moment.tsx';
 import { Page } from '../../components/page.tsx';
-import { Pager } from '../../components/pager.tsx';
+import { PagedTable } from '../../components/paged-list.tsx';
 import { Coverage } from '../../components/support/coverage.tsx';
 import { IncidentDialog } from '../../components/support/incident-dialog.tsx';
 import { hrefTo } from '../../data/location.ts';
@@ -30,7 +28,7 @@ export function IncidentsScreen() {
   const [filter, setFilter] = useUrlState(NO_FILTER);
   const [isOpening, setOpening] = useState(false);
   const status = (['open', 'resolved'] as const).find((known) => known === filter.status);
-  const { rows, isLoaded, error, stale, reload, pager } = usePages<IncidentRecord>(
+  const incidents = usePages<IncidentRecord>(
     (api, options, cursor) =>
       api.incidents.list(
         { limit: PAGE_ROWS, ...(status !== undefined && { status }), ...(cursor !== undefined && { cursor }) },
@@ -56,28 +54,19 @@ export function IncidentsScreen() {
           ]}
         />
       </Filters>
-      {error !== undefined && (
-        <ErrorRecord error={error} stale={isLoaded}>
-          <Button onClick={reload}>Try again</Button>
-        </ErrorRecord>
-      )}
-      {!isLoaded && error === undefined && <Loading />}
-      {isLoaded && (
-        <DataTable
-          label="Incidents"
-          columns={COLUMNS}
-          rows={rows}
-          rowKey={({ incident_id }) => incident_id}
-          href={hrefOf}
-          stale={stale}
-          empty={
-            <Empty title="No incidents">
-              {status === undefined ? 'Support opens one when many errors have one cause.' : 'Choose another status.'}
-            </Empty>
-          }
-        />
-      )}
-      <Pager {...pager} />
+      <PagedTable
+        pages={incidents}
+        canRetry
+        label="Incidents"
+        columns={COLUMNS}
+        rowKey={({ incident_id }) => incident_id}
+        href={hrefOf}
+        empty={
+          <Empty title="No incidents">
+            {status === undefined ? 'Support opens one when many errors have one cause.' : 'Choose another status.'}
+          </Empty>
+        }
+      />
       {isOpening && <IncidentDialog draft={EMPTY_DRAFT} onClose={() => setOpening(false)} />}
     </Page>
   );

@@ -8,8 +8,7 @@ import {
   type Role,
 } from '../../../sdk/client.ts';
 import { Button } from '../../components/button.tsx';
-import { Dialog } from '../../components/dialogs/dialog.tsx';
-import { SecretDialog } from '../../components/dialogs/secret-dialog.tsx';
+import { Dialog, SecretDialog } from '../../components/dialogs/dialog.tsx';
 import { ErrorRecord } from '../../components/error-record.tsx';
 import { CheckField, SelectField, TextField } from '../../components/field.tsx';
 import { useProgram } from '../../data/program.ts';

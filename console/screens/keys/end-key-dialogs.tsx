@@ -1,7 +1,6 @@
 import { useState } from 'preact/hooks';
 import type { KeyRecord } from '../../../sdk/client.ts';
-import { ConfirmDialog } from '../../components/dialogs/dialog.tsx';
-import { SecretDialog } from '../../components/dialogs/secret-dialog.tsx';
+import { ConfirmDialog, SecretDialog } from '../../components/dialogs/dialog.tsx';
 import { SelectField } from '../../components/field.tsx';
 import { Moment } from '../../components/moment.tsx';
 import { useNow } from '../../data/clock.ts';

@@ -1,19 +1,15 @@
 import { useState } from 'preact/hooks';
 import type { KeyRecord } from '../../../sdk/client.ts';
 import { Badge } from '../../components/badge.tsx';
-import { Button } from '../../components/button.tsx';
-import { CopyButton } from '../../components/copy-button.tsx';
+import { Button, CopyButton, WhoMay } from '../../components/button.tsx';
 import { type Column, DataTable } from '../../components/data-table.tsx';
-import { Empty } from '../../components/empty.tsx';
-import { ErrorRecord } from '../../components/error-record.tsx';
 import { SelectField } from '../../components/field.tsx';
 import { Filters } from '../../components/filters.tsx';
-import { Loading } from '../../components/loaded.tsx';
+import { Empty } from '../../components/loaded.tsx';
 import { Moment } from '../../components/moment.tsx';
 import { ProgramName } from '../../components/name.tsx';
 import { Page, Section } from '../../components/page.tsx';
-import { Pager } from '../../components/pager.tsx';
-import { WhoMay } from '../../components/who-may.tsx';
+import { PagedList } from '../../components/paged-list.tsx';
 import { useNow } from '../../data/clock.ts';
 import { useSession } from '../../data/session.ts';
 import { usePages } from '../../data/use-pages.ts';
@@ -61,24 +57,25 @@ export function KeysScreen() {
         <Filters onClear={show === 'usable' ? undefined : () => setFilters({ show: 'usable' })}>
           <SelectField label="Show" value={show} onChange={(next) => setFilters({ show: next })} options={SHOWN} />
         </Filters>
-        {keys.error !== undefined && <ErrorRecord error={keys.error} stale={keys.isLoaded} />}
-        {!keys.isLoaded && keys.error === undefined && <Loading />}
-        {keys.isLoaded && (
-          <DataTable
-            label="Keys"
-            rows={rows}
-            rowKey={(key) => key.key_id}
-            stale={keys.stale && keys.error !== undefined}
-            columns={columnsFor(now, can('roll_key'), setOpen)}
-            empty={
-              <Empty title={left === 0 ? 'No keys yet' : 'No such key on this page'}>
-                {left === 0 ? 'Create one for each program and person that calls the API.' : others}
-              </Empty>
-            }
-          />
-        )}
-        {left > 0 && rows.length > 0 && <p class="quiet">{others}</p>}
-        <Pager {...keys.pager} count={rows.length} />
+        <PagedList pages={{ ...keys, rows, pager: { ...keys.pager, count: rows.length } }}>
+          {(_, stale) => (
+            <>
+              <DataTable
+                label="Keys"
+                rows={rows}
+                rowKey={(key) => key.key_id}
+                stale={stale}
+                columns={columnsFor(now, can('roll_key'), setOpen)}
+                empty={
+                  <Empty title={left === 0 ? 'No keys yet' : 'No such key on this page'}>
+                    {left === 0 ? 'Create one for each program and person that calls the API.' : others}
+                  </Empty>
+                }
+              />
+              {left > 0 && rows.length > 0 && <p class="quiet">{others}</p>}
+            </>
+          )}
+        </PagedList>
         <WhoMay operation="create_key" to="create, roll or revoke keys" />
       </Section>
       <SessionsSection />

@@ -1,16 +1,13 @@
 import { useState } from 'preact/hooks';
 import type { SessionRecord } from '../../../sdk/client.ts';
 import { Badge } from '../../components/badge.tsx';
-import { Button } from '../../components/button.tsx';
-import { type Column, DataTable } from '../../components/data-table.tsx';
+import { Button, WhoMay } from '../../components/button.tsx';
+import type { Column } from '../../components/data-table.tsx';
 import { ConfirmDialog } from '../../components/dialogs/dialog.tsx';
-import { Empty } from '../../components/empty.tsx';
-import { ErrorRecord } from '../../components/error-record.tsx';
-import { Loading } from '../../components/loaded.tsx';
+import { Empty } from '../../components/loaded.tsx';
 import { Moment } from '../../components/moment.tsx';
 import { Section } from '../../components/page.tsx';
-import { Pager } from '../../components/pager.tsx';
-import { WhoMay } from '../../components/who-may.tsx';
+import { PagedTable } from '../../components/paged-list.tsx';
 import { useSession } from '../../data/session.ts';
 import { useAction } from '../../data/use-action.ts';
 import { usePages } from '../../data/use-pages.ts';
@@ -57,21 +54,15 @@ export function SessionsSection() {
     : [];
   return (
     <Section title="Sessions">
-      {sessions.error !== undefined && <ErrorRecord error={sessions.error} stale={sessions.isLoaded} />}
-      {!sessions.isLoaded && sessions.error === undefined && <Loading />}
-      {sessions.isLoaded && (
-        <DataTable
-          label="Sessions"
-          rows={sessions.rows}
-          rowKey={(session) => session.session_id}
-          stale={sessions.stale && sessions.error !== undefined}
-          columns={[...columns, ...actions]}
-          empty={
-            <Empty title="Nobody is signed in">Sessions begin when somebody signs in to the console with a key.</Empty>
-          }
-        />
-      )}
-      <Pager {...sessions.pager} />
+      <PagedTable
+        pages={sessions}
+        label="Sessions"
+        rowKey={(session) => session.session_id}
+        columns={[...columns, ...actions]}
+        empty={
+          <Empty title="Nobody is signed in">Sessions begin when somebody signs in to the console with a key.</Empty>
+        }
+      />
       <WhoMay operation="revoke_session" to="end a session" />
       {ending !== undefined && (
         <EndSessionDialog session={ending} onClose={() => setEnding(undefined)} onDone={sessions.reload} />

@@ -12,9 +12,8 @@ import { formatCount } from '../../format/amounts.ts';
 import { formatLatency, formatShare, healthOf, UNAVAILABLE } from '../../format/overview.ts';
 import './overview.css';
 import { DayCharts, RecentCharts } from './overview-charts.tsx';
-import { ProcessorConcernList, useProcessorConcerns } from './overview-processors.tsx';
+import { ProcessorConcernList, Support, useProcessorConcerns } from './overview-concerns.tsx';
 import { State } from './overview-state.tsx';
-import { Support } from './overview-support.tsx';
 
 /** The service updates it every second; people need less. */
 const POLL_MILLISECONDS = 2_000;

@@ -1,23 +1,20 @@
 import { useState } from 'preact/hooks';
 import type { OperatorAttemptRecord, SearchAttemptsQuery } from '../../../sdk/client.ts';
+import { AttemptStatus } from '../../components/badge.tsx';
 import { Button } from '../../components/button.tsx';
-import { type Column, DataTable } from '../../components/data-table.tsx';
-import { Empty } from '../../components/empty.tsx';
-import { ErrorRecord } from '../../components/error-record.tsx';
+import type { Column } from '../../components/data-table.tsx';
+import { ResolveDialog } from '../../components/dialogs/resolve-dialog.tsx';
 import { SelectField } from '../../components/field.tsx';
 import { Filters } from '../../components/filters.tsx';
 import { LinkedText } from '../../components/id.tsx';
-import { Loading } from '../../components/loaded.tsx';
+import { Empty } from '../../components/loaded.tsx';
 import { Moment } from '../../components/moment.tsx';
 import { KeyName, ProgramName } from '../../components/name.tsx';
 import { Section } from '../../components/page.tsx';
-import { Pager } from '../../components/pager.tsx';
-import { AttemptStatus } from '../../components/processors/attempt-status.tsx';
-import { ResolveDialog } from '../../components/processors/resolve-dialog.tsx';
-import { given } from '../../data/given.ts';
+import { PagedTable } from '../../components/paged-list.tsx';
 import { hrefTo } from '../../data/location.ts';
 import { useSession } from '../../data/session.ts';
-import { usePages } from '../../data/use-pages.ts';
+import { given, usePages } from '../../data/use-pages.ts';
 import { useUrlState } from '../../data/use-url-state.ts';
 import { pathOf } from '../../format/ids.ts';
 import { sentenceCase } from '../../format/names.ts';
@@ -53,7 +50,7 @@ export function AttemptQueue({
   const [resolving, setResolving] = useState<OperatorAttemptRecord | undefined>(undefined);
   const isKnown = STATUS_OPTIONS.some(([value]) => value !== '' && value === filter.status);
   const status = isKnown ? (filter.status as Status) : 'attention';
-  const { rows, isLoaded, error, stale, reload, pager } = usePages<OperatorAttemptRecord>(
+  const attempts = usePages<OperatorAttemptRecord>(
     (api, options, cursor) =>
       api.attempts.search(
         { limit: PAGE_ROWS, status, ...given({ cursor, connector_id: filter.connector_id }) },
@@ -78,37 +75,28 @@ export function AttemptQueue({
           options={[['', 'Any'], ...connectorIds.map((id) => [id, id] as const)]}
         />
       </Filters>
-      {error !== undefined && (
-        <ErrorRecord error={error} stale={isLoaded}>
-          <Button onClick={reload}>Try again</Button>
-        </ErrorRecord>
-      )}
-      {!isLoaded && error === undefined && <Loading />}
-      {isLoaded && (
-        <DataTable
-          label="Transfers at processors"
-          columns={can('resolve_attempt') ? [...COLUMNS, actionOf(setResolving)] : COLUMNS}
-          rows={rows}
-          rowKey={({ attempt_id: id }) => id}
-          href={hrefOf}
-          stale={stale}
-          empty={
-            status === 'attention' ? (
-              <Empty title="Nothing needs attention">The service resolves all other transfers itself.</Empty>
-            ) : (
-              <Empty title="None">Choose another status or connector.</Empty>
-            )
-          }
-        />
-      )}
-      <Pager {...pager} />
+      <PagedTable
+        pages={attempts}
+        canRetry
+        label="Transfers at processors"
+        columns={can('resolve_attempt') ? [...COLUMNS, actionOf(setResolving)] : COLUMNS}
+        rowKey={({ attempt_id: id }) => id}
+        href={hrefOf}
+        empty={
+          status === 'attention' ? (
+            <Empty title="Nothing needs attention">The service resolves all other transfers itself.</Empty>
+          ) : (
+            <Empty title="None">Choose another status or connector.</Empty>
+          )
+        }
+      />
       {resolving !== undefined && (
         <ResolveDialog
           attempt={resolving}
           onDone={(text) => {
             close();
             onDone(text);
-            reload();
+            attempts.reload();
           }}
           onClose={close}
         />

@@ -1,23 +1,20 @@
 import { useState } from 'preact/hooks';
 import type { BreakRecord, CloseBreakBody } from '../../../sdk/client.ts';
 import { Button } from '../../components/button.tsx';
-import { type Column, DataTable } from '../../components/data-table.tsx';
+import type { Column } from '../../components/data-table.tsx';
 import { ConfirmDialog } from '../../components/dialogs/dialog.tsx';
-import { Empty } from '../../components/empty.tsx';
-import { ErrorRecord } from '../../components/error-record.tsx';
 import { AreaField, SelectField } from '../../components/field.tsx';
 import { Filters } from '../../components/filters.tsx';
 import { Id } from '../../components/id.tsx';
-import { Loading } from '../../components/loaded.tsx';
+import { Empty } from '../../components/loaded.tsx';
 import { Moment } from '../../components/moment.tsx';
 import { Money } from '../../components/money.tsx';
 import { KeyName, ProgramName } from '../../components/name.tsx';
 import { Section } from '../../components/page.tsx';
-import { Pager } from '../../components/pager.tsx';
-import { given } from '../../data/given.ts';
+import { PagedTable } from '../../components/paged-list.tsx';
 import { useSession } from '../../data/session.ts';
 import { useAction } from '../../data/use-action.ts';
-import { usePages } from '../../data/use-pages.ts';
+import { given, usePages } from '../../data/use-pages.ts';
 import { useUrlState } from '../../data/use-url-state.ts';
 import { sentenceCase } from '../../format/names.ts';
 import { BREAK_KINDS } from '../../format/operators/processors.ts';
@@ -37,7 +34,7 @@ export function Breaks({
   const [{ breaks: chosen }, setFilter] = useUrlState(NO_FILTER);
   const [closing, setClosing] = useState<BreakRecord | undefined>(undefined);
   const status = chosen === 'closed' ? 'closed' : 'open';
-  const { rows, isLoaded, error, stale, reload, pager } = usePages<BreakRecord>(
+  const breaks = usePages<BreakRecord>(
     (api, options, cursor) => api.breaks.list({ limit: PAGE_ROWS, status, ...given({ cursor }) }, options),
     { deps: [status], pollMilliseconds: POLL_MILLISECONDS },
   );
@@ -57,34 +54,21 @@ export function Breaks({
           ]}
         />
       </Filters>
-      {error !== undefined && (
-        <ErrorRecord error={error} stale={isLoaded}>
-          <Button onClick={reload}>Try again</Button>
-        </ErrorRecord>
-      )}
-      {!isLoaded && error === undefined && <Loading />}
-      {isLoaded && (
-        <DataTable
-          label="Breaks"
-          columns={[
-            ...COLUMNS,
-            ...(status === 'closed' ? [CLOSED] : []),
-            ...(isClosable ? [actionOf(setClosing)] : []),
-          ]}
-          rows={rows}
-          rowKey={({ break_id: id }) => id}
-          stale={stale}
-          empty={<Empty title={status === 'open' ? 'No open breaks' : 'No closed breaks'} />}
-        />
-      )}
-      <Pager {...pager} />
+      <PagedTable
+        pages={breaks}
+        canRetry
+        label="Breaks"
+        columns={[...COLUMNS, ...(status === 'closed' ? [CLOSED] : []), ...(isClosable ? [actionOf(setClosing)] : [])]}
+        rowKey={({ break_id: id }) => id}
+        empty={<Empty title={status === 'open' ? 'No open breaks' : 'No closed breaks'} />}
+      />
       {closing !== undefined && (
         <CloseDialog
           found={closing}
           onDone={(text) => {
             end();
             onDone(text);
-            reload();
+            breaks.reload();
           }}
           onClose={end}
         />

@@ -1,13 +1,12 @@
 import { useState } from 'preact/hooks';
 import type { ConnectorRecord, SwitchRecord } from '../../../sdk/client.ts';
 import { Badge } from '../../components/badge.tsx';
+import { WhoMay } from '../../components/button.tsx';
 import { type Column, DataTable } from '../../components/data-table.tsx';
-import { Empty } from '../../components/empty.tsx';
-import { Loaded } from '../../components/loaded.tsx';
+import { Empty, Loaded } from '../../components/loaded.tsx';
 import { Moment } from '../../components/moment.tsx';
 import { StoppedSetting } from '../../components/name.tsx';
 import { Page, Section } from '../../components/page.tsx';
-import { WhoMay } from '../../components/who-may.tsx';
 import { hrefTo } from '../../data/location.ts';
 import { useOperation } from '../../data/use-operation.ts';
 import { openText } from '../../format/operators/processors.ts';

@@ -2,11 +2,11 @@ import { useState } from 'preact/hooks';
 import type { ProgramRecord } from '../../../sdk/client.ts';
 import { DataTable } from '../../components/data-table.tsx';
 import { DIRECTIONS, LimitsDialog } from '../../components/dialogs/limits-dialog.tsx';
-import { Empty } from '../../components/empty.tsx';
+import { Empty } from '../../components/loaded.tsx';
 import { Money } from '../../components/money.tsx';
 import { useAction, useVersion } from '../../data/use-action.ts';
 import { formatCount } from '../../format/amounts.ts';
-import { isUntouched, type Limits, type LimitsChange, limitText, rowsOf } from '../../format/cards/limits.ts';
+import { isUntouched, type Limits, type LimitsChange, limitText, rowsOf } from '../../format/limits.ts';
 import { sentenceCase } from '../../format/names.ts';
 
 type Row = ReturnType<typeof rowsOf>[number];

@@ -1,28 +1,23 @@
 import { useState } from 'preact/hooks';
 import type { FundingMovementRecord, ProgramRecord } from '../../../sdk/client.ts';
 import { Badge } from '../../components/badge.tsx';
-import { Button, ButtonLink } from '../../components/button.tsx';
-import { type Column, DataTable } from '../../components/data-table.tsx';
+import { Button, ButtonLink, WhoMay } from '../../components/button.tsx';
+import type { Column } from '../../components/data-table.tsx';
 import { Details, Highlights, metadataFacts } from '../../components/details.tsx';
-import { Empty } from '../../components/empty.tsx';
-import { ErrorRecord } from '../../components/error-record.tsx';
 import { Id } from '../../components/id.tsx';
-import { Loaded, Loading } from '../../components/loaded.tsx';
+import { Empty, Loaded } from '../../components/loaded.tsx';
 import { Moment } from '../../components/moment.tsx';
 import { Money } from '../../components/money.tsx';
 import { Page, Section } from '../../components/page.tsx';
-import { Pager } from '../../components/pager.tsx';
-import { WhoMay } from '../../components/who-may.tsx';
-import { hrefTo } from '../../data/location.ts';
-import type { Parameters } from '../../data/parameters.ts';
+import { PagedTable } from '../../components/paged-list.tsx';
+import { hrefTo, type Parameters } from '../../data/location.ts';
 import { useSession } from '../../data/session.ts';
 import { useOperation } from '../../data/use-operation.ts';
 import { usePages } from '../../data/use-pages.ts';
 import { sentenceCase } from '../../format/names.ts';
-import { isLow } from '../../format/operators/funding.ts';
+import { isLow } from '../programs/programs-screen.tsx';
 import { LimitsTable, ProgramLimitsDialog } from './limits.tsx';
-import { MoveDialog } from './move-dialog.tsx';
-import { SettingsDialog } from './settings-dialog.tsx';
+import { MoveDialog, SettingsDialog } from './program-dialogs.tsx';
 
 const PAGE_ROWS = 20;
 
@@ -138,30 +133,22 @@ function ProgramFacts({ program, onOpen }: { readonly program: ProgramRecord; re
 }
 
 function Movements({ programId, moves }: { readonly programId: string; readonly moves: number }) {
-  const { rows, isLoaded, error, stale, pager } = usePages(
+  const movements = usePages(
     (api, options, cursor) =>
       api.programs.movements(programId, { limit: PAGE_ROWS, ...(cursor !== undefined && { cursor }) }, options),
     { deps: [programId, moves] },
   );
   return (
     <>
-      {error !== undefined && <ErrorRecord error={error} stale={isLoaded} />}
-      {!isLoaded && error === undefined && <Loading />}
-      {isLoaded && (
-        <DataTable
-          label="Deposits and withdrawals"
-          columns={COLUMNS}
-          rows={rows}
-          rowKey={({ movement_id: id }) => id}
-          stale={stale}
-          empty={
-            <Empty title="No deposits yet">
-              Cards are loaded from the funds of their program: make a deposit first.
-            </Empty>
-          }
-        />
-      )}
-      <Pager {...pager} />
+      <PagedTable
+        pages={movements}
+        label="Deposits and withdrawals"
+        columns={COLUMNS}
+        rowKey={({ movement_id: id }) => id}
+        empty={
+          <Empty title="No deposits yet">Cards are loaded from the funds of their program: make a deposit first.</Empty>
+        }
+      />
     </>
   );
 }

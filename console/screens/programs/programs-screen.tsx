@@ -1,24 +1,20 @@
 import { useState } from 'preact/hooks';
 import type { CreateProgramBody, ProgramRecord } from '../../../sdk/client.ts';
 import { Badge } from '../../components/badge.tsx';
-import { Button } from '../../components/button.tsx';
-import { type Column, DataTable } from '../../components/data-table.tsx';
+import { Button, WhoMay } from '../../components/button.tsx';
+import type { Column } from '../../components/data-table.tsx';
 import { ConfirmDialog } from '../../components/dialogs/dialog.tsx';
-import { Empty } from '../../components/empty.tsx';
-import { ErrorRecord } from '../../components/error-record.tsx';
 import { TextField } from '../../components/field.tsx';
-import { Loading } from '../../components/loaded.tsx';
+import { Empty } from '../../components/loaded.tsx';
 import { Moment } from '../../components/moment.tsx';
 import { Money } from '../../components/money.tsx';
 import { NameLink } from '../../components/name.tsx';
 import { Page } from '../../components/page.tsx';
-import { Pager } from '../../components/pager.tsx';
-import { WhoMay } from '../../components/who-may.tsx';
+import { PagedTable } from '../../components/paged-list.tsx';
 import { hrefTo, navigate } from '../../data/location.ts';
 import { useSession } from '../../data/session.ts';
 import { useAction } from '../../data/use-action.ts';
 import { usePages } from '../../data/use-pages.ts';
-import { isLow } from '../../format/operators/funding.ts';
 
 const PAGE_ROWS = 50;
 
@@ -26,7 +22,7 @@ const PAGE_ROWS = 50;
 export function ProgramsScreen() {
   const { can } = useSession();
   const [isCreating, setCreating] = useState(false);
-  const { rows, isLoaded, error, stale, pager } = usePages((api, options, cursor) =>
+  const programs = usePages((api, options, cursor) =>
     api.programs.list({ limit: PAGE_ROWS, ...(cursor !== undefined && { cursor }) }, options),
   );
   return (
@@ -40,20 +36,14 @@ export function ProgramsScreen() {
         )
       }
     >
-      {error !== undefined && <ErrorRecord error={error} stale={isLoaded} />}
-      {!isLoaded && error === undefined && <Loading />}
-      {isLoaded && (
-        <DataTable
-          label="Card programs"
-          columns={COLUMNS}
-          rows={rows}
-          rowKey={({ program_id: id }) => id}
-          href={pathOf}
-          stale={stale}
-          empty={<Empty title="No card programs yet">Cards and transfers belong to a program: create one first.</Empty>}
-        />
-      )}
-      <Pager {...pager} />
+      <PagedTable
+        pages={programs}
+        label="Card programs"
+        columns={COLUMNS}
+        rowKey={({ program_id: id }) => id}
+        href={pathOf}
+        empty={<Empty title="No card programs yet">Cards and transfers belong to a program: create one first.</Empty>}
+      />
       <WhoMay operation="create_program" to="create a program" />
       {isCreating && <CreateDialog onClose={() => setCreating(false)} />}
     </Page>
@@ -136,4 +126,10 @@ function CreateDialog({ onClose }: { readonly onClose: () => void }) {
       />
     </ConfirmDialog>
   );
+}
+
+/** Whether the available funds in the program's own currency are below its threshold. */
+export function isLow({ funding, currency, funding_low_threshold: threshold }: ProgramRecord): boolean {
+  if (threshold === null) return false;
+  return (funding.find((account) => account.currency === currency)?.available ?? 0) < threshold;
 }

@@ -1,9 +1,9 @@
 import type { InspectedErrorRecord } from '../../../sdk/client.ts';
+import { parseJson } from '../../../sdk/generated/parse-json.ts';
 import { Loaded } from '../../components/loaded.tsx';
 import { Moment } from '../../components/moment.tsx';
 import { CardName } from '../../components/name.tsx';
 import { Section } from '../../components/page.tsx';
-import { readCatalogueEntry } from '../../data/catalogue.ts';
 import { useSession } from '../../data/session.ts';
 import { useOperation } from '../../data/use-operation.ts';
 import { currencyOfError, shownValues } from '../../format/requests/values.ts';
@@ -129,4 +129,22 @@ export function ErrorCause({ code }: { readonly code: string }) {
       </Loaded>
     </Section>
   );
+}
+
+/** An entry of the catalogue of error codes, as the service publishes it for everybody. */
+type CatalogueEntry = {
+  readonly code: string;
+  readonly status: number;
+  readonly type: string;
+  readonly meaning: string;
+  readonly causes: readonly string[];
+  readonly resolution: string;
+  readonly resolver: string;
+  readonly retry: boolean;
+};
+
+/** Reads the entry of a code; undefined for a code that this version of the service does not have. */
+async function readCatalogueEntry(code: string, signal: AbortSignal | undefined): Promise<CatalogueEntry | undefined> {
+  const response = await fetch(`/errors/${encodeURIComponent(code)}.json`, signal === undefined ? {} : { signal });
+  return response.ok ? (parseJson(await response.text()) as CatalogueEntry) : undefined;
 }

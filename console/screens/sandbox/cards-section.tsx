@@ -6,7 +6,9 @@ import { Id } from '../../components/id.tsx';
 import { Section } from '../../components/page.tsx';
 import { useSession } from '../../data/session.ts';
 import { useAction } from '../../data/use-action.ts';
-import { DEMO_PROGRAM_ID } from './demo-program.ts';
+
+/** The card program that every sandbox begins with; its id is the same in each. The seeded cards are in no other one. */
+const DEMO_PROGRAM_ID = 'prog_019000000000700080000000000000de';
 
 type SeededCard = { readonly name: string; readonly purpose: string };
 

@@ -1,9 +1,17 @@
-import { Page } from '../../components/page.tsx';
-import { WhoMay } from '../../components/who-may.tsx';
+import { useState } from 'preact/hooks';
+import { Badge } from '../../components/badge.tsx';
+import { Button, WhoMay } from '../../components/button.tsx';
+import { ConfirmDialog } from '../../components/dialogs/dialog.tsx';
+import { ErrorRecord } from '../../components/error-record.tsx';
+import { TextField } from '../../components/field.tsx';
+import { Moment } from '../../components/moment.tsx';
+import { Page, Section } from '../../components/page.tsx';
+import { useAhead, useNow } from '../../data/clock.ts';
 import { useSession } from '../../data/session.ts';
+import { useAction } from '../../data/use-action.ts';
+import { useOperation } from '../../data/use-operation.ts';
+import { formatDuration } from '../../format/times.ts';
 import { CardsSection } from './cards-section.tsx';
-import { ClockSection } from './clock-section.tsx';
-import { DatabaseSection } from './database-section.tsx';
 import { ProvokeSection } from './provoke-section.tsx';
 
 /** What only a sandbox has: cards for every refusal, errors on request, a clock to move, a database to stop. */
@@ -17,5 +25,123 @@ export function SandboxScreen() {
       {can('move_clock') && <ClockSection />}
       {can('stop_database') && <DatabaseSection />}
     </Page>
+  );
+}
+
+const HOUR_SECONDS = 3_600;
+
+const STEPS = [
+  [HOUR_SECONDS, 'Forward 1 hour'],
+  [24 * HOUR_SECONDS, 'Forward 1 day'],
+  [7 * 24 * HOUR_SECONDS, 'Forward 1 week'],
+  [31 * 24 * HOUR_SECONDS, 'Forward 31 days'],
+] as const;
+
+/** The clock of the sandbox, moved so that holds expire, limits reset and scheduled transfers become due. */
+function ClockSection() {
+  const [days, setDays] = useState('');
+  const ahead = Math.round(useAhead() / 1000);
+  const now = new Date(useNow()).toISOString();
+  const move = useAction((seconds: number, api, { programId: _, ...options }) =>
+    api.sandbox.moveClock({ seconds_ahead: seconds }, options),
+  );
+  const sent = Math.round(Number(days) * 24 * HOUR_SECONDS);
+  const isValid = days !== '' && Number.isFinite(sent) && sent >= 0;
+  const submit = (event: Event) => {
+    event.preventDefault();
+    if (isValid) void move.run(sent);
+  };
+  return (
+    <Section title="Clock">
+      <p role="status">
+        The sandbox is at <Moment at={now} />
+        {ahead === 0 ? ', the actual time.' : `, ${formatDuration(ahead * 1000)} ahead of the actual time.`}
+      </p>
+      <div class="page-actions">
+        {STEPS.map(([seconds, text]) => (
+          <Button key={text} pending={move.pending} onClick={() => void move.run(ahead + seconds)}>
+            {text}
+          </Button>
+        ))}
+        <Button pending={move.pending} disabled={ahead === 0} onClick={() => void move.run(0)}>
+          Reset to the actual time
+        </Button>
+      </div>
+      <form class="form" onSubmit={submit}>
+        <TextField
+          label="Days ahead of the actual time"
+          value={days}
+          onInput={setDays}
+          inputMode="decimal"
+          problem={days === '' || isValid ? undefined : 'A number of days, 0 or more.'}
+          hint="The clock can be moved back; what was created in the meantime keeps its times."
+        />
+        <div class="dialog-actions">
+          <Button type="submit" pending={move.pending} disabled={!isValid}>
+            Move the clock
+          </Button>
+        </div>
+      </form>
+      {move.error !== undefined && <ErrorRecord error={move.error} />}
+    </Section>
+  );
+}
+
+const POLL_MILLISECONDS = 3_000;
+
+/** Stops and starts the sandbox's database, to try what the service does without it. */
+function DatabaseSection() {
+  const status = useOperation((api, { programId: _, ...options }) => api.status.get(options), {
+    pollMilliseconds: POLL_MILLISECONDS,
+  });
+  const [isAsking, setAsking] = useState(false);
+  const stop = useAction((_: null, api, { programId: _program, idempotencyKey: _key, ...options }) =>
+    api.sandbox.stopDatabase(options),
+  );
+  const start = useAction((_: null, api, { programId: _program, idempotencyKey: _key, ...options }) =>
+    api.sandbox.startDatabase(options),
+  );
+  const state = status.data?.database.state;
+  const isUp = state === 'up';
+  const stopNow = async () => {
+    if ((await stop.run(null)) === undefined) return;
+    setAsking(false);
+    status.reload();
+  };
+  const startNow = async () => {
+    if ((await start.run(null)) !== undefined) status.reload();
+  };
+  return (
+    <Section title="Database">
+      <p role="status">
+        Database of this sandbox:{' '}
+        {state === undefined ? 'unknown' : <Badge tone={isUp ? 'good' : 'bad'}>{isUp ? 'running' : state}</Badge>}
+      </p>
+      <div class="page-actions">
+        <Button kind="danger" pending={stop.pending} onClick={() => setAsking(true)}>
+          Stop the database
+        </Button>
+        <Button pending={start.pending} onClick={() => void startNow()}>
+          Start the database
+        </Button>
+      </div>
+      {start.error !== undefined && <ErrorRecord error={start.error} />}
+      {isAsking && (
+        <ConfirmDialog
+          title="Stop the database"
+          confirm="Stop the database"
+          kind="danger"
+          pending={stop.pending}
+          error={stop.error}
+          onConfirm={stopNow}
+          onClose={() => setAsking(false)}
+        >
+          <p>
+            Every operation of this sandbox fails until it is started again, here or with{' '}
+            <code>transfer-service sandbox database start</code>. Nothing is lost.
+          </p>
+        </ConfirmDialog>
+      )}
+    </Section>
   );
 }

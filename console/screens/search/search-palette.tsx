@@ -1,17 +1,16 @@
 import { useEffect, useId, useRef, useState } from 'preact/hooks';
 import { Button } from '../../components/button.tsx';
 import { Dialog } from '../../components/dialogs/dialog.tsx';
-import { Empty } from '../../components/empty.tsx';
 import { ErrorRecord } from '../../components/error-record.tsx';
 import { TextField } from '../../components/field.tsx';
 import { LinkedText } from '../../components/id.tsx';
+import { Empty } from '../../components/loaded.tsx';
 import { Moment } from '../../components/moment.tsx';
 import { CardName } from '../../components/name.tsx';
 import { useName } from '../../data/names.ts';
 import { type Group, type Hit, KIND_NAMES } from './hits.ts';
-import { hrefOfHit, isSearchable, LABEL, openSearch, problemOf } from './open-search.ts';
+import { hrefOfHit, isSearchable, LABEL, openSearch, problemOf, useDebounced, useFound } from './search.ts';
 import './search.css';
-import { useDebounced, useFound } from './use-found.ts';
 
 /** The search that `/` and Ctrl-K open everywhere. It shows hits while somebody types; Enter opens all results. */
 export function SearchPalette({ onClose }: { readonly onClose: () => void }) {

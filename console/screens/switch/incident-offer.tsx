@@ -1,8 +1,8 @@
 import { useState } from 'preact/hooks';
 import type { IncidentRecord, SwitchRecord } from '../../../sdk/client.ts';
 import { Button } from '../../components/button.tsx';
-import { EndIncidentDialog } from '../../components/support/end-incident-dialog.tsx';
 import { IncidentDialog } from '../../components/support/incident-dialog.tsx';
+import { EndIncidentDialog } from '../../components/support/resolution.tsx';
 import { hrefTo } from '../../data/location.ts';
 import { useSession } from '../../data/session.ts';
 import { useOperation } from '../../data/use-operation.ts';

@@ -8,9 +8,8 @@ import {
 } from '../../../sdk/client.ts';
 import { Button } from '../../components/button.tsx';
 import { ConfirmDialog } from '../../components/dialogs/dialog.tsx';
-import { SelectField, TextField } from '../../components/field.tsx';
+import { ProgramField, SelectField, TextField } from '../../components/field.tsx';
 import { Loaded } from '../../components/loaded.tsx';
-import { ProgramField } from '../../components/program-field.tsx';
 import { useName } from '../../data/names.ts';
 import { useProgramId } from '../../data/program.ts';
 import { useAction } from '../../data/use-action.ts';

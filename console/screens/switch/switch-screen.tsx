@@ -1,16 +1,14 @@
 import { useState } from 'preact/hooks';
 import type { SwitchRecord } from '../../../sdk/client.ts';
 import { Badge } from '../../components/badge.tsx';
-import { Button } from '../../components/button.tsx';
+import { Button, WhoMay } from '../../components/button.tsx';
 import { type Column, DataTable } from '../../components/data-table.tsx';
 import { ConfirmDialog } from '../../components/dialogs/dialog.tsx';
-import { Empty } from '../../components/empty.tsx';
 import { TextField } from '../../components/field.tsx';
-import { Loaded } from '../../components/loaded.tsx';
+import { Empty, Loaded } from '../../components/loaded.tsx';
 import { Moment } from '../../components/moment.tsx';
 import { KeyName, SwitchSetting } from '../../components/name.tsx';
 import { Page, Section } from '../../components/page.tsx';
-import { WhoMay } from '../../components/who-may.tsx';
 import { useName } from '../../data/names.ts';
 import { useSession } from '../../data/session.ts';
 import { useAction } from '../../data/use-action.ts';

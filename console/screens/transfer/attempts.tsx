@@ -1,13 +1,13 @@
 import { useState } from 'preact/hooks';
 import type { ProcessorAttemptRecord } from '../../../sdk/client.ts';
+import { AttemptStatus } from '../../components/badge.tsx';
 import { Button } from '../../components/button.tsx';
 import { Details } from '../../components/details.tsx';
+import { ResolveDialog } from '../../components/dialogs/resolve-dialog.tsx';
 import { Id } from '../../components/id.tsx';
 import { Moment } from '../../components/moment.tsx';
 import { KeyName } from '../../components/name.tsx';
 import { Section } from '../../components/page.tsx';
-import { AttemptStatus } from '../../components/processors/attempt-status.tsx';
-import { ResolveDialog } from '../../components/processors/resolve-dialog.tsx';
 import { useSession } from '../../data/session.ts';
 import { canBeResolved, isOpen, sentenceOf } from '../../format/operators/processors.ts';
 import { formatDuration } from '../../format/times.ts';

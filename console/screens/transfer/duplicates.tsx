@@ -1,10 +1,10 @@
 import type { TransferRecord } from '../../../sdk/client.ts';
+import { TransferStatus } from '../../components/badge.tsx';
+import { WhoMay } from '../../components/button.tsx';
 import { Id } from '../../components/id.tsx';
 import { Moment } from '../../components/moment.tsx';
 import { Money } from '../../components/money.tsx';
 import { KeyName } from '../../components/name.tsx';
-import { WhoMay } from '../../components/who-may.tsx';
-import { TransferStatus } from '../transfers/transfer-status.tsx';
 import './duplicates.css';
 import { verdictOf } from './duplicate-words.ts';
 import { ReverseButton } from './transfer-actions.tsx';

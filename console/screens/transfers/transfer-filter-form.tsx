@@ -1,9 +1,8 @@
 import { TRANSFER_STATUSES, TRANSFER_TYPES } from '../../../sdk/client.ts';
 import { Button } from '../../components/button.tsx';
 import { SelectField, TextField } from '../../components/field.tsx';
-import { Filters } from '../../components/filters.tsx';
-import { PeriodFilter } from '../../components/period-filter.tsx';
-import { useDebouncedText } from '../../data/use-debounced-text.ts';
+import { Filters, PeriodFilter } from '../../components/filters.tsx';
+import { useDebouncedText } from '../../data/use-url-state.ts';
 import { decimalsOf, formatDigits, parseAmount } from '../../format/amounts.ts';
 import { exactAmountOf, filtersSet, periodOf, problemsOf, type TransferFilters } from './transfer-filters.ts';
 

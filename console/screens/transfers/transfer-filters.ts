@@ -1,5 +1,5 @@
 import type { ExportTransfersQuery } from '../../../sdk/client.ts';
-import { boundsOf, type Period } from '../../format/periods.ts';
+import { boundsOf, type Period } from '../../format/times.ts';
 
 /** The filters of list_transfers as the URL has them: moments in UTC, amounts in minor units, empty for any. */
 export const NO_FILTERS = {

@@ -1,16 +1,16 @@
 import { useEffect, useState } from 'preact/hooks';
 import type { TransferRecord } from '../../../sdk/client.ts';
+import { TransferStatus } from '../../components/badge.tsx';
 import { Button } from '../../components/button.tsx';
-import { type Column, DataTable } from '../../components/data-table.tsx';
-import { Empty } from '../../components/empty.tsx';
+import type { Column } from '../../components/data-table.tsx';
 import { ErrorRecord } from '../../components/error-record.tsx';
 import { Id } from '../../components/id.tsx';
-import { Loading } from '../../components/loaded.tsx';
+import { Empty } from '../../components/loaded.tsx';
 import { Moment } from '../../components/moment.tsx';
 import { Money } from '../../components/money.tsx';
 import { CardName } from '../../components/name.tsx';
 import { Page } from '../../components/page.tsx';
-import { Pager } from '../../components/pager.tsx';
+import { PagedTable } from '../../components/paged-list.tsx';
 import { useNow } from '../../data/clock.ts';
 import { hrefTo } from '../../data/location.ts';
 import { usePages } from '../../data/use-pages.ts';
@@ -19,7 +19,6 @@ import { formatCount } from '../../format/amounts.ts';
 import { pathOf } from '../../format/ids.ts';
 import { TransferFilterForm } from './transfer-filter-form.tsx';
 import { filtersSet, NO_FILTERS, queryOf, type TransferFilters } from './transfer-filters.ts';
-import { TransferStatus } from './transfer-status.tsx';
 import './transfers.css';
 import { type CsvState, useCsv } from './use-csv.ts';
 
@@ -57,11 +56,11 @@ export function TransfersScreen() {
   const [filters, setFilters] = useUrlState(NO_FILTERS);
   // Transfers follow the sandbox's clock, even if it was moved.
   const now = useNow();
-  const { rows, isLoaded, error, stale, pager } = usePages(
+  const transfers = usePages(
     (api, options, cursor) => api.transfers.list({ ...queryOf(filters, now), limit: ROWS, cursor }, options),
     { deps: [filters], pollMilliseconds: POLL_MILLISECONDS },
   );
-  const currency = useLastCurrency(rows);
+  const currency = useLastCurrency(transfers.rows);
   const csv = useCsv('transfers.csv');
   const isReading = csv.state.kind === 'reading';
   return (
@@ -84,21 +83,14 @@ export function TransfersScreen() {
         onClear={() => setFilters(NO_FILTERS)}
         currency={currency}
       />
-      {error !== undefined && <ErrorRecord error={error} stale={isLoaded} />}
-      {isLoaded ? (
-        <DataTable
-          label="Transfers, newest first"
-          columns={COLUMNS}
-          rows={rows}
-          rowKey={({ transfer_id }) => transfer_id}
-          href={({ transfer_id }) => hrefTo(pathOf(transfer_id) ?? '')}
-          stale={stale}
-          empty={<NoTransfers filters={filters} hasMore={pager.hasNext} />}
-        />
-      ) : (
-        error === undefined && <Loading />
-      )}
-      <Pager {...pager} />
+      <PagedTable
+        pages={transfers}
+        label="Transfers, newest first"
+        columns={COLUMNS}
+        rowKey={({ transfer_id }) => transfer_id}
+        href={({ transfer_id }) => hrefTo(pathOf(transfer_id) ?? '')}
+        empty={<NoTransfers filters={filters} hasMore={transfers.pager.hasNext} />}
+      />
     </Page>
   );
 }

@@ -2,25 +2,20 @@ import { useState } from 'preact/hooks';
 import type { AttemptQuery, AttemptRecord } from '../../../sdk/client.ts';
 import { Badge } from '../../components/badge.tsx';
 import { Button } from '../../components/button.tsx';
-import { type Column, DataTable } from '../../components/data-table.tsx';
+import type { Column } from '../../components/data-table.tsx';
 import { ConfirmDialog } from '../../components/dialogs/dialog.tsx';
-import { Empty } from '../../components/empty.tsx';
-import { ErrorRecord } from '../../components/error-record.tsx';
 import { SelectField, TextField } from '../../components/field.tsx';
-import { Filters } from '../../components/filters.tsx';
+import { Filters, PeriodFilter } from '../../components/filters.tsx';
 import { Id } from '../../components/id.tsx';
-import { Loading } from '../../components/loaded.tsx';
+import { Empty } from '../../components/loaded.tsx';
 import { Moment } from '../../components/moment.tsx';
 import { Section } from '../../components/page.tsx';
-import { Pager } from '../../components/pager.tsx';
-import { PeriodFilter } from '../../components/period-filter.tsx';
-import { given } from '../../data/given.ts';
+import { PagedTable } from '../../components/paged-list.tsx';
 import { useSession } from '../../data/session.ts';
 import { useAction } from '../../data/use-action.ts';
-import { usePages } from '../../data/use-pages.ts';
+import { given, usePages } from '../../data/use-pages.ts';
 import { useUrlState } from '../../data/use-url-state.ts';
-import { boundsOf } from '../../format/periods.ts';
-import { formatDuration } from '../../format/times.ts';
+import { boundsOf, formatDuration } from '../../format/times.ts';
 import { beginningOf, isStatusFilter, kindText, resultText } from '../../format/webhooks.ts';
 
 const POLL_MILLISECONDS = 5_000;
@@ -84,25 +79,19 @@ export function AttemptsSection({ webhookId }: { readonly webhookId: string }) {
         <StatusField value={status} onInput={(typed) => setFilter({ status: typed }, { replace: true })} />
         <PeriodFilter label="Sent" value={filter} onChange={setFilter} />
       </Filters>
-      {attempts.error !== undefined && <ErrorRecord error={attempts.error} stale={attempts.isLoaded} />}
-      {!attempts.isLoaded && attempts.error === undefined && <Loading />}
-      {attempts.isLoaded && (
-        <DataTable
-          label="Attempts"
-          rows={attempts.rows}
-          rowKey={(attempt) => attempt.attempt_id}
-          stale={attempts.stale && attempts.error !== undefined}
-          columns={[SENT, ...COLUMNS, ...actions]}
-          empty={
-            isFiltered ? (
-              <Empty title="No such attempts">Remove a filter to see more.</Empty>
-            ) : (
-              <Empty title="Nothing sent yet">Send a test event, or wait for the next event.</Empty>
-            )
-          }
-        />
-      )}
-      <Pager {...attempts.pager} />
+      <PagedTable
+        pages={attempts}
+        label="Attempts"
+        rowKey={(attempt) => attempt.attempt_id}
+        columns={[SENT, ...COLUMNS, ...actions]}
+        empty={
+          isFiltered ? (
+            <Empty title="No such attempts">Remove a filter to see more.</Empty>
+          ) : (
+            <Empty title="Nothing sent yet">Send a test event, or wait for the next event.</Empty>
+          )
+        }
+      />
       {resending !== undefined && <ResendDialog attempt={resending} onClose={() => setResending(undefined)} />}
     </Section>
   );

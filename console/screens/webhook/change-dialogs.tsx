@@ -1,13 +1,12 @@
 import { useState } from 'preact/hooks';
 import type { RollWebhookSecretBody, UpdateWebhookBody, WebhookRecord } from '../../../sdk/client.ts';
-import { ConfirmDialog } from '../../components/dialogs/dialog.tsx';
-import { SecretDialog } from '../../components/dialogs/secret-dialog.tsx';
+import { ConfirmDialog, SecretDialog } from '../../components/dialogs/dialog.tsx';
 import { SelectField } from '../../components/field.tsx';
 import { hrefTo, navigate } from '../../data/location.ts';
 import { useAction, useVersion } from '../../data/use-action.ts';
 import { nameOfWebhook } from '../../format/names.ts';
 import { typesIn } from '../../format/webhooks.ts';
-import { WebhookFields, type WebhookForm } from '../webhooks/webhook-fields.tsx';
+import { WebhookFields, type WebhookForm } from '../webhooks/create-webhook-dialog.tsx';
 
 type Parts = { readonly record: WebhookRecord; readonly onClose: () => void };
 

@@ -1,14 +1,12 @@
 import { useState } from 'preact/hooks';
 import type { WebhookRecord } from '../../../sdk/client.ts';
-import { Button } from '../../components/button.tsx';
-import { type Column, DataTable } from '../../components/data-table.tsx';
-import { Empty } from '../../components/empty.tsx';
-import { ErrorRecord } from '../../components/error-record.tsx';
-import { Loading } from '../../components/loaded.tsx';
+import { WebhookState } from '../../components/badge.tsx';
+import { Button, WhoMay } from '../../components/button.tsx';
+import type { Column } from '../../components/data-table.tsx';
+import { Empty } from '../../components/loaded.tsx';
 import { Moment } from '../../components/moment.tsx';
 import { Page } from '../../components/page.tsx';
-import { Pager } from '../../components/pager.tsx';
-import { WhoMay } from '../../components/who-may.tsx';
+import { PagedTable } from '../../components/paged-list.tsx';
 import { hrefTo } from '../../data/location.ts';
 import { useSession } from '../../data/session.ts';
 import { usePages } from '../../data/use-pages.ts';
@@ -16,7 +14,6 @@ import { formatCount } from '../../format/amounts.ts';
 import { pathOf } from '../../format/ids.ts';
 import { nameOfWebhook } from '../../format/names.ts';
 import { CreateWebhookDialog } from './create-webhook-dialog.tsx';
-import { WebhookState } from './webhook-state.tsx';
 
 const POLL_MILLISECONDS = 5_000;
 
@@ -39,26 +36,20 @@ export function WebhooksScreen() {
         )
       }
     >
-      {webhooks.error !== undefined && <ErrorRecord error={webhooks.error} stale={webhooks.isLoaded} />}
-      {!webhooks.isLoaded && webhooks.error === undefined && <Loading />}
-      {webhooks.isLoaded && (
-        <DataTable
-          label="Webhooks"
-          rows={webhooks.rows}
-          rowKey={(webhook) => webhook.webhook_id}
-          href={hrefOf}
-          stale={webhooks.stale && webhooks.error !== undefined}
-          columns={COLUMNS}
-          empty={
-            <Empty title="No webhooks yet">
-              {can('create_webhook')
-                ? 'Create one to have events sent to a URL, or read them from the list of events.'
-                : 'Events can also be read from the list of events.'}
-            </Empty>
-          }
-        />
-      )}
-      <Pager {...webhooks.pager} />
+      <PagedTable
+        pages={webhooks}
+        label="Webhooks"
+        rowKey={(webhook) => webhook.webhook_id}
+        href={hrefOf}
+        columns={COLUMNS}
+        empty={
+          <Empty title="No webhooks yet">
+            {can('create_webhook')
+              ? 'Create one to have events sent to a URL, or read them from the list of events.'
+              : 'Events can also be read from the list of events.'}
+          </Empty>
+        }
+      />
       <WhoMay operation="create_webhook" to="create a webhook" />
       {isCreating && <CreateWebhookDialog onClose={() => setCreating(false)} onDone={webhooks.reload} />}
     </Page>

@@ -1,6 +1,6 @@
 import type { Page } from 'playwright-core';
 import { beforeAll, describe, expect, test } from 'vitest';
-import { whoMay } from '../../../console/format/operators/roles.ts';
+import { whoMay } from '../../../console/format/operators/keys.ts';
 import { OPERATIONS } from '../../../contract/operations.ts';
 import { includesScope, type KeyScope, PROGRAM_SCOPES, ROLE_NAMES, ROLES } from '../../../contract/scope.ts';
 import { programKey, withSecret } from '../../harness/keys.ts';

@@ -1,4 +1,4 @@
-import { formatDigits, parseAmount } from '../amounts.ts';
+import { formatDigits, parseAmount } from './amounts.ts';
 
 /** The names of the limits of one direction, in the order of a form. */
 export const LIMIT_NAMES = [

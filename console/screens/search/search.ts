@@ -1,10 +1,15 @@
+import { useEffect, useState } from 'preact/hooks';
+import type { SearchQuery, SearchResults } from '../../../sdk/client.ts';
 import { hrefTo, navigate } from '../../data/location.ts';
+import { useSession } from '../../data/session.ts';
+import { type OperationState, useOperation } from '../../data/use-operation.ts';
 import { hasCardNumber } from '../../format/card-numbers.ts';
 import { pathOf } from '../../format/ids.ts';
 import { type Group, type Hit, isRequestId, pathOfHit } from './hits.ts';
+import { searchOwnProgram } from './search-own-program.ts';
 
 /** Shown instead of searching for a card number. */
-export const CARD_NUMBER =
+const CARD_NUMBER =
   'This looks like a card number. It was not sent. Search for the last four digits or the id of the card.';
 
 /** What is wrong with a text to search for; undefined if it can be sent. */
@@ -43,4 +48,37 @@ export function openSearch(text: string): void {
   const q = text.trim();
   const path = isRequestId(q) || OF_SUPPORT.test(q) ? pathOf(q) : undefined;
   navigate(path === undefined ? hrefTo('/console/search', { q, open: '1' }) : hrefTo(path));
+}
+
+/** Searches all card programs for operators, their own for everybody else. Without a query nothing is sent. */
+export function useFound(query: SearchQuery | undefined): OperationState<SearchResults> {
+  const { has } = useSession();
+  const isOperator = has('operator:read');
+  const scopes = {
+    transfers: has('transfers:read'),
+    cards: has('cards:read'),
+    errors: has('errors:read'),
+    events: has('events:read'),
+  };
+  return useOperation(
+    query === undefined
+      ? undefined
+      : (api, options) =>
+          isOperator ? api.search.find(query, options) : searchOwnProgram(api, options, query.q, scopes),
+    // It tries several kinds of ids, most of which do not exist.
+    { deps: [JSON.stringify(query), isOperator], isOwn: !isOperator },
+  );
+}
+
+/** Not every letter starts a search. */
+export const DEBOUNCE_MILLISECONDS = 300;
+
+/** A text once nothing has been typed for a moment. */
+export function useDebounced(text: string): string {
+  const [settled, setSettled] = useState(text);
+  useEffect(() => {
+    const timer = window.setTimeout(() => setSettled(text), DEBOUNCE_MILLISECONDS);
+    return () => window.clearTimeout(timer);
+  }, [text]);
+  return settled;
 }

@@ -2,9 +2,9 @@ import { useState } from 'preact/hooks';
 import type { ProcessorAttemptRecord, ResolveAttemptBody } from '../../../sdk/client.ts';
 import { useAction } from '../../data/use-action.ts';
 import { effectOf, nameOfKind, orderOf, type Resolution, resolvedText } from '../../format/operators/processors.ts';
-import { ConfirmDialog } from '../dialogs/dialog.tsx';
 import { AreaField, SelectField } from '../field.tsx';
 import { Moment } from '../moment.tsx';
+import { ConfirmDialog } from './dialog.tsx';
 
 /** Asks what the processor did, and says what that does to the money, before an attempt is ended. */
 export function ResolveDialog({

@@ -1,11 +1,11 @@
 import { useState } from 'preact/hooks';
-import type { FundingMovementBody, ProgramRecord } from '../../../sdk/client.ts';
+import type { FundingMovementBody, ProgramRecord, UpdateProgramBody } from '../../../sdk/client.ts';
 import { ConfirmDialog } from '../../components/dialogs/dialog.tsx';
 import { TextField } from '../../components/field.tsx';
-import { useAction } from '../../data/use-action.ts';
+import { useAction, useVersion } from '../../data/use-action.ts';
 import { formatAmount, formatDigits, parseAmount } from '../../format/amounts.ts';
 
-const EXAMPLE = 150_000;
+const EXAMPLE_MOVE = 150_000;
 
 /** A deposit or a withdrawal. The button names the amount. */
 export function MoveDialog({
@@ -60,7 +60,7 @@ export function MoveDialog({
         onInput={setText}
         problem={
           text !== '' && amount === undefined
-            ? `Enter an amount, such as ${formatDigits(EXAMPLE, currency)}.`
+            ? `Enter an amount, such as ${formatDigits(EXAMPLE_MOVE, currency)}.`
             : undefined
         }
         hint={
@@ -93,6 +93,61 @@ export function MoveDialog({
           money moves in the meantime.
         </p>
       )}
+    </ConfirmDialog>
+  );
+}
+
+const EXAMPLE_THRESHOLD = 1_000_000;
+
+/** Changes the name of a program, and its low-balance alert. */
+export function SettingsDialog({
+  program,
+  onChanged,
+  onClose,
+}: {
+  readonly program: ProgramRecord;
+  readonly onChanged: () => void;
+  readonly onClose: () => void;
+}) {
+  const { currency, funding_low_threshold: threshold } = program;
+  const [name, setName] = useState(program.name);
+  const [text, setText] = useState(threshold === null ? '' : formatDigits(threshold, currency));
+  const ifMatch = useVersion(program);
+  const update = useAction((body: UpdateProgramBody, api, { idempotencyKey: _, ...options }) =>
+    api.programs.update(program.program_id, body, { ...options, ifMatch }),
+  );
+  const typed = text.trim() === '' ? null : parseAmount(text, currency);
+  const submit = async () => {
+    if (typed === undefined) return;
+    const body = {
+      ...(name.trim() !== program.name && { name: name.trim() }),
+      ...(typed !== threshold && { funding_low_threshold: typed }),
+    };
+    if ((await update.run(body)) !== undefined) onChanged();
+  };
+  return (
+    <ConfirmDialog
+      title={`Change ${program.name}`}
+      confirm={`Save ${program.name}`}
+      pending={update.pending}
+      disabled={typed === undefined || name.trim() === ''}
+      error={update.error}
+      onConfirm={submit}
+      onClose={onClose}
+    >
+      <TextField label="Name" value={name} onInput={setName} />
+      <TextField
+        label={`Alert below, in ${currency}`}
+        inputMode="decimal"
+        value={text}
+        onInput={setText}
+        problem={
+          typed === undefined
+            ? `Enter an amount, such as ${formatDigits(EXAMPLE_THRESHOLD, currency)}, or nothing.`
+            : undefined
+        }
+        hint="The event funding.low is sent when the available funds fall below it. Empty for no alert."
+      />
     </ConfirmDialog>
   );
 }

@@ -1,0 +1,69 @@
+import type { ComponentChildren, ComponentProps } from 'preact';
+import type { Pages } from '../data/use-pages.ts';
+import { Button } from './button.tsx';
+import { DataTable } from './data-table.tsx';
+import { ErrorRecord } from './error-record.tsx';
+import { Loading } from './loaded.tsx';
+
+/**
+ * A list that is read page by page with `usePages`: its error above any older rows, what `children` renders from the rows, and
+ * the way to the other pages. `<PagedTable>` is the same with a table.
+ */
+export function PagedList<Row>({
+  pages: { rows, isLoaded, error, loading, stale, reload, pager },
+  canRetry = false,
+  children,
+}: {
+  readonly pages: Pages<Row>;
+  /** Whether an error has a button that tries again. */
+  readonly canRetry?: boolean;
+  readonly children: (rows: readonly Row[], stale: boolean) => ComponentChildren;
+}) {
+  return (
+    <>
+      {error !== undefined && (
+        <ErrorRecord error={error} stale={isLoaded}>
+          {canRetry && <Button onClick={reload}>Try again</Button>}
+        </ErrorRecord>
+      )}
+      {/* A list that nothing is sent for is not loading. */}
+      {!isLoaded && loading && error === undefined && <Loading />}
+      {isLoaded && children(rows, stale)}
+      <Pager {...pager} />
+    </>
+  );
+}
+
+/** A table that is read page by page: `<PagedTable pages={usePages(…)} label="Cards" columns={COLUMNS} … />`. */
+export function PagedTable<Row>({
+  pages,
+  canRetry = false,
+  ...table
+}: Omit<ComponentProps<typeof DataTable<Row>>, 'rows' | 'stale'> & {
+  readonly pages: Pages<Row>;
+  readonly canRetry?: boolean;
+}) {
+  return (
+    <PagedList pages={pages} canRetry={canRetry}>
+      {(rows, stale) => <DataTable {...table} rows={rows} stale={stale} />}
+    </PagedList>
+  );
+}
+
+/** Goes to the next and the previous page of a list. */
+function Pager({ page, count, hasNext, loading, onPrevious, onNext }: Pages<unknown>['pager']) {
+  if (page === 1 && !hasNext) return null;
+  return (
+    <nav class="pager" aria-label="Pages">
+      <Button onClick={onPrevious} disabled={page === 1 || loading}>
+        Newer
+      </Button>
+      <span role="status">
+        Page {page}, {count} {count === 1 ? 'row' : 'rows'}
+      </span>
+      <Button onClick={onNext} disabled={!hasNext || loading}>
+        Older
+      </Button>
+    </nav>
+  );
+}
