@@ -32,43 +32,24 @@ const value = (name: LimitName) => amountFrom(0, DESCRIPTIONS[name]);
 const bound = (name: LimitName) => Type.Optional(value(name));
 const changed = (name: LimitName) => Type.Optional(nullable(value(name)));
 
+const NAMES = Object.keys(LIMIT_NAMES) as readonly LimitName[];
+
+const forEachName = <Field>(make: (name: LimitName) => Field) =>
+  Object.fromEntries(NAMES.map((name) => [name, make(name)])) as { [Name in LimitName]: Field };
+
 /** The limits of one direction. Days begin in the time zone of the program. */
-export const DirectionLimits = Type.Object(
-  {
-    minimum_amount: bound('minimum_amount'),
-    maximum_amount: bound('maximum_amount'),
-    daily_amount: bound('daily_amount'),
-    daily_count: bound('daily_count'),
-    weekly_amount: bound('weekly_amount'),
-    weekly_count: bound('weekly_count'),
-    monthly_amount: bound('monthly_amount'),
-    monthly_count: bound('monthly_count'),
-  },
-  {
-    additionalProperties: false,
-    description:
-      'Limits of one direction: in for money that is received, out for money that is sent. An omitted limit does not apply',
-  },
-);
+export const DirectionLimits = Type.Object(forEachName(bound), {
+  additionalProperties: false,
+  description:
+    'Limits of one direction: in for money that is received, out for money that is sent. An omitted limit does not apply',
+});
 
 /** A change of the limits of one direction (RFC 7396). */
-export const DirectionLimitsPatch = Type.Object(
-  {
-    minimum_amount: changed('minimum_amount'),
-    maximum_amount: changed('maximum_amount'),
-    daily_amount: changed('daily_amount'),
-    daily_count: changed('daily_count'),
-    weekly_amount: changed('weekly_amount'),
-    weekly_count: changed('weekly_count'),
-    monthly_amount: changed('monthly_amount'),
-    monthly_count: changed('monthly_count'),
-  },
-  {
-    additionalProperties: false,
-    description:
-      'Limits of one direction to change: in for money that is received, out for money that is sent; null removes them all',
-  },
-);
+export const DirectionLimitsPatch = Type.Object(forEachName(changed), {
+  additionalProperties: false,
+  description:
+    'Limits of one direction to change: in for money that is received, out for money that is sent; null removes them all',
+});
 
 const maximumBalance = Type.Integer({
   minimum: 0,
@@ -110,7 +91,7 @@ const integerOrNull = (description: string) => nullable(Type.Integer({ descripti
 
 /** A limit that applies to a card, and its use. */
 const LimitState = Type.Object({
-  name: literals(Object.keys(LIMIT_NAMES) as LimitName[], 'Name of the limit'),
+  name: literals(NAMES, 'Name of the limit'),
   set_by: literals(
     ['card', 'program_card', 'program'],
     'card: set on the card; program_card: set on the program, for each card; program: set on the program, for the total of its cards',

@@ -1,18 +1,7 @@
+import { LIMIT_NAMES } from '../../sdk/client.ts';
 import { formatDigits, parseAmount } from './amounts.ts';
 
-/** The names of the limits of one direction, in the order of a form. */
-export const LIMIT_NAMES = [
-  'minimum_amount',
-  'maximum_amount',
-  'daily_amount',
-  'daily_count',
-  'weekly_amount',
-  'weekly_count',
-  'monthly_amount',
-  'monthly_count',
-] as const;
-
-/** One of {@link LIMIT_NAMES}. */
+/** The name of a limit of one direction. */
 export type LimitName = (typeof LIMIT_NAMES)[number];
 
 /** Limits of both directions as the API shows them. */

@@ -12,6 +12,7 @@ import {
   LIMIT_NAMES,
   type LimitName,
   type Limits,
+  LONGEST_DAYS,
   limitsNothing,
   mostAllowed,
   PERIODS,
@@ -24,7 +25,8 @@ import {
 import { formatMoney } from './money.ts';
 
 const NAMES = Object.keys(LIMIT_NAMES) as LimitName[];
-const DAY = 24 * 60 * 60 * 1000;
+const HOUR = 60 * 60 * 1000;
+const DAY = 24 * HOUR;
 const calendar = calendarAt(Date.parse('2026-03-29T12:00:00Z'), 'Europe/Berlin');
 
 const amount = fc.bigInt(0n, 1000n);
@@ -206,6 +208,8 @@ describe('the used amount', () => {
           expect(start <= now && now < end).toBe(true);
           expect(end).toBe(nextPeriodAfter(now, period, zone));
           expect(start).toBe(nextPeriodAfter(start - 1, period, zone));
+          // A day has up to 25 hours.
+          expect(end - start).toBeLessThanOrEqual(LONGEST_DAYS[period] * DAY + HOUR);
         }
       }),
       { numRuns: 500 },

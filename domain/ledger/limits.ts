@@ -14,6 +14,9 @@ export const PERIODS = ['day', 'week', 'month'] as const;
 /** One of {@link PERIODS}. */
 export type Period = (typeof PERIODS)[number];
 
+/** How many days each period has at most. */
+export const LONGEST_DAYS: Readonly<Record<Period, number>> = { day: 1, week: 7, month: 31 };
+
 /** What can be limited in one direction: the size of one transfer, or the total of a period. */
 export const LIMIT_NAMES = {
   minimum_amount: { period: null, measure: 'amount' },

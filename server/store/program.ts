@@ -1,4 +1,4 @@
-import type { Limits, Period, ProgramRules } from '../../domain/ledger/limits.ts';
+import { type Calendar, type Limits, PERIODS, type Period, type ProgramRules } from '../../domain/ledger/limits.ts';
 import type { Metadata } from '../../domain/metadata.ts';
 import type { SwitchSetting } from '../../domain/switch.ts';
 import type { Row, Statement } from './connection/database.ts';
@@ -196,7 +196,7 @@ const boundsOf = (period: Period): string => `
     as ${period}_end`;
 
 /** SQL: the calendar of a time zone, in which `local` is the moment. */
-const CALENDAR_OF_ZONE = `local.now::date::text as today, ${boundsOf('day')}, ${boundsOf('week')}, ${boundsOf('month')}`;
+const CALENDAR_OF_ZONE = `local.now::date::text as today, ${PERIODS.map(boundsOf).join(', ')}`;
 
 const MOMENT = `moment as materialized (
       select date_trunc('milliseconds', service_now()) as now, ${DISABLED_SCOPES}
@@ -241,7 +241,7 @@ const READ_RULES_OF_PROGRAMS = statement(
       cross join (select distinct time_zone from found) as zone
       cross join lateral (select zone.time_zone, moment.now at time zone zone.time_zone as now) as local
     )
-    select ${RULES_BUT_CALENDAR}, today, day_start, day_end, week_start, week_end, month_start, month_end
+    select ${RULES_BUT_CALENDAR}, today, ${PERIODS.flatMap((period) => [`${period}_start`, `${period}_end`]).join(', ')}
     from moment cross join found as program join calendar using (time_zone)`,
 );
 
@@ -261,24 +261,18 @@ const RULES = columns({
   ...PROGRAM.pick('programId', 'currency', 'limits', 'cardLimits', 'fundingLowThreshold').columns,
   today: TEXT,
 });
-const CALENDAR = columns({
-  now: NUMBER,
-  dayStart: NUMBER,
-  dayEnd: NUMBER,
-  weekStart: NUMBER,
-  weekEnd: NUMBER,
-  monthStart: NUMBER,
-  monthEnd: NUMBER,
-});
+const CALENDAR = columns(
+  Object.fromEntries(
+    ['now', ...PERIODS.flatMap((period) => [`${period}Start`, `${period}End`])].map((name) => [name, NUMBER]),
+  ) as Record<'now' | `${Period}${'Start' | 'End'}`, typeof NUMBER>,
+);
 
 /** Rules from a row of {@link readProgramRules}. */
 export function toRulesNow(row: Row): RulesNow {
-  const { now, dayStart, dayEnd, weekStart, weekEnd, monthStart, monthEnd } = CALENDAR.read(row);
-  const calendar = {
-    day: { start: dayStart, end: dayEnd },
-    week: { start: weekStart, end: weekEnd },
-    month: { start: monthStart, end: monthEnd },
-  };
+  const { now, ...bounds } = CALENDAR.read(row);
+  const calendar = Object.fromEntries(
+    PERIODS.map((period) => [period, { start: bounds[`${period}Start`], end: bounds[`${period}End`] }]),
+  ) as Calendar;
   const switches = toDisabledScopes(row);
   const { fundingLowThreshold, ...rules } = RULES.read(row);
   return { now, switches, fundingLowThreshold, days: toCountedDays(row.used), rules: { ...rules, calendar } };

@@ -1,4 +1,5 @@
 import { afterAll, afterEach, describe, expect, test } from 'vitest';
+import { PERIODS, type Period } from '../../domain/ledger/limits.ts';
 import type { TransferRecord } from '../../sdk/client.ts';
 import { calendarAt, dayIn } from '../harness/local-time.ts';
 import { waitFor } from '../harness/process.ts';
@@ -123,8 +124,7 @@ const ZONES = [
   ...['Pacific/Auckland', 'America/Los_Angeles'],
   ...(isThorough ? ['UTC', 'Europe/Berlin', 'Asia/Kolkata'] : []),
 ];
-const PERIODS = ['day', 'week', 'month'] as const;
-const PREFIX = { day: 'daily', week: 'weekly', month: 'monthly' } as const;
+const PREFIX: Readonly<Record<Period, string>> = { day: 'daily', week: 'weekly', month: 'monthly' };
 const asWritten = (moment: number): string => new Date(moment).toISOString().replace('.000Z', 'Z');
 
 async function cardIn(zone: string, limits: object): Promise<LimitedCard> {
@@ -137,29 +137,33 @@ async function limitsOf(card: LimitedCard) {
 }
 
 describe.each(ZONES)('periods in %s', (zone) => {
-  test.each(PERIODS)('a %s ends at its local boundary, to the second, and the count starts again', async (period) => {
-    const { end } = calendarAt(midweek(), zone)[period];
-    if (period === 'week') expect(new Date(`${dayIn(zone, end)}T00:00:00Z`).getUTCDay()).toBe(1);
-    if (period === 'month') expect(dayIn(zone, end)).toMatch(/-01$/);
-    const card = await cardIn(zone, { [`${PREFIX[period]}_amount`]: 50, [`${PREFIX[period]}_count`]: 9 });
-    // A minute early, so that a slow machine does not cross it by itself.
-    await moveTo(end - MINUTE);
-    await card.load(40);
-    const [amount] = (await card.limits()).in.limits;
-    expect(amount).toMatchObject({ used: 40, left: 10, frees_at: new Date(end).toISOString() });
-    const refused = await refusalOf(card.load(11));
-    expect(refused.Message).toContain(`per ${period}: 0.40 USD used, 0.10 USD left`);
-    expect(refused.Message).toContain(`resets at ${asWritten(end)}`);
-    await moveTo(end);
-    expect(await card.used()).toEqual({ [`${PREFIX[period]}_amount`]: 0, [`${PREFIX[period]}_count`]: 0 });
-    await card.load(50);
-    const next = calendarAt(end, zone)[period].end;
-    expect((await card.limits()).in.limits[0]).toMatchObject({
-      used: 50,
-      left: 0,
-      frees_at: new Date(next).toISOString(),
-    });
-  });
+  test.each(PERIODS)(
+    'a %s counts from its first local moment to its last, to the second, and then starts again',
+    async (period) => {
+      const { start, end } = calendarAt(calendarAt(midweek(), zone)[period].end, zone)[period];
+      if (period === 'week') expect(new Date(`${dayIn(zone, end)}T00:00:00Z`).getUTCDay()).toBe(1);
+      if (period === 'month') expect(dayIn(zone, end)).toMatch(/-01$/);
+      const card = await cardIn(zone, { [`${PREFIX[period]}_amount`]: 50, [`${PREFIX[period]}_count`]: 9 });
+      await moveTo(start);
+      await card.load(40);
+      // A minute early, so that a slow machine does not cross it by itself.
+      await moveTo(end - MINUTE);
+      const [amount] = (await card.limits()).in.limits;
+      expect(amount).toMatchObject({ used: 40, left: 10, frees_at: new Date(end).toISOString() });
+      const refused = await refusalOf(card.load(11));
+      expect(refused.Message).toContain(`per ${period}: 0.40 USD used, 0.10 USD left`);
+      expect(refused.Message).toContain(`resets at ${asWritten(end)}`);
+      await moveTo(end);
+      expect(await card.used()).toEqual({ [`${PREFIX[period]}_amount`]: 0, [`${PREFIX[period]}_count`]: 0 });
+      await card.load(50);
+      const next = calendarAt(end, zone)[period].end;
+      expect((await card.limits()).in.limits[0]).toMatchObject({
+        used: 50,
+        left: 0,
+        frees_at: new Date(next).toISOString(),
+      });
+    },
+  );
 
   test('a week that began in the previous month counts all its days, the month only its own', async () => {
     const card = await cardIn(zone, { weekly_amount: 500, monthly_amount: 500 });

@@ -34,14 +34,19 @@ export function dayIn(zone: string, moment: number): string {
 
 /** The name of the period that a day belongs to: the day itself, the Monday of its week, the year and month. */
 export function periodOf(period: Period, day: string): string {
-  if (period === 'day') return day;
-  if (period === 'month') return day.slice(0, 'YYYY-MM'.length);
-  return keepName(day, () => {
-    const date = new Date(`${day}T00:00:00Z`);
-    while (date.getUTCDay() !== 1) date.setUTCDate(date.getUTCDate() - 1);
-    return date.toISOString().slice(0, day.length);
-  });
+  return NAMES[period](day);
 }
+
+const NAMES: Readonly<Record<Period, (day: string) => string>> = {
+  day: (day) => day,
+  week: (day) =>
+    keepName(day, () => {
+      const date = new Date(`${day}T00:00:00Z`);
+      while (date.getUTCDay() !== 1) date.setUTCDate(date.getUTCDate() - 1);
+      return date.toISOString().slice(0, day.length);
+    }),
+  month: (day) => day.slice(0, 'YYYY-MM'.length),
+};
 
 /**
  * When the next period begins, found in steps of half a day until the period has another name, then by bisection. No day of

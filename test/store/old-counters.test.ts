@@ -4,7 +4,7 @@ import type { TransferRecord } from '../../contract/transfers.ts';
 import { DEMO_PROGRAM_ID as PROGRAM } from '../../domain/sandbox.ts';
 import { MAX_HOLD_MILLISECONDS } from '../../domain/transfers/hold.ts';
 import { deleteExpired, startDeletingExpired } from '../../server/background/jobs/delete-expired.ts';
-import { KEPT_COUNTER_DAYS } from '../../server/store/ledger/limits.ts';
+import { KEPT_COUNTER_DAYS, READ_DAYS } from '../../server/store/ledger/limits.ts';
 import { settleDue } from '../../server/subjects/transfers/settle-due.ts';
 import { connect } from '../harness/ledger.ts';
 import { waitFor } from '../harness/process.ts';
@@ -79,9 +79,9 @@ test('of the border day and younger ones none is removed, of older ones every on
 test('what is removed is older than all that is read, and than any hold', async () => {
   const longest = MAX_HOLD_MILLISECONDS / 86_400_000;
   expect(longest).toBe(90);
-  // A hold is counted on a day that began up to 25 hours before it, and a month is read back to its first day.
+  // A hold is counted on a day that began up to 25 hours before it, and a period is read back to its first day.
   expect(KEPT_COUNTER_DAYS).toBeGreaterThan(longest + 2);
-  expect(KEPT_COUNTER_DAYS).toBeGreaterThan(41);
+  expect(KEPT_COUNTER_DAYS).toBeGreaterThan(READ_DAYS + 1);
 });
 
 /** Opens a hold and moves it, with the day on which it was counted, into the past; gives its transfer. */

@@ -1,5 +1,6 @@
 import { useState } from 'preact/hooks';
-import { LIMIT_NAMES, type Limits, type LimitsChange, limitText, readChange, toFields } from '../../format/limits.ts';
+import { LIMIT_NAMES } from '../../../sdk/client.ts';
+import { type Limits, type LimitsChange, limitText, readChange, toFields } from '../../format/limits.ts';
 import { sentenceCase } from '../../format/names.ts';
 import { TextField } from '../field.tsx';
 import { ConfirmDialog } from './dialog.tsx';

@@ -6,6 +6,7 @@ import {
   LIMIT_NAMES,
   type LimitName,
   type Limits,
+  LONGEST_DAYS,
   limitsNothing,
 } from '../../../domain/ledger/limits.ts';
 import { MAX_HOLD_MILLISECONDS } from '../../../domain/transfers/hold.ts';
@@ -79,8 +80,8 @@ export const LIMITS: Column<Limits | null> = {
 /** A change of a counter within its program. */
 export type CounterChangeOf = CounterChange & { readonly programId: string };
 
-/** Days that can count in a current period: those of a month, and those of a week that began in the month before. */
-export const READ_DAYS = 40;
+/** Days that can count in a current period. The extra days are for time zones, and for clocks of services that go wrong. */
+export const READ_DAYS = Math.max(...Object.values(LONGEST_DAYS)) + 9;
 
 const DAY = 24 * 60 * 60 * 1000;
 
@@ -91,7 +92,7 @@ export const HELD_DAYS = MAX_HOLD_MILLISECONDS / DAY + 2;
  * How long counters are stored, in days: longer than they are read, and longer than the longest hold, whose end
  * subtracts from the day it was counted on. The extra days are for holds that end late because the service was down.
  */
-export const KEPT_COUNTER_DAYS = HELD_DAYS + 8;
+export const KEPT_COUNTER_DAYS = Math.max(HELD_DAYS, READ_DAYS) + 8;
 
 /**
  * SQL: the counted days of an account that a current period can contain, as JSON; the parameters are columns. The clock
