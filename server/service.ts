@@ -4,17 +4,17 @@ import { DEMO_PROGRAM_ID } from '../domain/sandbox.ts';
 import { VERSION } from '../installation.mjs';
 import { type Delivery, prepareDelivery } from './background/delivery/start-delivery.ts';
 import { followDatabaseClock } from './background/jobs/database-clock.ts';
-import { startDeletingExpired } from './background/jobs/delete-expired.ts';
-import { startErasingCardHolders } from './background/jobs/erase-card-holders.ts';
-import { startFollowingIncidents } from './background/jobs/follow-incidents.ts';
-import { startPartitionMaintenance } from './background/jobs/maintain-partitions.ts';
+import {
+  startErasingCardHolders,
+  startFollowingIncidents,
+  startReportingErrors,
+  startSettlingDueTransfers,
+} from './background/jobs/frequent-jobs.ts';
 import { startRelayingEvents } from './background/jobs/relay-events.ts';
-import { startReportingErrors } from './background/jobs/report-errors.ts';
+import { startDeletingExpired, startPartitionMaintenance } from './background/jobs/retention.ts';
 import type { OnFailure } from './background/jobs/rounds.ts';
-import { startSettlingDueTransfers } from './background/jobs/settle-due-transfers.ts';
-import { startCounting } from './background/jobs/store-transfer-counts.ts';
+import { startCounting, startWritingCredentialUses } from './background/jobs/store-collected.ts';
 import { startVerifyingBooks } from './background/jobs/verify-books.ts';
-import { startWritingCredentialUses } from './background/jobs/write-credential-uses.ts';
 import { type Gateway, OperationFailure } from './calls/call.ts';
 import type { Processors } from './calls/processors.ts';
 import { ResponseCounter } from './calls/responses/response-counter.ts';

@@ -2,7 +2,7 @@ import { randomUUID } from 'node:crypto';
 import { describe, expect, test } from 'vitest';
 import type { Overview } from '../../contract/service/overview.ts';
 import { TransferService } from '../../sdk/client.ts';
-import { startStoringTransferCounts } from '../../server/background/jobs/store-transfer-counts.ts';
+import { startStoringTransferCounts } from '../../server/background/jobs/store-collected.ts';
 import { readTransferCounts, toHourlyCount } from '../../server/store/overview/transfer-count.ts';
 import { dropOldErrors } from '../../server/store/partition.ts';
 import { Processes } from '../../server/subjects/overview/processes.ts';

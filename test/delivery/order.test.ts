@@ -1,6 +1,6 @@
 import { expect, test } from 'vitest';
 import type { NewWebhookRecord, WebhookRecord } from '../../sdk/client.ts';
-import { SEND_LIMITS } from '../../server/background/outbound/send-limits.ts';
+import { SEND_LIMITS } from '../../server/background/outbound/sender.ts';
 import { waitFor } from '../harness/process.ts';
 import {
   createWebhook,

@@ -158,7 +158,7 @@ const OUTBOUND: readonly Mutant[] = [
   {
     name: 'outbound-headers-frame-the-request',
     mistake: 'headers of a webhook may say where its request ends',
-    file: 'server/background/outbound/exchange.ts',
+    file: 'server/background/outbound/sender.ts',
     find: 'lower.filter(([name]) => !FRAMING_HEADERS.has(name))',
     replace: "lower.filter(([name]) => name !== '')",
     witnesses: [answers('a request is a POST')],
@@ -206,7 +206,7 @@ const OUTBOUND: readonly Mutant[] = [
   {
     name: 'outbound-keeps-nul',
     mistake: 'what is kept of an answer can contain NUL, which the database refuses',
-    file: 'server/background/outbound/exchange.ts',
+    file: 'server/background/outbound/sender.ts',
     find: ".replaceAll('\\0', '\\uFFFD')",
     replace: '',
     witnesses: [answers('NUL')],

@@ -1,8 +1,7 @@
 import { subscribe, unsubscribe } from 'node:diagnostics_channel';
 import { onTestFinished } from 'vitest';
 import { openSender } from '../../server/background/outbound/send.ts';
-import { SEND_LIMITS, type SendLimits } from '../../server/background/outbound/send-limits.ts';
-import type { Answer, Sender } from '../../server/background/outbound/sender.ts';
+import { type Answer, SEND_LIMITS, type Sender, type SendLimits } from '../../server/background/outbound/sender.ts';
 import type { AddressRules } from '../../server/foundation/networks.ts';
 import { openAddressRules } from '../../server/subjects/webhooks/addresses.ts';
 

@@ -117,7 +117,7 @@ test('no variable of the environment switches off what is checked, or brings in 
   const root = new URL('../..', import.meta.url).pathname;
   const program = `
     import { openAddressRules } from '${root}server/subjects/webhooks/addresses.ts';
-    import { SEND_LIMITS } from '${root}server/background/outbound/send-limits.ts';
+    import { SEND_LIMITS } from '${root}server/background/outbound/sender.ts';
     import { openSender } from '${root}server/background/outbound/send.ts';
     const rules = openAddressRules({ mode: 'sandbox', allowedNetworks: ['127.0.0.1', '::1'] });
     const patient = { connectTimeoutMilliseconds: 120_000, answerTimeoutMilliseconds: 120_000 };

@@ -1,7 +1,7 @@
 import { describe, expect, test } from 'vitest';
 import { OPERATIONS } from '../../contract/operations.ts';
 import { fromWireId } from '../../domain/identifier.ts';
-import { deleteExpired } from '../../server/background/jobs/delete-expired.ts';
+import { deleteExpired } from '../../server/background/jobs/retention.ts';
 import { noteSessionUses } from '../../server/store/session.ts';
 import { openSessionAuthentication } from '../../server/subjects/sessions/authenticate-session.ts';
 import { UNLIMITED } from '../harness/ledger.ts';

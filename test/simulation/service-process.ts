@@ -1,6 +1,6 @@
 import { randomUUID } from 'node:crypto';
+import { startSettlingDueTransfers } from '../../server/background/jobs/frequent-jobs.ts';
 import { startRelayingEvents } from '../../server/background/jobs/relay-events.ts';
-import { startSettlingDueTransfers } from '../../server/background/jobs/settle-due-transfers.ts';
 import { openProcessors } from '../../server/background/processors/open-processors.ts';
 import type { AnyCall, AnyReply } from '../../server/calls/call.ts';
 import { NO_PROCESSORS, type Processors } from '../../server/calls/processors.ts';

@@ -3,7 +3,7 @@ import { expect, test } from 'vitest';
 import { DEMO_PROGRAM } from '../../contract/samples.ts';
 import { toWireId } from '../../domain/identifier.ts';
 import { DEMO_PROGRAM_ID as PROGRAM } from '../../domain/sandbox.ts';
-import { deleteExpired } from '../../server/background/jobs/delete-expired.ts';
+import { deleteExpired } from '../../server/background/jobs/retention.ts';
 import { faultOf } from '../../server/http/wire/fault.ts';
 import { forgetBodies, forgetRefusedKeys } from '../../server/store/idempotency.ts';
 import { payloadOf } from '../fixtures/stored-events.ts';

@@ -3,7 +3,7 @@ import type { CardLimitsRecord } from '../../contract/limits.ts';
 import type { TransferRecord } from '../../contract/transfers.ts';
 import { DEMO_PROGRAM_ID as PROGRAM } from '../../domain/sandbox.ts';
 import { MAX_HOLD_MILLISECONDS } from '../../domain/transfers/hold.ts';
-import { deleteExpired, startDeletingExpired } from '../../server/background/jobs/delete-expired.ts';
+import { deleteExpired, startDeletingExpired } from '../../server/background/jobs/retention.ts';
 import { KEPT_COUNTER_DAYS, READ_DAYS } from '../../server/store/ledger/limits.ts';
 import { settleDue } from '../../server/subjects/transfers/settle-due.ts';
 import { connect } from '../harness/ledger.ts';

@@ -1,6 +1,5 @@
 import { expect, test } from 'vitest';
-import { deleteExpired } from '../../server/background/jobs/delete-expired.ts';
-import { maintainPartitions } from '../../server/background/jobs/maintain-partitions.ts';
+import { deleteExpired, maintainPartitions } from '../../server/background/jobs/retention.ts';
 import { useConnection, useLedger, useServer } from '../harness/use-ledger.ts';
 
 // What a job deletes does not depend on what it could not delete before that.

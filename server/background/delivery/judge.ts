@@ -3,12 +3,12 @@ import { narrowWindow, widenWindow } from '../../../domain/webhooks/pace.ts';
 import { type FailedAttempt, type FailureKind, retryPause } from '../../../domain/webhooks/schedule.ts';
 import { databaseTime } from '../../foundation/database-clock.ts';
 import { idAt } from '../../foundation/ids.ts';
+import { withoutSecrets } from '../../foundation/redaction.ts';
 import type { Attempt } from '../../store/webhooks/attempt.ts';
 import type { FailedDelivery, FinishedDelivery } from '../../store/webhooks/delivery.ts';
 import type { Answer } from '../outbound/sender.ts';
 import type { Endpoint } from './endpoint/endpoint.ts';
 import type { Item } from './endpoint/item.ts';
-import { redactAnswer } from './redact-answer.ts';
 
 /** What is reported about a webhook, by an event and in the log. */
 export type Notice = 'failing' | 'disabled' | 'gone';
@@ -150,4 +150,40 @@ export function readRetryAfter(text: string | null, now: number): number | null 
   if (!/^[A-Za-z]{3,9},? /.test(trimmed)) return null;
   const moment = Date.parse(trimmed);
   return Number.isNaN(moment) ? null : Math.max(0, moment - now);
+}
+
+// Invariant: The stored part of an answer has no card numbers, keys or headers of the webhook
+// Tested by: `server/background/delivery/judge.test.ts`, `test/delivery/deliver.test.ts`
+
+const REDACTED = '[redacted]';
+
+/** Maximum number of characters of an answer that are stored. */
+const MAX_LENGTH = 1_024;
+
+/** A shorter value could be part of any text. */
+const MIN_SECRET_LENGTH = 6;
+
+/**
+ * The part of an answer that is stored: without card numbers, keys and passwords, and without the headers of the webhook,
+ * which a receiver may echo.
+ */
+export function redactAnswer(text: string, headers: Readonly<Record<string, string>>): string {
+  let redacted = text;
+  for (const value of Object.values(headers)) {
+    // A token or password may be echoed without its scheme, such as Bearer.
+    for (const secret of new Set([value, value.slice(value.indexOf(' ') + 1)])) {
+      if (secret.length < MIN_SECRET_LENGTH) continue;
+      redacted = redacted.replaceAll(secret, REDACTED);
+      redacted = withoutStartAtEnd(redacted, secret);
+    }
+  }
+  return withoutSecrets(redacted, MAX_LENGTH);
+}
+
+/** The text without the beginning of a secret that was cut off at its end. */
+function withoutStartAtEnd(text: string, secret: string): string {
+  for (let length = secret.length - 1; length >= MIN_SECRET_LENGTH; length -= 1) {
+    if (text.endsWith(secret.slice(0, length))) return text.slice(0, -length) + REDACTED;
+  }
+  return text;
 }

@@ -14,9 +14,7 @@ import { connect as connectTcp, isIP, Socket } from 'node:net';
 import type { Duplex } from 'node:stream';
 import { connect as connectTls, createSecureContext, getCACertificates, type SecureContext } from 'node:tls';
 import { type AddressRules, addressesInHost, hostOf, portOf } from '../../foundation/networks.ts';
-import { type ReadBody, readBody, withoutFraming } from './exchange.ts';
-import { openHostsFile } from './hosts-file.ts';
-import { settledSoon, untilAborted } from './limited-waits.ts';
+import { openHostsFile, settledSoon, untilAborted } from './look-ups.ts';
 import {
   aborted,
   addressRefused,
@@ -30,8 +28,16 @@ import {
   toFailure,
   urlRefused,
 } from './send-failure.ts';
-import { SEND_LIMITS, type SendLimits } from './send-limits.ts';
-import type { Outgoing, Sender, SenderSettings } from './sender.ts';
+import {
+  type Outgoing,
+  type ReadBody,
+  readBody,
+  SEND_LIMITS,
+  type Sender,
+  type SenderSettings,
+  type SendLimits,
+  withoutFraming,
+} from './sender.ts';
 
 // Invariant: Nothing but `server/background/outbound/send.ts`, and the SDK of OpenTelemetry in
 //   `server/observe/traces/` for the collector of a setting, can open a connection to another host

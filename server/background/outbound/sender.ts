@@ -1,5 +1,4 @@
 import type { AddressRules } from '../../foundation/networks.ts';
-import type { ReadBody } from './exchange.ts';
 import type { SendError } from './send-failure.ts';
 
 export type SenderSettings = {
@@ -37,3 +36,104 @@ export type Sender = {
   /** Ends all connections; what is being sent is aborted. */
   close(): void;
 };
+
+/** How long a sender of requests to other hosts waits, and how much it reads and keeps. */
+export type SendLimits = {
+  /** For looking up the name, connecting and the TLS handshake together. */
+  readonly connectTimeoutMilliseconds: number;
+  /**
+   * For the look-up of the other address family, IPv4 or IPv6, once there are addresses of one: some name servers never answer
+   * queries about IPv6.
+   */
+  readonly otherFamilyMilliseconds: number;
+  /** From the call to the last byte of the answer. */
+  readonly answerTimeoutMilliseconds: number;
+  /** An answer is only read up to this size; the connection of one that is as long or longer is closed. */
+  readonly maxReadBytes: number;
+  /** Of an answer so much is given to the caller. */
+  readonly maxKeptBytes: number;
+  /** A connection is used no longer than this, so that a change of the name's addresses takes effect. */
+  readonly maxConnectionMilliseconds: number;
+  readonly maxIdleMilliseconds: number;
+  /**
+   * Over all hosts, for each of HTTP and HTTPS: the process needs file descriptors for its own callers. With 0 each request
+   * has a new connection, and is never sent again: a connection that was idle may have been closed by the other side.
+   */
+  readonly maxIdleConnections: number;
+  /** Name servers, or null for those of the system. */
+  readonly nameServers: readonly string[] | null;
+  /** How long the name servers of the system are used before they are read again. */
+  readonly maxResolverMilliseconds: number;
+  readonly hostsFile: string;
+};
+
+export const SEND_LIMITS: SendLimits = {
+  connectTimeoutMilliseconds: 5_000,
+  // As long as the timeout after which a query is sent again.
+  otherFamilyMilliseconds: 1_000,
+  answerTimeoutMilliseconds: 15_000,
+  maxReadBytes: 16_384,
+  maxKeptBytes: 1_024,
+  maxConnectionMilliseconds: 300_000,
+  // Long enough for steady traffic. A server may close an idle connection sooner.
+  maxIdleMilliseconds: 30_000,
+  maxIdleConnections: 1_000,
+  nameServers: null,
+  maxResolverMilliseconds: 60_000,
+  hostsFile: '/etc/hosts',
+};
+
+/** The body of an answer. */
+export type ReadBody = {
+  /** The beginning of its text, at most `maxKeptBytes`, as PostgreSQL can store it. */
+  readonly bodyStart: string;
+  /** All of its bytes, or null if they are more than `maxKeptBytes`. */
+  readonly body: Buffer | null;
+};
+
+/** Reads the body of an answer up to `maxReadBytes`; a longer one is cut off by closing its connection. */
+export async function readBody(
+  answer: AsyncIterable<Buffer>,
+  maxReadBytes: number,
+  maxKeptBytes: number,
+): Promise<ReadBody> {
+  const chunks: Buffer[] = [];
+  let bytes = 0;
+  let isWhole = true;
+  for await (const chunk of answer) {
+    chunks.push(chunk);
+    bytes += chunk.length;
+    isWhole = bytes < maxReadBytes;
+    if (!isWhole) break;
+  }
+  const read = Buffer.concat(chunks);
+  // PostgreSQL cannot store NUL. The replacements of it, and of what is not UTF-8, are longer, so the text is truncated again.
+  const text = decodeStart(read, maxKeptBytes).replaceAll('\0', '\uFFFD');
+  const body = isWhole && bytes <= maxKeptBytes ? read : null;
+  return { bodyStart: decodeStart(Buffer.from(text), maxKeptBytes), body };
+}
+
+/** Decodes the first bytes, without a character that is cut off at their end. */
+function decodeStart(bytes: Uint8Array, maxBytes: number): string {
+  return new TextDecoder().decode(bytes.subarray(0, maxBytes), { stream: true });
+}
+
+/** Headers that determine where a request goes and where it ends. */
+const FRAMING_HEADERS = new Set([
+  'connection',
+  'content-length',
+  'expect',
+  'host',
+  'keep-alive',
+  'proxy-connection',
+  'te',
+  'trailer',
+  'transfer-encoding',
+  'upgrade',
+]);
+
+/** Headers with their names in lower case, without those that a caller must not choose. */
+export function withoutFraming(headers: Readonly<Record<string, string>>): Readonly<Record<string, string>> {
+  const lower = Object.entries(headers).map(([name, value]) => [name.toLowerCase(), value] as const);
+  return Object.fromEntries(lower.filter(([name]) => !FRAMING_HEADERS.has(name)));
+}

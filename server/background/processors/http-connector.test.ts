@@ -9,7 +9,7 @@ import { type Behaviour, type Endpoint, listen, perRequest, replying } from '../
 import { startNameServer } from '../../../test/outbound/name-server.ts';
 import type { ConnectorSettings } from '../../foundation/connector-settings.ts';
 import { verifyNotice } from '../../foundation/signature.ts';
-import type { SendLimits } from '../outbound/send-limits.ts';
+import type { SendLimits } from '../outbound/sender.ts';
 import { CONNECTOR_LIMITS, type Connector, openHttpConnector } from './http-connector.ts';
 
 const SECRETS = [0, 1].map(() => `whsec_${randomBytes(32).toString('base64')}`);

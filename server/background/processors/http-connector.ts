@@ -12,8 +12,7 @@ import { withoutSecrets } from '../../foundation/redaction.ts';
 import { readSigningKey, signRequest } from '../../foundation/signature.ts';
 import { openSender } from '../outbound/send.ts';
 import type { SendError } from '../outbound/send-failure.ts';
-import { SEND_LIMITS, type SendLimits } from '../outbound/send-limits.ts';
-import type { Answer as Received } from '../outbound/sender.ts';
+import { type Answer as Received, SEND_LIMITS, type SendLimits } from '../outbound/sender.ts';
 
 // Invariant: A request to a connector counts as not sent only if no byte of it was written to a connection
 // Kept by: `server/background/outbound/send.ts`

@@ -1,4 +1,5 @@
 import { setTimeout as sleep } from 'node:timers/promises';
+import type { Answer } from '../../../domain/processors/order.ts';
 import type { ConnectorState } from '../../../domain/transfers/transfer-view.ts';
 import { type Processors, TransferWaiters, type VerifyNotice } from '../../calls/processors.ts';
 import { databaseTime } from '../../foundation/database-clock.ts';
@@ -13,7 +14,6 @@ import {
 } from '../../store/processors/connector-state.ts';
 import type { TransferService } from '../../subjects/transfers/lane.ts';
 import { type OnFailure, type RunningJob, startRounds } from '../jobs/rounds.ts';
-import { Breaker } from './breaker.ts';
 import { type Carrier, type NoteCall, startCarryingOut } from './carry-out.ts';
 import { startHandlingNotices } from './handle-notices.ts';
 import type { Connector } from './http-connector.ts';
@@ -178,5 +178,42 @@ class Breakers {
     if (!(await connector.isHealthy())) return;
     await this.#parts.database.writeUnguarded(closeBreaker(connector.connectorId));
     await this.#read();
+  }
+}
+
+/** Answers are counted over this time. */
+const WINDOW_MILLISECONDS = 30_000;
+
+/** So many in a row without a valid answer open the breaker. */
+const IN_A_ROW = 5;
+
+/** From so many answers in the window on, half of them without a valid answer open it. */
+const ENOUGH = 10;
+
+/**
+ * What this process has seen of a connector: whether so many questions had no valid answer that no new orders should be sent.
+ * Times are those of `performance.now()`.
+ */
+export class Breaker {
+  #inARow = 0;
+  #answers: { readonly at: number; readonly isBad: boolean }[] = [];
+
+  /** Notes an answer; returns why the breaker should open, if it should. */
+  note({ outcome }: Pick<Answer, 'outcome'>, now: number): string | undefined {
+    const isBad = outcome === 'unknown' || outcome === 'not_sent';
+    this.#inARow = isBad ? this.#inARow + 1 : 0;
+    this.#answers = this.#answers.filter(({ at }) => now - at < WINDOW_MILLISECONDS);
+    this.#answers.push({ at: now, isBad });
+    if (this.#inARow >= IN_A_ROW) return `The last ${this.#inARow} requests had no valid answer.`;
+    const bad = this.#answers.filter((answer) => answer.isBad).length;
+    const all = this.#answers.length;
+    if (all < ENOUGH || 2 * bad < all) return undefined;
+    return `${bad} of the last ${all} requests had no valid answer.`;
+  }
+
+  /** Begins anew: the connector has answered that it works. */
+  reset(): void {
+    this.#inARow = 0;
+    this.#answers = [];
   }
 }

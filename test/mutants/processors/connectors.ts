@@ -36,7 +36,7 @@ export const CONNECTORS: readonly Mutant[] = [
   {
     name: 'connector-cuts-long-answers',
     mistake: 'the beginning of an answer that is too long is read as if it were whole',
-    file: 'server/background/outbound/exchange.ts',
+    file: 'server/background/outbound/sender.ts',
     find: 'const body = isWhole && bytes <= maxKeptBytes ? read : null;',
     replace: 'const body = read.subarray(0, maxKeptBytes);',
     witnesses: [connector('longer than 64 KiB')],

@@ -6,7 +6,7 @@ import type { RequestRecord } from '../../../contract/service/requests.ts';
 import { fromWireId, toWireId } from '../../../domain/identifier.ts';
 import { Refusal } from '../../../domain/refusal.ts';
 import { DEMO_PROGRAM_ID } from '../../../domain/sandbox.ts';
-import { deleteExpired } from '../../../server/background/jobs/delete-expired.ts';
+import { deleteExpired } from '../../../server/background/jobs/retention.ts';
 import type { AnyCall } from '../../../server/calls/call.ts';
 import { databaseTime } from '../../../server/foundation/database-clock.ts';
 import { idAt, newId } from '../../../server/foundation/ids.ts';

@@ -1,21 +1,74 @@
+// Jobs that make room: they prepare partitions, and delete rows that were kept long enough.
+
 import { performance } from 'node:perf_hooks';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { REOPENING_DAYS } from '../../../domain/support/case.ts';
 import type { Database, Statement } from '../../store/connection/database.ts';
 import { forgetErrorReports } from '../../store/error-report.ts';
+import { dropOldEvents } from '../../store/events/retention.ts';
 import { forgetBodies, forgetRefusedKeys, KEPT_DAYS } from '../../store/idempotency.ts';
 import { forgetCounters } from '../../store/ledger/limits.ts';
+import { dropOldErrors, preparePartitions } from '../../store/partition.ts';
 import { forgetNotesOfAttempts, forgetNotesOfBreaks } from '../../store/processors/notes.ts';
 import { forgetSessions } from '../../store/session.ts';
 import { closeResolvedCases } from '../../store/support/case.ts';
 import { forgetTextsOfCases } from '../../store/support/case-texts.ts';
+import { dropOldAttempts } from '../../store/webhooks/attempt.ts';
+import { deleteOldDeliveries } from '../../store/webhooks/delivery.ts';
 import { type OnFailure, type RunningJob, startRounds, takeAllSteps } from './rounds.ts';
 
-/** Often enough that the rows of a day are deleted in small batches. */
-const INTERVAL_MILLISECONDS = 60 * 60 * 1000;
+/** Twice a day: partitions are created a week or more ahead, so a failed round has many retries. */
+const PARTITION_INTERVAL_MILLISECONDS = 12 * 60 * 60 * 1000;
 
-/** The first round waits until the busy time of a start is over. */
+/** The first round of both jobs waits until the busy time of a start is over. */
 const FIRST_DELAY_MILLISECONDS = 60 * 1000;
+
+/** For how many days what is kept. */
+export type Retention = {
+  readonly errorRetentionDays: number;
+  readonly errorCountRetentionDays: number;
+  readonly eventRetentionDays: number;
+  readonly attemptRetentionDays: number;
+};
+
+/** Calls {@link maintainPartitions} while the service runs. Several processes may do this at once. */
+export function startPartitionMaintenance(
+  database: Database,
+  retention: Retention,
+  onFailure: OnFailure,
+): Pick<RunningJob, 'stop'> {
+  const job = startRounds({
+    firstPauseMilliseconds: FIRST_DELAY_MILLISECONDS,
+    retryMilliseconds: PARTITION_INTERVAL_MILLISECONDS,
+    onFailure,
+    run: async () => {
+      await maintainPartitions(database, retention);
+      return PARTITION_INTERVAL_MILLISECONDS;
+    },
+  });
+  // A stop does not wait for the round in progress, which has no time limit: the next round does what is left.
+  return { stop: async () => void job.stop() };
+}
+
+/**
+ * Creates the partitions of the coming days and months, and removes errors, events and attempts that are older than
+ * configured.
+ */
+export function maintainPartitions(
+  database: Database,
+  { errorRetentionDays, errorCountRetentionDays, eventRetentionDays, attemptRetentionDays }: Retention,
+): Promise<void> {
+  return takeAllSteps([
+    () => preparePartitions(database),
+    () => dropOldErrors(database, errorRetentionDays, errorCountRetentionDays),
+    () => dropOldEvents(database, eventRetentionDays),
+    () => dropOldAttempts(database, attemptRetentionDays),
+    () => deleteOldDeliveries(database, eventRetentionDays),
+  ]);
+}
+
+/** Often enough that the rows of a day are deleted in small batches. */
+const DELETION_INTERVAL_MILLISECONDS = 60 * 60 * 1000;
 
 /** Rows per statement: few enough to stay well within the statement timeout. */
 const BATCH_SIZE = 1000;
@@ -39,11 +92,11 @@ export function startDeletingExpired(
 ): RunningJob {
   return startRounds({
     firstPauseMilliseconds: firstDelayMilliseconds,
-    retryMilliseconds: INTERVAL_MILLISECONDS,
+    retryMilliseconds: DELETION_INTERVAL_MILLISECONDS,
     onFailure,
     run: async (signal) => {
       await deleteExpired(database, signal, refusedKeyRetentionDays, errorRetentionDays);
-      return INTERVAL_MILLISECONDS;
+      return DELETION_INTERVAL_MILLISECONDS;
     },
   });
 }

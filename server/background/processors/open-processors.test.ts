@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest';
-import { Breaker } from './breaker.ts';
+import { Breaker } from './open-processors.ts';
 
 const GOOD = { outcome: 'declined' } as const;
 const SILENT = { outcome: 'unknown' } as const;

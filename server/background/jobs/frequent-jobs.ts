@@ -1,0 +1,107 @@
+// Jobs that look for work every second or two: due transfers, erasures, incidents, events about errors.
+
+import { setTimeout as sleep } from 'node:timers/promises';
+import type { Database } from '../../store/connection/database.ts';
+import { eraseInBatches } from '../../subjects/cards/erase-in-batches.ts';
+import { reportErrors } from '../../subjects/errors/report-errors.ts';
+import type { OpenIncidents } from '../../subjects/support/follow-incidents.ts';
+import { settleDue } from '../../subjects/transfers/settle-due.ts';
+import { type OnFailure, type RunningJob, startRounds } from './rounds.ts';
+
+/** Maximum delay after a hold expires or a scheduled transfer is due. */
+const DUE_INTERVAL_MILLISECONDS = 1_000;
+
+/** Delay after a failure, such as a database that is down. */
+const DUE_RETRY_MILLISECONDS = 5_000;
+
+/**
+ * Expires holds and executes scheduled transfers that are due while the service runs. `onFailure` is called for the first
+ * of several failed rounds in a row.
+ */
+export function startSettlingDueTransfers(service: Parameters<typeof settleDue>[0], onFailure: OnFailure): RunningJob {
+  return startRounds({
+    firstPauseMilliseconds: DUE_INTERVAL_MILLISECONDS,
+    retryMilliseconds: DUE_RETRY_MILLISECONDS,
+    onFailure,
+    run: async () => {
+      const { failed, more } = await settleDue(service);
+      if (failed > 0) throw new Error(`${failed} due transfers could not be settled`);
+      return more ? 0 : DUE_INTERVAL_MILLISECONDS;
+    },
+  });
+}
+
+/** Maximum delay before an erasure begins, whichever process received the request. */
+const ERASURE_INTERVAL_MILLISECONDS = 1_000;
+
+/** The pause after a batch, as a multiple of its duration: the job uses one connection for half of the time. */
+const ERASURE_PAUSE_FACTOR = 1;
+
+/**
+ * Erases what is stored about the holders of cards while the service runs. `onFailure` is called for the first of several
+ * failed rounds in a row. `stop` waits for the batch in progress; another process continues after it.
+ */
+export function startErasingCardHolders(database: Database, onFailure: OnFailure): RunningJob {
+  return startRounds({
+    firstPauseMilliseconds: ERASURE_INTERVAL_MILLISECONDS,
+    retryMilliseconds: ERASURE_INTERVAL_MILLISECONDS,
+    onFailure,
+    run: async (signal) => {
+      let failure: { readonly error: unknown } | undefined;
+      await eraseInBatches(database, {
+        // Noted and thrown later, so that the other erasures continue.
+        onFailure: (error) => {
+          failure ??= { error };
+        },
+        pause: async (milliseconds) => {
+          await sleep(milliseconds * ERASURE_PAUSE_FACTOR, undefined, { ref: false, signal }).catch(() => undefined);
+          return !signal.aborted;
+        },
+      });
+      if (failure !== undefined) throw failure.error;
+      return ERASURE_INTERVAL_MILLISECONDS;
+    },
+  });
+}
+
+/** Maximum delay after a change of an incident, whichever process made it. */
+const INCIDENT_INTERVAL_MILLISECONDS = 1_000;
+
+/**
+ * Keeps in memory which incidents are open, and resolves the cases of resolved ones, also of those that another process has
+ * left behind. `onFailure` is called for the first of several failed rounds in a row.
+ */
+export function startFollowingIncidents(
+  database: Database,
+  incidents: OpenIncidents,
+  onFailure: OnFailure,
+): RunningJob {
+  return startRounds({
+    firstPauseMilliseconds: 0,
+    retryMilliseconds: INCIDENT_INTERVAL_MILLISECONDS,
+    onFailure,
+    run: async (signal) => {
+      await incidents.follow(database, signal);
+      return INCIDENT_INTERVAL_MILLISECONDS;
+    },
+  });
+}
+
+/** Maximum delay of the last event of a minute. */
+const REPORT_INTERVAL_MILLISECONDS = 2_000;
+
+/**
+ * Writes events about stored errors while the service runs: at once when it is woken after this process has stored errors,
+ * and every two seconds for other processes and the end of a minute.
+ */
+export function startReportingErrors(database: Database, onFailure: OnFailure): RunningJob {
+  return startRounds({
+    firstPauseMilliseconds: REPORT_INTERVAL_MILLISECONDS,
+    retryMilliseconds: REPORT_INTERVAL_MILLISECONDS,
+    onFailure,
+    run: async () => {
+      await reportErrors(database);
+      return REPORT_INTERVAL_MILLISECONDS;
+    },
+  });
+}

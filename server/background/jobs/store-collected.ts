@@ -1,0 +1,83 @@
+// Jobs that store counts and uses that the process has collected in memory, so that requests need not.
+import type { Database } from '../../store/connection/database.ts';
+import type { RefusedCredentials } from '../../subjects/audit/note-refused-credentials.ts';
+import type { KeyUses } from '../../subjects/keys/authenticate.ts';
+import type { OverviewMaker } from '../../subjects/overview/overview.ts';
+import type { SessionUseNotes } from '../../subjects/sessions/authenticate-session.ts';
+import { type OnFailure, type RunningJob, startRounds } from './rounds.ts';
+
+/** A killed process loses the counts of this time at most; one statement stores all of them. */
+const COUNTS_INTERVAL_MILLISECONDS = 10_000;
+
+/** The counts that a process stores: its transfers, and its figures of the last minute. */
+type Counted = Pick<OverviewMaker, 'store' | 'leave'>;
+
+/** Stores the counts of the process at intervals, and once more when it is stopped. */
+export function startStoringTransferCounts(
+  database: Database,
+  counted: Counted,
+  onFailure: OnFailure,
+): Pick<RunningJob, 'stop'> {
+  const job = startRounds({
+    firstPauseMilliseconds: COUNTS_INTERVAL_MILLISECONDS,
+    retryMilliseconds: COUNTS_INTERVAL_MILLISECONDS,
+    onFailure,
+    run: async () => {
+      await counted.store(database);
+      return COUNTS_INTERVAL_MILLISECONDS;
+    },
+  });
+  return {
+    stop: async () => {
+      await job.stop();
+      await counted.leave(database).catch(onFailure);
+    },
+  };
+}
+
+/** Starts to collect the figures of the process, second by second, and to store them. */
+export function startCounting(
+  database: Database,
+  overview: Pick<OverviewMaker, 'start' | 'stop'> & Counted,
+  onFailure: OnFailure,
+): Pick<RunningJob, 'stop'> {
+  overview.start();
+  const storing = startStoringTransferCounts(database, overview, onFailure);
+  return {
+    stop: async () => {
+      overview.stop();
+      await storing.stop();
+    },
+  };
+}
+
+/** Interval at which uses are written; that of a key at most once a minute. */
+const USES_INTERVAL_MILLISECONDS = 5_000;
+
+/** Interval at which refused credentials are written, summed up. */
+const REFUSALS_INTERVAL_MILLISECONDS = 60_000;
+
+/** Writes when API keys and sessions were used, and which credentials were refused, so that requests need not. */
+export function startWritingCredentialUses(
+  {
+    keys,
+    sessions,
+    refusals,
+  }: { readonly keys: KeyUses; readonly sessions: SessionUseNotes; readonly refusals: RefusedCredentials },
+  onFailure: (error: unknown) => void,
+): { readonly stop: () => Promise<void> } {
+  const write = (collected: { readonly write: () => Promise<void> }): Promise<void> =>
+    collected.write().catch(onFailure);
+  const usesTimer = setInterval(() => {
+    void write(keys);
+    void write(sessions);
+  }, USES_INTERVAL_MILLISECONDS).unref();
+  const refusalsTimer = setInterval(() => void write(refusals), REFUSALS_INTERVAL_MILLISECONDS).unref();
+  return {
+    stop: async () => {
+      clearInterval(usesTimer);
+      clearInterval(refusalsTimer);
+      await Promise.all([write(keys), write(sessions), write(refusals)]);
+    },
+  };
+}
