@@ -9,7 +9,7 @@ import type { RequestTrace } from '../calls/trace.ts';
 import { newId } from '../foundation/ids.ts';
 import type { Connection } from './admission/connection.ts';
 import type { RateStatus } from './admission/rate-limiter.ts';
-import type { ErrorReport } from './error-report.ts';
+import type { ErrorReport } from './reports.ts';
 import type { RequestHead } from './wire/request-head.ts';
 
 const NOT_LIMITED: RateStatus = [];

@@ -9,10 +9,9 @@ import { ReusedKeys } from './admission/reused-keys.ts';
 import { abandonOverdue, countLateRequests, countUnreadResponses } from './admission/timeouts.ts';
 import { Watchers } from './admission/watchers.ts';
 import { drain } from './drain.ts';
-import type { ErrorReport } from './error-report.ts';
 import { type AddressServer, type Begin, createAddressServer, isMissingAddress, listenOn } from './listening.ts';
+import type { ErrorReport, ResponseEntry } from './reports.ts';
 import { RequestContext } from './request-context.ts';
-import type { ResponseEntry } from './response-entry.ts';
 import { noRoute, Router } from './router.ts';
 import { mountRoutes } from './routes.ts';
 import { type BeginTrace, closingRefusal, type HttpService } from './service.ts';
@@ -24,8 +23,7 @@ import { ErrorRecordResponse } from './wire/record-response.ts';
 import { sendError } from './wire/reply.ts';
 import { readHead, readTarget } from './wire/request-head.ts';
 
-export type { ErrorReport } from './error-report.ts';
-export type { ResponseEntry } from './response-entry.ts';
+export type { ErrorReport, ResponseEntry } from './reports.ts';
 export type { HttpSettings } from './settings.ts';
 
 /** Options of the HTTP server. */

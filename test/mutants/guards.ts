@@ -51,7 +51,7 @@ export const WALLS: readonly Mutant[] = [
   {
     name: 'card-number-in-body-taken',
     mistake: 'card numbers are looked for in path, query and headers, and not in bodies',
-    file: 'server/http/steps/refuse-card-numbers.ts',
+    file: 'server/http/steps/take-input.ts',
     find: "    findCardNumber(sent.body, operation.body, 'body');",
     replace: '    undefined;',
     witnesses: [{ file: 'test/security/planted-numbers.test.ts' }],

@@ -8,9 +8,8 @@ import type { OperationRequest } from '../operation-request.ts';
 import type { RequestContext } from '../request-context.ts';
 import { closingRefusal } from '../service.ts';
 import { EVENT_STREAM } from '../wire/event-stream.ts';
-import { readWait } from '../wire/prefer.ts';
 import { sendError } from '../wire/reply.ts';
-import { type RequestHead, readCaseId } from '../wire/request-head.ts';
+import { type RequestHead, readCaseId, readWait } from '../wire/request-head.ts';
 
 /** Runs the operation, unless the service is closing. At its time limit the caller gets an error; a later reply is dropped. */
 export async function carryOut(request: OperationRequest): Promise<void> {

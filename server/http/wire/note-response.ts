@@ -1,9 +1,8 @@
 import { performance } from 'node:perf_hooks';
 import { isErrorCode } from '../../../contract/errors/catalogue.ts';
 import { OPERATIONS } from '../../../contract/operations.ts';
-import type { ErrorReport } from '../error-report.ts';
+import type { ErrorReport, ResponseEntry } from '../reports.ts';
 import type { RequestContext } from '../request-context.ts';
-import type { ResponseEntry } from '../response-entry.ts';
 import { isStray } from '../stray-requests.ts';
 import type { ErrorReporter } from './error-response.ts';
 

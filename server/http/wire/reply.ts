@@ -14,7 +14,6 @@ import { sessionCookie } from '../admission/session-cookie.ts';
 import type { RequestContext } from '../request-context.ts';
 import type { HttpService } from '../service.ts';
 import { discardBody } from './body.ts';
-import { errorPage, mayHaveErrorPage, wantsErrorPage } from './error-page.ts';
 import {
   composeErrorResponse,
   contextHeaders,
@@ -24,7 +23,7 @@ import {
   reportRow,
 } from './error-response.ts';
 import { noteResponse } from './note-response.ts';
-import { ErrorRecordResponse } from './record-response.ts';
+import { ErrorRecordResponse, errorPage, mayHaveErrorPage, wantsErrorPage } from './record-response.ts';
 import { streamText } from './stream.ts';
 
 /** The media type of an export. */

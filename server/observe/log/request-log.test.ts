@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest';
-import type { ResponseEntry } from '../../http/response-entry.ts';
+import type { ResponseEntry } from '../../http/reports.ts';
 import { openRequestLog } from './request-log.ts';
 
 const entry: ResponseEntry = {

@@ -1,6 +1,6 @@
 import { toWireId } from '../../../domain/identifier.ts';
 import type { Configuration } from '../../foundation/configuration/configuration.ts';
-import type { ResponseEntry } from '../../http/response-entry.ts';
+import type { ResponseEntry } from '../../http/reports.ts';
 import type { LineWriter } from './line-writer.ts';
 import type { LogEvent } from './log-events.ts';
 

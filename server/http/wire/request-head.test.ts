@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest';
-import { readWait } from './prefer.ts';
+import { readWait } from './request-head.ts';
 
 test.each([
   ['wait=4', 4],

@@ -1,6 +1,6 @@
 import { expect, it } from 'vitest';
 import { OPERATIONS } from '../../contract/operations.ts';
-import { similarPath } from './similar-path.ts';
+import { similarPath } from './stray-requests.ts';
 
 const PATTERNS = Object.values(OPERATIONS).map(({ path }) => path);
 

@@ -1,14 +1,51 @@
 import type { Operation } from '../../../contract/operation.ts';
 import { OPERATION_IDS, OPERATIONS, type OperationId, unchangeableFields } from '../../../contract/operations.ts';
+import {
+  findCardNumber,
+  findCardNumberIn,
+  findCardNumberInKey,
+  refusalOfCardNumber,
+} from '../../../contract/reading/card-numbers.ts';
 import { findInQuery, findKeyBesideHeader, type Problem, readFields } from '../../../contract/reading/read-fields.ts';
+import { MIN_MAX_BODY_BYTES } from '../../../contract/reading/request-size.ts';
+import { takesIfMatch } from '../../../contract/reading/versions.ts';
+import type { AmountAsSent } from '../../../domain/ledger/money.ts';
 import { isSandboxBehavior, SANDBOX_BEHAVIORS } from '../../../domain/processors/sandbox-behavior.ts';
 import { Refusal } from '../../../domain/refusal.ts';
 import { JsonFault, parseStrictJson } from '../../calls/strict-json.ts';
 import { programMissing } from '../admission/caller.ts';
 import type { OperationRequest, Sent } from '../operation-request.ts';
 import type { RequestContext } from '../request-context.ts';
-import { readPrecondition } from '../wire/precondition.ts';
-import { QueryFault, readIdempotencyKey, readQuery } from '../wire/request-head.ts';
+import { type BodyLabel, type ReceivedBody, readBodyLabel, receiveBody, refuseForm } from '../wire/body.ts';
+import { QueryFault, type RequestHead, readIdempotencyKey, readQuery } from '../wire/request-head.ts';
+
+/** Receives the body. Refuses a form, and a body that is too large. */
+export function takeBody(request: OperationRequest): Promise<void> | undefined {
+  const { context, operation, head } = request;
+  if (operation.body === undefined) return undefined;
+  const label = readBodyLabel(head, operation.method);
+  // Node emits the request before it has read the body, which usually arrived with the head.
+  if (!context.request.complete) return Promise.resolve().then(() => receive(request, label));
+  return receive(request, label);
+}
+
+function receive(request: OperationRequest, label: BodyLabel): Promise<void> | undefined {
+  const { service, context, operation } = request;
+  const maxBodyBytes = operation.maxBodyBytes ?? MIN_MAX_BODY_BYTES;
+  const check = ({ bytes, received, overflow }: ReceivedBody): void => {
+    service.limits.chargeBody(context, received);
+    refuseForm(label, bytes);
+    if (overflow) {
+      const advice = operation.id === 'create_transfer_batch' ? ' Send its rows in several batches.' : '';
+      throw new Refusal('payload_too_large', `The body has more than ${maxBodyBytes} bytes.${advice}`);
+    }
+    request.body = bytes;
+  };
+  const body = receiveBody(context, maxBodyBytes, service.settings.maxDiscardedBytes);
+  if (body instanceof Promise) return body.then(check);
+  check(body);
+  return undefined;
+}
 
 /** Reads the idempotency key. */
 export function takeIdempotencyKey(request: OperationRequest): undefined {
@@ -119,4 +156,66 @@ function refusalOf(id: OperationId, { message, field }: Problem): Refusal {
 
 function schemaRefusal(id: OperationId, message: string, field: string | undefined): Refusal {
   return new Refusal(`${id}_schema`, message, field === undefined ? {} : { field });
+}
+
+const VERSIONS = /^\s*(?:W\/)?"[\x21\x23-\x7e]*"(?:\s*,\s*(?:W\/)?"[\x21\x23-\x7e]*")*\s*$/;
+
+type Preconditions = Pick<RequestHead, 'ifMatch' | 'ifNoneMatch' | 'ifUnmodifiedSince'>;
+
+/**
+ * The versions of a record that a change accepts, each in quotation marks; undefined for any. A precondition that the operation
+ * cannot check is refused: ignored, it would overwrite what the caller wanted to protect. `If-None-Match` on a GET only asks
+ * for less to be sent, and is ignored.
+ *
+ * A weak version counts as the same strong one: proxies that compress responses make them weak.
+ *
+ * @throws {Refusal} `<operation>_schema`
+ */
+function readPrecondition(id: OperationId, head: Preconditions): readonly string[] | undefined {
+  const { ifMatch, ifNoneMatch, ifUnmodifiedSince } = head;
+  if (ifUnmodifiedSince !== undefined) throw unsupported(id, 'If-Unmodified-Since');
+  if (ifNoneMatch !== undefined && OPERATIONS[id].method !== 'GET') throw unsupported(id, 'If-None-Match');
+  if (ifMatch === undefined) return undefined;
+  if (!takesIfMatch(id)) throw unsupported(id, 'If-Match');
+  if (ifMatch.trim() === '*') return undefined;
+  if (!VERSIONS.test(ifMatch)) {
+    const message =
+      'The If-Match header is not an ETag in quotation marks. Send the ETag of the response in which you read the record, ' +
+      'unchanged, or omit the header.';
+    throw new Refusal(`${id}_schema`, message);
+  }
+  return ifMatch.match(/"[^"]*"/g) ?? [];
+}
+
+function unsupported(id: OperationId, header: string): Refusal {
+  const advice = takesIfMatch(id) ? 'Send If-Match with the ETag of the record.' : `Omit it.`;
+  return new Refusal(`${id}_schema`, `${id} cannot check the ${header} header, which would be ignored. ${advice}`);
+}
+
+/**
+ * Refuses a request with a card number in its path, query, headers or body before the operation starts, so that a card
+ * number is never stored, not even as an idempotency key. The caller's Request-Id is not checked: it is never stored,
+ * and `clientRequestId` never returns one with a card number. A notice of a processor is redacted by its operation instead.
+ *
+ * @throws {Refusal} card_number_refused, or invalid_amount if the amount is invalid as well
+ */
+export function refuseCardNumbers({ operation, head, parameters, sent, fields }: OperationRequest): undefined {
+  if (operation.reach === 'connector') return;
+  const problem =
+    findInPath(parameters) ??
+    findCardNumber(sent.query, operation.query, 'query') ??
+    findCardNumberInKey(head.idempotencyKey) ??
+    findCardNumberIn('The Program-Id header', head.programId) ??
+    findCardNumber(sent.body, operation.body, 'body');
+  if (problem === undefined) return;
+  const isAmountFirst = operation.errors.includes('invalid_amount');
+  throw refusalOfCardNumber(problem, isAmountFirst ? (fields.amount as AmountAsSent | undefined) : undefined);
+}
+
+function findInPath(parameters: Readonly<Record<string, string>>): Problem | undefined {
+  for (const [name, value] of Object.entries(parameters)) {
+    const problem = findCardNumberIn(`'${name}' in the path`, value, `/${name}`);
+    if (problem !== undefined) return problem;
+  }
+  return undefined;
 }
