@@ -1,10 +1,8 @@
 import { createHash } from 'node:crypto';
 import { type Field, fieldsOf } from '../../contract/openapi/fields.ts';
-import { GUIDE_STYLE } from './guides/guide-style.ts';
 import { Html, type HtmlPart, html } from './page-html.ts';
 import { SCRIPT } from './page-script.ts';
-import { STYLE as PAGE_STYLE } from './page-style.ts';
-import { REFERENCE_STYLE } from './reference/reference-style.ts';
+import { GUIDE_STYLE, STYLE as PAGE_STYLE, REFERENCE_STYLE } from './page-style.ts';
 
 const STYLE = PAGE_STYLE + GUIDE_STYLE + REFERENCE_STYLE;
 const hashOf = (text: string): string => `'sha256-${createHash('sha256').update(text).digest('base64')}'`;

@@ -1,8 +1,7 @@
 import { Marked, type RendererObject, type Token, type Tokens } from 'marked';
 import { Html, html } from '../page-html.ts';
 import { breakable, listing } from '../page-layout.ts';
-import { withoutDiagrams } from './guide-diagrams.ts';
-import { headingIds, servedLink } from './guide-links.ts';
+import { headingIds, servedLink, withoutDiagrams } from './guide-text.ts';
 
 /** A heading of the second level, for the contents of a page. */
 export type GuideSection = { readonly id: string; readonly title: string };

@@ -5,10 +5,9 @@ import { placeOf } from '../../../installation.mjs';
 import { maskedText } from '../../foundation/redaction.ts';
 import { Html, html } from '../page-html.ts';
 import type { Page, PageContext } from '../page-layout.ts';
-import { withoutDiagrams } from './guide-diagrams.ts';
-import { withServedLinks } from './guide-links.ts';
 import { GUIDE_GROUPS, GUIDES, type Guide, RUNBOOK_GUIDES } from './guide-list.ts';
 import { type GuideSection, renderGuide } from './guide-markdown.ts';
+import { withoutDiagrams, withServedLinks } from './guide-text.ts';
 
 /** A page with at least this many sections begins with a table of contents. */
 const MIN_SECTIONS_FOR_CONTENTS = 4;

@@ -7,7 +7,7 @@ import { parametersOf } from '../../../contract/operation.ts';
 import { OPERATIONS, type OperationId, precedenceOf } from '../../../contract/operations.ts';
 import { type Html, html } from '../page-html.ts';
 import { anchorOf, breakable, fields, listing, type Page, type PageContext } from '../page-layout.ts';
-import { navigation, sectionsOf } from './reference-sections.ts';
+import { navigation, sectionsOf } from './reference-page.ts';
 
 const KEY_USE: Readonly<Record<'none' | 'optional' | 'required', string>> = {
   none: 'not supported',

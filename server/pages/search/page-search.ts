@@ -1,7 +1,21 @@
+import { setImmediate as nextTurn } from 'node:timers/promises';
+import { EVENT_CATALOGUE } from '../../../contract/events/catalogue.ts';
+import { type Field, fieldsOf } from '../../../contract/openapi/fields.ts';
+import { OPERATION_IDS, OPERATIONS, type OperationId, SECTIONS } from '../../../contract/operations.ts';
 import { errorEntries } from '../../../contract/search/error-entries.ts';
 import { type ErrorHit, errorSearch } from '../../../contract/search/error-search.ts';
-import { type EntryKind, type Found, nearest, SearchIndex } from '../../../contract/search/search-index.ts';
-import { pageEntries } from './search-entries.ts';
+import {
+  type EntryKind,
+  type EntryText,
+  type Found,
+  nearest,
+  type SearchEntry,
+  SearchIndex,
+} from '../../../contract/search/search-index.ts';
+import { EVENT_TYPES } from '../../../domain/event.ts';
+import { GUIDES, type Guide, RUNBOOK_GUIDES } from '../guides/guide-list.ts';
+import { sectionsOf } from '../guides/guide-text.ts';
+import { type FieldList, fieldAnchor } from '../page-layout.ts';
 
 /** The search of the pages. */
 export type PageSearch = {
@@ -45,4 +59,172 @@ async function make(): Promise<PageSearch> {
 /** The results of one kind whose scores are close to the best of that kind. */
 export function nearestOf(found: readonly Found[], kind: EntryKind): readonly Found[] {
   return nearest(found.filter(({ entry }) => entry.kind === kind));
+}
+
+/** Entries for everything on the pages except error codes. Yields to other work before it reads the file of each guide. */
+async function pageEntries(): Promise<readonly SearchEntry[]> {
+  const entries: SearchEntry[] = [...OPERATION_IDS.map(operationEntry), ...EVENT_TYPES.map(eventEntry)];
+  await nextTurn();
+  entries.push(...fieldEntries());
+  for (const guide of [...GUIDES, ...RUNBOOK_GUIDES]) {
+    await nextTurn();
+    entries.push(...guideEntries(guide));
+  }
+  return entries;
+}
+
+function guideEntries(guide: Guide): readonly SearchEntry[] {
+  return sectionsOf(guide).map(({ section, id, text, lead }) => {
+    const name = section === undefined ? guide.name : `${guide.name}: ${section}`;
+    return {
+      kind: 'guide',
+      name,
+      path: `/guides/${guide.slug}${id === undefined ? '' : `#${id}`}`,
+      summary: firstSentence(lead === '' ? guide.about : lead),
+      texts: [
+        { text: section ?? guide.name, weight: 0.9 },
+        ...(section === undefined ? [{ text: guide.about, weight: 0.8 }] : [{ text: name, weight: 0.7 }]),
+        { text, weight: 0.5, isLong: true },
+      ],
+    };
+  });
+}
+
+/** Maximum length of the text of a result. */
+const MAX_SUMMARY_CHARACTERS = 180;
+
+function firstSentence(text: string): string {
+  const [sentence = text] = /^.{20,}?[.:?](?=\s|$)/.exec(text) ?? [];
+  if (sentence.length <= MAX_SUMMARY_CHARACTERS) return sentence;
+  return `${sentence.slice(0, MAX_SUMMARY_CHARACTERS).replace(/\s+\S*$/, '')} …`;
+}
+
+function operationEntry(id: OperationId): SearchEntry {
+  const { method, path, summary, scope, reach } = OPERATIONS[id];
+  const section = SECTIONS.find(({ operations }) => operations.includes(id))?.title ?? '';
+  return {
+    kind: 'operation',
+    name: id,
+    path: `/docs/${id}`,
+    summary,
+    isOfSandbox: reach === 'sandbox',
+    texts: [
+      { text: id, weight: 1 },
+      { text: summary, weight: 1 },
+      ...(ALSO_CALLED[id] ?? []).map((text) => ({ text, weight: 1 })),
+      { text: `${method} ${path}`, weight: 0.8 },
+      { text: `${section} ${scope ?? ''}`, weight: 0.5 },
+    ],
+  };
+}
+
+/** Other names for an operation that its texts do not contain. */
+const ALSO_CALLED: Readonly<Partial<Record<OperationId, readonly string[]>>> = {
+  create_transfer: [
+    'load a card',
+    'unload a card',
+    'top up',
+    'pay',
+    'payment',
+    'charge',
+    'card to card',
+    'authorize',
+    'hold money',
+  ],
+  explain_transfer: ['dry run', 'simulate', 'why declined', 'would it succeed', 'check first'],
+  create_transfer_batch: ['bulk', 'many transfers', 'payroll'],
+  capture_transfer: ['partial capture', 'settle', 'complete a hold'],
+  cancel_transfer: ['void', 'release a hold', 'stop a scheduled transfer'],
+  reverse_transfer: ['refund', 'partial refund', 'give money back', 'undo a transfer', 'chargeback'],
+  get_transfer_timeline: ['where is my money', 'history of a transfer'],
+  list_likely_duplicates: ['charged twice', 'double charge', 'paid twice'],
+  update_card: [
+    'freeze a card',
+    'block a card',
+    'unfreeze a card',
+    'close a card',
+    'activate a card',
+    'suspend a card',
+    'set limits',
+  ],
+  erase_card_holder: ['gdpr', 'delete personal data', 'right to be forgotten'],
+  get_card: ['balance of a card'],
+  list_postings: ['statement', 'account history'],
+  roll_key: ['rotate a key', 'replace a key', 'leaked key'],
+  revoke_key: ['delete a key', 'disable a key'],
+  create_session: ['sign in', 'log in'],
+  delete_session: ['sign out', 'log out'],
+  change_switch: [
+    'stop loads',
+    'stop transfers',
+    'kill switch',
+    'pause',
+    'maintenance',
+    'disable transfers',
+    'emergency stop',
+  ],
+  create_deposit: ['add funds', 'fund a card program', 'top up a card program'],
+  create_withdrawal: ['take funds out', 'withdraw funds'],
+  list_audit_entries: ['who did it', 'who changed it'],
+  move_clock: ['time travel', 'fast forward'],
+};
+
+type Place = { readonly id: OperationId; readonly field: Field; readonly anchor: string };
+
+/** The fields of requests and responses, one entry for each name, because operations share most of them. */
+function fieldEntries(): readonly SearchEntry[] {
+  const places = OPERATION_IDS.flatMap((id): readonly Place[] => {
+    const { body, query, reply } = OPERATIONS[id];
+    return [
+      ...(query === undefined ? [] : placesOf(id, fieldsOf(query), 'query')),
+      ...(body === undefined ? [] : placesOf(id, fieldsOf(body), 'body')),
+      ...placesOf(id, fieldsOf(reply), 'response'),
+    ];
+  });
+  return [...Map.groupBy(places, ({ field }) => field.name)].flatMap(([name, all]) => {
+    const [first] = all;
+    if (first === undefined) return [];
+    const ids = [...new Set(all.map(({ id }) => id))];
+    const others = ids.length === 1 ? '' : `, and ${ids.length - 1} more`;
+    const described = new Set(all.map(({ field }) => field.description));
+    return {
+      kind: 'field',
+      name,
+      path: `/docs/${first.id}#${first.anchor}`,
+      summary: `${plain(first.field.description)}. In ${first.id}${others}.`,
+      isOfSandbox: ids.every((id) => OPERATIONS[id].reach === 'sandbox'),
+      texts: [{ text: name, weight: 1 }, ...[...described].map((text): EntryText => ({ text, weight: 0.5 }))],
+    };
+  });
+}
+
+function placesOf(id: OperationId, fields: readonly Field[], list: FieldList, above = ''): readonly Place[] {
+  return fields.flatMap((field) => {
+    const path = `${above}${field.name}`;
+    return [{ id, field, anchor: fieldAnchor(list, path) }, ...placesOf(id, field.inner, list, `${path}.`)];
+  });
+}
+
+function plain(text: string): string {
+  return text.replaceAll('`', '').replace(/\.$/, '');
+}
+
+function eventEntry(type: (typeof EVENT_TYPES)[number]): SearchEntry {
+  const { summary, sent, notes, data, sample, operation = '' } = EVENT_CATALOGUE[type];
+  return {
+    kind: 'event',
+    name: type,
+    path: `/events/${type}`,
+    summary: plain(summary),
+    texts: [
+      // The name says what happened, such as `failing` or `expired`, so it counts most.
+      { text: type, weight: 1.5 },
+      { text: summary, weight: 1 },
+      ...sent.map((text) => ({ text, weight: 0.3 })),
+      ...(operation === '' ? [] : [{ text: operation, weight: 0.7 }]),
+      ...notes.map((text) => ({ text, weight: 0.3 })),
+      { text: sample.reproduce, weight: 0.6 },
+      { text: Object.keys(data.properties).join(' '), weight: 0.3 },
+    ],
+  };
 }

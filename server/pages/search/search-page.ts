@@ -4,7 +4,7 @@ import { FAMILY_MEANINGS } from '../../../contract/search/error-entries.ts';
 import { type ErrorHit, requestIdIn } from '../../../contract/search/error-search.ts';
 import type { Found, SearchEntry } from '../../../contract/search/search-index.ts';
 import { SIGNS, TONES } from '../catalogue/error-code-page.ts';
-import { withNames } from '../catalogue/event-names.ts';
+import { withNames } from '../catalogue/event-pages.ts';
 import { type Html, html } from '../page-html.ts';
 import { breakable, type Page, type PageContext } from '../page-layout.ts';
 import { nearestOf, pageSearch } from './page-search.ts';
