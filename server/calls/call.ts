@@ -4,7 +4,8 @@ import { includesScope, type KeyScope } from '../../contract/scope.ts';
 import type { ReadinessReason } from '../../domain/readiness.ts';
 import { type MoneyMoved, Refusal } from '../../domain/refusal.ts';
 import type { Covered } from '../../domain/support/incident.ts';
-import type { VerifyNotice } from './processors.ts';
+import type { Database } from '../store/connection/database.ts';
+import type { Processors, VerifyNotice } from './processors.ts';
 import type { RequestTrace } from './trace.ts';
 
 /**
@@ -289,4 +290,13 @@ export type Gateway = {
   readonly demoProgramId: string;
   /** Whether operations can be served, or why not; never throws. */
   readonly ready: () => Promise<ReadinessReason>;
+};
+
+/** What every handler works with; subjects add what only they need. */
+export type Service = {
+  /** Limited to the reach of the operation: the card program of the request, or all of them for operators and jobs. */
+  readonly database: Database;
+  /** How customers reach support, for error records inside a success. */
+  readonly supportContact: string;
+  readonly processors: Processors;
 };

@@ -1,10 +1,9 @@
 import { fromWireId } from '../../domain/identifier.ts';
 import { isCurrency } from '../../domain/ledger/money.ts';
 import { type Program, readProgram, toProgram } from '../store/program.ts';
-import { type CallContext, schemaRefusal } from './call.ts';
+import { type CallContext, type Service, schemaRefusal } from './call.ts';
 import { programMissing } from './missing.ts';
 import { readRows } from './read-rows.ts';
-import type { Service } from './service.ts';
 
 /** Reads a program by its id on the wire. Throws `program_not_found`. */
 export async function loadProgram({ database }: Pick<Service, 'database'>, sentId: string): Promise<Program> {

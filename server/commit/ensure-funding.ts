@@ -1,6 +1,5 @@
-import type { CallContext } from '../calls/call.ts';
+import type { CallContext, Service } from '../calls/call.ts';
 import { readRows } from '../calls/read-rows.ts';
-import type { Service } from '../calls/service.ts';
 import { newId } from '../foundation/ids.ts';
 import { createFundingAccounts, readFundingAccount } from '../store/ledger/account.ts';
 import { lockProgram } from '../store/program.ts';

@@ -48,7 +48,7 @@ export const OBSERVING: readonly Mutant[] = [
   {
     name: 'sampling-by-the-caller',
     mistake: 'a caller decides how many of its requests are traced',
-    file: 'server/observe/traces/sampler.ts',
+    file: 'server/observe/traces/open-traces.ts',
     find: 'return this.#wanted <= MAX_WANTED_PER_SECOND;',
     replace: 'return true;',
     witnesses: [{ file: 'test/start/traces.test.ts', only: 'takes at most ten a second' }],

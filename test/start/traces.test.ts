@@ -1,8 +1,7 @@
 import { randomBytes } from 'node:crypto';
 import type { ServerResponse } from 'node:http';
 import { afterAll, beforeAll, describe, expect, onTestFinished, test } from 'vitest';
-import { openTraces } from '../../server/observe/traces/open-traces.ts';
-import { Sampler } from '../../server/observe/traces/sampler.ts';
+import { openTraces, Sampler } from '../../server/observe/traces/open-traces.ts';
 import { ledgerDirectory } from '../harness/ledger-directory.ts';
 import { type ServiceProcess, startService, waitFor } from '../harness/process.ts';
 import { Collector, type ReceivedSpan } from './collector.ts';

@@ -1,9 +1,12 @@
+import type { FundingLowRecord } from '../../../contract/events/programs.ts';
+import type { DomainEvent } from '../../../domain/event.ts';
 import { fromWireId, toWireId } from '../../../domain/identifier.ts';
+import { toWire } from '../../../domain/ledger/money.ts';
 import { Refusal } from '../../../domain/refusal.ts';
 import { findEvent, type StoredEvent } from '../../store/events/read-events.ts';
 import type { Webhook } from '../../store/webhooks/webhook.ts';
+import type { Service } from '../call.ts';
 import { toOperationFailure } from '../read-rows.ts';
-import type { Service } from '../service.ts';
 
 /** Version of the API in which the records of events are written. */
 export const EVENT_VERSION = 'v0.1';
@@ -67,4 +70,28 @@ export async function loadEvent({ database }: Service, sentId: string, programId
 export function writeBody(event: StoredEvent, payload: Webhook['payload'], isForOperators: boolean): string {
   const written = payload === 'full' ? event : { ...event, payload: null };
   return isForOperators ? writeOperatorEvent(written) : writeEvent(written);
+}
+
+/** How low the funding of a program has become, in minor units, and what caused it; ids as on the wire. */
+export type LowFunding = {
+  /** Inner UUID. */
+  readonly programId: string;
+  readonly currency: string;
+  readonly available: bigint;
+  readonly threshold: bigint;
+  readonly transferId?: string;
+  readonly movementId?: string;
+};
+
+/** The event funding.low. It belongs in the transaction of its cause, after the event of the cause. */
+export function fundingLowEvent({ programId, currency, available, threshold, ...cause }: LowFunding): DomainEvent {
+  const record: FundingLowRecord = {
+    program_id: toWireId('prog', programId),
+    currency,
+    available: toWire(available),
+    threshold: toWire(threshold),
+    transfer_id: cause.transferId ?? null,
+    movement_id: cause.movementId ?? null,
+  };
+  return { type: 'funding.low', programId, subjectId: record.program_id, payload: JSON.stringify(record) };
 }

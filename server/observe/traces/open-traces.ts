@@ -1,10 +1,14 @@
 import { OTLPTraceExporter } from '@opentelemetry/exporter-trace-otlp-http';
 import { defaultResource, resourceFromAttributes } from '@opentelemetry/resources';
-import { AlwaysOnSampler, BatchSpanProcessor, TracerProvider } from '@opentelemetry/sdk-trace';
+import {
+  AlwaysOnSampler,
+  BatchSpanProcessor,
+  type ReadableSpan,
+  type SpanExporter,
+  TracerProvider,
+} from '@opentelemetry/sdk-trace';
 import { VERSION } from '../../../installation.mjs';
 import type { RequestTrace } from '../../calls/trace.ts';
-import { ReportingExporter } from './reporting-exporter.ts';
-import { Sampler } from './sampler.ts';
 import { TracedRequest } from './traced.ts';
 
 /**
@@ -99,4 +103,90 @@ async function withinTime(work: Promise<void>, milliseconds: number): Promise<vo
   work.then(resolve, () => resolve());
   await promise;
   clearTimeout(timer);
+}
+
+/**
+ * Maximum requests per second that are traced because their callers want it: a caller must not decide what tracing
+ * costs.
+ */
+const MAX_WANTED_PER_SECOND = 10;
+
+/**
+ * Hex digits of a trace id that are compared with the ratio, as in other samplers, so that all choose the same traces.
+ */
+const COMPARED_DIGITS = 13;
+
+/** The flag of a caller that records the trace. */
+const SAMPLED = 1;
+
+/** Decides which requests are traced, before any other work on the trace. */
+export class Sampler {
+  readonly #ratio: number;
+  #second = 0;
+  #wanted = 0;
+
+  /** `ratio` from 0 to 1. */
+  constructor(ratio: number) {
+    this.#ratio = ratio;
+  }
+
+  /** Whether to trace a request; `now` by `performance.now()`. */
+  takes(traceparent: string | undefined, now: number): boolean {
+    if (traceparent === undefined) return Math.random() < this.#ratio;
+    const share = Number.parseInt(traceparent.slice(35 - COMPARED_DIGITS, 35), 16) / 16 ** COMPARED_DIGITS;
+    if (share < this.#ratio) return true;
+    const isWanted = (Number.parseInt(traceparent.slice(53, 55), 16) & SAMPLED) === SAMPLED;
+    return isWanted && this.#takesWanted(now);
+  }
+
+  #takesWanted(now: number): boolean {
+    const second = Math.floor(now / 1000);
+    if (second !== this.#second) {
+      this.#second = second;
+      this.#wanted = 0;
+    }
+    this.#wanted += 1;
+    return this.#wanted <= MAX_WANTED_PER_SECOND;
+  }
+}
+
+type OnResult = Parameters<SpanExporter['export']>[1];
+
+/** Passes spans to an exporter, and reports the first of several failures in a row. */
+export class ReportingExporter implements SpanExporter {
+  readonly #exporter: SpanExporter;
+  readonly #onFailure: (error: unknown, lost: number) => void;
+  #isFailing = false;
+
+  /** `onFailure` gets the number of lost spans. */
+  constructor(exporter: SpanExporter, onFailure: (error: unknown, lost: number) => void) {
+    this.#exporter = exporter;
+    this.#onFailure = onFailure;
+  }
+
+  /** Passes spans on; `onResult` is called once, when the collector has them or the exporter gives up. */
+  export(spans: ReadableSpan[], onResult: OnResult): void {
+    this.#exporter.export(spans, (result) => {
+      const { error } = result;
+      const hasFailed = error !== undefined;
+      if (hasFailed && !this.#isFailing) this.#onFailure(causeOf(error), spans.length);
+      this.#isFailing = hasFailed;
+      onResult(result);
+    });
+  }
+
+  async forceFlush(): Promise<void> {
+    await this.#exporter.forceFlush?.();
+  }
+
+  async shutdown(): Promise<void> {
+    await this.#exporter.shutdown();
+  }
+}
+
+/** The exporter's error for a status contains the text of the answer, which must not be logged. */
+function causeOf(error: Error): Error {
+  return 'code' in error && typeof error.code === 'number'
+    ? new Error(`the answer has the status ${error.code}`)
+    : error;
 }

@@ -1,6 +1,21 @@
+import { EVERY_PROGRAM } from '../../../domain/event.ts';
 import type { ReplaySelection } from '../../../domain/webhooks/webhook.ts';
-import type { Row } from '../connection/database.ts';
-import { columns, INTEGER, many, NUMBER, rows, SMALLINT, statement, TIME, UUID, word } from '../sql.ts';
+import type { Row, Statement } from '../connection/database.ts';
+import {
+  columns,
+  DATE,
+  INTEGER,
+  insertRow,
+  many,
+  NUMBER,
+  nullable,
+  rows,
+  SMALLINT,
+  statement,
+  TIME,
+  UUID,
+  word,
+} from '../sql.ts';
 import { HELD } from './shard.ts';
 
 const REPLAY = columns({
@@ -55,3 +70,57 @@ export const moveReplays = statement(
     from moved
     where stored.replay_id = moved.replay_id and stored.state = 'running'`,
 );
+
+const NEW_REPLAY = columns({
+  replayId: UUID,
+  webhookId: UUID,
+  programId: nullable(UUID),
+  selection: word<ReplaySelection>(),
+  fromAt: DATE,
+  toAt: DATE,
+  /** The last position, or number, up to which nothing remains to be sent. */
+  cursor: NUMBER,
+  untilPosition: NUMBER,
+  state: word<'running'>(),
+  createdAt: DATE,
+});
+
+/** Inserts a replay. */
+export const insertReplay = insertRow('insert_webhook_replay', 'webhook_replay', NEW_REPLAY);
+
+const startOf = (name: string, place: 'position' | 'number', condition: string) =>
+  statement(
+    name,
+    { programId: UUID, from: DATE },
+    `with recursive search (low, high) as (
+        select 1::bigint, coalesce((select position from event_head where program_id = :programId), 0) + 1
+        union all
+        select case when is_before then middle + 1 else low end, case when is_before then high else middle end
+        from (
+          select low, high, (low + high) / 2 as middle, coalesce((
+              select relayed_at + coalesce((select furthest from sandbox_clock), interval '0') < :from
+              from event_position where ${condition} and ${place} <= (low + high) / 2 order by ${place} desc limit 1
+            ), true) as is_before
+          from search where low < high
+        ) as step
+      )
+      select low - 1 as start from search where low >= high`,
+  );
+
+const REPLAY_START = startOf('find_webhook_replay_start', 'position', 'program_id = :programId');
+const REPLAY_START_OF_ALL = startOf('find_webhook_replay_start_of_all', 'number', 'not is_shared');
+
+/**
+ * Finds by bisection, as `start`, a position (without a program, a number) after which every event since a moment is.
+ * Events are numbered after they were written, by a clock that in a sandbox may have been behind theirs.
+ */
+export function findReplayStart(programId: string | null, from: Date): Statement {
+  return programId === null
+    ? REPLAY_START_OF_ALL({ programId: EVERY_PROGRAM, from })
+    : REPLAY_START({ programId, from });
+}
+
+/** The position, from the rows of {@link findReplayStart}. */
+export function toReplayStart(found: readonly Row[]): number {
+  return Number(found[0]?.start);
+}

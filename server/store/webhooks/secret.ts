@@ -1,4 +1,4 @@
-import type { Statement } from '../connection/database.ts';
+import type { Row, Statement } from '../connection/database.ts';
 import {
   BYTES,
   columns,
@@ -45,4 +45,49 @@ const DELETE_OTHER_SECRETS = statement(
 /** Deletes the secrets of a webhook, which must be locked, except some. */
 export function deleteOtherSecrets(webhookId: string, secretIds: readonly string[]): Statement {
   return DELETE_OTHER_SECRETS({ webhookId, secretIds });
+}
+
+/** Reads which keys encrypt secrets: the four bytes that name each key, as `key_id`. */
+export const READ_KEY_IDS: Statement = {
+  name: 'read_webhook_key_ids',
+  text: `select substr(sealed, 2, 4) as key_id from webhook_secret
+    union select substr(headers, 2, 4) from webhook where headers is not null`,
+  values: [],
+};
+
+/** The ids of the keys, from the rows of {@link READ_KEY_IDS}. */
+export function toKeyIds(rows: readonly Row[]): readonly Buffer[] {
+  return rows.map((row) => row.key_id as Buffer);
+}
+
+const SEALED = columns({ webhookId: UUID, sealed: BYTES });
+
+const READ_SEALED_BY_OTHERS = statement(
+  'read_webhook_texts_of_other_keys',
+  { keyId: BYTES },
+  `select webhook_id, sealed from webhook_secret where substr(sealed, 2, 4) <> :keyId
+    union all select webhook_id, headers from webhook where substr(headers, 2, 4) <> :keyId`,
+);
+
+/** Reads what is encrypted with any other key. */
+export function readSealedByOthers(keyId: Buffer): Statement {
+  return READ_SEALED_BY_OTHERS({ keyId });
+}
+
+/** An encrypted value and its webhook. */
+export const toSealed: (row: Row) => { readonly webhookId: string; readonly sealed: Buffer } = SEALED.read;
+
+const RESEAL = statement(
+  'reseal_webhook_text',
+  { webhookId: UUID, before: BYTES, after: BYTES },
+  `with secret as (
+      update webhook_secret set sealed = :after where webhook_id = :webhookId and sealed = :before
+    )
+    update webhook set headers = case when headers = :before then :after else headers end, revision = revision + 1
+    where webhook_id = :webhookId`,
+);
+
+/** Replaces an encrypted value, unless it was changed meanwhile. */
+export function reseal(webhookId: string, before: Buffer, after: Buffer): Statement {
+  return RESEAL({ webhookId, before, after });
 }

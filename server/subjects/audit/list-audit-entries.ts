@@ -1,11 +1,10 @@
 import type { AuditEntryRecord } from '../../../contract/audit.ts';
 import { toWireId } from '../../../domain/identifier.ts';
 import { parseJson } from '../../../domain/parse-json.ts';
-import { type Call, type Reply, schemaRefusal } from '../../calls/call.ts';
-import { readPeriod } from '../../calls/moments.ts';
+import { type Call, type Reply, type Service, schemaRefusal } from '../../calls/call.ts';
+import { readPeriod } from '../../calls/fields.ts';
 import { readPage } from '../../calls/page.ts';
 import { readProgramFilter } from '../../calls/program.ts';
-import type { Service } from '../../calls/service.ts';
 import { type AuditEntry, findAuditEntry, listAuditEntries as listStatement, toAuditEntry } from '../../store/audit.ts';
 import { AUDITED_OF_OPERATORS, AUDITED_OPERATIONS, OTHER_ACTIONS } from './audit.ts';
 

@@ -1,7 +1,6 @@
 import type { AuditPortion } from '../../../contract/audit.ts';
-import { type Call, type Reply, schemaRefusal } from '../../calls/call.ts';
+import { type Call, type Reply, type Service, schemaRefusal } from '../../calls/call.ts';
 import { readRows } from '../../calls/read-rows.ts';
-import type { Service } from '../../calls/service.ts';
 import { BEFORE_ALL_ENTRIES, READ_AUDIT_HEAD, readAuditChain, toAuditEntry, toAuditHead } from '../../store/audit.ts';
 import type { Database } from '../../store/connection/database.ts';
 import { ChainWalk } from './chain-walk.ts';

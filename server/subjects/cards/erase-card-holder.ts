@@ -2,9 +2,8 @@ import { hash } from 'node:crypto';
 import type { CardErasureRecord } from '../../../contract/cards.ts';
 import { refuseErasure } from '../../../domain/cards/erase-card-holder.ts';
 import { toWireId } from '../../../domain/identifier.ts';
-import type { Call, Reply } from '../../calls/call.ts';
+import type { Call, Reply, Service } from '../../calls/call.ts';
 import { readRows } from '../../calls/read-rows.ts';
-import type { Service } from '../../calls/service.ts';
 import { transactUnderKey } from '../../commit/under-key.ts';
 import { readCardDetails, toCardDetails } from '../../store/card.ts';
 import {

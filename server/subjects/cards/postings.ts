@@ -1,13 +1,12 @@
 import { PostingRecord, type StatementPage } from '../../../contract/cards.ts';
 import { toWireId } from '../../../domain/identifier.ts';
 import { toWire } from '../../../domain/ledger/money.ts';
-import type { Call, Reply } from '../../calls/call.ts';
+import type { Call, Reply, Service } from '../../calls/call.ts';
 import { LINES_FIRST, type Pages, writeCsv } from '../../calls/csv-export.ts';
+import { readPeriod } from '../../calls/fields.ts';
 import { cardMissing } from '../../calls/missing.ts';
-import { readPeriod } from '../../calls/moments.ts';
 import { cursorFault, DEFAULT_LIMIT } from '../../calls/page.ts';
 import { readRows } from '../../calls/read-rows.ts';
-import type { Service } from '../../calls/service.ts';
 import { forEachPiece, readInTurn } from '../../calls/turns.ts';
 import {
   type CardStatement,

@@ -2,13 +2,11 @@ import type { CardRecord } from '../../../contract/cards.ts';
 import { cardStatusOn } from '../../../domain/cards/card.ts';
 import { toWireId } from '../../../domain/identifier.ts';
 import { toWire } from '../../../domain/ledger/money.ts';
-import type { Call, Reply } from '../../calls/call.ts';
-import { readFiltered } from '../../calls/filtered-page.ts';
-import { readPair } from '../../calls/metadata.ts';
+import type { Call, Reply, Service } from '../../calls/call.ts';
+import { readPair } from '../../calls/fields.ts';
 import { cardMissing } from '../../calls/missing.ts';
-import { DEFAULT_LIMIT, readCursor, refuseUnknown } from '../../calls/page.ts';
+import { DEFAULT_LIMIT, readCursor, readFiltered, refuseUnknown } from '../../calls/page.ts';
 import { readRows } from '../../calls/read-rows.ts';
-import type { Service } from '../../calls/service.ts';
 import { type CardDetails, readCardDetails, toCardDetails } from '../../store/card.ts';
 import {
   type CardFilter,

@@ -9,12 +9,17 @@ import { LedgerViolation } from '../../../domain/ledger/ledger.ts';
 import { changeLimits } from '../../../domain/ledger/limits.ts';
 import { changeMetadata, sameMetadata } from '../../../domain/metadata.ts';
 import { Refusal } from '../../../domain/refusal.ts';
-import { type Call, OperationFailure, type RecordReply, type Reply, schemaRefusal } from '../../calls/call.ts';
-import { checkLimits, readLimitsChange } from '../../calls/limits.ts';
-import { checkMetadata } from '../../calls/metadata.ts';
+import {
+  type Call,
+  OperationFailure,
+  type RecordReply,
+  type Reply,
+  type Service,
+  schemaRefusal,
+} from '../../calls/call.ts';
+import { checkLimits, checkMetadata, readLimitsChange } from '../../calls/fields.ts';
 import { toOperationFailure } from '../../calls/read-rows.ts';
 import { creatorOf, toTransferRecord } from '../../calls/records/transfer.ts';
-import type { Service } from '../../calls/service.ts';
 import { checkVersion } from '../../calls/version.ts';
 import { transact } from '../../commit/transaction.ts';
 import { idAt } from '../../foundation/ids.ts';

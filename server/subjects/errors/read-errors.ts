@@ -4,12 +4,11 @@ import { OPERATIONS } from '../../../contract/operations.ts';
 import { clampToLastMoment } from '../../../contract/reading/times.ts';
 import { fromWireId, toWireId } from '../../../domain/identifier.ts';
 import { Refusal } from '../../../domain/refusal.ts';
-import { type Call, type CallContext, type Reply, schemaRefusal } from '../../calls/call.ts';
+import { type Call, type CallContext, type Reply, type Service, schemaRefusal } from '../../calls/call.ts';
 import { readPage } from '../../calls/page.ts';
 import { readProgramFilter } from '../../calls/program.ts';
 import { readRows } from '../../calls/read-rows.ts';
 import { toInspectedErrorRecord, toLoggedErrorRecord, toOperatorErrorRecord } from '../../calls/records/error.ts';
-import type { Service } from '../../calls/service.ts';
 import { transact } from '../../commit/transaction.ts';
 import { databaseTime } from '../../foundation/database-clock.ts';
 import {

@@ -1,5 +1,5 @@
 import { EVERY_PROGRAM } from '../../../domain/event.ts';
-import type { Service } from '../../calls/service.ts';
+import type { Service } from '../../calls/call.ts';
 import type { Database } from '../../store/connection/database.ts';
 import { readHeads, toHeads } from '../../store/events/event-positions.ts';
 

@@ -1,6 +1,5 @@
 import type { Refusal } from '../../../domain/refusal.ts';
-import { CallerGone, schemaRefusal } from '../../calls/call.ts';
-import type { Service } from '../../calls/service.ts';
+import { CallerGone, type Service, schemaRefusal } from '../../calls/call.ts';
 import { type TurnCall, Turns, tooLate } from '../../calls/turns.ts';
 import type { Database } from '../../store/connection/database.ts';
 import type { EventQuery, ListCall } from './event-query.ts';

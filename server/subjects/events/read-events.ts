@@ -1,7 +1,6 @@
 import { performance } from 'node:perf_hooks';
-import type { Call, LiveReply, Reply, TextReply } from '../../calls/call.ts';
+import type { Call, LiveReply, Reply, Service, TextReply } from '../../calls/call.ts';
 import { loadEvent, writeEvent, writeOperatorEvent } from '../../calls/records/event.ts';
-import type { Service } from '../../calls/service.ts';
 import { forEachPiece, type TurnCall } from '../../calls/turns.ts';
 import type { EventService } from './event-news.ts';
 import { type EventQuery, type ListCall, readEventQuery } from './event-query.ts';

@@ -11,11 +11,10 @@ import {
 } from '../../../contract/scope.ts';
 import { fromWireId, toWireId } from '../../../domain/identifier.ts';
 import { Refusal } from '../../../domain/refusal.ts';
-import { type Call, type Caller, type Reply, schemaRefusal } from '../../calls/call.ts';
-import { readFuture } from '../../calls/moments.ts';
+import { type Call, type Caller, type Reply, type Service, schemaRefusal } from '../../calls/call.ts';
+import { readFuture } from '../../calls/fields.ts';
 import { readPage } from '../../calls/page.ts';
 import { loadProgram } from '../../calls/program.ts';
-import type { Service } from '../../calls/service.ts';
 import { transactUnderKey } from '../../commit/under-key.ts';
 import { idAt } from '../../foundation/ids.ts';
 import { insertEvents } from '../../store/events/insert-events.ts';

@@ -1,8 +1,7 @@
 import type { Overview } from '../../../contract/service/overview.ts';
 import type { ServiceStatus } from '../../../contract/service/status.ts';
-import type { Reply } from '../../calls/call.ts';
+import type { Reply, Service } from '../../calls/call.ts';
 import type { ResponseCounter } from '../../calls/responses/response-counter.ts';
-import type { Service } from '../../calls/service.ts';
 import { databaseTime, hourOf } from '../../foundation/database-clock.ts';
 import type { Database } from '../../store/connection/database.ts';
 import type { ListedProcess } from '../../store/overview/service-process.ts';

@@ -4,16 +4,14 @@ import { fromWireId, toWireId } from '../../../domain/identifier.ts';
 import { Refusal } from '../../../domain/refusal.ts';
 import { SIMULATOR_ID } from '../../../domain/sandbox.ts';
 import { allAtConnector } from '../../../domain/switch.ts';
-import type { Call, Reply } from '../../calls/call.ts';
-import { readFiltered } from '../../calls/filtered-page.ts';
+import type { Call, Reply, Service } from '../../calls/call.ts';
 import { transferMissing } from '../../calls/missing.ts';
-import { DEFAULT_LIMIT, readCursor, readPage } from '../../calls/page.ts';
+import { DEFAULT_LIMIT, readCursor, readFiltered, readPage } from '../../calls/page.ts';
 import type { ConnectorStatus } from '../../calls/processors.ts';
 import { readProgramFilter } from '../../calls/program.ts';
 import { confirmReplicated, readRows } from '../../calls/read-rows.ts';
 import { toAttemptRecord, toBreakRecord, toOperatorAttemptRecord } from '../../calls/records/processor.ts';
 import { toSwitchRecord } from '../../calls/records/switch.ts';
-import type { Service } from '../../calls/service.ts';
 import { transact } from '../../commit/transaction.ts';
 import { withoutSecrets } from '../../foundation/redaction.ts';
 import {

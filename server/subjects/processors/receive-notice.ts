@@ -1,9 +1,8 @@
 import { readsAsCardNumber, redactCardNumbers } from '../../../domain/cards/card-number.ts';
 import { fromWireId } from '../../../domain/identifier.ts';
 import { Refusal } from '../../../domain/refusal.ts';
-import type { Call, Reply } from '../../calls/call.ts';
+import type { Call, Reply, Service } from '../../calls/call.ts';
 import { readRows, writeRows } from '../../calls/read-rows.ts';
-import type { Service } from '../../calls/service.ts';
 import { newId } from '../../foundation/ids.ts';
 import type { Database } from '../../store/connection/database.ts';
 import { insertBreak, insertBreakOfUnknown } from '../../store/processors/contradiction.ts';

@@ -1,8 +1,7 @@
 import type { TrialBalance } from '../../../contract/programs.ts';
 import { toWire, toWireSum } from '../../../domain/ledger/money.ts';
-import { OperationFailure, type Reply } from '../../calls/call.ts';
+import { OperationFailure, type Reply, type Service } from '../../calls/call.ts';
 import { toOperationFailure } from '../../calls/read-rows.ts';
-import type { Service } from '../../calls/service.ts';
 import type { Database, Row, Statement } from '../../store/connection/database.ts';
 import {
   COUNT_DIFFERING_HOLDS,

@@ -1,5 +1,4 @@
-import { type Call, type CallContext, type Reply, schemaRefusal } from '../../calls/call.ts';
-import type { Service } from '../../calls/service.ts';
+import { type Call, type CallContext, type Reply, type Service, schemaRefusal } from '../../calls/call.ts';
 import { transactUnderKey } from '../../commit/under-key.ts';
 import { databaseTime } from '../../foundation/database-clock.ts';
 import { NO_PROGRAM } from '../../store/idempotency.ts';

@@ -1,6 +1,5 @@
 import type { RequestRecord } from '../../../contract/service/requests.ts';
-import type { CallContext } from '../../calls/call.ts';
-import type { Service } from '../../calls/service.ts';
+import type { CallContext, Service } from '../../calls/call.ts';
 import type { Row, Statement } from '../../store/connection/database.ts';
 import type { Period } from '../../store/ledger/statement.ts';
 import type { Term } from './read-term.ts';

@@ -3,10 +3,9 @@ import type { CurrentSession, SessionRecord } from '../../../contract/sessions.t
 import { fromWireId, toWireId } from '../../../domain/identifier.ts';
 import { Refusal } from '../../../domain/refusal.ts';
 import { DEMO_PROGRAM_ID } from '../../../domain/sandbox.ts';
-import type { Call, CallContext, Caller, Reply } from '../../calls/call.ts';
+import type { Call, CallContext, Caller, Reply, Service } from '../../calls/call.ts';
 import { readPage } from '../../calls/page.ts';
 import { readRows } from '../../calls/read-rows.ts';
-import type { Service } from '../../calls/service.ts';
 import { transact } from '../../commit/transaction.ts';
 import { transactUnderKey } from '../../commit/under-key.ts';
 import { idAt } from '../../foundation/ids.ts';

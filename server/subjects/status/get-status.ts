@@ -8,9 +8,8 @@ import {
   STATUS_PARTS,
   type StatusPart,
 } from '../../../domain/service-status.ts';
-import type { Reply } from '../../calls/call.ts';
+import type { Reply, Service } from '../../calls/call.ts';
 import { runbookOf } from '../../calls/readiness.ts';
-import type { Service } from '../../calls/service.ts';
 import { databaseTime } from '../../foundation/database-clock.ts';
 import type { Database } from '../../store/connection/database.ts';
 import type { UsedHost } from '../../store/connection/hosts/hosts.ts';

@@ -1,6 +1,5 @@
 import { MAX_TEXT_CHARACTERS, type Outcome } from '../../../domain/support/case.ts';
-import type { Call, Reply } from '../../calls/call.ts';
-import type { Service } from '../../calls/service.ts';
+import type { Call, Reply, Service } from '../../calls/call.ts';
 import { transactUnderKey } from '../../commit/under-key.ts';
 import { withoutSecrets } from '../../foundation/redaction.ts';
 import { insertEvents } from '../../store/events/insert-events.ts';

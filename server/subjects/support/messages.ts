@@ -1,8 +1,7 @@
 import type { CaseRecord } from '../../../contract/support/cases.ts';
 import { Refusal } from '../../../domain/refusal.ts';
 import { MAX_TEXT_CHARACTERS, type Side, statusAfter } from '../../../domain/support/case.ts';
-import type { Call, JsonReply, Reply } from '../../calls/call.ts';
-import type { Service } from '../../calls/service.ts';
+import type { Call, JsonReply, Reply, Service } from '../../calls/call.ts';
 import { transactUnderKey } from '../../commit/under-key.ts';
 import { idAt } from '../../foundation/ids.ts';
 import { withoutSecrets } from '../../foundation/redaction.ts';

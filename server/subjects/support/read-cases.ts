@@ -2,11 +2,10 @@ import { isErrorCode } from '../../../contract/errors/catalogue.ts';
 import type { InspectedCase } from '../../../contract/support/cases.ts';
 import { fromWireId } from '../../../domain/identifier.ts';
 import { covers } from '../../../domain/support/incident.ts';
-import { type Call, type Reply, schemaRefusal } from '../../calls/call.ts';
+import { type Call, type Reply, type Service, schemaRefusal } from '../../calls/call.ts';
 import { readPage } from '../../calls/page.ts';
 import { readProgramFilter } from '../../calls/program.ts';
 import { readRows } from '../../calls/read-rows.ts';
-import type { Service } from '../../calls/service.ts';
 import { transact } from '../../commit/transaction.ts';
 import { readProgram, toProgram } from '../../store/program.ts';
 import {

@@ -1,11 +1,10 @@
 import type { SwitchPreview } from '../../../contract/service/switch.ts';
 import { toWireId } from '../../../domain/identifier.ts';
 import { allDisabling, scopeOf } from '../../../domain/switch.ts';
-import type { Call, Reply } from '../../calls/call.ts';
+import type { Call, Reply, Service } from '../../calls/call.ts';
 import { loadProgram } from '../../calls/program.ts';
 import { readRows } from '../../calls/read-rows.ts';
 import { toSwitchRecord } from '../../calls/records/switch.ts';
-import type { Service } from '../../calls/service.ts';
 import { databaseTime, hourOf } from '../../foundation/database-clock.ts';
 import { lowestIdAt } from '../../foundation/ids.ts';
 import type { Row } from '../../store/connection/database.ts';

@@ -1,11 +1,10 @@
 import { DUPLICATE_WINDOW_SECONDS, type LikelyDuplicate } from '../../../contract/look-up/timeline.ts';
 import { toWireId } from '../../../domain/identifier.ts';
-import type { Call, Reply } from '../../calls/call.ts';
+import type { Call, Reply, Service } from '../../calls/call.ts';
 import { cardMissing } from '../../calls/missing.ts';
 import { DEFAULT_LIMIT, readCursor } from '../../calls/page.ts';
 import { readRows } from '../../calls/read-rows.ts';
 import { toTransferRecord } from '../../calls/records/transfer.ts';
-import type { Service } from '../../calls/service.ts';
 import { readInTurn } from '../../calls/turns.ts';
 import { type DuplicatePair, readDuplicatePairs, toDuplicatePairs } from '../../store/transfers/likely-duplicates.ts';
 import { readTransfers, toTransfer } from '../../store/transfers/transfer.ts';

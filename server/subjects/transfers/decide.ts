@@ -23,7 +23,7 @@ import { decideReversal, type ReversalPlan } from '../../../domain/transfers/rev
 import { type Transfer, transferAt } from '../../../domain/transfers/transfer.ts';
 import type { ConnectorState, TransferView } from '../../../domain/transfers/transfer-view.ts';
 import { transferMissing } from '../../calls/missing.ts';
-import { fundingLowEvent } from '../../calls/records/funding-low-event.ts';
+import { fundingLowEvent } from '../../calls/records/event.ts';
 import { toReversalRecord, toTransferRecord, withErrorRecord } from '../../calls/records/transfer.ts';
 import { findOldVersion } from '../../calls/version.ts';
 import { type Moment, refusalToStore, successToStore } from '../../commit/under-key.ts';

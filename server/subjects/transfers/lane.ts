@@ -4,7 +4,7 @@ import { toWireId } from '../../../domain/identifier.ts';
 import { Refusal } from '../../../domain/refusal.ts';
 import type { TransferType } from '../../../domain/transfers/transfer.ts';
 import type { ConnectorState } from '../../../domain/transfers/transfer-view.ts';
-import type { Service } from '../../calls/service.ts';
+import type { Service } from '../../calls/call.ts';
 import { GroupCommit, type LaneBounds } from '../../commit/group-commit.ts';
 import { Blocked, type ChainedWork, type CommitObserver, type LockMode } from '../../commit/group-work.ts';
 import type { Database, Loaded, Steps } from '../../store/connection/database.ts';

@@ -1,8 +1,7 @@
 import { fromWireId } from '../../../domain/identifier.ts';
 import { Refusal } from '../../../domain/refusal.ts';
-import type { CallContext } from '../../calls/call.ts';
+import type { CallContext, Service } from '../../calls/call.ts';
 import { readRows } from '../../calls/read-rows.ts';
-import type { Service } from '../../calls/service.ts';
 import type { Row } from '../../store/connection/database.ts';
 import { readWebhook, toWebhookDetails, type WebhookDetails } from '../../store/webhooks/webhook.ts';
 

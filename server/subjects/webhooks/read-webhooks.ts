@@ -1,8 +1,7 @@
 import { fromWireId } from '../../../domain/identifier.ts';
-import { type Call, type Reply, schemaRefusal } from '../../calls/call.ts';
+import { type Call, type Reply, type Service, schemaRefusal } from '../../calls/call.ts';
 import { readCursor, readPage } from '../../calls/page.ts';
 import { readProgramFilter } from '../../calls/program.ts';
-import type { Service } from '../../calls/service.ts';
 import { readInTurn } from '../../calls/turns.ts';
 import {
   type AttemptFilter,

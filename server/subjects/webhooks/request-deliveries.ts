@@ -7,7 +7,7 @@ import { idAt } from '../../foundation/ids.ts';
 import { readOldestPosition } from '../../store/events/event-positions.ts';
 import type { StoredEvent } from '../../store/events/read-events.ts';
 import { requestDelivery } from '../../store/webhooks/delivery.ts';
-import { findReplayStart, insertReplay, toReplayStart } from '../../store/webhooks/new-replay.ts';
+import { findReplayStart, insertReplay, toReplayStart } from '../../store/webhooks/replay.ts';
 import {
   lockWebhook,
   readWebhook,

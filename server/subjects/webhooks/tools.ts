@@ -1,5 +1,5 @@
+import type { Service } from '../../calls/call.ts';
 import { toOperationFailure } from '../../calls/read-rows.ts';
-import type { Service } from '../../calls/service.ts';
 import type { AddressRules } from '../../foundation/networks.ts';
 import type { Database } from '../../store/connection/database.ts';
 import { type AddressSettings, openAddressRules } from './addresses.ts';

@@ -3,7 +3,7 @@ import { closeSync, fsyncSync, linkSync, mkdirSync, openSync, readFileSync, rmSy
 import { dirname, join } from 'node:path';
 import { codeOf, StartupProblem } from '../../foundation/startup-problem.ts';
 import type { Database } from '../../store/connection/database.ts';
-import { READ_KEY_IDS, readSealedByOthers, reseal, toKeyIds, toSealed } from '../../store/webhooks/sealed.ts';
+import { READ_KEY_IDS, readSealedByOthers, reseal, toKeyIds, toSealed } from '../../store/webhooks/secret.ts';
 
 /** Length of a key, in bytes. */
 const KEY_BYTES = 32;

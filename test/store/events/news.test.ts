@@ -1,6 +1,6 @@
 import { afterEach, expect, test } from 'vitest';
 import { SERVICE_ITSELF } from '../../../domain/event.ts';
-import type { Service } from '../../../server/calls/service.ts';
+import type { Service } from '../../../server/calls/call.ts';
 import type { Database, Statement } from '../../../server/store/connection/database.ts';
 import { ALL_EVENTS, EventNews } from '../../../server/subjects/events/event-news.ts';
 import type { ListCall } from '../../../server/subjects/events/event-query.ts';

@@ -1,5 +1,5 @@
 import { afterEach, expect, test, vi } from 'vitest';
-import { countDeliveries } from './deliveries.ts';
+import { countDeliveries } from './counts.ts';
 import { Metrics } from './registry.ts';
 
 afterEach(() => void vi.useRealTimers());

@@ -1,6 +1,6 @@
 import { PassThrough } from 'node:stream';
 import { expect, test } from 'vitest';
-import { asText } from './text-lines.ts';
+import { asText } from './log.ts';
 
 const NO_TERMINAL = new PassThrough();
 const line = (record: object): string =>

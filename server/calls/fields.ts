@@ -1,0 +1,104 @@
+// Fields of requests that several subjects have: limits, metadata, moments and periods.
+import type { CardLimits, CardLimitsPatch, DirectionLimitsPatch } from '../../contract/limits.ts';
+import {
+  contradictionIn,
+  type DirectionLimitsChange,
+  LIMIT_NAMES,
+  type LimitName,
+  type Limits,
+  type LimitsChange,
+} from '../../domain/ledger/limits.ts';
+import { type Metadata, type MetadataOperation, refuseMetadata } from '../../domain/metadata.ts';
+import { toLimits } from '../store/ledger/limits.ts';
+import type { Period } from '../store/ledger/statement.ts';
+import { type CallContext, schemaRefusal } from './call.ts';
+
+type Field = 'limits' | 'card_limits';
+
+/** The limits of a new card; null if none were sent. */
+export function readLimits(call: CallContext, sent: CardLimits | undefined): Limits | null {
+  const limits = toLimits(sent);
+  checkLimits(call, 'limits', limits);
+  return limits;
+}
+
+/** A change of limits from a merge patch; undefined if none was sent, null if all are removed. */
+export function readLimitsChange(sent: CardLimitsPatch | null | undefined): LimitsChange | null | undefined {
+  if (sent === undefined || sent === null) return sent;
+  const { maximum_balance: maximum } = sent;
+  return {
+    ...(sent.in === undefined ? {} : { in: sent.in === null ? null : toDirection(sent.in) }),
+    ...(sent.out === undefined ? {} : { out: sent.out === null ? null : toDirection(sent.out) }),
+    ...(maximum === undefined ? {} : { maximumBalance: maximum === null ? null : BigInt(maximum) }),
+  };
+}
+
+function toDirection(sent: DirectionLimitsPatch): DirectionLimitsChange {
+  const change: { [Name in LimitName]?: bigint | null } = {};
+  for (const name of Object.keys(LIMIT_NAMES) as LimitName[]) {
+    const value = sent[name];
+    if (value !== undefined) change[name] = value === null ? null : BigInt(value);
+  }
+  return change;
+}
+
+/**
+ * Refuses limits whose minimum is above their maximum. For a change, that is only known once it is merged into the
+ * current limits.
+ */
+export function checkLimits(call: CallContext, field: Field, limits: Limits | null): void {
+  const direction = limits === null ? undefined : contradictionIn(limits);
+  if (limits === null || direction === undefined) return;
+  const { minimum_amount: minimum, maximum_amount: maximum } = limits[direction];
+  const message =
+    `'${field}.${direction}.minimum_amount' is ${minimum}, but '${field}.${direction}.maximum_amount' is ${maximum}. ` +
+    'Send a minimum that is not above the maximum.';
+  throw schemaRefusal(call, message, `/${field}/${direction}/minimum_amount`);
+}
+
+/** Refuses metadata with too many pairs. */
+export function checkMetadata({ operation }: { readonly operation: MetadataOperation }, metadata: Metadata): void {
+  const refusal = refuseMetadata(operation, metadata);
+  if (refusal !== undefined) throw refusal;
+}
+
+/** A pair of metadata to filter a list by. */
+export type MetadataPair = { readonly name: string; readonly value: string };
+
+type PairQuery = { readonly metadata_name?: string; readonly metadata_value?: string };
+
+/** The pair in the query of a list; null without one. Half a pair is refused, because it would filter nothing. */
+export function readPair(call: CallContext & { readonly query: PairQuery }): MetadataPair | null {
+  const { metadata_name: name, metadata_value: value } = call.query;
+  if (name !== undefined && value !== undefined) return { name, value };
+  if (name === undefined && value === undefined) return null;
+  const [sent, missing] =
+    name === undefined ? ['metadata_value', 'metadata_name'] : ['metadata_name', 'metadata_value'];
+  const message = `'${sent}' can only be sent together with '${missing}': a pair of the metadata has a name and a value.`;
+  throw schemaRefusal(call, message, `/${missing}`);
+}
+
+/** A moment in the body that must be in the future; null if it was omitted. */
+export function readFuture(call: CallContext, name: string, sent: string | undefined, now: number): Date | null {
+  if (sent === undefined) return null;
+  const moment = Date.parse(sent);
+  if (moment > now) return new Date(moment);
+  throw schemaRefusal(call, `'${name}' is '${sent}', which is not in the future.`, `/${name}`);
+}
+
+/** The period of a query. An empty one is refused. */
+export function readPeriod(
+  call: CallContext,
+  query: { readonly created_from?: string; readonly created_to?: string },
+): Period {
+  const { created_from: from, created_to: to } = query;
+  if (from !== undefined && to !== undefined && Date.parse(from) >= Date.parse(to)) {
+    const message = `'created_to' must be later than 'created_from', but it is '${to}', and 'created_from' is '${from}'.`;
+    throw schemaRefusal(call, message, '/created_to');
+  }
+  return { from: toDate(from), to: toDate(to) };
+}
+
+function toDate(text: string | undefined): Date | null {
+  return text === undefined ? null : new Date(text);
+}

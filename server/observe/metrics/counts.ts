@@ -1,0 +1,123 @@
+import type { Deliveries } from '../../background/delivery/worker-messages.ts';
+import type { CommitObserver, CommitPath } from '../../commit/group-work.ts';
+import type { Settlement } from '../../store/connection/database.ts';
+import type { BoundHistogram, Metrics } from './registry.ts';
+
+/** A group has at most 256 transfers. */
+const SIZES = [1, 2, 4, 8, 16, 32, 64, 128, 256];
+
+/** Seconds; a request ends after 5. */
+const SECONDS = [0.002, 0.005, 0.01, 0.02, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5];
+
+/** Counts what the lanes of transfers do. */
+export function countCommits(metrics: Metrics): CommitObserver {
+  const size = metrics.histogram({ name: 'group_size', help: 'Transfers that were committed together.' }, SIZES)();
+  const seconds = metrics.histogram(
+    {
+      name: 'commit_seconds',
+      help: 'Time from the first statement of a group of transfers to its commit: chained, or with its accounts locked.',
+      labels: ['path'],
+    },
+    SECONDS,
+  );
+  const byPath: Readonly<Record<CommitPath, BoundHistogram>> = {
+    chained: seconds('chained'),
+    locking: seconds('locking'),
+  };
+  const breaks = metrics.counter({
+    name: 'chain_breaks_total',
+    help: 'Chains of groups that broke, so that their groups were committed again with locks.',
+  })();
+  const settlements = metrics.counter({
+    name: 'settlements_total',
+    help: 'Commits without a certain response that were looked up, by what was found.',
+    labels: ['outcome'],
+  });
+  const byOutcome = {
+    committed: settlements('committed'),
+    abandoned: settlements('abandoned'),
+    unknown: settlements('unknown'),
+  } satisfies Record<Settlement, unknown>;
+  const unknown = metrics.counter({
+    name: 'transfers_unknown_total',
+    help: 'Transfers of which it was not known, at the end of their request, whether they were made.',
+  })();
+  for (const count of [breaks, unknown, ...Object.values(byOutcome)]) count.inc(0);
+  return {
+    onGroup: (path, transfers, milliseconds) => {
+      size.observe(transfers);
+      byPath[path].observe(milliseconds / 1000);
+    },
+    onBreak: () => breaks.inc(),
+    onSettled: (settlement) => byOutcome[settlement].inc(),
+    onUnknown: (transfers) => unknown.inc(transfers),
+  };
+}
+
+/**
+ * After this time without a report no request of the last one is in flight any more: each ends within its time limit of 15
+ * seconds, and the thread reports that a second later. A thread that has crashed reports nothing.
+ */
+const MAX_REPORT_AGE_MILLISECONDS = 30_000;
+
+/** Counts what the thread of the webhooks reports. */
+export function countDeliveries(metrics: Metrics): (deliveries: Deliveries) => void {
+  const attempts = metrics.counter({
+    name: 'webhook_attempts_total',
+    help: 'Attempts to send an event to a webhook, by how they ended.',
+    labels: ['outcome'],
+  });
+  const succeeded = attempts('succeeded');
+  const failed = attempts('failed');
+  const timedOut = attempts('timed_out');
+  for (const count of [succeeded, failed, timedOut]) count.inc(0);
+  const inFlight = metrics.gauge({ name: 'webhook_requests_in_flight', help: 'Requests to webhooks in flight.' })();
+  inFlight.set(0);
+  let reportedAt = 0;
+  metrics.beforePage(() => {
+    if (performance.now() - reportedAt > MAX_REPORT_AGE_MILLISECONDS) inFlight.set(0);
+  });
+  return (deliveries) => {
+    succeeded.inc(deliveries.succeeded);
+    failed.inc(deliveries.failed);
+    timedOut.inc(deliveries.timedOut);
+    inFlight.set(deliveries.inFlight);
+    reportedAt = performance.now();
+  };
+}
+
+/**
+ * The jobs of the service, which report their failures. The label is `task`, because a job in Prometheus is something
+ * it scrapes.
+ */
+export const JOBS = [
+  'partitions',
+  'expired_rows',
+  'card_erasures',
+  'due_transfers',
+  'relay',
+  'webhooks',
+  'books',
+  'figures',
+  'transfer_counts',
+  'incidents',
+  'processors',
+] as const;
+
+/** One of {@link JOBS}. */
+export type Job = (typeof JOBS)[number];
+
+/**
+ * Counts every failed round of a job, so that one that fails for ever keeps counting; of the delivery of webhooks, which
+ * tries again each second and has alerts of its own, only the first of several failures in a row.
+ */
+export function countJobFailures(metrics: Metrics): (job: Job) => void {
+  const failures = metrics.counter({
+    name: 'job_failures_total',
+    help: 'Failed rounds of background jobs; of several in a row of the task webhooks only the first.',
+    labels: ['task'],
+  });
+  const byJob = Object.fromEntries(JOBS.map((job) => [job, failures(job)])) as Record<Job, ReturnType<typeof failures>>;
+  for (const count of Object.values(byJob)) count.inc(0);
+  return (job) => byJob[job].inc();
+}
