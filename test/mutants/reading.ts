@@ -7,7 +7,7 @@ const RETENTION: Witness = { file: 'test/api/events/retention.test.ts' };
 const LISTS: Witness = { file: 'test/api/events/lists.test.ts' };
 const STANDBY: Witness = { file: 'test/crashes/standby.test.ts' };
 
-const STREAM = 'server/subjects/events/event-stream.ts';
+const STREAM = 'server/subjects/events/read-events.ts';
 const STORE = 'server/store/events/read-events.ts';
 const SENDING = 'server/http/wire/event-stream.ts';
 

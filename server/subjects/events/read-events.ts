@@ -1,12 +1,11 @@
 import { performance } from 'node:perf_hooks';
-import type { Call, LiveReply, Reply, Service, TextReply } from '../../calls/call.ts';
-import { loadEvent, writeEvent, writeOperatorEvent } from '../../calls/records/event.ts';
+import type { Call, LiveReply, LiveStream, Reply, Service, StreamReply, TextReply } from '../../calls/call.ts';
+import { loadEvent, writeEvent, writeMessage, writeOperatorEvent } from '../../calls/records/event.ts';
 import { forEachPiece, type TurnCall } from '../../calls/turns.ts';
 import type { EventService } from './event-news.ts';
-import { type EventQuery, type ListCall, readEventQuery } from './event-query.ts';
-import { type EventsRead, readEvents, readHead } from './event-source.ts';
-import { openStream } from './event-stream.ts';
-import { readAfter, readForWait } from './read-after.ts';
+import { type EventQuery, type ListCall, readEventQuery, readStart } from './event-query.ts';
+import { type EventsRead, placeOf, readEvents, readHead } from './event-source.ts';
+import { inLiveTurn, readAfter, readForWait } from './read-after.ts';
 
 /** list_events: a page of the card program's events, a wait for the next event, or a stream of events. */
 export function listEvents(service: EventService, call: Call<'list_events'>): Promise<Reply<'list_events'>> {
@@ -98,4 +97,58 @@ function writePage(page: {
   const next = read.hasMore ? `"${read.end}"` : 'null';
   const name = source.programId === undefined ? 'number' : 'position';
   return { json: `{"data":[${data}],"next_cursor":${next},"${name}":${position}}` };
+}
+
+/** Events that are read and sent at once: a few hundred kilobytes, the most that a slow reader keeps in memory. */
+const STREAM_LIMIT = 100;
+
+/** Time after which a browser reconnects when a stream has ended. */
+const RECONNECT_MILLISECONDS = 1_000;
+
+/** Opens a stream. An invalid start is refused before the stream begins, with an error record. */
+async function openStream(service: EventService, call: ListCall, query: EventQuery): Promise<StreamReply> {
+  const start = readStart(call);
+  if (start === null) {
+    const head = await readHead(service.database, query.source);
+    // The position is sent, so a standby must have it: readEvents waits for that.
+    await readEvents(service.database, query.source, { before: head + 1 }, 1);
+    return { stream: streamFrom(service, call, query, head) };
+  }
+  const read = await readAfter(service, call, query.source, start, STREAM_LIMIT);
+  return { stream: streamFrom(service, call, query, start, read) };
+}
+
+/**
+ * A stream of the events after a position (or number), beginning with those that were already read. First it sends the
+ * position as an `id` without an event, so that a reader that is disconnected before its first event resumes there.
+ */
+function streamFrom(
+  { database, news }: EventService,
+  call: ListCall,
+  { source }: EventQuery,
+  start: number,
+  beginning?: EventsRead,
+): LiveStream {
+  const turns = forEachPiece(call);
+  let position = start;
+  /** The last position that was sent to the reader. */
+  let sent = start;
+  const take = ({ events, end }: EventsRead): string => {
+    position = end;
+    const last = events.at(-1);
+    if (last !== undefined) sent = placeOf(source, last);
+    return events.map((event) => writeMessage(placeOf(source, event), event.type, source.write(event))).join('');
+  };
+  return {
+    first: `retry: ${RECONNECT_MILLISECONDS}\nid: ${start}\n\n${beginning === undefined ? '' : take(beginning)}`,
+    read: async () =>
+      take(await inLiveTurn(turns, () => readEvents(database, source, { after: position }, STREAM_LIMIT))),
+    forNews: (milliseconds, signal) => news.wait(source.headOf, position, milliseconds, signal),
+    pulse: () => {
+      if (position === sent) return ':\n\n';
+      // After a reconnection, events that the filters excluded need not be read again.
+      sent = position;
+      return `:\nid: ${position}\n\n`;
+    },
+  };
 }
