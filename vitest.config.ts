@@ -7,7 +7,7 @@ export const SUITES: Readonly<Record<string, readonly string[]>> = {
   // Without a running service or a database.
   unit: ['domain', 'contract', 'server', 'sdk', 'cli', 'console'],
   rules: ['test/rules'],
-  properties: ['test/properties'],
+  properties: ['test/properties', 'verification/model'],
   // The commit path on a store in memory, in an order that a seed decides.
   simulation: ['test/simulation'],
   mutants: ['test/mutants'],

@@ -28,6 +28,7 @@ type Level = {
  *     { service, host, observe } -> postgres;  contract -> domain;  everything in server/ -> foundation -> domain
  *     in background: delivery, processors -> outbound
  *     cli -> { sdk, contract, domain };  console -> sdk;  simulator imports nothing;  { test, bench, tools } -> everything
+ *     verification/model -> types of { contract, domain }
  */
 const levels: readonly Level[] = [
   {
@@ -99,6 +100,7 @@ const levels: readonly Level[] = [
   { from: ['simulator/'], to: [], node: true },
   { from: ['contract/'], to: ['domain/'], packages: ['minisearch', 'typebox'] },
   { from: ['domain/'], to: [] },
+  { from: ['verification/model/'], to: ['contract/', 'domain/'] },
   { from: ['installation.mjs'], to: [], node: true },
 ];
 
@@ -129,6 +131,11 @@ const rules: readonly IForbiddenRuleType[] = [
     name: 'Only the start, the commands and what operators see read the settings: take what is needed as an argument.',
     from: { path: '^server/', pathNot: '^server/(main\\.ts|service\\.ts|host/|observe/|foundation/configuration/)' },
     to: { path: '^server/foundation/configuration/' },
+  },
+  {
+    name: 'The model imports only types from other folders: it must not run the code that it checks.',
+    from: { path: '^verification/model/', pathNot: '\\.test\\.ts$' },
+    to: { pathNot: '^verification/model/', dependencyTypesNot: ['type-only'] },
   },
   ...levels.flatMap(rulesOf),
 ];

@@ -106,7 +106,7 @@ class Teller {
       // A reference is free once the end of the transfer that had it is committed.
       if (step.does === 'create' && this.#namesakes(step).length > 0) await Promise.all(sent);
       this.#ahead.shift();
-      const index = this.#run.model.books.transfers.length;
+      const index = this.#run.model.transfers.length;
       const sending = this.#send(lane, step, index);
       if (step.does === 'create') this.#arriving.set(index, sending);
       sent.push(sending);
@@ -127,7 +127,7 @@ class Teller {
     const step = this.#peek();
     if (step === undefined) return undefined;
     this.#ahead.shift();
-    const transfers = this.#run.model.books.transfers.length;
+    const transfers = this.#run.model.transfers.length;
     const expected = this.#take(step);
     if (step.does === 'switch') await this.#throwSwitch(step.setting);
     else if (step.does !== 'wait_until') this.#judge(step, expected, await this.#place.arrange(step, transfers));
@@ -165,16 +165,16 @@ class Teller {
 
   /** The numbers of the transfers that have had the reference of a new one. */
   #namesakes({ asked }: Extract<Step, { does: 'create' }>): readonly number[] {
-    const { transfers } = this.#run.model.books;
+    const { transfers } = this.#run.model;
     return transfers.flatMap(({ reference }, at) => (reference !== null && reference === asked.reference ? [at] : []));
   }
 
   /** What the database cannot store is left out, and what the lane does on its own is added. */
   #fit(step: Step): readonly Step[] {
     if (step.does === 'create') {
-      const { transfers, now } = this.#run.model.books;
+      const { books, transfers } = this.#run.model;
       const isOver = (at: number): boolean =>
-        transfers[at]?.status === 'pending' && (transfers[at].expiresAt ?? now + 1) <= now;
+        transfers[at]?.status === 'pending' && (transfers[at].expiresAt ?? books.now + 1) <= books.now;
       const expired = this.#namesakes(step).filter(isOver);
       return [...expired.map((transfer) => ({ does: 'expire', transfer }) as const), step];
     }

@@ -1,11 +1,19 @@
-import type { CardStatus } from '../../domain/cards/card.ts';
-import type { Limits } from '../../domain/ledger/limits.ts';
-import { type Direction, destinationOf, type KeptTransfer, ModelBooks, sourceOf, sum } from './transfer-model-books.ts';
-import { DAY, LARGEST_AMOUNT, LARGEST_BALANCE, ModelRules, no } from './transfer-model-rules.ts';
+import type { Direction } from '../../domain/ledger/limits.ts';
 import {
-  type AskedTransfer,
+  type Books,
+  destinationOf,
+  fundingOf,
+  LIMITS,
+  type StandingLimit,
+  sourceOf,
+  sum,
+  type Transfer,
+  worldOf,
+} from '../../verification/model/books.ts';
+import { nextPeriodAfter } from '../../verification/model/calendar.ts';
+import { type Change, LARGEST_AMOUNT, LARGEST_BALANCE, Model as Rules } from '../../verification/model/model.ts';
+import {
   accountFact,
-  type CardStep,
   CURRENCIES,
   cardFact,
   type Fact,
@@ -18,248 +26,111 @@ import {
   transferFact,
 } from './transfer-steps.ts';
 
-/** The states that a card can be given in each; `expired` comes by itself, and nothing comes before `preactive`. */
-const LEADS_TO: Readonly<Record<CardStatus, readonly CardStatus[]>> = {
-  preactive: ['active', 'inactive', 'lost', 'stolen', 'fraud', 'closed'],
-  active: ['inactive', 'lost', 'stolen', 'fraud', 'closed'],
-  inactive: ['active', 'lost', 'stolen', 'fraud', 'closed'],
-  lost: ['active', 'inactive', 'stolen', 'fraud', 'closed'],
-  stolen: ['closed'],
-  fraud: ['active', 'inactive', 'stolen', 'closed'],
-  expired: ['lost', 'stolen', 'fraud', 'closed'],
-  closed: [],
-};
+/** The program of a story. A switch can also be about another one. */
+const PROGRAM = 'this';
 
-/** The rules about transfers, written a second time as plainly as they can be. It shares no decision with the domain. */
+/** The model's side of a story: steps as changes of the model, and what a caller could read of its books. */
 export class Model implements Side {
-  readonly books: ModelBooks;
-  readonly #rules: ModelRules;
+  readonly #rules = new Rules();
+  readonly #zone: string;
 
-  constructor(opening: Opening) {
-    this.books = new ModelBooks(opening);
-    this.#rules = new ModelRules(this.books);
+  constructor({ now, zone, limits, cardLimits, funding, cards }: Opening) {
+    const { books } = this;
+    this.#zone = zone;
+    books.now = now;
+    books.programs.set(PROGRAM, { zone, currency: 'USD', limits, cardLimits, threshold: null });
+    for (const currency of CURRENCIES) {
+      books.move(worldOf(PROGRAM, currency), fundingOf(PROGRAM, currency), funding[currency]);
+    }
+    for (const { name, balance, ...card } of cards) {
+      books.cards.set(name, { ...card, program: PROGRAM, isElsewhere: false });
+      books.move(worldOf(PROGRAM, card.currency), name, balance);
+    }
+  }
+
+  get books(): Books {
+    return this.#rules.books;
+  }
+
+  /** The transfers in the order in which they were made. */
+  get transfers(): readonly Transfer[] {
+    return [...this.books.transfers.values()];
   }
 
   perform(step: Step): Refused | null {
+    const change = this.#changeOf(step);
+    if (change === undefined) {
+      this.#put(step);
+      return null;
+    }
+    const refused = this.#rules.perform(change);
+    return refused?.code === 'unchanged' ? null : refused;
+  }
+
+  /** A step as a change that the model may refuse. */
+  #changeOf(step: Step): Change | undefined {
+    const next = String(this.books.transfers.size);
     switch (step.does) {
       case 'create':
-        return this.#create(step.asked);
-      case 'capture':
-        return this.#capture(this.#transfer(step.transfer), step.amount);
-      case 'cancel':
-        return this.#cancel(this.#transfer(step.transfer));
-      case 'expire':
-        return this.#expire(this.#transfer(step.transfer));
-      case 'execute':
-        return this.#execute(this.#transfer(step.transfer));
-      case 'reverse':
-        return this.#reverse(this.#transfer(step.transfer), step.amount);
+        return { does: 'create', id: next, asked: { ...step.asked, program: PROGRAM } };
       case 'update_card':
-        return this.#updateCard(step);
+        return { ...step, program: PROGRAM, sweep: next };
+      case 'deposit':
+        return { ...step, program: PROGRAM, reference: null };
+      case 'switch':
+        // A switch can be found past its end.
+        return undefined;
       default:
-        this.#arrange(step);
-        return null;
+        return 'transfer' in step ? { ...step, transfer: String(step.transfer) } : undefined;
     }
   }
 
-  /** What surrounds transfers, and is taken as it comes. */
-  #arrange(step: Step): void {
+  /** Things that are so from now on, whether the service would have let them come about or not. */
+  #put(step: Step): void {
     const { books } = this;
     if (step.does === 'put_card_status') books.card(step.card).status = step.status;
     if (step.does === 'put_card_limits') books.card(step.card).limits = step.limits;
-    if (step.does === 'put_program_limits' && step.each) books.cardLimits = step.limits;
-    if (step.does === 'put_program_limits' && !step.each) books.limits = step.limits;
-    if (step.does === 'deposit') books.deposits.push({ currency: step.currency, amount: step.amount });
+    if (step.does === 'put_program_limits') books.program(PROGRAM)[step.each ? 'cardLimits' : 'limits'] = step.limits;
     if (step.does === 'wait_until') books.now = step.now;
-    if (step.does === 'switch') {
-      const { program, type } = step.setting;
-      const others = this.#rules.switches.filter((other) => other.program !== program || other.type !== type);
-      this.#rules.switches = [...others, step.setting];
-    }
+    if (step.does === 'switch') this.#rules.apply({ ...step.setting, does: 'change_switch' });
   }
-
-  // What can be done with a transfer.
-
-  #create(asked: AskedTransfer): Refused | null {
-    const { now } = this.books;
-    const refused =
-      this.#rules.refuseTimes(asked) ?? this.#rules.refuse(asked, asked.scheduledFor === null ? 'now' : 'later');
-    if (refused !== null) return refused;
-    const { currency } = this.books.card(asked.card);
-    const expiresAt = asked.expiresAt ?? (asked.scheduledFor ?? now) + 7 * DAY;
-    const transfer = this.#keep({ ...asked, currency, expiresAt: asked.capture === 'manual' ? expiresAt : null });
-    if (asked.scheduledFor === null) this.#begin(transfer);
-    return null;
-  }
-
-  #keep(asked: AskedTransfer & { readonly currency: string }): KeptTransfer {
-    const nothingYet = { countedOn: null, captured: 0n, reversals: [], errorCode: null, completedAt: null };
-    const transfer: KeptTransfer = { ...asked, ...nothingYet, status: 'scheduled', updatedAt: this.books.now };
-    this.books.transfers.push(transfer);
-    return transfer;
-  }
-
-  #begin(transfer: KeptTransfer): void {
-    transfer.countedOn = this.books.today();
-    transfer.updatedAt = this.books.now;
-    if (transfer.capture === 'manual') transfer.status = 'pending';
-    else this.#complete(transfer, transfer.amount);
-  }
-
-  #complete(transfer: KeptTransfer, captured: bigint): void {
-    transfer.status = 'completed';
-    transfer.captured = captured;
-    transfer.updatedAt = this.books.now;
-    transfer.completedAt = this.books.now;
-  }
-
-  #end(transfer: KeptTransfer, status: 'canceled' | 'expired' | 'failed', errorCode: string | null = null): void {
-    transfer.status = status;
-    transfer.errorCode = errorCode;
-    transfer.updatedAt = this.books.now;
-  }
-
-  #execute(transfer: KeptTransfer): Refused | null {
-    const { now } = this.books;
-    const isDue = transfer.scheduledFor !== null && transfer.scheduledFor <= now;
-    if (transfer.status !== 'scheduled' || !isDue) return no('invalid_transfer_status');
-    // It waited so long that nothing may be held for it any more.
-    if (transfer.expiresAt !== null && transfer.expiresAt <= now) {
-      this.#end(transfer, 'expired');
-      return null;
-    }
-    const refused = this.#rules.refuse({ ...transfer, reference: null }, 'now');
-    if (refused?.code === 'service_disabled') return refused;
-    if (refused === null) this.#begin(transfer);
-    else this.#end(transfer, 'failed', refused.code);
-    return null;
-  }
-
-  #capture(transfer: KeptTransfer, asked: bigint | null): Refused | null {
-    if (this.#rules.isDisabled(transfer.type)) return no('service_disabled');
-    const status = this.books.status(transfer);
-    if (status !== 'pending') return no('invalid_transfer_status', this.#standing(transfer));
-    const amount = asked ?? transfer.amount;
-    if (amount > transfer.amount) return no('amount_too_large');
-    const refused = this.#rules.refuseStates(transfer) ?? this.#rules.refuseRoom(transfer, amount, transfer.amount);
-    if (refused !== null) return refused;
-    this.#complete(transfer, amount);
-    return null;
-  }
-
-  #cancel(transfer: KeptTransfer): Refused | null {
-    const status = this.books.status(transfer);
-    const isOpen = status === 'pending' || status === 'scheduled';
-    if (!isOpen) return no('invalid_transfer_status', this.#standing(transfer));
-    this.#end(transfer, 'canceled');
-    return null;
-  }
-
-  #expire(transfer: KeptTransfer): Refused | null {
-    const isOver = transfer.status === 'pending' && this.books.status(transfer) === 'expired';
-    if (!isOver) return no('invalid_transfer_status');
-    this.#end(transfer, 'expired');
-    return null;
-  }
-
-  #reverse(transfer: KeptTransfer, asked: bigint | null): Refused | null {
-    const { books } = this;
-    if (this.#rules.isDisabled(transfer.type)) return no('service_disabled');
-    if (transfer.status !== 'completed') return no('invalid_transfer_status', this.#standing(transfer));
-    const left = transfer.captured - sum(transfer.reversals);
-    if (left === 0n) return no('invalid_transfer_status', 'have already been reversed');
-    const amount = asked ?? left;
-    if (amount > left) return no('amount_too_large');
-    const [giver, receiver] = [destinationOf(transfer), sourceOf(transfer)];
-    if (books.cards.has(receiver) && books.cardStatus(receiver) === 'closed') return no('card_closed');
-    if (books.balance(receiver) + books.incoming(receiver) + amount > LARGEST_BALANCE) return no('limit_exceeded');
-    if (books.available(giver) < amount) return no('insufficient_funds');
-    transfer.reversals.push(amount);
-    transfer.updatedAt = books.now;
-    return null;
-  }
-
-  /** What a message says of a transfer with which something cannot be done. */
-  #standing(transfer: KeptTransfer): string {
-    const status = this.books.status(transfer);
-    const since = { completed: transfer.completedAt, expired: transfer.expiresAt };
-    const time = status === 'completed' || status === 'expired' ? since[status] : null;
-    return time === null
-      ? `is ${status} and cannot`
-      : `has been ${status} since ${new Date(time).toISOString()} and cannot`;
-  }
-
-  #updateCard({ card: name, status, expiresOn, limits, balanceTo }: CardStep): Refused | null {
-    const { books } = this;
-    if (balanceTo !== null && this.#rules.isDisabled('unload')) return no('service_disabled');
-    const card = books.cards.get(name);
-    if (card === undefined) return no('card_not_found');
-    const after = {
-      status: status ?? card.status,
-      expiresOn: expiresOn ?? card.expiresOn,
-      limits: limits ?? card.limits,
-    };
-    const sameLimits = textOf(after.limits) === textOf(card.limits);
-    const isSame = after.status === card.status && after.expiresOn === card.expiresOn && sameLimits;
-    if (card.status === 'closed') return isSame ? null : no('invalid_card_status');
-    const from = books.cardStatus(name, after.expiresOn);
-    if (status !== null && status !== from && !LEADS_TO[from].includes(status)) return no('invalid_card_status');
-    const refused = status === 'closed' ? this.#empty(name, balanceTo !== null) : null;
-    if (refused === null) Object.assign(card, after);
-    return refused;
-  }
-
-  /** What is on a card that closes goes back to funding, if it may be taken along: no limit counts that. */
-  #empty(name: string, takesAlong: boolean): Refused | null {
-    const { books } = this;
-    const balance = books.balance(name);
-    if (books.held(name) > 0n || books.incoming(name) > 0n) return no('card_not_empty');
-    if (balance === 0n) return null;
-    if (!takesAlong) return no('card_not_empty');
-    if (balance > LARGEST_AMOUNT) return no('limit_exceeded');
-    const { currency } = books.card(name);
-    const asked = { type: 'unload', amount: balance, card: name, destination: null, reference: null } as const;
-    const refused = this.#rules.refuseRoom({ ...asked, currency }, balance, 0n);
-    if (refused !== null) return refused;
-    const whole = { ...asked, currency, capture: 'automatic', expiresAt: null, scheduledFor: null } as const;
-    this.#complete(this.#keep(whole), balance);
-    return null;
-  }
-
-  // What a caller could read.
 
   overdue() {
-    const { transfers, now } = this.books;
-    const expired = transfers.flatMap((transfer, index) =>
-      transfer.status === 'pending' && this.books.status(transfer) === 'expired' ? [index] : [],
-    );
-    const due = transfers.flatMap(({ status, scheduledFor }, index) =>
-      status === 'scheduled' && scheduledFor !== null && scheduledFor <= now ? [index] : [],
-    );
-    return { expired, due };
+    const { now } = this.books;
+    const numbers = (isWanted: (transfer: Transfer) => boolean): readonly number[] =>
+      this.transfers.flatMap((transfer, index) => (isWanted(transfer) ? [index] : []));
+    return {
+      expired: numbers((transfer) => transfer.status === 'pending' && this.books.status(transfer) === 'expired'),
+      due: numbers(({ status, scheduledFor }) => status === 'scheduled' && (scheduledFor ?? 0) <= now),
+    };
   }
 
   facts(): readonly Fact[] {
     return [...this.#accountFacts(), ...this.#cardFacts(), ...this.#transferFacts(), ...this.#limitFacts()];
   }
 
-  #cardFacts(): readonly Fact[] {
+  #accountFacts(): readonly Fact[] {
     const { books } = this;
-    return [...books.cards].map(([name, { expiresOn }]) => {
-      return cardFact(name, { status: books.cardStatus(name), lastDay: expiresOn });
+    const ofProgram = CURRENCIES.flatMap((currency) => [
+      [`world ${currency}`, worldOf(PROGRAM, currency)] as const,
+      [`funding ${currency}`, fundingOf(PROGRAM, currency)] as const,
+    ]);
+    const ofCards = [...books.cards.keys()].map((name) => [name, name] as const);
+    return [...ofProgram, ...ofCards].map(([name, account]) => {
+      const { balance, held, incoming, lines } = books.sums(account);
+      return accountFact(name, { balance, held, incoming, available: balance - held, lines });
     });
   }
 
-  #accountFacts(): readonly Fact[] {
+  #cardFacts(): readonly Fact[] {
     const { books } = this;
-    return books.accounts().map((name) => {
-      const [balance, held, incoming] = [books.balance(name), books.held(name), books.incoming(name)];
-      return accountFact(name, { balance, held, incoming, available: balance - held, lines: books.lines(name) });
-    });
+    return [...books.cards].map(([name, { expiresOn }]) =>
+      cardFact(name, { status: books.cardStatus(name), lastDay: expiresOn }),
+    );
   }
 
   #transferFacts(): readonly Fact[] {
-    return this.books.transfers.map((transfer, index) => {
+    return this.transfers.map((transfer, index) => {
       const status = this.books.status(transfer);
       const { captured, reversals, errorCode: error, expiresAt, updatedAt, completedAt } = transfer;
       const outcome = status === 'pending' || status === 'scheduled' ? 'open' : 'final';
@@ -272,18 +143,25 @@ export class Model implements Side {
     const { books } = this;
     return (['in', 'out'] as const).flatMap((direction) => [
       ...CURRENCIES.flatMap((currency) =>
-        books.limitsOnAll(currency, direction).map((standing) => limitFact(currency, direction, standing)),
+        books.limitsOnAll(PROGRAM, currency, direction).map((limit) => this.#limitFact(currency, direction, limit)),
       ),
       ...[...books.cards.keys()].flatMap((name) =>
-        books.limitsOn(name, direction).map((standing) => limitFact(name, direction, standing)),
+        books.limitsOn(name, direction).map((limit) => this.#limitFact(name, direction, limit)),
       ),
     ]);
+  }
+
+  #limitFact(whose: string, direction: Direction, limit: StandingLimit): Fact {
+    const [period] = LIMITS[limit.name];
+    const freesAt = period === null ? null : nextPeriodAfter(this.books.now, period, this.#zone);
+    return limitFact(whose, direction, { ...limit, freesAt });
   }
 
   outlook(name: string): readonly Fact[] {
     const { books } = this;
     const most = books.maximumBalance(name);
-    const more = most === null ? 0n : most.value - books.balance(name) - books.incoming(name);
+    const { balance, incoming } = books.sums(name);
+    const more = most === null ? 0n : most.value - balance - incoming;
     const onBalance = { value: null, source: null, left: null, ...most, ...(most && { left: more > 0n ? more : 0n }) };
     return [
       ...(['in', 'out'] as const).flatMap((direction) => this.#outlookTo(name, direction)),
@@ -291,44 +169,32 @@ export class Model implements Side {
     ];
   }
 
-  /** The most that can be loaded or unloaded now, found by trying: one of these amounts it is, or it is nothing. */
+  /** The most that can be loaded or unloaded now, found by trying: it is one of these amounts, or nothing. */
   #outlookTo(card: string, direction: Direction): readonly Fact[] {
     const { books } = this;
     const { currency } = books.card(card);
-    const route = { type: direction === 'in' ? 'load' : 'unload', card, destination: null, currency } as const;
+    const type = direction === 'in' ? ('load' as const) : ('unload' as const);
+    const route = { program: PROGRAM, type, card, destination: null, currency };
     const limits = books.limitsOf(route);
     const [source, destination] = [sourceOf(route), destinationOf(route)];
-    const present = books.balance(destination) + books.incoming(destination);
+    const { balance, incoming } = books.sums(destination);
     const rooms = [LARGEST_BALANCE, books.cards.has(destination) ? books.maximumBalance(destination)?.value : null];
     const bounds = [
       ...limits.flatMap(({ value, left }) => [value, left ?? value]),
-      ...rooms.map((room) => (room ?? 0n) - present),
+      ...rooms.map((room) => (room ?? 0n) - balance - incoming),
       ...[LARGEST_AMOUNT, books.available(source)],
     ].filter((amount) => amount >= 1n && amount <= LARGEST_AMOUNT);
-    const when = { reference: null, capture: 'automatic', expiresAt: null, scheduledFor: null } as const;
-    const tried = bounds.filter((amount) => this.#rules.refuse({ ...route, ...when, amount }, 'now') === null);
+    const terms = { reference: null, capture: 'automatic', expiresAt: null, scheduledFor: null } as const;
+    const tried = bounds.filter((amount) => this.#rules.refuseTransfer({ ...route, ...terms, amount }, true) === null);
     const floors = limits.flatMap(({ name, value }) => (name === 'minimum_amount' ? [value] : []));
     const code = this.#rules.refuseStates(route)?.code ?? null;
     return [
       outlookFact(card, direction, { code, most: largest(tried, 0n), least: largest(floors, 1n) }),
-      ...limits.map((standing) => limitFact(card, direction, standing)),
+      ...limits.map((limit) => this.#limitFact(card, direction, limit)),
     ];
-  }
-
-  #transfer(index: number): KeptTransfer {
-    const transfer = this.books.transfers[index];
-    if (transfer === undefined) throw new Error(`there is no transfer ${index}`);
-    return transfer;
   }
 }
 
 function largest(amounts: readonly bigint[], atLeast: bigint): bigint {
   return amounts.reduce((most, amount) => (amount > most ? amount : most), atLeast);
-}
-
-/** Limits as text, to tell whether they are the same; none at all is the same as nothing limited. */
-function textOf(limits: Limits | null): string {
-  return JSON.stringify(limits ?? { in: {}, out: {}, maximumBalance: null }, (_, value) =>
-    typeof value === 'bigint' ? value.toString() : value,
-  );
 }

@@ -1,9 +1,9 @@
 import fc from 'fast-check';
 import type { Limits } from '../../domain/ledger/limits.ts';
+import { sum, type Transfer } from '../../verification/model/books.ts';
 import { calendarAt } from '../harness/local-time.ts';
 import { anyStory, type Command, type Jump, type Pick, type Share } from './transfer-commands.ts';
 import { Model } from './transfer-model.ts';
-import { type KeptTransfer, sum } from './transfer-model-books.ts';
 import { type Fact, isSameFact, type Opening, type Refused, type Step, shownFact } from './transfer-steps.ts';
 import { type Decisions, DOMAIN, World } from './transfer-world.ts';
 
@@ -230,10 +230,10 @@ export class Run {
     return time === null ? [] : [{ does: 'wait_until', now: time + to.plus }];
   }
 
-  #choose({ apt, index }: Pick, does: Step['does']): readonly [number, KeptTransfer] | undefined {
-    const { books } = this.model;
-    const all = [...books.transfers.entries()];
-    const isApt = (transfer: KeptTransfer): boolean => {
+  #choose({ apt, index }: Pick, does: Step['does']): readonly [number, Transfer] | undefined {
+    const { books, transfers } = this.model;
+    const all = [...transfers.entries()];
+    const isApt = (transfer: Transfer): boolean => {
       const status = books.status(transfer);
       if (does === 'capture') return status === 'pending';
       if (does === 'cancel') return status === 'pending' || status === 'scheduled';

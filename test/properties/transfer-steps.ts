@@ -1,6 +1,9 @@
 import type { CardStatus } from '../../domain/cards/card.ts';
 import type { Limits } from '../../domain/ledger/limits.ts';
-import type { Capture, TransferType } from '../../domain/transfers/transfer.ts';
+import type { AskedTransfer as AskedOfProgram } from '../../verification/model/books.ts';
+import type { Refused, Switching as SettingOfModel } from '../../verification/model/model.ts';
+
+export type { Refused } from '../../verification/model/model.ts';
 
 /** The currencies of the program: its own, and one that its limits say nothing about. */
 export const CURRENCIES = ['USD', 'EUR'] as const;
@@ -28,26 +31,11 @@ export type Opening = {
   readonly cards: readonly OpeningCard[];
 };
 
-/** A transfer that is asked for. Times are milliseconds since 1970. */
-export type AskedTransfer = {
-  readonly type: TransferType;
-  readonly amount: bigint;
-  readonly card: string;
-  readonly destination: string | null;
-  readonly currency: string | null;
-  readonly reference: string | null;
-  readonly capture: Capture;
-  readonly expiresAt: number | null;
-  readonly scheduledFor: number | null;
-};
+/** A transfer that is asked for, in the program of the story. */
+export type AskedTransfer = Omit<AskedOfProgram, 'program'>;
 
 /** A setting of the switch: for all programs (null), for this one, or for another that must not matter here. */
-export type Switching = {
-  readonly program: 'this' | 'other' | null;
-  readonly type: TransferType | null;
-  readonly disabled: boolean;
-  readonly until: number | null;
-};
+export type Switching = Omit<SettingOfModel, 'program'> & { readonly program: 'this' | 'other' | null };
 
 /** What is to become of a card; null leaves a thing as it is. */
 export type CardStep = {
@@ -75,9 +63,6 @@ export type Step =
   | { readonly does: 'switch'; readonly setting: Switching }
   | { readonly does: 'deposit'; readonly currency: Currency; readonly amount: bigint }
   | { readonly does: 'wait_until'; readonly now: number };
-
-/** A response no: its code, and a piece of the message that only the right cause has (null where the code says it all). */
-export type Refused = { readonly code: string; readonly about: string | null };
 
 /** What can be done, and looked at, on both sides: the domain under test and the model. */
 export interface Side {

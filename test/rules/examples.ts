@@ -47,6 +47,25 @@ export const importExamples: readonly Example[] = [
     },
   },
   {
+    rule: 'the model of the money rules imports only types from other folders',
+    broken: {
+      'verification/model/a-rule.ts':
+        "import { type Money, NONE } from '../../domain/a-money.ts';\nvoid ({} as Money, NONE);\n",
+      'verification/model/a-again.ts': "export { NONE } from '../../domain/a-money.ts';\n",
+      'verification/model/a-later.ts': "export const later = import('../../domain/a-money.ts');\n",
+      'domain/a-money.ts': 'export type Money = bigint;\nexport const NONE = 0n;\n',
+    },
+    says: ['again', 'later', 'rule'].map(
+      (name) => `verification/model/a-${name}.ts -> domain/a-money.ts: The model imports only types`,
+    ),
+    clean: {
+      'verification/model/b-rule.ts':
+        "import type { Money } from '../../domain/b-money.ts';\nimport './b-sum.ts';\nvoid ({} as Money);\n",
+      'verification/model/b-sum.ts': EMPTY,
+      'domain/b-money.ts': 'export type Money = bigint;\n',
+    },
+  },
+  {
     rule: 'folders on one level do not import each other',
     broken: {
       'server/background/jobs/e-due.ts': "import '../delivery/e-send.ts';\n",

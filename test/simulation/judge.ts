@@ -1,14 +1,16 @@
 import { toWireId } from '../../domain/identifier.ts';
+import type { Limits } from '../../domain/ledger/limits.ts';
 import { Refusal } from '../../domain/refusal.ts';
 import { type AnyReply, OperationFailure } from '../../server/calls/call.ts';
+import { sum } from '../../verification/model/books.ts';
 import { payloadOf } from '../fixtures/stored-events.ts';
 import { type Ask, describeAsk, isOfOperators, movesMoney } from './ask.ts';
-import { type Opening, SerialBooks } from './books/serial-books.ts';
 import { JudgeOfAccounts } from './judges/judge-of-accounts.ts';
 import { JudgeOfEvents } from './judges/judge-of-events.ts';
 import { JudgeOfProcessors } from './judges/judge-of-processors.ts';
 import { JudgeOfWebhooks } from './judges/judge-of-webhooks.ts';
 import { isOfWebhook, type ReadEvent, read, readEntry, showsProgram, sorted } from './read-event.ts';
+import { type Opening, SerialBooks } from './serial-books.ts';
 import { NOTHING, timeOf } from './store/meaning.ts';
 import type { StoredRow } from './store/parameters.ts';
 import type { Tables, Written } from './store/transaction.ts';
@@ -59,6 +61,8 @@ export class Judge {
   readonly #wishes: Wish[] = [];
   /** The requests that were carried out. */
   readonly #committedBy = new Set<string>();
+  /** The transfer that has emptied a card, whose event comes next. */
+  #sweep = '';
   /** When each transfer was last changed, by its id on the wire. */
   readonly #updatedAt = new Map<string, number>();
   readonly #webhooks: JudgeOfWebhooks;
@@ -105,7 +109,7 @@ export class Judge {
       if (event.event.type === 'funding.low') this.#takeLow(event);
       else if (isTaken(event)) this.#take(event, entries);
     }
-    for (const { available } of this.#books.programs.low.splice(0))
+    for (const { available } of this.#books.model.low.splice(0))
       this.say(`nobody is told that the funds are low: ${available}`);
     for (const entry of entries) if (isOfWebhook(entry)) this.#take(entry, entries);
     if (written.has('account')) this.#accounts.compare();
@@ -170,7 +174,7 @@ export class Judge {
 
   /** Whether a failed transfer may have its reference, because its processor has moved the money after all. */
   #isInDoubt({ ask }: Wish, code: string): boolean {
-    return code === 'duplicate_reference' && ask.does === 'create' && this.#books.references.isInDoubt(ask);
+    return code === 'duplicate_reference' && ask.does === 'create' && this.#books.isInDoubt(ask);
   }
 
   /** A receiver has got the event with this position. */
@@ -244,7 +248,10 @@ export class Judge {
     const { wish } = attempt;
     const { ask } = wish;
     // The transfer that empties a card comes before the event of the card.
-    if (ask.does === 'update_card' && event.type === 'transfer.completed') return;
+    if (ask.does === 'update_card' && event.type === 'transfer.completed') {
+      this.#sweep = String(event.subject_id);
+      return;
+    }
     const about = (): string => describeAsk(ask);
     if (wish.committed !== undefined) this.say(`${about()} was committed twice`);
     if (attempt.isToldNo) this.say(`${about()} was committed after its caller was told that it was not`);
@@ -258,7 +265,8 @@ export class Judge {
       this.say(`${about()} has no entry in the audit log`);
     wish.committed = payloadOf(event);
     this.#committedBy.add(requestId);
-    this.#books.apply(ask, String(record.transfer_id ?? record.webhook_id), at);
+    const newId = ask.does === 'update_card' ? this.#sweep : String(record.transfer_id ?? record.webhook_id);
+    this.#books.apply(ask, newId, at);
     this.#noteAllPossible(at);
   }
 
@@ -277,10 +285,10 @@ export class Judge {
 
   /** An event that the funding of a program has become low: once, after the event of its cause. */
   #takeLow({ event, record }: ReadEvent): void {
-    const low = this.#books.programs.low.shift();
+    const low = this.#books.model.low.shift();
     const isEqual =
       low !== undefined &&
-      PROGRAMS[low.program]?.programId === event.program_id &&
+      PROGRAMS[Number(low.program)]?.programId === event.program_id &&
       record.available === Number(low.available) &&
       record.threshold === Number(low.threshold);
     if (!isEqual) this.say(`the funds of ${event.program_id} are said to be low: ${event.payload}`);
@@ -288,8 +296,8 @@ export class Judge {
 
   #compareProgram(row: StoredRow, events: readonly ReadEvent[]): void {
     const index = PROGRAMS.findIndex(({ programId }) => programId === row.program_id);
-    const book = this.#books.programs.all[index];
-    if (row.name !== book?.name || row.funding_low_threshold !== book?.threshold)
+    const { threshold } = this.#books.model.books.program(String(index));
+    if (row.name !== this.#books.names[index] || row.funding_low_threshold !== threshold)
       this.say(`the program ${index} is ${row.name}, ${row.funding_low_threshold} in the database`);
     const told = events.findLast(
       ({ event }) => event.type === 'program.updated' && event.program_id === row.program_id,
@@ -302,18 +310,19 @@ export class Judge {
   /** A stored transfer, and the event that was written with it or is its last. */
   #compareTransfer(row: StoredRow, events: readonly ReadEvent[]): void {
     const id = toWireId('tr', String(row.transfer_id));
-    const book = this.#books.transfers.get(id);
+    const book = this.#books.model.books.transfers.get(id);
     const isErased = [row.card_id, row.destination_card_id].some(
       (card) => this.#tables.newest('card_erasure', String(card)) !== undefined,
     );
     if (book !== undefined) {
+      const reversed = sum(book.reversals);
       const isEqual =
-        row.status === book.status && row.captured_amount === book.captured && row.reversed_amount === book.reversed;
+        row.status === book.status && row.captured_amount === book.captured && row.reversed_amount === reversed;
       // A hold has captured nothing.
       if (!isEqual) this.say(`${id} is ${row.status} ${row.captured_amount} ${row.reversed_amount} in the database`);
-      if (!isErased && JSON.stringify(row.metadata) !== JSON.stringify(book.metadata)) {
-        this.say(`${id} has the metadata ${JSON.stringify(row.metadata)} instead of ${JSON.stringify(book.metadata)}`);
-      }
+      const metadata = JSON.stringify(this.#books.metadata.get(id) ?? {});
+      if (!isErased && JSON.stringify(row.metadata) !== metadata)
+        this.say(`${id} has the metadata ${JSON.stringify(row.metadata)} instead of ${metadata}`);
     }
     const last = events.findLast(({ event }) => event.subject_id === id);
     if (last === undefined) return;
@@ -347,7 +356,7 @@ export class Judge {
 
   #compareCard(row: StoredRow, events: readonly ReadEvent[]): void {
     const last = events.findLast(({ event }) => event.subject_id === row.name);
-    const status = this.#books.cards.get(String(row.name))?.status;
+    const status = this.#books.model.books.cards.get(String(row.name))?.status;
     if (status !== row.status) this.say(`the card ${row.name} is ${row.status} instead of ${status}`);
     if (last === undefined) return;
     const { event, record } = last;
@@ -386,8 +395,8 @@ function openingOf(tables: Tables): Opening {
     return {
       name: String(program?.name),
       threshold: program?.funding_low_threshold as bigint | null,
-      limits: program?.limits,
-      cardLimits: program?.card_limits,
+      limits: limitsOf(program?.limits),
+      cardLimits: limitsOf(program?.card_limits),
       webhook: toWireId('wh', webhookId),
       funding: balanceOf(fundingId),
       cards: cards.map(({ name, cardId, accountId }) => ({
@@ -397,6 +406,16 @@ function openingOf(tables: Tables): Opening {
       })),
     };
   });
+}
+
+/** Limits as the model has them, from a row. */
+function limitsOf(stored: unknown): Limits | null {
+  if (stored === null || stored === undefined) return null;
+  const { maximum_balance = null, ...directions } = stored as Readonly<Record<string, number | object | null>>;
+  const inward = (limits: unknown): object =>
+    Object.fromEntries(Object.entries(limits ?? {}).map(([name, value]) => [name, BigInt(value)]));
+  const maximumBalance = typeof maximum_balance === 'number' ? BigInt(maximum_balance) : null;
+  return { in: inward(directions.in), out: inward(directions.out), maximumBalance };
 }
 
 /** Whether the response of a success is the payload of its event. Secrets are in responses only. */

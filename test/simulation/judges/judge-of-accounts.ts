@@ -1,4 +1,5 @@
-import type { SerialBooks } from '../books/serial-books.ts';
+import { fundingOf, suspenseOf } from '../../../verification/model/books.ts';
+import { CURRENCY, type SerialBooks } from '../serial-books.ts';
 import { timeOf } from '../store/meaning.ts';
 import type { StoredRow } from '../store/parameters.ts';
 import type { Tables } from '../store/transaction.ts';
@@ -7,7 +8,7 @@ import { PROGRAMS } from '../world.ts';
 /** The accounts of the serial books, by their names there. */
 const BOOKED: ReadonlyMap<string, string> = new Map(
   PROGRAMS.flatMap(({ fundingId, cards }, index) => [
-    [`funding ${index}`, fundingId] as const,
+    [fundingOf(String(index), CURRENCY), fundingId] as const,
     ...cards.map(({ name, accountId }) => [name, accountId] as const),
   ]),
 );
@@ -35,11 +36,11 @@ export class JudgeOfAccounts {
     }
     for (const [id, sum] of sums) if (sum !== 0n) this.#say(`the balances of program ${id} add up to ${sum}`);
     for (const [name, row] of this.#stored()) {
-      const book = this.#books.accounts.get(name);
-      const isEqual = row?.balance === book?.balance && row?.held === book?.held && row?.incoming === book?.incoming;
+      const book = this.#books.model.books.sums(name);
+      const isEqual = row?.balance === book.balance && row?.held === book.held && row?.incoming === book.incoming;
       if (isEqual) continue;
       const found = `${row?.balance}/${row?.held}/${row?.incoming}`;
-      this.#say(`${name} has ${found} instead of ${book?.balance}/${book?.held}/${book?.incoming}`);
+      this.#say(`${name} has ${found} instead of ${book.balance}/${book.held}/${book.incoming}`);
     }
     this.compareCounts();
   }
@@ -48,12 +49,15 @@ export class JudgeOfAccounts {
   compareCounts(): void {
     const stored = new Map<string, string>();
     for (const { account_id, direction, day_start, amount, count } of this.#tables.all('limit_counter')) {
-      stored.set(`${NAMES.get(account_id)} ${direction} ${timeOf(day_start)}`, `${amount} in ${count}`);
+      stored.set(`${NAMES.get(account_id)} ${direction} ${dayOf(day_start)}`, `${amount} in ${count}`);
     }
-    for (const [key, { amount, count }] of this.#books.counts) {
-      const found = stored.get(key) ?? '0 in 0';
-      if (found !== `${amount} in ${count}`) this.#say(`${key} counts ${found} instead of ${amount} in ${count}`);
-      stored.delete(key);
+    for (const name of BOOKED.keys()) {
+      for (const [counted, { amount, count }] of this.#books.model.books.sums(name).counted) {
+        const key = `${name} ${counted}`;
+        const found = stored.get(key) ?? '0 in 0';
+        if (found !== `${amount} in ${count}`) this.#say(`${key} counts ${found} instead of ${amount} in ${count}`);
+        stored.delete(key);
+      }
     }
     for (const [key, found] of stored) this.#say(`${key} counts ${found}, and nothing was done`);
   }
@@ -63,7 +67,13 @@ export class JudgeOfAccounts {
     for (const [name, accountId] of BOOKED) yield [name, this.#tables.newest('account', accountId)];
     for (const row of this.#tables.all('account')) {
       if (row.kind !== 'suspense') continue;
-      yield [`suspense ${PROGRAMS.findIndex(({ programId }) => programId === row.program_id)}`, row];
+      const index = PROGRAMS.findIndex(({ programId }) => programId === row.program_id);
+      yield [suspenseOf(String(index), CURRENCY), row];
     }
   }
+}
+
+/** The day that begins at a moment; days are those of UTC here. */
+function dayOf(start: unknown): string {
+  return new Date(timeOf(start)).toISOString().slice(0, 'YYYY-MM-DD'.length);
 }

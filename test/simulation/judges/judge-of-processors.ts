@@ -2,8 +2,8 @@ import { isDeepStrictEqual } from 'node:util';
 import { fromWireId, toWireId } from '../../../domain/identifier.ts';
 import { type AttemptStatus, hasFailed, isEnded } from '../../../domain/processors/attempt.ts';
 import type { Ask } from '../ask.ts';
-import type { SerialBooks } from '../books/serial-books.ts';
 import type { Entry, OpenCall, SimulatedProcessor } from '../processors/processor.ts';
+import type { SerialBooks } from '../serial-books.ts';
 import { NOTHING, timeOf } from '../store/meaning.ts';
 import type { StoredRow } from '../store/parameters.ts';
 import type { Tables, Written } from '../store/transaction.ts';
@@ -114,7 +114,7 @@ export class JudgeOfProcessors {
   }
 
   #compareHold({ transfer_id, expires_at }: StoredRow): void {
-    const transfer = this.#books.transfers.get(toWireId('tr', String(transfer_id)));
+    const transfer = this.#books.model.books.transfers.get(toWireId('tr', String(transfer_id)));
     if (transfer?.isElsewhere === true && expires_at !== null) this.#say('the hold of an attempt expires');
   }
 
@@ -124,7 +124,7 @@ export class JudgeOfProcessors {
     const before = this.#known.get(row.attempt_id);
     this.#known.set(row.attempt_id, row);
     const status = row.status as AttemptStatus;
-    this.#books.attempts.note(id, transferId, status);
+    this.#books.model.attempts.set(id, { transfer: transferId, status });
     const from = before?.status as AttemptStatus | undefined;
     if (from === undefined) {
       const other = this.#known.get(this.#ofTransfer.get(transferId));

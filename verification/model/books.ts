@@ -1,0 +1,298 @@
+import type { CardStatus } from '../../domain/cards/card.ts';
+import type { Direction, LimitName, LimitSource, Limits, Period } from '../../domain/ledger/limits.ts';
+import type { Capture, TransferStatus, TransferType } from '../../domain/transfers/transfer.ts';
+import { dayIn, periodOf } from './calendar.ts';
+
+/** A card program. `threshold`: its funding in its own currency is low when less than this is available. */
+export type Program = {
+  readonly zone: string;
+  readonly currency: string;
+  /** For all of its cards together, and for each of them. */
+  limits: Limits | null;
+  cardLimits: Limits | null;
+  threshold: bigint | null;
+};
+
+/** A card. `isElsewhere`: a processor has its money, and the account shows what the processor has approved. */
+export type Card = {
+  readonly program: string;
+  readonly currency: string;
+  readonly isElsewhere: boolean;
+  status: CardStatus;
+  /** Its last day, YYYY-MM-DD. */
+  expiresOn: string | null;
+  limits: Limits | null;
+};
+
+/** A requested transfer. Amounts are minor units, times milliseconds since 1970. */
+export type AskedTransfer = {
+  readonly program: string;
+  readonly type: TransferType;
+  readonly amount: bigint;
+  readonly card: string;
+  readonly destination: string | null;
+  readonly currency: string | null;
+  readonly reference: string | null;
+  readonly capture: Capture;
+  readonly expiresAt: number | null;
+  readonly scheduledFor: number | null;
+};
+
+/** Everything that can change about a transfer. */
+type Progress = {
+  /** As stored: a hold past its end is still `pending` here until it is expired. */
+  readonly status: TransferStatus;
+  /** The local day on which limits count it. Null before it holds or moves money, and for the sweep of a closed card. */
+  readonly countedOn: string | null;
+  readonly captured: bigint;
+  readonly reversals: readonly bigint[];
+  readonly errorCode: string | null;
+  readonly updatedAt: number;
+  readonly completedAt: number | null;
+};
+
+/** A transfer, and what has become of it so far. */
+export type Transfer = AskedTransfer & Progress & { readonly currency: string; readonly isElsewhere: boolean };
+
+/** Everything that says between which accounts the money goes. */
+export type Route = Pick<Transfer, 'program' | 'type' | 'card' | 'destination' | 'currency'>;
+
+/** The number of transfers that a limit counts, and their sum. */
+type Used = { readonly amount: bigint; readonly count: bigint };
+
+/** The movements and transfers of an account, and their sums. `counted` is by direction and local day. */
+type Sums = {
+  readonly balance: bigint;
+  readonly held: bigint;
+  readonly incoming: bigint;
+  /** The lines of its statement: one each time money came or went. */
+  readonly lines: bigint;
+  readonly counted: ReadonlyMap<string, Used>;
+};
+
+/** A limit that applies, and its usage in the running period; null for the size of one transfer. */
+export type StandingLimit = {
+  readonly name: LimitName;
+  readonly value: bigint;
+  readonly source: LimitSource;
+  readonly used: bigint | null;
+  readonly left: bigint | null;
+};
+
+/** What each limit is about, in the order of responses. */
+export const LIMITS: Readonly<Record<LimitName, readonly [period: Period | null, measure: 'amount' | 'count']>> = {
+  minimum_amount: [null, 'amount'],
+  maximum_amount: [null, 'amount'],
+  daily_amount: ['day', 'amount'],
+  daily_count: ['day', 'count'],
+  weekly_amount: ['week', 'amount'],
+  weekly_count: ['week', 'count'],
+  monthly_amount: ['month', 'amount'],
+  monthly_count: ['month', 'count'],
+};
+
+export const LIMIT_NAMES = Object.keys(LIMITS) as readonly LimitName[];
+
+/** The accounts of a program. A card's account has the name of the card. */
+export const worldOf = (program: string, currency: string): string => `world ${program} ${currency}`;
+export const fundingOf = (program: string, currency: string): string => `funding ${program} ${currency}`;
+export const suspenseOf = (program: string, currency: string): string => `suspense ${program} ${currency}`;
+
+/**
+ * The books: a list of transfers and other movements. Balances, holds and the usage of limits are added up from the
+ * list when they are read. The sums of an account are kept until one of its transfers changes.
+ */
+export class Books {
+  now = 0;
+  readonly programs = new Map<string, Program>();
+  readonly cards = new Map<string, Card>();
+  readonly transfers = new Map<string, Transfer>();
+  /** What is listed for each account: amounts that came or went without a transfer, and the ids of its transfers. */
+  readonly #listed = new Map<string, { readonly movements: bigint[]; readonly transfers: string[] }>();
+  readonly #sums = new Map<string, Sums>();
+
+  program(name: string): Program {
+    return known(this.programs, name);
+  }
+
+  card(name: string): Card {
+    return known(this.cards, name);
+  }
+
+  transfer(id: string): Transfer {
+    return known(this.transfers, id);
+  }
+
+  /** The day in the program's time zone. */
+  today(program: string): string {
+    return dayIn(this.program(program).zone, this.now);
+  }
+
+  /** The status of a card today. A card that could be used, or used again, expires after its last day. */
+  cardStatus(name: string, expiresOn = this.card(name).expiresOn): CardStatus {
+    const { status, program } = this.card(name);
+    if (expiresOn === null || !['preactive', 'active', 'inactive'].includes(status)) return status;
+    return this.today(program) > expiresOn ? 'expired' : status;
+  }
+
+  /** The status of a transfer now, as callers see it. */
+  status({ status, expiresAt }: Pick<Transfer, 'status' | 'expiresAt'>): TransferStatus {
+    return status === 'pending' && expiresAt !== null && expiresAt <= this.now ? 'expired' : status;
+  }
+
+  /** Moves money without a transfer. */
+  move(source: string, destination: string, amount: bigint): void {
+    if (amount === 0n) return;
+    for (const [account, change] of [[source, -amount] as const, [destination, amount] as const]) {
+      this.#list(account).movements.push(change);
+      this.#sums.delete(account);
+    }
+  }
+
+  /** Lists a new transfer. */
+  keep(id: string, transfer: Transfer): void {
+    this.transfers.set(id, transfer);
+    for (const account of [sourceOf(transfer), destinationOf(transfer)]) {
+      this.#list(account).transfers.push(id);
+      this.#sums.delete(account);
+    }
+  }
+
+  /** Notes what has become of a transfer. */
+  change(id: string, progress: Partial<Progress>): void {
+    const transfer = this.transfer(id);
+    this.transfers.set(id, { ...transfer, ...progress, updatedAt: this.now });
+    for (const account of [sourceOf(transfer), destinationOf(transfer)]) this.#sums.delete(account);
+  }
+
+  #list(account: string) {
+    const listed = this.#listed.get(account) ?? { movements: [], transfers: [] };
+    this.#listed.set(account, listed);
+    return listed;
+  }
+
+  /** The sums of an account. */
+  sums(account: string): Sums {
+    const before = this.#sums.get(account);
+    if (before !== undefined) return before;
+    const sums = this.#addUp(account);
+    this.#sums.set(account, sums);
+    return sums;
+  }
+
+  #addUp(account: string): Sums {
+    const { movements, transfers } = this.#list(account);
+    let [balance, held, incoming, lines] = [sum(movements), 0n, 0n, BigInt(movements.length)];
+    const counted = new Map<string, Used>();
+    for (const id of transfers) {
+      const transfer = this.transfer(id);
+      const { status, amount, captured, reversals, completedAt, countedOn } = transfer;
+      const isLeaving = sourceOf(transfer) === account;
+      const moved = captured - sum(reversals);
+      balance += isLeaving ? -moved : moved;
+      if (status === 'pending' && isLeaving) held += amount;
+      if (status === 'pending' && !isLeaving) incoming += amount;
+      lines += (completedAt === null ? 0n : 1n) + BigInt(reversals.length);
+      if (countedOn === null) continue;
+      // A hold counts whole while it stands. A release counts no more, a reversal still does.
+      const isIn = status === 'pending' || status === 'completed';
+      const key = `${directionOf(transfer, account)} ${countedOn}`;
+      const before = counted.get(key) ?? { amount: 0n, count: 0n };
+      const used = status === 'pending' ? amount : captured;
+      counted.set(key, { amount: before.amount + (isIn ? used : 0n), count: before.count + (isIn ? 1n : 0n) });
+    }
+    return { balance, held, incoming, lines, counted };
+  }
+
+  available(account: string): bigint {
+    const { balance, held } = this.sums(account);
+    return balance - held;
+  }
+
+  /** The limits that apply to a transfer, in the order of responses. */
+  limitsOf({ program, type, card, destination, currency }: Route): readonly StandingLimit[] {
+    if (type === 'card_to_card') return [...this.limitsOn(card, 'out'), ...this.limitsOn(destination ?? '', 'in')];
+    const direction = type === 'load' ? 'in' : 'out';
+    return [...this.limitsOn(card, direction), ...this.limitsOnAll(program, currency, direction)];
+  }
+
+  /** The limits of one card: its own, and those of its program for each card where it has none of the name. */
+  limitsOn(name: string, direction: Direction): readonly StandingLimit[] {
+    const { limits, currency, program } = this.card(name);
+    const { cardLimits, currency: own } = this.program(program);
+    return LIMIT_NAMES.flatMap((limit) => {
+      const ofCard = limits?.[direction][limit];
+      const value = ofCard ?? (currency === own ? cardLimits?.[direction][limit] : undefined);
+      const source = ofCard === undefined ? 'program_card' : 'card';
+      return value === undefined ? [] : [this.#stand(limit, value, source, { program, account: name, direction })];
+    });
+  }
+
+  /** The limits of all cards of a program together. They are amounts of the program's own currency. */
+  limitsOnAll(program: string, currency: string, direction: Direction): readonly StandingLimit[] {
+    const { limits, currency: own } = this.program(program);
+    if (limits === null || currency !== own) return [];
+    const counted = { program, account: fundingOf(program, currency), direction };
+    return LIMIT_NAMES.flatMap((limit) => {
+      const value = limits[direction][limit];
+      return value === undefined ? [] : [this.#stand(limit, value, 'program', counted)];
+    });
+  }
+
+  #stand(
+    name: LimitName,
+    value: bigint,
+    source: LimitSource,
+    {
+      program,
+      account,
+      direction,
+    }: { readonly program: string; readonly account: string; readonly direction: Direction },
+  ): StandingLimit {
+    const [period, measure] = LIMITS[name];
+    if (period === null) return { name, value, source, used: null, left: null };
+    const running = periodOf(period, this.today(program));
+    let used = 0n;
+    for (const [key, count] of this.sums(account).counted) {
+      const [way = '', day = ''] = key.split(' ');
+      if (way === direction && periodOf(period, day) === running) used += count[measure];
+    }
+    return { name, value, source, used, left: used > value ? 0n : value - used };
+  }
+
+  /** The most that a card may have, and who says so. */
+  maximumBalance(name: string): { readonly value: bigint; readonly source: 'card' | 'program_card' } | null {
+    const { limits, currency, program } = this.card(name);
+    const own = limits?.maximumBalance ?? null;
+    if (own !== null) return { value: own, source: 'card' };
+    const { cardLimits, currency: ofProgram } = this.program(program);
+    const given = currency === ofProgram ? (cardLimits?.maximumBalance ?? null) : null;
+    return given === null ? null : { value: given, source: 'program_card' };
+  }
+}
+
+/** The account that the money of a transfer leaves. */
+export function sourceOf({ program, type, card, currency }: Route): string {
+  return type === 'load' ? fundingOf(program, currency) : card;
+}
+
+/** The account that the money of a transfer reaches. */
+export function destinationOf({ program, type, card, destination, currency }: Route): string {
+  if (type === 'load') return card;
+  return type === 'unload' ? fundingOf(program, currency) : (destination ?? '');
+}
+
+/** The direction of a transfer as the cards of an account see it: funding counts as its cards do. */
+function directionOf({ type, destination }: Transfer, account: string): Direction {
+  return type === 'load' || (type === 'card_to_card' && account === destination) ? 'in' : 'out';
+}
+
+export function sum(amounts: readonly bigint[]): bigint {
+  return amounts.reduce((total, amount) => total + amount, 0n);
+}
+
+function known<T>(all: ReadonlyMap<string, T>, name: string): T {
+  const found = all.get(name);
+  if (found === undefined) throw new Error(`the model does not know '${name}'`);
+  return found;
+}
