@@ -369,7 +369,8 @@ test('a copy whose WAL is not archived is given up, with the reason', async () =
 test('a full disk of the backups is reported, and stops no transfer', async (context) => {
   const disk = inside('disk');
   await mkdir(disk);
-  const mounted = await execute('mount', ['-t', 'tmpfs', '-o', 'size=192m,mode=711', 'backups', disk]).then(
+  // Room for two copies and for the 16 MB that a slow machine archives each minute.
+  const mounted = await execute('mount', ['-t', 'tmpfs', '-o', 'size=448m,mode=711', 'backups', disk]).then(
     () => true,
     () => false,
   );
