@@ -4,20 +4,8 @@ const chain = (only: string): Witness => ({ file: 'test/store/chain/guards.test.
 
 const separate = (only: string): Witness => ({ file: 'test/store/chain/separate-reads.test.ts', only });
 
-const ACCOUNT = 'server/store/ledger/account.ts';
-const BOOKS = 'server/subjects/transfers/decide.ts';
-const CHAIN = 'server/commit/chain.ts';
-const GROUP = 'server/commit/group-commit.ts';
-const LANE = 'server/subjects/transfers/lane.ts';
-const LOAD = 'server/subjects/transfers/load.ts';
-const LOCKING = 'server/commit/locking-path.ts';
-const LOOKED = 'server/subjects/transfers/examined-accounts.ts';
-const ROUND_TRIPS = 'server/store/connection/round-trips.ts';
-const WRITE = 'server/subjects/transfers/write.ts';
-
 /** The trigger that raises versions for those who do not do it themselves. */
 const NO_TRIGGER: Edit = {
-  file: 'server/store/migrations/0011_account_version.sql',
   find: 'when (new.version = old.version) execute function',
   replace: 'when (false) execute function',
 };
@@ -27,7 +15,6 @@ export const CHAINS: readonly Mutant[] = [
   {
     name: 'version-not-compared',
     mistake: 'a chained group is saved although the version of an account has changed since its decision',
-    file: ACCOUNT,
     find: 'and account.sequence = sent.sequence_before and account.version = sent.version_before\n',
     replace: 'and account.sequence = sent.sequence_before and sent.version_before is not null\n',
     witnesses: [chain('a card that was suspended between its decision')],
@@ -35,7 +22,6 @@ export const CHAINS: readonly Mutant[] = [
   {
     name: 'sequence-not-compared',
     mistake: 'a chained group is saved although money has been moved without a new version since its decision',
-    file: ACCOUNT,
     find: 'and account.sequence = sent.sequence_before and account.version = sent.version_before\n',
     replace: 'and sent.sequence_before is not null and account.version = sent.version_before\n',
     witnesses: [chain('without a trigger that would have raised the version')],
@@ -43,7 +29,6 @@ export const CHAINS: readonly Mutant[] = [
   {
     name: 'refusals-left-out-of-the-guard',
     mistake: 'only the accounts that a group changes have to be as they were',
-    file: WRITE,
     find: '...some(examined, updateAccountsIfUnchanged)',
     replace:
       '...some(examined.filter(({ before, after }) => before.sequence !== after.sequence), updateAccountsIfUnchanged)',
@@ -52,7 +37,6 @@ export const CHAINS: readonly Mutant[] = [
   {
     name: 'unwritten-refusals-not-checked',
     mistake: 'a refusal that is not stored is believed whatever it was decided on',
-    file: WRITE,
     find: 'check: examined.length === 0 ? null : checkAccountsUnchanged(examined)',
     replace: 'check: examined.length >= 0 ? null : checkAccountsUnchanged(examined)',
     witnesses: [chain('without a key')],
@@ -60,12 +44,10 @@ export const CHAINS: readonly Mutant[] = [
   {
     name: 'version-read-last',
     mistake: 'the versions of accounts are read after the cards, so a change between the two is hidden',
-    file: LOAD,
     find: '    accounts: isKnown || isOneRead ? null : accountsFor(cards, changes, mode),\n',
     replace: '',
     also: [
       {
-        file: LOAD,
         find: '    references: references.length === 0 ? null : readReferences(references),\n',
         replace:
           '    references: references.length === 0 ? null : readReferences(references),\n    accounts: isKnown || isOneRead ? null : accountsFor(cards, changes, mode),\n',
@@ -77,12 +59,10 @@ export const CHAINS: readonly Mutant[] = [
     name: 'counters-read-before-the-version',
     mistake:
       'the counters of a program are read before the version of its funding account, which hides a transfer between the two',
-    file: LOAD,
     find: '    cardsWithAccounts: cards.length > 0 && isOneRead ? readCardsWithAccounts(cards) : null,\n',
     replace: '',
     also: [
       {
-        file: LOAD,
         find: '    cardsOfTransfers: changes.length',
         replace:
           '    cardsWithAccounts: cards.length > 0 && isOneRead ? readCardsWithAccounts(cards) : null,\n    cardsOfTransfers: changes.length',
@@ -94,12 +74,10 @@ export const CHAINS: readonly Mutant[] = [
     name: 'groups-without-writes-counted',
     mistake:
       'cards count as committed after three groups, also if these write nothing and have not waited for the ones before',
-    file: LOOKED,
     find: '    this.#memory.beginGroup();\n',
     replace: '',
     also: [
       {
-        file: LANE,
         find: '        const before = interruptions();\n',
         replace: '        const before = interruptions();\n        memory.beginGroup();\n',
       },
@@ -109,7 +87,6 @@ export const CHAINS: readonly Mutant[] = [
   {
     name: 'thrown-decision-not-repeated',
     mistake: 'what a decision throws on reads of different moments is final',
-    file: LOCKING,
     find: 'error instanceof StoreFailure ? error.accountsChanged : !(error instanceof CommitUnknown)',
     replace: 'error instanceof StoreFailure && error.accountsChanged',
     witnesses: [separate('is captured, not reported as broken')],
@@ -117,7 +94,6 @@ export const CHAINS: readonly Mutant[] = [
   {
     name: 'version-not-raised-by-cards',
     mistake: 'a change of a card does not raise the version of its account',
-    file: 'server/store/migrations/0011_account_version.sql',
     find: 'create trigger card_raises_version after update on card for each row execute function raise_account_version();',
     replace: '',
     witnesses: [chain('a card that was suspended between its decision')],
@@ -131,7 +107,6 @@ export const CHAINS: readonly Mutant[] = [
   {
     name: 'version-not-raised-under-locks',
     mistake: 'what locks accounts does not raise their version, so a hold that it places is not noticed',
-    file: ACCOUNT,
     find: ', version = account.version + 1\n',
     replace: ', version = account.version\n',
     also: [NO_TRIGGER],
@@ -140,7 +115,6 @@ export const CHAINS: readonly Mutant[] = [
   {
     name: 'version-not-raised-in-chains',
     mistake: 'a chained group does not raise the version of accounts, so a hold that it places is not noticed',
-    file: LOOKED,
     find: 'version: before.version + 1n',
     replace: 'version: before.version',
     also: [NO_TRIGGER],
@@ -149,7 +123,6 @@ export const CHAINS: readonly Mutant[] = [
   {
     name: 'version-not-raised-by-transfers',
     mistake: 'a transfer that changes without its accounts does not raise their version',
-    file: BOOKS,
     find: 'if (card !== undefined) this.#accounts.raiseVersion(card.accountId);',
     replace: 'if (card === null) this.#accounts.raiseVersion(card.accountId);',
     witnesses: [chain('does not cancel what somebody else has canceled')],
@@ -157,7 +130,6 @@ export const CHAINS: readonly Mutant[] = [
   {
     name: 'same-transfer-decided-twice',
     mistake: 'a transfer that a group in flight changes is read as if it did not',
-    file: CHAIN,
     find: 'return change !== undefined && this.#links.some(',
     replace: 'return change === null && this.#links.some(',
     witnesses: [chain('waits, if it is about the same transfer')],
@@ -165,7 +137,6 @@ export const CHAINS: readonly Mutant[] = [
   {
     name: 'rules-remembered',
     mistake: 'a chain remembers the rules of programs',
-    file: BOOKS,
     find: 'this.#rules = new Map(loaded.rules.map(toRulesNow).map((found) => [found.rules.programId, found]));',
     replace: `const kept = memory as unknown as { rules?: Map<string, RulesNow> };
     kept.rules ??= new Map();
@@ -179,7 +150,6 @@ export const CHAINS: readonly Mutant[] = [
   {
     name: 'switch-remembered',
     mistake: 'a chain remembers the switch',
-    file: BOOKS,
     find: 'this.#rules = new Map(loaded.rules.map(toRulesNow).map((found) => [found.rules.programId, found]));',
     replace: `const kept = memory as unknown as { rules?: Map<string, RulesNow> };
     kept.rules ??= new Map();
@@ -193,7 +163,6 @@ export const CHAINS: readonly Mutant[] = [
   {
     name: 'switch-not-shared-by-chains',
     mistake: 'a chained group does not keep a change of the switch waiting',
-    file: LOAD,
     find: "lockNames: shareSwitchAndLockNames(names, mode === 'skip' ? 'skip' : 'wait'),",
     replace:
       "lockNames: mode === 'unlocked' ? null : shareSwitchAndLockNames(names, mode === 'skip' ? 'skip' : 'wait'),",
@@ -202,7 +171,6 @@ export const CHAINS: readonly Mutant[] = [
   {
     name: 'chained-on-a-failed-group',
     mistake: 'what was decided on a group whose commit is unknown goes on',
-    file: CHAIN,
     find: '      this.#isBroken = true;\n      this.#end(link, { error });\n      return false;\n',
     replace: `      if (error instanceof CommitUnknown) {
         this.#end(link, 'committed');
@@ -218,7 +186,6 @@ export const CHAINS: readonly Mutant[] = [
   {
     name: 'remembered-after-a-break',
     mistake: 'a chain begins with what one that broke has remembered',
-    file: GROUP,
     find: 'this.#chain = new Chain(chained, {',
     replace: `const lane = this as unknown as { kept?: ReturnType<typeof chained.begin> };
     this.#chain = new Chain({ ...chained, begin: () => (lane.kept ??= chained.begin()) }, {`,
@@ -227,7 +194,6 @@ export const CHAINS: readonly Mutant[] = [
   {
     name: 'limits-not-handed-on',
     mistake: 'the next group of a chain does not know what this one has used of limits',
-    file: LOOKED,
     find: 'this.#memory.keep(after, this.#examined.get(after.accountId)?.days ?? null)',
     replace: 'this.#memory.keep(after, this.#memory.days(after.accountId))',
     witnesses: [chain('is held to limits with what that one has used')],
@@ -235,7 +201,6 @@ export const CHAINS: readonly Mutant[] = [
   {
     name: 'late-part-sent-early',
     mistake: 'a chained group does not wait for the acknowledgement of the one before it',
-    file: ROUND_TRIPS,
     find: '  if (await place.baseCommitted()) return;',
     replace: '  if (place.baseCommitted() !== false) return;',
     witnesses: [chain('before the commit of the other is acknowledged')],
@@ -243,7 +208,6 @@ export const CHAINS: readonly Mutant[] = [
   {
     name: 'retried-before-rollback',
     mistake: 'a group that failed is tried again while the ones after it still hold locks and connections',
-    file: GROUP,
     find: 'else if (chain.isIdle) await this.#recover(chain);',
     replace: 'else if (chain.isBroken) await this.#recover(chain);',
     witnesses: [chain('are rolled back before it is tried again')],

@@ -7,7 +7,6 @@ export const CONTRACTS: readonly Mutant[] = [
   {
     name: 'lock-not-granted',
     mistake: 'the first card in a new currency locks a row of a table that the role of requests may not lock',
-    file: 'server/store/program.ts',
     find: "'select from program where program_id = :programId for no key update',",
     replace: "'select from ledger_mode where :programId::uuid is not null for no key update',",
     witnesses: CONTRACT,
@@ -15,7 +14,6 @@ export const CONTRACTS: readonly Mutant[] = [
   {
     name: 'integer-wider-than-its-column',
     mistake: 'a position that the document allows is too large for the type of its column',
-    file: 'server/store/events/event-positions.ts',
     find: 'where program_id = :programId and position <= :after::bigint + 1',
     replace: 'where program_id = :programId and position <= :after::integer + 1',
     witnesses: CONTRACT,
@@ -23,7 +21,6 @@ export const CONTRACTS: readonly Mutant[] = [
   {
     name: 'id-that-a-url-normalises',
     mistake: 'a card may be called ".." and has no address then',
-    file: 'contract/schema-parts.ts',
     find: 'Type.String({ minLength: 1, maxLength: 255, pattern: NOT_DOTS, description });',
     replace: 'Type.String({ minLength: 1, maxLength: 255, pattern: VISIBLE, description });\nvoid NOT_DOTS;',
     also: [
@@ -47,7 +44,6 @@ export const CONTRACTS: readonly Mutant[] = [
   {
     name: 'times-of-three-digits',
     mistake: 'a time may have at most three digits after the second, less than RFC 3339 allows',
-    file: 'contract/reading/times.ts',
     find: '([0-5]\\d|60)(\\.\\d+)?',
     replace: '([0-5]\\d|60)(\\.\\d{1,3})?',
     witnesses: CONTRACT,
@@ -55,7 +51,6 @@ export const CONTRACTS: readonly Mutant[] = [
   {
     name: 'filter-refuses-what-is-stored',
     mistake: 'the filter by metadata refuses the empty value, which can be stored',
-    file: 'contract/schema-parts.ts',
     find: '      minLength: 0,\n',
     replace: '      minLength: 1,\n',
     witnesses: CONTRACT,
@@ -63,7 +58,6 @@ export const CONTRACTS: readonly Mutant[] = [
   {
     name: 'in-on-a-plain-object',
     mistake: 'the name of a method that every object has counts as a header that was sent twice',
-    file: 'server/subjects/webhooks/settings.ts',
     find: 'seen.has(lower));',
     replace: 'name in {} || seen.has(lower));',
     witnesses: CONTRACT,
@@ -71,7 +65,6 @@ export const CONTRACTS: readonly Mutant[] = [
   {
     name: 'status-not-documented',
     mistake: 'a change of an older version is refused with a status that the document does not list',
-    file: 'contract/errors/requests.ts',
     find: '    status: 412,',
     replace: '    status: 428,',
     witnesses: CONTRACT,
@@ -79,7 +72,6 @@ export const CONTRACTS: readonly Mutant[] = [
   {
     name: 'precondition-ignored',
     mistake: 'a change is made although If-Match has an older version',
-    file: 'server/calls/version.ts',
     find: 'if (ifMatch.includes(version)) return undefined;',
     replace: 'if (ifMatch.length > 0) return undefined;\n  void version;',
     witnesses: CONTRACT,
@@ -87,7 +79,6 @@ export const CONTRACTS: readonly Mutant[] = [
   {
     name: 'field-accepted-and-ignored',
     mistake: 'a change of a field that cannot be changed is accepted and not made',
-    file: 'contract/operations.ts',
     find: "  if (method !== 'PATCH') return [];",
     replace: "  if (method !== 'PUT') return [];",
     witnesses: CONTRACT,

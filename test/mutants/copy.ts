@@ -1,6 +1,6 @@
-import { cp, mkdtemp, readdir, readFile, rm, symlink, writeFile } from 'node:fs/promises';
+import { cp, mkdtemp, readdir, rm, symlink, writeFile } from 'node:fs/promises';
 import { join, resolve } from 'node:path';
-import type { Mutant } from './mutant.ts';
+import { fileOf, type Mutant, readSources } from './mutant.ts';
 
 const ROOT = resolve(import.meta.dirname, '../..');
 
@@ -28,27 +28,25 @@ export async function copySource(): Promise<Copy> {
   }
 }
 
-/**
- * Makes the edits of a mutant; gives the way back. Throws when the text of one does not occur exactly once: the mutant must
- * follow the code.
- */
-export async function applyMutant(path: string, mutant: Mutant): Promise<() => Promise<void>> {
+/** Makes the edits of a mutant in a copy. Returns the changed files and the way back. Throws like {@link fileOf}, and then has changed nothing. */
+export async function applyMutant(
+  path: string,
+  mutant: Mutant,
+): Promise<{ readonly files: readonly string[]; readonly undo: () => Promise<void> }> {
+  const sources = await readSources(path);
   const originals = new Map<string, string>();
+  for (const edit of [mutant, ...(mutant.also ?? [])]) {
+    const file = fileOf(edit, sources);
+    const before = sources.get(file) ?? '';
+    if (!originals.has(file)) originals.set(file, before);
+    sources.set(
+      file,
+      before.replace(edit.find, () => edit.replace),
+    );
+  }
+  for (const file of originals.keys()) await writeFile(join(path, file), sources.get(file) ?? '');
   const undo = async (): Promise<void> => {
     for (const [file, original] of originals) await writeFile(join(path, file), original);
   };
-  for (const { file, find, replace } of [mutant, ...(mutant.also ?? [])]) {
-    const before = await readFile(join(path, file), 'utf8');
-    if (!originals.has(file)) originals.set(file, before);
-    const times = before.split(find).length - 1;
-    if (times !== 1) {
-      await undo();
-      throw new Error(`this occurs ${times} times in ${file}, not once: ${find.trim()}`);
-    }
-    await writeFile(
-      join(path, file),
-      before.replace(find, () => replace),
-    );
-  }
-  return undo;
+  return { files: [...originals.keys()], undo };
 }

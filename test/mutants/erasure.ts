@@ -6,14 +6,12 @@ const DELIVERY: Witness = { file: 'test/delivery/erasure.test.ts' };
 const APART: Witness = { file: 'test/security/programs-apart.test.ts' };
 
 const BATCHES = 'server/subjects/cards/erase-in-batches.ts';
-const MIGRATION = 'server/store/migrations/0021_card_erasure.sql';
 
 /** Mistakes about what is erased when somebody asks for it. */
 export const ERASURES: readonly Mutant[] = [
   {
     name: 'open-card-erased',
     mistake: 'the holder of a card in use is erased',
-    file: 'domain/cards/erase-card-holder.ts',
     find: "if (card.status === 'closed') return undefined;",
     replace: "if (card.status !== 'preactive') return undefined;",
     witnesses: [STORE],
@@ -21,7 +19,6 @@ export const ERASURES: readonly Mutant[] = [
   {
     name: 'card-of-another-program-erased',
     mistake: 'a card is found by its name in any program, and only the database keeps it apart',
-    file: 'server/store/card.ts',
     find: 'where card.program_id = :programId and card.name = :name`,\n);\n\n/** Reads one card by its name, with its account. */',
     replace:
       'where :programId::uuid is not null and card.name = :name`,\n);\n\n/** Reads one card by its name, with its account. */',
@@ -30,7 +27,6 @@ export const ERASURES: readonly Mutant[] = [
   {
     name: 'reversals-not-erased',
     mistake: 'descriptions of reversals are forgotten',
-    file: BATCHES,
     find: 'eraseMetadata(named), eraseReversals(named), raise',
     replace: 'eraseMetadata(named), raise',
     witnesses: [EVERYWHERE],
@@ -38,7 +34,6 @@ export const ERASURES: readonly Mutant[] = [
   {
     name: 'searched-metadata-not-erased',
     mistake: 'the table by which metadata is searched is forgotten',
-    file: BATCHES,
     find: 'eraseTransfers(named), eraseMetadata(named), ',
     replace: 'eraseTransfers(named), ',
     witnesses: [EVERYWHERE],
@@ -46,7 +41,6 @@ export const ERASURES: readonly Mutant[] = [
   {
     name: 'compact-events-not-erased',
     mistake: 'only events in the full form are searched for the card',
-    file: 'server/store/cards/card-erasure.ts',
     find: "case when left(payload, 1) = '[' then '' else 'card_id\":' end",
     replace: "'card_id\":'",
     witnesses: [STORE],
@@ -54,7 +48,6 @@ export const ERASURES: readonly Mutant[] = [
   {
     name: 'full-events-not-erased',
     mistake: 'only events in the compact form are searched for the card',
-    file: 'server/store/cards/card-erasure.ts',
     find: "position(case when left(payload, 1) = '[' then '' else 'card_id\":' end || to_json(:cardName::text)::text in payload) > 0",
     replace: "left(payload, 1) = '[' and position(to_json(:cardName::text)::text in payload) > 0",
     witnesses: [STORE],
@@ -62,7 +55,6 @@ export const ERASURES: readonly Mutant[] = [
   {
     name: 'answers-not-erased',
     mistake: 'what receivers of webhooks repeat of events is forgotten',
-    file: BATCHES,
     find: '...(about.length === 0 ? [] : [',
     replace: '...(about.length >= 0 ? [] : [',
     witnesses: [EVERYWHERE],
@@ -70,7 +62,6 @@ export const ERASURES: readonly Mutant[] = [
   {
     name: 'erased-transfers-decided-on',
     mistake: 'what was decided on a transfer before its texts were erased writes them again',
-    file: BATCHES,
     find: 'eraseReversals(named), raiseVersionOfCard(erasure)]',
     replace: 'eraseReversals(named)]',
     also: [{ file: BATCHES, find: 'writes: [raiseVersionOfCard(erasure), endStep', replace: 'writes: [endStep' }],
@@ -79,7 +70,6 @@ export const ERASURES: readonly Mutant[] = [
   {
     name: 'late-errors-not-erased',
     mistake: 'an error that waited in a file brings the texts back',
-    file: MIGRATION,
     find: '    new.request := null;\n',
     replace: '',
     witnesses: [STORE, EVERYWHERE],
@@ -87,7 +77,6 @@ export const ERASURES: readonly Mutant[] = [
   {
     name: 'webhooks-not-read-again',
     mistake: 'a webhook sends from memory what was erased',
-    file: BATCHES,
     find: 'writes: [rereadWebhooks({ programId }), endStep',
     replace: 'writes: [endStep',
     witnesses: [DELIVERY],
@@ -95,7 +84,6 @@ export const ERASURES: readonly Mutant[] = [
   {
     name: 'holder-in-audit-log',
     mistake: 'the audit log, which is never changed, has the values of texts about a holder',
-    file: 'server/subjects/audit/audit.ts',
     find: '!names.includes(name) || value === null',
     replace: "!names.includes(name) || name === 'metadata' || value === null",
     witnesses: [EVERYWHERE],

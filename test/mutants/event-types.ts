@@ -4,15 +4,11 @@ const FUNDING: Witness = { file: 'test/store/funding/funding-low.test.ts' };
 const REPORTS: Witness = { file: 'test/errors/reports.test.ts' };
 const TYPES: Witness = { file: 'test/api/events/event-types.test.ts' };
 
-const DECIDE = 'server/subjects/transfers/decide.ts';
-const REPORT = 'server/store/error-report.ts';
-
 /** Mistakes about which events are sent, and what they say. */
 export const EVENTS_SENT: readonly Mutant[] = [
   {
     name: 'funds-compared-with-themselves',
     mistake: 'the funds are compared with the threshold only after the transfer has changed them',
-    file: DECIDE,
     find: "    const low = this.#lowFunding(plan);\n    this.#apply(plan, request.command === 'create');",
     replace: "    this.#apply(plan, request.command === 'create');\n    const low = this.#lowFunding(plan);",
     witnesses: [FUNDING],
@@ -20,7 +16,6 @@ export const EVENTS_SENT: readonly Mutant[] = [
   {
     name: 'funds-low-at-the-threshold',
     mistake: 'funds that are exactly at the threshold count as low',
-    file: 'domain/ledger/funding-low.ts',
     find: 'before >= threshold && after < threshold',
     replace: 'before > threshold && after <= threshold',
     witnesses: [FUNDING],
@@ -28,7 +23,6 @@ export const EVENTS_SENT: readonly Mutant[] = [
   {
     name: 'holds-not-counted-as-funds',
     mistake: 'the balance is compared with the threshold, with what is on hold',
-    file: DECIDE,
     find: 'if (!fallsBelowThreshold(before, available(after), threshold)) return undefined;',
     replace:
       'if (!fallsBelowThreshold(this.#accounts.get(after.accountId).balance, after.balance, threshold)) return undefined;',
@@ -37,7 +31,6 @@ export const EVENTS_SENT: readonly Mutant[] = [
   {
     name: 'threshold-of-every-currency',
     mistake: 'funding in any currency is compared with the threshold',
-    file: DECIDE,
     find: "account.kind === 'funding' && account.currency === currency",
     replace: "account.kind === 'funding'",
     witnesses: [FUNDING],
@@ -45,7 +38,6 @@ export const EVENTS_SENT: readonly Mutant[] = [
   {
     name: 'low-funds-told-at-every-threshold',
     mistake: 'a new threshold above the funds is told even if they were low before',
-    file: 'server/subjects/programs/manage-programs.ts',
     find: 'if (threshold === null || wasLow || available >= threshold) return [];',
     replace: 'if (threshold === null || (wasLow && threshold === 0n) || available >= threshold) return [];',
     witnesses: [FUNDING],
@@ -53,7 +45,6 @@ export const EVENTS_SENT: readonly Mutant[] = [
   {
     name: 'errors-told-twice',
     mistake: 'what an event has told of errors is told again by the next one',
-    file: REPORT,
     find: 'set count = 0, since = null,',
     replace: 'set since = since,',
     witnesses: [REPORTS],
@@ -61,7 +52,6 @@ export const EVENTS_SENT: readonly Mutant[] = [
   {
     name: 'errors-told-without-pause',
     mistake: 'every error has its own event',
-    file: REPORT,
     find: '`count > 0 and (reported_at is null',
     replace: '`count > 0 and (true or reported_at is null',
     witnesses: [REPORTS],
@@ -69,7 +59,6 @@ export const EVENTS_SENT: readonly Mutant[] = [
   {
     name: 'errors-told-by-two',
     mistake: 'what is to be told of errors is read without a lock, so that two processes tell it',
-    file: REPORT,
     find: 'order by program_id, code limit :count for no key update skip locked',
     replace: 'order by program_id, code limit :count',
     witnesses: [REPORTS],
@@ -77,7 +66,6 @@ export const EVENTS_SENT: readonly Mutant[] = [
   {
     name: 'reason-told-to-programs',
     mistake: 'card programs are told why the switch was changed, and by whom',
-    file: 'server/subjects/switch/switch.ts',
     find: 'programId: programId ?? EVERY_PROGRAM, payload: JSON.stringify(shown) }',
     replace: 'programId: programId ?? EVERY_PROGRAM, payload: JSON.stringify({ ...shown, ...record }) }',
     witnesses: [TYPES],

@@ -19,7 +19,6 @@ export const WALLS: readonly Mutant[] = [
   {
     name: 'requests-work-as-operators',
     mistake: 'requests of card programs work under the role that sees everything',
-    file: 'server/handlers.ts',
     find: 'database: databases.application.forProgram(call.programId)',
     replace: 'database: databases.background',
     witnesses: [APART, WALL],
@@ -27,7 +26,6 @@ export const WALLS: readonly Mutant[] = [
   {
     name: 'secret-not-compared',
     mistake: 'the database finds a key by its public part alone',
-    file: 'server/store/key.ts',
     find: 'and api_key.secret_hash = sent.secret_hash limit 1',
     replace: 'and sent.secret_hash is not null limit 1',
     witnesses: [{ file: 'test/security/keys.test.ts', only: 'what a key is' }],
@@ -35,7 +33,6 @@ export const WALLS: readonly Mutant[] = [
   {
     name: 'found-by-the-public-part',
     mistake: 'of keys that are looked up together, a guess with a known public part is let in',
-    file: AUTHENTICATE,
     find: '=> publicPart + secretHash.toString(',
     replace: '=> publicPart + secretHash.subarray(32).toString(',
     witnesses: [CREDENTIALS],
@@ -51,7 +48,6 @@ export const WALLS: readonly Mutant[] = [
   {
     name: 'card-number-in-body-taken',
     mistake: 'card numbers are looked for in path, query and headers, and not in bodies',
-    file: 'server/http/steps/take-input.ts',
     find: "    findCardNumber(sent.body, operation.body, 'body');",
     replace: '    undefined;',
     witnesses: [{ file: 'test/security/planted-numbers.test.ts' }],
@@ -59,7 +55,6 @@ export const WALLS: readonly Mutant[] = [
   {
     name: 'transfer-read-in-any-program',
     mistake: 'a transfer is read by its id alone, and only the database keeps it from other programs',
-    file: 'server/store/transfers/transfer.ts',
     find: `\${WITH_CARDS}
     where transfer.program_id = :programId and`,
     replace: `\${WITH_CARDS}
@@ -69,7 +64,6 @@ export const WALLS: readonly Mutant[] = [
   {
     name: 'card-read-in-any-program',
     mistake: 'a card is read by its name alone, and only the database keeps it from other programs',
-    file: 'server/store/card.ts',
     find: `account using (program_id, account_id)
     where card.program_id = :programId and`,
     replace: `account using (program_id, account_id)
@@ -85,7 +79,6 @@ export const CLOCKS: readonly Mutant[] = [
   {
     name: 'ids-by-own-clock',
     mistake: 'transfers get their ids from the clock of the process',
-    file: 'server/subjects/transfers/decide.ts',
     find: 'return idAt(now, this.#ids);',
     replace: 'return idAt(Date.now() + 0 * now, this.#ids);',
     witnesses: [CLOCKS_OFF],
@@ -93,7 +86,6 @@ export const CLOCKS: readonly Mutant[] = [
   {
     name: 'errors-by-own-clock',
     mistake: 'errors are dated by the clock of the process',
-    file: 'server/foundation/database-clock.ts',
     find: 'return Math.round(origin + performance.now());',
     replace: 'return origin > 0 ? Date.now() : 0;',
     witnesses: [CLOCKS_OFF],
@@ -105,7 +97,6 @@ export const CROWDS: readonly Mutant[] = [
   {
     name: 'crowd-begun-all-at-once',
     mistake: 'whatever has arrived is begun in one turn of the event loop',
-    file: 'server/http/admission/overload.ts',
     find: 'if (isFree && this.#begunInBatch < BATCH_SIZE) {',
     replace: 'if (isFree || this.#begunInBatch < BATCH_SIZE) {',
     witnesses: [{ file: 'test/http/overload.test.ts' }],
@@ -113,17 +104,14 @@ export const CROWDS: readonly Mutant[] = [
   {
     name: 'crowd-kept-in-memory',
     mistake: 'requests that have had their turn are let go of when nobody waits any more',
-    file: 'server/http/admission/overload.ts',
     find: '  readonly #waiting: Waiting[] = [];',
     replace: '  readonly #waiting: Waiting[] = [];\n  readonly #had: Waiting[] = [];',
     also: [
       {
-        file: 'server/http/admission/overload.ts',
         find: 'this.#waiting.splice(0, BATCH_SIZE)',
         replace: 'this.#waiting.splice(0, BATCH_SIZE).filter((each) => this.#had.push(each))',
       },
       {
-        file: 'server/http/admission/overload.ts',
         find: '    this.#batchBeganAt = performance.now();',
         replace: '    this.#had.length = 0;\n    this.#batchBeganAt = performance.now();',
       },
@@ -133,7 +121,6 @@ export const CROWDS: readonly Mutant[] = [
   {
     name: 'debt-forgiven',
     mistake: 'what a large request costs counts up to the end of the allowance only',
-    file: 'server/http/admission/rate-limiter.ts',
     find: 'const emptyAt = this.#emptyAt(caller, now) + requests * this.#costMilliseconds;',
     replace:
       'const emptyAt = Math.min(now + WINDOW_MILLISECONDS, this.#emptyAt(caller, now) + requests * this.#costMilliseconds);',

@@ -5,15 +5,11 @@ const BATCH: Witness = { file: 'test/store/batch.test.ts' };
 const GROUPS: Witness = { file: 'test/store/groups.test.ts' };
 const OTHER_OPERATIONS: Witness = { file: 'test/api/transfers/idempotent-operations.test.ts' };
 
-const BOOKS = 'server/subjects/transfers/decide.ts';
-const UNDER_KEY = 'server/commit/under-key.ts';
-
 /** Mistakes about idempotency keys. */
 export const KEYS: readonly Mutant[] = [
   {
     name: 'group-forgets-its-keys',
     mistake: 'a key that is sent twice in one group is done twice, and only the unique key of the table stops it',
-    file: BOOKS,
     find: '    this.#storedResponses.set(key.keyHash, response);\n',
     replace: '',
     witnesses: [GROUPS],
@@ -21,7 +17,6 @@ export const KEYS: readonly Mutant[] = [
   {
     name: 'unique-key-dropped',
     mistake: 'the table of kept answers has no unique key',
-    file: 'server/store/migrations/0013_narrow_indexes.sql',
     find: 'alter table idempotency add constraint idempotency_pkey primary key (key_hash);\n',
     replace: 'create index idempotency_pkey on idempotency (key_hash);\n',
     witnesses: [LOCKS],
@@ -29,7 +24,6 @@ export const KEYS: readonly Mutant[] = [
   {
     name: 'replay-without-body-check',
     mistake: 'a key that was used before answers whatever is sent with it',
-    file: 'domain/idempotency.ts',
     find: 'if (isSame(stored, fingerprint)) return stored;',
     replace: "if (isSame(stored, fingerprint) || fingerprint.ofMeaning !== '') return stored;",
     witnesses: [BATCH],
@@ -37,7 +31,6 @@ export const KEYS: readonly Mutant[] = [
   {
     name: 'refusal-not-kept',
     mistake: 'a refused key succeeds when it is sent again after the money has come',
-    file: 'contract/errors/catalogue.ts',
     find: 'ERRORS[code].status === 409;',
     replace: 'ERRORS[code].status === 410;',
     witnesses: [{ file: 'test/api/transfers/idempotency.test.ts' }],
@@ -45,7 +38,6 @@ export const KEYS: readonly Mutant[] = [
   {
     name: 'secret-kept-for-replays',
     mistake: 'the response that is stored for a new key has its secret',
-    file: UNDER_KEY,
     find: 'stored === undefined ? json : JSON.stringify(stored)',
     replace: 'json',
     witnesses: [OTHER_OPERATIONS],

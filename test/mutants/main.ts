@@ -114,12 +114,13 @@ async function judge(mutant: Mutant, { path }: Copy): Promise<MutantOutcome> {
     const seconds = Math.round((performance.now() - started) / 1000);
     return { mutant: mutant.name, mistake: mutant.mistake, outcome, by, seconds };
   };
-  const isOfTables = [mutant, ...(mutant.also ?? [])].some(({ file }) => file.startsWith('server/store/migrations/'));
   let undo: (() => Promise<void>) | undefined;
   try {
-    undo = await applyMutant(path, mutant);
+    const applied = await applyMutant(path, mutant);
+    undo = applied.undo;
+    const makesLedgers = applied.files.some((file) => file.startsWith('server/store/migrations/'));
     for (const { file, only } of mutant.witnesses) {
-      const verdict = await runTests({ path, makesLedgers: isOfTables }, { files: [file], only }, interruption.signal);
+      const verdict = await runTests({ path, makesLedgers }, { files: [file], only }, interruption.signal);
       if (verdict.is === 'failed') return end('caught', `${file}: ${verdict.test}`);
       if (verdict.is === 'broken') return end('broken', `${file} did not run:\n${verdict.output}`);
     }

@@ -5,7 +5,6 @@ export const METRICS: readonly Mutant[] = [
   {
     name: 'response-counted-twice',
     mistake: 'a response is counted again when its connection closes',
-    file: 'server/http/wire/note-response.ts',
     find: '  context.isNoted = true;',
     replace: '',
     witnesses: [{ file: 'test/metrics/metrics.test.ts', only: 'every request is counted once' }],
@@ -13,7 +12,6 @@ export const METRICS: readonly Mutant[] = [
   {
     name: 'unknown-not-counted',
     mistake: 'transfers whose outcome stays unknown are not counted',
-    file: 'server/commit/locking-path.ts',
     find: '      if (made !== undefined) unknown += 1;',
     replace: '',
     witnesses: [{ file: 'test/metrics/commit-observer.test.ts' }],
@@ -21,12 +19,10 @@ export const METRICS: readonly Mutant[] = [
   {
     name: 'books-verified-by-everybody',
     mistake: 'a process that waited does not look whether another one has just verified the books',
-    file: 'server/store/ledger/books-verification.ts',
     find: '    if (!isDue(toLastVerification(await run(client, READ_LAST_VERIFICATION)))) return undefined;',
     replace: '',
     also: [
       {
-        file: 'server/store/ledger/books-verification.ts',
         find: '    if (prepared?.taken !== true) return undefined;',
         replace: '    if (prepared === undefined) return undefined;',
       },

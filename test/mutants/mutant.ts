@@ -1,5 +1,8 @@
-/** Text that occurs exactly once in a file, and its replacement. */
-export type Edit = { readonly file: string; readonly find: string; readonly replace: string };
+import { readdir, readFile } from 'node:fs/promises';
+import { join } from 'node:path';
+
+/** Text that occurs exactly once in the source of the product, or in `file` if others have it too, and its replacement. */
+export type Edit = { readonly file?: string; readonly find: string; readonly replace: string };
 
 /** A test file that must catch the mutant; `only` selects the tests whose names contain it. */
 export type Witness = { readonly file: string; readonly only?: string };
@@ -13,3 +16,35 @@ export type Mutant = Edit & {
   /** In this order, until one fails: that one has caught the mutant. */
   readonly witnesses: readonly [Witness, ...Witness[]];
 };
+
+const PRODUCT = ['cli', 'console', 'contract', 'domain', 'sdk', 'server', 'simulator'];
+
+/** The source of the product below a folder: the text of each file by its path. */
+export type Sources = Map<string, string>;
+
+/** Reads the source that mutants may change. */
+export async function readSources(root: string): Promise<Sources> {
+  const sources: Sources = new Map();
+  for (const folder of PRODUCT) {
+    for (const entry of await readdir(join(root, folder), { recursive: true, withFileTypes: true })) {
+      const path = join(entry.parentPath, entry.name).slice(root.length + 1);
+      if (!entry.isFile() || !/\.(ts|tsx|mjs|sql|json)$/.test(path) || /\.test\.tsx?$|\/node_modules\//.test(path))
+        continue;
+      sources.set(path, await readFile(join(root, path), 'utf8'));
+    }
+  }
+  return sources;
+}
+
+/** The file of an edit. Throws if its text does not occur exactly once: the mutant must follow the code. */
+export function fileOf({ file, find }: Edit, sources: Sources): string {
+  const found = [...sources].flatMap(([path, text]) =>
+    (file === undefined || path === file) && text.includes(find)
+      ? Array.from({ length: text.split(find).length - 1 }, () => path)
+      : [],
+  );
+  const [only] = found;
+  if (only !== undefined && found.length === 1) return only;
+  const where = found.length === 0 ? '' : ` (${[...new Set(found)].join(', ')})`;
+  throw new Error(`this occurs ${found.length} times in ${file ?? 'the product'}, not once${where}: ${find.trim()}`);
+}

@@ -24,21 +24,15 @@ const STANDBY: Witness = { file: 'test/crashes/standby.test.ts' };
 const REQUIRED_STANDBY: Witness = { file: 'test/crashes/required-standby.test.ts' };
 const KILLS: Witness = { file: 'test/crashes/kill.test.ts' };
 
-const DATABASE = 'server/store/connection/database.ts';
-const ROUND_TRIPS = 'server/store/connection/round-trips.ts';
-const ACCOUNT = 'server/store/ledger/account.ts';
-
 /** Mistakes about what is durable, and what is said before it is. */
 const COMMITS: readonly Mutant[] = [
   {
     name: 'answer-before-commit',
     mistake: 'the answer is sent while COMMIT is still on its way',
-    file: DATABASE,
     find: 'else await save(client, work.batchId, [decision.writes], decision.result, this.#standby);',
     replace: 'else void save(client, work.batchId, [decision.writes], decision.result, this.#standby).catch(() => 0);',
     also: [
       {
-        file: DATABASE,
         find: 'else if (!isAhead) await save(client, batchId, [[...early, ...late]], result, this.#standby);',
         replace:
           'else if (!isAhead) void save(client, batchId, [[...early, ...late]], result, this.#standby).catch(() => 0);',
@@ -50,7 +44,6 @@ const COMMITS: readonly Mutant[] = [
   {
     name: 'commit-asynchronous',
     mistake: 'COMMIT is answered before its log is on disk',
-    file: 'server/store/connection/session-settings.ts',
     find: "['synchronous_commit', 'on'],",
     replace: "['synchronous_commit', 'off'],",
     witnesses: [KILLS],
@@ -58,12 +51,10 @@ const COMMITS: readonly Mutant[] = [
   {
     name: 'unknown-commit-read-back',
     mistake: 'a lost COMMIT is looked for and taken for undone when it is not there yet',
-    file: DATABASE,
     find: '        await this.writeUnguarded({ ...ABANDON, values: [batchId] });\n',
     replace: '',
     also: [
       {
-        file: DATABASE,
         find: "if (row?.abandoned === true) return 'abandoned';",
         replace: "if (ABANDON === undefined || row === undefined) return 'abandoned';",
       },
@@ -73,7 +64,6 @@ const COMMITS: readonly Mutant[] = [
   {
     name: 'error-at-commit-believed',
     mistake: 'an error to COMMIT is taken for a rollback, although a pooler may report a lost response as one',
-    file: ROUND_TRIPS,
     find: 'if (failed === undefined || failed === commit || describeFailure(reason).connectionLost)',
     replace: 'if (failed === undefined || describeFailure(reason).connectionLost)',
     witnesses: [{ file: 'test/faults/commit.test.ts', only: 'the reply arrives as an error' }],
@@ -81,7 +71,6 @@ const COMMITS: readonly Mutant[] = [
   {
     name: 'warning-at-commit-ignored',
     mistake: 'a commit that is "committed locally" only is acknowledged',
-    file: ROUND_TRIPS,
     find: 'if (warned) throw new CommitUnknown',
     replace: 'if (!warned) return;\n  new CommitUnknown',
     witnesses: [{ file: 'test/faults/unknown-commit.test.ts', only: 'the server warns' }],
@@ -89,7 +78,6 @@ const COMMITS: readonly Mutant[] = [
   {
     name: 'required-standby-not-fenced',
     mistake: 'a transfer is committed and acknowledged where a required standby is not set',
-    file: ROUND_TRIPS,
     find: 'then clock_timestamp() end',
     replace: 'then clock_timestamp() else clock_timestamp() end',
     witnesses: [REQUIRED_STANDBY],
@@ -97,7 +85,6 @@ const COMMITS: readonly Mutant[] = [
   {
     name: 'required-standby-not-checked',
     mistake: 'a commit is acknowledged that stopped waiting for a required standby without a warning',
-    file: ROUND_TRIPS,
     find: 'hasWaited(begun, check.value?.rows[0])',
     replace: '(hasWaited(begun, check.value?.rows[0]) || true)',
     witnesses: [REQUIRED_STANDBY],
@@ -105,7 +92,6 @@ const COMMITS: readonly Mutant[] = [
   {
     name: 'settle-without-barrier',
     mistake: 'a lost COMMIT that is found on the primary is acknowledged before the standby has it',
-    file: DATABASE,
     find: "(await this.confirm(String(row.replicated), deadline)) ? 'committed' : 'unknown'",
     replace: "'committed'",
     witnesses: [STANDBY],
@@ -113,7 +99,6 @@ const COMMITS: readonly Mutant[] = [
   {
     name: 'replay-without-fence',
     mistake: 'a key is answered with what was found under it before the standby has it',
-    file: ROUND_TRIPS,
     find: 'if (!isLasting) throw new CommitUnknown(',
     replace: 'if (!isLasting && result === undefined) throw new CommitUnknown(',
     witnesses: [STANDBY],
@@ -121,7 +106,6 @@ const COMMITS: readonly Mutant[] = [
   {
     name: 'read-without-fence',
     mistake: 'a look-up shows a transfer before the standby has it',
-    file: 'server/calls/read-rows.ts',
     find: 'if (open === undefined || (await database.confirm(String(open.replicated), deadline))) return;',
     replace: 'if (open === undefined || deadline > 0) return;',
     witnesses: [STANDBY],
@@ -129,7 +113,6 @@ const COMMITS: readonly Mutant[] = [
   {
     name: 'fence-on-another-server',
     mistake: 'a replay found on the old primary is confirmed by a commit on the new one',
-    file: 'server/store/connection/standby.ts',
     find: 'return acknowledged === server;',
     replace: 'return true;',
     witnesses: [STANDBY],
@@ -137,7 +120,6 @@ const COMMITS: readonly Mutant[] = [
   {
     name: 'replay-beside-a-doubt-denied',
     mistake: 'a replay whose group was committed on the primary alone is told that no money moved',
-    file: 'server/subjects/transfers/lane.ts',
     find: "return 'subjectId' in outcome ? toWireId('tr', outcome.subjectId) : outcome.record.transfer_id;",
     replace: "return 'subjectId' in outcome ? undefined : outcome.record.transfer_id;",
     witnesses: [STANDBY],
@@ -149,7 +131,6 @@ const STALE_READS: readonly Mutant[] = [
   {
     name: 'account-lock-left-out',
     mistake: 'accounts are read and not locked',
-    file: ACCOUNT,
     find: "  wait: 'for no key update',\n",
     replace: "  wait: 'limit 1',\n",
     witnesses: [{ file: 'test/store/chain/guards.test.ts', only: 'that is not chained locks its accounts' }],
@@ -157,7 +138,6 @@ const STALE_READS: readonly Mutant[] = [
   {
     name: 'locks-and-reads-in-one-statement',
     mistake: 'what an account has is read by the statement that waits for its lock, so from before the wait',
-    file: ACCOUNT,
     find: `    select \${ACCOUNT.names} from account
     where account.program_id = ordered.program_id and account.account_id = ordered.account_id
     \${ENDS[mode]}
@@ -175,12 +155,10 @@ const STALE_READS: readonly Mutant[] = [
   {
     name: 'switch-read-before-its-lock',
     mistake: 'the switch is read before it is locked, so a change that is waited for is not seen',
-    file: 'server/subjects/transfers/load.ts',
     find: "    lockNames: shareSwitchAndLockNames(names, mode === 'skip' ? 'skip' : 'wait'),\n",
     replace: '',
     also: [
       {
-        file: 'server/subjects/transfers/load.ts',
         find: '    rules: readProgramRules(programIds, !isKnown),\n',
         replace:
           "    rules: readProgramRules(programIds, !isKnown),\n    lockNames: shareSwitchAndLockNames(names, mode === 'skip' ? 'skip' : 'wait'),\n",
@@ -191,7 +169,6 @@ const STALE_READS: readonly Mutant[] = [
   {
     name: 'switch-lock-left-out',
     mistake: 'transfers do not share the lock of the switch, so what is in flight completes after disable has answered',
-    file: 'server/store/locks.ts',
     find: `select pg_advisory_xact_lock_shared(\${SWITCH_SPACE}, \${SWITCH_NUMBER})::text, null::bigint as hash`,
     replace: `select ''::text, null::bigint as hash`,
     witnesses: [LOCKS],
@@ -199,7 +176,6 @@ const STALE_READS: readonly Mutant[] = [
   {
     name: 'group-forgets-its-references',
     mistake: 'a reference that is taken twice in one group is not a duplicate',
-    file: 'server/subjects/transfers/references.ts',
     find: '    if (transfer.reference !== null) this',
     replace: '    if (transfer.reference === undefined) this',
     witnesses: [GROUPS],
@@ -211,7 +187,6 @@ const MONEY: readonly Mutant[] = [
   {
     name: 'hold-kept-after-its-end',
     mistake: 'the row of a hold stays when the hold has been captured',
-    file: 'server/subjects/transfers/write.ts',
     find: '...some([...changes.ended.values()], deleteHolds),',
     replace: '...some([...changes.ended.values()].slice(1), deleteHolds),',
     witnesses: [TRANSFERS],

@@ -8,7 +8,6 @@ export const OBSERVING: readonly Mutant[] = [
   {
     name: 'response-told-twice',
     mistake: 'a request whose response was told of is told of again when its connection closes',
-    file: 'server/http/wire/note-response.ts',
     find: '  context.isNoted = true;\n',
     replace: '',
     witnesses: [response('for a success, with the key and the trace')],
@@ -24,7 +23,6 @@ export const OBSERVING: readonly Mutant[] = [
   {
     name: 'traceparent-with-a-card-number',
     mistake: 'a traceparent is stored although it has a card number',
-    file: 'server/http/request-context.ts',
     find: '  if (containsCardNumber(sent)) return undefined;\n',
     replace: '',
     witnesses: [response('with a card number')],
@@ -32,7 +30,6 @@ export const OBSERVING: readonly Mutant[] = [
   {
     name: 'request-of-another-event',
     mistake: 'all events of a group have the request of the first one that has any',
-    file: 'server/store/events/insert-events.ts',
     find: 'requestId: event.requestId ?? of?.requestId ?? null,',
     replace: 'requestId: events.find((one) => one.requestId)?.requestId ?? of?.requestId ?? null,',
     witnesses: [{ file: 'test/errors/requests.test.ts' }],
@@ -40,7 +37,6 @@ export const OBSERVING: readonly Mutant[] = [
   {
     name: 'trace-of-another-request',
     mistake: 'all events of a group have the trace of the first one that has any',
-    file: 'server/store/events/insert-events.ts',
     find: 'traceparent: event.traceparent ?? of?.traceparent ?? null,',
     replace: 'traceparent: events.find((one) => one.traceparent)?.traceparent ?? of?.traceparent ?? null,',
     witnesses: [{ file: 'test/store/events/traces.test.ts' }],
@@ -48,7 +44,6 @@ export const OBSERVING: readonly Mutant[] = [
   {
     name: 'sampling-by-the-caller',
     mistake: 'a caller decides how many of its requests are traced',
-    file: 'server/observe/traces/open-traces.ts',
     find: 'return this.#wanted <= MAX_WANTED_PER_SECOND;',
     replace: 'return true;',
     witnesses: [{ file: 'test/start/traces.test.ts', only: 'takes at most ten a second' }],
@@ -56,7 +51,6 @@ export const OBSERVING: readonly Mutant[] = [
   {
     name: 'variables-of-the-exporter',
     mistake: 'variables of the environment that are no settings add headers to requests to the collector',
-    file: 'server/host/start/optional-parts.ts',
     find: "return withoutVariables('OTEL_', () => openTraces(traces, onFailure));",
     replace: 'return openTraces(traces, onFailure);',
     witnesses: [{ file: 'test/start/traces.test.ts', only: 'sends it the spans of a request' }],
@@ -64,7 +58,6 @@ export const OBSERVING: readonly Mutant[] = [
   {
     name: 'spans-that-wait-for-the-end',
     mistake: 'a collector that hangs holds up the stop',
-    file: 'server/observe/traces/open-traces.ts',
     find: 'const timer = setTimeout(resolve, milliseconds);',
     replace: 'const timer = setTimeout(resolve, 60 * milliseconds);',
     witnesses: [{ file: 'test/start/traces.test.ts', only: 'does not wait at the stop' }],

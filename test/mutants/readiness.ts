@@ -1,6 +1,5 @@
 import type { Mutant, Witness } from './mutant.ts';
 
-const READINESS = 'server/observe/readiness.ts';
 const AUTHENTICATE = 'server/subjects/keys/authenticate.ts';
 
 const states = (only: string): Witness => ({ file: 'test/start/readiness.test.ts', only });
@@ -11,7 +10,6 @@ export const READINESSES: readonly Mutant[] = [
   {
     name: 'any-schema-is-ready',
     mistake: 'a service is ready on a schema that it must not run on',
-    file: READINESS,
     find: "newer_unusable: 'schema_too_new',",
     replace: "newer_unusable: 'schema_newer',",
     witnesses: [states('that this one cannot use')],
@@ -19,7 +17,6 @@ export const READINESSES: readonly Mutant[] = [
   {
     name: 'failed-commit-forgotten',
     mistake: 'a service is ready although its last commit failed for want of disk space',
-    file: READINESS,
     find: 'if (isRecent && commitFailedAt > committedAt)',
     replace: 'if (isRecent && commitFailedAt > performance.now())',
     witnesses: [states('for want of disk space')],
@@ -27,7 +24,6 @@ export const READINESSES: readonly Mutant[] = [
   {
     name: 'change-logged-each-time',
     mistake: 'every probe of a service that is not ready writes a line of the log',
-    file: READINESS,
     find: 'if (reason !== before) {',
     replace: "if (reason !== before || reason !== 'ready') {",
     witnesses: [states('each change is logged once')],
@@ -43,7 +39,6 @@ export const READINESSES: readonly Mutant[] = [
   {
     name: 'old-key-reads-everything',
     mistake: 'while the database fails, a key that was valid lately is accepted for everything',
-    file: AUTHENTICATE,
     find: 'readsStatus ? caller.catch(',
     replace: 'readsStatus !== undefined ? caller.catch(',
     witnesses: [status('without its database')],

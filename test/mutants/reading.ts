@@ -7,16 +7,11 @@ const RETENTION: Witness = { file: 'test/api/events/retention.test.ts' };
 const LISTS: Witness = { file: 'test/api/events/lists.test.ts' };
 const STANDBY: Witness = { file: 'test/crashes/standby.test.ts' };
 
-const STREAM = 'server/subjects/events/read-events.ts';
-const STORE = 'server/store/events/read-events.ts';
-const SENDING = 'server/http/wire/event-stream.ts';
-
 /** Mistakes about reading events. */
 export const READING: readonly Mutant[] = [
   {
     name: 'wait-without-look',
     mistake: 'an event that comes between the read and the wait is not seen before the next one',
-    file: 'server/subjects/events/event-news.ts',
     find: '      void this.#poll();\n',
     replace: '',
     witnesses: [NEWS],
@@ -24,7 +19,6 @@ export const READING: readonly Mutant[] = [
   {
     name: 'stream-without-beginning',
     mistake: 'a reader that is disconnected before its first event resumes with the next one',
-    file: STREAM,
     find: `\\nid: \${start}\\n\\n`,
     replace: '\\n\\n',
     witnesses: [STREAMS],
@@ -32,7 +26,6 @@ export const READING: readonly Mutant[] = [
   {
     name: 'position-before-read',
     mistake: 'a stream goes on after events whose reading failed',
-    file: STREAM,
     find: '    read: async () =>\n      take(',
     replace: '    read: async () =>\n      take((position += 1) && ',
     witnesses: [STREAMS],
@@ -40,7 +33,6 @@ export const READING: readonly Mutant[] = [
   {
     name: 'deleted-skipped',
     mistake: 'reading goes on with the oldest stored event, as if nothing was deleted',
-    file: STORE,
     find: "      if (isDeleted(row, offset)) return 'deleted';\n",
     replace: '      if (isDeleted(row, offset)) {\n        end = start + offset;\n        continue;\n      }\n',
     witnesses: [RETENTION],
@@ -48,7 +40,6 @@ export const READING: readonly Mutant[] = [
   {
     name: 'all-deleted-is-no-event',
     mistake: 'whoever missed everything is told that nothing happened',
-    file: 'server/subjects/events/read-after.ts',
     find: '  if (second.end === after) await refuseDeleted(database, source, after);\n',
     replace: '',
     witnesses: [RETENTION],
@@ -56,7 +47,6 @@ export const READING: readonly Mutant[] = [
   {
     name: 'filtered-not-read',
     mistake: 'the position of a page stays behind what the filter left out',
-    file: 'server/subjects/events/read-events.ts',
     find: 'position: read.end',
     replace: 'position: read.events.at(-1)?.position ?? this.#query.after ?? 0',
     witnesses: [LISTS],
@@ -64,7 +54,6 @@ export const READING: readonly Mutant[] = [
   {
     name: 'stream-outlives-its-key',
     mistake: 'a key is checked only when its stream begins',
-    file: SENDING,
     find: '    await checkKey();\n',
     replace: '    void checkKey;\n',
     witnesses: [STREAMS_OF_HTTP],
@@ -72,7 +61,6 @@ export const READING: readonly Mutant[] = [
   {
     name: 'stream-ahead-of-its-reader',
     mistake: 'what a slow reader does not take piles up in memory',
-    file: SENDING,
     find: 'if (!response.write(text) && !(await isDrained(response, readTimeoutMilliseconds, signal))) {',
     replace: 'if (!response.write(text) && text === String(isDrained(response, readTimeoutMilliseconds, signal))) {',
     witnesses: [STREAMS_OF_HTTP],
@@ -80,7 +68,6 @@ export const READING: readonly Mutant[] = [
   {
     name: 'events-before-the-standby',
     mistake: 'an event is shown that a failover undoes',
-    file: 'server/subjects/events/event-source.ts',
     find: '  await confirmReplicated(database, performance.now() + PROOF_MILLISECONDS, places);\n',
     replace: '  void confirmReplicated;\n  void PROOF_MILLISECONDS;\n',
     witnesses: [STANDBY],

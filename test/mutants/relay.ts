@@ -6,10 +6,6 @@ const RELAYED: Witness = { file: 'test/store/events/relay.test.ts' };
 const AT_ONCE: Witness = { file: 'test/store/events/concurrency.test.ts' };
 
 const RELAY = 'server/store/events/relay.ts';
-const INSERT = 'server/store/events/insert-events.ts';
-const PLACES = 'server/store/events/event-positions.ts';
-const DATABASE = 'server/store/connection/database.ts';
-const MIGRATION = 'server/store/migrations/0015_events.sql';
 
 /** What decides which transactions are numbered. */
 const WAITING = 'where not relayed and not abandoned\n        and created_at >=';
@@ -37,12 +33,10 @@ export const RELAYS: readonly Mutant[] = [
   {
     name: 'relay-in-the-order-of-ids',
     mistake: 'transactions are numbered in the order of their ids, which are those of the clocks of the processes',
-    file: RELAY,
     find: 'order by created_at, batch_id limit :count\n    ), sent',
     replace: 'order by batch_id limit :count\n    ), sent',
     also: [
       {
-        file: RELAY,
         find: 'over (partition by program_id order by created_at, batch_id, is_shared',
         replace: 'over (partition by program_id order by batch_id, is_shared',
       },
@@ -52,7 +46,6 @@ export const RELAYS: readonly Mutant[] = [
   {
     name: 'relay-without-lock',
     mistake: 'two relays number the same transactions',
-    file: RELAY,
     find: 'text: "select pg_advisory_xact_lock(7202, \'event_head\'::regclass::oid::int)",',
     replace: 'text: "select \'event_head\'::regclass",',
     witnesses: [order('waited for another one'), AT_ONCE],
@@ -60,7 +53,6 @@ export const RELAYS: readonly Mutant[] = [
   {
     name: 'relay-reads-before-it-holds-the-lock',
     mistake: 'the relay takes its lock in the statement that reads, so it sees what was there before the wait',
-    file: DATABASE,
     find: "await this.inOnePacket([lock, statement], 'begin; set local enable_hashjoin = on');",
     replace: `await this.inOnePacket(
       [
@@ -82,7 +74,6 @@ export const RELAYS: readonly Mutant[] = [
   {
     name: 'relay-does-not-mark',
     mistake: 'what is numbered is not marked, and is numbered again',
-    file: RELAY,
     find: 'update write_batch set relayed = true where',
     replace: 'update write_batch set relayed = false where',
     witnesses: [RELAYED],
@@ -90,7 +81,6 @@ export const RELAYS: readonly Mutant[] = [
   {
     name: 'relay-never-searches-all',
     mistake: 'transactions that committed long after they began are never looked for',
-    file: RELAY,
     find: 'return RELAY_EVENTS({ withinSeconds, everyProgram',
     replace: 'return RELAY_EVENTS({ withinSeconds: withinSeconds ?? 300, everyProgram',
     witnesses: [order('older than the bounded search')],
@@ -98,7 +88,6 @@ export const RELAYS: readonly Mutant[] = [
   {
     name: 'events-not-told-to-the-fence',
     mistake: 'a batch with events is taken for one without',
-    file: INSERT,
     find: 'return { ...insert, events: describeEvents(events, now) };',
     replace: 'return { ...insert, ...(now < 0 && { events: describeEvents(events, now) }) };',
     witnesses: [RELAYED],
@@ -106,7 +95,6 @@ export const RELAYS: readonly Mutant[] = [
   {
     name: 'events-of-a-program-counted-once',
     mistake: 'several events of one program take one position',
-    file: INSERT,
     find: 'counts.set(id, (counts.get(id) ?? 0) + 1);',
     replace: 'counts.set(id, 1);',
     witnesses: [RELAYED],
@@ -114,7 +102,6 @@ export const RELAYS: readonly Mutant[] = [
   {
     name: 'shared-events-for-no-program',
     mistake: 'an event for every program has a position in none',
-    file: RELAY,
     find: 'where sent.program_id = :everyProgram\n',
     replace: 'where sent.program_id = program.program_id\n',
     witnesses: [RELAYED],
@@ -122,7 +109,6 @@ export const RELAYS: readonly Mutant[] = [
   {
     name: 'page-begins-with-the-next-transaction',
     mistake: 'the rest of a transaction in whose middle a page ended is left out',
-    file: PLACES,
     find: '    where program_id = :programId\n      and position >= coalesce((',
     replace: '    where program_id = :programId and position > :after\n      and position >= coalesce((',
     witnesses: [RELAYED],
@@ -130,7 +116,6 @@ export const RELAYS: readonly Mutant[] = [
   {
     name: 'deleted-events-skipped',
     mistake: 'readers of positions whose events are deleted go on with the first that is there, and are not told',
-    file: MIGRATION,
     find: 'up_to_number, (select max(last_number) from event_day',
     replace: 'up_to_number, (select min(0) from event_day',
     witnesses: [retention('readers are told where the rest begins')],
@@ -138,7 +123,6 @@ export const RELAYS: readonly Mutant[] = [
   {
     name: 'unrelayed-events-dropped',
     mistake: 'events that have no position yet are dropped with their day',
-    file: MIGRATION,
     find: 'where not relayed and not abandoned and (events_at is null or events_at < before)',
     replace: 'where abandoned and relayed and (events_at is null or events_at < before)',
     witnesses: [retention('while events of before have no position')],

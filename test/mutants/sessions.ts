@@ -4,15 +4,11 @@ const CSRF: Witness = { file: 'test/security/csrf.test.ts' };
 const LIVES: Witness = { file: 'test/security/sessions.test.ts' };
 const ROLES: Witness = { file: 'test/security/roles.test.ts' };
 
-const COOKIE = 'server/http/admission/session-cookie.ts';
-const SESSION = 'server/subjects/sessions/authenticate-session.ts';
-
 /** Mistakes about sessions of the console, and about who may grant what. */
 export const SESSIONS: readonly Mutant[] = [
   {
     name: 'csrf-header-not-asked-for',
     mistake: 'the cookie counts for whatever the browser sends it with, such as a form',
-    file: COOKIE,
     find: "if (purpose !== '1' && purpose !== 'background') {",
     replace: "if (purpose === 'never') {",
     witnesses: [CSRF],
@@ -20,7 +16,6 @@ export const SESSIONS: readonly Mutant[] = [
   {
     name: 'fetch-site-not-compared',
     mistake: 'the cookie counts for pages of any site, if the browser says of which',
-    file: COOKIE,
     find: "if (fetchSite !== undefined) return fetchSite.toLowerCase() === 'same-origin';",
     replace: 'if (fetchSite !== undefined) return true;',
     witnesses: [CSRF],
@@ -28,7 +23,6 @@ export const SESSIONS: readonly Mutant[] = [
   {
     name: 'same-site-is-enough',
     mistake: 'a page of a subdomain, or of another port, counts as one of the service',
-    file: COOKIE,
     find: "return fetchSite.toLowerCase() === 'same-origin';",
     replace: "return fetchSite.toLowerCase().startsWith('same-');",
     witnesses: [CSRF],
@@ -36,7 +30,6 @@ export const SESSIONS: readonly Mutant[] = [
   {
     name: 'origin-not-compared',
     mistake: 'in browsers without Sec-Fetch-Site, pages of any origin count',
-    file: COOKIE,
     find: 'return origin?.toLowerCase() === transport.origin;',
     replace: 'return origin !== undefined || transport.origin === undefined;',
     witnesses: [CSRF],
@@ -44,7 +37,6 @@ export const SESSIONS: readonly Mutant[] = [
   {
     name: 'session-over-clear-text',
     mistake: 'a session is given through any proxy that says it has TLS',
-    file: COOKIE,
     find: 'if (!isForwardedAsHttps(context, trustedProxies)) return undefined;',
     replace: 'if (!isForwardedAsHttps(context, Math.max(1, trustedProxies))) return undefined;',
     witnesses: [CSRF],
@@ -52,7 +44,6 @@ export const SESSIONS: readonly Mutant[] = [
   {
     name: 'forwarded-scheme-of-the-caller',
     mistake: 'what a caller claims about its connection counts, instead of what the trusted proxy says',
-    file: COOKIE,
     find: "return schemes.at(-Math.min(schemes.length, trustedProxies)) === 'https';",
     replace: "return schemes.slice(-Math.max(schemes.length, trustedProxies)).at(0) === 'https';",
     witnesses: [CSRF],
@@ -60,7 +51,6 @@ export const SESSIONS: readonly Mutant[] = [
   {
     name: 'cookie-beside-a-key',
     mistake: 'a request with a session and a key is one of the session',
-    file: COOKIE,
     find: 'if (head.authorization !== undefined) {',
     replace: "if (head.authorization === 'never') {",
     witnesses: [CSRF],
@@ -68,7 +58,6 @@ export const SESSIONS: readonly Mutant[] = [
   {
     name: 'cookie-removed-for-other-pages',
     mistake: 'a page of another site can sign somebody out',
-    file: 'server/http/admission/caller.ts',
     find: "    reportRefusal(reporter, context, '', error);\n    throw error;\n  }\n  if (session === undefined)",
     replace:
       "    context.setCookie = sessionCookie(context, trustedProxies, null);\n    reportRefusal(reporter, context, '', error);\n    throw error;\n  }\n  if (session === undefined)",
@@ -77,7 +66,6 @@ export const SESSIONS: readonly Mutant[] = [
   {
     name: 'session-outlives-its-key',
     mistake: 'a session goes on when its key is revoked',
-    file: SESSION,
     find: 'if (session.revokedAt !== null)',
     replace: 'if (session.revokedAt !== null && session.left <= 0)',
     witnesses: [LIVES],
@@ -85,7 +73,6 @@ export const SESSIONS: readonly Mutant[] = [
   {
     name: 'session-outlives-a-roll',
     mistake: 'whoever had the old key goes on with its session',
-    file: SESSION,
     find: 'if (session.replacedBy !== null)',
     replace: 'if (session.replacedBy !== null && session.left <= 0)',
     witnesses: [LIVES],
@@ -93,7 +80,6 @@ export const SESSIONS: readonly Mutant[] = [
   {
     name: 'session-outlives-the-expiry-of-its-key',
     mistake: 'a session goes on when its key has expired',
-    file: SESSION,
     find: 'if (session.keyLeft !== null && session.keyLeft <= 0)',
     replace: 'if (session.keyLeft !== null && session.left <= 0)',
     witnesses: [LIVES],
@@ -101,7 +87,6 @@ export const SESSIONS: readonly Mutant[] = [
   {
     name: 'idle-end-not-enforced',
     mistake: 'a session that nobody uses goes on',
-    file: SESSION,
     find: 'if (session.idleLeft <= 0)',
     replace: 'if (session.idleLeft <= -1e12)',
     witnesses: [LIVES],
@@ -109,7 +94,6 @@ export const SESSIONS: readonly Mutant[] = [
   {
     name: 'session-without-an-end',
     mistake: 'a session goes on for as long as it is used',
-    file: SESSION,
     find: 'if (session.left <= 0) throw',
     replace: 'if (session.left <= -1e12) throw',
     witnesses: [LIVES],
@@ -117,7 +101,6 @@ export const SESSIONS: readonly Mutant[] = [
   {
     name: 'polls-keep-a-session-alive',
     mistake: 'an open page that nobody looks at keeps its session alive',
-    file: COOKIE,
     find: "isActive: purpose === '1' && !context.begun",
     replace: 'isActive: !context.begun',
     witnesses: [LIVES],
@@ -125,7 +108,6 @@ export const SESSIONS: readonly Mutant[] = [
   {
     name: 'session-of-a-revoked-key-begins',
     mistake: 'a session is made from a key that was revoked a moment ago',
-    file: 'server/subjects/sessions/manage-sessions.ts',
     find: 'key.revokedAt !== null || row.expired === true',
     replace: 'row.expired === true',
     witnesses: [LIVES],
@@ -133,7 +115,6 @@ export const SESSIONS: readonly Mutant[] = [
   {
     name: 'keys-write-is-everything',
     mistake: 'a key makes keys that can do more than it can itself',
-    file: 'server/subjects/keys/manage-keys.ts',
     find: "  refuseFurtherScopes(call.caller, scopes, 'create');\n",
     replace: '',
     witnesses: [ROLES],
@@ -141,7 +122,6 @@ export const SESSIONS: readonly Mutant[] = [
   {
     name: 'rolled-into-an-administrator',
     mistake: 'a key gets the secret of one that can do more by rolling it',
-    file: 'server/subjects/keys/manage-keys.ts',
     find: "      refuseFurtherScopes(call.caller, old.scopes, 'roll');\n",
     replace: '',
     witnesses: [ROLES],

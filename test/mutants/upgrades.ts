@@ -1,9 +1,5 @@
 import type { Mutant } from './mutant.ts';
 
-const COMPATIBILITY = 'server/store/migrations/compatibility.ts';
-const APPLY = 'server/store/migrations/apply-migration.ts';
-const MIGRATE = 'server/store/migrations/migrate.ts';
-
 const INDEX = 'test/upgrade/concurrent-index.test.ts';
 
 /** Mistakes about which schemas a program may run on, and how migrations get there. */
@@ -11,7 +7,6 @@ export const UPGRADES: readonly Mutant[] = [
   {
     name: 'contract-migration-accepted',
     mistake: 'a program runs on any schema that is newer, also where what it needs was removed',
-    file: COMPATIBILITY,
     find: 'needs !== null && numbers.has(needs);',
     replace: 'needs !== null && numbers.size > 0;',
     witnesses: [{ file: 'test/upgrade/compatibility.test.ts', only: 'is refused where one of them needs' }],
@@ -19,7 +14,6 @@ export const UPGRADES: readonly Mutant[] = [
   {
     name: 'compact-payloads-beside-an-older-version',
     mistake: 'payloads are written that a program which may still run would send as they are',
-    file: MIGRATE,
     find: "coalesce(max(needs), '') >= '0046' as compacts",
     replace: "max(name) >= '0046' as compacts",
     witnesses: [{ file: 'test/upgrade/compatibility.test.ts', only: 'are not written on one' }],
@@ -27,7 +21,6 @@ export const UPGRADES: readonly Mutant[] = [
   {
     name: 'older-version-on-a-new-ledger',
     mistake: 'a version that cannot read the events of a new ledger may run on it',
-    file: MIGRATE,
     find: 'needs: isNew ? numberOf(migration.name) : needs',
     replace: 'needs',
     witnesses: [{ file: 'test/upgrade/compatibility.test.ts', only: 'are written on a ledger that begins' }],
@@ -35,7 +28,6 @@ export const UPGRADES: readonly Mutant[] = [
   {
     name: 'half-built-index-kept',
     mistake: 'an index whose build was ended in the middle counts as built',
-    file: APPLY,
     find: 'select indisvalid as valid from pg_index',
     replace: 'select true as valid from pg_index',
     witnesses: [{ file: INDEX, only: 'migrate is killed' }],
@@ -43,7 +35,6 @@ export const UPGRADES: readonly Mutant[] = [
   {
     name: 'turn-waited-for-in-a-statement',
     mistake: 'who waits for its turn to migrate holds up the index that the other one builds, which is a deadlock',
-    file: MIGRATE,
     find: 'select pg_try_advisory_lock($1) as ours',
     replace: 'select true as ours from pg_advisory_lock($1)',
     witnesses: [{ file: INDEX, only: 'two that migrate at once' }],

@@ -12,9 +12,6 @@ const delivery = (only: string): Witness => ({ file: 'test/delivery/deliver.test
 const SEND = 'server/background/outbound/send.ts';
 const ADDRESSES = 'server/subjects/webhooks/addresses.ts';
 const RANGES = 'server/foundation/networks.ts';
-const WRITER = 'server/background/delivery/outcome-writer.ts';
-const JUDGE = 'server/background/delivery/judge.ts';
-const SHARD = 'server/store/webhooks/shard.ts';
 const LEASES: Witness = { file: 'test/store/webhooks/leases.test.ts' };
 
 const CHECK = 'if (!addresses.every((address) => this.#isAllowed(address, target))) throw addressRefused();';
@@ -32,7 +29,6 @@ const OUTBOUND: readonly Mutant[] = [
   {
     name: 'outbound-url-unchecked',
     mistake: 'the URL of a webhook may contain a forbidden address',
-    file: ADDRESSES,
     find: '=== false ? ADDRESS_PROBLEM : undefined',
     replace: '=== false && networks.length > 99 ? ADDRESS_PROBLEM : undefined',
     witnesses: [spellings('refused without a connection')],
@@ -40,7 +36,6 @@ const OUTBOUND: readonly Mutant[] = [
   {
     name: 'outbound-remote-address-unchecked',
     mistake: 'where a connection went is not checked before something is written',
-    file: SEND,
     find: 'if (address === null || !this.#isAllowed(address, target)) throw addressRefused();',
     replace: 'if (address === null) throw addressRefused();',
     witnesses: [spellings('went elsewhere')],
@@ -64,7 +59,6 @@ const OUTBOUND: readonly Mutant[] = [
   {
     name: 'outbound-looks-up-twice',
     mistake: 'a name is checked by one look-up and connected to by another',
-    file: SEND,
     find: '        done(\n          null,\n          addresses.map((address) => ({ address, family: isIP(address) })),\n        ),',
     replace:
       '        void this.#addressesOf(host).then((found) =>\n          done(null, found.map((address) => ({ address, family: isIP(address) }))),\n        ),',
@@ -73,7 +67,6 @@ const OUTBOUND: readonly Mutant[] = [
   {
     name: 'outbound-follows-redirects',
     mistake: 'a redirect is followed',
-    file: SEND,
     find: '      isAnswered = true;\n      const { statusCode: status = 0, headers } = response;',
     replace:
       '      isAnswered = true;\n      const { statusCode: status = 0, headers } = response;\n      const url = headers.location;\n      if (status < 400 && url !== undefined) return resolve(await sendOnce(agent, { ...outgoing, url }, limits, endsAt));',
@@ -82,7 +75,6 @@ const OUTBOUND: readonly Mutant[] = [
   {
     name: 'outbound-mapped-addresses-allowed',
     mistake: 'IPv6 addresses that contain IPv4 addresses count as public',
-    file: RANGES,
     find: "  '::/3',\n",
     replace: '',
     witnesses: [spellings('refused without a connection'), NETWORKS],
@@ -90,7 +82,6 @@ const OUTBOUND: readonly Mutant[] = [
   {
     name: 'outbound-6to4-allowed',
     mistake: 'addresses of 6to4, which contain IPv4 addresses, count as public',
-    file: RANGES,
     find: "  '2002::/16',\n",
     replace: '',
     witnesses: [NETWORKS],
@@ -106,7 +97,6 @@ const OUTBOUND: readonly Mutant[] = [
   {
     name: 'outbound-loopback-network-allowed',
     mistake: 'WEBHOOK_ALLOWED_NETWORKS may name a network of loopback addresses',
-    file: RANGES,
     find: 'LOCAL.some((range) => overlap(range, network))',
     replace: 'LOCAL.some((range) => range[1] > 128 && overlap(range, network))',
     also: [
@@ -117,7 +107,6 @@ const OUTBOUND: readonly Mutant[] = [
   {
     name: 'outbound-http-in-live-mode',
     mistake: 'live mode sends without TLS, and to any port',
-    file: ADDRESSES,
     find: "(mode === 'sandbox' || findLiveProblem(to) === undefined)",
     replace: "(mode === 'sandbox' || findLiveProblem(to) !== '')",
     witnesses: [names('other ports and HTTP')],
@@ -134,7 +123,6 @@ const OUTBOUND: readonly Mutant[] = [
   {
     name: 'outbound-certificates-unchecked',
     mistake: 'every certificate is trusted',
-    file: SEND,
     find: 'rejectUnauthorized: true,',
     replace: 'rejectUnauthorized: false,',
     witnesses: [tls('gets nothing')],
@@ -142,7 +130,6 @@ const OUTBOUND: readonly Mutant[] = [
   {
     name: 'outbound-certificates-by-the-environment',
     mistake: 'NODE_TLS_REJECT_UNAUTHORIZED switches the check of certificates off',
-    file: SEND,
     find: '        rejectUnauthorized: true,\n',
     replace: '',
     witnesses: [tls('no variable of the environment')],
@@ -150,7 +137,6 @@ const OUTBOUND: readonly Mutant[] = [
   {
     name: 'outbound-authority-ignored',
     mistake: 'the certificates of WEBHOOK_CA are not trusted',
-    file: SEND,
     find: "ca: [...getCACertificates('default'), ...added]",
     replace: "ca: [...getCACertificates('default'), ...added.slice(1)]",
     witnesses: [tls('is trusted by WEBHOOK_CA')],
@@ -158,7 +144,6 @@ const OUTBOUND: readonly Mutant[] = [
   {
     name: 'outbound-headers-frame-the-request',
     mistake: 'headers of a webhook may say where its request ends',
-    file: 'server/background/outbound/sender.ts',
     find: 'lower.filter(([name]) => !FRAMING_HEADERS.has(name))',
     replace: "lower.filter(([name]) => name !== '')",
     witnesses: [answers('a request is a POST')],
@@ -166,7 +151,6 @@ const OUTBOUND: readonly Mutant[] = [
   {
     name: 'outbound-connection-for-ever',
     mistake: 'a connection is kept however old it is, so a name that has moved is not looked up again',
-    file: SEND,
     find: 'if (left <= 0 || isKept === false ||',
     replace: 'if (isKept === false ||',
     witnesses: [connections('lived long enough')],
@@ -174,7 +158,6 @@ const OUTBOUND: readonly Mutant[] = [
   {
     name: 'outbound-sends-twice',
     mistake: 'a request is sent again although the receiver had begun to answer it',
-    file: SEND,
     find: 'request.reusedSocket && !isAnswered &&',
     replace: 'request.reusedSocket &&',
     witnesses: [connections('after an answer began')],
@@ -182,7 +165,6 @@ const OUTBOUND: readonly Mutant[] = [
   {
     name: 'outbound-waits-for-each-byte',
     mistake: 'the time for an answer begins again with every byte',
-    file: SEND,
     find: "    request.on('socket', (socket) => {\n",
     replace: "    request.on('socket', (socket) => {\n      socket.on('data', () => timer.refresh());\n",
     witnesses: [answers('come byte by byte')],
@@ -190,7 +172,6 @@ const OUTBOUND: readonly Mutant[] = [
   {
     name: 'outbound-aborts-when-it-is-connected',
     mistake: 'a request that waits for its connection is not over when it is aborted',
-    file: SEND,
     find: '      end();\n      reject(failure);\n      request.destroy();',
     replace: '      end();\n      request.destroy(failure);',
     witnesses: [connections('while it connects is over at once')],
@@ -198,7 +179,6 @@ const OUTBOUND: readonly Mutant[] = [
   {
     name: 'outbound-writes-what-is-not-wanted',
     mistake: 'a request whose process has lost its lease while it connected is written all the same',
-    file: SEND,
     find: 'if (outgoing.isWanted?.() === false) onAbort();',
     replace: 'outgoing.isWanted?.();',
     witnesses: [connections('no longer wanted')],
@@ -206,7 +186,6 @@ const OUTBOUND: readonly Mutant[] = [
   {
     name: 'outbound-keeps-nul',
     mistake: 'what is kept of an answer can contain NUL, which the database refuses',
-    file: 'server/background/outbound/sender.ts',
     find: ".replaceAll('\\0', '\\uFFFD')",
     replace: '',
     witnesses: [answers('NUL')],
@@ -227,7 +206,6 @@ const SENDING: readonly Mutant[] = [
   {
     name: 'signature-of-one-secret',
     mistake: 'only the newest secret signs while another one is being replaced',
-    file: 'server/foundation/signature.ts',
     find: 'const signatures = keys.map(',
     replace: 'const signatures = keys.slice(0, 1).map(',
     witnesses: [SIGNATURES],
@@ -235,7 +213,6 @@ const SENDING: readonly Mutant[] = [
   {
     name: 'attempts-not-redacted',
     mistake: 'what a receiver sends back is kept with the secrets in it',
-    file: JUDGE,
     find: 'redactAnswer(answer.bodyStart, headers)',
     replace: 'answer.bodyStart',
     witnesses: [delivery('attempts are kept, without secrets')],
@@ -243,7 +220,6 @@ const SENDING: readonly Mutant[] = [
   {
     name: 'signature-of-an-expired-secret',
     mistake: 'a secret goes on signing after its end',
-    file: 'server/background/delivery/dispatcher.ts',
     find: 'expiresAt === null || expiresAt > now)',
     replace: 'expiresAt === null || expiresAt > 0 * now)',
     witnesses: [{ file: 'test/delivery/secrets.test.ts', only: 'stops signing when it expires' }],
@@ -255,7 +231,6 @@ const ORDER: readonly Mutant[] = [
   {
     name: 'webhook-forgets-failed-probes',
     mistake: 'an event whose probe failed is taken for settled, and waits until the process is started again',
-    file: 'server/background/delivery/endpoint/retries.ts',
     find: 'if (hasChangedRow) this.#done.add(',
     replace: 'if (dueAt !== null) this.#done.add(',
     witnesses: [{ file: 'test/delivery/failures.test.ts', only: 'an event whose probe has failed is sent again' }],
@@ -263,7 +238,6 @@ const ORDER: readonly Mutant[] = [
   {
     name: 'webhook-cursor-before-the-answer',
     mistake: 'the position moves past events that have been sent and not answered',
-    file: 'server/background/delivery/endpoint/places.ts',
     find: 'const added = { place, isDone: false };',
     replace: 'const added = { place, isDone: true };',
     witnesses: [{ file: 'test/delivery/outages.test.ts', only: 'what does not respond is sent again' }],
@@ -271,13 +245,11 @@ const ORDER: readonly Mutant[] = [
   {
     name: 'webhook-sends-before-it-has-stored',
     mistake: 'the next event is sent when the one before it is answered, although that is not stored yet',
-    file: WRITER,
     find: '    this.#outcomes.push(outcome);\n',
     replace:
       '    this.#outcomes.push(outcome);\n    outcome.endpoint.release(outcome.item, outcome.failed?.nextAt ?? null, true);\n',
     also: [
       {
-        file: WRITER,
         find: '      outcome.endpoint.release(outcome.item, failed?.nextAt ?? null, failed !== null || finished.length > 0);\n',
         replace: '',
       },
@@ -287,7 +259,6 @@ const ORDER: readonly Mutant[] = [
   {
     name: 'webhook-strict-order-passes-failures',
     mistake: 'an event that fails does not hold up the next one, although the order is strict',
-    file: JUDGE,
     find: 'const isPutBack = failed === null && ',
     replace: 'const isPutBack = failed !== null && ',
     witnesses: [{ file: 'test/delivery/order.test.ts', only: 'nothing passes an event that fails' }],
@@ -295,7 +266,6 @@ const ORDER: readonly Mutant[] = [
   {
     name: 'webhook-epoch-unchecked',
     mistake: 'a process that has lost a shard and got it back stores what it began before',
-    file: SHARD,
     find: 'webhook_shard.epoch = sent.epoch',
     replace: 'sent.epoch > 0',
     witnesses: [LEASES],
@@ -303,7 +273,6 @@ const ORDER: readonly Mutant[] = [
   {
     name: 'webhook-owner-unchecked',
     mistake: 'a process that has lost a shard stores what came of its requests',
-    file: SHARD,
     find: 'and webhook_shard.owner = :owner`',
     replace: 'and (webhook_shard.owner = :owner or true)`',
     witnesses: [LEASES],
@@ -311,7 +280,6 @@ const ORDER: readonly Mutant[] = [
   {
     name: 'webhook-lease-taken-early',
     mistake: 'a process takes shards whose leases have not expired',
-    file: SHARD,
     find: 'const HAS_ENDED = `(owner is null\n',
     replace: 'const HAS_ENDED = `(true or owner is null\n',
     witnesses: [LEASES],
@@ -319,7 +287,6 @@ const ORDER: readonly Mutant[] = [
   {
     name: 'webhook-redirect-counts',
     mistake: 'a redirect, which is not followed, counts as delivered',
-    file: JUDGE,
     find: 'answer.status < 300;',
     replace: 'answer.status < 400;',
     witnesses: [{ file: 'test/outbound/isolation.test.ts', only: 'redirects to' }],
@@ -331,7 +298,6 @@ const FAILING: readonly Mutant[] = [
   {
     name: 'webhook-hangs-with-all-its-requests',
     mistake: 'a receiver that never responds occupies as many requests as its concurrency',
-    file: 'domain/webhooks/pace.ts',
     find: 'export const FIRST_WINDOW = 1;',
     replace: 'export const FIRST_WINDOW = 100;',
     witnesses: [{ file: 'test/delivery/order.test.ts', only: 'get one request at a time' }],
@@ -339,7 +305,6 @@ const FAILING: readonly Mutant[] = [
   {
     name: 'webhook-disabled-by-an-outage',
     mistake: 'the time in which the service did not run counts as failures of the receiver',
-    file: 'domain/webhooks/health.ts',
     find: 'lateness > MAX_LATENESS_MILLISECONDS ? failingSince + lateness : failingSince',
     replace: 'lateness > MAX_LATENESS_MILLISECONDS ? failingSince : failingSince',
     witnesses: [{ file: 'domain/webhooks/health.test.ts' }],
@@ -347,7 +312,6 @@ const FAILING: readonly Mutant[] = [
   {
     name: 'webhook-failing-told-again',
     mistake: 'webhook.failing is written for every failure after the first hour',
-    file: JUDGE,
     find: "return notice === 'failing' && endpoint.isFailingTold ? null : notice;",
     replace: 'return notice;',
     witnesses: [{ file: 'test/delivery/failures.test.ts', only: 'after an hour of failures' }],
@@ -355,7 +319,6 @@ const FAILING: readonly Mutant[] = [
   {
     name: 'webhook-waits-as-long-as-it-is-told',
     mistake: 'a receiver can put off its events for ever with Retry-After',
-    file: 'domain/webhooks/schedule.ts',
     find: 'return retryAfterMilliseconds > 2 * base ? 2 * base : retryAfterMilliseconds;',
     replace: 'return retryAfterMilliseconds;',
     witnesses: [{ file: 'domain/webhooks/schedule.test.ts' }],

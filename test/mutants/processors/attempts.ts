@@ -6,15 +6,11 @@ const SIMULATION: Witness = {
 };
 const NEXT_STEP: Witness = { file: 'domain/processors/next-step.test.ts' };
 
-const STEPS = 'domain/processors/next-step.ts';
-const CARRY_OUT = 'server/background/processors/carry-out.ts';
-
 /** Mistakes that move the money of a card at a processor twice, or release what it has moved. */
 export const ATTEMPTS: readonly Mutant[] = [
   {
     name: 'send-before-it-is-written',
     mistake: 'an order is sent before its being sent is committed, so a process that dies meanwhile sends it again',
-    file: CARRY_OUT,
     find: '    const rows = await this.#parts.database.write(markSent(attempts, SEND_WINDOW_MILLISECONDS));',
     replace: `    await Promise.all(ready.map((one) => this.#call('send', toOrder(one, { notAfter: until, isRepeat: false }))));
     const rows = await this.#parts.database.write(markSent(attempts, SEND_WINDOW_MILLISECONDS));`,
@@ -23,7 +19,6 @@ export const ATTEMPTS: readonly Mutant[] = [
   {
     name: 'new-key-on-resend',
     mistake: 'an order that is sent again has another key, so the processor takes it for a new one',
-    file: CARRY_OUT,
     find: "attemptId: toWireId('pat', attempt.attemptId),",
     replace: "attemptId: toWireId('pat', attempt.attemptId) + (attempt.tries > 1 ? attempt.tries : ''),",
     witnesses: [SIMULATION],
@@ -31,7 +26,6 @@ export const ATTEMPTS: readonly Mutant[] = [
   {
     name: 'time-out-is-a-failure',
     mistake: 'an order without an answer counts as failed, and its money is released',
-    file: STEPS,
     find: '      if (isOurSend) return unknown(attempt, answer, traits, now);\n      return isAsked(attempt, question) ? again',
     replace:
       "      if (isOurSend) return end(attempt, answer, 'failed', 'fail', unreachable(attempt));\n      return isAsked(attempt, question) ? again",
@@ -40,7 +34,6 @@ export const ATTEMPTS: readonly Mutant[] = [
   {
     name: 'first-not-found-is-final',
     mistake: 'the first "not found" releases the money',
-    file: STEPS,
     find: 'if (misses < 2) {',
     replace: 'if (misses < 1) {',
     witnesses: [NEXT_STEP, SIMULATION],
@@ -48,7 +41,6 @@ export const ATTEMPTS: readonly Mutant[] = [
   {
     name: 'not-found-before-its-time',
     mistake: '"not found" counts while the order may still be executed',
-    file: STEPS,
     find: 'if (now <= countsFrom) {',
     replace: 'if (now < 0) {',
     witnesses: [NEXT_STEP, SIMULATION],
@@ -56,7 +48,6 @@ export const ATTEMPTS: readonly Mutant[] = [
   {
     name: 'lost-is-sent-again',
     mistake: 'an order whose process has died is sent again without asking the processor',
-    file: CARRY_OUT,
     find: "if (attempt.status === 'sent') return lostStep(attempt, traits, now);",
     replace:
       "if (attempt.status === 'sent') return { ...lostStep(attempt, traits, now), status: 'ready', nextAt: now };",
@@ -65,7 +56,6 @@ export const ATTEMPTS: readonly Mutant[] = [
   {
     name: 'hold-of-a-processor-expires',
     mistake: 'the hold of a transfer that waits for a processor has an end',
-    file: 'domain/transfers/create-transfer.ts',
     find: '      expiresAt: transfer.expiresAt,',
     replace: '      expiresAt: transfer.expiresAt ?? transfer.createdAt + 86_400_000,',
     witnesses: [SIMULATION],
@@ -73,7 +63,6 @@ export const ATTEMPTS: readonly Mutant[] = [
   {
     name: 'inquiry-by-their-id',
     mistake: 'the processor is asked by its own id, which nobody has after a lost answer',
-    file: CARRY_OUT,
     find: 'const answer = await this.#call(question, toOrder(claimed, { notAfter: null, isRepeat: attempt.tries > 1 }));',
     replace: `const order = toOrder(claimed, { notAfter: null, isRepeat: attempt.tries > 1 });
     const answer = await this.#call(question, { ...order, attemptId: attempt.processorReference ?? order.attemptId });`,
@@ -82,7 +71,6 @@ export const ATTEMPTS: readonly Mutant[] = [
   {
     name: 'late-approval-not-recorded',
     mistake: 'what the processor has executed after it had failed is not in the books',
-    file: 'server/background/processors/report.ts',
     find: '  await recordContradiction(parts.database, attempt, step, now());\n  return true;',
     replace: '  return true;',
     witnesses: [SIMULATION],
@@ -90,7 +78,6 @@ export const ATTEMPTS: readonly Mutant[] = [
   {
     name: 'attempt-not-compared',
     mistake: 'what follows from an answer is written although the attempt has changed since it was decided',
-    file: 'server/subjects/transfers/decide.ts',
     find: 'if (known === undefined || !isUnchanged(known.after, attempt)) {',
     replace: 'if (known === undefined) {',
     witnesses: [SIMULATION],

@@ -1,7 +1,5 @@
 import type { Mutant, Witness } from '../mutant.ts';
 
-const CONNECTOR = 'server/background/processors/http-connector.ts';
-const ANSWERS = 'contract/processors/read-answer.ts';
 const connector = (only: string): Witness => ({ file: 'server/background/processors/http-connector.test.ts', only });
 const answers = (only: string): Witness => ({ file: 'contract/processors/read-answer.test.ts', only });
 const signatures = (only: string): Witness => ({ file: 'server/foundation/signature.test.ts', only });
@@ -12,7 +10,6 @@ export const CONNECTORS: readonly Mutant[] = [
     name: 'connector-written-but-not-sent',
     mistake:
       'a request that was written counts as not sent, so that its transfer fails although the money may have moved',
-    file: 'server/background/outbound/send.ts',
     find: 'progress.mayHaveLeft = true;',
     replace: 'progress.mayHaveLeft = false;',
     witnesses: [connector('the outcome is unknown')],
@@ -20,7 +17,6 @@ export const CONNECTORS: readonly Mutant[] = [
   {
     name: 'connector-keeps-connections',
     mistake: 'a request may use an idle connection, and is sent again if that was closed',
-    file: CONNECTOR,
     find: 'maxIdleConnections: 0,',
     replace: 'maxIdleConnections: 100,',
     witnesses: [connector('on another connection each time')],
@@ -28,7 +24,6 @@ export const CONNECTORS: readonly Mutant[] = [
   {
     name: 'connector-accepted-is-approved',
     mistake: 'an answer with the status 202 counts',
-    file: CONNECTOR,
     find: 'if (status !== 200)',
     replace: 'if (status < 200 || status > 202)',
     witnesses: [connector('if the status is')],
@@ -36,7 +31,6 @@ export const CONNECTORS: readonly Mutant[] = [
   {
     name: 'connector-cuts-long-answers',
     mistake: 'the beginning of an answer that is too long is read as if it were whole',
-    file: 'server/background/outbound/sender.ts',
     find: 'const body = isWhole && bytes <= maxKeptBytes ? read : null;',
     replace: 'const body = read.subarray(0, maxKeptBytes);',
     witnesses: [connector('longer than 64 KiB')],
@@ -44,7 +38,6 @@ export const CONNECTORS: readonly Mutant[] = [
   {
     name: 'connector-another-amount',
     mistake: 'an approval of a part of the amount counts as one of all of it',
-    file: ANSWERS,
     find: 'BigInt(fields.amount) !== expected.amount',
     replace: 'BigInt(fields.amount) > expected.amount',
     witnesses: [answers('about another')],
@@ -52,7 +45,6 @@ export const CONNECTORS: readonly Mutant[] = [
   {
     name: 'connector-another-attempt',
     mistake: 'an answer about another attempt counts',
-    file: ANSWERS,
     find: 'fields.attempt_id !== expected.attemptId',
     replace: "fields.attempt_id === ''",
     witnesses: [answers('about another')],
@@ -60,7 +52,6 @@ export const CONNECTORS: readonly Mutant[] = [
   {
     name: 'connector-loopback-in-live-mode',
     mistake: 'a live service calls its own machine without being told to',
-    file: 'server/foundation/connector-settings.ts',
     find: "(mode === 'sandbox' && isInNetworks(LOOPBACK, address))",
     replace: 'isInNetworks(LOOPBACK, address)',
     witnesses: [connector('which a live service must name')],
@@ -68,7 +59,6 @@ export const CONNECTORS: readonly Mutant[] = [
   {
     name: 'notice-for-ever',
     mistake: 'a notice that somebody recorded is valid for ever',
-    file: 'server/foundation/signature.ts',
     find: 'if (age > TOLERANCE_MILLISECONDS)',
     replace: 'if (age > 1000 * TOLERANCE_MILLISECONDS)',
     witnesses: [signatures('ms from its time')],
