@@ -1,10 +1,5 @@
 import { useCallback, useRef, useState } from 'preact/hooks';
-import {
-  type KeyedCallOptions,
-  type ResponseDetails,
-  type TransferService,
-  TransferServiceError,
-} from '../../sdk/client.ts';
+import { type KeyedCallOptions, type TransferService, TransferServiceError } from '../../sdk/client.ts';
 import { announceChange, announceOutdated, client, newIdempotencyKey } from './client.ts';
 import { useProgramId } from './program.ts';
 
@@ -106,11 +101,8 @@ function isFinal(thrown: unknown): boolean {
   );
 }
 
-/**
- * The version of a record when a form about it was opened, to be sent with the change: if somebody else has changed the record
- * since, the form would overwrite values that its user has not seen. Later polls do not change it, nor what the form shows.
- */
-export function useVersion(record: object): string | undefined {
-  const [version] = useState(() => (record as { readonly response?: ResponseDetails }).response?.version);
-  return version;
+/** A record as it was when a form about it was opened: later polls change neither it nor the form. */
+export function useOpened<Shown>(record: Shown): Shown {
+  const [opened] = useState(record);
+  return opened;
 }

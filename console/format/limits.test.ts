@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest';
-import { isUntouched, limitText, readChange, rowsOf, toFields } from './limits.ts';
+import { limitText, readChange, rowsOf, toFields } from './limits.ts';
 
 const LIMITS = { in: { daily_amount: 150_000, daily_count: 5 }, maximum_balance: 1_234 };
 
@@ -39,13 +39,4 @@ test('every limit that is set has a row', () => {
     'in daily count',
     ' maximum balance',
   ]);
-});
-
-test('a change is of untouched limits unless somebody else changed one of the same', () => {
-  const others = { in: { daily_amount: 150_000, daily_count: 6 }, out: { daily_count: 9 } };
-  expect(isUntouched({ in: { daily_amount: 1 }, out: { weekly_count: null } }, LIMITS, others)).toBe(true);
-  expect(isUntouched({ in: { daily_count: 7 } }, LIMITS, others)).toBe(false);
-  expect(isUntouched({ out: { daily_count: 7 } }, LIMITS, others)).toBe(false);
-  expect(isUntouched({ maximum_balance: 7 }, LIMITS, null)).toBe(false);
-  expect(isUntouched({ out: { daily_count: 7 } }, null, null)).toBe(true);
 });

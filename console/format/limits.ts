@@ -72,16 +72,6 @@ export function readChange(
   return { change, problems };
 }
 
-/** Whether the limits of a change are the same in both: nobody else has changed these since. */
-export function isUntouched(change: LimitsChange, shown: Limits | null, now: Limits | null): boolean {
-  const isSame = (direction: 'in' | 'out', name: LimitName) =>
-    change[direction]?.[name] === undefined || shown?.[direction]?.[name] === now?.[direction]?.[name];
-  return (
-    DIRECTIONS.every((direction) => LIMIT_NAMES.every((name) => isSame(direction, name))) &&
-    (change.maximum_balance === undefined || shown?.maximum_balance === now?.maximum_balance)
-  );
-}
-
 /** Minor units or a count; undefined if it is neither. Zero is a limit: it allows nothing. */
 function readLimit(field: string, text: string, currency: string): number | undefined {
   if (!field.endsWith('_count')) return /^0+([.,]0*)?$/.test(text.trim()) ? 0 : parseAmount(text, currency);

@@ -3,9 +3,10 @@ import type { CardRecord, UpdateCardBody } from '../../../sdk/client.ts';
 import { ConfirmDialog } from '../../components/dialogs/dialog.tsx';
 import { LimitsDialog } from '../../components/dialogs/limits-dialog.tsx';
 import { AreaField, TextField } from '../../components/field.tsx';
-import { useAction, useVersion } from '../../data/use-action.ts';
+import { useAction, useOpened } from '../../data/use-action.ts';
 import { hasCardNumber } from '../../format/card-numbers.ts';
-import { isUntouched, type LimitsChange } from '../../format/limits.ts';
+import type { LimitsChange } from '../../format/limits.ts';
+import { versionFor } from '../../format/versions.ts';
 import { metadataText, readMetadataChange } from './card-words.ts';
 
 /** What every dialog about a card gets. */
@@ -18,26 +19,25 @@ export type CardDialogParts = {
   readonly onClose: () => void;
 };
 
-/** `ifMatch` is the version on which the change is based; undefined to change whatever is there. */
-type Input = { readonly cardId: string; readonly body: UpdateCardBody; readonly ifMatch?: string | undefined };
+type Input = { readonly cardId: string; readonly body: UpdateCardBody };
 
 /** The change of a card, in the chosen program. */
 export function useUpdateCard() {
-  return useAction(({ cardId, body, ifMatch }: Input, api, { programId }) =>
-    api.cards.update(cardId, body, { programId, ifMatch }),
-  );
+  return useAction(({ cardId, body }: Input, api, { programId }) => api.cards.update(cardId, body, { programId }));
+}
+
+/** The change of some fields of a card, as a form showed them. */
+function useEditCard(card: CardRecord) {
+  const opened = useOpened(card);
+  return useAction(async (body: UpdateCardBody, api, { programId }) => {
+    const now = await api.cards.get(card.card_id, { programId });
+    return api.cards.update(card.card_id, body, { programId, ifMatch: versionFor(body, opened, now) });
+  });
 }
 
 /** Changes the limits of the card itself; those of its program stay. */
 export function CardLimitsDialog({ card, name, onDone, onClose }: CardDialogParts) {
-  const ifMatch = useVersion(card);
-  const [shown] = useState(card.limits);
-  const update = useAction(async (change: LimitsChange, api, { programId }) => {
-    // Others may have changed other things since: only a change of the same limits is refused.
-    const now = await api.cards.get(card.card_id, { programId });
-    const version = isUntouched(change, shown, now.limits) ? now.response.version : ifMatch;
-    return api.cards.update(card.card_id, { limits: change }, { programId, ifMatch: version });
-  });
+  const update = useEditCard(card);
   return (
     <LimitsDialog
       title={`Limits of ${name}`}
@@ -47,8 +47,8 @@ export function CardLimitsDialog({ card, name, onDone, onClose }: CardDialogPart
       hasBalance
       pending={update.pending}
       error={update.error}
-      onConfirm={async (change) => {
-        if ((await update.run(change)) !== undefined) onDone(`The limits of ${name} were changed.`);
+      onConfirm={async (limits: LimitsChange) => {
+        if ((await update.run({ limits })) !== undefined) onDone(`The limits of ${name} were changed.`);
       }}
       onClose={onClose}
     />
@@ -67,17 +67,8 @@ const TEXTS = ['holder_reference', 'last_four', 'expires_on'] as const;
 
 /** Changes the holder, the last four digits, the expiry date and the metadata. Only what was changed is sent. */
 export function CardDetailsDialog({ card, name, onDone, onClose }: CardDialogParts) {
-  const ifMatch = useVersion(card);
+  const update = useEditCard(card);
   const [before] = useState<Fields>(() => fieldsOf(card));
-  const update = useAction(async (change: UpdateCardBody, api, { programId }) => {
-    // Others may have changed other things since: only a change of the same details is refused.
-    const now = await api.cards.get(card.card_id, { programId });
-    const found = fieldsOf(now);
-    const names = [...TEXTS, 'metadata'] as const;
-    const isUntouched = names.every((field) => change[field] === undefined || found[field] === before[field]);
-    const version = isUntouched ? now.response.version : ifMatch;
-    return api.cards.update(card.card_id, change, { programId, ifMatch: version });
-  });
   const [fields, setFields] = useState(before);
   const metadata = readMetadataChange(card.metadata, fields.metadata);
   const problems = problemsOf(fields, metadata);

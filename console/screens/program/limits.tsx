@@ -1,13 +1,12 @@
-import { useState } from 'preact/hooks';
 import type { ProgramRecord } from '../../../sdk/client.ts';
 import { DataTable } from '../../components/data-table.tsx';
 import { DIRECTIONS, LimitsDialog } from '../../components/dialogs/limits-dialog.tsx';
 import { Empty } from '../../components/loaded.tsx';
 import { Money } from '../../components/money.tsx';
-import { useAction, useVersion } from '../../data/use-action.ts';
 import { formatCount } from '../../format/amounts.ts';
-import { isUntouched, type Limits, type LimitsChange, limitText, rowsOf } from '../../format/limits.ts';
+import { type Limits, type LimitsChange, limitText, rowsOf } from '../../format/limits.ts';
 import { sentenceCase } from '../../format/names.ts';
+import { useEditProgram } from './program-dialogs.tsx';
 
 type Row = ReturnType<typeof rowsOf>[number];
 
@@ -59,14 +58,7 @@ export function ProgramLimitsDialog({
   readonly onChanged: () => void;
   readonly onClose: () => void;
 }) {
-  const ifMatch = useVersion(program);
-  const [shown] = useState(program[which]);
-  const update = useAction(async (change: LimitsChange, api, { idempotencyKey: _, ...options }) => {
-    // Others may have changed other things since: only a change of the same limits is refused.
-    const now = await api.programs.get(program.program_id, options);
-    const version = isUntouched(change, shown, now[which]) ? now.response.version : ifMatch;
-    return api.programs.update(program.program_id, { [which]: change }, { ...options, ifMatch: version });
-  });
+  const update = useEditProgram(program);
   const whose = which === 'limits' ? `all cards of ${program.name} together` : `each card of ${program.name}`;
   return (
     <LimitsDialog
@@ -77,8 +69,8 @@ export function ProgramLimitsDialog({
       hasBalance={which === 'card_limits'}
       pending={update.pending}
       error={update.error}
-      onConfirm={async (change) => {
-        if ((await update.run(change)) !== undefined) onChanged();
+      onConfirm={async (change: LimitsChange) => {
+        if ((await update.run({ [which]: change })) !== undefined) onChanged();
       }}
       onClose={onClose}
     />

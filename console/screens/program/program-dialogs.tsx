@@ -2,8 +2,9 @@ import { useState } from 'preact/hooks';
 import type { FundingMovementBody, ProgramRecord, UpdateProgramBody } from '../../../sdk/client.ts';
 import { ConfirmDialog } from '../../components/dialogs/dialog.tsx';
 import { TextField } from '../../components/field.tsx';
-import { useAction, useVersion } from '../../data/use-action.ts';
+import { useAction, useOpened } from '../../data/use-action.ts';
 import { formatAmount, formatDigits, parseAmount } from '../../format/amounts.ts';
+import { versionFor } from '../../format/versions.ts';
 
 const EXAMPLE_MOVE = 150_000;
 
@@ -97,6 +98,15 @@ export function MoveDialog({
   );
 }
 
+/** The change of some fields of a program, as a form showed them. A change takes no idempotency key. */
+export function useEditProgram(program: ProgramRecord) {
+  const opened = useOpened(program);
+  return useAction(async (body: UpdateProgramBody, api, { idempotencyKey: _, ...options }) => {
+    const now = await api.programs.get(program.program_id, options);
+    return api.programs.update(program.program_id, body, { ...options, ifMatch: versionFor(body, opened, now) });
+  });
+}
+
 const EXAMPLE_THRESHOLD = 1_000_000;
 
 /** Changes the name of a program, and its low-balance alert. */
@@ -112,10 +122,7 @@ export function SettingsDialog({
   const { currency, funding_low_threshold: threshold } = program;
   const [name, setName] = useState(program.name);
   const [text, setText] = useState(threshold === null ? '' : formatDigits(threshold, currency));
-  const ifMatch = useVersion(program);
-  const update = useAction((body: UpdateProgramBody, api, { idempotencyKey: _, ...options }) =>
-    api.programs.update(program.program_id, body, { ...options, ifMatch }),
-  );
+  const update = useEditProgram(program);
   const typed = text.trim() === '' ? null : parseAmount(text, currency);
   const submit = async () => {
     if (typed === undefined) return;

@@ -3,8 +3,9 @@ import type { RollWebhookSecretBody, UpdateWebhookBody, WebhookRecord } from '..
 import { ConfirmDialog, SecretDialog } from '../../components/dialogs/dialog.tsx';
 import { SelectField } from '../../components/field.tsx';
 import { hrefTo, navigate } from '../../data/location.ts';
-import { useAction, useVersion } from '../../data/use-action.ts';
+import { useAction, useOpened } from '../../data/use-action.ts';
 import { nameOfWebhook } from '../../format/names.ts';
+import { versionFor } from '../../format/versions.ts';
 import { typesIn } from '../../format/webhooks.ts';
 import { WebhookFields, type WebhookForm } from '../webhooks/create-webhook-dialog.tsx';
 
@@ -19,11 +20,12 @@ export function EditDialog({ record, onClose }: Parts) {
     order: record.order,
   };
   const [fields, setFields] = useState(before);
-  const ifMatch = useVersion(record);
+  const opened = useOpened(record);
   // A change of a webhook takes no idempotency key: sent twice, it changes nothing more.
-  const change = useAction((body: UpdateWebhookBody, api, { idempotencyKey: _, ...options }) =>
-    api.webhooks.update(record.webhook_id, body, { ...options, ifMatch }),
-  );
+  const change = useAction(async (body: UpdateWebhookBody, api, { idempotencyKey: _, ...options }) => {
+    const now = await api.webhooks.get(record.webhook_id, options);
+    return api.webhooks.update(record.webhook_id, body, { ...options, ifMatch: versionFor(body, opened, now) });
+  });
   const changes = changesOf(before, fields);
   const submit = async () => {
     if ((await change.run(changes)) === undefined) return;
