@@ -37,7 +37,7 @@ export type DisabledAtConnector = {
 const LEDGER = columns({
   /** Age of the oldest transaction whose events have no position. */
   relayLagSeconds: nullable(NUMBER),
-  /** How late the oldest transfer is that is due, or whose hold has expired. */
+  /** How late the oldest transfer is that is due or whose hold has expired. */
   dueLateSeconds: nullable(NUMBER),
   /** Settings of the switch that are in force: for the whole service, and for programs. */
   serviceDisabled: NUMBER,

@@ -26,11 +26,11 @@ export function countCommits(metrics: Metrics): CommitObserver {
   };
   const breaks = metrics.counter({
     name: 'chain_breaks_total',
-    help: 'Chains of groups that broke, so that their groups were committed again with locks.',
+    help: 'Broken chains of groups, whose groups were committed again with locks.',
   })();
   const settlements = metrics.counter({
     name: 'settlements_total',
-    help: 'Commits without a certain response that were looked up, by what was found.',
+    help: 'Commits without a certain response that were looked up, by the result.',
     labels: ['outcome'],
   });
   const byOutcome = {
@@ -40,7 +40,7 @@ export function countCommits(metrics: Metrics): CommitObserver {
   } satisfies Record<Settlement, unknown>;
   const unknown = metrics.counter({
     name: 'transfers_unknown_total',
-    help: 'Transfers of which it was not known, at the end of their request, whether they were made.',
+    help: 'Transfers that were not known to be made or not when their request ended.',
   })();
   for (const count of [breaks, unknown, ...Object.values(byOutcome)]) count.inc(0);
   return {
@@ -64,7 +64,7 @@ const MAX_REPORT_AGE_MILLISECONDS = 30_000;
 export function countDeliveries(metrics: Metrics): (deliveries: Deliveries) => void {
   const attempts = metrics.counter({
     name: 'webhook_attempts_total',
-    help: 'Attempts to send an event to a webhook, by how they ended.',
+    help: 'Deliveries to webhooks, by outcome.',
     labels: ['outcome'],
   });
   const succeeded = attempts('succeeded');
@@ -114,7 +114,7 @@ export type Job = (typeof JOBS)[number];
 export function countJobFailures(metrics: Metrics): (job: Job) => void {
   const failures = metrics.counter({
     name: 'job_failures_total',
-    help: 'Failed rounds of background jobs; of several in a row of the task webhooks only the first.',
+    help: 'Failed runs of background jobs. The task webhooks counts only the first of several in a row.',
     labels: ['task'],
   });
   const byJob = Object.fromEntries(JOBS.map((job) => [job, failures(job)])) as Record<Job, ReturnType<typeof failures>>;

@@ -57,10 +57,10 @@ export function showFigures(
 function showLedger(metrics: Metrics): (figures: LedgerFigures) => void {
   const gauge = (name: string, help: string) => metrics.gauge({ name, help })();
   const relayLag = gauge('relay_lag_seconds', 'Age of the oldest transaction whose events have no position.');
-  const due = gauge('due_seconds', 'How late the oldest transfer is that is due, or whose hold has expired.');
+  const due = gauge('due_seconds', 'How late the oldest transfer is that is due or whose hold has expired.');
   const disabled = metrics.gauge({
     name: 'switch_disabled',
-    help: 'What is disabled by the switch: 1 for the whole service, and the number of programs and of connectors that are in whole or in part.',
+    help: 'Disabled by the switch: 1 for the whole service, and the number of programs and of connectors that are disabled wholly or partly.',
     labels: ['scope'],
   });
   const [service, programs, connectors] = [disabled('service'), disabled('program'), disabled('connector')];
@@ -95,11 +95,11 @@ function showWebhooks(metrics: Metrics): (figures: WebhookFigures) => void {
   const byStatus = [webhooks('enabled'), webhooks('paused'), webhooks('disabled')] as const;
   const failing = metrics.gauge({
     name: 'webhooks_failing',
-    help: 'Webhooks that are not disabled and whose last attempts have all failed.',
+    help: 'Webhooks that are not disabled and whose last deliveries all failed.',
   })();
   const lag = metrics.gauge({
     name: 'webhook_oldest_undelivered_seconds',
-    help: 'Age of the oldest event that a webhook was not sent yet, by the status of the webhook.',
+    help: 'Age of the oldest event that was not sent to a webhook yet, by the status of the webhook.',
     labels: ['status'],
   });
   const [enabledLag, pausedLag] = [lag('enabled'), lag('paused')];
@@ -124,17 +124,20 @@ function showWebhooks(metrics: Metrics): (figures: WebhookFigures) => void {
 function showServer(metrics: Metrics): (figures: ServerFigures) => void {
   const gauge = (name: string, help: string) => metrics.gauge({ name, help })();
   const bytes = gauge('database_bytes', 'Size of the database.');
-  const connections = gauge('database_connections', 'Connections of everybody to the database server.');
+  const connections = gauge(
+    'database_connections',
+    "All connections to the database server, including other programs'.",
+  );
   const maxConnections = gauge('database_max_connections', 'Connections that the database server allows.');
   const waits = gauge('synchronous_replication', 'Whether commits wait for a standby, 1 or 0.');
   const standbys = metrics.gauge({
     name: 'standbys',
-    help: 'Connected standbys, those of them that commits wait for, and how many of those must have a commit; absent without the right to see them (pg_monitor).',
+    help: 'Connected standbys, the standbys that commits wait for, and how many of these must have a commit; absent without the right to see them (pg_monitor).',
     labels: ['kind'],
   });
   const survives = gauge(
     'primary_loss_survived',
-    'Whether a commit that is acknowledged now would survive the loss of the primary, 1 or 0; absent if PostgreSQL cannot know.',
+    'Whether a commit acknowledged now would survive the loss of the primary, 1 or 0; absent if PostgreSQL cannot know.',
   );
   const lag = gauge(
     'replication_lag_bytes',
@@ -142,10 +145,10 @@ function showServer(metrics: Metrics): (figures: ServerFigures) => void {
   );
   const lateness = gauge(
     'replication_lag_seconds',
-    'Time that the slowest standby took to replay what was written last, 0 if all have everything; absent without the right to see standbys.',
+    'Time that the slowest standby took to replay the last writes, 0 if all have everything; absent without the right to see standbys.',
   );
   const archives = gauge('archiving', 'Whether the database server archives its WAL, 1 or 0.');
-  const failed = gauge('archive_failures', 'Attempts to archive a WAL file that failed, since the statistics began.');
+  const failed = gauge('archive_failures', 'Failed tries to archive a WAL file, since the statistics began.');
   const lastArchived = gauge('last_archived_timestamp_seconds', 'When a WAL file was last archived.');
   const lastFailed = gauge('last_archive_failure_timestamp_seconds', 'When archiving a WAL file last failed.');
   return (figures) => {

@@ -42,7 +42,7 @@ export function showLane(metrics: Metrics, lane: TransferLane): void {
 export function showReadiness(metrics: Metrics, readiness: Pick<ReadinessCheck, 'latest'>): void {
   const ready = metrics.gauge({
     name: 'ready',
-    help: 'Whether operations can be served, 1 or 0, as /health/ready last found.',
+    help: 'Whether operations can be served, 1 or 0, at the last check of /health/ready.',
   })();
   const states = metrics.gauge({
     name: 'readiness',
@@ -88,7 +88,7 @@ export function showConnections(metrics: Metrics, databases: Pick<Databases, 'po
 function showHost(metrics: Metrics, read: Databases['host']): void {
   const since = metrics.gauge({
     name: 'database_host_since_timestamp_seconds',
-    help: 'Since when this process has used this host of DATABASE_URL; absent for the others, and for the embedded server.',
+    help: 'Since when this process has used this host of DATABASE_URL; absent for other hosts, and for the embedded server.',
     labels: ['host'],
   });
   let shown: { readonly name: string; readonly gauge: BoundGauge } | undefined;
@@ -105,12 +105,12 @@ function showHost(metrics: Metrics, read: Databases['host']): void {
 
 /** The error log of this process. */
 export function showErrorLog(metrics: Metrics, errors: Pick<ErrorRecorder, 'figures'>, maxSpoolBytes: number): void {
-  const queued = metrics.gauge({ name: 'errors_queued', help: 'Errors in memory that are not stored yet.' })();
+  const queued = metrics.gauge({ name: 'errors_queued', help: 'Errors in memory, not stored yet.' })();
   const spool = metrics.gauge({
     name: 'spool_bytes',
     help: 'Bytes of errors on this machine that wait for the database.',
   })();
-  const max = metrics.gauge({ name: 'spool_max_bytes', help: 'Bytes that may wait there.' })();
+  const max = metrics.gauge({ name: 'spool_max_bytes', help: 'Bytes that may wait in the spool.' })();
   const dropped = metrics.counter({
     name: 'errors_dropped_total',
     help: 'Error responses that are not in the error log, by reason.',
@@ -134,10 +134,10 @@ export function showBackups(metrics: Metrics, read: (() => BackupFigures) | unde
   const gauge = (name: string, help: string) => metrics.gauge({ name, help })();
   const isOn = gauge('backup_enabled', 'Whether the service takes backups itself (BACKUP_DIR), 1 or 0.');
   const last = gauge('last_backup_timestamp_seconds', 'When the last complete copy of the ledger was finished.');
-  const covered = gauge('backup_covered_timestamp_seconds', 'What was committed until then can be restored.');
+  const covered = gauge('backup_covered_timestamp_seconds', 'Everything committed before this time can be restored.');
   const copying = gauge('backup_copying', 'Whether a copy is being taken, 1 or 0.');
   const failures = follow(
-    metrics.counter({ name: 'backup_failures_total', help: 'Failures of copies, or of the care for the archive.' })(),
+    metrics.counter({ name: 'backup_failures_total', help: 'Failures of copies, or of maintaining the archive.' })(),
   );
   isOn.set(read === undefined ? 0 : 1);
   if (read === undefined) return;

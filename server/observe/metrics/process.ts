@@ -27,7 +27,7 @@ export function showProcess(
     .gauge({ name: 'start_timestamp_seconds', help: 'When the process started.' })()
     .set(Math.round(performance.timeOrigin) / 1000);
   const processor = follow(
-    metrics.counter({ name: 'cpu_seconds_total', help: 'Processor time of the process with all its threads.' })(),
+    metrics.counter({ name: 'cpu_seconds_total', help: 'CPU time of the process with all its threads.' })(),
   );
   const memory = metrics.gauge({ name: 'memory_bytes', help: 'Resident memory of the process.' })();
   const heap = metrics.gauge({ name: 'heap_bytes', help: 'JavaScript heap in use by the main thread.' })();

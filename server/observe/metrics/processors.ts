@@ -26,17 +26,17 @@ const OTHER_CONNECTOR = 'other';
 export function showProcessors(metrics: Metrics, connectorIds: readonly string[]): (figures: ProcessorFigures) => void {
   const open = metrics.gauge({
     name: 'processor_attempts_open',
-    help: 'Attempts of processors that have not ended, by connector and status.',
+    help: 'Attempts at processors that have not ended, by connector and status.',
     labels: ['connector', 'status'],
   });
   const oldest = metrics.gauge({
     name: 'processor_oldest_unknown_seconds',
-    help: 'For how long nobody has known the outcome of the oldest such attempt, by connector.',
+    help: 'How long the outcome of the oldest such attempt has been unknown, by connector.',
     labels: ['connector'],
   });
   const breaks = metrics.gauge({
     name: 'processor_breaks_open',
-    help: 'Differences between processors and the books that nobody has closed, by kind.',
+    help: 'Open differences between processors and the books, by kind.',
     labels: ['kind'],
   });
   const byKind = BREAK_KINDS.map((kind) => ({ kind, count: breaks(kind) }));
@@ -76,7 +76,7 @@ export function showConnectors(metrics: Metrics, { statuses }: Pick<Processors, 
   const up = metrics.gauge({ name: 'connector_up', help: 'Whether a connector takes new transfers, 1 or 0.', labels });
   const inFlight = metrics.gauge({
     name: 'connector_calls_in_flight',
-    help: 'Calls to a connector that have no answer yet.',
+    help: 'Calls to a connector without an answer so far.',
     labels,
   });
   metrics.beforePage(() => {
@@ -121,7 +121,7 @@ export type CallCounts = {
 export function countCalls(metrics: Metrics): CallCounts {
   const calls = metrics.counter({
     name: 'connector_calls_total',
-    help: 'Calls to a connector (orders, inquiries, reversals), by what it answered.',
+    help: 'Calls to a connector (orders, inquiries, reversals), by its answer.',
     labels: ['connector', 'outcome'],
   });
   const seconds = metrics.histogram(

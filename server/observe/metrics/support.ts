@@ -7,17 +7,17 @@ import type { BoundGauge, Metrics } from './registry.ts';
 export function showSupport(metrics: Metrics): (figures: SupportFigures) => void {
   const open = metrics.gauge({
     name: 'cases_open',
-    help: "Cases whose turn is support's, by the urgency of their error and the severity that the caller gave.",
+    help: 'Cases that wait for support, by the urgency of their error and the severity that the caller gave.',
     labels: ['urgency', 'severity'],
   });
   const unanswered = metrics.gauge({
     name: 'case_oldest_unanswered_seconds',
-    help: 'Age of the oldest open case that support has not answered yet, by the urgency of its error.',
+    help: 'Age of the oldest open case that support has not answered, by the urgency of its error.',
     labels: ['urgency'],
   });
   const incident = metrics.gauge({
     name: 'incident_oldest_update_seconds',
-    help: 'Time since the last update of the open incident that was not updated for the longest.',
+    help: 'Time since the last update of the open incident that has gone longest without one.',
   })();
   const ofLatest = (name: string, help: string) => {
     const gauge = metrics.gauge({ name, help: `${help}, of the latest 100 resolved cases.`, labels: ['share'] });
