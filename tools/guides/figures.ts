@@ -128,7 +128,7 @@ const FIGURES: readonly (readonly [value: number, ...phrases: readonly string[]]
   [
     KEPT_DAYS,
     'bodies of earlier versions {} days',
-    'have a body of their own, too. It is deleted after {} days',
+    'have their own body too. It is deleted after {} days',
     'repeat `erase_card_holder` after {} days',
   ],
   [
