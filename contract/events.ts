@@ -14,7 +14,7 @@ import {
 } from './schema-parts.ts';
 import { TransferRecord } from './transfers.ts';
 
-// Invariant: Every type of event has a definition, and its data is what the API returns
+// Invariant: Every event type has a definition, and its data matches the API's record
 // Kept by: `contract/events/`
 // Tested by: `test/api/events/event-types.test.ts`
 

@@ -87,7 +87,7 @@ import type { WebhookService } from './subjects/webhooks/tools.ts';
 
 // Invariant: Even a statement with a missing or wrong program can access only rows of the request's program; in a
 //   group commit, of the programs in the group
-// Kept by: row-level security; the reach of each operation is in its definition and applied here, that of a group in
+// Kept by: row-level security; an operation's reach is in its definition and applied here, a group's in
 //   `server/commit/locking-path.ts`
 // Tested by: `test/security/row-level-security.test.ts`
 

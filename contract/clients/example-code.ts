@@ -4,7 +4,7 @@ import { OPERATIONS, type OperationId } from '../operations.ts';
 import { sampleOf, sampleOfParameter } from '../samples.ts';
 import { isOfClients, METHODS } from './sdk-methods.ts';
 
-// Invariant: Every example of the API reference runs as it is shown, in curl, TypeScript and Python
+// Invariant: Every example of the API reference runs as shown, in curl, TypeScript and Python
 // Kept by: `contract/examples.ts`, `contract/clients/example-code.ts`
 // Tested by: `test/pages/example-programs.test.ts`
 

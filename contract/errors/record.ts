@@ -1,6 +1,6 @@
 import type { RefusalCode } from '../../domain/error-codes.ts';
 
-// Invariant: Fields, codes and types are those of the specification
+// Invariant: Fields, codes and types match the specification
 // Kept by: `contract/errors/`
 // Tested by: `test/api/requests/conformance.test.ts`
 

@@ -1,6 +1,6 @@
 import type { SchemaShape } from '../schema-parts.ts';
 
-// Invariant: Every field of a request and a reply has a description, which says when it is null
+// Invariant: Every field of a request and a reply has a description that says when it is null
 // Kept by: `contract/`
 // Tested by: `contract/openapi/described-fields.test.ts`
 

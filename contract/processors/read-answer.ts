@@ -5,7 +5,7 @@ import { isJsonObject, type JsonValue } from '../reading/json.ts';
 import { readFields } from '../reading/read-fields.ts';
 import { ADAPTER_ANSWERS, AdapterNotice } from './adapter.ts';
 
-// Invariant: An answer counts only if it is about the order that was sent: the same attempt, amount and currency
+// Invariant: An answer counts only if it is about the sent order: the same attempt, amount and currency
 // Kept by: this file
 // Tested by: `contract/processors/read-answer.test.ts`, `server/background/processors/http-connector.test.ts`
 

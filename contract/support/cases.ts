@@ -28,7 +28,7 @@ import { TransferRecord } from '../transfers.ts';
 import { IncidentRecord } from './incidents.ts';
 
 // Invariant: Events, lists, the audit log and stored responses have no text of a case
-// Kept by: `CaseRecord`, which has none; only the reads of one case show texts
+// Kept by: `CaseRecord` has no texts; only the reads of one case show them
 // Tested by: `test/api/support`
 
 /** A text of a person: plain text, stored without card numbers and keys. */

@@ -1,6 +1,6 @@
 import { formatMoney } from './money.ts';
 
-// Invariant: A limit is exact, also under concurrency
+// Invariant: A limit is exact, even under concurrency
 // Kept by: counters change under the lock of their account
 // Tested by: `test/store/transfers.test.ts`, `test/crashes/races-of-two.test.ts`,
 //   `test/api/transfers/limits.test.ts`

@@ -1,6 +1,6 @@
 // Invariant: Money that a processor may have moved is never released: a time-out, a lost answer or one "not found" does not
 //   end an attempt
-// Kept by: `nextStep`, the only place that decides what follows from an answer
+// Kept by: `nextStep`, the only code that decides what follows from an answer
 // Tested by: `domain/processors/next-step.test.ts`, `test/processors`
 import type { RefusalCode } from '../error-codes.ts';
 import { formatMoney } from '../ledger/money.ts';

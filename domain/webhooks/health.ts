@@ -2,7 +2,7 @@ import { type FailedAttempt, probePause } from './schedule.ts';
 import type { WebhookStatus } from './webhook.ts';
 
 // Invariant: A webhook is not disabled because the service was down
-// Kept by: this file moves the beginning of the failures by the time in which nothing was tried
+// Kept by: this file moves the start of the failures by the time without any try
 // Tested by: `domain/webhooks/health.test.ts`, `test/delivery/failures.test.ts`
 
 /** How the deliveries to a webhook have gone. Times are in milliseconds since 1970. */

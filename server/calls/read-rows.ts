@@ -4,7 +4,7 @@ import type { Database, Row, Statement } from '../store/connection/database.ts';
 import { CommitUnknown, StoreFailure } from '../store/connection/failure.ts';
 import { OperationFailure } from './call.ts';
 
-// Invariant: A failure tells correctly whether money moved
+// Invariant: A failure says correctly whether money moved
 // Kept by: an unknown COMMIT is fenced, never guessed
 // Tested by: `test/store/commit.test.ts`
 

@@ -1,7 +1,7 @@
 import { randomFillSync } from 'node:crypto';
 import { databaseTime } from './database-clock.ts';
 
-// Invariant: The time in an id is the database's time at the decision, whatever the process's clock
+// Invariant: The time in an id is the database's time at the decision, even if the process's clock is wrong
 // Tested by: `test/api/clocks.test.ts`
 
 // Lists are sorted by id, and an id begins with its time. All ids use one clock, the database's, so that a process with

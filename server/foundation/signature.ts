@@ -1,6 +1,6 @@
 import { createHmac, timingSafeEqual } from 'node:crypto';
 
-// Invariant: A webhook has one signature for each secret that is valid when it is sent
+// Invariant: A delivery has one signature for each secret that is valid at that time
 // Kept by: this file, `server/background/delivery/dispatcher.ts`
 // Tested by: `test/outbound/signature.test.ts`, `test/delivery/secrets.test.ts`
 

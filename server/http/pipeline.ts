@@ -15,7 +15,7 @@ import { sendError, sendReply } from './wire/reply.ts';
 import { readHead, readIdempotencyKey } from './wire/request-head.ts';
 
 // Invariant: A request that several rules refuse gets the error of the first in the documented order
-// Kept by: one list of steps, `contract/errors/precedence.ts`, which is also what is documented
+// Kept by: one list of steps, `contract/errors/precedence.ts`, which is also the documented order
 // Tested by: `test/api/requests/precedence.test.ts`
 
 /** One step. It throws its refusal, and returns a promise only if it has to wait, because every `await` costs time. */

@@ -1,4 +1,4 @@
-// Invariant: Every command of every guide works as it is shown, or says in a table why no test runs it
+// Invariant: Every command of every guide works as shown, or a table says why no test runs it
 // Tested by: `test/guides`
 
 /** Why a command of a guide is not run, and what checks it instead. */

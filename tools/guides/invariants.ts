@@ -1,7 +1,7 @@
 import { globSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 
-/** Where invariants are stated: beside the code that keeps them. */
+/** Files that can state invariants, next to the code that keeps them. */
 const SOURCES = ['{server,domain,contract,sdk,tools}/**/*.ts'];
 
 const LINES = String.raw`(.+(?:\n\/\/ {3}.+)*)`;
@@ -13,8 +13,8 @@ const STATED = new RegExp(
 
 const TITLE = `# Invariants
 
-What must hold, whatever happens, and the tests that would fail otherwise. This page is made from the comments \`// Invariant:\`
-beside the code that keeps each of them, by \`npm run generate\`.
+Rules that must always hold, and the tests that fail if one does not. \`npm run generate\` writes this page from the comments
+\`// Invariant:\` next to the code that keeps each rule.
 
 | invariant | kept in | by | tested by |
 | --- | --- | --- | --- |

@@ -3,9 +3,9 @@ import { rolldown } from 'rolldown';
 import { root } from '../command.ts';
 import { packagesAmong } from '../supply-chain/packages.ts';
 
-// Invariant: The package of the service needs nothing but Node and PostgreSQL, brings the licences of what it
-//   contains, and loads metrics, traces and texts only where they are used
-// Kept by: bundled by rolldown (`notices.ts`)
+// Invariant: The service's package needs only Node and PostgreSQL, includes the licences of its contents,
+//   and loads metrics, traces and texts only when they are used
+// Kept by: rolldown bundles it (`notices.ts`)
 // Tested by: `test/packages/service-contents.test.ts`, `service-load.test.ts`, `service-host.test.ts`
 
 /**

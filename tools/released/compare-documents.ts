@@ -2,7 +2,7 @@
 import type { Json, JsonObject } from '../../contract/openapi/json.ts';
 import { compareSchemas, type Direction, listOf, membersOf } from './compare-schemas.ts';
 
-// Invariant: Callers of the last release keep working: the interface only adds to it
+// Invariant: Callers of the last release keep working: the API only adds to it
 // Kept by: `tools/released/`, which compares `contract/openapi.json` with `openapi.released.json`
 // Tested by: `test/rules/released-api.test.ts`
 

@@ -5,7 +5,7 @@ import { followManaged } from './managed-database.ts';
 import { checkUnits } from './patroni-units.ts';
 import { followThreeMachines } from './three-machines.ts';
 
-// Invariant: The commands of the guides about databases that fail over work as they stand
+// Invariant: The commands of the guides about database failover work unchanged
 // Kept by: `ops/patroni/`
 // Tested by: `tools/verify/database-guides.ts` in `npm run verify`
 

@@ -10,7 +10,7 @@ import { join } from 'node:path';
 import { root } from '../command.ts';
 import { reportMissing } from './reports.ts';
 
-// Invariant: Every alert and every panel asks for what there is
+// Invariant: Every alert and every panel queries existing metrics
 // Kept by: `ops/`
 // Tested by: `test/metrics/metrics.test.ts`, `tools/verify/monitoring.ts` in `npm run verify`
 

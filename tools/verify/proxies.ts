@@ -7,8 +7,8 @@ import { connectOverHttp2, startRelay } from './proxy-clients.ts';
 import { PROXIES, versionOf } from './proxy-programs.ts';
 import { reportMissing } from './reports.ts';
 
-// Invariant: Behind Caddy and nginx with the files of `ops/proxies/`, error records, sessions, streams and addresses
-//   are what they are without
+// Invariant: Error records, sessions, streams and addresses are the same behind Caddy and nginx, with the files
+//   of `ops/proxies/`, as without a proxy
 // Kept by: `ops/proxies/`
 // Tested by: `tools/verify/proxies.ts` in `npm run verify`
 

@@ -39,8 +39,8 @@ import {
   withoutFraming,
 } from './sender.ts';
 
-// Invariant: Nothing but `server/background/outbound/send.ts`, and the SDK of OpenTelemetry in
-//   `server/observe/traces/` for the collector of a setting, can open a connection to another host
+// Invariant: Only `server/background/outbound/send.ts`, and the OpenTelemetry SDK in
+//   `server/observe/traces/` for the configured collector, can open a connection to another host
 // Kept by: the rules of imports and `tools/lint/network.grit`
 // Tested by: `test/rules`
 

@@ -25,12 +25,12 @@ import { type RunningJob, startRounds } from '../jobs/rounds.ts';
 import type { Connector } from './http-connector.ts';
 import { applyStep, type ReportParts, recordAnswer } from './report.ts';
 
-// Invariant: The order of an attempt leaves only after its being sent is committed, from one process, and never unasked again
-// Kept by: `markSent`, whose rows are all that is sent; `lostStep`
+// Invariant: The order of an attempt leaves only after `sent` is committed, from one process, and never again without asking first
+// Kept by: `markSent`: only its rows are sent; `lostStep`
 // Tested by: `test/processors/matrix.test.ts`
 
 // Invariant: No transaction is open while a processor is asked
-// Kept by: every statement of this job is a transaction of its own
+// Kept by: every statement of this job is a separate transaction
 // Tested by: `test/processors/sending.test.ts`
 
 /** Maximum delay before attempts are found that another process has made, or whose time has come. */

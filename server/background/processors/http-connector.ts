@@ -18,8 +18,8 @@ import { type Answer as Received, SEND_LIMITS, type SendLimits } from '../outbou
 // Kept by: `server/background/outbound/send.ts`
 // Tested by: `server/background/processors/http-connector.test.ts`
 
-// Invariant: A request to a connector is sent once: whether it is repeated is for the attempt to decide
-// Kept by: CONNECTOR_LIMITS, which keep no idle connections
+// Invariant: A request to a connector is sent once; only the attempt decides whether to repeat it
+// Kept by: CONNECTOR_LIMITS keeps no idle connections
 // Tested by: `test/outbound/connections.test.ts`
 
 /** The way to one processor. There is one implementation: whatever speaks the contract of adapters is a connector. */

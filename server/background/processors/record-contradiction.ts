@@ -20,7 +20,7 @@ import { readTransfer, toTransfer } from '../../store/transfers/transfer.ts';
 
 // Invariant: Money that a processor moved after its transfer had failed is in the books once, against suspense, and every answer
 //   about the transfer says so from then on
-// Kept by: the locks of both accounts, under which the break is looked for
+// Kept by: the locks of both accounts, held during the look-up of the break
 // Tested by: `test/processors/late.test.ts`
 
 /** Time limit of the transaction that records a contradiction. */

@@ -23,9 +23,9 @@ import {
   WEBHOOK_KEYS,
 } from './values.ts';
 
-// Invariant: A setting is written once: what it may be, its default, its unit and who reads it
-// Kept by: SETTINGS, of which the configuration and its type, `config`, the messages of a refused start, docs/configuration.md and
-// `start --help` are made
+// Invariant: A setting is defined once: its allowed values, default, unit and readers
+// Kept by: SETTINGS, the source of the configuration and its type, `config`, the messages of a refused start,
+//   docs/configuration.md and `start --help`
 // Tested by: `test/security/settings.test.ts`, `server/foundation/configuration/settings.test.ts`
 
 const days = (min: number) => numberOf('days', { min, max: 3_650 });

@@ -6,7 +6,7 @@ import type { RequestContext } from '../request-context.ts';
 import { isStray } from '../stray-requests.ts';
 import type { ErrorReporter } from './error-response.ts';
 
-// Invariant: Every response is counted once, however it ends
+// Invariant: Every response is counted once, even if it fails or its connection breaks
 // Kept by: `noteResponse`
 // Tested by: `test/metrics/metrics.test.ts`
 

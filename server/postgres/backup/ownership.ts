@@ -8,7 +8,7 @@ import { type BackupDirectory, readIfThere, writeWhole } from './backup-director
 import { parseHistoryName, parseSegment } from './wal-files.ts';
 
 // Invariant: Two ledgers never archive into one directory
-// Kept by: an id for each data directory, and timelines (`backup/ownership.ts`)
+// Kept by: an id per data directory, and timelines (`backup/ownership.ts`)
 // Tested by: `test/embedded/backups.test.ts`
 
 // Two ledgers that archive into one directory would spoil each other's backups. Ledgers restored from the same backup

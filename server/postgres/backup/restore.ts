@@ -25,7 +25,7 @@ import { markForRecovery, type Recovery, recover } from './recovery.ts';
 import type { Candidate, RestorePlan, RestoreTime } from './restore-plan.ts';
 import { parseSegment, segmentName } from './wal-files.ts';
 
-// Invariant: A restore to a time contains what was acknowledged before it and nothing that was sent after it, or it says
+// Invariant: A restore to a time contains every transfer acknowledged before it and none sent after it, or it says
 //   what is missing and leaves nothing
 // Kept by: the commit times of PostgreSQL, and checks before the ledger gets its name
 // Tested by: `test/torture/rows/point-in-time.ts`, `test/embedded/backup-failures.test.ts`

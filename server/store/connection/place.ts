@@ -6,7 +6,7 @@ import { READ_ONLY } from './failure.ts';
 // `transfer-service distribute` moves them to another.
 
 // Invariant: A transaction of a place takes its locks where its rows are
-// Kept by: `REQUIRE_PLACE` behind the first write of every transaction; a place is not moved while one has written
+// Kept by: `REQUIRE_PLACE` after the first write of every transaction; a place is not moved while a transaction has written
 // Tested by: `test/torture/rows/failovers/places.ts`
 
 /** SQL: whether the tables on the search path are those of a place; false without Citus. */

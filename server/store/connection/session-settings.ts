@@ -2,7 +2,7 @@ import type pg from 'pg';
 import { IS_PLACE, PLACE_SETTINGS } from './place.ts';
 
 // Invariant: No setting of the role, the database or the server changes a result
-// Kept by: every connection sets its own
+// Kept by: every connection applies its own settings
 // Tested by: `test/store/session-settings.test.ts`
 
 /** A setting of PostgreSQL that the service fixes on its connections, as `pg_settings` writes it. */

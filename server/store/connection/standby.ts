@@ -6,7 +6,7 @@ import { type Row, type Statement, toQuery } from './work.ts';
 // Kept by: a later commit on the same server must be acknowledged
 // Tested by: `test/crashes/standby.test.ts`, `test/store/standby.test.ts`
 
-// Invariant: Where a standby is required, no write is acknowledged that did not wait for one
+// Invariant: If a standby is required, every acknowledged write has waited for one
 // Kept by: `LACKS_STANDBY` in the fence and in readiness, `READ_WAITS` after a commit
 // Tested by: `test/crashes/required-standby.test.ts`, `test/crashes/lost-mark.test.ts`
 

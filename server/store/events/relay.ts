@@ -3,7 +3,7 @@ import type { Row, Statement } from '../connection/database.ts';
 import { columns, INTEGER, many, nullable, statement, UUID } from '../sql.ts';
 
 // Invariant: Every committed event has exactly one position, in the order of commits that saw each other, without a
-//   gap; no other has one
+//   gap; uncommitted events have none
 // Kept by: the relay: its lock, then a new snapshot; marks and positions in one transaction
 // Tested by: `test/store/events/order.test.ts`, `test/store/events/concurrency.test.ts`, `test/mutants/relay.ts`
 

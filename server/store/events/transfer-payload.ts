@@ -1,8 +1,8 @@
 import { toWireId } from '../../../domain/identifier.ts';
 import { parseJson } from '../../../domain/parse-json.ts';
 
-// Invariant: An event and a replay have the same bytes at every reading, in whatever form the payload is stored
-// Kept by: this file, the only one that knows the compact form
+// Invariant: An event and a replay have the same bytes at every reading, in every stored form of the payload
+// Kept by: only this file reads and writes the compact form
 // Tested by: `test/store/events/transfer-payload.test.ts`, `test/simulation`
 
 /** Columns of an event: the inner UUID of its program, and the id of its subject on the wire. */

@@ -25,7 +25,7 @@ import {
 import { isEnabled } from '../switch.ts';
 
 // Invariant: An attempt is `sent` in a committed transaction before the first byte of its order leaves
-// Kept by: `claimAttempts`, whose rows are all that is ever sent
+// Kept by: `claimAttempts`: only its rows are ever sent
 // Tested by: `test/processors`
 
 // Invariant: A transfer has at most one attempt that is open or approved

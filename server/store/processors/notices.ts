@@ -4,7 +4,7 @@ import type { Row, Statement } from '../connection/database.ts';
 import { BOOLEAN, columns, json, many, NUMBER, nullable, statement, TEXT, TIME, UUID } from '../sql.ts';
 import { ATTEMPT_COLUMNS, toAttempt } from './attempt.ts';
 
-// Invariant: A notice has one effect, however often it is sent, and is stored before it is acknowledged
+// Invariant: A notice has one effect, even if it is sent many times, and is stored before it is acknowledged
 // Kept by: the primary key of `processor_notice`; `server/subjects/processors/receive-notice.ts`
 // Tested by: `test/api/processors/notices.test.ts`
 

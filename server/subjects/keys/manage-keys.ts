@@ -30,7 +30,7 @@ import {
 import { auditOf } from '../audit/audit.ts';
 import { newKey } from './authenticate.ts';
 
-// Invariant: No key gives another a scope of operators that it does not have
+// Invariant: No key gives another key an operator scope that it lacks
 // Tested by: `test/security/roles.test.ts`
 
 type CreateCall = Call<'create_key'>;

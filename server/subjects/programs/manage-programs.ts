@@ -162,7 +162,7 @@ function toProgramRecord(program: Program): ProgramRecord {
 }
 
 // Invariant: funding.low is sent exactly when a program's available funding falls below its threshold
-// Kept by: the decision, and this file where a threshold changes
+// Kept by: the decision, and this file when a threshold changes
 // Tested by: `test/store/funding`
 
 /** A change of a program: undefined leaves a field as it is, null removes it. */

@@ -5,7 +5,7 @@ import { readRows } from '../../calls/read-rows.ts';
 import type { Database } from '../../store/connection/database.ts';
 import { type FoundSession, findSession, noteSessionUses, toFoundSession } from '../../store/session.ts';
 
-// Invariant: A session is refused in every process within a second of its end, also if it ends because its key was
+// Invariant: A session is refused in every process within a second of its end, even if it ends because its key was
 //   revoked, has expired or was rolled, or because it is idle or too old
 // Kept by: this file; the key is locked when a session begins (`manage-sessions.ts`)
 // Tested by: `test/security/sessions.test.ts`, `test/mutants/sessions.ts`

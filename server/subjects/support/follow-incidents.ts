@@ -18,8 +18,8 @@ import { READ_SWITCH, toSwitchReading } from '../../store/switch.ts';
 import { afterResolution } from './end-case.ts';
 import { toCaseRecord } from './record.ts';
 
-// Invariant: Each case of a resolved incident gets one case.resolved, whatever process is killed meanwhile
-// Kept by: each batch of cases, its events and the place after it are one transaction, under the lock of the incident
+// Invariant: Each case of a resolved incident gets one case.resolved, even if a process is killed in the meantime
+// Kept by: each batch of cases, its events and the cursor after it are one transaction, under the lock of the incident
 // Tested by: `test/store/support`, `test/crashes/incident-end.test.ts`
 
 /** Cases that one transaction resolves: few enough to end well within the statement timeout. */

@@ -18,7 +18,7 @@ import { READ_WHOLE_SWITCH, toSwitchReading, writeSwitch } from '../../store/swi
 import { actorOf, auditOf } from '../audit/audit.ts';
 
 // Invariant: After the response to a disable, nothing in its scope completes
-// Kept by: advisory lock on the switch
+// Kept by: the advisory lock on the switch
 // Tested by: `test/store/locks.test.ts`, `test/api/processors/connector-switch.test.ts`
 
 /** get_switch: every setting, newest first. */

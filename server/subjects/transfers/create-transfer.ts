@@ -44,7 +44,7 @@ export function readCreateRequest(call: CallContext & Pick<Call<'create_transfer
   return toCreateRequest(call, reading.amount);
 }
 
-// Invariant: Whatever happens while a caller waits for its transfer, the response says that the transfer exists
+// Invariant: If anything fails while a caller waits for its transfer, the response says that the transfer exists
 // Kept by: this file, `server/http/watch.ts`
 // Tested by: `test/http/transfer-waits.test.ts`
 

@@ -15,7 +15,7 @@ import type { CreateRequest, TransferRequest } from './request.ts';
 
 // Invariant: The last event of a transfer or a card program shows its stored state; the times of its events never
 //   go back
-// Kept by: what writes an event locks everything that the event shows, or guards its version: this file,
+// Kept by: code that writes an event locks everything that the event shows, or guards its version: this file,
 //   `server/subjects/programs/manage-programs.ts`
 // Tested by: `test/store/chain/guards.test.ts`, `test/simulation`
 

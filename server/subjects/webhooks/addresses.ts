@@ -11,10 +11,10 @@ import {
   requireNetwork,
 } from '../../foundation/networks.ts';
 
-// Invariant: A webhook is sent only to addresses that are public or named by WEBHOOK_ALLOWED_NETWORKS, whatever its
-//   URL is, its name resolves to, or its receiver redirects to
-// Kept by: this file for URLs; in `send.ts` one look-up for each connection, whose addresses are all checked, and the
-//   connected address once more before a byte is written
+// Invariant: A webhook is sent only to public addresses or those in WEBHOOK_ALLOWED_NETWORKS, for any URL, any
+//   result of a look-up, and any redirect
+// Kept by: this file for URLs; `send.ts` looks a name up once per connection and checks all of its addresses, and the
+//   connected address again before it writes a byte
 // Tested by: `test/outbound`, `test/mutants/webhooks.ts`
 
 // Invariant: In live mode every webhook goes over TLS to a verified host, unless the operator has named its

@@ -16,7 +16,7 @@ import { DoneRows, Retries } from './retries.ts';
 
 // Invariant: A crash repeats at most the requests in flight: no more than a webhook's `concurrency`, in strict order
 //   one
-// Kept by: a place in the window is free only when the outcome is stored
+// Kept by: a slot of the window is free only when the outcome is stored
 // Tested by: `test/delivery/stored-first.test.ts`, `test/delivery/processes.test.ts`,
 //   `test/torture/rows/webhooks.ts`
 

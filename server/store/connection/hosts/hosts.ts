@@ -7,8 +7,8 @@ import { DEFAULT_SCHEMA, LIMITS } from '../session-settings.ts';
 import { readHostList } from './host-list.ts';
 import { findReadOnly, type History, isOlder, readHistory } from './host-state.ts';
 
-// Invariant: With several hosts, only one that can be written to is used, and nothing that was replaced
-// Kept by: every new connection asks its server; a change of host closes all connections to others, also those in use
+// Invariant: With several hosts, the service uses only a host that accepts writes, and never a replaced one
+// Kept by: every new connection asks its server; a change of host closes all connections to others, even those in use
 // Tested by: `test/store/hosts.test.ts`, `test/faults/hosts.test.ts`
 
 /**
