@@ -1,6 +1,6 @@
 import fc from 'fast-check';
 import { CARD_STATUSES, type CardStatus } from '../../domain/cards/card.ts';
-import type { DirectionLimits, Limits, Period } from '../../domain/ledger/limits.ts';
+import type { DirectionLimits, LimitName, Limits, Period } from '../../domain/ledger/limits.ts';
 import { MAXIMUM_AMOUNT, MAXIMUM_BALANCE } from '../../domain/ledger/money.ts';
 import { TRANSFER_TYPES, type TransferType } from '../../domain/transfers/transfer.ts';
 import { CURRENCIES, type Currency, type Opening, type Switching } from './transfer-steps.ts';
@@ -86,7 +86,7 @@ const limits = (rarely: number): fc.Arbitrary<Limits> => {
       weekly_count: seldom(money(1n, 6n)),
       monthly_amount: seldom(money(500n, 3500n)),
       monthly_count: seldom(money(1n, 9n)),
-    })
+    } satisfies Record<LimitName, unknown>)
     .map((found) => Object.fromEntries(Object.entries(found).filter(([, value]) => value !== undefined)));
   return fc.record({
     in: oneWay,

@@ -1,6 +1,7 @@
 import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
 import { TRANSFER_MOVES } from '../../domain/transfers/transfer.ts';
+import { LIMIT_NAMES } from '../../verification/model/books.ts';
 import { agreement, RUNS, type Tally, told } from './transfer-run.ts';
 import { DOMAIN } from './transfer-world.ts';
 
@@ -36,6 +37,12 @@ describe('the domain and the plain model', () => {
     ['update_card', ['card_not_found', 'invalid_card_status', 'card_not_empty']],
   ])('have refused %s for the reasons %j', (command, codes) => {
     for (const code of codes) expect(timesOf(`refused ${command} ${code}`), code).toBeGreaterThan(3);
+  });
+
+  // The rarest comes ten times.
+  test.each([...LIMIT_NAMES, 'maximum_balance'])('have refused for the limit %s', (name) => {
+    const found = [...tally.keys()].filter((what) => what.startsWith(`refused for '${name}' limit`));
+    expect(found).not.toEqual([]);
   });
 
   test('have refused for the rare reasons', () => {

@@ -99,7 +99,10 @@ export class Run {
     if (expected?.code !== found?.code || !(found?.about ?? '').includes(expected?.about ?? '')) {
       this.#differ(`domain: ${outcome(found)}`, `model:  ${outcome(expected)}`);
     }
-    if (expected !== null) count(this.#tally, `refused ${step.does} ${expected.code}`);
+    if (expected !== null) {
+      count(this.#tally, `refused ${step.does} ${expected.code}`);
+      if (step.does === 'create') count(this.#tally, `refused for ${expected.about}`);
+    }
     this.compare();
     return expected;
   }

@@ -1,5 +1,6 @@
 import type { OperationId } from '../../contract/operations.ts';
 import { toWireId } from '../../domain/identifier.ts';
+import type { LimitName } from '../../domain/ledger/limits.ts';
 import { NO_API_KEY } from '../../domain/transfers/transfer.ts';
 import type { AnyCall, Call, Caller } from '../../server/calls/call.ts';
 import type { RequestTrace } from '../../server/calls/trace.ts';
@@ -180,7 +181,8 @@ export class Asking {
   /** A limit for a card, or for all cards together; a few are removed again. */
   #limit(isOfCard: boolean): { readonly limit: string; readonly value: bigint | null } {
     const random = this.#random;
-    const { name, from, below } = random.pick(isOfCard ? CARD_LIMITS : PERIOD_LIMITS);
+    const name = random.pick(isOfCard ? CARD_LIMITS : PERIOD_LIMITS);
+    const [from, below] = RANGES[name];
     const limit = name === 'maximum_balance' ? name : `${random.pick(['in', 'out'] as const)} ${name}`;
     return { limit, value: random.chance(0.15) ? null : BigInt(from + random.below(below)) };
   }
@@ -233,25 +235,24 @@ export class Asking {
 const ANY_TYPE = ['load', 'load', 'unload', 'card_to_card'] as const;
 const WITH_PROCESSOR = ['load', 'load', 'unload'] as const;
 
-type LimitRange = { readonly name: string; readonly from: number; readonly below: number };
+/** The values of limits, from the least on, so that one transfer or a few use them up. The minimum is below the maximum. */
+const RANGES: Readonly<Record<LimitName | 'maximum_balance', readonly [from: number, below: number]>> = {
+  daily_amount: [10, 40],
+  daily_count: [1, 3],
+  weekly_amount: [15, 50],
+  weekly_count: [1, 4],
+  monthly_amount: [20, 60],
+  monthly_count: [2, 4],
+  minimum_amount: [1, 4],
+  maximum_amount: [10, 30],
+  maximum_balance: [20, 60],
+};
 
-/** Limits of periods, so that one transfer or a few use them up. */
-const PERIOD_LIMITS: readonly LimitRange[] = [
-  { name: 'daily_amount', from: 10, below: 40 },
-  { name: 'daily_count', from: 1, below: 3 },
-  { name: 'weekly_amount', from: 15, below: 50 },
-  { name: 'weekly_count', from: 1, below: 4 },
-  { name: 'monthly_amount', from: 20, below: 60 },
-  { name: 'monthly_count', from: 2, below: 4 },
-];
+/** The limits of a card. */
+const CARD_LIMITS = Object.keys(RANGES) as readonly (keyof typeof RANGES)[];
 
-/** The same, and the other limits of a card. The minimum is below the maximum. */
-const CARD_LIMITS: readonly LimitRange[] = [
-  ...PERIOD_LIMITS,
-  { name: 'minimum_amount', from: 1, below: 4 },
-  { name: 'maximum_amount', from: 10, below: 30 },
-  { name: 'maximum_balance', from: 20, below: 60 },
-];
+/** The limits of all cards together: only those of periods. */
+const PERIOD_LIMITS = CARD_LIMITS.filter((name) => !/^m(?:in|ax)imum_/.test(name));
 
 /** The body of the request. */
 export type Sending = {

@@ -60,14 +60,14 @@ export type Route = Pick<Transfer, 'program' | 'type' | 'card' | 'destination' |
 /** The number of transfers that a limit counts, and their sum. */
 type Used = { readonly amount: bigint; readonly count: bigint };
 
-/** The movements and transfers of an account, and their sums. `counted` is by direction and local day. */
+/** The sums of an account. `counted` is by direction and local day, for limits. */
 type Sums = {
-  readonly balance: bigint;
-  readonly held: bigint;
-  readonly incoming: bigint;
+  balance: bigint;
+  held: bigint;
+  incoming: bigint;
   /** The lines of its statement: one each time money came or went. */
-  readonly lines: bigint;
-  readonly counted: ReadonlyMap<string, Used>;
+  lines: bigint;
+  readonly counted: Map<string, Used>;
 };
 
 /** A limit that applies, and its usage in the running period; null for the size of one transfer. */
@@ -99,16 +99,14 @@ export const fundingOf = (program: string, currency: string): string => `funding
 export const suspenseOf = (program: string, currency: string): string => `suspense ${program} ${currency}`;
 
 /**
- * The books: a list of transfers and other movements. Balances, holds and the usage of limits are added up from the
- * list when they are read. The sums of an account are kept until one of its transfers changes.
+ * The books: a list of transfers and other movements, and the sums of each account. What a transfer adds to the sums follows
+ * from the transfer alone (`#add`). When it changes, this is taken away and added anew, so no change has a rule for sums.
  */
 export class Books {
   now = 0;
   readonly programs = new Map<string, Program>();
   readonly cards = new Map<string, Card>();
   readonly transfers = new Map<string, Transfer>();
-  /** What is listed for each account: amounts that came or went without a transfer, and the ids of its transfers. */
-  readonly #listed = new Map<string, { readonly movements: bigint[]; readonly transfers: string[] }>();
   readonly #sums = new Map<string, Sums>();
 
   program(name: string): Program {
@@ -144,64 +142,61 @@ export class Books {
   move(source: string, destination: string, amount: bigint): void {
     if (amount === 0n) return;
     for (const [account, change] of [[source, -amount] as const, [destination, amount] as const]) {
-      this.#list(account).movements.push(change);
-      this.#sums.delete(account);
+      const sums = this.sums(account);
+      sums.balance += change;
+      sums.lines += 1n;
     }
   }
 
   /** Lists a new transfer. */
   keep(id: string, transfer: Transfer): void {
     this.transfers.set(id, transfer);
-    for (const account of [sourceOf(transfer), destinationOf(transfer)]) {
-      this.#list(account).transfers.push(id);
-      this.#sums.delete(account);
-    }
+    this.#add(transfer, 1n);
   }
 
   /** Notes what has become of a transfer. */
   change(id: string, progress: Partial<Progress>): void {
-    const transfer = this.transfer(id);
-    this.transfers.set(id, { ...transfer, ...progress, updatedAt: this.now });
-    for (const account of [sourceOf(transfer), destinationOf(transfer)]) this.#sums.delete(account);
+    const before = this.transfer(id);
+    const after = { ...before, ...progress, updatedAt: this.now };
+    this.#add(before, -1n);
+    this.transfers.set(id, after);
+    this.#add(after, 1n);
   }
 
-  #list(account: string) {
-    const listed = this.#listed.get(account) ?? { movements: [], transfers: [] };
-    this.#listed.set(account, listed);
-    return listed;
+  /** Adds a transfer to the sums of its accounts (`times` 1), or takes it away again (-1). */
+  #add(transfer: Transfer, times: bigint): void {
+    const { status, amount, captured, reversals, completedAt, countedOn } = transfer;
+    const moved = times * (captured - sum(reversals));
+    const onHold = status === 'pending' ? times * amount : 0n;
+    const [source, destination] = [this.sums(sourceOf(transfer)), this.sums(destinationOf(transfer))];
+    source.balance -= moved;
+    source.held += onHold;
+    destination.balance += moved;
+    destination.incoming += onHold;
+    for (const sums of [source, destination]) {
+      sums.lines += times * ((completedAt === null ? 0n : 1n) + BigInt(reversals.length));
+    }
+    if (countedOn === null) return;
+    // A hold counts whole while it stands. A release counts no more, a reversal still does.
+    const used = status === 'pending' ? amount : captured;
+    const isIn = status === 'pending' || status === 'completed';
+    for (const account of [sourceOf(transfer), destinationOf(transfer)]) {
+      const { counted } = this.sums(account);
+      const key = `${directionOf(transfer, account)} ${countedOn}`;
+      const before = counted.get(key) ?? { amount: 0n, count: 0n };
+      counted.set(key, {
+        amount: before.amount + (isIn ? times * used : 0n),
+        count: before.count + (isIn ? times : 0n),
+      });
+    }
   }
 
-  /** The sums of an account. */
   sums(account: string): Sums {
     const before = this.#sums.get(account);
     if (before !== undefined) return before;
-    const sums = this.#addUp(account);
-    this.#sums.set(account, sums);
-    return sums;
-  }
-
-  #addUp(account: string): Sums {
-    const { movements, transfers } = this.#list(account);
-    let [balance, held, incoming, lines] = [sum(movements), 0n, 0n, BigInt(movements.length)];
-    const counted = new Map<string, Used>();
-    for (const id of transfers) {
-      const transfer = this.transfer(id);
-      const { status, amount, captured, reversals, completedAt, countedOn } = transfer;
-      const isLeaving = sourceOf(transfer) === account;
-      const moved = captured - sum(reversals);
-      balance += isLeaving ? -moved : moved;
-      if (status === 'pending' && isLeaving) held += amount;
-      if (status === 'pending' && !isLeaving) incoming += amount;
-      lines += (completedAt === null ? 0n : 1n) + BigInt(reversals.length);
-      if (countedOn === null) continue;
-      // A hold counts whole while it stands. A release counts no more, a reversal still does.
-      const isIn = status === 'pending' || status === 'completed';
-      const key = `${directionOf(transfer, account)} ${countedOn}`;
-      const before = counted.get(key) ?? { amount: 0n, count: 0n };
-      const used = status === 'pending' ? amount : captured;
-      counted.set(key, { amount: before.amount + (isIn ? used : 0n), count: before.count + (isIn ? 1n : 0n) });
-    }
-    return { balance, held, incoming, lines, counted };
+    const none = { balance: 0n, held: 0n, incoming: 0n, lines: 0n, counted: new Map<string, Used>() };
+    this.#sums.set(account, none);
+    return none;
   }
 
   available(account: string): bigint {
