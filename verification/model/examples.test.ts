@@ -43,7 +43,8 @@ const TABLES: Readonly<Record<string, string>> = {
     03-02 11:01 | load bob 5 hold         | done                    | 900 5 0 895  |                | 45 0 5 45
     03-09 11:01 | expire t5               | done                    | 900 0 0 900  |                | 45 0 0 45
     03-09 11:02 | load bob 5 hold until 03-09 11:02 | create_transfer_schema |     |                |
-    03-09 11:02 | load bob 5 hold until 06-08 11:02 | create_transfer_schema |     |                |`,
+    03-09 11:02 | load bob 5 hold until 06-07 11:03 | create_transfer_schema |     |                |
+    03-09 11:02 | load bob 5 hold until 06-07 11:02 | done          | 900 5 0 895  |                | 45 0 5 45`,
 
   'a transfer is reversed in parts, up to what was captured': `
     when        | step                    | answer                  | funding      | ann            | bob
@@ -53,7 +54,9 @@ const TABLES: Readonly<Record<string, string>> = {
     03-02 10:03 | capture t2 50           | done                    |              | 50 0 0 50      | 50 0 0 50
     03-02 10:04 | reverse t2 51           | amount_too_large        |              |                |
     03-02 10:05 | reverse t2 30           | done                    |              | 80 0 0 80      | 20 0 0 20
-    03-02 10:06 | unload bob 15           | done                    | 915 0 0 915  |                | 5 0 0 5
+    03-02 10:06 | unload bob 15 hold      | done                    | 900 0 15 900 |                | 20 15 0 5
+    03-02 10:06 | reverse t2 6            | insufficient_funds      |              |                |
+    03-02 10:06 | capture t3              | done                    | 915 0 0 915  |                | 5 0 0 5
     03-02 10:07 | reverse t2              | insufficient_funds      |              |                |
     03-02 10:08 | reverse t2 5            | done                    |              | 85 0 0 85      | 0 0 0 0
     03-02 10:09 | load bob 15             | done                    | 900 0 0 900  |                | 15 0 0 15
@@ -67,7 +70,6 @@ const TABLES: Readonly<Record<string, string>> = {
     03-02 10:01 | unload ann 100 at 03-02 12:00            | done                   |              |
     03-02 10:02 | load ann 10 at 03-02 12:00 hold until 03-02 13:00 | done          |              |
     03-02 10:03 | load ann 10 at 03-02 10:03               | create_transfer_schema |              |
-    03-02 10:04 | load ann 10 at 2027-03-04 10:04          | create_transfer_schema |              |
     03-02 11:59 | execute t1                               | invalid_transfer_status |             |
     03-02 12:00 | execute t2                               | done                   |              |
     03-02 12:00 | = t2                                     | failed insufficient_funds |           |
@@ -75,11 +77,15 @@ const TABLES: Readonly<Record<string, string>> = {
     03-02 12:01 | execute t1                               | service_disabled       |              |
     03-02 12:02 | switch on load                           | done                   |              |
     03-02 12:02 | execute t1                               | done                   | 900 0 0 900  | 100 0 0 100
+    03-02 13:00 | switch off load                          | done                   |              |
     03-02 13:00 | execute t3                               | done                   |              |
     03-02 13:00 | = t3                                     | expired                |              |
+    03-02 13:00 | switch on load                           | done                   |              |
     03-02 13:01 | load ann 5 at 03-02 14:00                | done                   |              |
     03-02 13:02 | cancel t4                                | done                   |              |
-    03-02 14:00 | execute t4                               | invalid_transfer_status |             |`,
+    03-02 14:00 | execute t4                               | invalid_transfer_status |             |
+    03-02 14:01 | load ann 10 at 2027-03-03 14:02          | create_transfer_schema |              |
+    03-02 14:01 | load ann 10 at 2027-03-03 14:01          | done                   |              |`,
 
   'a daily limit counts what was captured, on the local day of the hold': `
     when        | step                         | answer           | funding      | ann
@@ -124,8 +130,12 @@ const TABLES: Readonly<Record<string, string>> = {
     03-02 10:03 | load bob 51                      | amount_too_large |              |              |
     03-02 10:04 | load bob 4                       | amount_too_small |              |              |
     03-02 10:05 | load bob 31                      | limit_exceeded   |              |              |
-    03-02 10:06 | load bob 30                      | done             | 900 0 0 900  |              | 30 0 0 30
+    03-02 10:06 | load bob 5                       | done             | 925 0 0 925  |              | 5 0 0 5
+    03-02 10:06 | load bob 25                      | done             | 900 0 0 900  |              | 30 0 0 30
     03-02 10:07 | move ann bob 50                  | done             |              | 20 0 0 20    | 80 0 0 80
+    03-02 10:07 | limit bob in daily_amount 85     | done             |              |              |
+    03-02 10:07 | move ann bob 6                   | limit_exceeded   |              |              |
+    03-02 10:07 | move ann bob 5                   | done             |              | 15 0 0 15    | 85 0 0 85
     03-02 10:08 | limit ann out maximum_amount 10  | done             |              |              |
     03-02 10:09 | move ann bob 11                  | amount_too_large |              |              |
     03-02 10:10 | limit ann out maximum_amount 10  | unchanged        |              |              |`,
@@ -164,6 +174,8 @@ const TABLES: Readonly<Record<string, string>> = {
     03-02 10:03 | capture t2                   | service_disabled     |              |
     03-02 10:04 | load ann 1                   | done                 | 949 0 10 949 | 51 10 0 41
     03-02 10:05 | card ann closed to funding   | service_disabled     |              |
+    03-02 10:05 | card ann inactive            | done                 |              |
+    03-02 10:05 | card ann active              | done                 |              |
     03-02 10:06 | switch off program           | done                 |              |
     03-02 10:07 | reverse t1                   | service_disabled     |              |
     03-02 10:08 | switch on unload             | done                 |              |
@@ -368,27 +380,28 @@ test.each(Object.entries(TABLES))('%s', (_title, table) => {
 });
 
 /** For each status: the answers to a load and to an unload, and the statuses that the card can be given. */
-const STATUSES: readonly (readonly [CardStatus, string, string, string])[] = [
-  ['preactive', 'card_not_activated', 'card_not_activated', 'active inactive lost stolen fraud closed'],
-  ['active', 'done', 'done', 'inactive lost stolen fraud closed'],
-  ['inactive', 'card_suspended', 'card_suspended', 'active lost stolen fraud closed'],
-  ['lost', 'card_lost', 'done', 'active inactive stolen fraud closed'],
-  ['stolen', 'card_lost', 'done', 'closed'],
-  ['fraud', 'card_suspected_fraud', 'card_suspected_fraud', 'active inactive stolen closed'],
-  ['expired', 'card_expired', 'done', 'lost stolen fraud closed'],
-  ['closed', 'card_closed', 'card_closed', ''],
-];
+const STATUSES: Readonly<Record<CardStatus, readonly [load: string, unload: string, next: string]>> = {
+  preactive: ['card_not_activated', 'card_not_activated', 'active inactive lost stolen fraud closed'],
+  active: ['done', 'done', 'inactive lost stolen fraud closed'],
+  inactive: ['card_suspended', 'card_suspended', 'active lost stolen fraud closed'],
+  lost: ['card_lost', 'done', 'active inactive stolen fraud closed'],
+  stolen: ['card_lost', 'done', 'closed'],
+  fraud: ['card_suspected_fraud', 'card_suspected_fraud', 'active inactive stolen closed'],
+  expired: ['card_expired', 'done', 'lost stolen fraud closed'],
+  closed: ['card_closed', 'card_closed', ''],
+};
+const ALL = Object.keys(STATUSES) as readonly CardStatus[];
 
-test.each(STATUSES)('a card that is %s answers a load with %s and an unload with %s', (status, load, unload, next) => {
+test.each(ALL)('money and the status of a card that is %s', (status) => {
+  const [load, unload, next] = STATUSES[status];
   const model = opened();
   model.perform(changeOf('load ann 100', model));
   model.books.card('ann').status = status;
   expect(answerTo('load ann 1', model)).toBe(load);
   expect(answerTo('unload ann 1', model)).toBe(unload);
-  const others = STATUSES.map(([other]) => other).filter((other) => other !== status);
-  const allowed = others.filter((other) => {
+  const allowed = ALL.filter((other) => {
     const change = changeOf(`card ann ${other} to funding`, model);
-    return model.refuse(change)?.code !== 'invalid_card_status';
+    return other !== status && model.refuse(change)?.code !== 'invalid_card_status';
   });
   expect(allowed.toSorted()).toEqual(
     next
