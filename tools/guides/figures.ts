@@ -180,7 +180,7 @@ const FIGURES: readonly (readonly [value: number, ...phrases: readonly string[]]
   [
     IDLE_MINUTES,
     '{} minutes without use',
-    '{} minutes after somebody last did something',
+    '{} minutes after someone last used it',
     'was not used for {} minutes',
   ],
   [
