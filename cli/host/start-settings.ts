@@ -9,7 +9,7 @@ export const START_SETTINGS = [
   {
     name: 'HOST',
     purpose:
-      'address to listen on, over HTTP without TLS: if others can reach it, terminate TLS in front of the service (default: 127.0.0.1 and ::1)',
+      'address to listen on, over HTTP without TLS; if other machines can reach it, terminate TLS in front of the service (default: 127.0.0.1 and ::1)',
   },
   { name: 'PORT', purpose: 'port to listen on; 0 selects a free port (default: 8080)' },
   {
@@ -19,11 +19,11 @@ export const START_SETTINGS = [
   {
     name: 'DATA_DIR',
     purpose:
-      'directory of the data of the embedded PostgreSQL, of errors that are stored while the database is unavailable, and of the key of webhooks (default: ./data)',
+      'directory for the data of the embedded PostgreSQL, the errors that are stored while the database is unavailable, and the webhook key (default: ./data)',
   },
   {
     name: 'BACKUP_DIR',
     purpose:
-      'directory of the backups of the embedded PostgreSQL, which must exist, outside DATA_DIR and best on another disk; no backups if not set',
+      'directory for the backups of the embedded PostgreSQL; it must exist, be outside DATA_DIR, and should be on another disk; no backups if not set',
   },
 ];

@@ -133,7 +133,7 @@ const FIGURES: readonly (readonly [value: number, ...phrases: readonly string[]]
   ],
   [
     defaultOf('WEBHOOK_ATTEMPT_RETENTION_DAYS'),
-    'Each try is an attempt, which is kept for {} days',
+    'Deliveries are kept for {} days',
     '{} days | `WEBHOOK_ATTEMPT_RETENTION_DAYS`',
     '{} days (`WEBHOOK_ATTEMPT_RETENTION_DAYS`)',
     'of all webhooks in the last {} days',
@@ -177,12 +177,7 @@ const FIGURES: readonly (readonly [value: number, ...phrases: readonly string[]]
     'because it is {} hours old',
     'is {} hours old, or its key has ended',
   ],
-  [
-    IDLE_MINUTES,
-    '{} minutes without use',
-    '{} minutes after someone last used it',
-    'was not used for {} minutes',
-  ],
+  [IDLE_MINUTES, '{} minutes without use', '{} minutes after someone last used it', 'was not used for {} minutes'],
   [
     DEFAULT_OVERLAP_MILLISECONDS / HOUR,
     '({} hours by default, and never beyond its own expiry)',

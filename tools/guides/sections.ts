@@ -83,7 +83,7 @@ function settingTable(): string {
 
 function traitTable(): string {
   return table(
-    ['Trait', 'Default', 'Value', 'What it says about the processor'],
+    ['Trait', 'Default', 'Value', 'Meaning for the processor'],
     Object.values(TRAITS).map(({ name, fallback, allowed, purpose }) => [
       `\`${name}\``,
       `\`${String(fallback)}\``,

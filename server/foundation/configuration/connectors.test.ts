@@ -284,7 +284,7 @@ describe('a connector is refused', () => {
   test.each([
     ['has_inquiry', 'yes', 'true or false'],
     ['can_resend', 1, 'true or false'],
-    ['key_memory_seconds', 0, 'a number of seconds from 1 to 315360000, or null for ever'],
+    ['key_memory_seconds', 0, 'a number of seconds from 1 to 315360000, or null (forever)'],
     ['settle_delay_seconds', -1, 'a number of seconds from 0 to 86400'],
     ['settle_delay_seconds', '40', 'a number of seconds from 0 to 86400'],
     ['not_found_final_seconds', 604_801, 'a number of seconds from 0 to 604800'],

@@ -67,16 +67,21 @@ const KEY_MEMORY: Range = { unit: 'seconds', min: 1, max: 3_650 * DAY_SECONDS };
  * is taken for undone.
  */
 export const TRAITS = {
-  hasInquiry: flag('has_inquiry', true, 'whether it says what became of an order when asked by its `attempt_id`'),
+  hasInquiry: flag('has_inquiry', true, 'whether it can look up an order by its `attempt_id`'),
   canResend: flag(
     'can_resend',
     false,
-    'whether it carries out an order that is sent again under the same `attempt_id` only once; needs `key_memory_seconds`',
+    'whether it executes an order only once if it is sent again under the same `attempt_id`; needs `key_memory_seconds`',
   ),
   keyMemorySeconds: {
-    ...number('key_memory_seconds', 1, KEY_MEMORY, 'how long it recognizes an `attempt_id`; past it nothing is resent'),
+    ...number(
+      'key_memory_seconds',
+      1,
+      KEY_MEMORY,
+      'how long it recognizes an `attempt_id`; after that nothing is resent',
+    ),
     fallback: null,
-    allowed: `a number of seconds from 1 to ${KEY_MEMORY.max}, or null for ever`,
+    allowed: `a number of seconds from 1 to ${KEY_MEMORY.max}, or null (forever)`,
     isValid: (value: unknown) =>
       value === null || (Number.isInteger(value) && Number(value) >= KEY_MEMORY.min && Number(value) <= KEY_MEMORY.max),
   } satisfies TraitRow<number | null>,
@@ -91,13 +96,13 @@ export const TRAITS = {
     'not_found_final_seconds',
     900,
     { unit: 'seconds', min: 0, max: 7 * DAY_SECONDS },
-    'how long after the sending a `not_found` cannot change any more',
+    'how long after sending an order a `not_found` becomes final',
   ),
   reversal: word(
     'reversal',
     'none',
     REVERSALS,
-    'how it undoes an order: not at all, by a request that it may refuse, or by an advice that it must accept',
+    'how it undoes an order: `none`: never; `request`: it may refuse; `advice`: it must accept',
   ),
   readySeconds: number(
     'ready_seconds',
@@ -115,7 +120,7 @@ export const TRAITS = {
     'max_in_flight',
     16,
     { unit: 'requests', min: 1, max: 256 },
-    'requests that each process of the service has open with it at the same time',
+    'simultaneous requests to it from each process of the service',
   ),
 } as const satisfies { readonly [Trait in keyof Traits]: TraitRow<Traits[Trait]> };
 

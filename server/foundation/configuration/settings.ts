@@ -60,7 +60,7 @@ const DEFAULT_HOSTS = ['127.0.0.1', '::1'];
 /** Developers receive webhooks on their own machine. */
 const LOOPBACK = ['127.0.0.1', '::1'];
 
-/** Every setting, by its field of the configuration, in the order in which people read them. */
+/** Every setting by its field of the configuration, in the order of the documentation. */
 export const SETTINGS = {
   mode: {
     name: 'MODE',
@@ -77,7 +77,7 @@ export const SETTINGS = {
     fallback: DEFAULT_HOSTS.join(' and '),
     unset: () => DEFAULT_HOSTS,
     purpose:
-      'address to listen on, over HTTP without TLS: if others can reach it, terminate TLS in front of the service',
+      'address to listen on, over HTTP without TLS; if other machines can reach it, terminate TLS in front of the service',
     readBy: 'commands',
     isInHelp: true,
     show: (hosts: readonly string[]) => hosts.join(' '),
@@ -122,8 +122,8 @@ export const SETTINGS = {
     kind: oneOf('optional', 'required'),
     fallback: 'optional',
     purpose:
-      'required: nothing is written unless the PostgreSQL of DATABASE_URL has a synchronous standby set, which each commit ' +
-      'then waits for',
+      'required: the service writes only if the PostgreSQL of DATABASE_URL has a synchronous standby set, and each commit ' +
+      'waits for it',
     readBy: 'commands',
   },
   /** Absolute path. */
@@ -132,8 +132,8 @@ export const SETTINGS = {
     kind: DIRECTORY,
     fallback: './data',
     purpose:
-      'directory of the data of the embedded PostgreSQL, of errors that are stored while the database is unavailable, and ' +
-      'of the key of webhooks',
+      'directory for the data of the embedded PostgreSQL, the errors that are stored while the database is unavailable, and ' +
+      'the webhook key',
     readBy: 'commands',
     isInHelp: true,
   },
@@ -143,7 +143,7 @@ export const SETTINGS = {
     kind: numberOf('MB', { min: 16, max: 1_048_576 }),
     fallback: "256 in the sandbox; in live mode a quarter of the machine's memory, 256 to 4096",
     unset: ({ mode }) => (mode === 'live' ? liveBuffersMegabytes(machineMemory()) : 256),
-    purpose: 'memory in which the embedded PostgreSQL keeps pages of its tables',
+    purpose: 'memory of the embedded PostgreSQL for pages of its tables',
     readBy: 'service',
   },
   /** Absolute path; null for no backups. */
@@ -153,8 +153,8 @@ export const SETTINGS = {
     fallback: '',
     unset: notSet,
     purpose:
-      'directory of the backups of the embedded PostgreSQL, which must exist, outside DATA_DIR and best on another disk; ' +
-      'no backups if not set',
+      'directory for the backups of the embedded PostgreSQL; it must exist, be outside DATA_DIR, and should be on another ' +
+      'disk; no backups if not set',
     readBy: 'commands',
     isInHelp: true,
   },
@@ -162,28 +162,28 @@ export const SETTINGS = {
     name: 'BACKUP_RETENTION_DAYS',
     kind: days(1),
     fallback: '14',
-    purpose: 'days of which every second can be restored; what only older times need is deleted',
+    purpose: 'number of past days of which you can restore any second; backups that this does not need are deleted',
     readBy: 'commands',
   },
   supportContact: {
     name: 'SUPPORT_CONTACT',
     kind: TEXT,
     fallback: 'support@example.com',
-    purpose: 'how customers can reach support, quoted in messages; live mode requires it',
+    purpose: 'how customers reach support, quoted in messages; live mode requires it',
     readBy: 'service',
   },
   errorRetentionDays: {
     name: 'ERROR_RETENTION_DAYS',
     kind: days(1),
     fallback: '90',
-    purpose: 'days for which errors are stored; they are deleted in whole months',
+    purpose: 'number of days to keep errors; they are deleted by whole months',
     readBy: 'service',
   },
   eventRetentionDays: {
     name: 'EVENT_RETENTION_DAYS',
     kind: days(MIN_EVENT_RETENTION_DAYS),
     fallback: '90',
-    purpose: 'days for which events are stored; a position that is older can no longer be read from',
+    purpose: 'number of days to keep events; you cannot read from an older position',
     readBy: 'service',
   },
   errorCountRetentionDays: {
@@ -191,14 +191,14 @@ export const SETTINGS = {
     kind: days(1),
     fallback: 'as ERROR_RETENTION_DAYS',
     unset: ({ errorRetentionDays }) => errorRetentionDays,
-    purpose: 'days for which the numbers of errors and transfers by hour are stored; they contain no texts',
+    purpose: 'number of days to keep the hourly counts of errors and transfers; they contain no texts',
     readBy: 'service',
   },
   attemptRetentionDays: {
     name: 'WEBHOOK_ATTEMPT_RETENTION_DAYS',
     kind: days(1),
     fallback: '14',
-    purpose: 'days for which the attempts to send events to webhooks are stored, with the responses',
+    purpose: 'number of days to keep webhook deliveries and their responses',
     readBy: 'service',
   },
   refusedKeyRetentionDays: {
@@ -206,7 +206,7 @@ export const SETTINGS = {
     kind: days(MIN_KEY_RETENTION_DAYS),
     fallback: '30',
     purpose:
-      'days for which a refusal (409) is stored under its idempotency key; after that, the same request with the same key ' +
+      'number of days to keep a refusal (409) under its idempotency key; after that, the same request with the same key ' +
       'is carried out',
     readBy: 'service',
   },
@@ -232,11 +232,11 @@ export const SETTINGS = {
   },
   overloadDelayMilliseconds: {
     name: 'OVERLOAD_DELAY_MILLISECONDS',
-    kind: numberOf('milliseconds', { min: 1, max: 60_000, zero: 'to never refuse requests for the delay' }),
+    kind: numberOf('milliseconds', { min: 1, max: 60_000, zero: 'to never refuse requests because of the delay' }),
     fallback: '100',
     purpose:
-      'mean delay of the event loop, over a second, above which the process refuses requests with 503; a machine that ' +
-      'does much else may need more',
+      'the process refuses requests with 503 while the mean delay of its event loop, over a second, is above this; a busy ' +
+      'machine may need more',
     readBy: 'service',
   },
   keepAliveTimeoutMilliseconds: {
@@ -244,7 +244,7 @@ export const SETTINGS = {
     kind: numberOf('milliseconds', { min: 1_000, max: 3_600_000 }),
     fallback: '75000',
     purpose:
-      'time for which an idle connection is kept for the next request, and 5 seconds more; longer than the idle time-out of the ' +
+      'the service keeps an idle connection for this time and 5 seconds more; set it to more than the idle time-out of the ' +
       'balancer or proxy in front of the service',
     readBy: 'service',
   },
@@ -259,9 +259,9 @@ export const SETTINGS = {
   publicUrl: {
     name: 'PUBLIC_URL',
     kind: ORIGIN,
-    fallback: 'as each request was sent',
+    fallback: 'the URL of each request',
     unset: notSet,
-    purpose: 'URL that callers use: the pages and /openapi.json show it',
+    purpose: 'URL that callers use, shown on the pages and in /openapi.json',
     readBy: 'service',
   },
   webhookAllowedNetworks: {
@@ -270,7 +270,7 @@ export const SETTINGS = {
     fallback: `${LOOPBACK.join(', ')} in a sandbox that only this machine can reach, otherwise none`,
     unset: ({ mode, hosts }) => (mode === 'sandbox' && hosts.every(isLoopback) ? LOOPBACK : []),
     purpose:
-      'addresses and private networks that webhooks may be sent to; loopback, link-local and metadata addresses one by one',
+      'additional addresses and private networks for webhooks; loopback, link-local and metadata addresses one by one',
     readBy: 'service',
   },
   /** Null for none. */
@@ -279,7 +279,7 @@ export const SETTINGS = {
     kind: CERTIFICATES,
     fallback: '',
     unset: notSet,
-    purpose: 'certificates that are trusted, besides those of Node, when webhooks are sent',
+    purpose: "certificates to trust for webhooks, in addition to Node's",
     readBy: 'service',
     show: (certificates: Certificates | null) => certificates?.path ?? '',
   },
@@ -287,9 +287,9 @@ export const SETTINGS = {
   webhookKeys: {
     name: 'WEBHOOK_KEY',
     kind: WEBHOOK_KEYS,
-    fallback: 'a key in DATA_DIR/webhook-key, made when it is needed',
+    fallback: 'a key in DATA_DIR/webhook-key, created when needed',
     unset: notSet,
-    purpose: 'key that encrypts the secrets of webhooks; to change it, the new key, a comma, and the earlier one',
+    purpose: 'key that encrypts webhook secrets; to change it, set the new key, a comma, and the earlier one',
     isSecret: true,
     mayBeInFile: true,
     readBy: 'commands',
@@ -301,7 +301,7 @@ export const SETTINGS = {
     kind: CONNECTORS,
     fallback: '',
     unset: notSet,
-    purpose: 'connectors to card processors, with the names of the variables of their secrets; none if not set',
+    purpose: 'connectors to card processors, with the names of their secret variables; none if not set',
     readBy: 'service',
     show: (connectors: Connectors | null) => connectors?.path ?? '',
   },
@@ -318,14 +318,14 @@ export const SETTINGS = {
     name: 'METRICS_HOST',
     kind: ADDRESS,
     fallback: '127.0.0.1',
-    purpose: 'address of that port; the page needs no key, so let only Prometheus reach it',
+    purpose: 'address of METRICS_PORT; the page needs no key, so let only Prometheus reach it',
     readBy: 'service',
   },
   logLevel: {
     name: 'LOG_LEVEL',
     kind: oneOf('fatal', 'error', 'warn', 'info', 'debug', 'trace', 'silent'),
     fallback: 'info',
-    purpose: 'the least important lines that are logged',
+    purpose: 'lowest level of the log lines that are written',
     readBy: 'service',
   },
   logFormat: {
@@ -339,7 +339,7 @@ export const SETTINGS = {
     name: 'REQUEST_LOG',
     kind: oneOf('off', 'errors', 'all'),
     fallback: 'off',
-    purpose: 'which requests have a line of the log each, whatever the LOG_LEVEL',
+    purpose: 'requests that get a log line each, at any LOG_LEVEL',
     readBy: 'service',
   },
   /** URL of the collector, without `/v1/traces`; null for no traces. */
@@ -348,8 +348,7 @@ export const SETTINGS = {
     kind: COLLECTOR_URL,
     fallback: '',
     unset: notSet,
-    purpose:
-      'URL of an OpenTelemetry collector to which traces are sent by OTLP over HTTP as JSON; no traces if not set',
+    purpose: 'URL of the OpenTelemetry collector that gets traces, as OTLP over HTTP with JSON; no traces if not set',
     readBy: 'service',
   },
   tracesHeaders: {
@@ -357,7 +356,7 @@ export const SETTINGS = {
     kind: HEADERS,
     fallback: '',
     unset: notSet,
-    purpose: 'headers of the requests to it',
+    purpose: 'headers of the requests to the collector',
     isSecret: true,
     readBy: 'service',
   },
@@ -365,7 +364,7 @@ export const SETTINGS = {
     name: 'OTEL_TRACES_SAMPLER_ARG',
     kind: SHARE,
     fallback: '0.01',
-    purpose: 'share of the requests that are traced',
+    purpose: 'share of requests to trace',
     readBy: 'service',
   },
   tracesServiceName: {
@@ -377,7 +376,7 @@ export const SETTINGS = {
   },
 } as const satisfies Readonly<Record<string, Setting>>;
 
-/** Every variable of the environment, also those that name a file, as people read about them. */
+/** Every environment variable, including those that name a file, as texts list them. */
 export const LISTED_SETTINGS = Object.values<Setting>(SETTINGS).flatMap((setting) => {
   const { name, kind, fallback, purpose, mayBeInFile, readBy, isInHelp = false } = setting;
   const own = { name, allowed: kind.allowed, fallback, purpose, readBy, isInHelp };
@@ -389,7 +388,7 @@ export const LISTED_SETTINGS = Object.values<Setting>(SETTINGS).flatMap((setting
       name: fileSettingOf(name),
       allowed: 'a file',
       fallback: '',
-      purpose: `file that contains the ${name}, instead of that setting; a line break at its end is removed`,
+      purpose: `file that contains ${name}, instead of that setting; a trailing line break is removed`,
       isInHelp: false,
     },
   ];
