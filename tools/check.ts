@@ -4,8 +4,7 @@ import { existsSync } from 'node:fs';
 import { join } from 'node:path';
 import { SUITES } from '../vitest.config.ts';
 import { root, runScript } from './command.ts';
-import { findFilesWithoutSuite, type Part, runSuites, suitesOf } from './suites.ts';
-import { close, count, note } from './tally.ts';
+import { close, count, findFilesWithoutSuite, note, type Part, runSuites, suitesOf } from './suites.ts';
 import { COUNTED, MISSING } from './verify/reports.ts';
 
 const BIN = 'node_modules';
@@ -76,7 +75,7 @@ const PROGRAMS: Checks = {
   'long-fuzz': ['test/fuzz/main.ts', '--count', '50000', '--seconds', '200'],
   'generated-clients': ['tools/verify/generated-clients.ts'],
   monitoring: ['tools/verify/monitoring.ts'],
-  pgbackrest: ['tools/verify-pgbackrest.ts'],
+  pgbackrest: ['tools/verify/pgbackrest.ts'],
   proxies: ['tools/verify/proxies.ts'],
   deployment: ['tools/verify/deployment.ts'],
   citus: ['tools/verify/citus.ts'],
@@ -89,7 +88,7 @@ const COMPUTATIONS: Checks = {
 
 /** Programs that compare times: they run when all others have ended. */
 const MEASURES: Checks = {
-  'stock-postgres': ['tools/verify-stock.ts'],
+  'stock-postgres': ['tools/verify/stock-postgres.ts'],
   // Five million transfers, as in docs/migrations.md, are for a manual run: making them takes longer than all the rest.
   'lock-times': ['test/upgrade/lock-times.ts', '--transfers', '200000'],
 };

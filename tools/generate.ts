@@ -10,12 +10,7 @@ import { root } from './command.ts';
 import { findFigureProblems, withFigures } from './guides/figures.ts';
 import { invariantsPage } from './guides/invariants.ts';
 import { withSections } from './guides/sections.ts';
-import {
-  CHECKSUMS_FILE,
-  findChecksumProblems,
-  readMigrationChecksums,
-  withNewChecksums,
-} from './migration-checksums.ts';
+import { CHECKSUMS_FILE, findChecksumProblems, readMigrationChecksums, withNewChecksums } from './migration-rules.ts';
 import { generatedSdk } from './sdk/generate-sdk.ts';
 
 /** The guides, and the code, whose texts have numbers of its constants. */

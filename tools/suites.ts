@@ -4,7 +4,6 @@ import { tmpdir } from 'node:os';
 import { join, relative } from 'node:path';
 import { DEEPER, PROOFS, SLOW, SUITES } from '../vitest.config.ts';
 import { root, runScript } from './command.ts';
-import { count, note, total } from './tally.ts';
 
 /** The part of a suite that a run includes: the files of `npm run check`, of `npm test`, of `npm run verify`, or all. */
 export type Part = 'quick' | 'fast' | 'slow' | 'whole';
@@ -104,4 +103,29 @@ function countSuite(name: string, files: Report['testResults']): void {
   const isEmpty = passed + failed === 0;
   count(isEmpty ? 1 : failed, passed, `${name.padEnd(18)} ${isEmpty ? 'no test ran' : counts.join(', ')}`);
   for (const { fullName, meta } of skipped) note(`${fullName}: ${meta?.notRun ?? 'no reason'}`);
+}
+
+/** The counts so far. */
+const total = { passed: 0, failed: 0, skipped: 0 };
+
+/** Counts one check or suite, and prints its result. */
+export function count(failed: number, passed: number, line: string): void {
+  total.failed += failed;
+  total.passed += passed;
+  console.log(`${failed > 0 ? 'FAILED' : 'ok    '}  ${line}`);
+}
+
+/** Counts a check that this machine cannot run, with its name and the reason. */
+export function note(skipped: string): void {
+  total.skipped += 1;
+  console.log(`        skipped: ${skipped}`);
+}
+
+/** The last lines of a run; a failure also fails the process. */
+export function close(): void {
+  const skipped = total.skipped > 0 ? `, ${total.skipped} skipped, see above` : '';
+  console.log(
+    `\ntook ${(performance.now() / 1000).toFixed(1)} s${skipped}\n${total.passed} passed, ${total.failed} failed`,
+  );
+  if (total.failed > 0) process.exitCode = 1;
 }

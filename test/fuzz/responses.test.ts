@@ -1,7 +1,6 @@
 import { expect, test } from 'vitest';
 import { compareRecordings } from '../../tools/responses/compare.ts';
-import { Placeholders } from '../../tools/responses/placeholders.ts';
-import type { Recorded } from '../../tools/responses/record.ts';
+import { Placeholders, type Recorded } from '../../tools/responses/record.ts';
 
 // What records the responses of two versions, and compares them: tools/responses/main.ts.
 

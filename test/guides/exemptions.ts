@@ -65,18 +65,18 @@ export const EXEMPTIONS: readonly Exemption[] = [
     reason: DISK,
     checkedBy: 'test/guides/run/go-live.test.ts, in another directory',
   },
-  { guide: 'backups', command: 'apt-get install pgbackrest', reason: ROOT, checkedBy: 'tools/verify-pgbackrest.ts' },
+  { guide: 'backups', command: 'apt-get install pgbackrest', reason: ROOT, checkedBy: 'tools/verify/pgbackrest.ts' },
   {
     guide: 'backups',
     command: 'systemctl stop postgresql@15-main',
     reason: ROOT,
-    checkedBy: 'tools/verify-pgbackrest.ts',
+    checkedBy: 'tools/verify/pgbackrest.ts',
   },
   {
     guide: 'backups',
     command: 'npx transfer-service verify-books',
     reason: ROOT,
-    checkedBy: 'tools/verify-pgbackrest.ts',
+    checkedBy: 'tools/verify/pgbackrest.ts',
   },
   ...exempt('go-live', 'It needs root and systemd.', 'tools/verify/proxies.ts, which starts Caddy with that file', [
     'sudo apt-get install caddy',

@@ -6,7 +6,7 @@ import { tmpdir } from 'node:os';
 import { dirname, join, relative } from 'node:path';
 import { gunzipSync } from 'node:zlib';
 import { beforeAll, describe, expect, onTestFinished, test } from 'vitest';
-import { noticesFor } from '../../tools/packages/notices.ts';
+import { noticesFor } from '../../tools/packages/bundle.ts';
 import { readLockfile, readManifest, runningPackages } from '../../tools/supply-chain/packages.ts';
 import { temporaryDirectory } from '../harness/process.ts';
 import { packedService } from './packed.ts';

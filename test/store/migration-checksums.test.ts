@@ -10,7 +10,7 @@ import {
   findChecksumProblems,
   readMigrationChecksums,
   withNewChecksums,
-} from '../../tools/migration-checksums.ts';
+} from '../../tools/migration-rules.ts';
 
 const committed = readFileSync(join(root, CHECKSUMS_FILE), 'utf8');
 

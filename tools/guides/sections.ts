@@ -5,8 +5,7 @@ import { isFinal, TRANSFER_MOVES, TRANSFER_STATUSES } from '../../domain/transfe
 import { TRAITS } from '../../server/foundation/configuration/connectors.ts';
 import { LISTED_SETTINGS } from '../../server/foundation/configuration/settings.ts';
 import { LOG_EVENTS } from '../../server/observe/log/log-events.ts';
-import { inCell, table } from './markdown.ts';
-import { checkTable, phaseTable } from './transfer-tables.ts';
+import { checkTable, inCell, phaseTable, table } from './transfer-tables.ts';
 
 /** The generated sections of the guides, by the name in their markers. */
 export const SECTIONS: Readonly<Record<string, Readonly<Record<string, () => string>>>> = {

@@ -5,7 +5,6 @@ import { MAXIMUM_BALANCE } from '../../domain/ledger/money.ts';
 import { TRANSFER_TYPES, type TransferTerms } from '../../domain/transfers/transfer.ts';
 import { TRANSFER_CHECKS, type TransferCheck } from '../../domain/transfers/transfer-checks.ts';
 import type { TransferView } from '../../domain/transfers/transfer-view.ts';
-import { table } from './markdown.ts';
 import { ACCOUNTS, card, inDays, terms, view } from './transfer-examples.ts';
 import { phaseRows } from './transfer-phases.ts';
 
@@ -85,4 +84,15 @@ function codesOf({ name, examine }: TransferCheck): string {
   }
   if (found.size === 0) throw new Error(`no example makes the check ${name} fail; add one to the troubles`);
   return [...found].map((code) => `\`${code}\``).join(', ');
+}
+
+/** Text escaped for a cell of a table. */
+export function inCell(text: string): string {
+  return text.replaceAll('\\', '\\\\').replaceAll('|', '\\|').replaceAll('<', '&lt;').replaceAll('\n', ' ');
+}
+
+/** A table; the cells are Markdown already. */
+export function table(headings: readonly string[], rows: readonly (readonly string[])[]): string {
+  const line = (cells: readonly string[]) => `| ${cells.join(' | ')} |`;
+  return [line(headings), line(headings.map(() => '---')), ...rows.map(line)].join('\n');
 }

@@ -6,8 +6,7 @@ import { dirname, join } from 'node:path';
 import { root } from '../command.ts';
 import { BUILT, readBuild } from '../console/stamp.ts';
 import { readManifest } from '../supply-chain/packages.ts';
-import { bundlePrograms } from './bundle.ts';
-import { noticesFor } from './notices.ts';
+import { bundlePrograms, noticesFor } from './bundle.ts';
 
 /** Files that are copied instead of bundled: the service or people read them. */
 const COPIED = [

@@ -1,7 +1,10 @@
-// Calls a sandbox through each generated client: node try-clients.js <url of the sandbox>
-import { heyApiUrl, tryHeyApi } from './try-hey-api';
-import { tryOpenapiTypescript } from './try-openapi-typescript';
-import { tryOrval } from './try-orval';
+// Calls a sandbox through each generated client, a transfer and an error: node try-clients.mjs <url of the sandbox>
+import createClient from 'openapi-fetch';
+import { client as heyApi } from './generated/hey-api/client.gen';
+import * as heyApiSdk from './generated/hey-api/sdk.gen';
+import type { ErrorRecord, TransferRecord } from './generated/hey-api/types.gen';
+import type { components, paths } from './generated/openapi-typescript';
+import * as orval from './generated/orval';
 
 declare const process: { readonly argv: readonly string[] };
 
@@ -17,4 +20,52 @@ for (const [generator, attempt] of [
     throw new Error(`${generator}: the transfer is '${transferId}' and the code '${code}'`);
   }
   console.log(`${generator}: ${transferId}, and ${code} from a closed card`);
+}
+
+/** Creates a transfer, and returns its id and the code with which a closed card refuses one. */
+async function tryHeyApi(): Promise<readonly [string, string]> {
+  const made = await heyApiSdk.createTransfer({ body: { amount: 1000, card_id: 'card_active' } });
+  if (made.data === undefined) throw new Error(made.error.Message);
+  const transfer: TransferRecord = made.data;
+  const read = await heyApiSdk.getTransfer({ path: { transfer_id: transfer.transfer_id } });
+  if (read.data?.status !== 'completed') throw new Error(`the transfer is ${read.data?.status}`);
+  const refused = await heyApiSdk.createTransfer({ body: { amount: 1000, card_id: 'card_closed' } });
+  if (refused.error === undefined) throw new Error('a closed card received money');
+  const record: ErrorRecord = refused.error;
+  return [transfer.transfer_id, record.Code];
+}
+
+/** The URL that the generated client calls: the first server of the document. */
+function heyApiUrl(): string | undefined {
+  return heyApi.getConfig().baseUrl;
+}
+
+/** The same through the types of openapi-typescript. `tsc` is half of the test: what is not typed is an error. */
+async function tryOpenapiTypescript(baseUrl: string): Promise<readonly [string, string]> {
+  const client = createClient<paths>({ baseUrl });
+  const made = await client.POST('/api/v0.1/core/transfer', { body: { amount: 1000, card_id: 'card_active' } });
+  if (made.data === undefined) throw new Error(made.error.Message);
+  const transfer: components['schemas']['TransferRecord'] = made.data;
+  const read = await client.GET('/api/v0.1/core/transfer/{transfer_id}', {
+    params: { path: { transfer_id: transfer.transfer_id } },
+  });
+  const status: 'scheduled' | 'pending' | 'completed' | 'canceled' | 'expired' | 'failed' | undefined =
+    read.data?.status;
+  if (status !== 'completed') throw new Error(`the transfer is ${status}`);
+  const refused = await client.POST('/api/v0.1/core/transfer', { body: { amount: 1000, card_id: 'card_closed' } });
+  if (refused.error === undefined) throw new Error('a closed card received money');
+  const record: components['schemas']['ErrorRecord'] = refused.error;
+  return [transfer.transfer_id, record.Code];
+}
+
+/** The same through the functions of orval. */
+async function tryOrval(): Promise<readonly [string, string]> {
+  const made = await orval.createTransfer({ amount: 1000, card_id: 'card_active' });
+  if (made.status !== 201) throw new Error(made.data.Message);
+  const read = await orval.getTransfer(made.data.transfer_id);
+  if (read.status !== 200 || read.data.status !== 'completed') throw new Error('the transfer is not completed');
+  const refused = await orval.createTransfer({ amount: 1000, card_id: 'card_closed' });
+  if (refused.status !== 409) throw new Error(`a closed card responds with ${refused.status}`);
+  const record: orval.CreateTransfer409 = refused.data;
+  return [made.data.transfer_id, record.Code];
 }

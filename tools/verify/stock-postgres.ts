@@ -3,8 +3,8 @@
 import { spawnSync } from 'node:child_process';
 import { existsSync } from 'node:fs';
 import { join } from 'node:path';
-import { root } from './command.ts';
-import { DEBIAN_POSTGRES, reportMissing } from './verify/reports.ts';
+import { root } from '../command.ts';
+import { DEBIAN_POSTGRES, reportMissing } from './reports.ts';
 
 const SUITES = ['api', 'store', 'plans'];
 
@@ -36,7 +36,7 @@ function runSuites(): boolean {
 }
 
 async function compare(): Promise<boolean> {
-  const { compareSpeed } = await import('../test/harness/server-speed.ts');
+  const { compareSpeed } = await import('../../test/harness/server-speed.ts');
   for (let measurement = 1; measurement <= MEASUREMENTS; measurement += 1) {
     const { embedded, stock, ratio, failures } = await compareSpeed(binaries);
     console.log(

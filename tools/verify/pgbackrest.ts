@@ -2,7 +2,7 @@
 import { spawnSync } from 'node:child_process';
 import { existsSync } from 'node:fs';
 import { join } from 'node:path';
-import { DEBIAN_POSTGRES, reportMissing } from './verify/reports.ts';
+import { DEBIAN_POSTGRES, reportMissing } from './reports.ts';
 
 const binaries = process.env.TEST_POSTGRES_BIN || DEBIAN_POSTGRES;
 
@@ -15,6 +15,6 @@ if (lacking.length > 0) {
 } else {
   // Its services must not use these binaries automatically.
   delete process.env.TEST_POSTGRES_BIN;
-  const { tryPgbackrest } = await import('../test/embedded/pgbackrest-trial.ts');
+  const { tryPgbackrest } = await import('../../test/embedded/pgbackrest-trial.ts');
   await tryPgbackrest(binaries);
 }
