@@ -1,7 +1,6 @@
 import { type Command, InvalidArgumentError, Option } from 'commander';
 import type { Page, PageQuery, TransferService } from '../sdk/client.ts';
 import type { Column } from './output.ts';
-import { readEarlier } from './read-time.ts';
 import {
   type CommandContext,
   emptyText,
@@ -12,6 +11,7 @@ import {
   readPages,
   type Session,
 } from './session.ts';
+import { readEarlier } from './times.ts';
 
 /** Adds the commands of one resource to the command line. */
 export type AddCommands = (program: Command, context: CommandContext) => void;

@@ -1,7 +1,7 @@
 import { formatMoney } from '../domain/ledger/money.ts';
 import { printable } from '../domain/printable-text.ts';
 import { paintField, strong } from './paint.ts';
-import { plainField } from './plain-time.ts';
+import { plainField } from './times.ts';
 
 /** Maximum width of text, in characters. */
 const MAX_WIDTH = 80;

@@ -1,6 +1,6 @@
 import type { AttemptRecord, ReplayRecord, WebhookRecord } from '../sdk/client.ts';
 import { alignedLines, type Column, type Pair, pairsOf } from './output.ts';
-import { plainTime } from './plain-time.ts';
+import { plainTime } from './times.ts';
 
 /** Shown as the program of a webhook that belongs to none. */
 const ALL_PROGRAMS = 'all card programs';

@@ -30,8 +30,8 @@ import {
 } from '../command.ts';
 import { EXIT_CODES } from '../failure.ts';
 import { alignedLines, type Column, money, moneyColumn } from '../output.ts';
-import { plainTime } from '../plain-time.ts';
 import { type CommandContext, type PageOptions, pageText, readPages, showChanged, showVersioned } from '../session.ts';
+import { plainTime } from '../times.ts';
 import { EXPORT_NOTES, OUTPUT_OPTION, type OutputOption, showExport } from './export.ts';
 import {
   describeCardLimits,

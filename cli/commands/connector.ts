@@ -2,7 +2,7 @@ import { printable } from '../../domain/printable-text.ts';
 import { InvalidArgument } from '../../sdk/client.ts';
 import { readSecret } from '../../sdk/webhook-signature.ts';
 import { type AddCommands, addCommand, type OptionsFor } from '../command.ts';
-import type { RuleResult } from '../connector/check-adapter.ts';
+import type { RuleResult } from '../connector/rules.ts';
 import { EXIT_CODES } from '../failure.ts';
 import { wrap } from '../output.ts';
 import { bad, good } from '../paint.ts';
@@ -42,7 +42,7 @@ export const addConnector: AddCommands = (program, context) => {
       // Reported now, not with the first rule.
       await readSecret(secret);
       // Loaded on demand: no other command needs it.
-      const { checkAdapter } = await import('../connector/check-adapter.ts');
+      const { checkAdapter } = await import('../connector/rules.ts');
       const results: RuleResult[] = [];
       for await (const result of checkAdapter({ url, secret, token })) {
         results.push(result);

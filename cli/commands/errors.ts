@@ -17,8 +17,8 @@ import {
 import { type AddCommands, addCommand, addList, type OptionsFor, PAGE_OPTIONS, TIME_OPTIONS } from '../command.ts';
 import { nextAfter } from '../failure.ts';
 import { alignedLines, type Column, pairsOf, table, wrap, yesOrNo } from '../output.ts';
-import { readEarlier } from '../read-time.ts';
 import { type CommandContext, type PageOptions, pageText, readPages } from '../session.ts';
+import { readEarlier } from '../times.ts';
 import { shownChecks } from './support/check-values.ts';
 import { addTailErrors } from './tail-errors.ts';
 

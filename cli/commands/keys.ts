@@ -12,8 +12,8 @@ import {
 } from '../../sdk/client.ts';
 import { type AddCommands, addCommand, addList, KEY_OPTION, type KeyOption } from '../command.ts';
 import { type Pair, pairsOf } from '../output.ts';
-import { readLater } from '../read-time.ts';
 import { type Session, showChanged } from '../session.ts';
+import { readLater } from '../times.ts';
 
 type CreateOptions = CreateKeyBody & KeyOption;
 

@@ -2,7 +2,7 @@ import { InvalidArgumentError } from 'commander';
 import { type CardLimits, type CardLimitsPatch, type CardLimitsRecord, LIMIT_NAMES } from '../../sdk/client.ts';
 import { parseJson } from '../../sdk/generated/parse-json.ts';
 import { alignedLines, type Column, money, type Pair, table, wrap } from '../output.ts';
-import { plainTime } from '../plain-time.ts';
+import { plainTime } from '../times.ts';
 
 type TypedLimit = { readonly direction: string | undefined; readonly name: string; readonly value: number | null };
 /** A change of limits, as the value of an option: commander turns a plain null into an empty string. */

@@ -4,7 +4,7 @@ import { type AddCommands, addCommand } from '../command.ts';
 import { EXIT_CODES } from '../failure.ts';
 import { alignedLines, type Pair } from '../output.ts';
 import { bad, good, warning } from '../paint.ts';
-import { plainTime } from '../plain-time.ts';
+import { plainTime } from '../times.ts';
 import { pageOf } from './runbook.ts';
 
 type Standby = NonNullable<ServiceStatus['database']['standby_list']>[number];

@@ -3,9 +3,8 @@ import { printable } from '../../domain/printable-text.ts';
 import { type ChangeSwitchBody, type SwitchPreview, type SwitchRecord, TRANSFER_TYPES } from '../../sdk/client.ts';
 import { type AddCommands, addCommand, KEY_OPTION, type KeyOption, type OptionsFor } from '../command.ts';
 import { alignedLines, type Column, table } from '../output.ts';
-import { plainTime } from '../plain-time.ts';
-import { readLater } from '../read-time.ts';
 import { type CommandContext, showChanged } from '../session.ts';
+import { plainTime, readLater } from '../times.ts';
 
 /** The columns of a table of settings. */
 export const SETTING_COLUMNS: readonly Column<SwitchRecord>[] = [

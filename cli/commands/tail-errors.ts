@@ -14,9 +14,9 @@ import {
 } from '../../sdk/client.ts';
 import { addCommand, type OptionsFor, TIME_OPTIONS } from '../command.ts';
 import { bad, warning } from '../paint.ts';
-import { plainTime } from '../plain-time.ts';
 import { retryReporter } from '../read-events.ts';
 import type { CommandContext, Session } from '../session.ts';
+import { plainTime } from '../times.ts';
 
 type Filters = Omit<ListErrorsQuery, 'limit' | 'cursor' | 'created_to'>;
 type TailOptions = Filters & { readonly allPrograms?: boolean };

@@ -29,8 +29,8 @@ import {
 } from '../command.ts';
 import { EXIT_CODES } from '../failure.ts';
 import { type Column, money, moneyColumn, table, wrap } from '../output.ts';
-import { readLater } from '../read-time.ts';
 import { type CommandContext, type Session, showMoved, showVersioned } from '../session.ts';
+import { readLater } from '../times.ts';
 import { EXPORT_NOTES, OUTPUT_OPTION, type OutputOption, showExport } from './export.ts';
 import {
   METADATA_CHANGE_OPTIONS,

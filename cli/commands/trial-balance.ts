@@ -2,7 +2,7 @@ import type { TrialBalance } from '../../sdk/client.ts';
 import { type AddCommands, addCommand } from '../command.ts';
 import { EXIT_CODES } from '../failure.ts';
 import { alignedLines, money, table, yesOrNo } from '../output.ts';
-import { plainTime } from '../plain-time.ts';
+import { plainTime } from '../times.ts';
 
 /** Adds `trial-balance`. It exits with 3 if the ledger does not balance, so that a scheduler can alert. */
 export const addTrialBalance: AddCommands = (program, context) =>

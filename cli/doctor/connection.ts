@@ -2,8 +2,7 @@ import { lookup } from 'node:dns/promises';
 import { connect, isIP, type Socket } from 'node:net';
 import { connect as connectWithTls, type TLSSocket } from 'node:tls';
 import { type Check, ok, problem, warning } from '../../domain/doctor-check.ts';
-import { isOnThisMachine } from '../failure.ts';
-import { codeOf, tlsProblem } from './tls-problem.ts';
+import { codeOf, isOnThisMachine, tlsProblem } from '../failure.ts';
 
 /** Longer than any usable connection takes. */
 const TIMEOUT_MILLISECONDS = 5_000;

@@ -1,9 +1,15 @@
-import { type Check, ok, problem } from '../../domain/doctor-check.ts';
+import { type Check, ok, problem, warning } from '../../domain/doctor-check.ts';
+import { parseJson } from '../../sdk/generated/parse-json.ts';
 import { isOnThisMachine } from '../failure.ts';
-import { libraryOfC, OLDEST_NODE_OF_SERVICE, packageOfPinnedNode } from '../service-node.mjs';
+import {
+  libraryOfC,
+  OLDEST_NODE_OF_SERVICE,
+  packageOfPinnedNode,
+  readFromServiceNode,
+  SetupProblem,
+} from '../service-node.mjs';
 import type { Session } from '../session.ts';
 import { examineConnection } from './connection.ts';
-import { examineHost } from './host.ts';
 import { examineService } from './service.ts';
 
 /** The checks of one part: this machine, the connection, the service, the host. */
@@ -42,4 +48,19 @@ export function nodeOf(version: string): Check {
       ? `; to run the service here, it must be ${OLDEST_NODE_OF_SERVICE}`
       : '';
   return ok('Node', `${what}${comes}${older}`);
+}
+
+/**
+ * Checks the host of the service, with the settings of this shell. The service was found to respond at the port `serving`.
+ * `server/host/commands/doctor.ts` does it in a process of its own: the command line also runs where no service is installed.
+ */
+async function examineHost(serving: number | undefined): Promise<readonly Check[]> {
+  try {
+    const { output } = await readFromServiceNode(['doctor', String(serving ?? '')]);
+    return parseJson(output) as readonly Check[];
+  } catch (error) {
+    if (error instanceof SetupProblem) return [problem('Node of the service', error.message)];
+    if (!(error instanceof SyntaxError)) throw error;
+    return [warning('host', 'The host could not be examined; what it printed is above.')];
+  }
 }

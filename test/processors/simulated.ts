@@ -3,7 +3,7 @@ import { createServer } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { onTestFinished } from 'vitest';
 import { adapterAt, type Call, newId, type Order, type Returned, type Signing } from '../../cli/connector/adapter.ts';
-import { checkAdapter, type RuleResult } from '../../cli/connector/check-adapter.ts';
+import { checkAdapter, type RuleResult } from '../../cli/connector/rules.ts';
 import { verifyWebhook } from '../../sdk/verify-webhook.ts';
 import { prepareSimulator, type SimulatorProcess } from '../../server/background/processors/start-simulator.ts';
 import { readBook } from '../../simulator/book.ts';

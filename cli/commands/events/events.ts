@@ -1,3 +1,5 @@
+import type { Command } from 'commander';
+import { printableJson } from '../../../domain/printable-text.ts';
 import type {
   FoundEvents,
   ListEventsQuery,
@@ -14,9 +16,17 @@ import {
   readWholeNumber,
 } from '../../command.ts';
 import type { Column } from '../../output.ts';
-import { type PageOptions, pageText, readPages } from '../../session.ts';
+import {
+  allEvents,
+  eventLine,
+  operatorEventLine,
+  programEvents,
+  READ_OPTIONS,
+  type ReadOptions,
+  readEvents,
+} from '../../read-events.ts';
+import { type CommandContext, type PageOptions, pageText, readPages } from '../../session.ts';
 import { addListen } from './listen.ts';
-import { addTail } from './tail-events.ts';
 
 type Filters = Omit<ListEventsQuery, 'limit' | 'cursor' | 'wait'>;
 
@@ -86,3 +96,32 @@ export const addEvents: AddCommands = (program, context) => {
     run: async ({ service, show }, _, eventId) => show(await service.events.inspect(eventId)),
   });
 };
+
+const NOTES = `
+After a lost connection or a restart of the service it continues where it was,
+without missing or repeating an event. Press Ctrl-C to stop.`;
+
+/** Adds `events tail`. */
+function addTail(events: Command, context: CommandContext): void {
+  addCommand<ReadOptions & { readonly allPrograms?: boolean }>(events, context, {
+    name: 'tail',
+    description: 'print events as they happen; with --json one JSON record per line',
+    options: {
+      ...READ_OPTIONS,
+      allPrograms: {
+        flag: '--all-programs',
+        help: 'of all card programs and the service, by number; for operators',
+      },
+    },
+    notes: NOTES,
+    run: async (session, { allPrograms = false, ...options }) => {
+      const { json, write } = session;
+      const print =
+        <Event extends object>(lineOf: (event: Event) => string) =>
+        (event: Event): void =>
+          write(json ? `${printableJson(event)}\n` : lineOf(event));
+      if (allPrograms) await readEvents(session, allEvents(session), options, print(operatorEventLine));
+      else await readEvents(session, programEvents(session), options, print(eventLine));
+    },
+  });
+}

@@ -4,8 +4,7 @@ import { pause } from '../../../sdk/backoff.ts';
 import { newWebhookSecret, type ReceivedEvent, type TransferServiceEvent } from '../../../sdk/client.ts';
 import { readSecret } from '../../../sdk/webhook-signature.ts';
 import { addCommand } from '../../command.ts';
-import { eventHead } from '../../event-line.ts';
-import { programEventsWithText, READ_OPTIONS, type ReadOptions, readEvents } from '../../read-events.ts';
+import { eventHead, programEventsWithText, READ_OPTIONS, type ReadOptions, readEvents } from '../../read-events.ts';
 import type { CommandContext, Session } from '../../session.ts';
 import { type Attempt, readTarget, sendWebhook } from '../../webhook-target.ts';
 

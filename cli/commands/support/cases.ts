@@ -15,8 +15,8 @@ import {
 } from '../../../sdk/client.ts';
 import { type AddCommands, addCommand, addList, KEY_OPTION, type KeyOption, type OptionsFor } from '../../command.ts';
 import { alignedLines, type Column, type Pair, pairsOf, table } from '../../output.ts';
-import { plainTime } from '../../plain-time.ts';
 import { type CommandContext, type Session, showChanged } from '../../session.ts';
+import { plainTime } from '../../times.ts';
 
 const CASE_ID = 'case id, case_...';
 

@@ -1,5 +1,5 @@
 import { money } from '../../output.ts';
-import { plainTime } from '../../plain-time.ts';
+import { plainTime } from '../../times.ts';
 
 /** An amount with its currency in a message, such as `1,250.00 USD`. */
 const MONEY_IN_TEXT = /(?<![\d.,])\d[\d,]*(?:\.\d+)? ([A-Z]{3})\b/g;

@@ -8,8 +8,8 @@ import type {
 } from '../../../sdk/client.ts';
 import { type AddCommands, addCommand, addList, KEY_OPTION, type KeyOption, type OptionsFor } from '../../command.ts';
 import { type Pair, pairsOf } from '../../output.ts';
-import { readEarlier } from '../../read-time.ts';
 import { showChanged } from '../../session.ts';
+import { readEarlier } from '../../times.ts';
 import { RESOLVE_OPTIONS } from './cases.ts';
 
 const INCIDENT_ID = 'incident id, inc_...';

@@ -20,7 +20,6 @@ import {
   readWholeNumber,
 } from '../../command.ts';
 import { EXIT_CODES } from '../../failure.ts';
-import { readEarlier } from '../../read-time.ts';
 import {
   type CommandContext,
   type PageOptions,
@@ -29,6 +28,7 @@ import {
   type Session,
   showChanged,
 } from '../../session.ts';
+import { readEarlier } from '../../times.ts';
 import { ATTEMPT_COLUMNS, attemptText, FAILURE_COLUMNS, plainPairs } from '../../webhook-text.ts';
 import { commandsAbout, REACH_OPTION, type Reach, WEBHOOK_ID, webhooksOf } from './webhook-options.ts';
 

@@ -20,8 +20,6 @@ import {
   VERSION_OPTION,
   type VersionOption,
 } from '../../command.ts';
-import { plainTime } from '../../plain-time.ts';
-import { readLater } from '../../read-time.ts';
 import {
   type CommandContext,
   type PageOptions,
@@ -31,6 +29,7 @@ import {
   showChanged,
   showVersioned,
 } from '../../session.ts';
+import { plainTime, readLater } from '../../times.ts';
 import { adviceOn, OPERATOR_WEBHOOK_COLUMNS, WEBHOOK_COLUMNS, webhookPairs } from '../../webhook-text.ts';
 import { addDelivery } from './webhook-delivery.ts';
 import {
