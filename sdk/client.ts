@@ -1,8 +1,6 @@
 import { InvalidArgument } from './error.ts';
 import { Resources } from './generated/resources.ts';
-import { Events } from './resources/events.ts';
-import { Switch } from './resources/switch.ts';
-import { Webhooks } from './resources/webhooks.ts';
+import { Events, Switch, Webhooks } from './resources.ts';
 import { sender } from './send.ts';
 import { type Fetch, readLimits, type Warn } from './settings.ts';
 
@@ -21,8 +19,7 @@ export {
   UnexpectedResponse,
 } from './error.ts';
 export * from './generated/operations.ts';
-export type { DisableBody, EnableBody } from './resources/switch.ts';
-export type { CreatedWebhook, UnkeyedCallOptions } from './resources/webhooks.ts';
+export type { CreatedWebhook, DisableBody, EnableBody, UnkeyedCallOptions } from './resources.ts';
 export type { Fetch, Warn } from './settings.ts';
 export {
   EventGap,

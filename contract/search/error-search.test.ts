@@ -3,8 +3,8 @@ import { describe, expect, test } from 'vitest';
 import { isThorough } from '../../test/harness/run/ring.ts';
 import { ERROR_CODES, ERRORS, isErrorCode } from '../errors/catalogue.ts';
 import { exampleRecord } from '../errors/examples.ts';
-import type { ErrorCode } from '../operations.ts';
-import { groupOf, searchErrors } from './error-search.ts';
+import { type ErrorCode, precedenceOf } from '../operations.ts';
+import { codesLike, groupOf, searchErrors } from './error-search.ts';
 import { KNOWN_MESSAGES } from './known-messages.ts';
 
 const firstOf = (query: string): string | undefined => {
@@ -251,4 +251,20 @@ test('a status finds exactly its codes, those of every operation first', () => {
 
 test('any text can be searched', () => {
   fc.assert(fc.property(fc.string({ unit: 'binary', maxLength: 300 }), (text) => void searchErrors(text)));
+});
+
+test.each([
+  ['card_closd', 'card_closed'],
+  ['insufficent_funds', 'insufficient_funds'],
+  ['insufficient-funds', 'insufficient_funds'],
+  ['InsufficientFunds', 'insufficient_funds'],
+  ['CARD_EXPIRED', 'card_expired'],
+  ['insufficient', 'insufficient_funds'],
+  ['unknown_create_transfers', 'unknown_create_transfer'],
+])('%s: probably %s', (written, code) => {
+  expect(codesLike(written, precedenceOf('create_transfer'))[0]).toBe(code);
+});
+
+test.each(['nonsense', '', 'xyzzy'])('nothing is like %j', (written) => {
+  expect(codesLike(written, precedenceOf('create_transfer'))).toEqual([]);
 });

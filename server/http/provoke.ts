@@ -1,6 +1,6 @@
 import { ERRORS, isErrorCode } from '../../contract/errors/catalogue.ts';
 import type { ErrorCode } from '../../contract/operations.ts';
-import { codesLike } from '../../contract/search/codes-like.ts';
+import { codesLike } from '../../contract/search/error-search.ts';
 import { type MoneyMoved, Refusal } from '../../domain/refusal.ts';
 import { OperationFailure } from '../calls/call.ts';
 
