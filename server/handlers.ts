@@ -91,7 +91,7 @@ import type { WebhookService } from './subjects/webhooks/tools.ts';
 //   `server/commit/locking-path.ts`
 // Tested by: `test/security/row-level-security.test.ts`
 
-/** What the handlers of all subjects need. */
+/** The service as the handlers of all subjects see it. */
 export type AnyService = TransferService & EventService & WebhookService;
 
 /** The function behind each operation of the contract, with the types of its definition. */
@@ -99,7 +99,7 @@ type OperationHandlers = {
   readonly [Id in OperationId]: (service: AnyService, call: Call<Id>) => Promise<Reply<Id>>;
 };
 
-/** What all handlers share; each gets the database that its operation may access. */
+/** Everything that handlers share, except the database: each handler gets a database with the rows that its operation may access. */
 export type Foundation = Omit<AnyService, 'database'> & { readonly databases: Databases };
 
 /** The handlers that need only the service. */
@@ -210,7 +210,7 @@ function operationHandlers(
   overview: OverviewMaker,
   background: Database,
 ): OperationHandlers {
-  // The moves of a sandbox's clock are in the audit log, which a card program cannot access.
+  // Clock moves of a sandbox are in the audit log, which a card program cannot read.
   const clock = status.mode === 'sandbox' ? background : undefined;
   const findOwnRequest: FindRequest = (service, call, sentId) => findRequestOfProgram(clock, service, call, sentId);
   return {
@@ -228,8 +228,8 @@ function operationHandlers(
 }
 
 /**
- * The handlers as http calls them. An operation of a card program can access only the rows of that program, whatever its
- * statements say; an operation of operators can access all.
+ * Returns the handlers that http calls. An operation of a card program can access only the rows of that program, even if a
+ * statement omits the program. An operation of operators can access all rows.
  */
 export function handlersOf(
   { databases, ...shared }: Foundation,
@@ -237,7 +237,8 @@ export function handlersOf(
   status: StatusSources,
   overview: OverviewMaker,
 ): Readonly<Record<OperationId, Handler>> {
-  // http has validated every call by the definition of its operation, from which the types of its handler are derived.
+  // http has validated each call against the definition of its operation, and the handler's types are derived from that
+  // definition.
   const handlers = operationHandlers(sandbox, status, overview, databases.background) as unknown as Readonly<
     Record<OperationId, (service: AnyService, call: AnyCall) => ReturnType<Handler>>
   >;

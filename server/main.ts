@@ -13,22 +13,22 @@ import { chooseLogFormat, openLog, STANDARD_ERROR } from './observe/log/log.ts';
 import { explainStartFailure } from './store/connection/start-failure.ts';
 
 /**
- * How long a stop waits for an embedded PostgreSQL that is still starting, because its recovery may take minutes. After that
- * it stops with this process. Connections to an external database are not waited for.
+ * How long a stop waits for an embedded PostgreSQL that is still starting: its recovery can take minutes. After that,
+ * PostgreSQL stops with this process. A stop does not wait for a connection to an external database.
  */
 const OPENING_MILLISECONDS = 5_000;
 
 const say = (line: string): void => void process.stdout.write(`${line}\n`);
 
 endOnCrash(() => STANDARD_ERROR.flush());
-/** Stops what has been started so far. */
+/** Stops everything that has been started so far. */
 let stop = async (): Promise<void> => undefined;
 const lifecycle = new Lifecycle(STANDARD_ERROR);
 const signals = stopOnSignal((signal) => lifecycle.stop(signal, () => stop()));
 try {
   await start(readConfiguration());
 } catch (error) {
-  // The failure is a consequence of a signal to stop.
+  // A signal to stop caused this failure. The stop ends the process.
   if (signals.isStopping) await new Promise(() => undefined);
   const problem = explainStartFailure(error);
   if (!(problem instanceof StartupProblem)) throw problem;
@@ -36,7 +36,7 @@ try {
   process.stderr.write(
     `\nThe service cannot start: ${withoutSecrets(problem.message)}\n${runbookLine(problem.page)}\n`,
   );
-  // Everything should be closed. If something is not, it must not keep a process running that serves nothing.
+  // Everything should be closed by now. Anything still open must not keep a useless process running.
   process.exit(1);
 }
 
@@ -54,8 +54,8 @@ async function start(configuration: Configuration): Promise<void> {
   const maxWaitMilliseconds = configuration.databaseUrl === null ? OPENING_MILLISECONDS : 0;
   stop = () => Promise.race([closing(), sleep(maxWaitMilliseconds)]);
   const opened = await opening;
-  // Loaded late, because a refused start does not need it, and not while the database is being opened, because loading blocks
-  // the event loop and a connection would time out on a busy machine.
+  // A refused start does not need this module. It is not loaded while the database opens either: loading blocks the event
+  // loop, and a connection would time out on a busy machine.
   const { runService } = await import('./service.ts');
   const service = await runService(configuration, opened, log, {
     onProgress: say,

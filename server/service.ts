@@ -73,14 +73,14 @@ const BOOKS_DIFFER =
 /** A service that accepts requests. */
 export type RunningService = {
   readonly port: number;
-  /** The URL of its metrics; undefined if it has none. */
+  /** The URL of the metrics, or undefined if they are off. */
   readonly metricsUrl: string | undefined;
-  /** Stops it: requests in progress are answered, what waits to be written is written, and the database is closed. */
+  /** Stops the service: completes the requests in progress, writes pending data and closes the database. */
   readonly stop: () => Promise<void>;
 };
 
 export type StartReports = {
-  /** Called with a sentence about what the start waits for. */
+  /** Called with a sentence about each step that the start waits for. */
   readonly onProgress: (line: string) => void;
   /** Called when the port is open. */
   readonly onListening: (about: {
@@ -91,8 +91,8 @@ export type StartReports = {
 };
 
 /**
- * Runs the service on an open database: migrates the schema, connects the parts with each other, and listens. Rejects if the
- * start must be refused, after everything that was opened by then, including the port and the database, is closed.
+ * Runs the service on an open database: migrates the schema, connects the parts and listens. If the start fails, it first
+ * closes everything it has opened, including the port and the database, and then rejects.
  */
 export async function runService(
   configuration: Configuration,
@@ -106,7 +106,7 @@ export async function runService(
     const { port, metricsUrl } = await startParts(configuration, opened, log, reports, ending);
     return { port, metricsUrl, stop: () => ending.run() };
   } catch (error) {
-    // A failure to close something must not hide what prevented the start.
+    // An error while closing must not hide the cause of the failed start.
     await ending.run().catch(() => undefined);
     throw error;
   }
@@ -163,7 +163,7 @@ async function startParts(
     verifyNotice: processors.verifyNotice,
     ready: readiness.find,
   };
-  // Opens the connection reserved for transfers before other connections take its place.
+  // Opens the connection reserved for transfers before other connections use up its slot.
   void readiness.warmUp();
   const reports = startReportingErrors(background, failureOf(log, 'error_events_not_written', UNWRITTEN_REPORTS));
   ending.add(reports.stop);
@@ -177,7 +177,7 @@ async function startParts(
   ending.add(() => Promise.all([metrics?.stop(), traces?.stop()]));
   const server = openHttp(configuration, gateway, { log, errors, responses, traces });
   let jobs: ReturnType<typeof startJobs> | undefined;
-  // Concurrently, because requests in progress and jobs are independent.
+  // In parallel, because requests in progress and jobs are independent.
   ending.add(() => Promise.all([jobs?.stop(), processors.stop(), server.close()]));
   const observed = { ...shared, errors, maxSpoolBytes: MAX_ERROR_SPOOL_BYTES, readiness, backups };
   const metricsUrl = await metrics?.start({ ...observed, onFailure: report('figures', UNREAD_FIGURES) });
@@ -191,7 +191,7 @@ async function startParts(
   return { port, metricsUrl };
 }
 
-/** The lane of transfers, with those who are told what it commits. */
+/** Opens the lane of transfers, and connects it to the parts that follow its commits. */
 function openLane(
   { application }: Databases,
   parts: Pick<JobParts, 'metrics'> & {
@@ -210,7 +210,7 @@ function openLane(
   });
 }
 
-/** The authentication for http, and the job that writes the uses of credentials. */
+/** Opens authentication for http, and the job that records the use of credentials. */
 function openCredentials({ authentication, background }: Databases) {
   const keys = openKeyUses(background);
   const sessions = openSessionUses(background);
@@ -261,7 +261,7 @@ function endTrace(entry: ResponseEntry): void {
   entry.trace?.end(entry);
 }
 
-/** A function that logs the first of several failures in a row. */
+/** Returns a function that logs the first of several failures in a row. */
 function failureOf(log: Log, event: LogEvent, sentence: string): OnFailure {
   return (error, isRepeated) => {
     if (isRepeated !== true) log.error({ event, cause: String(error) }, sentence);
@@ -275,7 +275,7 @@ function followClock(database: Database, aheadMilliseconds: number, log: Log): R
   });
 }
 
-/** Creates functions that count each failure of a job, and log the first of several in a row. */
+/** Returns a factory of functions that count each failure of a job and log the first of several in a row. */
 function reporterOf(log: Log, metrics: ServiceMetrics | undefined) {
   return (job: Job, sentence: string): OnFailure =>
     (error, isRepeated) => {
@@ -311,7 +311,7 @@ type JobParts = {
   readonly processors: Pick<Processors, 'connectorIds'>;
 };
 
-/** Starts the work that the service does without a request. */
+/** Starts the work that no request triggers. */
 function startJobs(
   configuration: Configuration,
   { databases }: OpenDatabase,
