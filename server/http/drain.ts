@@ -8,28 +8,29 @@ import { writeRecord } from './wire/node-errors.ts';
 
 const POLL_MILLISECONDS = 10;
 
-/** Maximum time for which requests on open connections are refused before the connections are ended. */
+/** How long requests on open connections are refused, at most, before the connections end. */
 const KEEP_ALIVE_DRAIN_MILLISECONDS = 500;
 
 /**
- * Closes servers without losing a response. First, every response closes its connection. Then new requests are refused,
- * no connection is accepted, and requests in flight finish. Those that have not finished after `maxDrainMilliseconds`
- * are abandoned, with an error response.
+ * Closes servers without losing a response. First, every response closes its connection. Then new requests are refused, no
+ * connection is accepted, and requests in flight finish. Requests that have not finished after `maxDrainMilliseconds` are
+ * abandoned with an error response.
  */
 export async function drain(service: HttpService, servers: readonly AddressServer[]): Promise<void> {
   const { settings, active, connections } = service;
   const start = performance.now();
   const graceMilliseconds = Math.min(settings.drainGraceMilliseconds, settings.maxDrainMilliseconds);
   await untilQuiet(service, graceMilliseconds);
-  // From here on requests are refused with 503, so that callers retry elsewhere or later.
+  // From here on requests get a 503, so that callers retry elsewhere or later.
   service.isRefusing = true;
   const closed = await stopAccepting(service, servers);
-  // Callers with open connections get the 503 as well.
+  // Callers with open connections also get the 503.
   if (connections.all().length > 0) await untilQuiet(service, KEEP_ALIVE_DRAIN_MILLISECONDS);
   while (mustWait(service) && performance.now() - start < settings.maxDrainMilliseconds) await delay(POLL_MILLISECONDS);
   for (const context of active)
     context.abandon?.(new NoResponseError('The service closed before the operation finished.'));
-  // Requests that have arrived by now are read in this turn of the event loop, and refused rather than cut off.
+  // Requests that have arrived by now are read in this turn of the event loop. They get a refusal instead of a closed
+  // connection.
   await nextTurn();
   endIdle(service);
   // Responses to abandoned requests are written now.
@@ -37,7 +38,7 @@ export async function drain(service: HttpService, servers: readonly AddressServe
   for (const connection of connections.all()) connection.end(settings.lingerMilliseconds);
   await Promise.race([Promise.all(closed), delay(LAST_BYTES_MILLISECONDS, undefined, { ref: false })]);
   for (const connection of connections.all()) connection.socket.destroy();
-  // Stops the timers of Node's server; it is closed already.
+  // The server is already closed; this stops the timers of Node's server.
   for (const server of servers) server.close();
   await Promise.all(closed);
 }
@@ -54,15 +55,15 @@ async function untilQuiet(service: HttpService, maxMilliseconds: number): Promis
   }
 }
 
-/** Maximum time for accepting the connections of the accept backlog; each turn of the event loop accepts one. */
+/** Maximum time for accepting the connections in the accept backlog. Each turn of the event loop accepts one. */
 const ACCEPT_DRAIN_MILLISECONDS = 1_500;
 
-/** An idle turn of the event loop is shorter than this, so no connection can have arrived unnoticed. */
+/** An idle turn of the event loop is shorter than this. In such a turn, no connection can have arrived unnoticed. */
 const EMPTY_TURN_MILLISECONDS = 0.05;
 
 /**
- * Stops accepting connections. Connections in the accept backlog would be reset, so they are accepted first: until a
- * turn of the event loop accepts none and was too short for another to arrive.
+ * Stops accepting connections. Closing resets connections in the accept backlog, so they are accepted first, until a turn
+ * of the event loop accepts none and is too short for another to arrive.
  */
 async function stopAccepting(
   { connections }: HttpService,
@@ -74,20 +75,20 @@ async function stopAccepting(
     await nextTurn();
     if (accepted === connections.accepted && performance.now() - turnBeganAt < EMPTY_TURN_MILLISECONDS) break;
   }
-  // Node's http close would end idle connections at once, and lose requests that are in transit.
+  // Node's http close would end idle connections immediately and lose requests in transit.
   return servers.map((server) => new Promise((resolve) => NetServer.prototype.close.call(server, resolve)));
 }
 
 /** Whether a request is in flight that can still succeed. */
 function mustWait({ active, connections, settings }: HttpService): boolean {
-  // A slow caller, whether sending or reading, delays the shutdown no longer than this.
+  // A slow caller, whether it sends or reads, delays the shutdown no longer than this.
   const now = performance.now();
   const isFresh = (since: number): boolean => now - since < settings.lingerMilliseconds;
   for (const context of active) if (context.abandon !== undefined || isFresh(context.beganAt)) return true;
   return connections.all().some(({ latest, openedAt }) => latest === undefined && isFresh(openedAt));
 }
 
-/** Ends idle connections. A partly received request is refused with a record. */
+/** Ends idle connections. A partly received request gets an error record. */
 function endIdle(service: HttpService): void {
   const closing = closingRefusal();
   for (const connection of service.connections.all()) {

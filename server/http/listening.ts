@@ -11,7 +11,7 @@ export type AddressServer = Server<typeof IncomingMessage, typeof ErrorRecordRes
 /** Handles a request whose head Node has read. */
 export type Begin = (request: IncomingMessage, response: ErrorRecordResponse, awaitsContinue: boolean) => void;
 
-/** Creates the server for one address. Every event that needs a response is handled. */
+/** Creates the server for one address, with a handler for every event that needs a response. */
 export function createAddressServer(
   service: HttpService,
   response: typeof ErrorRecordResponse,
@@ -26,10 +26,10 @@ export function createAddressServer(
     connectionsCheckingInterval: settings.timeoutCheckIntervalMilliseconds,
     keepAliveTimeout: settings.keepAliveTimeoutMilliseconds,
     keepAliveTimeoutBuffer: settings.keepAliveBufferMilliseconds,
-    // Checked in readHead, so that the error response is a record.
+    // readHead checks it, so that the error response is a record.
     requireHostHeader: false,
   });
-  // Node silently drops headers beyond its limit; readHead counts all of them and refuses the request.
+  // Node silently drops headers beyond its limit. readHead counts all of them and refuses the request.
   server.maxHeadersCount = 0;
   server.maxRequestsPerSocket = settings.maxRequestsPerConnection;
   // A caller that half-closes its connection after the request still gets the response.
@@ -48,13 +48,13 @@ export function createAddressServer(
     if ((error as NodeJS.ErrnoException).code === 'ERR_HTTP_REQUEST_TIMEOUT') timeOutRequest(service, error, socket);
     else respondToParserError(service, error, socket);
   });
-  // With a listener, Node does not close connections that have been idle for too long itself.
+  // With a listener, Node does not close idle connections itself.
   server.on('timeout', (socket) => closeIdleConnection(service, socket));
   server.on('connect', (request, socket) => respondToConnect(service, request, socket));
   return server;
 }
 
-/** Node reads it for each response: for its `Keep-Alive` header, and when it has been sent. */
+/** Node reads it for each response: for the `Keep-Alive` header, and again when the response has been sent. */
 function keepAliveOf({ connections, settings }: HttpService): number {
   const { keepAliveTimeoutMilliseconds, crowdedKeepAliveMilliseconds, maxKeptConnections } = settings;
   if (connections.size <= maxKeptConnections) return keepAliveTimeoutMilliseconds;
@@ -62,8 +62,8 @@ function keepAliveOf({ connections, settings }: HttpService): number {
 }
 
 /**
- * Connections that can wait to be accepted, if the kernel allows as many. Node accepts one per turn of the event loop; a
- * caller beyond Node's default of 511 would retry after 1, 3 and 7 seconds.
+ * Connections that can wait to be accepted, if the kernel allows as many. Node accepts one per turn of the event loop.
+ * Beyond Node's default of 511, callers would retry after 1, 3 and 7 seconds.
  */
 const ACCEPT_BACKLOG = 4_096;
 

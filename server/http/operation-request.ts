@@ -10,7 +10,9 @@ import type { QueryMembers, RequestHead } from './wire/request-head.ts';
 /** Query and body as they were sent. */
 export type Sent = { readonly query: QueryMembers; readonly body: JsonValue };
 
-/** A request to an operation in the pipeline. Each step sets the fields that it determines; later steps rely on them. */
+/**
+ * A request to an operation in the pipeline. Each step sets the fields that it determines, and later steps rely on them.
+ */
 export class OperationRequest {
   readonly service: HttpService;
   readonly context: RequestContext;
@@ -18,20 +20,20 @@ export class OperationRequest {
   readonly operation: Operation;
   /** The parameters in its path. */
   readonly parameters: Readonly<Record<string, string>>;
-  /** Deadline for identifying the caller and finding the card program, by `performance.now()`. */
+  /** Deadline for identifying the caller and finding the card program, in the time of `performance.now()`. */
   readonly identifiedBy: number;
   declare head: RequestHead;
   declare caller: Caller;
-  /** Empty for operations outside card programs; undefined if `Program-Id` is missing: see the step `fields`. */
+  /** Empty for operations outside card programs. Undefined if `Program-Id` is missing: see the step `fields`. */
   declare program: ProgramChoice;
-  /** Undefined for an operation without a body. */
+  /** Undefined for operations without a body. */
   declare body: Buffer | undefined;
   declare idempotencyKey: string | null;
-  /** The versions in If-Match; undefined without that header. */
+  /** The versions in If-Match, or undefined without that header. */
   declare ifMatch: readonly string[] | undefined;
   declare sent: Sent;
   declare fields: Readonly<Record<string, unknown>>;
-  /** The reply of the handler; not set if the request was abandoned first. */
+  /** The reply of the handler. Not set if the request was abandoned first. */
   declare reply: AnyReply;
 
   constructor(

@@ -18,7 +18,7 @@ import { readHead, readIdempotencyKey } from './wire/request-head.ts';
 // Kept by: one list of steps, `contract/errors/precedence.ts`, which is also the documented order
 // Tested by: `test/api/requests/precedence.test.ts`
 
-/** One step. It throws its refusal, and returns a promise only if it has to wait, because every `await` costs time. */
+/** One step. It throws its refusal. It returns a promise only if it has to wait, because every `await` costs time. */
 type TakeStep = (request: OperationRequest) => Promise<void> | void;
 
 const TAKE: { readonly [Name in Step]: TakeStep } = {
@@ -45,12 +45,12 @@ const TAKE: { readonly [Name in Step]: TakeStep } = {
   operation: carryOut,
 };
 
-/** A step that requests with a signature do not take: they have no key, and are identified by their body. */
+/** Skips a step for signed requests. They have no key, and their body identifies them. */
 function unlessSigned(take: TakeStep): TakeStep {
   return (request) => (request.operation.reach === 'connector' ? undefined : take(request));
 }
 
-/** The steps in the order of the contract, which is that of the errors. */
+/** The steps in the order of the contract, which is also the order of precedence of the errors. */
 const PIPELINE: readonly TakeStep[] = (Object.keys(STEPS) as Step[]).map((step) => TAKE[step]);
 
 /** Serves one request of an operation, from its head to its response. Never throws and never rejects. */

@@ -10,7 +10,7 @@ const DISABLED_MILLISECONDS = 60_000;
 /** The Retry-After of a provoked `rate_limited`. */
 const LIMITED_MILLISECONDS = 1_000;
 
-/** The ETag of a provoked `precondition_failed`, which is the version of no record. */
+/** The ETag of a provoked `precondition_failed`. No record has this version. */
 const PROVOKED_VERSION = '"provoked"';
 
 /**
@@ -18,7 +18,7 @@ const PROVOKED_VERSION = '"provoked"';
  * `unknown_<operation>; money_moved=unknown` provokes the failure with an unconfirmed outcome.
  *
  * @param known the codes that the route can respond with.
- * @throws {Refusal} the code, or `fault` when it is not a code of the route
+ * @throws {Refusal} the code, or `fault` if the route has no such code
  * @throws {OperationFailure} for the codes of server errors
  */
 export function provoke(header: string, known: readonly ErrorCode[], fault: ErrorCode, transferId: string): never {

@@ -4,13 +4,13 @@ import type { MoneyMoved, RefusalDetails } from '../../domain/refusal.ts';
 import type { Caller } from '../calls/call.ts';
 import type { RequestTrace } from '../calls/trace.ts';
 
-/** The outcome of one request. Contains no text of the caller except the ids of a trace. */
+/** The outcome of one request. It contains no text from the caller except the ids of a trace. */
 export type ResponseEntry = {
   /** Inner UUID of the request; `Request-Id` on the wire. */
   readonly requestId: string;
   /** Undefined when the bytes were not a request. */
   readonly method: string | undefined;
-  /** The pattern of the route, never the path as it was sent; undefined if no route was found. */
+  /** The pattern of the route, never the path that was sent. Undefined if no route was found. */
   readonly path: string | undefined;
   readonly operation: OperationId | undefined;
   /** Undefined when the caller disconnected before a response was written. */
@@ -20,18 +20,23 @@ export type ResponseEntry = {
    * batch with refused rows.
    */
   readonly code: ErrorCode | undefined;
-  /** Whether it is the error of a stray request, such as one for /robots.txt, or of one of the console's own: not counted as an error. */
+  /**
+   * Whether the error is not counted: the request is stray, such as one for /robots.txt, or a background request of the
+   * console.
+   */
   readonly isStray: boolean;
-  /** From when the head was read until the whole response was written; 0 when the bytes were not a request. */
+  /** From reading the head to writing the whole response. 0 when the bytes were not a request. */
   readonly milliseconds: number;
   readonly programId: string | undefined;
   /** The id of the API key, never the key. */
   readonly keyId: string | undefined;
-  /** Set on errors of operations that move money; for a successful batch only if a refused row may have moved money. */
+  /**
+   * Set on errors of operations that move money. For a successful batch, set only if a refused row may have moved money.
+   */
   readonly moneyMoved: MoneyMoved | undefined;
   /** The caller's `traceparent` header, if it is valid. */
   readonly traceparent: string | undefined;
-  /** Set if its spans are sent to a collector. */
+  /** Set if the spans of this request are sent to a collector. */
   readonly trace?: RequestTrace | undefined;
 };
 
@@ -46,7 +51,7 @@ export type ErrorReport = {
   readonly status: number;
   readonly type: ErrorType;
   readonly message: string;
-  /** The caller's address, as the rate limits count it; undefined when the bytes were not a request. */
+  /** The caller's address, as the rate limits count it. Undefined when the bytes were not a request. */
   readonly address: string | undefined;
   /** Undefined when the bytes were not a request. */
   readonly method: string | undefined;
@@ -56,7 +61,7 @@ export type ErrorReport = {
   readonly parameters: Readonly<Record<string, string>> | undefined;
   readonly programId: string | undefined;
   readonly caller: Caller['kind'] | undefined;
-  /** Inner UUID of the caller's API key, or that of its session; undefined without one. */
+  /** Inner UUID of the caller's API key, or of the key of its session. Undefined without a key. */
   readonly keyId: string | undefined;
   /** Undefined when the operation moves no money. */
   readonly moneyMoved: MoneyMoved | undefined;
@@ -71,8 +76,11 @@ export type ErrorReport = {
   readonly fields: Readonly<Record<string, unknown>> | undefined;
   /** The caller's `traceparent` header, if it is valid. */
   readonly traceparent: string | undefined;
-  /** Whether it is the response to a stray request, such as one for /robots.txt, or to one of the console's own: not recorded. */
+  /**
+   * Whether the error is not recorded: the request is stray, such as one for /robots.txt, or a background request of the
+   * console.
+   */
   readonly isStray: boolean;
-  /** What was thrown, unless it was a refusal. */
+  /** The thrown value, unless it was a refusal. */
   readonly cause: unknown;
 };

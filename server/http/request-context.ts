@@ -14,22 +14,22 @@ import type { RequestHead } from './wire/request-head.ts';
 
 const NOT_LIMITED: RateStatus = [];
 
-/** One request, and what is known about it so far: the source of its response headers and of error reports. */
+/** One request and everything known about it so far. Its response headers and error reports are made from it. */
 export class RequestContext {
   /** Inner UUID of the request. */
   readonly requestId = newId();
-  /** When it began, by `performance.now()`. */
+  /** When the request began, in the time of `performance.now()`. */
   readonly beganAt = performance.now();
   readonly request: IncomingMessage;
   readonly response: ServerResponse;
   readonly connection: Connection;
-  /** Path and query; set before the head is read, so that every refusal can name the operation. */
+  /** Path and query. Set before the head is read, so that every refusal can name the operation. */
   target: string;
-  /** Authority of a target in absolute form; it replaces the Host header. */
+  /** Authority of a target in absolute form. It replaces the Host header. */
   authority: string | undefined = undefined;
   head: RequestHead | undefined = undefined;
   operation: OperationId | undefined = undefined;
-  /** Whether the response is streamed as fast as the caller reads it, and so never counts as late. */
+  /** Whether the response is streamed at the caller's reading speed. Such a request never counts as late. */
   isStreamed = false;
   /** The pattern of the route that matched. */
   pattern: string | undefined = undefined;
@@ -38,14 +38,14 @@ export class RequestContext {
   /** The caller's address, as the rate limits count it. */
   address: string | undefined = undefined;
   caller: Caller | undefined = undefined;
-  /** Whether the console sends it on its own; see `isOfConsoleItself`. */
+  /** Whether the console sends it without an action of its user; see `isOfConsoleItself`. */
   isOfConsole = false;
   programId: string | undefined = undefined;
   idempotencyKey: string | undefined = undefined;
   fields: Readonly<Record<string, unknown>> | undefined = undefined;
   /** Names of fields that were sent and ignored. */
   ignored: readonly string[] = [];
-  /** Whether the service is a sandbox; set before any field is ignored. */
+  /** Whether the service is a sandbox. Set before any field is ignored. */
   isSandbox = false;
   /** In a sandbox: other operations that have used the Idempotency-Key of the request. */
   keyUsedBy: readonly OperationId[] = [];
@@ -55,7 +55,7 @@ export class RequestContext {
   allow: string | undefined = undefined;
   /** The Set-Cookie header of the response: the cookie of a session, or its removal. */
   setCookie: string | undefined = undefined;
-  /** Whether the operation has started: from then on a bug may have moved money. */
+  /** Whether the operation has started. From then on a bug may have moved money. */
   begun = false;
   /** Whether the caller waits for `100 Continue` before it sends the body. */
   awaitsContinue = false;
@@ -64,25 +64,27 @@ export class RequestContext {
   responded = false;
   /** Null until it is read. */
   #traceparent: string | undefined | null = null;
-  /** Set if its spans are sent to a collector. */
+  /** Set if the spans of this request are sent to a collector. */
   trace: RequestTrace | undefined = undefined;
   /** For a successful batch with refused rows, the error in the error log. */
   refusedRow: Pick<ErrorReport, 'code' | 'moneyMoved'> | undefined = undefined;
-  /** Whether its entry has been given to `onResponse`. */
+  /** Whether `onResponse` has received the entry of this request. */
   isNoted = false;
-  /** The refusal by the rate limit of its address, thrown later because other errors take precedence. */
+  /** The refusal by the rate limit of its address. It is thrown later because other errors take precedence. */
   addressLimitRefusal: Refusal | undefined = undefined;
-  /** The state of each rate limit after this request; empty without rate limits. */
+  /** The state of each rate limit after this request. Empty without rate limits. */
   rate: RateStatus = NOT_LIMITED;
-  /** When the wait for the current step began, by `performance.now()`. */
+  /** When the wait for the current step began, in the time of `performance.now()`. */
   waitingSince = Number.POSITIVE_INFINITY;
-  /** When the current step times out, by `performance.now()`. */
+  /** When the current step times out, in the time of `performance.now()`. */
   timesOutAt = Number.POSITIVE_INFINITY;
-  /** When the complete response was first seen written but unread, by `performance.now()`. */
+  /** When the complete response was first seen written but unread, in the time of `performance.now()`. */
   writtenAt: number | undefined = undefined;
   /** Stops waiting for the current step, with an error. */
   abandon: ((reason: Error) => void) | undefined = undefined;
-  /** Whether the operation was abandoned: the request has its response, and the reply of the operation is dropped. */
+  /**
+   * Whether the operation was abandoned. The request already has its response, and the reply of the operation is dropped.
+   */
   isAbandoned = false;
 
   constructor(request: IncomingMessage, response: ServerResponse, connection: Connection) {
@@ -92,7 +94,7 @@ export class RequestContext {
     this.target = request.url ?? '/';
   }
 
-  /** When it began, in milliseconds since 1970. */
+  /** When the request began, in milliseconds since 1970. */
   get startedAt(): number {
     return Math.round(Date.now() - (performance.now() - this.beganAt));
   }
@@ -104,36 +106,34 @@ export class RequestContext {
     return this.#traceparent;
   }
 
-  /** See `CallContext.isGone`. A caller that already reads the response may have half-closed the connection. */
+  /** See `CallContext.isGone`. A caller that is already reading the response may have half-closed the connection. */
   isGone(isWaiting: boolean): boolean {
     if (this.isAbandoned || this.response.destroyed) return true;
     return isWaiting && !this.responded && this.request.socket.readableEnded;
   }
 
-  /** The request id on the wire. */
   get wireId(): string {
     return toWireId('req', this.requestId);
   }
 
-  /** The path without its query. */
   get path(): string {
     const end = this.target.indexOf('?');
     return end === -1 ? this.target : this.target.slice(0, end);
   }
 }
 
-/** Version, trace id, id of the caller's span, and flags; a later version may have more after them. */
+/** Version, trace id, id of the caller's span, and flags. Later versions may have more fields after them. */
 const TRACEPARENT = /^([0-9a-f]{2})-([0-9a-f]{32})-([0-9a-f]{16})-([0-9a-f]{2})(-.*)?$/;
 
 const NO_TRACE = '0'.repeat(32);
 const NO_SPAN = '0'.repeat(16);
 
-/** The flag that says that the caller records the trace. */
+/** The flag that the caller sets if it records the trace. */
 const SAMPLED = 1;
 
 /**
- * A `traceparent` header (W3C Trace Context) in version 00; undefined if it is invalid. A later version is reduced to
- * the fields of version 00. A header that reads as a card number is ignored too, because it would be stored.
+ * Returns a `traceparent` header (W3C Trace Context) in version 00, or undefined if it is invalid. A later version is
+ * reduced to the fields of version 00. A header that looks like a card number is also ignored, because it would be stored.
  */
 export function readTraceparent(sent: unknown): string | undefined {
   if (typeof sent !== 'string') return undefined;

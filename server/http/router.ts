@@ -5,7 +5,7 @@ import type { RequestContext } from './request-context.ts';
 import { noRouteMessage } from './stray-requests.ts';
 import { splitTarget } from './wire/request-head.ts';
 
-/** The longest path parameter; no id is longer. */
+/** The longest path parameter. No id is longer. */
 export const MAX_PARAMETER_LENGTH = 255;
 
 /** A method that a route can have. */
@@ -13,19 +13,18 @@ export type Method = 'DELETE' | 'GET' | 'HEAD' | 'PATCH' | 'POST';
 
 export type Parameters = Readonly<Record<string, string>>;
 
-/** What is at a path. */
+/** The operation or page at a path. */
 export type Route = {
-  /** The path with the names of parameters instead of values, for the log and the metrics. */
+  /** The path with parameter names instead of values, for the log and the metrics. */
   readonly pattern: string;
   /** Undefined for pages. */
   readonly operation?: OperationId;
-  /** Serves a request, to its response. Must not throw. */
+  /** Serves a request completely. Must not throw. */
   readonly serve: (context: RequestContext, parameters: Parameters) => void;
 };
 
 type Found = { readonly route: Route; readonly parameters: Parameters };
 
-/** Refuses a path that cannot be decoded. */
 function refuseBadPath(): never {
   throw new Refusal('malformed_request', "The path contains a '%' that is not part of a valid UTF-8 escape.");
 }
@@ -36,11 +35,13 @@ function refuseLongParameter(): never {
 
 /** Whether a decoded parameter is longer than any id. */
 function isTooLong(value: string | undefined = ''): boolean {
-  // Only a text with more UTF-16 units can have more characters.
+  // Only a string with more UTF-16 units can have more characters.
   return value.length > MAX_PARAMETER_LENGTH && [...value].length > MAX_PARAMETER_LENGTH;
 }
 
-/** A valid path of the same route: without scheme and authority, with shortened segments and without percent signs. */
+/**
+ * Returns a valid path of the same route: without scheme and authority, with shortened segments and without percent signs.
+ */
 function toValidPath(path: string): string {
   const segments = splitTarget(path)
     .target.split('/')
@@ -48,14 +49,14 @@ function toValidPath(path: string): string {
   return segments.join('/').replaceAll('%', '_');
 }
 
-/** The handler of each route for the library, which only finds routes here and calls no handler. */
+/** The handler of each route for the library. This router only finds routes and never calls it. */
 const NOT_CALLED = (): void => undefined;
 
-/** Finds the route of a request by its method and path, before anything of its body is read. */
+/** Finds the route of a request by its method and path, before the body is read. */
 export class Router {
   readonly #routes = findMyWay({
     ignoreTrailingSlash: true,
-    // Of the path as it was sent: each of the at most four bytes of a character may have three characters.
+    // The limit applies to the encoded path. A character has at most four bytes, and each byte up to three characters.
     maxParamLength: MAX_PARAMETER_LENGTH * 4 * 3,
     // The operation reads its query, so that the error names the parameter.
     querystringParser: () => ({}),
@@ -67,7 +68,7 @@ export class Router {
   /** Routes whose path has no parameter, by method and path. */
   readonly #plain = new Map<string, Found>();
 
-  /** Adds a route; in its pattern a parameter is written `{name}`, and `*` stands for the rest of a path. */
+  /** Adds a route. In its pattern, `{name}` is a parameter, and `*` matches the rest of a path. */
   add(methods: readonly Method[], route: Route): void {
     const { pattern } = route;
     if (route.operation !== undefined) this.#operationPatterns.add(pattern);
@@ -79,7 +80,7 @@ export class Router {
   }
 
   /**
-   * The route of a method and a target, with the parameters in its path.
+   * Returns the route of a method and a target, with the parameters in its path.
    *
    * @throws {Refusal} malformed_request, uri_too_long
    */
@@ -90,7 +91,7 @@ export class Router {
     // An invalid path is refused even if no route has the method.
     const known = this.#methods.has(method as Method) ? (method as Method) : undefined;
     const found = this.#routes.find(known ?? 'GET', target);
-    // This is the library's handler for an invalid path, which throws the refusal.
+    // The library returned its handler for invalid paths, which throws the refusal.
     if (found?.store === null) found.handler(NO_MESSAGE, NO_MESSAGE, {}, null, {});
     if (found === null || known === undefined) return undefined;
     if (Object.entries(found.params).some(([name, value]) => name !== '*' && isTooLong(value))) refuseLongParameter();
@@ -99,22 +100,20 @@ export class Router {
     return isWhole ? { route: found.store as Route, parameters: found.params as Parameters } : undefined;
   }
 
-  /** The operation of a method and path, even if the request is refused because of its path or earlier. */
+  /** Returns the operation of a method and path, even if the request was refused earlier or because of its path. */
   operationOf(method: string, path: string): OperationId | undefined {
     return this.find(method, toValidPath(path))?.route.operation;
   }
 
-  /** The methods of a path, sorted; empty if there is no such path. */
+  /** Returns the methods of a path, sorted. Empty if there is no such path. */
   methodsOf(path: string): readonly Method[] {
     return this.allMethods().filter((method) => this.find(method, toValidPath(path)) !== undefined);
   }
 
-  /** The patterns of all operations. */
   operationPatterns(): readonly string[] {
     return [...this.#operationPatterns];
   }
 
-  /** The methods of all paths, sorted. */
   allMethods(): readonly Method[] {
     return [...this.#methods].sort();
   }
@@ -122,7 +121,7 @@ export class Router {
 
 const NO_MESSAGE = undefined as never;
 
-/** The refusal of a request without a route: wrong method or wrong path. */
+/** Returns the refusal of a request without a route: wrong method or wrong path. */
 export function noRoute(router: Router, context: RequestContext): Refusal {
   const methods = context.path === '*' ? router.allMethods() : router.methodsOf(context.path);
   if (methods.length === 0)

@@ -11,14 +11,13 @@ import { closingRefusal, type HttpService } from './service.ts';
 import { sendBody, sendError } from './wire/reply.ts';
 import { sendRepresentation } from './wire/representation.ts';
 
-/** Adds all routes of the service. */
 export function mountRoutes(router: Router, service: HttpService): void {
   mountOperations(router, service);
   mountPages(router, service);
   mountConsole(router, service);
 }
 
-/** One route per operation of the contract; sandbox operations only in sandbox mode. */
+/** Adds a route for each operation of the contract. Sandbox operations exist only in sandbox mode. */
 function mountOperations(router: Router, service: HttpService): void {
   for (const id of OPERATION_IDS) {
     const { method, path, reach } = OPERATIONS[id];
@@ -31,13 +30,13 @@ function mountOperations(router: Router, service: HttpService): void {
   }
 }
 
-/** The only code that Sandbox-Provoke can cause on a page: all others belong to operations. */
+/** The only code that Sandbox-Provoke can cause on a page. All others belong to operations. */
 const PROVOKED = ['unknown_request'] as const;
 
-/** Caches must revalidate a page before each use, which for an unchanged page is a short 304 response. */
+/** Caches must revalidate a page before each use. An unchanged page costs only a short 304 response. */
 const REVALIDATE = 'no-cache';
 
-/** Mounts the pages. They need no key; each counts as several requests of its address. */
+/** Mounts the pages. They need no key. Each page counts as several requests of its address. */
 function mountPages(router: Router, service: HttpService): void {
   const { gateway, version, supportContact } = service;
   const ready = () => {
@@ -65,14 +64,14 @@ function mountPages(router: Router, service: HttpService): void {
   }
 }
 
-/** Whether the page counts as only one request of its address: health checks and icons. */
+/** Whether the page counts as only one request of its address. This applies to health checks and icons. */
 function isCheap(url: string): boolean {
   return url.startsWith('/health/') || url.startsWith('/favicon.');
 }
 
 /**
- * The URL of the service, as its caller sees it: the setting or else the Host of the request, with https if a trusted
- * proxy reports it. Undefined if the Host is not a plain name or address, because pages repeat it.
+ * Returns the URL of the service as its caller sees it: the setting, or else the Host of the request, with https if a
+ * trusted proxy reports it. Returns undefined if the Host is not a plain name or address, because pages repeat it.
  */
 function urlOf({ settings }: HttpService, context: RequestContext): string | undefined {
   const { publicUrl, trustedProxies } = settings;
@@ -110,7 +109,10 @@ async function servePage(
 
 const CONSOLE_PATH = '/console';
 
-/** The Content-Security-Policy of the console: its own scripts and styles, calls to this service, and nothing else. */
+/**
+ * The Content-Security-Policy of the console. It allows its own scripts and styles, calls to this service, and nothing
+ * else.
+ */
 export const CONSOLE_POLICY =
   "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self'; connect-src 'self'; base-uri 'none'; " +
   "form-action 'self'; frame-ancestors 'none'; require-trusted-types-for 'script'; trusted-types 'none'";
@@ -123,8 +125,8 @@ const CONSOLE_HEADERS = [
 const FOR_EVER = 'public, max-age=31536000, immutable';
 
 /**
- * Mounts the console. Its files need no key: they are the same for everybody, and the data that they show comes from
- * the API. They are small and served from memory, so each counts as one request of its address.
+ * Mounts the console. Its files need no key: they are the same for everyone, and their data comes from the API. They are
+ * small and served from memory, so each counts as one request of its address.
  */
 function mountConsole(router: Router, service: HttpService): void {
   const files = new ConsoleFiles(BUILT_CONSOLE);

@@ -26,13 +26,14 @@ import { readHead, readTarget } from './wire/request-head.ts';
 export type { ErrorReport, ResponseEntry } from './reports.ts';
 export type { HttpSettings } from './settings.ts';
 
-/** Options of the HTTP server. */
 export type HttpOptions = {
   /** Called for every error response. */
   readonly onError?: (report: ErrorReport) => void;
-  /** Called once for every response, and for every request whose caller disconnected first. Its exceptions are ignored. */
+  /**
+   * Called once for every response, and for every request whose caller disconnected before it. Its exceptions are ignored.
+   */
   readonly onResponse?: ((entry: ResponseEntry) => void) | undefined;
-  /** Decides which requests are traced. `onResponse` receives the trace, and has to end it. */
+  /** Decides which requests are traced. `onResponse` receives the trace and must end it. */
   readonly beginTrace?: BeginTrace | undefined;
   /** Limits and times that differ from the defaults. */
   readonly settings?: Partial<HttpSettings>;
@@ -42,17 +43,16 @@ export type HttpOptions = {
   readonly extend?: (router: Router) => void;
 };
 
-/** Listens on each of `hosts`, or on `host`, with one port. All but the first address may be missing on this machine. */
+/** Listens on each of `hosts`, or on `host`, with one port. Only the first address must exist on this machine. */
 export type ListenOptions = { readonly port: number; readonly host?: string; readonly hosts?: readonly string[] };
 
-/** The service on the network. */
 export type HttpServer = {
   /** Rejects with Node's own error, such as EADDRINUSE, when a port is taken. */
   readonly listen: (options: ListenOptions) => Promise<void>;
-  /** The first address of the server; undefined before `listen`. */
+  /** The first address of the server, or undefined before `listen`. */
   readonly address: AddressInfo | undefined;
   readonly addresses: readonly AddressInfo[];
-  /** Finishes requests in flight, for at most `maxDrainMilliseconds`, and closes. */
+  /** Finishes requests in flight within `maxDrainMilliseconds`, and closes. */
   readonly close: () => Promise<void>;
 };
 
@@ -71,7 +71,7 @@ export function createHttpServer(gateway: Gateway, options: HttpOptions = {}): H
     try {
       beginInTurn(service, request, response, awaitsContinue);
     } catch {
-      // An error here must not end the process; the response class writes the error record for the status.
+      // An error here must not end the process. The response class writes the error record for the status.
       response.statusCode = 500;
       response.end();
     }
@@ -123,12 +123,12 @@ export function createHttpServer(gateway: Gateway, options: HttpOptions = {}): H
   };
 }
 
-/** A check that is later than this was delayed by a pause of the process. */
+/** If a check is later than this, the process was paused. */
 const LATE_CHECK_MILLISECONDS = 1_000;
 
 /**
- * Checks for timed-out requests. The first check after a pause of the process is skipped: timers run before sockets are
- * read, so responses of the database that have arrived are not seen yet.
+ * Checks for timed-out requests. Skips the first check after a pause of the process: timers run before sockets are read, so
+ * database responses that have arrived are not visible yet.
  */
 function startTimeoutCheck(service: HttpService): NodeJS.Timeout {
   let lastAt = performance.now();
@@ -178,7 +178,7 @@ function createService(gateway: Gateway, options: HttpOptions, lag: EventLoopLag
   };
 }
 
-/** The response class of one server, which replaces error responses that are not a record, and reports them. */
+/** Returns the response class of one server. It replaces error responses that are not a record, and reports them. */
 function responseOf(service: HttpService): typeof ErrorRecordResponse {
   return class extends ErrorRecordResponse {
     protected override substitute(status: number) {
@@ -201,8 +201,8 @@ function responseOf(service: HttpService): typeof ErrorRecordResponse {
 }
 
 /**
- * Starts a request after the responses to earlier requests on the connection. A pipelined request never starts earlier:
- * if a previous response closed the connection, it could move money without a response.
+ * Starts a request after the responses to earlier requests on the connection. A pipelined request never starts earlier.
+ * Otherwise it could move money without getting a response, if an earlier response closes the connection.
  */
 function beginInTurn(
   service: HttpService,
@@ -213,7 +213,7 @@ function beginInTurn(
   const connection = service.connections.of(request.socket);
   if (connection === undefined) return;
   const mustWait = response.socket === null;
-  // Requests after the last response count too: Node keeps them until the connection closes.
+  // Requests after the last response also count: Node keeps them until the connection closes.
   if (mustWait) connection.beginTurnWait();
   if (connection.ended || connection.socket.destroyed) return;
   connection.latest = { request, response };
@@ -245,7 +245,7 @@ function admit(service: HttpService, context: RequestContext, response: ErrorRec
   });
   const begin = (): void => route(service, context, response);
   const refuse = (): void => void sendError(service, context, tooBusy());
-  // A health check is never refused because of load; its response is only late.
+  // A health check is never refused because of load. Its response is only late.
   admissionQueue.take(begin, isHealth(context) ? begin : refuse);
 }
 
@@ -274,7 +274,7 @@ function route(service: HttpService, context: RequestContext, response: ErrorRec
 
 const CHUNKED_HTTP_10 = 'An HTTP/1.0 request cannot have a Transfer-Encoding. Use HTTP/1.1.';
 
-/** HTTP/1.0 has no chunked encoding: where such a body ends is ambiguous, so the connection must close (RFC 9112, 6.1). */
+/** HTTP/1.0 has no chunked encoding. The end of such a body is ambiguous, so the connection must close (RFC 9112, 6.1). */
 function isChunkedHttp10({ httpVersion, headers }: IncomingMessage): boolean {
   return httpVersion === '1.0' && headers['transfer-encoding'] !== undefined;
 }
@@ -283,7 +283,7 @@ function refuseWhenBusy(service: HttpService, context: RequestContext): void {
   if (service.isRefusing) throw closingRefusal();
   if (isHealth(context)) return;
   const isOverloaded = service.isOverloaded() || service.isBehind;
-  // Requests whose response is written but unread, or that wait for events, use no capacity.
+  // A request uses no capacity while its response is written but unread, or while it waits for events.
   const waiting = service.active.size - service.unreadResponses - service.watchers.size;
   if (!isOverloaded && waiting <= service.settings.maxRequestsInFlight) return;
   throw tooBusy();

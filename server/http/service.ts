@@ -12,7 +12,7 @@ import type { Router } from './router.ts';
 import type { HttpSettings } from './settings.ts';
 import type { ErrorReporter } from './wire/error-response.ts';
 
-/** Decides whether a request is traced; `beganAt` by `performance.now()`. */
+/** Decides whether a request is traced. `beganAt` is in the time of `performance.now()`. */
 export type BeginTrace = (traceparent: string | undefined, beganAt: number) => RequestTrace | undefined;
 
 /** The state that the parts of one HTTP server share. */
@@ -24,9 +24,9 @@ export type HttpService = ErrorReporter & {
   readonly routes: Router;
   readonly connections: Connections;
   readonly limits: RateLimits;
-  /** Requests in flight: until the response is sent or the caller disconnects. */
+  /** Requests in flight, until the response is sent or the caller disconnects. */
   readonly active: Set<RequestContext>;
-  /** How many of these have a complete response that the caller has not read. */
+  /** Requests in flight whose caller has not read the complete response. */
   unreadResponses: number;
   /** Begins the trace of a request, if it is traced. */
   readonly beginTrace: BeginTrace | undefined;
@@ -36,13 +36,12 @@ export type HttpService = ErrorReporter & {
   readonly isOverloaded: () => boolean;
   /** Only used in a sandbox. */
   readonly reusedKeys: ReusedKeys;
-  /** Starts requests in batches. */
   readonly admissionQueue: AdmissionQueue;
   /** Requests received so far. */
   requests: number;
   /** Whether more requests are late than `maxLateRequests`. */
   isBehind: boolean;
-  /** Whether the server is closing: every response then closes its connection. */
+  /** Whether the server is closing. Every response then closes its connection. */
   isClosing: boolean;
   /** Whether new requests are refused. */
   isRefusing: boolean;

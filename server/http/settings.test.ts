@@ -9,13 +9,16 @@ type Parameter = {
   readonly schema: { readonly $ref?: string; readonly maxLength?: number; readonly pattern?: string };
 };
 
-/** An API key, a trace id, Host, User-Agent and what a proxy adds. */
+/** An API key, a trace id, Host, User-Agent and the headers that a proxy adds. */
 const OTHERS = 1500;
 
-/** What other values take at most: a time, a number, a name from a list. */
+/** Maximum length of other values: a time, a number, a name from a list. */
 const OTHER_VALUE = 80;
 
-/** Bytes of a character in a URL: three for one in ASCII that must be escaped, else four bytes with three each. */
+/**
+ * Bytes of a character in a URL. An ASCII character that must be escaped takes three. Any other takes up to four bytes of
+ * three characters each.
+ */
 const escaped = ({ pattern }: Parameter['schema']): number => (pattern === undefined ? 12 : 3);
 
 test('the head of every request that the document allows fits, with every parameter at its longest', async () => {

@@ -3,7 +3,7 @@ import { WATCH_LIMITS, type WatchLimits } from './admission/watchers.ts';
 
 /** Limits and timeouts of the HTTP server. Tests set shorter ones. */
 export type HttpSettings = {
-  /** Request line and headers together. */
+  /** Limit for the request line and headers together. */
   readonly maxHeadBytes: number;
   /** Maximum headers of one request. */
   readonly maxHeaders: number;
@@ -11,70 +11,69 @@ export type HttpSettings = {
   readonly headTimeoutMilliseconds: number;
   /** Time for the whole request to arrive, head and body. */
   readonly requestTimeoutMilliseconds: number;
-  /** Interval at which Node checks these two timeouts, and so their precision. */
+  /** Interval of Node's check of these two timeouts, and so their precision. */
   readonly timeoutCheckIntervalMilliseconds: number;
-  /** Time for which an idle connection is kept open for the next request, as `Keep-Alive: timeout=` says in seconds. */
+  /** How long an idle connection stays open for the next request. `Keep-Alive: timeout=` announces it in seconds. */
   readonly keepAliveTimeoutMilliseconds: number;
   /**
-   * Further time for which it is kept open. A request that is sent while its connection closes gets no response; this
-   * must not happen to a caller that honours the timeout, even if its request is delayed. Together they are longer than
-   * a request can take: after a stall, callers reuse connections that have been idle since the stall began.
+   * How much longer it stays open. A request that is sent while its connection closes gets no response. This must
+   * not happen to a caller that honours the timeout, even if its request is delayed. Together, both times exceed the
+   * longest request: after a stall, callers reuse connections that have been idle since the stall began.
    */
   readonly keepAliveBufferMilliseconds: number;
-  /** Number of open connections above which idle ones are kept for {@link crowdedKeepAliveMilliseconds} only. */
+  /** Number of open connections above which idle ones stay open for {@link crowdedKeepAliveMilliseconds} only. */
   readonly maxKeptConnections: number;
-  /** Time for which an idle connection is kept open while there are too many. */
+  /** How long an idle connection stays open while there are too many. */
   readonly crowdedKeepAliveMilliseconds: number;
-  /** Maximum requests on one connection; 0 is unlimited, so that a busy caller need not reconnect. */
+  /** Maximum requests on one connection. 0 is unlimited, so that a busy caller need not reconnect. */
   readonly maxRequestsPerConnection: number;
-  /** Time for an operation to respond; the operation receives the deadline. */
+  /** Time for an operation to respond. The operation receives the deadline. */
   readonly operationTimeoutMilliseconds: number;
-  /** Time after the deadline until the server responds itself, for an operation that misses its deadline. */
+  /** Time after an operation's deadline until the server responds instead of it. */
   readonly operationGraceMilliseconds: number;
-  /** Time for a caller to read a complete response, or the next bytes of an export, before the connection is cut. */
+  /** Time for a caller to read a complete response, or the next bytes of an export. After that, the connection closes. */
   readonly readTimeoutMilliseconds: number;
   /** Number of unread responses above which {@link crowdedReadTimeoutMilliseconds} applies instead. */
   readonly maxUnreadResponses: number;
   /** Time for a caller to read a complete response while too many are unread. */
   readonly crowdedReadTimeoutMilliseconds: number;
-  /** Time after which an idle stream of events sends a comment, because proxies close idle connections. */
+  /** How long a stream of events is idle before it sends a comment: proxies close idle connections. */
   readonly streamPulseMilliseconds: number;
   /** Pause of a stream before it reads again after a failure of the database. */
   readonly streamRetryMilliseconds: number;
-  /** Maximum bytes read and discarded, so that a caller that is still sending can read the refusal. */
+  /** Maximum bytes that are read and discarded, so that a caller that is still sending can read the refusal. */
   readonly maxDiscardedBytes: number;
-  /** Time for discarding them, and for the last response on a closing connection to reach the caller. */
+  /** Time for discarding them. Also the time for the last response on a closing connection to reach the caller. */
   readonly lingerMilliseconds: number;
-  /** Time for which `close` waits for requests in flight. Operations that meet their deadline are never cut. */
+  /** How long `close` waits for requests in flight. Operations that meet their deadline always finish. */
   readonly maxDrainMilliseconds: number;
   /**
-   * Maximum time for which `close` still accepts requests. The service reports that it is not ready, and every response
-   * closes its connection. Ends early when no request arrives for {@link drainQuietMilliseconds}.
+   * How long `close` still accepts requests, at most. The service reports that it is not ready, and every response
+   * closes its connection. The time ends early when no request arrives for {@link drainQuietMilliseconds}.
    */
   readonly drainGraceMilliseconds: number;
-  /** Time without a request after which no more are expected. */
+  /** If no request arrives for this long, no more are expected. */
   readonly drainQuietMilliseconds: number;
-  /** Maximum requests in progress; a longer queue for the database would not be served in time. */
+  /** Maximum requests in progress. A longer queue for the database would not be served in time. */
   readonly maxRequestsInFlight: number;
   /** Maximum requests that watch for events, or wait for the end of a transfer. */
   readonly watchLimits: WatchLimits;
-  /** Mean delay of the event loop over about a second above which requests are refused; 0 is never. */
+  /** Mean delay of the event loop over about a second above which requests are refused. 0 switches this off. */
   readonly overloadDelayMilliseconds: number;
-  /** Time after which a waiting request counts as late: about ten times the usual time. */
+  /** How long a request waits before it counts as late: about ten times the usual time. */
   readonly lateAfterMilliseconds: number;
   /** Number of late requests above which new ones are refused, so that accepted ones meet their deadline. */
   readonly maxLateRequests: number;
-  /** Requests per second from one address, averaged over ten seconds; 0 is unlimited. A page counts as several. */
+  /** Requests per second from one address, averaged over ten seconds. 0 is unlimited. A page counts as several. */
   readonly addressRatePerSecond: number;
-  /** Requests per second with one API key, averaged over ten seconds; 0 is unlimited. */
+  /** Requests per second with one API key, averaged over ten seconds. 0 is unlimited. */
   readonly keyRatePerSecond: number;
   /** Number of proxies in front of the service whose X-Forwarded-For entries are trusted. */
   readonly trustedProxies: number;
-  /** The origin that callers use; null takes it from each request. The pages and the OpenAPI document show it. */
+  /** The origin that callers use. If null, it is taken from each request. The pages and the OpenAPI document show it. */
   readonly publicUrl: string | null;
 };
 
-/** The defaults. */
 export const DEFAULT_SETTINGS: HttpSettings = {
   maxHeadBytes: MAX_HEAD_BYTES,
   maxHeaders: 100,
@@ -109,7 +108,7 @@ export const DEFAULT_SETTINGS: HttpSettings = {
   publicUrl: null,
 };
 
-/** The defaults, with the given settings instead of theirs. Settings that this server does not have are ignored. */
+/** Returns the default settings, overridden by the given ones. Unknown settings are ignored. */
 export function settingsWith(differing: Partial<HttpSettings>): HttpSettings {
   const known = Object.entries(differing).filter(([name]) => Object.hasOwn(DEFAULT_SETTINGS, name));
   return { ...DEFAULT_SETTINGS, ...Object.fromEntries(known) };

@@ -3,7 +3,7 @@ import type { ErrorCode } from '../../contract/operations.ts';
 import { isMeantFor } from '../../contract/reading/similar-names.ts';
 import type { RequestContext } from './request-context.ts';
 
-/** Parts of the paths of operations, contained even if a proxy adds a prefix or the client omits `/api`. */
+/** Parts of operation paths. They match even if a proxy adds a prefix or the client omits `/api`. */
 const OF_THE_API = ['/api/', '/v0.1/'];
 
 /** The parts of a request that show whether it is stray. */
@@ -13,9 +13,9 @@ type SeenRequest = Pick<RequestContext, 'operation' | 'path' | 'isOfConsole'> & 
 
 /**
  * Whether an error is the response to a stray request, such as one for /robots.txt or /.env: no route has its path and
- * method, and neither its path nor its headers look like a call of the API. Browsers, monitors and scanners send such
- * requests all the time, so they are neither recorded nor counted as errors. The same applies to an error of a request that the
- * console sends on its own.
+ * method, and neither its path nor its headers look like an API call. Browsers, monitors and scanners send such requests
+ * all the time, so they are not recorded or counted as errors. The same applies to a request that the console sends without
+ * an action of its user.
  */
 export function isStray({ operation, path, request, isOfConsole }: SeenRequest, code: ErrorCode | undefined): boolean {
   if (isOfConsole) return code !== undefined;
@@ -30,11 +30,11 @@ function isFromClient(headers: IncomingHttpHeaders): boolean {
   return /^bearer /i.test(authorization) || 'program-id' in headers || 'idempotency-key' in headers;
 }
 
-/** Common paths of health checks, which monitors try on a service that they do not know. */
+/** Common paths of health checks. Monitors try them on a service that they were not configured for. */
 const HEALTH_GUESS =
   /^\/(?:[_-]\/?|actuator\/|api\/)?(?:health[a-z_-]*(?:\/.*)?|healthy|(?:live|ready)(?:z|ness)?|alive|heartbeat|ping|readiness|status|up)\/?$/i;
 
-/** The message about a path without a route. `patterns` are those of the operations. */
+/** Returns the message about a path without a route. `patterns` are the operations' paths. */
 export function noRouteMessage(path: string, patterns: readonly string[]): string {
   const message = 'There is no route at this path.';
   if (HEALTH_GUESS.test(path)) return `${message} The state of the service is at /health/live and /health/ready.`;
@@ -44,12 +44,13 @@ export function noRouteMessage(path: string, patterns: readonly string[]): strin
   return `${message}${question} See the API reference at /docs.`;
 }
 
-/** What the paths of all operations begin with: `/api/v0.1/core`, `/api/v0.1/operator`, `/api/v0.1/sandbox`. */
+/** The segments that start the paths of all operations: `/api/v0.1/core`, `/api/v0.1/operator`, `/api/v0.1/sandbox`. */
 const BEGINNING = /^(?:api|v[0-9.]+|core|operator|sandbox)$/i;
 
 /**
- * The pattern that a path was probably meant for, such as `/api/v0.1/core/transfer/{transfer_id}` for `/v1/transfers/tr_1`;
- * undefined if none is near. The beginning of the path counts least: clients leave it out, or have that of another API.
+ * Returns the pattern that a path was probably meant for, such as `/api/v0.1/core/transfer/{transfer_id}` for
+ * `/v1/transfers/tr_1`, or undefined if none is similar. The start of the path counts least, because clients leave it out
+ * or use the start of another API.
  */
 export function similarPath(path: string, patterns: readonly string[]): string | undefined {
   const sent = partsOf(path);
@@ -69,7 +70,7 @@ function partsOf(path: string): Parts {
   return { beginning: segments.slice(0, end).join('/'), rest: segments.slice(end) };
 }
 
-/** How far a path is from a pattern; undefined if it is another one. */
+/** Returns the distance of a path from a pattern, or undefined if they differ too much. */
 function costOf(sent: Parts, known: Parts): number | undefined {
   if (sent.rest.length !== known.rest.length || sent.rest.length === 0) return undefined;
   let cost = sent.beginning === known.beginning ? 0 : 0.5;

@@ -8,8 +8,8 @@ import { sendStream } from './wire/event-stream.ts';
 import { sendError, sendReply } from './wire/reply.ts';
 
 /**
- * Serves a reply that waits for events or streams them. While it waits, the request counts neither as load nor as late,
- * and has no deadline but its own. Throws a refusal only before the response begins.
+ * Serves a reply that waits for events or streams them. While it waits, the request counts as neither load nor late, and
+ * only its own deadline applies. Throws a refusal only before the response begins.
  */
 export async function serveLive(
   service: HttpService,
@@ -27,7 +27,9 @@ export async function serveLive(
   if (last !== undefined) await sendReply(service, context, id, last);
 }
 
-/** The reply after one or several waits; undefined if the caller has disconnected or already has an error response. */
+/**
+ * Returns the reply after one or more waits, or undefined if the caller has disconnected or already has an error response.
+ */
 async function waitForReply(
   service: HttpService,
   context: RequestContext,
@@ -45,7 +47,7 @@ async function waitForReply(
     const isOver = (): boolean => signal.aborted || context.request.method === 'HEAD';
     if (!isOver()) await wait.forNews(signal);
     if (context.response.destroyed) return undefined;
-    // The reply to what was done is the caller's, also if its key ends meanwhile.
+    // The operation has taken effect, so the caller gets its reply even if its key ends during the wait.
     if (!isOver() && !isStored) await checkKey();
     beginWaiting(context, timeoutMilliseconds, (reason) => {
       endWaiting(context);

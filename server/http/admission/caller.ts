@@ -24,8 +24,8 @@ const MAX_KEY_LENGTH = 512;
 const MAX_PROGRAM_ID_LENGTH = 255;
 
 /**
- * Identifies the caller: by its session, by its API key or, in a sandbox without keys, as any process on this machine.
- * Not a promise if the key is cached, as most are.
+ * Identifies the caller by its session or its API key. A sandbox without keys accepts any process on this machine. Returns
+ * no promise if the key is cached, as most are.
  *
  * @throws {Refusal} unauthenticated, forbidden; the errors of the gateway
  */
@@ -38,7 +38,7 @@ export function identifyCaller(
   const { gateway, settings } = reporter;
   const { authorization } = head;
   context.isOfConsole = isOfConsoleItself(context, head, settings.trustedProxies);
-  // A new session is created with a key; a cookie that the browser still has is ignored.
+  // A new session needs a key. A cookie that the browser still has is ignored.
   if (head.cookie !== undefined && context.operation !== 'create_session') {
     const session = identifyBySession(reporter, context, head);
     if (session !== undefined) return session;
@@ -66,8 +66,8 @@ export function identifyCaller(
 }
 
 /**
- * Checks the credentials of a request again while its response is sent: a stream can last for days, and its key may have
- * been revoked. Keys are cached for a second, so that each is looked up at most once a second.
+ * Checks the credentials of a request again while its response is sent. A stream can last for days, and its key may be
+ * revoked in the meantime. Keys are cached for a second, so each is looked up at most once a second.
  *
  * @throws {Refusal} unauthenticated, forbidden; the errors of the gateway
  */
@@ -78,7 +78,7 @@ export function checkCallerAgain(service: CredentialService, context: RequestCon
   return caller instanceof Promise ? caller.then(() => undefined) : undefined;
 }
 
-/** The caller of the session whose cookie the request has; undefined without a usable cookie. */
+/** Returns the caller of the session in the request's cookie, or undefined without a usable cookie. */
 function identifyBySession(
   reporter: CredentialService,
   context: RequestContext,
@@ -96,7 +96,7 @@ function identifyBySession(
   if (session === undefined) return undefined;
   return gateway.authenticateSession(session.token, session.isActive).catch((error: unknown) => {
     if (error instanceof Refusal) {
-      // A page of the service sent the request; its script cannot remove the HttpOnly cookie.
+      // A page of the service sent the request, and its script cannot remove the HttpOnly cookie.
       context.setCookie = sessionCookie(context, trustedProxies, null);
       if (error.details.saw?.refused_because !== 'session ended') reportRefusal(reporter, context, '', error);
     }
@@ -111,7 +111,6 @@ function readsStatus(operation: OperationId | undefined): boolean {
 
 const KEYLESS_CALLER: Caller = { kind: 'sandbox' };
 
-/** Reports a refused credential to the gateway. */
 function reportRefusal(
   { gateway, limits }: CredentialService,
   context: RequestContext,
@@ -135,9 +134,9 @@ function bearerKey(authorization: string): string {
 }
 
 /**
- * Without keys, a sandbox would be open to every web page that its user visits, and to callers behind a proxy on this
- * machine. A page is recognised by its Origin, or by its host name if that resolves to this machine (DNS rebinding); a
- * proxy by the headers that it adds.
+ * Refuses callers from other machines, proxies and web pages. Without keys, a sandbox would be open to every web page that
+ * its user visits, and to callers behind a proxy on this machine. A page is recognised by its Origin, or by its host name
+ * if that resolves to this machine (DNS rebinding). A proxy is recognised by the headers that it adds.
  */
 function refuseRemoteCallers(context: RequestContext, head: RequestHead): void {
   const host = context.authority ?? head.host ?? '';
@@ -174,7 +173,7 @@ function forbidden(message: string): Refusal {
 }
 
 /**
- * Refuses a key without the scope of the operation. Callers without a key need none: see {@link identifyCaller}.
+ * Refuses a key without the scope of the operation. Callers without a key need no scope: see {@link identifyCaller}.
  *
  * @throws {Refusal} forbidden
  */
@@ -198,11 +197,11 @@ export function requireScope(
   throw refusal;
 }
 
-/** Inner UUID of the card program of a request; '' for operations without one; undefined if the header is missing. */
+/** Inner UUID of the request's card program. '' for operations without a program, undefined if the header is missing. */
 export type ProgramChoice = string | undefined;
 
 /**
- * The card program of the request: that of the key, or the one in the Program-Id header.
+ * Returns the card program of the request: the program of the key, or the program in the Program-Id header.
  *
  * @throws {Refusal} forbidden, program_not_found; the errors of the gateway
  */

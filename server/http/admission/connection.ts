@@ -4,12 +4,13 @@ import { performance } from 'node:perf_hooks';
 import type { Duplex } from 'node:stream';
 import type { Refusal } from '../../../domain/refusal.ts';
 
-/** Pipelined requests that wait, above which a connection is not read: several times what clients pipeline. */
+/** Maximum pipelined requests that wait before the connection is no longer read. Clients pipeline far fewer. */
 const MAX_WAITING = 100;
 
 /**
- * Pipelined requests that wait, above which a connection is destroyed. Node parses everything that it has read, up to 64 KB,
- * before a connection can be paused. Only requests shorter than 128 bytes exceed this; one with an API key is longer.
+ * Maximum pipelined requests that wait before the connection is destroyed. Node parses everything that it has read, up to
+ * 64 KB, before a connection can be paused. Only requests shorter than 128 bytes exceed this, and a request with an API key
+ * is longer.
  */
 const MAX_WAITING_IN_MEMORY = MAX_WAITING + 65_536 / 128;
 
@@ -19,7 +20,7 @@ export class Connection {
   readonly openedAt = performance.now();
   /** The last request received, which may wait for earlier ones. */
   latest: { readonly request: IncomingMessage; readonly response: ServerResponse } | undefined = undefined;
-  /** The error that ended the input, and the request whose body it cut short, if any. */
+  /** The error that ended the input, and the request that it cut short, if any. */
   fault: { readonly refusal: Refusal; readonly request: IncomingMessage | undefined } | undefined = undefined;
   /** Called with an input error while a body is read. */
   onFault: ((refusal: Refusal) => void) | undefined = undefined;
@@ -27,9 +28,9 @@ export class Connection {
   writePendingRecord: (() => void) | undefined = undefined;
   /** Bytes received when the last response was sent. */
   bytesHandled = 0;
-  /** The caller's address, as the rate limits count it; set when first needed. */
+  /** The caller's address for the rate limits. Set when first needed. */
   address: string | undefined = undefined;
-  /** Whether the last response has been sent: further input is ignored. */
+  /** Whether the last response has been sent. Further input is ignored. */
   ended = false;
   /** Requests received that wait for the responses to earlier ones. */
   #waiting = 0;
@@ -39,7 +40,6 @@ export class Connection {
     this.socket = socket;
   }
 
-  /** Whether a response is in progress. */
   get busy(): boolean {
     return this.latest !== undefined && !this.latest.response.writableFinished && !this.latest.response.destroyed;
   }
@@ -50,20 +50,19 @@ export class Connection {
   }
 
   /**
-   * Counts a request that waits for its turn. While many wait, nothing more is read: each takes memory, and no limit of
-   * the admission applies before its turn.
+   * Counts a request that waits for its turn. While many wait, the connection is not read: each request takes memory, and
+   * no admission limit applies before its turn.
    */
   beginTurnWait(): void {
     this.#waiting += 1;
     if (this.#waiting > MAX_WAITING_IN_MEMORY) this.socket.destroy();
     else if (this.#waiting > MAX_WAITING && !this.#isPauseDue) {
       this.#isPauseDue = true;
-      // Node resumes the socket after each request that it parses: it can be paused only after everything it has read.
+      // Node resumes the socket after each request that it parses, so it can be paused only when everything is parsed.
       process.nextTick(() => this.#pause());
     }
   }
 
-  /** Notes that a request no longer waits. */
   endTurnWait(): void {
     this.#waiting -= 1;
     if (this.#waiting === MAX_WAITING) this.socket.resume();
@@ -82,7 +81,7 @@ export class Connection {
     if (this.ended) return;
     const { writePendingRecord } = this;
     this.writePendingRecord = undefined;
-    // When the caller half-closes, Node ends the connection after the last response that it knows of.
+    // When the caller half-closes, Node ends the connection after the last response that it has itself.
     if (writePendingRecord !== undefined && !this.busy) writePendingRecord();
     // The pending record was the last response, unless the caller disconnected.
     if (this.ended) return;
@@ -101,7 +100,6 @@ export class Connections {
   readonly #open = new Map<Duplex, Connection>();
   #accepted = 0;
 
-  /** Registers a new connection. */
   add(socket: Socket, lingerMilliseconds: number): void {
     const connection = new Connection(socket);
     this.#accepted += 1;
@@ -115,12 +113,10 @@ export class Connections {
     return this.#open.get(socket);
   }
 
-  /** Connections that are open. */
   get size(): number {
     return this.#open.size;
   }
 
-  /** Connections accepted so far. */
   get accepted(): number {
     return this.#accepted;
   }

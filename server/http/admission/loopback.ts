@@ -1,8 +1,8 @@
 import type { IncomingMessage } from 'node:http';
 
-// Distinguishes requests of this machine from those of other machines, proxies and web pages.
+// Distinguishes requests of this machine from requests of other machines, proxies and web pages.
 
-/** Headers that only proxies add, besides those that begin with X-Forwarded. */
+/** Headers that only proxies add. Headers that begin with X-Forwarded count too. */
 const PROXY_HEADERS: ReadonlySet<string> = new Set([
   'forwarded',
   'via',
@@ -14,7 +14,7 @@ const PROXY_HEADERS: ReadonlySet<string> = new Set([
   'cf-connecting-ip',
 ]);
 
-/** The first header that only a proxy adds, in lower case. */
+/** Returns the first header that only a proxy adds, in lower case. */
 export function headerOfProxy({ rawHeaders }: IncomingMessage): string | undefined {
   for (let at = 0; at < rawHeaders.length; at += 2) {
     const name = (rawHeaders[at] ?? '').toLowerCase();
@@ -36,7 +36,6 @@ export function isLoopbackOrigin(origin: string): boolean {
   return scheme !== undefined && isLoopbackAuthority(lower.slice(scheme.length));
 }
 
-/** Whether the peer of a connection is on this machine. */
 export function isLoopbackAddress(address: string | undefined): boolean {
   if (address === undefined) return false;
   return address === '::1' || isLoopbackIPv4(address.startsWith('::ffff:') ? address.slice(7) : address);

@@ -1,34 +1,34 @@
 import { isIPv6 } from 'node:net';
 
-/** Seconds over which rates are averaged; the allowance of a whole window can be used at once. */
+/** Seconds over which rates are averaged. A caller can use the allowance of a whole window at once. */
 export const WINDOW_SECONDS = 10;
 
 const WINDOW_MILLISECONDS = WINDOW_SECONDS * 1000;
 
-/** Tolerance for rounding errors of sums of milliseconds. */
+/** Tolerance for rounding errors in sums of milliseconds. */
 const TOLERANCE = 0.001;
 
-/** Maximum number of callers in each half of the memory; an entry takes some hundred bytes. */
+/** Maximum number of callers in each half of the memory. An entry takes a few hundred bytes. */
 const MAX_REMEMBERED_CALLERS = 100_000;
 
 /** The state of one rate limit for a caller, as in the RateLimit header. */
 export type Allowance = {
   readonly isRefused: boolean;
-  /** Requests that the caller can send at once now. */
+  /** Requests that the caller can send immediately. */
   readonly remaining: number;
   /** Time until the full allowance is available again. */
   readonly fullAfterMilliseconds: number;
-  /** Time until the next request is accepted; 0 when it is accepted now. */
+  /** Time until the next request is accepted, or 0 if it is accepted now. */
   readonly waitMilliseconds: number;
 };
 
 /**
- * Allows each caller `rate` requests per second on average, and ten seconds' worth at once: a leaky bucket that stores
- * one number per caller (GCRA), the time at which the bucket is empty again. Extra costs of a request are charged
- * afterwards and can leave a debt, which delays the next request.
+ * Allows each caller `rate` requests per second on average, and ten seconds' worth at once. It is a leaky bucket (GCRA)
+ * that stores one number per caller: the time when its bucket is empty again. Extra costs of a request are charged
+ * afterwards. They can leave a debt, which delays the next request.
  *
- * There are no timers. Callers are stored in two halves; once per window, and when a half is full, the newer half
- * becomes the older, and the older is dropped except for callers in debt: the others have their full allowance again.
+ * There are no timers. Callers are stored in two halves. Once per window, and when a half is full, the newer half becomes
+ * the older. The previous older half is dropped, except for callers in debt: all others have their full allowance again.
  */
 export class RateLimiter {
   /** Requests per window. */
@@ -45,12 +45,11 @@ export class RateLimiter {
     this.#maxCallers = maxCallers;
   }
 
-  /** Number of callers in memory. */
   get size(): number {
     return this.#newer.size + this.#older.size;
   }
 
-  /** Counts a request of a caller, or refuses it; a refused request costs nothing. `now` is in milliseconds. */
+  /** Counts a request of a caller, or refuses it. A refused request costs nothing. `now` is in milliseconds. */
   take(caller: string, now: number): Allowance {
     const before = this.#emptyAt(caller, now);
     const after = before + this.#costMilliseconds;
@@ -61,7 +60,7 @@ export class RateLimiter {
     return this.#allowance(after, now);
   }
 
-  /** Charges `requests` more to a caller, beyond its allowance if necessary: the next request then has to wait. */
+  /** Charges `requests` more to a caller, beyond its allowance if necessary. The next request then has to wait. */
   charge(caller: string, requests: number, now: number): Allowance {
     const emptyAt = this.#emptyAt(caller, now) + requests * this.#costMilliseconds;
     this.#newer.set(caller, emptyAt);
@@ -98,10 +97,10 @@ function roundUp(milliseconds: number): number {
   return Math.ceil(milliseconds - TOLERANCE);
 }
 
-/** What a limit counts: the requests of one address, or those with one key. */
+/** The subject of a limit: requests from one address, or with one key. */
 export type Policy = 'address' | 'key';
 
-/** The state of each limit that a request was counted for, for the RateLimit headers of its response. */
+/** The state of each limit that counted a request, for the RateLimit headers of its response. */
 export type RateStatus = readonly {
   readonly policy: Policy;
   readonly limiter: RateLimiter;
@@ -109,9 +108,10 @@ export type RateStatus = readonly {
 }[];
 
 /**
- * The address that the limits count a request for: an IPv4 address, or the first 64 bits of an IPv6 address, because a
- * caller usually has all addresses of a /64. Each trusted proxy appends its caller's address to X-Forwarded-For, so the
- * caller of the outermost one is `trustedProxies` from the end. Without a usable entry, the connection's address counts.
+ * Returns the address that the limits count a request for: an IPv4 address, or the first 64 bits of an IPv6 address,
+ * because a caller usually has all addresses of a /64. Each trusted proxy appends its caller's address to X-Forwarded-For,
+ * so the caller of the outermost proxy is `trustedProxies` from the end. Without a usable entry, the connection's address
+ * counts.
  */
 export function callerAddress(
   connected: string | undefined,

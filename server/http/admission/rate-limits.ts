@@ -5,33 +5,39 @@ import type { RequestContext } from '../request-context.ts';
 import type { HttpSettings } from '../settings.ts';
 import { callerAddress, type Policy, RateLimiter, type RateStatus, WINDOW_SECONDS } from './rate-limiter.ts';
 
-/** Extra cost of a refused credential, in requests: guessing keys gets a tenth of the rate. */
+/** Extra cost of a refused credential, in requests. A caller that guesses keys gets a tenth of the rate. */
 const REFUSED_CREDENTIAL_COST = 9;
 
-/** Maximum sessions per second of one key, averaged over ten seconds: each is a permanent entry of the audit log. */
+/**
+ * Maximum sessions per second that one key creates, averaged over ten seconds. Each session is a permanent entry in the
+ * audit log.
+ */
 const SIGN_INS_PER_SECOND = 2;
 
-/** Extra cost of a page, in requests: pages are large and need no key. */
+/** Extra cost of a page, in requests. Pages are large and need no key. */
 const PAGE_COST = 9;
 
-/** Further cost of a page that has to be rendered for the Host of the request: with another Host each time, none is stored. */
+/**
+ * Further cost of rendering a page for the Host of the request. A caller that sends a different Host each time defeats the
+ * cache.
+ */
 const RENDERING_COST = 20;
 
-/** Further cost of a search: the most expensive one takes about 10 ms, as long as some fifty requests to operations. */
+/** Further cost of a search. The most expensive search takes about 10 ms, as long as some fifty requests to operations. */
 const SEARCH_COST = 40;
 
 /** Bytes of a body that cost as much as one more request. */
 const BYTES_PER_REQUEST = 1024;
 
 /**
- * Concurrent exports of one card program if key limits are on. Each export occupies a page of memory and a place in the
- * export queue until its caller has read it, so that without a limit one program could exhaust both.
+ * Concurrent exports of one card program if key limits are on. Each export occupies a page of memory and a slot in the
+ * export queue until its caller has read it. Without a limit, one program could exhaust both.
  */
 const MAX_CONCURRENT_EXPORTS = 20;
 
 /**
- * The limits of a process: requests from one address, before their caller is identified, and requests with one key.
- * With a rate of 0, requests are not counted and have no RateLimit headers. Each process counts separately.
+ * The limits of a process: requests from one address, before their caller is identified, and requests with one key. With a
+ * rate of 0, requests are not counted and have no RateLimit headers. Each process counts separately.
  */
 export class RateLimits {
   readonly #ofAddress: RateLimiter | undefined;
@@ -47,7 +53,10 @@ export class RateLimits {
     this.#trustedProxies = trustedProxies;
   }
 
-  /** Counts a request for its address. {@link admitAddress} refuses it later: malformed requests and 404 take precedence. */
+  /**
+   * Counts a request for its address. {@link admitAddress} refuses it later, because malformed requests and 404 take
+   * precedence.
+   */
   countAddress(context: RequestContext): void {
     if (this.#ofAddress === undefined) return;
     context.addressLimitRefusal = count(context, 'address', this.#ofAddress, this.addressOf(context));
@@ -92,7 +101,7 @@ export class RateLimits {
     this.#chargeKey(context, Math.floor(bytes / BYTES_PER_REQUEST));
   }
 
-  /** Charges the rows of a batch after the first to the API key: a batch costs as much as single requests. */
+  /** Charges the rows of a batch after the first to the API key, so that a batch costs as much as single requests. */
   chargeRows(context: RequestContext, rows: number): void {
     this.#chargeKey(context, rows - 1);
   }
@@ -109,7 +118,7 @@ export class RateLimits {
    * @throws {Refusal} rate_limited
    */
   admitExport({ response }: RequestContext, programId: string): void {
-    // For a closed response there is no further close event.
+    // A closed response emits no further close event.
     if (this.#ofKey === undefined || response.closed) return;
     const inProgress = this.#exports.get(programId) ?? 0;
     if (inProgress >= MAX_CONCURRENT_EXPORTS) {
@@ -134,7 +143,6 @@ export class RateLimits {
     this.#chargeAddress(context, isSearch ? PAGE_COST + SEARCH_COST : PAGE_COST);
   }
 
-  /** Charges the rendering of a page to its address. */
   chargeRendering(context: RequestContext): void {
     this.#chargeAddress(context, RENDERING_COST);
   }
@@ -144,7 +152,7 @@ export class RateLimits {
     charge(context, 'address', this.#ofAddress, this.addressOf(context), requests);
   }
 
-  /** The address of a request for the limits and the audit log; see {@link callerAddress}. */
+  /** Returns the address of a request for the limits and the audit log; see {@link callerAddress}. */
   addressOf({ address, request, connection }: RequestContext): string {
     if (address !== undefined) return address;
     if (this.#trustedProxies > 0) {
@@ -177,7 +185,7 @@ function secondsText(milliseconds: number): string {
 }
 
 /**
- * The headers of draft-ietf-httpapi-ratelimit-headers: each policy (`q` requests in `w` seconds), and its state (`r`
+ * Returns the headers of draft-ietf-httpapi-ratelimit-headers: each policy (`q` requests in `w` seconds) and its state (`r`
  * requests remain, the full quota in `t` seconds). Empty without limits.
  */
 export function rateHeaders(rate: RateStatus): readonly (readonly [name: string, value: string])[] {

@@ -1,13 +1,13 @@
 import type { OperationId } from '../../../contract/operations.ts';
 
-/** Keys that are remembered, about 2 MB. Later ones take the place of the oldest. */
+/** Maximum remembered keys, about 2 MB. Later keys replace the oldest. */
 const MAX_KEYS = 10_000;
 
-/** Which operations have succeeded with an idempotency key, as far as this process remembers: to warn in a sandbox. */
+/** Remembers in this process which operations have succeeded with an idempotency key, for warnings in a sandbox. */
 export class ReusedKeys {
   readonly #operations = new Map<string, Set<OperationId>>();
 
-  /** Notes that an operation has succeeded with a key in a card program. Returns the others that had before. */
+  /** Records that an operation succeeded with a key in a card program. Returns the other operations that did before. */
   note(programId: string, key: string, operation: OperationId): readonly OperationId[] {
     const name = `${programId}\n${key}`;
     const known = this.#operations.get(name) ?? new Set();

@@ -8,29 +8,36 @@ import { headerOfProxy, isLoopbackAddress, isLoopbackAuthority } from './loopbac
 //   machine
 // Tested by: `test/security/csrf.test.ts`, `test/mutants/sessions.ts`
 
-/** The cookie of a session, over HTTPS: its prefix keeps other hosts, and pages without TLS, from setting it. */
+/** The session cookie over HTTPS. Its prefix keeps other hosts, and pages without TLS, from setting it. */
 const NAME = '__Host-console';
 
-/** The cookie's name on this machine without TLS, before the port: cookies ignore ports, and services must not share one. */
+/**
+ * The cookie's name on this machine without TLS, followed by the port. Cookies ignore ports, and services must not share a
+ * cookie.
+ */
 const LOOPBACK_NAME = 'console-';
 
-/** How a request arrived: over TLS to a trusted proxy, or on this machine. Otherwise the network could read the session. */
+/**
+ * How a request arrived: over TLS to a trusted proxy, or on this machine. On any other path, the network could read the
+ * session.
+ */
 type Transport = { readonly name: string; readonly origin: string; readonly attributes: string };
 
-/** What a request says about its session. */
+/** The session that a request sends. */
 export type SentSession = {
   readonly token: string;
-  /** Whether the user did something; false if an open page polls in the background. */
+  /** Whether the user did something. False if an open page polls in the background. */
   readonly isActive: boolean;
 };
 
 /**
- * The session of a request: its cookie, if it is accepted.
+ * Returns the session of a request, if its cookie is accepted.
  *
- * Browsers add the cookie to every request, whatever page or link causes it, so the cookie alone proves nothing. It is
- * accepted only if the browser says that a page of the same origin sent the request (Sec-Fetch-Site, else Origin), and
- * only with the header Console, which no form, link or image can send, and a page of another origin only after a
- * preflight request, which is always refused. A sandbox without keys ignores a cookie without that header: undefined.
+ * Browsers add the cookie to every request, regardless of the page or link that causes it, so the cookie alone proves
+ * nothing. Two more things are required. The browser must say that a page of the same origin sent the request
+ * (Sec-Fetch-Site, else Origin). And the request must have the header Console: no form, link or image can send it, and a
+ * page of another origin can send it only after a preflight request, which is always refused. A sandbox without keys
+ * ignores a cookie without that header and returns undefined.
  *
  * @throws {Refusal} unauthenticated
  */
@@ -64,8 +71,7 @@ export function readSessionCookie(
 }
 
 /**
- * Refuses a new session to a request that arrived neither over HTTPS nor on this machine, or that a page of another
- * origin sent.
+ * Refuses a new session if the request arrived without HTTPS from another machine, or if a page of another origin sent it.
  *
  * @throws {Refusal} forbidden
  */
@@ -84,9 +90,9 @@ export function refuseClearText(context: RequestContext, head: RequestHead, trus
 }
 
 /**
- * Whether the console sends a request on its own, so that its failure is nobody's error: a read in the background, or the question
- * who is signed in. No page of another origin and no program with a key can say so, and nothing that changes anything; a refused
- * credential is in the audit log in any case.
+ * Whether the console sends a request without an action of its user, so that a failure is not a user's error: a read in the
+ * background, or the question who is signed in. A page of another origin and a program with a key cannot claim this, and a
+ * request that changes anything cannot either. A refused credential is in the audit log in any case.
  */
 export function isOfConsoleItself(context: RequestContext, head: RequestHead, trustedProxies: number): boolean {
   const { operation } = context;
@@ -97,7 +103,7 @@ export function isOfConsoleItself(context: RequestContext, head: RequestHead, tr
   return transport !== undefined && isFromOwnPage(head, transport);
 }
 
-/** The Set-Cookie header that sets a new token, or removes the cookie if the token is null. */
+/** Returns the Set-Cookie header for a new token, or the header that removes the cookie if the token is null. */
 export function sessionCookie(context: RequestContext, trustedProxies: number, token: string | null): string {
   const { head } = context;
   const transport = head === undefined ? undefined : transportOf(context, head, trustedProxies);
@@ -128,8 +134,8 @@ function loopbackName(host: string): string {
 }
 
 /**
- * Whether a request arrived over HTTPS, according to the outermost trusted proxy. The caller itself may have sent
- * earlier entries of the header.
+ * Whether a request arrived over HTTPS, according to the outermost trusted proxy. The caller itself may have sent earlier
+ * entries of the header.
  */
 export function isForwardedAsHttps({ request }: RequestContext, trustedProxies: number): boolean {
   const sent = request.headers['x-forwarded-proto'];
@@ -140,7 +146,9 @@ export function isForwardedAsHttps({ request }: RequestContext, trustedProxies: 
   return schemes.at(-Math.min(schemes.length, trustedProxies)) === 'https';
 }
 
-/** Whether the browser says that a page of the same origin sent the request. Browsers without Sec-Fetch-Site send an Origin. */
+/**
+ * Whether the browser says that a page of the same origin sent the request. Browsers without Sec-Fetch-Site send an Origin.
+ */
 function isFromOwnPage({ fetchSite, origin }: RequestHead, transport: Transport): boolean {
   if (fetchSite !== undefined) return fetchSite.toLowerCase() === 'same-origin';
   return origin?.toLowerCase() === transport.origin;
@@ -148,7 +156,7 @@ function isFromOwnPage({ fetchSite, origin }: RequestHead, transport: Transport)
 
 type Cookie = { readonly name: string; readonly value: string };
 
-/** The cookies in a Cookie header whose names are those of this host's sessions. */
+/** Returns the cookies in a Cookie header that have a session name of this host. */
 function cookiesOf(header: string, host: string): readonly Cookie[] {
   const names = [NAME, loopbackName(host)];
   return header.split(';').flatMap((pair) => {

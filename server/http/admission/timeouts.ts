@@ -10,8 +10,8 @@ export class NoResponseError extends Error {
 }
 
 /**
- * Notes that a request waits, for at most `maxMilliseconds`. The server checks all requests at intervals
- * ({@link abandonOverdue}), because a timer for each request would be expensive.
+ * Marks a request as waiting, for at most `maxMilliseconds`. The server checks all requests at intervals ({@link
+ * abandonOverdue}), because a timer for each request would be expensive.
  */
 export function beginWaiting(context: RequestContext, maxMilliseconds: number, abandon: (reason: Error) => void): void {
   context.waitingSince = performance.now();
@@ -19,7 +19,7 @@ export function beginWaiting(context: RequestContext, maxMilliseconds: number, a
   context.abandon = abandon;
 }
 
-/** Notes that a request no longer waits; false if it was abandoned, and so already has a response. */
+/** Marks a request as no longer waiting. Returns false if it was abandoned, and so already has a response. */
 export function endWaiting(context: RequestContext): boolean {
   context.abandon = undefined;
   return !context.isAbandoned;
@@ -46,7 +46,9 @@ export function withTimeout<Value>(
   });
 }
 
-/** Counts the requests that wait for longer than `lateAfterMilliseconds`, except streams, which wait for their readers. */
+/**
+ * Counts the requests that wait for longer than `lateAfterMilliseconds`. Streams wait for their readers and do not count.
+ */
 export function countLateRequests(active: ReadonlySet<RequestContext>, lateAfterMilliseconds: number): number {
   const now = performance.now();
   let late = 0;
@@ -66,7 +68,7 @@ function isUnread({ writableEnded, writableFinished }: RequestContext['response'
   return writableEnded && !writableFinished;
 }
 
-/** Abandons timed-out requests, and cuts off callers that have not read a response within `readTimeoutMilliseconds`. */
+/** Abandons timed-out requests, and disconnects callers that have not read a response within `readTimeoutMilliseconds`. */
 export function abandonOverdue(active: ReadonlySet<RequestContext>, readTimeoutMilliseconds: number): void {
   const now = performance.now();
   for (const context of active) {
@@ -83,7 +85,7 @@ export function abandonOverdue(active: ReadonlySet<RequestContext>, readTimeoutM
  * arrived in time looks late. Received input is therefore read before a connection is closed.
  */
 
-/** Turns of the event loop for reading received input; one is enough for a thousand connections. */
+/** Turns of the event loop for reading received input. One is enough for a thousand connections. */
 const MAX_TURNS = 3;
 
 /** Closes an idle connection unless a request has arrived on it. */
@@ -100,8 +102,8 @@ export async function closeIdleConnection(service: HttpService, socket: Duplex):
 
 /**
  * Refuses a request that has not arrived completely in time. If received input had not been read yet, the request gets
- * `headTimeoutMilliseconds` more, once, so that slowly sending callers gain nothing. A connection on which nothing was
- * ever sent, such as one that a browser opens in advance, carries no request: it is closed without an error.
+ * `headTimeoutMilliseconds` more, but only once, so that slow senders gain nothing. A connection without any input, such as
+ * one that a browser opens in advance, carries no request: it is closed without an error.
  */
 export async function timeOutRequest(service: HttpService, error: Error, socket: Duplex): Promise<void> {
   const connection = service.connections.of(socket);
@@ -124,7 +126,7 @@ export async function timeOutRequest(service: HttpService, error: Error, socket:
   respondToParserError(service, error, socket);
 }
 
-/** Reads received input of a connection, and returns whether there was any. */
+/** Reads the received input of a connection, and returns whether there was any. */
 async function hasRead({ socket }: { readonly socket: { readonly bytesRead: number } }): Promise<boolean> {
   const { bytesRead } = socket;
   for (let turn = 0; turn < MAX_TURNS; turn += 1) {

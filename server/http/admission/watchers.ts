@@ -4,13 +4,13 @@ import type { RequestContext } from '../request-context.ts';
 /** How a request watches: with a stream, or with a response that waits for the next event or for the end of a transfer. */
 export type WatchKind = 'stream' | 'wait' | 'transfer';
 
-/** Maximum watchers of each kind: of one card program, or of all operators together, and of the whole process. */
+/** Maximum watchers of each kind, per card program (all operators together count as one) and for the whole process. */
 export type WatchLimits = Readonly<Record<WatchKind, { readonly perProgram: number; readonly inTotal: number }>>;
 
 /**
- * An open stream costs a connection, some memory, and a further read of every event of its program; a program needs one
- * stream for each of its processes. Waits are shorter, and a program may have many clients that wait; still more wait for
- * their transfers.
+ * An open stream costs a connection, some memory, and another read of every event of its program. A program needs one
+ * stream for each of its processes. Waits are shorter, and a program may have many clients that wait. Even more clients
+ * wait for their transfers.
  */
 export const WATCH_LIMITS: WatchLimits = {
   stream: { perProgram: 10, inTotal: 2_000 },
@@ -21,7 +21,10 @@ export const WATCH_LIMITS: WatchLimits = {
 /** The Retry-After of a refused watcher. */
 const RETRY_MILLISECONDS = 1_000;
 
-/** Requests that watch for events or transfers. They are idle nearly all of the time, so they count neither as load nor as late. */
+/**
+ * The requests that watch for events or transfers. They are idle nearly all the time, so they count as neither load nor
+ * late.
+ */
 export class Watchers {
   readonly #counts: Readonly<Record<WatchKind, Map<string, number>>> = {
     stream: new Map(),
@@ -37,14 +40,14 @@ export class Watchers {
     this.#limits = limits;
   }
 
-  /** Requests that watch. */
   get size(): number {
     return this.#open.size;
   }
 
   /**
    * Counts a watcher until its response ends. The signal aborts when the response ends, when the caller half-closes the
-   * connection, as no caller does that still reads, and when the service stops (at once if it is stopping already).
+   * connection (a caller that still reads never does) and when the service stops. If the service is already stopping, it
+   * aborts immediately.
    *
    * @throws {Refusal} rate_limited, service_unavailable
    */
@@ -52,7 +55,7 @@ export class Watchers {
     const { request, response } = context;
     const controller = new AbortController();
     const end = (): void => controller.abort();
-    // For a closed response there is no further close event.
+    // A closed response emits no further close event.
     if (response.closed || this.#isEnding) end();
     if (response.closed) return controller.signal;
     const leave = this.#enter(context.programId ?? '', kind);
@@ -67,7 +70,10 @@ export class Watchers {
     return controller.signal;
   }
 
-  /** The same for a request whose transfer is stored: where there are too many, the signal has aborted. Never throws. */
+  /**
+   * Does the same for a request whose transfer is stored. If there are too many watchers, the returned signal has already
+   * aborted. Never throws.
+   */
   admitStored(context: RequestContext): AbortSignal {
     try {
       return this.admit(context, 'transfer');
@@ -77,7 +83,7 @@ export class Watchers {
     }
   }
 
-  /** Ends all watches, and later ones at once. */
+  /** Ends all watches. Later ones end immediately. */
   endAll(): void {
     this.#isEnding = true;
     for (const controller of this.#open) controller.abort();

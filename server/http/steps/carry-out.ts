@@ -11,7 +11,10 @@ import { EVENT_STREAM } from '../wire/event-stream.ts';
 import { sendError } from '../wire/reply.ts';
 import { type RequestHead, readCaseId, readWait } from '../wire/request-head.ts';
 
-/** Runs the operation, unless the service is closing. At its time limit the caller gets an error; a later reply is dropped. */
+/**
+ * Runs the operation, unless the service is closing. At the time limit the caller gets an error, and a later reply is
+ * dropped.
+ */
 export async function carryOut(request: OperationRequest): Promise<void> {
   const { service, context, id } = request;
   const { gateway, settings } = service;
@@ -28,7 +31,10 @@ export async function carryOut(request: OperationRequest): Promise<void> {
   noteKey(request);
 }
 
-/** In a sandbox, notes who uses a key. A developer who takes it for a key of the service would move money twice. */
+/**
+ * Notes in a sandbox which operations use a key. A developer who expects one key to cover all operations would move money
+ * twice.
+ */
 function noteKey({
   service,
   context,
@@ -44,7 +50,6 @@ function noteKey({
   context.keyUsedBy = service.reusedKeys.note(programId, key, id);
 }
 
-/** The call that the handler receives. */
 function callOf(request: OperationRequest): AnyCall {
   const { service, context, operation, head, body, sent, fields, idempotencyKey, ifMatch } = request;
   return {
@@ -69,12 +74,12 @@ function callOf(request: OperationRequest): AnyCall {
   };
 }
 
-/** How long a create_transfer waits for the processor of its card, and what a simulated one is to do. */
+/** Reads how long a create_transfer waits for its card's processor, and how a simulated processor must behave. */
 function ofTransfer({ prefer, sandboxProcessor }: RequestHead): Pick<AnyCall, 'waitSeconds' | 'sandboxBehavior'> {
   return { waitSeconds: prefer === undefined ? undefined : readWait(prefer), sandboxBehavior: sandboxProcessor };
 }
 
-/** The stream requested with `Accept: text/event-stream`; undefined if JSON is preferred. */
+/** Returns the stream requested with `Accept: text/event-stream`, or undefined if JSON is preferred. */
 function readStreamRequest({ request }: RequestContext): StreamRequest | undefined {
   const { accept, 'last-event-id': lastEventId } = request.headers;
   if (!prefersToJson(accept, [EVENT_STREAM])) return undefined;

@@ -39,8 +39,8 @@ export function checkScope({ service, context, head, caller, operation }: Operat
 }
 
 /**
- * Verifies the signature of a request without a key, which is that of the connector in its path. An unknown connector gets the
- * same response as a wrong signature.
+ * Verifies the signature of a request without a key, using the secret of the connector in its path. An unknown connector
+ * gets the same response as a wrong signature.
  */
 export function verifySignature(request: OperationRequest): undefined {
   const { service, context, operation, parameters, body = Buffer.alloc(0) } = request;
@@ -76,7 +76,7 @@ export function findProgram(request: OperationRequest): Promise<void> | undefine
   return withTimeout(context, timeLeft(request), program.then(accept));
 }
 
-/** The time left to identify the caller and find the program, in milliseconds. */
+/** Returns the time left to identify the caller and find the program, in milliseconds. */
 function timeLeft({ service, identifiedBy }: OperationRequest): number {
   return Math.max(0, identifiedBy + service.settings.operationGraceMilliseconds - performance.now());
 }

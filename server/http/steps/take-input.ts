@@ -47,7 +47,6 @@ function receive(request: OperationRequest, label: BodyLabel): Promise<void> | u
   return undefined;
 }
 
-/** Reads the idempotency key. */
 export function takeIdempotencyKey(request: OperationRequest): undefined {
   const { context, head, operation } = request;
   request.idempotencyKey = readIdempotencyKey(head, operation.idempotency);
@@ -68,14 +67,14 @@ export function takeFields(request: OperationRequest): undefined {
   if (id === 'create_transfer' || id === 'create_transfer_batch' || id === 'explain_transfer') refuseBehavior(request);
 }
 
-/** What the simulated processor of a sandbox is to do with the transfer. */
+/** Refuses an invalid header for the simulated processor of a sandbox. */
 function refuseBehavior({ id, context, head: { sandboxProcessor: behavior } }: OperationRequest): void {
   if (behavior === undefined) return;
   if (!context.isSandbox) {
     throw schemaRefusal(id, 'The Sandbox-Processor header can be used only in a sandbox. Omit it.', undefined);
   }
   if (id === 'create_transfer_batch') {
-    // Ignored, it would move the money of every row.
+    // If it were ignored, every row would move money.
     const message =
       'The Sandbox-Processor header is for one transfer, not for a batch. Omit it, or use create_transfer.';
     throw schemaRefusal(id, message, undefined);
@@ -85,7 +84,7 @@ function refuseBehavior({ id, context, head: { sandboxProcessor: behavior } }: O
   throw schemaRefusal(id, message, undefined);
 }
 
-/** No id contains control characters, and PostgreSQL rejects U+0000 in text. */
+/** Refuses control characters in path parameters. No id contains them, and PostgreSQL rejects U+0000 in text. */
 function refuseControlCharacters(id: OperationId, parameters: Readonly<Record<string, string>>): void {
   for (const [name, value] of Object.entries(parameters)) {
     for (let at = 0; at < value.length; at += 1) {
@@ -98,8 +97,8 @@ function refuseControlCharacters(id: OperationId, parameters: Readonly<Record<st
 }
 
 /**
- * An export is sent in chunks, and the last chunk shows that it is complete. HTTP/1.0 has no chunks: there, a response
- * ends with the connection, and a truncated one would look complete.
+ * Refuses exports over HTTP/1.0. An export is sent in chunks, and the last chunk shows that it is complete. HTTP/1.0 has no
+ * chunks: a response ends with the connection, so a truncated export would look complete.
  */
 function refuseOldHttp(id: OperationId, { request }: RequestContext): void {
   if (request.httpVersion !== '1.0') return;
@@ -119,8 +118,8 @@ function readSent(id: OperationId, context: RequestContext, body: Buffer | undef
 }
 
 /**
- * The fields of body or query. Unknown fields are ignored and listed in the response, unless they look like a mistake
- * for a field of the operation.
+ * Reads the fields of body or query. Unknown fields are ignored and listed in the response, unless they look like a
+ * misspelt field of the operation.
  */
 function readAll(id: OperationId, context: RequestContext, sent: Sent): Readonly<Record<string, unknown>> {
   const operation: Operation = OPERATIONS[id];
@@ -131,7 +130,7 @@ function readAll(id: OperationId, context: RequestContext, sent: Sent): Readonly
     return {};
   }
   const isBody = operation.body !== undefined;
-  // In a notice null is a value too: adapters send every field, as the contract of their answers says.
+  // In a notice, null is also a value: adapters send every field, as the contract of their answers requires.
   const hasNulls = operation.method === 'PATCH' || operation.reach === 'connector';
   const source = isBody ? (hasNulls ? 'patch' : 'body') : 'query';
   const reading = readFields(schema, isBody ? sent.body : sent.query, source, UNCHANGEABLE.get(id));
@@ -163,9 +162,9 @@ const VERSIONS = /^\s*(?:W\/)?"[\x21\x23-\x7e]*"(?:\s*,\s*(?:W\/)?"[\x21\x23-\x7
 type Preconditions = Pick<RequestHead, 'ifMatch' | 'ifNoneMatch' | 'ifUnmodifiedSince'>;
 
 /**
- * The versions of a record that a change accepts, each in quotation marks; undefined for any. A precondition that the operation
- * cannot check is refused: ignored, it would overwrite what the caller wanted to protect. `If-None-Match` on a GET only asks
- * for less to be sent, and is ignored.
+ * Returns the versions of a record that a change accepts, each in quotation marks, or undefined if any is accepted. A
+ * precondition that the operation cannot check is refused. Ignoring it would overwrite data that the caller wanted to
+ * protect. `If-None-Match` on a GET only asks for a smaller response, and is ignored.
  *
  * A weak version counts as the same strong one: proxies that compress responses make them weak.
  *
@@ -193,11 +192,12 @@ function unsupported(id: OperationId, header: string): Refusal {
 }
 
 /**
- * Refuses a request with a card number in its path, query, headers or body before the operation starts, so that a card
- * number is never stored, not even as an idempotency key. The caller's Request-Id is not checked: it is never stored,
- * and `clientRequestId` never returns one with a card number. A notice of a processor is redacted by its operation instead.
+ * Refuses a request with a card number in its path, query, headers or body before the operation starts. A card number is
+ * therefore never stored, not even as an idempotency key. The caller's Request-Id is not checked: it is never stored, and
+ * `clientRequestId` never returns one with a card number. The operation that receives a processor's notice redacts it
+ * instead.
  *
- * @throws {Refusal} card_number_refused, or invalid_amount if the amount is invalid as well
+ * @throws {Refusal} card_number_refused, or invalid_amount if the amount is also invalid
  */
 export function refuseCardNumbers({ operation, head, parameters, sent, fields }: OperationRequest): undefined {
   if (operation.reach === 'connector') return;

@@ -5,13 +5,13 @@ import type { RequestContext } from '../request-context.ts';
 import type { HttpSettings } from '../settings.ts';
 import type { RequestHead } from './request-head.ts';
 
-/** A received body: its bytes, or only the first of them when it is too large, and the number of bytes received. */
+/** A received body: its bytes and the number of bytes received. A body that is too large has only its first bytes. */
 export type ReceivedBody = { readonly bytes: Buffer; readonly received: number; readonly overflow: boolean };
 
 /**
- * Receives a body of at most `maxBodyBytes` bytes; one that has arrived already is returned at once. Up to
- * `maxDiscardedBytes` of a larger body are read and discarded, so that the caller has finished sending when the
- * response arrives; then the connection closes.
+ * Receives a body of at most `maxBodyBytes` bytes, without a promise if it has already arrived. Up to `maxDiscardedBytes`
+ * of a larger body are read and discarded, so that the caller has finished sending when the response arrives. Then the
+ * connection closes.
  *
  * @throws {Refusal} when the body is cut short; {@link CallerGone}
  */
@@ -47,7 +47,7 @@ export function receiveBody(
 
 const NO_BYTES = Buffer.alloc(0);
 
-/** Whether the whole body is in memory and unread. Listening to the stream instead would take several times as long. */
+/** Whether the whole body is in memory and unread. Reading it through stream events would take several times as long. */
 function hasArrived(context: RequestContext): boolean {
   const { request, connection } = context;
   return (
@@ -81,7 +81,7 @@ function tooSlow(): Refusal {
   return new Refusal('request_timeout', 'The body did not arrive in time.');
 }
 
-/** Reads a body. Resolves to true at its end, and to false after `maxBytes`; the rest is discarded. */
+/** Reads a body. Resolves to true at its end, or to false after `maxBytes`, when the rest is discarded. */
 function readToEnd(context: RequestContext, maxBytes: number, take: (chunk: Buffer) => void): Promise<boolean> {
   const { request, response, connection } = context;
   return new Promise((resolve, reject) => {
@@ -121,8 +121,8 @@ function readToEnd(context: RequestContext, maxBytes: number, take: (chunk: Buff
 export type BodyLabel = 'json' | 'form';
 
 /**
- * The media type of the body by its headers; JSON without a Content-Type. A body with the type of a form may still be
- * JSON, which {@link refuseForm} checks by its first byte.
+ * Returns the media type of the body by its headers, or JSON without a Content-Type. A body with the type of a form may
+ * still be JSON. {@link refuseForm} checks its first byte.
  *
  * @throws {Refusal} unsupported_media_type
  */
@@ -151,7 +151,7 @@ function refuseCharset(parameter: string): void {
 }
 
 /**
- * Refuses a body with the form type unless it is empty or a JSON object, which curl sends with this type by default.
+ * Refuses a body with the form type, unless it is empty or a JSON object: curl sends JSON with this type by default.
  *
  * @throws {Refusal} unsupported_media_type
  */

@@ -12,10 +12,10 @@ import { isStray } from '../stray-requests.ts';
 import { type Fault, faultOf } from './fault.ts';
 import { clientRequestId } from './request-head.ts';
 
-/** Headers in the order in which they are sent. */
+/** Headers in the order of sending. */
 export type HeaderList = readonly (readonly [name: string, value: string])[];
 
-/** An error, ready to be sent: by a response, or on a socket that has none. */
+/** An error, ready to send: by a response, or on a socket without one. */
 export type ErrorResponse = {
   readonly status: number;
   readonly record: ErrorRecord;
@@ -39,7 +39,7 @@ export const JSON_TYPE = 'application/json; charset=utf-8';
 /** Maximum characters of an unknown path in the error log: enough to recognise it, without filling the log. */
 export const MAX_PATH_LENGTH = 200;
 
-/** The response to anything thrown while `context` was served. */
+/** Composes the response to anything thrown while `context` was served. */
 export function composeErrorResponse(thrown: unknown, context: RequestContext, reporter: ErrorReporter): ErrorResponse {
   const fault = faultOf(thrown, context);
   const { request } = context;
@@ -59,7 +59,7 @@ export function composeErrorResponse(thrown: unknown, context: RequestContext, r
   });
 }
 
-/** The error log entry for a batch with refused rows: the most severe of them, as for a single request. */
+/** Returns the error log entry for a batch with refused rows. It reports the most severe row, like a single request. */
 export function reportRow(row: RefusedRow, context: RequestContext, reporter: ErrorReporter): ErrorReport {
   const idempotencyKey = row.idempotencyKey ?? undefined;
   const operation = 'create_transfer';
@@ -84,7 +84,7 @@ function callerOf({ caller }: RequestContext): Pick<ErrorReport, 'caller' | 'key
   return { caller: caller?.kind, keyId };
 }
 
-/** The response to bytes that are not an HTTP request. */
+/** Composes the response to bytes that are not an HTTP request. */
 export function composeBareResponse(
   thrown: unknown,
   requestId: string,
@@ -149,7 +149,7 @@ function compose(
     type,
     message,
     moneyMoved: fault.moneyMoved,
-    // Errors of operations on a transfer are found by its id, too.
+    // The transfer's id also finds errors of operations on it.
     transferId: fault.transferId ?? sent.parameters?.transfer_id,
     saw: details.saw,
     field: details.field,
@@ -167,7 +167,7 @@ function compose(
   };
 }
 
-/** The way to support, on errors that the caller cannot resolve. */
+/** Returns the headers that lead to support, for errors that the caller cannot resolve. */
 function supportHeaders(support: ReturnType<Gateway['findSupport']>): HeaderList {
   if (support === undefined) return [];
   const { incidentId } = support;
@@ -207,7 +207,7 @@ function retryAfterSeconds(fault: { readonly code: string; readonly details: Ref
   return endsIn === undefined ? undefined : Math.max(1, Math.ceil(endsIn / 1000));
 }
 
-/** Headers about the request, on errors and successes alike. */
+/** Returns the headers about the request, for errors and successes. */
 export function contextHeaders(context: RequestContext): HeaderList {
   const headers: [string, string][] = [];
   const clientId = clientRequestId(context.request);
@@ -237,10 +237,13 @@ function percentEncoded(name: string): string {
   return encodeURIComponent(name.toWellFormed());
 }
 
-/** Maximum characters of the caller's text in a header, before it is percent-encoded. */
+/** Maximum characters of the caller's text in a header, before percent-encoding. */
 const MAX_HEADER_LENGTH = 300;
 
-/** Text for a header, cut to {@link MAX_HEADER_LENGTH}: printable ASCII unchanged, all else percent-encoded. */
+/**
+ * Returns text for a header, cut to {@link MAX_HEADER_LENGTH}. Printable ASCII stays unchanged, everything else is
+ * percent-encoded.
+ */
 export function headerSafe(text: string): string {
   if (text.length <= MAX_HEADER_LENGTH && !/[^\x20-\x7e]/.test(text)) return text;
   return text

@@ -12,15 +12,18 @@ import { writeHead } from './reply.ts';
 /** The media type of Server-Sent Events, which are always UTF-8. */
 export const EVENT_STREAM = 'text/event-stream';
 
-/** What ends a stream besides its reader: `signal` aborts when the service stops, `checkKey` throws for an invalid key. */
+/**
+ * The reasons to end a stream apart from its reader. `signal` aborts when the service stops. `checkKey` throws for an
+ * invalid key.
+ */
 export type StreamEnds = { readonly signal: AbortSignal; readonly checkKey: () => void | Promise<void> };
 
 /**
- * Sends a stream of Server-Sent Events until its reader disconnects or reads nothing for a while, its key becomes
- * invalid, or the service stops. The reader resumes after the last `id` that it has read, so that no event is lost.
+ * Sends a stream of Server-Sent Events until its reader disconnects or reads nothing for a while, its key becomes invalid,
+ * or the service stops. The reader resumes after the last `id` that it has read, so no event is lost.
  *
- * While the database fails, the stream stays open, and later continues where it was: to reconnect would not help, and
- * browsers give up a stream if the response to a reconnection is an error.
+ * While the database fails, the stream stays open, and later continues from the same position. Reconnecting would not help,
+ * and browsers stop retrying if the response to a reconnection is an error.
  */
 export async function sendStream(
   service: HttpService,
@@ -31,7 +34,7 @@ export async function sendStream(
   const { request, response } = context;
   if (!request.complete) await discardBody(context, service.settings);
   if (context.responded) return;
-  // nginx would otherwise hold back events until it has some kilobytes.
+  // Otherwise nginx holds back events until it has several kilobytes.
   const headers = ['Content-Type', EVENT_STREAM, 'X-Accel-Buffering', 'no'];
   context.isStreamed = true;
   writeHead(service, context, 200, headers, 'no-cache, no-store');
@@ -43,7 +46,6 @@ export async function sendStream(
   noteResponse(service, context, 200);
 }
 
-/** One stream while it is sent. */
 class StreamSender {
   readonly #service: HttpService;
   readonly #context: RequestContext;
@@ -60,7 +62,7 @@ class StreamSender {
     this.#ends = ends;
   }
 
-  /** Resolves at the end of the stream, with a comment for the reader that says why. */
+  /** Resolves at the end of the stream, with a comment that gives the reader the reason. */
   async run(): Promise<string> {
     let text = this.#stream.first;
     while (await this.#send(text)) {
@@ -68,7 +70,7 @@ class StreamSender {
         text = await this.#next();
         this.#isFailing = false;
       } catch (error) {
-        // A retry would be refused again: the reader reconnects, and gets the error record.
+        // A retry would be refused again. The reader reconnects and gets the error record.
         if (error instanceof Refusal) return error.message.replaceAll(/\s+/g, ' ');
         text = await this.#pauseAfter(error);
       }
@@ -102,7 +104,7 @@ class StreamSender {
     return Math.max(0, this.#sentAt + this.#service.settings.streamPulseMilliseconds - performance.now());
   }
 
-  /** Sends text, and waits until the reader has received it; false when the stream ends. */
+  /** Sends text and waits until the reader has received it. Returns false when the stream ends. */
   async #send(text: string): Promise<boolean> {
     const { response, connection } = this.#context;
     const { signal } = this.#ends;
@@ -118,7 +120,10 @@ class StreamSender {
   }
 }
 
-/** False if the reader does not read the written text in time; true at once if the service stops or the reader disconnects. */
+/**
+ * Resolves to false if the reader does not read the written text in time. Resolves to true immediately if the service stops
+ * or the reader disconnects.
+ */
 function isDrained(response: ServerResponse, milliseconds: number, signal: AbortSignal): Promise<boolean> {
   return new Promise((resolve) => {
     const end = (isInTime: boolean): void => {

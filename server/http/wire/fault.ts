@@ -17,23 +17,23 @@ import type { RequestContext } from '../request-context.ts';
 export type Fault = {
   readonly code: ErrorCode;
   readonly entry: ErrorDefinition;
-  /** Whole sentences for the caller; the one that refers to support is added later. */
+  /** The message for the caller in whole sentences. The sentence about support is added later. */
   readonly message: string;
   readonly details: RefusalDetails;
-  /** Undefined if the operation neither moves money nor is a dry run of one that does. */
+  /** Undefined if the operation does not move money and is not a dry run of one that moves money. */
   readonly moneyMoved: MoneyMoved | undefined;
-  /** Whether the request may have taken effect all the same, and sending it again could do so twice. */
+  /** Whether the request may have taken effect anyway, so that sending it again could have a second effect. */
   readonly mayRepeat: boolean;
   readonly transferId: string | undefined;
-  /** What was thrown; null if it was a refusal. */
+  /** The thrown value, or null if it was a refusal. */
   readonly cause: unknown;
 };
 
-/** The parts of a request that decide what its fault means. */
+/** The parts of a request that determine the meaning of its fault. */
 export type KnownRequest = Pick<RequestContext, 'operation' | 'begun' | 'idempotencyKey'>;
 
 /**
- * The error response for anything thrown. A Refusal has its own code. An OperationFailure states whether money moved.
+ * Returns the error response for any thrown value. A Refusal has a code. An OperationFailure states whether money moved.
  * Everything else is a bug: it may have moved money if the operation moves money and had begun.
  */
 export function faultOf(thrown: unknown, request: KnownRequest): Fault {
@@ -68,7 +68,7 @@ export function faultOf(thrown: unknown, request: KnownRequest): Fault {
       : failureMessage(operation, { moneyMoved, isUnknown, transferId, idempotencyKey: request.idempotencyKey });
   const entry = ERRORS[code];
   const cause = thrown ?? new Error(String(thrown));
-  // Where the caller must look first, there is nothing to wait for.
+  // If the caller must first check the outcome, waiting is pointless.
   const details = facts?.endsIn === undefined || mayRepeat ? {} : { endsIn: facts.endsIn };
   return { code, entry, message, details, moneyMoved, mayRepeat, transferId, cause };
 }
@@ -79,7 +79,9 @@ function writes(operation: OperationId): boolean {
   return method !== 'GET' && !dryRun;
 }
 
-/** The Money-Moved of a response: always 'no' for a dry run, and undefined for an operation that never moves money. */
+/**
+ * Returns the Money-Moved of a response: always 'no' for a dry run, and undefined for an operation that never moves money.
+ */
 function movedBy(operation: OperationId | undefined, known: MoneyMoved): MoneyMoved | undefined {
   if (operation === undefined || !saysIfMoneyMoved(operation)) return undefined;
   return movesMoney(operation) ? known : 'no';
@@ -103,7 +105,7 @@ function busyFault(failure: OperationFailure, moneyMoved: MoneyMoved | undefined
   };
 }
 
-/** What is known about the outcome of a request that failed. */
+/** The known facts about the outcome of a failed request. */
 type Outcome = Pick<Fault, 'moneyMoved' | 'transferId'> & {
   readonly isUnknown: boolean;
   readonly idempotencyKey: string | undefined;

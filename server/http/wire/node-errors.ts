@@ -35,8 +35,8 @@ const FAULTS: Readonly<Record<string, readonly [code: ErrorCode, message: string
 };
 
 /**
- * Responds to input that Node's parser rejects (`clientError`), after pending responses of the connection. An error in
- * the body of the last request is the response to that request; an error after it gets a separate response.
+ * Responds to input that Node's parser rejects (`clientError`), after pending responses of the connection. An error in the
+ * body of the last request becomes the response to that request. A later error gets a separate response.
  */
 export function respondToParserError(service: HttpService, error: ParserError, socket: Duplex): void {
   const connection = service.connections.of(socket);
@@ -68,7 +68,7 @@ function refusalOf(error: ParserError): Refusal {
   if (start.startsWith('PRI *')) {
     return new Refusal('malformed_request', 'This port serves HTTP/1.1, but the request is HTTP/2.');
   }
-  // The code depends on the order of the two headers; only the reason shows that both are present.
+  // The code depends on the order of the two headers. Only the reason shows that both are present.
   if (error.reason?.includes("can't be present with") === true) {
     const message =
       'The request has both a Content-Length and a Transfer-Encoding (chunked) header. Send only one: ' +
@@ -118,7 +118,7 @@ export function respondToConnect(service: HttpService, _request: IncomingMessage
   else writeRecord(service, connection, refusal, allow);
 }
 
-/** The errors that Node responds with itself, by status. */
+/** The errors that Node itself responds with, by status. */
 const BY_STATUS: ReadonlyMap<number, readonly [code: ErrorCode, message: string]> = new Map([
   [400, ['malformed_request', 'The request is not valid HTTP/1.1.']],
   [401, ['unauthenticated', 'The request has no valid API key.']],
@@ -133,7 +133,7 @@ const BY_STATUS: ReadonlyMap<number, readonly [code: ErrorCode, message: string]
   [503, ['service_unavailable', 'The service does not accept more requests on this connection.']],
 ]);
 
-/** The error to send instead of a response with `status` that is not an error record. */
+/** Returns the error that replaces a response with `status` that is not an error record. */
 export function substituteFor(status: number): unknown {
   const known = BY_STATUS.get(status);
   if (known !== undefined) return new Refusal(known[0], known[1]);

@@ -41,8 +41,8 @@ export function noteResponse(
 }
 
 /**
- * Passes the entry of a closed request that has had none: its caller disconnected, or a route wrote its response
- * without the functions of this folder.
+ * Passes the entry of a closed request that has none yet: its caller disconnected, or a route wrote its response without
+ * the functions of this folder.
  */
 export function noteUnnoted(listener: Listener, context: RequestContext): void {
   if (listener.onResponse === undefined || context.isNoted) return;

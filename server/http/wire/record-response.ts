@@ -17,21 +17,21 @@ import { type ErrorResponse, type HeaderList, JSON_TYPE } from './error-response
 // Kept by: this file
 // Tested by: `test/http`, `test/pages/pages.test.ts`
 
-/** Maximum bytes of an error's body that are inspected; a record is far smaller. */
+/** Maximum bytes of an error's body that are inspected. A record is far smaller. */
 const MAX_HELD_BYTES = 65_536;
 
-/** Headers that remain when a response is replaced: they concern the connection. */
+/** Headers that remain when a response is replaced, because they concern the connection. */
 const KEPT = new Set(['connection', 'keep-alive']);
 
 type Heads = OutgoingHttpHeaders | OutgoingHttpHeader[];
 type Callback = (error?: Error | null) => void;
 
 /**
- * The last safeguard: every response with a status of 400 or above is an error record (specification, section 2.1),
- * whatever produced it. Node itself sends an empty 400, 417 or 503 for some requests, and a hook can fail after the
- * error handler has run. The head and body of such a response are held back until its end, and replaced unless they are
- * the record of a known code with its status and type. Responses below 400 are sent unchanged. A browser at an unknown
- * path gets an HTML page with the headers of the record.
+ * Ensures that every response with a status of 400 or above is an error record (specification, section 2.1), no matter
+ * where it came from. Node itself sends an empty 400, 417 or 503 for some requests, and a hook can fail after the error
+ * handler has run. The head and body of such a response are held back until its end. Unless they are the record of a known
+ * code with its status and type, they are replaced. Responses below 400 are sent unchanged. A browser at an unknown path
+ * gets an HTML page with the headers of the record.
  */
 export class ErrorRecordResponse extends ServerResponse {
   /** The request of this response, once the service has read it. */
@@ -42,12 +42,12 @@ export class ErrorRecordResponse extends ServerResponse {
   #heldBytes = 0;
   #isReleased = false;
 
-  /** The response to send instead of one with this status that is not a record; the server overrides this. */
+  /** Returns the response that replaces one with this status that is not a record. The server overrides this. */
   protected substitute(_status: number): ErrorResponse | undefined {
     return undefined;
   }
 
-  /** Headers of a response that the operation routes did not write. */
+  /** Returns the headers for a response that no operation route wrote. */
   protected defaultHeaders(): readonly (readonly [string, string])[] {
     return [];
   }
@@ -111,7 +111,7 @@ export class ErrorRecordResponse extends ServerResponse {
       if (Array.isArray(value)) this.setHeader(name, value.map(String));
       else if (value !== undefined && value !== null) this.setHeader(name, String(value));
     } catch {
-      // A header that cannot be sent is omitted; the record is sent without it.
+      // A header that cannot be sent is omitted, and the record is sent without it.
     }
   }
 
@@ -127,7 +127,7 @@ export class ErrorRecordResponse extends ServerResponse {
     for (const [name, value] of this.defaultHeaders()) if (!this.hasHeader(name)) this.setHeader(name, value);
   }
 
-  /** Decides what is sent, writes its head and returns its body. */
+  /** Decides what to send, writes the head and returns the body. */
   #release(): string {
     const body = Buffer.concat(this.#held).toString();
     this.#held = [];
@@ -140,7 +140,7 @@ export class ErrorRecordResponse extends ServerResponse {
       this.statusCode = errorResponse?.status ?? 500;
     }
     for (const name of ['transfer-encoding', 'content-encoding', 'trailer']) this.removeHeader(name);
-    // There it is the version that the record has now.
+    // Here the ETag is the current version of the record.
     if (code !== 'precondition_failed') this.removeHeader('etag');
     const page = code === undefined ? undefined : this.page;
     for (const [name, value] of page?.headers ?? []) this.#set(name, value);
@@ -163,7 +163,7 @@ const LAST_RESORT = JSON.stringify({
   Type: 'Server Error',
 });
 
-/** The code of a body that is exactly an error record with this status; undefined for any other body. */
+/** Returns the code of a body that is exactly an error record with this status, or undefined for any other body. */
 export function codeOfRecord(body: string, status: number): string | undefined {
   if (!body.startsWith('{"Message":"')) return undefined;
   let record: unknown;
@@ -188,7 +188,7 @@ function isCallback(value: unknown): value is () => void {
   return typeof value === 'function';
 }
 
-/** The context that belongs to a response of this server. */
+/** Returns the context of a response of this server. */
 export function contextOf(response: ServerResponse): RequestContext {
   if (response instanceof ErrorRecordResponse && response.context !== undefined) return response.context;
   throw new TypeError('The response does not belong to a request of this server.');
@@ -200,10 +200,12 @@ type ErrorPage = { readonly type: string; readonly body: string; readonly header
 /** Maximum characters of a path that the page shows. */
 const MAX_PATH_LENGTH = 200;
 
-/** Paths of data files, for which browsers get the record as well. */
+/** Paths of data files. For these, even browsers get the record. */
 const DATA = /\.(?:json|md)$/;
 
-/** Whether the Accept header decides between the record and a page: for a stray GET or HEAD of an unknown path. */
+/**
+ * Whether the Accept header decides between the record and a page. This applies to a stray GET or HEAD of an unknown path.
+ */
 export function mayHaveErrorPage(context: RequestContext, thrown: unknown): boolean {
   const { method } = context.request;
   const isRead = method === 'GET' || method === 'HEAD';
@@ -216,7 +218,6 @@ export function wantsErrorPage({ request, addressLimitRefusal }: RequestContext)
   return addressLimitRefusal === undefined && prefersPage(request.headers.accept);
 }
 
-/** The HTML page. */
 export function errorPage(
   { version, supportContact, gateway }: HttpService,
   { path }: RequestContext,

@@ -29,7 +29,7 @@ import { streamText } from './stream.ts';
 /** The media type of an export. */
 const CSV_TYPE = 'text/csv; charset=utf-8; header=present';
 
-/** Sends the reply of an operation; returns a promise only if it has to wait. */
+/** Sends the reply of an operation. Returns a promise only if it has to wait. */
 export function sendReply(
   service: HttpService,
   context: RequestContext,
@@ -41,7 +41,7 @@ export function sendReply(
   const headers: OutgoingHttpHeader[] = [];
   if (location !== undefined) headers.push('Location', location);
   if (etag !== undefined) headers.push('ETag', etag);
-  // The reply of an operation that moves money says whether it did; a dry run moves none.
+  // Each reply of an operation that moves money states whether it did. A dry run moves none.
   if (saysIfMoneyMoved(id)) headers.push('Money-Moved', movesMoney(id) ? (reply.moneyMoved ?? 'unknown') : 'no');
   if (reply.preferenceApplied !== undefined) headers.push('Preference-Applied', reply.preferenceApplied);
   if ('replayed' in reply && reply.replayed === true) headers.push('Idempotent-Replayed', 'true');
@@ -52,20 +52,20 @@ export function sendReply(
   }
   if ('refusedRow' in reply && reply.refusedRow !== undefined) {
     const report = reportRow(reply.refusedRow, context, service);
-    // Only 'unknown' is true of the whole batch: if this row moved no money, others may have.
+    // For the whole batch, only 'unknown' is certain: if this row moved no money, others may have.
     context.refusedRow = { code: report.code, moneyMoved: report.moneyMoved === 'unknown' ? 'unknown' : undefined };
     reportError(service, report);
   }
   return sendBody(service, context, { status, type: JSON_TYPE, body, headers });
 }
 
-/** A success as it is sent. */
+/** A success, ready to send. */
 export type WrittenReply = {
   readonly status: 200 | 201;
   readonly body: string;
   /** Path of the created resource. */
   readonly location: string | undefined;
-  /** The version of the record; undefined for operations whose reply has none. */
+  /** The version of the record, or undefined if the operation's reply has none. */
   readonly etag: string | undefined;
   readonly replayed: boolean | undefined;
 };
@@ -88,7 +88,7 @@ export function writeReply(id: OperationId, reply: JsonReply<unknown>): WrittenR
   };
 }
 
-/** The version of a record. What it reports has happened: without its version, it is still a success. */
+/** Returns the version of a record. A reply without its version is still a success, because the operation took effect. */
 function etagOf(kind: VersionedKind, record: object): string | undefined {
   try {
     return versionOf(kind, record);
@@ -97,7 +97,10 @@ function etagOf(kind: VersionedKind, record: object): string | undefined {
   }
 }
 
-/** Functions that make `Location` from the record, by operation: visible ASCII, whatever the id, and never shortened. */
+/**
+ * Functions that make `Location` from the record, by operation. The result is visible ASCII for any id, and never
+ * shortened.
+ */
 const LOCATIONS = new Map(
   OPERATION_IDS.flatMap((id) => {
     const { location } = OPERATIONS[id];
@@ -111,13 +114,12 @@ const LOCATIONS = new Map(
 /** A success with a complete body. */
 export type WholeBody = {
   readonly status: number;
-  /** The Content-Type. */
   readonly type: string;
   readonly body: string | Buffer;
   readonly headers: readonly OutgoingHttpHeader[];
 };
 
-/** Sends a success with a complete body; returns a promise only if the rest of the request must be discarded first. */
+/** Sends a success with a complete body. Returns a promise only if the rest of the request must be discarded first. */
 export function sendBody(service: HttpService, context: RequestContext, whole: WholeBody): Promise<void> | undefined {
   if (context.request.complete) {
     sendWhole(service, context, whole);
@@ -131,7 +133,7 @@ function sendWhole(service: HttpService, context: RequestContext, whole: WholeBo
   const { status, type, body, headers } = whole;
   const bytes = Buffer.byteLength(body);
   writeHead(service, context, status, ['Content-Type', type, 'Content-Length', String(bytes), ...headers]);
-  // With one byte for each character the body is ASCII, which Node copies instead of encoding it.
+  // A body with one byte per character is ASCII. Node copies it instead of encoding it.
   if (bytes === body.length) context.response.end(body, 'latin1');
   else context.response.end(body);
   noteResponse(service, context, status);
@@ -161,9 +163,9 @@ export function writeHead(
 }
 
 /**
- * Sends an export in chunks, as it is read. The last chunk, which marks the response as complete, is sent only if it
- * is: if reading fails, the caller stalls or the service closes, the connection is cut instead, and the error log has
- * the reason under the request id.
+ * Sends an export in chunks while it is read. Only a complete export gets the last chunk, which marks it as complete. If
+ * reading fails, the caller stalls or the service closes, the connection ends without it, and the error log has the reason
+ * under the request id.
  */
 async function sendCsv(service: HttpService, context: RequestContext, csv: CsvExport): Promise<void> {
   const { request, response } = context;
@@ -178,7 +180,8 @@ async function sendCsv(service: HttpService, context: RequestContext, csv: CsvEx
     noteResponse(service, context, 200);
   } catch (thrown) {
     if (thrown instanceof CallerGone && response.destroyed) return;
-    // What was written, with the request id in the head, is still sent; then the connection ends without the last chunk.
+    // Everything written so far, with the request id in the head, is still sent. Then the connection ends without the last
+    // chunk.
     context.connection.end(service.settings.lingerMilliseconds);
     const errorResponse = composeErrorResponse(thrown, context, service);
     reportError(service, errorResponse.report);
@@ -186,7 +189,7 @@ async function sendCsv(service: HttpService, context: RequestContext, csv: CsvEx
   }
 }
 
-/** Responds with the error record for anything that was thrown. Never throws or rejects. */
+/** Responds with the error record for any thrown value. Never throws or rejects. */
 export async function sendError(service: HttpService, context: RequestContext, thrown: unknown): Promise<void> {
   try {
     context.operation ??= service.routes.operationOf(context.request.method ?? '', context.path);
@@ -216,7 +219,7 @@ function isClosed({ request, response }: RequestContext): boolean {
   return response.destroyed || !request.complete;
 }
 
-/** The error record could not be composed: sends a fixed record, or closes the connection. */
+/** Sends a fixed record, or closes the connection, if the error record could not be composed. */
 function lastResort(context: RequestContext): void {
   const { response } = context;
   context.responded = true;

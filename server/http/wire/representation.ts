@@ -6,25 +6,24 @@ import { writeHead } from './reply.ts';
 
 /** A page or file that is the same for all callers, plain and compressed with gzip. */
 export type Representation = {
-  /** The Content-Type. */
   readonly type: string;
   readonly bytes: Buffer;
   readonly compressed: Buffer;
-  /** The entity tag of the plain bytes, in quotation marks; the tag of the compressed bytes is made from it. */
+  /** The entity tag of the plain bytes, in quotation marks. The tag of the compressed bytes is made from it. */
   readonly tag: string;
 };
 
-/** The headers of its response. */
 type RepresentationHeaders = {
   readonly headers: readonly string[];
   readonly cacheControl: string;
-  /** The headers of the request, besides Accept-Encoding, on which the content depends. */
+  /** The request headers, in addition to Accept-Encoding, that the content depends on. */
   readonly vary?: readonly string[];
 };
 
 /**
- * Responds to GET or HEAD: compressed if the request accepts gzip, or with 304 if the request has the entity tag. Plain
- * and compressed bytes have a tag each, as HTTP requires of strong tags (RFC 9110, 8.8.1); either of them matches.
+ * Responds to GET or HEAD. The response is compressed if the request accepts gzip, and a 304 if the request has the entity
+ * tag. Plain and compressed bytes have different tags, as HTTP requires of strong tags (RFC 9110, 8.8.1). Either tag
+ * matches.
  */
 export async function sendRepresentation(
   service: HttpService,

@@ -18,23 +18,23 @@ export type RequestHead = {
   readonly fetchSite: string | undefined;
   readonly sandboxProvoke: string | undefined;
   readonly sandboxProcessor: string | undefined;
-  /** All preferences; several Prefer headers are joined. */
+  /** All preferences. Several Prefer headers are joined. */
   readonly prefer: string | undefined;
   readonly idempotencyKey: string | undefined;
   readonly caseId: string | undefined;
-  /** All versions that were sent; several If-Match headers are joined. */
+  /** All versions that were sent. Several If-Match headers are joined. */
   readonly ifMatch: string | undefined;
   readonly ifNoneMatch: string | undefined;
   readonly ifUnmodifiedSince: string | undefined;
-  /** All cookies; several Cookie headers are joined. */
+  /** All cookies. Several Cookie headers are joined. */
   readonly cookie: string | undefined;
-  /** The Console header, which pages of the console send. Repeated values are joined, and so match no valid value. */
+  /** The Console header, which pages of the console send. Repeated values are joined, so they match no valid value. */
   readonly console: string | undefined;
-  /** Whether Idempotency-Key was sent more than once: refused by the operations that use one. */
+  /** Whether Idempotency-Key was sent more than once. Operations that use a key refuse this. */
   readonly idempotencyKeyTwice: boolean;
 };
 
-/** Headers with a single value. When one is repeated, Node joins the values or keeps only the first or last. */
+/** Headers with a single value. If one is repeated, Node joins the values or keeps only the first or last. */
 const SINGLE = [
   'Host',
   'Authorization',
@@ -78,7 +78,7 @@ const POSITIONS: ReadonlyMap<string, number> = new Map(
 const LENGTHS: ReadonlySet<number> = new Set(SINGLE.map((name) => name.length));
 
 /**
- * Reads the head of a request from the headers as they were sent.
+ * Reads the head of a request from the raw headers.
  *
  * @throws {Refusal} headers_too_large, malformed_request or expectation_failed, in this order.
  */
@@ -151,7 +151,7 @@ function refuseExpectation(expect: string | undefined): void {
 }
 
 /**
- * The path and query of a request. A target in absolute form, as sent to a proxy, is accepted (RFC 9112, 3.2.2).
+ * Returns the path and query of a request. A target in absolute form, as sent to a proxy, is accepted (RFC 9112, 3.2.2).
  *
  * @throws {Refusal} malformed_request
  */
@@ -170,7 +170,7 @@ export function readTarget(url: string): { readonly target: string; readonly aut
   return { target, authority };
 }
 
-/** Separates the authority from a target in absolute form; any other target is returned as it is. */
+/** Separates the authority from a target in absolute form. Any other target is returned unchanged. */
 export function splitTarget(url: string): { readonly target: string; readonly authority: string | undefined } {
   const scheme = /^https?:\/\//i.exec(url)?.[0];
   if (scheme === undefined) return { target: url, authority: undefined };
@@ -181,14 +181,17 @@ export function splitTarget(url: string): { readonly target: string; readonly au
   return { target: target.startsWith('/') ? target : `/${target}`, authority: rest.slice(0, end) };
 }
 
-/** The caller's own Request-Id, when it is safe to return. */
+/** Returns the caller's own Request-Id if it is safe to repeat. */
 export function clientRequestId(request: IncomingMessage): string | undefined {
   const id = request.headers['request-id'];
   if (typeof id !== 'string' || !/^[A-Za-z0-9._-]{1,64}$/.test(id) || /[0-9]{12}/.test(id)) return undefined;
   return containsCardNumber(id) ? undefined : id;
 }
 
-/** The case that the caller says it works on. Any other value is ignored: the request does not depend on it. */
+/**
+ * Returns the case that the caller says it works on. An invalid value is ignored, because the request does not depend on
+ * it.
+ */
 export function readCaseId({ caseId }: RequestHead): string | undefined {
   return caseId !== undefined && fromWireId('case', caseId) !== undefined ? caseId : undefined;
 }
@@ -196,8 +199,8 @@ export function readCaseId({ caseId }: RequestHead): string | undefined {
 const MAX_KEY_LENGTH = 255;
 
 /**
- * The idempotency key of a request: 1 to 255 visible ASCII characters, plain or as a quoted string (RFC 8941); both
- * forms are the same key. Null when it is absent, or when the operation does not use one.
+ * Returns the idempotency key of a request: 1 to 255 visible ASCII characters, plain or as a quoted string (RFC 8941). Both
+ * forms are the same key. Returns null if it is absent or the operation does not use one.
  *
  * @throws {Refusal} invalid_idempotency_key
  */
@@ -247,7 +250,7 @@ function invalid(message: string): Refusal {
   return new Refusal('invalid_idempotency_key', message);
 }
 
-/** A query that cannot be read; the message is a full sentence. */
+/** A query that cannot be read. The message is a full sentence. */
 export class QueryFault extends Error {
   override readonly name = 'QueryFault';
   readonly field: string | undefined;
@@ -258,11 +261,11 @@ export class QueryFault extends Error {
   }
 }
 
-/** The parameters of a query, by name; every value is a string. */
+/** The parameters of a query, by name. Every value is a string. */
 export type QueryMembers = { readonly [name: string]: JsonValue };
 
 /**
- * Reads the query of a request target. Repeated parameters are refused, because parsers differ in which one they use.
+ * Reads the query of a request target. Repeated parameters are refused, because parsers disagree about which one counts.
  *
  * @throws {QueryFault}
  */
@@ -306,8 +309,8 @@ const PREFERENCE =
 const PARTS = /(?:[^,"]|"(?:[^"\\]|\\.)*"?)+/g;
 
 /**
- * The seconds of the preference `wait` in a Prefer header; undefined without a valid one. As the standard says, an invalid
- * preference is ignored, and of several the first counts.
+ * Returns the seconds of the preference `wait` in a Prefer header, or undefined without a valid one. As the standard
+ * requires, an invalid preference is ignored, and the first of several counts.
  */
 export function readWait(prefer: string): number | undefined {
   for (const part of prefer.match(PARTS) ?? []) {

@@ -5,10 +5,11 @@ import type { RequestContext } from '../request-context.ts';
 import type { HttpService } from '../service.ts';
 
 /**
- * Writes pieces of text as fast as the caller reads them. The next piece is loaded after the last was sent, so that
- * only one is in memory. Ends after the last piece, or when the caller disconnects.
+ * Writes pieces of text as fast as the caller reads them. Each piece is loaded after the previous one was sent, so only one
+ * is in memory. Ends after the last piece, or when the caller disconnects.
  *
- * Throws the errors of `rest`, the refusal of a key that has become invalid, and NoResponseError if a piece is not loaded or not read in time, or the service closes.
+ * Throws the errors of `rest`, the refusal of a key that has become invalid, and NoResponseError if a piece is not loaded
+ * or not read in time, or the service closes.
  */
 export async function streamText(
   service: HttpService,
@@ -36,7 +37,7 @@ export async function streamText(
   }
 }
 
-/** Loads the next piece, and checks the key before it is sent. */
+/** Loads the next piece and checks the key before the piece is sent. */
 async function nextPiece(
   service: HttpService,
   context: RequestContext,
