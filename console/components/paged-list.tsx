@@ -6,8 +6,8 @@ import { ErrorRecord } from './error-record.tsx';
 import { Loading } from './loaded.tsx';
 
 /**
- * A list that is read page by page with `usePages`: its error above any older rows, what `children` renders from the rows, and
- * the way to the other pages. `<PagedTable>` is the same with a table.
+ * One page of a list that `usePages` reads: the error above any older rows, the rows as `children` renders them, and the pager.
+ * `<PagedTable>` renders them as a table.
  */
 export function PagedList<Row>({
   pages: { rows, isLoaded, error, loading, stale, reload, pager },
@@ -26,7 +26,7 @@ export function PagedList<Row>({
           {canRetry && <Button onClick={reload}>Try again</Button>}
         </ErrorRecord>
       )}
-      {/* A list that nothing is sent for is not loading. */}
+      {/* Without a call there is nothing to wait for. */}
       {!isLoaded && loading && error === undefined && <Loading />}
       {isLoaded && children(rows, stale)}
       <Pager {...pager} />
@@ -34,7 +34,7 @@ export function PagedList<Row>({
   );
 }
 
-/** A table that is read page by page: `<PagedTable pages={usePages(…)} label="Cards" columns={COLUMNS} … />`. */
+/** One page of a list as a table: `<PagedTable pages={usePages(…)} label="Cards" columns={COLUMNS} … />`. */
 export function PagedTable<Row>({
   pages,
   canRetry = false,

@@ -10,7 +10,7 @@ import { attentionText } from '../../format/operators/processors.ts';
 import { isUrgent, urgentText } from '../../format/support/cases.ts';
 import { burstText, draftOfBurst } from '../../format/support/incidents.ts';
 
-/** Alerts tell of all of it; here a minute is soon enough. */
+/** Alerts cover all of this, so a minute is soon enough here. */
 const POLL_MILLISECONDS = 60_000;
 
 /** Enough to say that there are many. */
