@@ -1,13 +1,13 @@
 /**
- * The result of one check of `doctor`. The command line checks the connection to a service, a process on its host the
- * rest.
+ * The result of one check of `doctor`. The command line checks the connection to a service. A process on the service's host
+ * checks the rest.
  */
 export type Check = {
   readonly name: string;
   readonly outcome: 'ok' | 'warning' | 'problem';
-  /** What was found, and what to do if it is not ok. */
+  /** The finding, and what to do if it is not ok. */
   readonly message: string;
-  /** The page of the runbook, relative to the root of the project; null if it has none. */
+  /** The page of the runbook, relative to the root of the project, or null if it has none. */
   readonly runbook: string | null;
 };
 
@@ -21,7 +21,7 @@ export function warning(name: string, message: string, page: string | null = nul
   return { name, outcome: 'warning', message, runbook: pathOf(page) };
 }
 
-/** A check that found what keeps the service from working, or calls from reaching it. */
+/** A check that found a problem that stops the service from working, or calls from reaching it. */
 export function problem(name: string, message: string, page: string | null = null): Check {
   return { name, outcome: 'problem', message, runbook: pathOf(page) };
 }

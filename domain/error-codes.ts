@@ -76,5 +76,5 @@ export const SHARED_CODES = [
 /** A code that several operations share. */
 export type SharedCode = (typeof SHARED_CODES)[number];
 
-/** The code of a refusal: a shared code, or one of an operation. `contract/operations.ts` has the exact type. */
+/** The code of a refusal: a shared code, or an operation's own code. `contract/operations.ts` has the exact type. */
 export type RefusalCode = SharedCode | `${string}_schema` | `unknown_${string}`;

@@ -51,28 +51,24 @@ export function isTypeOrGroup(text: string): boolean {
 /** The `programId` of an event for every program, except those created later. */
 export const EVERY_PROGRAM = 'ffffffff-ffff-ffff-ffff-ffffffffffff';
 
-/** The program id under which positions are stored for events without a program: those of the service itself. */
+/** The program id under which the positions of the service's own events are stored. They belong to no program. */
 export const SERVICE_ITSELF = '00000000-0000-0000-0000-000000000000';
 
 /**
- * A fact, written in the same transaction as the change that it reports. `subjectId` is the id on the wire of what
- * changed; `payload` is its record at that time, as JSON text.
+ * A fact, written in the same transaction as the change that it reports. `subjectId` is the id on the wire of the changed record.
+ * `payload` is that record at the time, as JSON text.
  */
 export type DomainEvent = {
   readonly type: EventType;
-  /**
-   * Inner UUID of the program, {@link EVERY_PROGRAM}, or null for what only operators see: events of the service
-   * itself.
-   */
+  /** Inner UUID of the program, {@link EVERY_PROGRAM}, or null for the service's own events, which only operators see. */
   readonly programId: string | null;
   readonly subjectId: string;
   readonly payload: string;
   /**
-   * Inner UUID of the request that caused it. Omitted if the payload is the transfer that the request created, since
-   * that names the request: nearly every event is of this kind, and events are the largest part of what a transfer
-   * writes.
+   * Inner UUID of the request that caused it. Omitted if the payload is the transfer that the request created, since the transfer
+   * names the request. Nearly every event is of this kind, and events are the largest part of the data that a transfer writes.
    */
   readonly requestId?: string | undefined;
-  /** The trace of the request that caused it, where the caller sent one. */
+  /** The trace of the request that caused it, if the caller sent one. */
   readonly traceparent?: string | undefined;
 };

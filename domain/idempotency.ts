@@ -2,36 +2,33 @@ import type { RefusalCode } from './error-codes.ts';
 import { toWireId } from './identifier.ts';
 import { Refusal } from './refusal.ts';
 
-/** What makes two requests the same, as SHA-256 in hex. */
+/** Identifies equal requests, as SHA-256 in hex. */
 export type Fingerprint = {
-  /** Of the request as it was sent. Version 0.1.0 compares only this one, and may run beside this version. */
+  /** Of the request as sent. Version 0.1.0 compares only this one, and may run next to this version. */
   readonly asSent: string;
-  /** Of the request without what changes nothing of its meaning. */
+  /** Of the request without the parts that do not affect its meaning. */
   readonly ofMeaning: string;
 };
 
-/** The stored first response to a key: a success, or a refusal that is stored. */
+/** The stored first response to a key: a success, or a refusal of a kind that is stored. */
 export type StoredResponse = {
-  /** SHA-256 of the request as it was sent, in hex. */
+  /** SHA-256 of the request as sent, in hex. */
   readonly fingerprint: string;
-  /** SHA-256 of its meaning, in hex; null if that is the same. */
+  /** SHA-256 of its meaning, in hex, or null if that is the same. */
   readonly meaning: string | null;
-  /** Inner UUID of the request; null where an earlier version stored it. */
+  /** Inner UUID of the request, or null if an earlier version stored the response. */
   readonly requestId: string | null;
   readonly status: number;
-  /** Inner UUID of what the request created; null for a refusal. */
+  /** Inner UUID of the record that the request created, or null for a refusal. */
   readonly subjectId: string | null;
-  /**
-   * The body of a success, exactly as it was sent; null for a refusal, and once it is no longer stored (30 days or
-   * later).
-   */
+  /** The body of a success, exactly as sent. Null for a refusal, and once it is no longer stored (30 days or later). */
   readonly body: string | null;
   readonly code: RefusalCode | null;
   readonly message: string | null;
   readonly field: string | null;
 };
 
-/** Whether the first request with a key is the same as one with this fingerprint. */
+/** Whether the first request with a key is the same as the one with this fingerprint. */
 export function isSame(
   { fingerprint, meaning }: Pick<StoredResponse, 'fingerprint' | 'meaning'>,
   { asSent, ofMeaning }: Fingerprint,
@@ -40,7 +37,7 @@ export function isSame(
 }
 
 /**
- * What a reused key means for this request: the first response if the request is the same, otherwise a refusal
+ * Decides what a reused key means for this request: the first response if the request is the same, otherwise a refusal
  * (`idempotency_key_exists`).
  */
 export function replay(stored: StoredResponse, fingerprint: Fingerprint): StoredResponse | Refusal {
@@ -53,12 +50,12 @@ export function replay(stored: StoredResponse, fingerprint: Fingerprint): Stored
   return new Refusal('idempotency_key_exists', message, originalDetails(original));
 }
 
-/** Id on the wire of the request that used the key first; undefined if an earlier version stored the response. */
+/** Id on the wire of the request that used the key first, or undefined if an earlier version stored the response. */
 export function originalOf({ requestId }: Pick<StoredResponse, 'requestId'>): string | undefined {
   return requestId === null ? undefined : toWireId('req', requestId);
 }
 
-/** What a refusal says about the request that used its key first: to the caller, and in the error log. */
+/** The part of a refusal that names the request that used its key first, for the caller and for the error log. */
 export function originalDetails(original: string | undefined): Pick<Refusal['details'], 'originalRequestId' | 'saw'> {
   return original === undefined ? {} : { originalRequestId: original, saw: { original_request_id: original } };
 }

@@ -1,6 +1,6 @@
 const HEX = /^[0-9a-f]{32}$/;
 
-/** What an identifier names: its prefix on the wire. */
+/** The prefix of an identifier on the wire, which names the kind of its record. */
 export type IdentifierPrefix =
   | ('tr' | 'rev' | 'pst' | 'card' | 'prog' | 'dep' | 'wd' | 'evt' | 'req' | 'key' | 'aud')
   | ('wh' | 'sec' | 'rpl' | 'att' | 'ses')
@@ -12,7 +12,7 @@ export function toWireId(prefix: IdentifierPrefix, uuid: string): string {
   return `${prefix}_${uuid.slice(0, 8)}${uuid.slice(9, 13)}${uuid.slice(14, 18)}${uuid.slice(19, 23)}${uuid.slice(24)}`;
 }
 
-/** The UUID inside an identifier on the wire, or undefined when `id` is not one with this prefix. */
+/** The UUID inside an identifier on the wire, or undefined if `id` does not have this prefix and form. */
 export function fromWireId(prefix: IdentifierPrefix, id: string): string | undefined {
   if (!id.startsWith(`${prefix}_`)) return undefined;
   const hex = id.slice(prefix.length + 1);

@@ -12,7 +12,7 @@ export const MAX_METADATA_PAIRS = 20;
 /** The operations that change metadata. */
 export type MetadataOperation = 'update_transfer' | 'update_card' | 'update_program';
 
-/** The metadata after a change: null removes all pairs, undefined none. It may exceed {@link MAX_METADATA_PAIRS}. */
+/** The metadata after a change: null removes all pairs, undefined keeps them. It may exceed {@link MAX_METADATA_PAIRS}. */
 export function changeMetadata(before: Metadata, change: MetadataChange | null | undefined): Metadata {
   if (change === undefined) return before;
   if (change === null) return {};

@@ -1,9 +1,9 @@
 /**
- * Returns what `JSON.parse` returns by its standard. V8 12.9 to 14.6 (Node 23 to 26.10) gives a name with an escape
- * sequence another name if an earlier text had one that begins with the same characters: after `{"X":1,"\\":2}` it
- * reads the name `"` in `{"X":1,"\"":2}` as a backslash (nodejs/node issue 63785). Here each such name is read alone.
+ * Parses JSON as the standard defines `JSON.parse`. V8 12.9 to 14.6 (Node 23 to 26.10) can misread a name with an escape
+ * sequence, if an earlier text had a name that begins with the same characters. After `{"X":1,"\\":2}` it reads the name `"` in
+ * `{"X":1,"\"":2}` as a backslash (nodejs/node issue 63785). This function reads each such name alone.
  *
- * Unlike the reader of requests it refuses nothing that `JSON.parse` accepts: text that is stored has to stay readable.
+ * Unlike the reader of requests it refuses nothing that `JSON.parse` accepts, because stored text has to stay readable.
  *
  * @throws {SyntaxError} The text is not JSON.
  */
@@ -15,12 +15,12 @@ export function parseJson(text: string): unknown {
   return names.size === 0 ? JSON.parse(text) : withNames(JSON.parse(plain), names);
 }
 
-/** Stand-ins for names begin with it. It is for private use, so hardly any name does. */
+/** The first character of stand-ins for names. It is for private use, so names hardly ever begin with it. */
 const MARK = '\ue000';
 const QUOTE = 0x22;
 const BACKSLASH = 0x5c;
 
-/** The text with a stand-in for each name that has an escape, or begins like a stand-in. `names` gets the name of each. */
+/** Replaces each name that has an escape, or begins like a stand-in, by a stand-in. `names` receives the name of each. */
 function withStandIns(text: string, names: Map<string, string>): string {
   let plain = '';
   let copied = 0;
@@ -38,7 +38,7 @@ function withStandIns(text: string, names: Map<string, string>): string {
   return plain + text.slice(copied);
 }
 
-/** The index after the quote that ends the string, or the end of the text if none does. */
+/** The index after the quote that ends the string, or the end of the text if no quote does. */
 function endOfString(text: string, start: number): number {
   for (let at = start + 1; at < text.length; at += 1) {
     const code = text.charCodeAt(at);
@@ -48,7 +48,7 @@ function endOfString(text: string, start: number): number {
   return text.length;
 }
 
-/** Whether a colon follows. Then the string that ends there is a name. */
+/** Whether a colon follows. The string that ends there is then a name. */
 function isName(text: string, end: number): boolean {
   let at = end;
   while (at < text.length && ' \t\n\r'.includes(text.charAt(at))) at += 1;
@@ -58,7 +58,7 @@ function isName(text: string, end: number): boolean {
 function withNames(value: unknown, names: ReadonlyMap<string, string>): unknown {
   if (typeof value !== 'object' || value === null) return value;
   if (Array.isArray(value)) return value.map((item) => withNames(item, names));
-  // Also makes a member of __proto__, which an assignment would not.
+  // Also creates a member __proto__, unlike an assignment.
   return Object.fromEntries(
     Object.entries(value).map(([name, member]) => [names.get(name) ?? name, withNames(member, names)]),
   );

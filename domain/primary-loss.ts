@@ -9,7 +9,7 @@ export type Survival = {
   readonly isWaiting: boolean;
 };
 
-/** What a server says of its replication. */
+/** A server's settings and state of replication. */
 export type ReplicationFacts = {
   /** `synchronous_standby_names`. */
   readonly standbyNames: string;
@@ -17,9 +17,9 @@ export type ReplicationFacts = {
   readonly maxWalSenders: number;
   /** `synchronous_commit` of the sessions of the service. */
   readonly synchronousCommit: string;
-  /** Each connected standby with its `sync_state`; null without the right to see them. */
+  /** Each connected standby with its `sync_state`, or null without the right to see them. */
   readonly standbyList: readonly { readonly syncState: string }[] | null;
-  /** The managed service that runs the server, if it is known to be one; it may replicate the disk itself. */
+  /** The managed service that runs the server, if the server is known to belong to one. It may replicate the disk itself. */
   readonly managedBy: string | null;
 };
 
@@ -60,7 +60,7 @@ export function survivalOf(facts: ReplicationFacts, isEmbedded: boolean): Surviv
   return told('yes', `A commit is acknowledged once ${owners} it on disk.${namesAny(names) ? ANY : ''}`);
 }
 
-/** How many standbys, connected or not, must have a commit before it is acknowledged; 0 if it waits for none. */
+/** How many standbys, connected or not, must have a commit before it is acknowledged. 0 if commits wait for none. */
 export function requiredStandbys({
   standbyNames,
   maxWalSenders,

@@ -1,10 +1,8 @@
-/** A state of the service: whether to send it requests, and what to tell people. */
+/** A state of the service: whether it can serve requests, and a sentence for people. */
 type State = {
-  /** Whether it serves requests; it may still be short of something. */
+  /** Whether it serves requests. It may still be short of something. */
   readonly isReady: boolean;
-  /** A sentence for people. */
   readonly sentence: string;
-  /** When to check again. */
   readonly retryAfterSeconds: number;
 };
 
@@ -16,8 +14,8 @@ const notReady = (sentence: string, retryAfterSeconds: number): State => ({
 });
 
 /**
- * Every state that `/health/ready` and get_status name. The names are stable: load balancers, alerts and scripts use
- * them. Callers retry after one second if the state ends by itself, and after ten if it needs a person.
+ * Every state that `/health/ready` and get_status name. The names are stable, because load balancers, alerts and scripts use
+ * them. Callers retry after one second if the state ends automatically, and after ten if it needs a person.
  */
 export const READINESS = {
   ready: ready('Every operation can be served.'),

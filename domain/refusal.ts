@@ -5,29 +5,29 @@ import type { Seen } from './seen.ts';
 /** Whether a request moved money. `no` and `yes` are certain. */
 export type MoneyMoved = 'no' | 'yes' | 'unknown';
 
-/** What a refusal can say beyond its code and message. */
+/** The details of a refusal beyond its code and message. */
 export type RefusalDetails = {
   /** JSON pointer to the invalid field of the request, for the `Error-Field` header. */
   readonly field?: string;
-  /** Values that the checks used, for the error log and explain_transfer; never shown in a message by themselves. */
+  /** Values that the checks used, for the error log and explain_transfer. Messages never show them automatically. */
   readonly saw?: Seen;
-  /** Inner UUID of the refused API key, where it is known although the caller was not authenticated. */
+  /** Inner UUID of the refused API key, if it is known although the caller was not authenticated. */
   readonly keyId?: string;
   /** Set when this is a replay of the first response to an idempotency key. */
   readonly replayed?: boolean;
   /** The request that used the idempotency key first, as its id on the wire. */
   readonly originalRequestId?: string;
-  /** Milliseconds until the reason ends by itself, for the `Retry-After` header. */
+  /** Milliseconds until the reason passes, for the `Retry-After` header. */
   readonly endsIn?: number;
-  /** The version of the record that was to be changed, for the `ETag` header. */
+  /** The current version of the record, for the `ETag` header. */
   readonly version?: string;
   /** The state of the service that is the reason, and its page of the runbook, for the headers of these names. */
   readonly readiness?: { readonly reason: ReadinessReason; readonly runbook: string };
 };
 
 /**
- * A refusal is a decision, not a failure: the request changed nothing, the code is in the catalogue, and
- * the message (free text, specification section 2.1) names the specific cause and what would be right.
+ * A refusal is a decision, not a failure: the request changed nothing, the code is in the catalogue, and the message (free text,
+ * specification section 2.1) names the specific cause and how to fix it.
  */
 export class Refusal extends Error {
   override readonly name = 'Refusal';

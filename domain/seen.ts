@@ -2,17 +2,15 @@
 export type UsedOfLimit = { readonly used: bigint; readonly limit: bigint };
 
 /**
- * A value that a check used. Amounts and counts are bigint, which a text of a caller never is, so the error log can
- * tell them from possible card numbers. A time is text in ISO 8601.
+ * A value that a check used. Amounts and counts are bigint. A caller's text never is, so the error log can tell amounts from
+ * possible card numbers. A time is text in ISO 8601.
  */
 export type SeenValue = string | number | boolean | null | bigint | UsedOfLimit;
 
 /** The values that a check used, by name. */
 export type Seen = Readonly<Record<string, SeenValue>>;
 
-/**
- * A value as explain_transfer and the error log show it: amounts are strings, so that every reader reads them exactly.
- */
+/** A value as explain_transfer and the error log show it. Amounts are strings, so that every reader reads them exactly. */
 export function shownSeen(value: SeenValue): string | number | boolean | null {
   if (typeof value === 'bigint') return value.toString();
   if (typeof value === 'object' && value !== null) return `${value.used} of ${value.limit} used`;

@@ -1,4 +1,4 @@
-/** What a working service can be short of, by its stable name in get_status. */
+/** The shortages that a working service can have, by their stable names in get_status. */
 export const CONCERNS = [
   'few_connections',
   'schema_newer',
@@ -18,13 +18,13 @@ export const CONCERNS = [
   'backup_overdue',
 ] as const;
 
-/** The name of something that a service is short of. */
+/** The name of a shortage. */
 export type Concern = (typeof CONCERNS)[number];
 
-/** Parts of the status that are read from the database, each on its own. */
+/** Parts of the status that are read from the database, each separately. */
 export const STATUS_PARTS = ['ledger', 'webhooks', 'server', 'schema'] as const;
 
-/** A part of the status that is read from the database. */
+/** One of {@link STATUS_PARTS}. */
 export type StatusPart = (typeof STATUS_PARTS)[number];
 
 /** How the schema of the database relates to the version of the service. */
@@ -33,11 +33,11 @@ export const SCHEMA_STATES = ['current', 'older', 'newer_usable', 'newer_unusabl
 /** States of the database server, as far as the service knows. */
 export const DATABASE_STATES = ['up', 'starting', 'stopped', 'failed', 'silent'] as const;
 
-/** The name of a state of the database server. */
+/** One of {@link DATABASE_STATES}. */
 export type DatabaseState = (typeof DATABASE_STATES)[number];
 
-/** Whether this process delivers to webhooks: it runs, there are no webhooks, or it has too few connections. */
+/** Whether this process delivers to webhooks: it does, there are no webhooks, or it has too few connections. */
 export const DELIVERY_STATES = ['running', 'no_webhooks', 'off'] as const;
 
-/** The name of a state of delivery. */
+/** One of {@link DELIVERY_STATES}. */
 export type DeliveryState = (typeof DELIVERY_STATES)[number];

@@ -1,29 +1,29 @@
 import type { TransferType } from './transfers/transfer.ts';
 
 /**
- * One setting of the switch. Scope: the whole service (`programId` null), a program, or one transfer type of a program; with
- * `connectorId` what goes to that connector, of every program or one, of every type or one. Times are milliseconds since 1970
- * by the database's clock.
+ * One setting of the switch. Scope: the whole service (`programId` null), a program, or one transfer type of a program. With a
+ * `connectorId`, the scope is the orders to that connector, of every program or one, and of every type or one. Times are
+ * milliseconds since 1970 by the database's clock.
  */
 export type SwitchSetting = {
   readonly programId: string | null;
   readonly transferType: TransferType | null;
-  /** The connector to the processor whose orders are meant; null for all transfers, wherever their money is. */
+  /** The connector whose orders the setting is about, or null for all transfers, with and without a processor. */
   readonly connectorId: string | null;
   readonly disabled: boolean;
   readonly reason: string | null;
   readonly actor: string;
   readonly since: number;
-  /** When a disabled scope is enabled again by itself; null if it waits for an operator. */
+  /** When a disabled scope is automatically enabled again, or null if an operator must enable it. */
   readonly until: number | null;
 };
 
-/** What a setting applies to, or a transfer belongs to. */
+/** The scope of a setting, or the scopes that a transfer belongs to. */
 export type SwitchReach = Pick<SwitchSetting, 'programId' | 'transferType' | 'connectorId'>;
 
 /**
- * Every setting that disables a whole scope at `now`, widest first. A `programId` of null is the whole service. Where the type
- * or the connector is null, settings for one of them are ignored.
+ * Every setting that disables a whole scope at `now`, widest first. A `programId` of null is the whole service. If the type or
+ * the connector is null, settings for one of them are ignored.
  */
 export function allDisabling(
   settings: readonly SwitchSetting[],
@@ -38,7 +38,7 @@ export function allDisabling(
     .sort((left, right) => width(left) - width(right));
 }
 
-/** Every setting that disables something at this connector at `now`, widest first; those of all transfers are not among them. */
+/** Every setting that disables orders to this connector at `now`, widest first. Excludes settings for all transfers. */
 export function allAtConnector(
   settings: readonly SwitchSetting[],
   connectorId: string,
@@ -49,7 +49,7 @@ export function allAtConnector(
     .sort((left, right) => width(left) - width(right));
 }
 
-/** Whether a setting disables its scope at `now`; one that has reached its end does not. */
+/** Whether a setting disables its scope at `now`. A setting past its end does not. */
 export function isInForce({ disabled, until }: Pick<SwitchSetting, 'disabled' | 'until'>, now: number): boolean {
   return disabled && (until === null || until > now);
 }
@@ -57,7 +57,7 @@ export function isInForce({ disabled, until }: Pick<SwitchSetting, 'disabled' | 
 /** How wide a setting of the switch reaches. */
 export type SwitchScope = (typeof SWITCH_SCOPES)[number];
 
-/** The scopes of settings. One of a connector may reach as far as one program, one type, or both. */
+/** The scopes of settings. A connector's setting may apply to all its orders, to one program, to one type, or to both. */
 export const SWITCH_SCOPES = ['service', 'program', 'transfer_type', 'connector'] as const;
 
 /** The scope of a setting in a word. */

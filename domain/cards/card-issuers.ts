@@ -1,4 +1,4 @@
-/** A range of numbers that issuers use: the first six digits, from and to, and the lengths in use. */
+/** A range of card numbers that issuers use: the first and last six-digit prefix, and the lengths in use. */
 type IssuerRange = { readonly from: string; readonly to: string; readonly lengths: readonly number[] };
 
 const FROM_13 = [13, 14, 15, 16, 17, 18, 19];
@@ -6,10 +6,10 @@ const FROM_14 = [14, 15, 16, 17, 18, 19];
 const FROM_16 = [16, 17, 18, 19];
 
 /**
- * Issuer identification numbers (ISO/IEC 7812) as the networks publish them. The ranges are wide where several networks
- * share one, because a number outside all of them is stored. No range starts with 1 or 20: milliseconds since 1970 and
- * dates start that way, alone or with a counter behind them, and are common in keys and references. The price: the
- * airlines' travel accounts (UATP), which are rare and start with 1, are missed.
+ * Issuer identification numbers (ISO/IEC 7812) as the networks publish them. Where several networks share a range it is wide,
+ * because a card number outside every range is stored. No range starts with 1 or 20. Milliseconds since 1970 and dates start that
+ * way, alone or followed by a counter, and are common in keys and references. As a result the travel accounts of airlines (UATP)
+ * are missed: they start with 1, but are rare.
  */
 const ISSUER_RANGES: readonly IssuerRange[] = [
   // The old JCB.
@@ -43,10 +43,10 @@ const ISSUER_RANGES: readonly IssuerRange[] = [
   { from: '986000', to: '986099', lengths: [16] },
 ];
 
-/** First digits of the ranges; no range spans two of them. */
+/** First digits of the ranges. No range spans two of them. */
 const FIRST_DIGITS: ReadonlySet<string> = new Set(ISSUER_RANGES.map(({ from }) => from.charAt(0)));
 
-/** Whether the numbers of any issuer start with this digit. Checked first, because it rules out most texts. */
+/** Whether any issuer's numbers start with this digit. Checked first, because it rules out most texts. */
 export function isFirstIssuerDigit(digit: string): boolean {
   return FIRST_DIGITS.has(digit);
 }

@@ -14,19 +14,19 @@ const NOW = Date.parse('2030-06-12T12:00:00Z');
 const TODAY = '2030-06-12';
 const DAY = 86_400_000;
 
-/** Small amounts, so that bounds coincide; now and then the largest possible one. */
+/** Small amounts, so that bounds coincide, and occasionally the largest possible amount. */
 const anyAmount = fc.oneof(
   { weight: 12, arbitrary: fc.bigInt({ min: 0n, max: 12n }) },
   { weight: 1, arbitrary: fc.constantFrom(MAXIMUM_AMOUNT, MAXIMUM_AMOUNT + 1n) },
 );
 
-/** Also amounts near the largest balance, where accounts can receive no more. */
+/** Also amounts near the largest balance, so that some accounts can receive no more. */
 const anyBalance = fc.oneof(
   { weight: 8, arbitrary: fc.bigInt({ min: 0n, max: 30n }) },
   { weight: 1, arbitrary: fc.bigInt({ min: MAXIMUM_BALANCE - 20n, max: MAXIMUM_BALANCE }) },
 );
 
-/** Most limits are left out: with all of them set, hardly anything is ever allowed. */
+/** Most limits are left out. With all of them set, hardly any transfer would be allowed. */
 const maybe = <Value>(value: fc.Arbitrary<Value>): fc.Arbitrary<Value | null> => fc.option(value, { freq: 2 });
 
 const anyDirection: fc.Arbitrary<DirectionLimits> = fc
@@ -147,7 +147,7 @@ test('the maximum is exact: it succeeds, one unit more is refused, and at 0 ever
         const { most, least, code } = outlook[direction];
         const told = `${type} ${most} from ${least}`;
         const more = outcomeOf(scene, type, most + 1n);
-        // A transfer has a maximum amount whatever the rules say; the body is refused before they are applied.
+        // Every transfer has a maximum amount. Requests above it are refused before the rules apply.
         if (most < MAXIMUM_AMOUNT) expect(more, told).not.toBe('made');
         if (most > 0n) expect([most >= least, outcomeOf(scene, type, most)], told).toEqual([true, 'made']);
         for (const amount of [MINIMUM_AMOUNT, least, 3n, 7n, 12n]) {

@@ -8,18 +8,18 @@ import type { TransferType } from '../transfers/transfer.ts';
 import type { TransferView } from '../transfers/transfer-view.ts';
 import { type Card, cardRefusal, cardStatusOn } from './card.ts';
 
-/** What the outlook of a card depends on. */
+/** The part of the view that a card's outlook depends on. */
 export type CardLimitsView = Pick<TransferView, 'programId' | 'now' | 'rules' | 'switches' | 'account' | 'usage'>;
 
-/** What a card can still do in one direction; amounts in minor units. */
+/** What a card can still do in one direction. Amounts in minor units. */
 export type DirectionOutlook = {
-  /** The error code with which the card's status refuses money in this direction; null if it allows it. */
+  /** The error code that refuses money in this direction because of the card's status, or null if the status allows it. */
   readonly code: RefusalCode | null;
-  /** The largest load (`in`) or unload (`out`) that would succeed now; 0 if none would. */
+  /** The largest load (`in`) or unload (`out`) that would succeed now, or 0 if none would. */
   readonly most: bigint;
   /** The smallest amount of one transfer. */
   readonly least: bigint;
-  /** Every limit that applies: the card's, then those that all cards of the program share. */
+  /** Every limit that applies: the card's own, then those that all cards of the program share. */
   readonly limits: readonly LimitState[];
 };
 
@@ -29,8 +29,8 @@ export type CardOutlook = Readonly<Record<Direction, DirectionOutlook>> & {
 };
 
 /**
- * What a card can still do, by the rules of create_transfer: a load or an unload of `most` succeeds, and one of a minor
- * unit more is refused.
+ * What a card can still do, by the rules of create_transfer: a load or an unload of `most` succeeds, and one minor unit more is
+ * refused.
  */
 export function outlookOf(card: Card, view: CardLimitsView): CardOutlook {
   const { balance, incoming } = view.account(card.accountId);
@@ -44,7 +44,8 @@ export function outlookOf(card: Card, view: CardLimitsView): CardOutlook {
 }
 
 /**
- * `remainingBalance`: what is left of the card's maximum balance; null if it has none, or if no money comes to a card.
+ * `remainingBalance`: how far the balance is below the card's maximum, or null if the card has no maximum or no card receives
+ * money.
  */
 function outlookTo(
   direction: Direction,

@@ -15,7 +15,7 @@ import {
 /** Cases of each kind of number: more than there are scripts and invisible characters. */
 const MANY = isThorough ? 100_000 : 10_000;
 
-/** Luhn's check digit, computed in another way than the code under test: from the left, by table. */
+/** Luhn's check digit, computed differently from the code under test: from the left, by table. */
 function checkDigit(payload: string): string {
   const doubled = [0, 2, 4, 6, 8, 1, 3, 5, 7, 9];
   const sum = [...payload].reduce((total, character, index) => {
@@ -45,7 +45,7 @@ const written = fc
     return [...groups, rest].join(separator);
   });
 
-/** Words around a number that do not adjoin it with a letter or a digit. */
+/** Words around a number. No letter or digit of theirs touches it. */
 const before = fc.constantFrom('', 'card ', 'pan=', '"', '(', 'é', '/card_', 'number: ', '1 ', 'a1 ', '99-', '2030.');
 const after = fc.constantFrom('', ' and so on', '"', ')', '&x=1', '_', '.', ', 5', ' 12', '-7', '\n');
 
@@ -391,12 +391,12 @@ test('takes linear time, also for adversarial texts', () => {
     const begun = process.cpuUsage();
     findCardNumbers(text);
     readsAsCardNumber(text);
-    // Hundreds of times what it takes; a quadratic search would take minutes.
+    // Hundreds of times the usual duration. A quadratic search would take minutes.
     expect(processorTimeSince(begun), piece).toBeLessThan(20_000_000);
   }
 });
 
-/** Processor time, in microseconds: other load on the machine does not count. */
+/** Processor time, in microseconds, so that other load on the machine does not count. */
 function processorTimeSince(begun: NodeJS.CpuUsage): number {
   const { user, system } = process.cpuUsage(begun);
   return user + system;
@@ -413,12 +413,12 @@ test('looks for bank accounts in linear time', () => {
     return Math.min(...times);
   };
   timeOf(1_000);
-  // 64 times the text takes 4,096 times as long if each number is looked for in all accounts. Noise stays far below.
+  // If each number were searched in all accounts, 64 times the text would take 4,096 times as long. Noise stays far below.
   expect(timeOf(128_000) / timeOf(2_000)).toBeLessThan(512);
 });
 
 describe('a text in ASCII', () => {
-  // Next to an invisible character, a text is searched without the loop over ASCII that comes before the search.
+  // A text with an invisible character skips the loop over ASCII that runs before the search.
   const besideInvisible = (text: string): string => `\u200b${text}`;
   const pieces = fc.constantFrom(
     ...[

@@ -1,7 +1,7 @@
 import { isFirstIssuerDigit, isInIssuerRange } from './card-issuers.ts';
 import { type PlainText, withPlainDigits } from './plain-digits.ts';
 
-/** Part of a text: `start` is its first character, `end` the first one after it. */
+/** A part of a text: `start` is its first character, `end` the first one after it. */
 export type Span = { readonly start: number; readonly end: number };
 
 /** Replaces a card number in a text. */
@@ -14,40 +14,38 @@ const MAX_DIGITS = 19;
 /** Maximum number of characters between two groups of digits: "4111 - 1111" is still read as one number. */
 const MAX_SEPARATORS = 3;
 
-/**
- * Separators between two digits of one number, after {@link withPlainDigits} has normalized blanks, dashes and dots.
- */
+/** Separators between two digits of one number, once {@link withPlainDigits} has normalized blanks, dashes and dots. */
 const SEPARATORS = '\\t\\n\\r .\\-';
 
 /**
- * A quick test before the search: thirteen digits with nothing but separators between them. From any position it
- * matches or fails within about fifty characters, so the search takes linear time.
+ * A quick test before the search: thirteen digits with only separators between them. From any position it matches or fails within
+ * about fifty characters, so the search takes linear time.
  */
 const CANDIDATE = new RegExp(`(?<![0-9a-z])[0-9](?:[${SEPARATORS}]{0,${MAX_SEPARATORS}}[0-9]){${MIN_DIGITS - 1}}`, 'i');
 
-/** Thirteen digits of any kind, anywhere: most texts that are not ASCII have fewer. */
+/** Thirteen digits of any kind, anywhere. Most texts that are not ASCII have fewer. */
 const DIGITS_OF_ANY_KIND = /(?:[\p{Nd}\p{No}][^\p{Nd}\p{No}]*){13}/u;
 
 /** A number with an exponent, such as 4111111111111111e0. The bounds keep the search linear. */
 const WITH_EXPONENT = /(?<![0-9a-z.])([0-9]{1,40})(?:\.([0-9]{1,40}))?e([+-]?[0-9]{1,3})(?![0-9a-z])/gi;
 
-/** Minimum number of digits before an exponent: one more than can come before an `e` in a group of a UUID. */
+/** Minimum number of digits before an exponent: one more than a group of a UUID can have before an `e`. */
 const MIN_MANTISSA_DIGITS = 11;
 
-/** A UUID is never taken for a card number, whatever its digits. */
+/** A UUID never counts as a card number, even if all its digits fit. */
 const UUID = /[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}(?![0-9a-z])/iy;
 const UUID_LENGTH = 36;
 
 /** Maximum number of digits of an international telephone number (E.164). */
 const MAX_TELEPHONE_DIGITS = 15;
 
-/** What may be the printed number of a bank account: country, check digits, and groups of four (ISO 13616). */
+/** The possible form of a printed bank account number: country, check digits, and groups of four (ISO 13616). */
 const PRINTED_IBAN = /(?<![0-9a-z])[a-z]{2}[0-9]{2}(?: [0-9a-z]{1,4}){3,8}/gi;
 
 /**
- * Finds what looks like a card number: 13 to 19 digits with a valid check digit (Luhn), in one piece or in groups
- * separated by blanks, dashes or dots. No letter or digit may adjoin it, so neither an id of this service (a prefix and
- * 32 hex digits) nor a UUID ever matches. Takes time linear in the length of the text.
+ * Finds text that looks like a card number: 13 to 19 digits with a valid check digit (Luhn), in one piece or in groups separated
+ * by blanks, dashes or dots. No letter or digit may touch it, so ids of this service (a prefix and 32 hex digits) and UUIDs never
+ * match. Takes time linear in the length of the text.
  */
 export function findCardNumbers(written: string): readonly Span[] {
   const plain = readPlainly(written);
@@ -61,7 +59,7 @@ export function findCardNumbers(written: string): readonly Span[] {
   return found.map(({ start, end }) => ({ start: startOf(start), end: endOf(end - 1) }));
 }
 
-/** The text to search; undefined if it cannot contain a card number, which is the case for nearly every text. */
+/** The text to search, or undefined if it cannot contain a card number. Nearly every text cannot. */
 function readPlainly(written: string): PlainText | undefined {
   if (written.length < MIN_DIGITS) return undefined;
   const isCandidate = isAsciiCandidate(written);
@@ -71,13 +69,13 @@ function readPlainly(written: string): PlainText | undefined {
   return CANDIDATE.test(plain.text) || WITH_EXPONENT.test(plain.text) ? plain : undefined;
 }
 
-/** How far a mantissa of {@link WITH_EXPONENT} has been read: not at all, its digits, or digits after its point. */
+/** How much of a mantissa of {@link WITH_EXPONENT} has been read: nothing, its digits, or digits after its point. */
 type Mantissa = 'none' | 'digits' | 'point';
 
 /**
- * Whether an ASCII text has thirteen digits and anything that {@link CANDIDATE} or {@link WITH_EXPONENT} could match;
- * undefined for a text that is not ASCII. This loop is several times faster than those expressions, and it runs for
- * every id, key and field name of a request.
+ * Whether an ASCII text has thirteen digits and any text that {@link CANDIDATE} or {@link WITH_EXPONENT} could match. Undefined
+ * for a text that is not ASCII. This loop is several times faster than those expressions, and it runs for every id, key and field
+ * name of a request.
  */
 function isAsciiCandidate(text: string): boolean | undefined {
   let digits = 0;
@@ -116,18 +114,16 @@ function isAsciiCandidate(text: string): boolean | undefined {
 const POINT = 0x2e;
 
 /**
- * Whether a text contains what can only be a card number: a match of {@link findCardNumbers} in a range that an issuer
- * uses, which is neither a telephone number after its plus sign nor part of the printed number of a bank account. Such
- * a text is refused; what only looks like a card number is stored, but never shown in a message or a log. Takes time
- * linear in the length of the text.
+ * Whether a text certainly contains a card number: a match of {@link findCardNumbers} in a range that an issuer uses, but not a
+ * telephone number after its plus sign, and not part of a printed bank account number. Such a text is refused. A text that only
+ * looks like a card number is stored, but never shown in a message or a log. Takes time linear in the length of the text.
  */
 export function readsAsCardNumber(written: string): boolean {
   const text = readPlainly(written)?.text;
   if (text === undefined) return false;
   if (exponentsIn(text).some(({ digits }) => readsAsCardNumber(digits))) return true;
   let accounts: readonly Span[] | undefined;
-  // Runs and accounts are both sorted from the left: an account that ends before a run cannot contain a later one
-  // either.
+  // Runs and accounts are both sorted from the left, so an account that ends before a run cannot contain a later run.
   let at = 0;
   for (const groups of groupsIn(text)) {
     for (const run of numbersOf(text, groups)) {
@@ -141,21 +137,21 @@ export function readsAsCardNumber(written: string): boolean {
   return false;
 }
 
-/** How card numbers are printed: in one piece, or in groups of 4-4-4-4 and the like, 4-6-5 or 4-6-4. */
+/** The ways to print a card number: in one piece, or in groups of 4-4-4-4 (or more digits), 4-6-5 or 4-6-4. */
 const PRINTED = /^"?([0-9]{13,19}|[0-9]{4}(?:([ .-])[0-9]{4}){2,3}\2[0-9]{1,7}|[0-9]{4}([ .-])[0-9]{6}\3[0-9]{4,5})"?$/;
 
-/** A number that ends in milliseconds since 1970, from 2017 to 2033, as many keys made by programs do. */
+/** A number that ends in milliseconds since 1970, from 2017 to 2033, like many keys that programs make. */
 const ENDS_IN_TIME = /^[0-9]+1[5-9][0-9]{11}$/;
 
 /**
- * Whether an idempotency key is nothing but a card number, in printed groups or in one piece. A counter followed by
- * milliseconds since 1970 is not, although it may have the same form.
+ * Whether an idempotency key is only a card number, in printed groups or in one piece. A counter followed by milliseconds since
+ * 1970 is not one, although it can have the same form.
  */
 export function isCardNumberAlone(key: string): boolean {
   return PRINTED.test(key) && !ENDS_IN_TIME.test(key) && readsAsCardNumber(key);
 }
 
-/** Every sequence of groups of digits in a text, from the left. */
+/** Yields every sequence of groups of digits in a text, from the left. */
 function* groupsIn(text: string): Generator<readonly Span[]> {
   let at = 0;
   while (at < text.length) {
@@ -178,7 +174,7 @@ export function containsCardNumber(text: string): boolean {
   return findCardNumbers(text).length > 0;
 }
 
-/** The text with everything that looks like a card number replaced by {@link REDACTED}. */
+/** Replaces all text that looks like a card number by {@link REDACTED}. */
 export function redactCardNumbers(text: string): string {
   const found = findCardNumbers(text);
   if (found.length === 0) return text;
@@ -192,7 +188,7 @@ export function redactCardNumbers(text: string): string {
 }
 
 /**
- * The groups of digits, with separators between them, that start at a position; none if a letter adjoins the first. A
+ * The groups of digits, with separators between them, that start at a position, or none if a letter touches the first group. A
  * UUID after a separator ends them.
  */
 function groupsFrom(text: string, start: number): readonly Span[] {
@@ -214,14 +210,14 @@ type Run = Span & { readonly digits: number };
 const DOUBLED = [0, 2, 4, 6, 8, 1, 3, 5, 7, 9];
 
 /**
- * The runs of whole groups that have as many digits as a card number and end in the check digit of Luhn's formula; for
- * each group, the shortest first. Each digit is added once per group that a run can start with, because a megabyte of
- * groups of one digit must not block the process.
+ * Yields the runs of whole groups that have as many digits as a card number and a valid check digit (Luhn). For each group, the
+ * shortest run comes first. Each digit is added once for each group that a run can start with, so that a megabyte of one-digit
+ * groups does not block the process.
  */
 function* numbersOf(text: string, groups: readonly Span[]): Generator<Run> {
   for (const [first, { start }] of groups.entries()) {
     let digits = 0;
-    // Whether the digits at even or at odd positions are doubled is known only where the run ends.
+    // Only the end of the run decides whether the digits at even or at odd positions are doubled.
     let evenDoubled = 0;
     let oddDoubled = 0;
     for (let last = first; last < groups.length; last += 1) {
@@ -234,14 +230,13 @@ function* numbersOf(text: string, groups: readonly Span[]): Generator<Run> {
         oddDoubled += digits % 2 === 0 ? digit : doubled;
         digits += 1;
       }
-      // The last digit is never doubled.
       const sum = digits % 2 === 0 ? evenDoubled : oddDoubled;
       if (digits >= MIN_DIGITS && sum % 10 === 0) yield { start, end: group.end, digits };
     }
   }
 }
 
-/** Adds each run of whole groups that is a card number; overlapping runs become one span. */
+/** Adds each run of whole groups that is a card number. Overlapping runs become one span. */
 function addNumbers(text: string, groups: readonly Span[], found: Span[]): void {
   for (const { start, end } of numbersOf(text, groups)) {
     const before = found.at(-1);
@@ -258,7 +253,7 @@ function isIssued(text: string, { start, digits }: Run): boolean {
   return isInIssuerRange(firstSix, digits);
 }
 
-/** The positions of printed bank account numbers, recognized by their check digits. */
+/** The positions of printed bank account numbers, which their check digits confirm. */
 function printedAccounts(text: string): readonly Span[] {
   return [...text.matchAll(PRINTED_IBAN)].flatMap(({ 0: printed, index }) => {
     const length = accountLength(printed);
@@ -266,7 +261,7 @@ function printedAccounts(text: string): readonly Span[] {
   });
 }
 
-/** How many characters, from the first, are a bank account number (modulo 97 it is 1); 0 if none are. */
+/** The number of leading characters that form a bank account number (its remainder modulo 97 is 1), or 0 if none do. */
 function accountLength(printed: string): number {
   const [head = '', ...groups] = printed.toUpperCase().split(' ');
   let length = head.length;
@@ -302,7 +297,7 @@ function endOfDigits(text: string, start: number): number {
   return at;
 }
 
-/** The end of a separator; its start if there is none, or if it is too long to join two groups. */
+/** The end of a separator, or its start if there is none or it is too long to join two groups. */
 function endOfSeparator(text: string, start: number): number {
   let at = start;
   while (isSeparator(text.charCodeAt(at))) {
@@ -353,7 +348,7 @@ function hasCardNumber(digits: string): boolean {
   return !numbersOf(digits, [{ start: 0, end: digits.length }]).next().done;
 }
 
-/** Inserts a span in order; it replaces those that it overlaps. */
+/** Inserts a span in order and replaces the spans that it overlaps. */
 function insertSpan(found: Span[], { start, end }: Span): void {
   const first = found.findIndex((one) => one.end > start);
   if (first === -1) {

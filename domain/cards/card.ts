@@ -12,9 +12,9 @@ type CardRule = {
 };
 
 /**
- * The statuses of a card and what each allows. A lost, stolen or expired card receives no more money, but its balance
- * can be unloaded to the program's funding or moved to a replacement card. A suspended card, or one suspected of fraud,
- * keeps its balance until somebody decides.
+ * The statuses of a card and what each allows. A lost, stolen or expired card receives no more money, but its balance can be
+ * unloaded to the program's funding or moved to a replacement card. A suspended card, or one suspected of fraud, keeps its
+ * balance until someone decides.
  */
 export const CARD_RULES = {
   preactive: { moneyIn: false, moneyOut: false, code: 'card_not_activated', meaning: 'has not been activated yet' },
@@ -27,10 +27,10 @@ export const CARD_RULES = {
   closed: { moneyIn: false, moneyOut: false, code: 'card_closed', meaning: 'is closed' },
 } as const satisfies Record<string, CardRule>;
 
-/** The status of a card in its record. `expired` also follows from the date, whatever is stored. */
+/** The status of a card in its record. The date can also make a card `expired`, without a change of the stored status. */
 export type CardStatus = keyof typeof CARD_RULES;
 
-/** All statuses of a card. `expired` cannot be set; it follows from the date. */
+/** All statuses of a card. `expired` cannot be set, because the date decides it. */
 export const CARD_STATUSES = Object.keys(CARD_RULES) as readonly CardStatus[];
 
 /** A card as decisions see it: ids are the inner UUIDs, `name` is its id on the wire. */
@@ -42,17 +42,17 @@ export type Card = {
   readonly currency: string;
   readonly accountId: string;
   readonly fundingAccountId: string;
-  /** Last day on which the card can be used, as YYYY-MM-DD; null for a card that does not expire. */
+  /** Last day on which the card can be used, as YYYY-MM-DD, or null for a card that does not expire. */
   readonly expiresOn: string | null;
-  /** The card's own limits; null if it has none. */
+  /** The card's own limits, or null if it has none. */
   readonly limits: Limits | null;
-  /** The connector of the processor that has the card's money, for ever; null if the money is in this ledger. */
+  /** The connector of the processor that permanently has the card's money, or null if the money is in this ledger. */
   readonly connectorId: string | null;
 };
 
 /**
- * The account of a new card: for its money, or for what its processor has approved and not settled. That one has no minimum,
- * because what a processor has approved has happened.
+ * The account of a new card. It holds the card's money, or the amounts that its processor has approved and not settled. An
+ * account of the second kind has no minimum, because an approval has already happened.
  */
 export function newAccountOf({ programId, accountId, currency, connectorId }: Omit<Card, 'cardId'>): Account {
   const what =
@@ -63,8 +63,8 @@ export function newAccountOf({ programId, accountId, currency, connectorId }: Om
 }
 
 /**
- * Which statuses each status can change to. A lost card can be found again, and a suspicion of fraud cleared; a stolen
- * card is never used again, and a closed one stays closed. An expired card becomes active again with a later last day.
+ * Which statuses each status can change to. A lost card can be found again, and a suspicion of fraud cleared. A stolen card is
+ * never used again, and a closed one stays closed. An expired card becomes active again if it gets a later last day.
  */
 export const CARD_MOVES: Readonly<Record<CardStatus, readonly CardStatus[]>> = {
   preactive: ['active', 'inactive', 'lost', 'stolen', 'fraud', 'closed'],
@@ -77,13 +77,16 @@ export const CARD_MOVES: Readonly<Record<CardStatus, readonly CardStatus[]>> = {
   closed: [],
 };
 
-/** A card's status on a day (YYYY-MM-DD, in the program's time zone): an active or suspended card expires by itself. */
+/**
+ * A card's status on a day (YYYY-MM-DD, in the program's time zone). An active, suspended or not yet activated card expires
+ * automatically.
+ */
 export function cardStatusOn(card: Pick<Card, 'status' | 'expiresOn'>, today: string): CardStatus {
   const canExpire = card.status === 'active' || card.status === 'inactive' || card.status === 'preactive';
   return canExpire && card.expiresOn !== null && card.expiresOn < today ? 'expired' : card.status;
 }
 
-/** The error code with which a status refuses money in this direction; null if it allows it. */
+/** The error code that refuses money in this direction for a status, or null if the status allows it. */
 export function cardRefusal(status: CardStatus, direction: 'in' | 'out'): RefusalCode | null {
   const rule: CardRule = CARD_RULES[status];
   const open = direction === 'in' ? rule.moneyIn : rule.moneyOut;

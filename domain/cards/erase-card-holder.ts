@@ -2,8 +2,8 @@ import { Refusal } from '../refusal.ts';
 import { CARD_RULES, type Card } from './card.ts';
 
 /**
- * Refuses to erase the holder of a card that does not exist or is not closed; undefined if the holder may be erased. A
- * card in use still needs its holder, and would get new data at once.
+ * Refuses to erase the holder of a card that does not exist or is not closed. Undefined if the holder may be erased. A card in
+ * use still needs its holder, and would get new data at once.
  */
 export function refuseErasure(cardName: string, card: Pick<Card, 'status'> | undefined): Refusal | undefined {
   if (card === undefined) {
@@ -16,7 +16,7 @@ export function refuseErasure(cardName: string, card: Pick<Card, 'status'> | und
   return new Refusal('card_not_closed', message, { saw: { card_id: cardName, status: card.status } });
 }
 
-/** Refuses texts for a transfer of a card, `cardName`, whose holder was erased. */
+/** Refuses texts for a transfer of the card `cardName`, whose holder was erased. */
 export function refuseTexts(cardName: string): Refusal {
   const message =
     `The holder of the card '${cardName}' was erased, with the texts of its transfers. ` +
@@ -24,23 +24,23 @@ export function refuseTexts(cardName: string): Refusal {
   return new Refusal('card_erased', message, { field: '/metadata', saw: { card_id: cardName } });
 }
 
-/** A record of a card, a transfer or a reversal, with its names on the wire. */
+/** A record of a card, a transfer or a reversal, with its field names on the wire. */
 type WireRecord = Readonly<Record<string, unknown>>;
 
-/** What replaces each text about a holder after an erasure, by its name on the wire. */
+/** The replacement for each text about a holder after an erasure, by its name on the wire. */
 const ERASED: WireRecord = { holder_reference: null, last_four: null, description: null, metadata: {} };
 
 /** Fields of cards, transfers and reversals that can contain data about a holder, by their names on the wire. */
 export const HOLDER_FIELDS: readonly string[] = Object.keys(ERASED);
 
-/** A record without texts about the card's holder, with the same fields in the same order. */
+/** Removes the texts about the card's holder from a record. The fields and their order stay the same. */
 export function withoutHolder(record: WireRecord): WireRecord {
   return Object.fromEntries(
     Object.entries(record).map(([name, value]) => [name, Object.hasOwn(ERASED, name) ? ERASED[name] : value]),
   );
 }
 
-/** Whether a record is about a card: it names the card, or, as reversals do, only a transfer of it. */
+/** Whether a record is about a card. It names the card, or, like a reversal, only a transfer of it. */
 export function isAboutCard(record: WireRecord, cardName: string): boolean {
   if (record.reversal_id !== undefined) return true;
   return record.card_id === cardName || record.destination_card_id === cardName;

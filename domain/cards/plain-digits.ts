@@ -16,7 +16,7 @@ const BLANK = /[\p{Z}\p{Cc}]/u;
 const DASH = /[\p{Pd}\u2212]/u;
 const DOT = /[\u00b7\u2022\u2024\u2027\u30fb\uff0e]/u;
 
-/** Circled digits that Unicode gives no compatibility mapping; each run is 1 to 9. */
+/** Circled digits that Unicode gives no compatibility mapping. Each run is 1 to 9. */
 const CIRCLED_ONES = [0x24f5, 0x2776, 0x2780, 0x278a];
 const CIRCLED_ZEROS: ReadonlySet<number> = new Set([0x24ff, 0x1f10b, 0x1f10c]);
 
@@ -24,9 +24,9 @@ const CIRCLED_ZEROS: ReadonlySet<number> = new Set([0x24ff, 0x1f10b, 0x1f10c]);
 const OTHER = '\ufffd';
 
 /**
- * A text as people read it: digits of every script and style (Arabic, mathematical, subscript, circled) become ASCII
- * digits, blanks, dashes and dots of every kind become ' ', '-' and '.', and invisible characters are removed. Takes
- * time linear in the length of the text; an ASCII text is returned unchanged.
+ * A text as people read it. Digits of every script and style (Arabic, mathematical, subscript, circled) become ASCII digits,
+ * blanks, dashes and dots of every kind become ' ', '-' and '.', and invisible characters are removed. Takes time linear in the
+ * length of the text. An ASCII text is returned unchanged.
  */
 export function withPlainDigits(written: string): PlainText {
   if (!NOT_ASCII.test(written)) return { text: written, startOf: (index) => index, endOf: (index) => index + 1 };
@@ -46,11 +46,11 @@ export function withPlainDigits(written: string): PlainText {
   return { text, startOf: (index) => starts[index] ?? at, endOf: (index) => ends[index] ?? at };
 }
 
-/** Cache of characters: a text uses few different ones. Cleared when full, at about 100 KB. */
+/** Cache of characters, since a text uses few different ones. Cleared when full, at about 100 KB. */
 const known = new Map<string, string>();
 const KNOWN_MAX = 4_096;
 
-/** One UTF-16 unit; empty for an invisible character. */
+/** One UTF-16 unit, or an empty text for an invisible character. */
 function plainOf(character: string): string {
   const code = character.codePointAt(0) ?? 0;
   if (code < 0x80) return character;
@@ -73,7 +73,7 @@ function classify(character: string, code: number): string {
   return /^[a-z]$/i.test(compatible) ? compatible : OTHER;
 }
 
-/** Unicode keeps decimal digits in runs of ten, from 0 to 9; some runs adjoin. */
+/** Unicode keeps decimal digits in runs of ten, from 0 to 9. Some runs touch. */
 function decimalDigit(code: number): string {
   let first = code;
   while (DECIMAL_DIGIT.test(String.fromCodePoint(first - 1))) first -= 1;

@@ -58,7 +58,7 @@ const anyScene = fc.record({
   balance: anyBalance,
   held: fc.constantFrom(0n, 0n, 0n, 1n),
   incoming: fc.constantFrom(0n, 0n, 0n, 1n),
-  // More than is possible beside a card's balance: the ledger forbids it, but the rule must not rely on that.
+  // More than can exist next to a card's balance. The ledger forbids it, but the rule must not rely on that.
   funding: fc.constantFrom(0n, 5n, MAXIMUM_BALANCE - 1n),
   disabled: fc.constantFrom(false, false, false, true),
   change: fc.record({
@@ -148,7 +148,7 @@ function flatLimits(limits: Limits | null): readonly (readonly [path: string, va
   return [...of('in'), ...of('out'), ...most].sort(([one], [other]) => (one < other ? -1 : 1));
 }
 
-/** The limits after the change, from what RFC 7396 says about paths: null removes a path and everything below it. */
+/** The limits after the change, by the rules of RFC 7396 about paths: null removes a path and everything below it. */
 function limitsAfter({ limits, change }: Scene): readonly (readonly [path: string, value: string])[] {
   if (change.limits === undefined) return flatLimits(limits);
   if (change.limits === null) return [];

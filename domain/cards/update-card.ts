@@ -21,7 +21,7 @@ export type CardProfile = {
 /** A change of a card: undefined keeps a field, null removes it. */
 export type CardChange = {
   readonly status: CardStatus | undefined;
-  /** Where the balance goes when the card is closed; undefined if it must be zero. */
+  /** Where the balance goes when the card is closed, or undefined if it must be zero. */
   readonly balanceTo: 'funding' | undefined;
   readonly holderReference: string | null | undefined;
   readonly lastFour: string | null | undefined;
@@ -38,10 +38,10 @@ export type CardChangeRequest = {
   readonly creation: TransferCreation;
 };
 
-/** What the rules use, all of it read after the locks were taken. */
+/** Everything the rules read, loaded after the locks are taken. */
 export type CardView = Pick<TransferView, 'programId' | 'now' | 'rules' | 'switches' | 'account'>;
 
-/** The result of a decision: the card as it is afterwards, and the transfer that emptied it, if any. */
+/** The result of a decision: the card after the change, and the transfer that emptied it, if any. */
 export type CardUpdatePlan = {
   readonly profile: CardProfile;
   readonly isChanged: boolean;
@@ -52,8 +52,8 @@ export type CardUpdatePlan = {
 const SWEEP_DESCRIPTION = 'Balance of the closed card';
 
 /**
- * Decides on a change of a card, or returns the first refusal. A request that changes nothing succeeds, even for a
- * closed card, so that a change can be retried after its response was lost.
+ * Decides on a change of a card, or returns the first refusal. A request that changes nothing succeeds, even for a closed card,
+ * so that callers can retry after a lost response.
  */
 export function decideCardUpdate(
   request: CardChangeRequest,
@@ -61,7 +61,7 @@ export function decideCardUpdate(
   view: CardView,
 ): CardUpdatePlan | Refusal {
   const { change } = request;
-  // Only a change that also moves the balance moves money: blocking a card must work at once, whatever is disabled.
+  // Only a change that also moves the balance moves money. Blocking a card must work at once, even while the service is disabled.
   const disabled =
     change.balanceTo === undefined ? undefined : examineSwitch({ type: 'unload', connectorId: null }, view);
   if (disabled?.outcome === 'failed') return disabled.refusal;
@@ -87,7 +87,7 @@ function apply(change: CardChange, before: CardProfile): CardProfile {
   return { card: { ...card, status, expiresOn, limits }, holderReference, lastFour, metadata };
 }
 
-/** The fields of the request that change something, by their names on the wire. */
+/** The fields that the request changes, by their names on the wire. */
 function changedMembers(before: CardProfile, after: CardProfile): readonly string[] {
   return [
     ...(before.card.status === after.card.status ? [] : ['status']),
@@ -99,7 +99,7 @@ function changedMembers(before: CardProfile, after: CardProfile): readonly strin
   ];
 }
 
-/** Refuses what the status of the card does not allow. A new expiry date applies before the requested status. */
+/** Refuses changes that the card's status does not allow. A new expiry date applies before the requested status. */
 function refuseStatus(
   { status }: CardChange,
   before: CardProfile,
@@ -129,12 +129,12 @@ function refuseClosed(card: Card, changed: string): Refusal {
 }
 
 /**
- * The transfer that moves the balance of a card to be closed; null if the balance is zero. It is not a use of the card,
- * so neither its status nor its limits apply, and no limit counts it.
+ * The transfer that moves the balance of a card that is being closed, or null if the balance is zero. It is not a use of the
+ * card, so the card's status and limits do not apply, and no limit counts it.
  */
 function empty(request: CardChangeRequest, card: Card, view: CardView): TransferPlan | null | Refusal {
   const source = view.account(card.accountId);
-  // What a processor has approved and not settled is not on the card.
+  // Amounts that a processor has approved and not settled are not on the card.
   const onCard = source.kind === 'clearing' ? { ...source, balance: 0n } : source;
   const refusal = refuseNotEmpty(card, onCard, request.change.balanceTo);
   if (refusal !== undefined) return refusal;

@@ -12,10 +12,10 @@ import { MAXIMUM_BALANCE } from './money.ts';
 // Kept by: `placeHold`, `releaseHold`; the hold's row is deleted with it
 // Tested by: the model in `test/properties`; the trial balance after every test
 
-/** What an account is for. `world` is everything outside the service and the only kind without a minimum balance. */
+/** The purpose of an account. `world` is everything outside the service and the only kind without a minimum balance. */
 export type AccountKind = 'funding' | 'card' | 'clearing' | 'suspense' | 'fee' | 'receivable' | 'exchange' | 'world';
 
-/** An account; amounts in minor units of its currency. `available` is balance - held, never below `floor`. */
+/** An account. Amounts are in minor units of its currency. `available` is balance - held, never below `floor`. */
 export type Account = {
   readonly programId: string;
   readonly accountId: string;
@@ -26,16 +26,16 @@ export type Account = {
   readonly held: bigint;
   /** The sum of the open holds towards the account: money that is elsewhere and may arrive. */
   readonly incoming: bigint;
-  /** Minimum available balance; null for the world account, which has none. */
+  /** Minimum available balance, or null for the world account, which has none. */
   readonly floor: bigint | null;
-  /** How many postings the account has had; each gets the next number. */
+  /** The number of postings on the account. Each posting gets the next number. */
   readonly sequence: bigint;
 };
 
-/** Why money moved between two accounts. */
+/** The reason for a movement between two accounts. */
 export type PostingPurpose = 'load' | 'unload' | 'card_to_card' | 'reversal' | 'deposit' | 'withdrawal';
 
-/** One amount moved from a source to a destination: it balances by construction. */
+/** One amount moved from a source to a destination, so it always balances. */
 export type Posting = {
   readonly index: number;
   readonly purpose: PostingPurpose;
@@ -49,10 +49,10 @@ export type Posting = {
   readonly destinationSequence: bigint;
 };
 
-/** What a posting does to its two accounts. */
+/** A posting, and its two accounts after it. */
 export type Posted = { readonly posting: Posting; readonly source: Account; readonly destination: Account };
 
-/** A posting to be made; `index` counts within its transfer. */
+/** A posting before it is made. `index` counts within its transfer. */
 export type Movement = {
   readonly index: number;
   readonly purpose: PostingPurpose;
@@ -66,12 +66,12 @@ export class LedgerViolation extends Error {
   override readonly name = 'LedgerViolation';
 }
 
-/** What an account can spend, in minor units: balance - held. */
+/** The amount an account can spend, in minor units: balance - held. */
 export function available(account: Account): bigint {
   return account.balance - account.held;
 }
 
-/** Whether `amount` can be taken: the account stays at or above its floor, and its balance within 2^53 - 1. */
+/** Whether the account can give `amount`: it stays at or above its floor, and its balance within 2^53 - 1. */
 export function canTake(account: Account, amount: bigint): boolean {
   return (
     account.balance - amount >= -MAXIMUM_BALANCE &&
@@ -79,17 +79,17 @@ export function canTake(account: Account, amount: bigint): boolean {
   );
 }
 
-/** Whether `amount` can be given: the balance, with everything that may still arrive, stays within 2^53 - 1. */
+/** Whether the account can receive `amount`: the balance, with all money that may still arrive, stays within 2^53 - 1. */
 export function canGive(account: Account, amount: bigint): boolean {
   return account.balance + account.incoming + amount <= MAXIMUM_BALANCE;
 }
 
-/** Two accounts between which money is held or moves. */
+/** The two accounts of a hold or a movement. */
 export type Ends = { readonly source: Account; readonly destination: Account };
 
 /**
- * Holds an amount at its source for its destination. The caller has checked that it may: otherwise this throws
- * {@link LedgerViolation}.
+ * Holds an amount at its source for its destination. The caller has already checked that the hold is allowed. Throws {@link
+ * LedgerViolation} otherwise.
  */
 export function placeHold({ source, destination }: Ends, amount: bigint): Ends {
   assertInvariant(amount > 0n, 'the amount of a hold is positive');
@@ -115,8 +115,8 @@ export function releaseHold({ source, destination }: Ends, amount: bigint): Ends
 }
 
 /**
- * Moves an amount between two accounts and returns both as they are afterwards. The caller has checked that it may: a
- * broken floor, bound or currency throws {@link LedgerViolation}.
+ * Moves an amount between two accounts and returns both after the movement. The caller has already checked that it is allowed.
+ * Throws {@link LedgerViolation} if a floor, a bound or the currency does not fit.
  */
 export function post(movement: Movement): Posted {
   const { source, destination, amount } = movement;

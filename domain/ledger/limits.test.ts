@@ -164,7 +164,7 @@ describe('the used amount', () => {
     fc.assert(
       fc.property(zones, moments, fc.uniqueArray(counted, { selector: ({ ago }) => ago }), (zone, now, found) => {
         const days: readonly CountedDay[] = found.map(({ ago, ...day }) => {
-          // Noon is never skipped, so each number of days is a day of its own.
+          // Noon is never skipped, so each number of days is a separate day.
           const noon = Date.parse(`${dayIn(zone, now)}T12:00:00Z`) - ago * DAY;
           return { ...day, dayStart: calendarAt(noon, zone).day.start };
         });

@@ -5,19 +5,19 @@ import { formatMoney } from './money.ts';
 // Tested by: `test/store/transfers.test.ts`, `test/crashes/races-of-two.test.ts`,
 //   `test/api/transfers/limits.test.ts`
 
-/** The direction of money as a card sees it: onto it or off it. For a program: from funding onto its cards, or back. */
+/** The direction of money as a card sees it, onto it or off it. For a program: from funding onto its cards, or back. */
 export type Direction = 'in' | 'out';
 
-/** The calendar periods of limits, in the program's time zone; a week begins on Monday. */
+/** The calendar periods of limits, in the program's time zone. A week begins on Monday. */
 export const PERIODS = ['day', 'week', 'month'] as const;
 
 /** One of {@link PERIODS}. */
 export type Period = (typeof PERIODS)[number];
 
-/** How many days each period has at most. */
+/** The maximum number of days of each period. */
 export const LONGEST_DAYS: Readonly<Record<Period, number>> = { day: 1, week: 7, month: 31 };
 
-/** What can be limited in one direction: the size of one transfer, or the total of a period. */
+/** The limits that one direction can have: on the size of one transfer, or on the total of a period. */
 export const LIMIT_NAMES = {
   minimum_amount: { period: null, measure: 'amount' },
   maximum_amount: { period: null, measure: 'amount' },
@@ -32,10 +32,10 @@ export const LIMIT_NAMES = {
 /** One of {@link LIMIT_NAMES}. */
 export type LimitName = keyof typeof LIMIT_NAMES;
 
-/** The limits of one direction: minor units, or a number of transfers. A limit that is missing does not apply. */
+/** The limits of one direction, in minor units or numbers of transfers. A missing limit does not apply. */
 export type DirectionLimits = { readonly [Name in LimitName]?: bigint };
 
-/** Limits as they are set on a card or a program. `maximumBalance`: the highest balance of a card, in minor units. */
+/** Limits as set on a card or a program. `maximumBalance`: the highest balance of a card, in minor units. */
 export type Limits = {
   readonly in: DirectionLimits;
   readonly out: DirectionLimits;
@@ -51,10 +51,10 @@ export type EffectiveLimit = { readonly name: LimitName; readonly value: bigint;
 /** The total of a period's transfers so far. */
 export type Used = { readonly amount: bigint; readonly count: bigint };
 
-/** What was used in each current period. */
+/** The usage of each current period. */
 export type Usage = Readonly<Record<Period, Used>>;
 
-/** No transfers at all. */
+/** No transfers. */
 export const NOTHING_USED: Usage = Object.freeze({
   day: { amount: 0n, count: 0n },
   week: { amount: 0n, count: 0n },
@@ -67,7 +67,7 @@ export type Calendar = Readonly<Record<Period, { readonly start: number; readonl
 /** The limits of a program, and its calendar at the moment of the decision. */
 export type ProgramRules = {
   readonly programId: string;
-  /** The program's limits are amounts of this currency and do not apply to cards in other currencies. */
+  /** The currency of the program's limits. They do not apply to cards in other currencies. */
   readonly currency: string;
   /** The day in the program's time zone, YYYY-MM-DD. */
   readonly today: string;
@@ -78,7 +78,10 @@ export type ProgramRules = {
   readonly cardLimits: Limits | null;
 };
 
-/** What a transfer adds to the counters of an account, for the day that began at `dayStart`; negative to give back. */
+/**
+ * The amounts that a transfer adds to the counters of an account, for the day that began at `dayStart`. Negative to give usage
+ * back.
+ */
 export type CounterChange = {
   readonly accountId: string;
   readonly direction: Direction;
@@ -87,10 +90,10 @@ export type CounterChange = {
   readonly count: bigint;
 };
 
-/** The total of the transfers of one day, which is identified by the instant at which it began. */
+/** The total of the transfers of one day, identified by the instant when the day began. */
 export type CountedDay = Used & { readonly dayStart: number };
 
-/** The usage of each current period: weeks and months are sums of their days. */
+/** The usage of each current period. Weeks and months are sums of their days. */
 export function usageOf(days: readonly CountedDay[], calendar: Calendar): Usage {
   let usage = NOTHING_USED;
   for (const day of days) usage = addToUsage(usage, day, calendar);
@@ -109,7 +112,7 @@ export function addToUsage(usage: Usage, change: CountedDay, calendar: Calendar)
   return { day: add('day'), week: add('week'), month: add('month') };
 }
 
-/** The counted days after one more change of a day. Each day appears once, however many transfers it counts. */
+/** The counted days after one more change of a day. Each day appears once, even if it counts many transfers. */
 export function addToDays(days: readonly CountedDay[], { dayStart, amount, count }: CountedDay): readonly CountedDay[] {
   const index = days.findIndex((day) => day.dayStart === dayStart);
   const before = days[index];
@@ -117,20 +120,20 @@ export function addToDays(days: readonly CountedDay[], { dayStart, amount, count
   return days.with(index, { dayStart, amount: before.amount + amount, count: before.count + count });
 }
 
-/** Whether any limit is set at all. */
+/** Whether no limit is set. */
 export function limitsNothing(limits: Limits): boolean {
   return limits.maximumBalance === null && Object.keys(limits.in).length + Object.keys(limits.out).length === 0;
 }
 
 const NO_LIMITS: readonly EffectiveLimit[] = [];
 
-/** The limits of each direction that were already computed for the same limits: every transfer needs them. */
+/** Cache of the limits of each direction, by the limits they were computed from. Every transfer needs them. */
 type KnownLimits = { [Way in Direction]?: readonly EffectiveLimit[] };
 const NONE: Limits = { in: {}, out: {}, maximumBalance: null };
 const knownForCards = new WeakMap<Limits, WeakMap<Limits, KnownLimits>>();
 const knownForPrograms = new WeakMap<Limits, KnownLimits>();
 
-/** A card's limits in one direction: its own, and its program's limits for each card where it has none of that name. */
+/** A card's limits in one direction: its own, and for every other name its program's limit for each card. */
 export function cardLimitsFor(
   card: { readonly limits: Limits | null; readonly currency: string },
   rules: ProgramRules,
@@ -164,7 +167,7 @@ export function programLimitsFor(
   return known[direction];
 }
 
-/** The maximum balance of a card, in minor units, and where it is set; null if it is not set. */
+/** The maximum balance of a card, in minor units, and where it is set. Null if it is not set. */
 export function maximumBalanceOf(
   card: { readonly limits: Limits | null; readonly currency: string },
   rules: ProgramRules,
@@ -175,7 +178,7 @@ export function maximumBalanceOf(
   return inherited === null ? null : { value: inherited, source: 'program_card' };
 }
 
-/** A limit and what it measures. `left` is null for the size of one transfer, which nothing uses up. */
+/** A limit and the usage it measures. `left` is null for the size of one transfer, because transfers do not use it up. */
 export type LimitState = EffectiveLimit & {
   readonly period: Period | null;
   readonly used: bigint | null;
@@ -200,7 +203,7 @@ export function keeps(state: LimitState, amount: bigint): boolean {
   return (LIMIT_NAMES[state.name].measure === 'count' ? 1n : amount) <= state.left;
 }
 
-/** The largest amount of one more transfer under some limits, in minor units; null if they do not limit it. */
+/** The largest amount of one more transfer under some limits, in minor units, or null if they do not limit it. */
 export function mostAllowed(states: readonly LimitState[]): bigint | null {
   let most: bigint | null = null;
   for (const state of states) {
@@ -213,7 +216,7 @@ export function mostAllowed(states: readonly LimitState[]): bigint | null {
   return most;
 }
 
-/** The message for a limit that a transfer would exceed: the limit, its usage, what is left and when it resets. */
+/** The message for a limit that a transfer would exceed: the limit, its usage, the rest, and when it resets. */
 export function describeBreach(
   state: LimitState,
   amount: bigint,
@@ -237,7 +240,7 @@ export function describeBreach(
   );
 }
 
-/** Where a limit is set, for a message. */
+/** Says where a limit is set, for a message. */
 export function describeSource(source: LimitSource): string {
   return {
     card: 'set on the card',
@@ -257,7 +260,7 @@ function namesOf(limits: DirectionLimits): readonly (readonly [LimitName, bigint
   });
 }
 
-/** Whether two sets of limits are equal; null equals a set without any limit. */
+/** Whether two sets of limits are equal. Null equals a set without limits. */
 export function sameLimits(one: Limits | null, other: Limits | null): boolean {
   const names = Object.keys(LIMIT_NAMES) as LimitName[];
   const same = (direction: Direction): boolean =>
@@ -265,7 +268,7 @@ export function sameLimits(one: Limits | null, other: Limits | null): boolean {
   return (one?.maximumBalance ?? null) === (other?.maximumBalance ?? null) && same('in') && same('out');
 }
 
-/** A change of limits: a number sets a limit, null removes it (or all of a direction), omitted limits stay. */
+/** A change of limits: a number sets a limit, null removes it (or all of a direction), and omitted limits stay. */
 export type LimitsChange = {
   readonly in?: DirectionLimitsChange | null;
   readonly out?: DirectionLimitsChange | null;
@@ -276,7 +279,7 @@ export type LimitsChange = {
 /** The same for one direction. */
 export type DirectionLimitsChange = { readonly [Name in LimitName]?: bigint | null };
 
-/** Limits after a change; null removes all of them, undefined keeps them. */
+/** The limits after a change. Null removes all of them, undefined keeps them. */
 export function changeLimits(before: Limits | null, change: LimitsChange | null | undefined): Limits | null {
   if (change === undefined) return before;
   if (change === null) return null;
@@ -297,7 +300,7 @@ function changeDirection(
   return after;
 }
 
-/** The direction whose minimum amount exceeds its maximum amount; undefined if none does. */
+/** The direction whose minimum amount exceeds its maximum amount, or undefined if there is none. */
 export function contradictionIn(limits: Limits): Direction | undefined {
   return (['in', 'out'] as const).find((direction) => {
     const { minimum_amount: least, maximum_amount: most } = limits[direction];

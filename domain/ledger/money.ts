@@ -7,9 +7,7 @@ export const MINIMUM_AMOUNT = 1n;
 /** Largest amount of a transfer, in minor units: the twelve digits that a card message can carry. */
 export const MAXIMUM_AMOUNT = 999_999_999_999n;
 
-/**
- * No balance may exceed this in either direction, in minor units: 2^53 - 1, so that every JSON reader reads it exactly.
- */
+/** Largest absolute value of a balance, in minor units: 2^53 - 1, so that every JSON reader reads it exactly. */
 export const MAXIMUM_BALANCE = 9_007_199_254_740_991n;
 
 /** An amount as the caller wrote it: the digits of a JSON number, or the content of a JSON string. */
@@ -21,8 +19,8 @@ export type AmountReading = { readonly amount: bigint } | { readonly problem: st
 const DIGITS = /^[0-9]{1,19}$/;
 
 /**
- * Reads an amount in minor units (1 to 999,999,999,999) from exactly what was sent.
- * Never rounds and never guesses: `85.5`, `"85.50"`, `1e3`, `-0` and `0` are problems, not amounts.
+ * Reads an amount in minor units (1 to 999,999,999,999) from exactly the text that was sent. Never rounds and never guesses:
+ * `85.5`, `"85.50"`, `1e3`, `-0` and `0` are problems, not amounts.
  */
 export function readAmount(sent: AmountAsSent): AmountReading {
   const shown = sent.quoted ? `"${shorten(sent.source)}"` : shorten(sent.source);
@@ -38,8 +36,8 @@ export function readAmount(sent: AmountAsSent): AmountReading {
 }
 
 /**
- * An amount of minor units for people, such as `85.50 USD` or `1,200 JPY`. For messages only. Without the commas between
- * its thousands, one with as many digits as a card number could be taken for a card number and be removed from its message.
+ * Formats an amount of minor units for people, such as `85.50 USD` or `1,200 JPY`. For messages only. Without the commas between
+ * the thousands, an amount with as many digits as a card number could be taken for one and removed from the message.
  */
 export function formatMoney(amount: bigint, currency: string): string {
   const exponent = CURRENCY_EXPONENTS[currency] ?? 0;
@@ -55,8 +53,8 @@ export function isCurrency(currency: string): boolean {
 }
 
 /**
- * Minor units as a JSON integer. No stored amount or balance exceeds {@link MAXIMUM_BALANCE} in either direction, so
- * nothing is lost; anything larger is a bug and throws.
+ * Minor units as a JSON integer. No stored amount or balance exceeds {@link MAXIMUM_BALANCE} in either direction, so nothing is
+ * lost. A larger value is a bug and throws.
  */
 export function toWire(amount: bigint): number {
   if (amount > MAXIMUM_BALANCE || amount < -MAXIMUM_BALANCE) throw new RangeError('an amount passed 2^53 - 1');
@@ -64,14 +62,14 @@ export function toWire(amount: bigint): number {
 }
 
 /**
- * A sum of amounts in minor units, which unlike each of them can exceed {@link MAXIMUM_BALANCE}: a JSON integer while
- * every JSON reader reads it exactly, above that its digits as a string.
+ * A sum of amounts in minor units. Unlike a single amount it can exceed {@link MAXIMUM_BALANCE}. It is a JSON integer as long as
+ * every JSON reader reads it exactly, and otherwise a string of its digits.
  */
 export function toWireSum(sum: bigint): number | string {
   return sum > MAXIMUM_BALANCE || sum < -MAXIMUM_BALANCE ? sum.toString() : Number(sum);
 }
 
-/** Card numbers are removed before truncation, because a truncated one could not be recognized. */
+/** Removes card numbers before truncation, because a truncated one could not be recognized. */
 function shorten(text: string): string {
   const shown = redactCardNumbers(text);
   return shown.length > 40 ? `${shown.slice(0, 40)}…` : shown;

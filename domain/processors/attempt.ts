@@ -17,16 +17,16 @@ export const ATTEMPT_STATUSES = [
 /** One of {@link ATTEMPT_STATUSES}. */
 export type AttemptStatus = (typeof ATTEMPT_STATUSES)[number];
 
-/** What a processor is asked to do: put money on the card (a load), or take it from the card (an unload). */
+/** The action that a processor is asked for: put money on the card (a load), or take it from the card (an unload). */
 export type AttemptKind = 'push' | 'pull';
 
-/** The kind of attempt that a transfer needs. A card-to-card transfer needs two, which is refused. */
+/** The kind of attempt that a transfer needs. A card-to-card transfer would need two, so it is refused. */
 export function kindOf(type: Exclude<TransferType, 'card_to_card'>): AttemptKind {
   return type === 'load' ? 'push' : 'pull';
 }
 
 /**
- * An attempt to have a processor move the money of a transfer. Its id is the key towards the processor, the same each
+ * An attempt to have a processor move the money of a transfer. Its id is the key towards the processor, and stays the same each
  * time it is sent. Ids are inner UUIDs, amounts minor units, times milliseconds since 1970.
  */
 export type Attempt = {
@@ -41,48 +41,48 @@ export type Attempt = {
   readonly status: AttemptStatus;
   /** How often it was sent. */
   readonly tries: number;
-  /** How often the processor was asked about it, or to reverse it, since the outcome is unknown. */
+  /** How often the processor was asked about it, or to reverse it, since its outcome became unknown. */
   readonly looks: number;
   /** How often in a row the processor said that it does not know it. */
   readonly misses: number;
-  /** Whether the processor ever said that it has it: then "not found" proves nothing any more. */
+  /** Whether the processor ever said that it has it. After that, "not found" proves nothing. */
   readonly acknowledged: boolean;
   readonly sentAt: number | null;
-  /** After this time the processor must not execute it; null before it is sent. */
+  /** The processor must not execute it after this time. Null before it is sent. */
   readonly notAfter: number | null;
   readonly unknownSince: number | null;
-  /** When it is taken up again; null if nothing is to be done. */
+  /** The time of its next step, or null if there is none. */
   readonly nextAt: number | null;
   readonly processorReference: string | null;
   /** The processor's code, as it sent it. */
   readonly code: string | null;
-  /** How long the processor advises to wait before another attempt, in seconds. */
+  /** The pause before another attempt that the processor advises, in seconds. */
   readonly retryAfterSeconds: number | null;
   /** Why the outcome is unknown or nothing was sent, for operators. */
   readonly detail: string | null;
   /** The operator who ended it, as the audit log names them. */
   readonly resolvedBy: string | null;
-  /** When the processor said that it has executed it after all, although its transfer had failed. */
+  /** When the processor said that it executed the order after all, although its transfer had failed. */
   readonly lateApprovalAt: number | null;
-  /** The break with which an operator settles that; null without one. */
+  /** The break for settling the late approval, or null without one. */
   readonly breakId: string | null;
-  /** When an operator has settled it; null before that. */
+  /** When an operator settled it, or null before that. */
   readonly lateApprovalSettledAt: number | null;
-  /** When the processor contradicted what was known; null if it has not. */
+  /** When the processor contradicted the known outcome, or null if it has not. */
   readonly contradictedAt: number | null;
-  /** What it said then, such as `declined`. */
+  /** The processor's contradicting answer, such as `declined`. */
   readonly contradiction: string | null;
-  /** The break with which an operator settles that. */
+  /** The break for settling the contradiction, or null without one. */
   readonly contradictionBreakId: string | null;
-  /** When an operator has settled it; null before that. */
+  /** When an operator settled it, or null before that. */
   readonly contradictionSettledAt: number | null;
-  /** What the simulator is to do; null outside a sandbox. */
+  /** The simulator's behavior, or null outside a sandbox. */
   readonly sandboxBehavior: string | null;
   readonly createdAt: number;
   readonly updatedAt: number;
 };
 
-/** The attempt to have a processor move the money of a transfer, from now on: it is due at once. */
+/** Creates the attempt to have a processor move the money of a transfer. It is due at once. */
 export function newAttempt(
   named: Pick<Attempt, 'attemptId' | 'connectorId' | 'kind' | 'sandboxBehavior'>,
   { programId, transferId, cardId, amount, currency, updatedAt: now }: Transfer,
@@ -120,13 +120,13 @@ export function newAttempt(
   };
 }
 
-/** Whether the attempt has ended: nothing that the processor says changes the transfer any more. */
+/** Whether the attempt has ended, so that no answer of the processor changes the transfer any more. */
 export function isEnded(status: AttemptStatus): boolean {
   return status === 'approved' || hasFailed(status);
 }
 
 /**
- * Whether nobody has changed an attempt since it was read. The status alone does not say so: what was sent once more is `sent`
+ * Whether an attempt is unchanged since it was read. The status alone does not tell: an attempt that is sent again is `sent`
  * again.
  */
 export function isUnchanged(now: Attempt, before: Attempt): boolean {
@@ -138,17 +138,17 @@ export function hasFailed(status: AttemptStatus): boolean {
   return status === 'declined' || status === 'failed' || status === 'reversed';
 }
 
-/** Whether the processor has moved the money after the transfer had failed. */
+/** Whether the processor moved the money after the transfer had failed. */
 export function isMovedLate({ lateApprovalAt }: Pick<Attempt, 'lateApprovalAt'>): boolean {
   return lateApprovalAt !== null;
 }
 
-/** Whether the processor has contradicted what is known, and no operator has settled that. */
+/** Whether the processor has contradicted the known outcome, and no operator has settled that. */
 export function isContradicted(attempt: Pick<Attempt, 'contradictedAt' | 'contradictionSettledAt'>): boolean {
   return attempt.contradictedAt !== null && attempt.contradictionSettledAt === null;
 }
 
-/** What a processor said that contradicts what is known, as the end of a sentence: `that it has declined the order`. */
+/** The processor's contradiction, as the end of a sentence: `that it has declined the order`. */
 export function contradictionInWords(said: string): string {
   return CONTRADICTIONS[said] ?? `"${said}"`;
 }
@@ -160,7 +160,7 @@ const CONTRADICTIONS: Readonly<Record<string, string>> = {
   not_executed: 'that it has not executed the order',
 };
 
-/** Whether something may have left for the processor whose result is not known. */
+/** Whether a request may have reached the processor and its result is not known. */
 export function isUnknown(status: AttemptStatus): boolean {
   return status === 'unknown' || status === 'reversing' || status === 'attention';
 }

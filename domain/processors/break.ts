@@ -1,4 +1,4 @@
-/** What contradicts the books. */
+/** The kinds of contradictions to the books. */
 export const BREAK_KINDS = [
   'late_approval',
   'contradiction',

@@ -1,8 +1,8 @@
 import type { RefusalCode } from '../error-codes.ts';
 
 /**
- * The error code for the code with which a processor declined (ISO 8583, field 39): Request Errors for what the caller can
- * change, Process Errors for what failed at the processor. Null where the code says that nobody knows: the processor must be
+ * The error code for a processor's decline code (ISO 8583, field 39): Request Errors for causes that the caller can change,
+ * Process Errors for failures at the processor. Null if the code means that the outcome is unknown and the processor must be
  * asked.
  */
 export function codeOfDecline(code: string | null): RefusalCode | null {
@@ -11,7 +11,7 @@ export function codeOfDecline(code: string | null): RefusalCode | null {
   return known === undefined ? 'processor_declined' : known;
 }
 
-/** Whether a code has a meaning of its own here; any other counts as `processor_declined`. */
+/** Whether a code has a specific meaning here. Any other counts as `processor_declined`. */
 export function isMappedCode(code: string): boolean {
   return CODES.has(code);
 }
@@ -33,7 +33,7 @@ const CODES: ReadonlyMap<string, RefusalCode | null> = new Map<string, RefusalCo
   ['91', 'processor_unavailable'],
   ['92', 'processor_unavailable'],
   ['96', 'processor_unavailable'],
-  // 68: the answer came too late; 94: the order was seen before.
+  // 68: the answer came too late. 94: the order was seen before.
   ['68', null],
   ['94', null],
 ]);

@@ -154,7 +154,7 @@ describe('what never left', () => {
       now = step.nextAt;
     }
     expect(now - later).toBe(traits.readySeconds * 1000);
-    // The processor may have forgotten the key, so that it would execute what it executed before.
+    // The processor may have forgotten the key, and could execute the order a second time.
     const forgotten = heldStep({ ...READY, tries: 1, sentAt: T }, unreachable(READY), traits, T + 3_600_000);
     expect(forgotten).toMatchObject({ status: 'failed', effect: 'fail' });
     expect(heldStep({ ...READY, tries: 1, sentAt: T }, unreachable(READY), TRAITS, later)).toMatchObject({
@@ -482,7 +482,7 @@ it('ends an attempt only for a reason, and leaves no open one without a next loo
   );
 });
 
-/** A processor that loses, delays and forgets to answer, but keeps what the contract of adapters demands. */
+/** A processor that loses, delays and forgets to answer, but keeps to the contract of adapters. */
 class Processor {
   executed = false;
   #canExecuteUntil = 0;
@@ -494,7 +494,7 @@ class Processor {
     this.#pick = pick;
   }
 
-  /** Executes what may still be executed, or not. */
+  /** Executes orders that may still be executed, or not. */
   work(now: number): void {
     if (now <= this.#canExecuteUntil && this.#pick(3) === 0) this.executed = true;
   }
@@ -516,7 +516,7 @@ class Processor {
     this.work(now);
     const fate = this.#pick(4);
     if (fate === 0) return answer('unknown');
-    // Once it may fail to find what it has executed, and as often as it likes before its own time is over.
+    // It may fail to find an executed order once, and any number of times before its own delay is over.
     const isBlind = now <= this.#visibleFrom || (!this.#lied && fate === 1);
     if (this.executed && !isBlind) return answer('approved');
     if (this.executed) this.#lied ||= now > this.#visibleFrom;

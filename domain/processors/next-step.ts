@@ -8,13 +8,13 @@ import { type Attempt, type AttemptStatus, isEnded, isMovedLate, isUnknown } fro
 import { codeOfDecline } from './decline-codes.ts';
 import type { Answer, Traits } from './order.ts';
 
-/** What the processor was asked; `notice` is what it said by itself. */
+/** The question that the processor answered. A `notice` answers none: the processor sent it unasked. */
 export type Question = 'send' | 'inquire' | 'reverse' | 'notice';
 
-/** What follows for the transfer: captured, released and failed, outcome unknown, outcome open again, or nothing. */
+/** The effect on the transfer: captured, released and failed, outcome unknown, outcome open again, or none. */
 export type TransferEffect = 'complete' | 'fail' | 'unknown' | 'open' | null;
 
-/** Why a transfer failed: what its error says. */
+/** Why a transfer failed: the content of its error. */
 export type Failure = { readonly code: RefusalCode; readonly message: string };
 
 /** The fields of an attempt that a step sets. */
@@ -34,15 +34,15 @@ export type AttemptChange = Pick<
   | 'resolvedBy'
 >;
 
-/** What follows from an answer: how the attempt changes, and what becomes of its transfer. */
+/** The consequence of an answer: how the attempt changes, and the effect on its transfer. */
 export type Step = AttemptChange & { readonly effect: TransferEffect; readonly failure: Failure | null };
 
-/** What contradicts the books, because it came after the end. */
+/** A contradiction to the books. It arrived after the attempt had ended. */
 export type Contradiction = {
   readonly kind: 'late_approval' | 'contradiction';
   /** The status that was known. */
   readonly expected: AttemptStatus;
-  /** What the processor said: an outcome, and what else differs. */
+  /** The processor's answer: an outcome, and other differences. */
   readonly found: string;
 };
 
@@ -50,38 +50,38 @@ const SECOND = 1000;
 const MINUTE = 60 * SECOND;
 const HOUR_SECONDS = 3600;
 
-/** Pauses between inquiries about an unknown outcome, in milliseconds, after that of the connector; the last one repeats. */
+/** Pauses between inquiries about an unknown outcome, in milliseconds, after the connector's own pause. The last one repeats. */
 const INQUIRY_PAUSES = [80 * SECOND, 3 * MINUTE, 10 * MINUTE, 30 * MINUTE];
 
-/** Pauses between reversals that were not acknowledged, in milliseconds; the last one repeats, for ever. */
+/** Pauses between reversals that were not acknowledged, in milliseconds. The last one repeats forever. */
 const REVERSAL_PAUSES = [5 * SECOND, 15 * SECOND, MINUTE, 5 * MINUTE, 30 * MINUTE];
 
-/** Pauses before something that never left is sent again, in milliseconds. */
+/** Pauses before an order that never left is sent again, in milliseconds. */
 const SEND_PAUSES = [1 * SECOND, 2 * SECOND, 5 * SECOND, 10 * SECOND];
 
-/** Pause before a look whether an order that may not be sent may be sent now. */
+/** Pause before the service checks again whether a held order may be sent. */
 const HELD_PAUSE = 5 * SECOND;
 
-/** When a transfer that the processor carries out later is asked about, if no notice comes. */
+/** When to ask about a transfer that the processor carries out later, if no notice comes. */
 const PENDING_PAUSE = 30 * MINUTE;
 
 /** How long an outcome may be unknown before a person must look, in milliseconds. */
 const ATTENTION_AFTER = 24 * 60 * MINUTE;
 
-/** Pause between the two answers "not found" of which the second one is final. */
+/** Pause between two "not found" answers, the second of them final. */
 const SECOND_MISS_PAUSE = 2 * SECOND;
 
-/** The most looks that are counted; the next one is the first again. A reversal is repeated for ever. */
+/** The highest count of looks. After it the count starts at 1 again, because a reversal is repeated forever. */
 const MAX_LOOKS = 32_767;
 
 /** How often one attempt is sent at most: once more after the processor has proved that it does not know it. */
 const MAX_SENDS = 2;
 
 /**
- * Decides what follows from an answer, or says that it contradicts the end that is known. Undefined if it changes nothing.
+ * Decides what an answer changes, or reports that it contradicts the known end. Undefined if it changes nothing.
  *
- * An answer to `send` counts as such only while the attempt is `sent`: what comes later, after others have taken the attempt
- * for lost, is judged as a notice.
+ * An answer to `send` counts as such only while the attempt is `sent`. Once others have declared the attempt lost, a late answer
+ * counts as a notice.
  */
 export function nextStep(
   attempt: Attempt,
@@ -95,8 +95,7 @@ export function nextStep(
   const isOurSend = question === 'send' && attempt.status === 'sent';
   switch (answer.outcome) {
     case 'approved':
-      // What is being reversed goes on until the processor acknowledges the reversal, or refuses it: an approval that comes by
-      // itself may be older than the reversal.
+      // A reversal continues until the processor acknowledges or refuses it. An unasked approval may be older than the reversal.
       return isReversing && !(question === 'reverse' && traits.reversal === 'request')
         ? again(attempt, answer, now)
         : end(attempt, answer, 'approved', 'complete', null);
@@ -125,27 +124,30 @@ export function nextStep(
   }
 }
 
-/** Whether the processor was asked about the attempt as it is now. */
+/** Whether the question fits the current state of the attempt. */
 function isAsked({ status }: Attempt, question: Question): boolean {
   if (question === 'reverse') return status === 'reversing';
   return question === 'inquire' && (status === 'unknown' || status === 'pending');
 }
 
-/** The step for a `sent` attempt whose process has gone: nobody knows what became of it, and it is not sent again unasked. */
+/**
+ * The step for a `sent` attempt whose process has ended. The outcome is unknown, and the order is not sent again until the
+ * processor has been asked.
+ */
 export function lostStep(attempt: Attempt, traits: Traits, now: number): Step {
   const detail = 'The process that sent it ended before it had an answer.';
   return unknown(attempt, { ...NO_ANSWER, detail }, traits, now);
 }
 
 /**
- * The step that a time brings, before the processor is asked again: an outcome that stayed unknown is reversed where that is
- * all that can be done, or needs a person. Undefined if the processor is to be asked.
+ * The step that is due because time has passed, before the processor is asked again. An outcome that stayed unknown is reversed
+ * if nothing else is possible, or needs a person. Undefined if the processor must be asked.
  */
 export function overdueStep(attempt: Attempt, traits: Traits, now: number): Step | undefined {
   const { status, unknownSince } = attempt;
   if (status === 'pending') {
     if (traits.hasInquiry) return undefined;
-    // Only a notice can end it: a person looks at what stays without one.
+    // Only a notice can end it. A person looks at the attempts that get none.
     const change = { status: 'attention' as const, unknownSince: now, nextAt: null, detail: NO_NOTICE };
     return { ...keep(attempt), ...change, effect: 'unknown', failure: null };
   }
@@ -158,19 +160,19 @@ export function overdueStep(attempt: Attempt, traits: Traits, now: number): Step
   return { ...keep(attempt), status: 'attention', nextAt: null, effect: null, failure: null };
 }
 
-/** The step for a `ready` attempt that nothing has left for and that may not leave any more. */
+/** The step for a `ready` attempt that was never sent and may no longer be sent. */
 export function refusedStep(attempt: Attempt, failure: Failure): Step {
   return { ...keep(attempt), status: 'failed', nextAt: null, effect: 'fail', failure };
 }
 
 /**
- * The step for a `ready` attempt that may not be sent now: it waits, or fails with the reason if it has waited too long. So does
- * what was sent before, and the processor has proved not to have executed and not to be able to any more: nothing is at the
- * processor meanwhile, and it is sent only while the processor still knows its key.
+ * The step for a `ready` attempt that may not be sent now: it waits, or fails with the reason if it has waited too long. The same
+ * applies to an attempt that was sent before, if the processor has proved that it did not execute it and no longer can. The
+ * processor then has no open order, and the attempt is sent again only while the processor still knows its key.
  */
 export function heldStep(attempt: Attempt, failure: Failure, traits: Traits, now: number): Step {
   const until = attempt.createdAt + traits.readySeconds * SECOND;
-  // When it became ready again is not known, but how often it has waited since then.
+  // The start of this wait is not stored, but the number of pauses since then is.
   const pauses = nextLook(attempt);
   const isOver =
     attempt.tries === 0
@@ -181,7 +183,7 @@ export function heldStep(attempt: Attempt, failure: Failure, traits: Traits, now
   return { ...keep(attempt), looks: nextLook(attempt), nextAt, effect: null, failure: null };
 }
 
-/** The step for a `ready` attempt that has become too old to be sent; undefined if it may be sent. */
+/** The step for a `ready` attempt that has become too old to be sent, or undefined if it may be sent. */
 export function expiredStep(attempt: Attempt, traits: Traits, now: number): Step | undefined {
   if (attempt.tries === 0) {
     if (now < attempt.createdAt + traits.readySeconds * SECOND) return undefined;
@@ -191,19 +193,19 @@ export function expiredStep(attempt: Attempt, traits: Traits, now: number): Step
   return refusedStep(attempt, failureOf(attempt, 'processor_unavailable', NO_ANSWER, NOT_EXECUTED));
 }
 
-/** The failure of an order that waited until its processor could be reached. */
+/** The failure of an order whose processor stayed unreachable for as long as the order may wait. */
 export function unreachable(attempt: Attempt): Failure {
   const sentence = attempt.tries === 0 ? NOT_REACHED : NOT_REACHED_AGAIN;
   return failureOf(attempt, 'processor_unavailable', NO_ANSWER, sentence);
 }
 
-/** The step of an operator who knows what the processor did; undefined if there is nothing to resolve. */
+/** The step for an operator who knows what the processor did, or undefined if there is nothing to resolve. */
 export function resolvedStep(attempt: Attempt, wasExecuted: boolean, by: string): Step | undefined {
   if (!isUnknown(attempt.status) && attempt.status !== 'pending') return undefined;
   const common = { ...keep(attempt), nextAt: null, resolvedBy: by };
   if (wasExecuted) return { ...common, status: 'approved', effect: 'complete', failure: null };
   const failure = failureOf(attempt, 'processor_error', NO_ANSWER, 'An operator found out that it was not executed.');
-  // What is being reversed may have been executed before: an approval that comes later may be older than its reversal.
+  // The order may have been executed before its reversal, so a later approval may be older than the reversal.
   return { ...common, status: attempt.status === 'reversing' ? 'reversed' : 'failed', effect: 'fail', failure };
 }
 
@@ -232,7 +234,7 @@ function contradictionOf(attempt: Attempt, { outcome }: Answer): Contradiction |
   }
   const found = { expected: status, found: outcome };
   if (outcome !== 'approved') return undefined;
-  // What was approved before it was reversed moved nothing: whether it was approved after, a person finds out.
+  // An approval from before the reversal moved nothing. A person finds out whether this one came after it.
   return { kind: status === 'reversed' ? 'contradiction' : 'late_approval', ...found };
 }
 
@@ -241,7 +243,7 @@ function declined(attempt: Attempt, answer: Answer, traits: Traits, now: number)
   if (code !== null) {
     return end(attempt, answer, 'declined', 'fail', failureOf(attempt, code, answer, adviceOf(answer)));
   }
-  // The processor says that it does not know itself, or that it has seen the order before.
+  // The processor does not know the outcome either, or has seen the order before.
   return isUnknown(attempt.status) ? again(attempt, answer, now) : unknown(attempt, answer, traits, now);
 }
 
@@ -251,19 +253,19 @@ function adviceOf({ retryAfterSeconds: seconds }: Answer): string {
   return `It advises to wait ${time} before another attempt.`;
 }
 
-/** The hours of a time in seconds, rounded up. */
+/** A time in seconds as hours, rounded up. */
 function hoursOf(seconds: number): number {
   const rest = seconds % HOUR_SECONDS;
   return (seconds - rest) / HOUR_SECONDS + (rest === 0 ? 0 : 1);
 }
 
-/** What the processor did, by the code; a sentence of its own for each, by which a pasted message finds its page. */
+/** The processor's failure, by error code. Each has a different sentence, so that a pasted message finds its page. */
 const DEEDS: Readonly<Partial<Record<RefusalCode, string>>> = {
   processor_error: 'could not carry out',
   processor_unavailable: 'was not available for',
 };
 
-/** The error of a transfer: what failed, the processor's code, and what else is known. */
+/** The error of a transfer: the failed action, the processor's code, and other known facts. */
 function failureOf(attempt: Attempt, code: RefusalCode, answer: Pick<Answer, 'code'>, sentence: string): Failure {
   const what = attempt.kind === 'push' ? 'load' : 'unload';
   const money = formatMoney(attempt.amount, attempt.currency);
@@ -291,7 +293,7 @@ function pending(attempt: Attempt, answer: Answer, now: number): Step {
   return { ...keep(attempt), ...learned(attempt, answer), ...change, acknowledged: true, effect, failure: null };
 }
 
-/** Nothing has left, so nothing is unknown, unless it was sent before. */
+/** Nothing was sent, so nothing is unknown, unless it was sent before. */
 function notSent(attempt: Attempt, answer: Answer, traits: Traits, now: number): Step {
   if (attempt.tries > 1) return unknown(attempt, answer, traits, now);
   const pause = at(SEND_PAUSES, attempt.looks);
@@ -315,7 +317,7 @@ function unknown(attempt: Attempt, answer: Answer, traits: Traits, now: number):
   return { ...keep(attempt), ...learned(attempt, answer), ...change, effect, failure: null };
 }
 
-/** Asked in vain: asks again later. */
+/** The answer brought nothing new: asks again later. */
 function again(attempt: Attempt, answer: Answer, now: number): Step {
   const pauses = attempt.status === 'reversing' ? REVERSAL_PAUSES : INQUIRY_PAUSES;
   const pause = attempt.status === 'pending' ? PENDING_PAUSE : at(pauses, attempt.looks);
@@ -327,8 +329,8 @@ function again(attempt: Attempt, answer: Answer, now: number): Step {
 }
 
 /**
- * "Not found" counts only after the connector's time and after the order may no longer be executed: until then it may still be
- * on its way. It is final the second time in a row, and only if the processor never acknowledged the order.
+ * "Not found" counts only after the connector's time, and after the order may no longer be executed. Until then the order may
+ * still be on its way. The second "not found" in a row is final, but only if the processor never acknowledged the order.
  */
 function notFound(attempt: Attempt, answer: Answer, traits: Traits, now: number): Step {
   const { sentAt, notAfter } = attempt;
@@ -336,7 +338,7 @@ function notFound(attempt: Attempt, answer: Answer, traits: Traits, now: number)
   const change = { looks: nextLook(attempt), detail: answer.detail ?? attempt.detail };
   if (now <= countsFrom) {
     const pauses = attempt.status === 'reversing' ? REVERSAL_PAUSES : INQUIRY_PAUSES;
-    // Not later than necessary: the first one that counts is the first after that time.
+    // Asks no later than necessary: the first answer that counts is the first one after that time.
     const nextAt = earlier(now + at(pauses, attempt.looks), countsFrom + SECOND);
     return { ...keep(attempt), ...change, misses: 0, nextAt, effect: null, failure: null };
   }
@@ -356,13 +358,16 @@ function notFound(attempt: Attempt, answer: Answer, traits: Traits, now: number)
   return end(attempt, answer, 'failed', 'fail', failureOf(attempt, 'processor_unavailable', answer, NOT_EXECUTED));
 }
 
-/** Whether what the processor provably does not know may be sent again: while it still knows the key, if it was the first time. */
+/**
+ * Whether an order that the processor provably does not know may be sent again: only once, and only while the processor still
+ * knows the key.
+ */
 function canResend({ tries, sentAt }: Attempt, { canResend: can, keyMemorySeconds }: Traits, now: number): boolean {
   const isKnown = keyMemorySeconds === null || now < (sentAt ?? now) + keyMemorySeconds * SECOND;
   return can && tries < MAX_SENDS && isKnown;
 }
 
-/** The number of another look. It differs from the one before, by which it is seen that somebody else has changed the attempt. */
+/** The number of another look. It always differs from the previous one, which shows others that the attempt has changed. */
 function nextLook({ looks }: Attempt): number {
   return looks >= MAX_LOOKS ? 1 : looks + 1;
 }

@@ -4,15 +4,15 @@ export const ORDER_KINDS = ['push', 'pull'] as const;
 /** One of {@link ORDER_KINDS}. */
 export type OrderKind = (typeof ORDER_KINDS)[number];
 
-/** What is asked of a processor about an order: to carry it out, what became of it, or to undo it. */
+/** The requests about an order: carry it out, report its outcome, or undo it. */
 export const ORDER_REQUESTS = ['send', 'inquire', 'reverse'] as const;
 
 /** One of {@link ORDER_REQUESTS}. */
 export type OrderRequest = (typeof ORDER_REQUESTS)[number];
 
-/** An order to a card processor. Every request about one attempt has the same values but `notAfter` and `isRepeat`. */
+/** An order to a card processor. Every request about one attempt has the same values, except `notAfter` and `isRepeat`. */
 export type Order = {
-  /** Id of the attempt on the wire, `att_` and 32 hex digits: the key by which the processor recognizes the order, for ever. */
+  /** Id of the attempt on the wire, `att_` and 32 hex digits. The processor permanently recognizes the order by it. */
   readonly attemptId: string;
   /** Id of the card program on the wire, `prog_` and 32 hex digits. */
   readonly programId: string;
@@ -23,75 +23,75 @@ export type Order = {
   readonly amount: bigint;
   /** ISO 4217 code. */
   readonly currency: string;
-  /** What the processor knows the card by. Not a card number; never in logs, errors or events. */
+  /** The processor's token for the card. Not a card number; never in logs, errors or events. */
   readonly processorToken: string;
-  /** Milliseconds since 1970 after which the order must not be carried out any more; null for no such time. */
+  /** The order must not be carried out after this time, in milliseconds since 1970. Null for no limit. */
   readonly notAfter: number | null;
   /** Whether this order was sent before under the same attempt id. */
   readonly isRepeat: boolean;
-  /** How the simulator shall behave, such as `decline=51`; null in live mode. */
+  /** The simulator's behavior, such as `decline=51`. Null in live mode. */
   readonly sandboxBehavior: string | null;
 };
 
-/** What a connector can answer about an order. */
+/** A connector's possible answers about an order. */
 export const ORDER_STATUSES = ['approved', 'declined', 'pending', 'not_found', 'reversed', 'not_executed'] as const;
 
 /** One of {@link ORDER_STATUSES}. */
 export type OrderStatus = (typeof ORDER_STATUSES)[number];
 
 /**
- * What a request to a connector came to: a status that it answered, or
+ * The result of a request to a connector: the status that it answered, or
  *
- * - `not_sent`: provably no byte of the request left, because the host was not found, not allowed or not reached, or because
- *   TLS failed;
+ * - `not_sent`: provably no byte of the request left, because the host was not found, not allowed or not reached, or because TLS
+ *   failed;
  * - `unknown`: anything else. The processor may or may not have carried out the order.
  */
 export type Outcome = OrderStatus | 'not_sent' | 'unknown';
 
-/** The longest time after which a processor can advise another try: 31 days. The longest advice known is 10 days. */
+/** The longest pause that a processor can advise before another try: 31 days. The longest known advice is 10 days. */
 export const MAX_RETRY_AFTER_SECONDS = 2_678_400;
 
-/** The outcome of a request about an order, with what the processor said of it. */
+/** The outcome of a request about an order, and the details that the processor gave. */
 export type Answer = {
   readonly outcome: Outcome;
   /** The processor's own reference, at most 255 characters of printable ASCII. */
   readonly processorReference: string | null;
   /** The processor's own code, such as `51`: at most 64 characters of printable ASCII. */
   readonly code: string | null;
-  /** Seconds after which the same is worth another try, 0 to {@link MAX_RETRY_AFTER_SECONDS}. */
+  /** The pause before another try of the same order makes sense, in seconds, 0 to {@link MAX_RETRY_AFTER_SECONDS}. */
   readonly retryAfterSeconds: number | null;
   /** Why the outcome is `unknown` or `not_sent`: one sentence for operators, at most 300 characters, without secrets. */
   readonly detail: string | null;
 };
 
-/** How a processor can undo an order: not at all, by a request that it may refuse, or by an advice that it must accept. */
+/** How a processor can undo an order: never, by a request that it may refuse, or by an advice that it must accept. */
 export const REVERSALS = ['none', 'request', 'advice'] as const;
 
 /** One of {@link REVERSALS}. */
 export type Reversal = (typeof REVERSALS)[number];
 
-/** What happens to a transfer while its connector is known to be down: it is refused, or waits. */
+/** The fate of a transfer while its connector is known to be down: it is refused, or waits. */
 export const WHEN_DOWN = ['refuse', 'queue'] as const;
 
 /** One of {@link WHEN_DOWN}. */
 export type WhenDown = (typeof WHEN_DOWN)[number];
 
-/** What the service may rely on with a processor. */
+/** The behavior of a processor that the service may rely on. */
 export type Traits = {
-  /** Whether it says what became of an order when asked by the id of the attempt. */
+  /** Whether it reports the outcome of an order when asked by the id of the attempt. */
   readonly hasInquiry: boolean;
-  /** Whether it carries out an order that is sent again under the same attempt id only once. */
+  /** Whether it carries out an order only once, even if the order is sent again under the same attempt id. */
   readonly canResend: boolean;
-  /** How long it recognizes an attempt id, in seconds; null for ever. Past it nothing is sent again. */
+  /** How long it recognizes an attempt id, in seconds, or null for unlimited. After that nothing is sent again. */
   readonly keyMemorySeconds: number | null;
-  /** How long an order may take until an inquiry finds it, in seconds. */
+  /** How long it can take until an inquiry finds an order, in seconds. */
   readonly settleDelaySeconds: number;
-  /** How long after the sending a `not_found` cannot change any more, in seconds. */
+  /** How long after sending a `not_found` can still change, in seconds. */
   readonly notFoundFinalSeconds: number;
   readonly reversal: Reversal;
-  /** How long an order may wait before it is first sent, in seconds; then its transfer fails. */
+  /** How long an order may wait before it is first sent, in seconds. After that its transfer fails. */
   readonly readySeconds: number;
   readonly whenDown: WhenDown;
-  /** Requests that the service has open with it at the same time, from each process. */
+  /** Maximum number of concurrent requests to the processor, per process. */
   readonly maxInFlight: number;
 };

@@ -1,6 +1,6 @@
 import { MAX_RETRY_AFTER_SECONDS } from './order.ts';
 
-/** What the simulated processor of a sandbox can be asked to do with an order, as messages list it. */
+/** The behaviors that the simulated processor of a sandbox supports, as messages list them. */
 export const SANDBOX_BEHAVIORS = [
   'approve',
   'decline=CODE',
@@ -20,9 +20,11 @@ export const SANDBOX_BEHAVIORS = [
   'not_found_then_found',
 ] as const;
 
-/** A code, and the seconds after which the processor advises another attempt. */
+/** A code, and the processor's advised pause before another attempt, in seconds. */
 const DECLINE = /^decline=[0-9A-Za-z]{1,8}(?::([0-9]{1,7}))?$/;
-/** Up to a day of 86400 seconds, with milliseconds. The grammar is that of `readBehavior` in the simulator, which imports nothing. */
+/**
+ * Up to a day of 86400 seconds, with milliseconds. The grammar matches `readBehavior` in the simulator, which imports nothing.
+ */
 const TIMED =
   /^(?:slow|late|pending)=(?:(?:[0-9]{1,4}|[0-7][0-9]{4}|8[0-5][0-9]{3}|86[0-3][0-9]{2})(?:\.[0-9]{1,3})?|86400(?:\.0{1,3})?)$/;
 

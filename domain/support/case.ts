@@ -6,7 +6,7 @@ export const CASE_STATUSES = ['open', 'waiting', 'resolved', 'closed'] as const;
 /** One of {@link CASE_STATUSES}. */
 export type CaseStatus = (typeof CASE_STATUSES)[number];
 
-/** The statuses of a case that nobody has resolved or closed. */
+/** The statuses of a case that is not resolved or closed. */
 export const UNRESOLVED = ['open', 'waiting'] as const satisfies readonly CaseStatus[];
 
 /** How much the problem matters to the caller, the most first. */
@@ -15,7 +15,7 @@ export const SEVERITIES = ['critical', 'high', 'normal', 'low'] as const;
 /** One of {@link SEVERITIES}. */
 export type Severity = (typeof SEVERITIES)[number];
 
-/** What a case or an incident led to. */
+/** The result of a case or an incident. */
 export const OUTCOMES = ['reversal', 'retry', 'corrected_data', 'nothing'] as const;
 
 /** One of {@link OUTCOMES}. */
@@ -33,27 +33,27 @@ export const MAX_CASE_MESSAGES = 200;
 /** Maximum characters of a text of a case, a message or an incident. */
 export const MAX_TEXT_CHARACTERS = 4000;
 
-/** For how many days after its resolution a message opens a case again. It is closed after that. */
+/** For how many days after its resolution a message reopens a case. After that the case is closed. */
 export const REOPENING_DAYS = 30;
 
 const DAY_MILLISECONDS = 86_400_000;
 
-/** What the rules of a case depend on. Times are in milliseconds since 1970. */
+/** The state that the rules of a case depend on. Times are in milliseconds since 1970. */
 export type CaseState = {
   readonly status: CaseStatus;
   readonly resolvedAt: number | null;
   readonly messageCount: number;
 };
 
-/** What one can do with a case. */
+/** The actions on a case. */
 export type CaseAction = 'write' | 'resolve' | 'close';
 
 /** Why an action is refused, by the name of its rule. */
 export type CaseRefusal = 'closed' | 'resolved' | 'resolved_long_ago' | 'full';
 
 /**
- * Why a case does not allow an action at the moment `now`; undefined if it does. A message opens a resolved case again for
- * 30 days. A case that is closed stays closed.
+ * Why a case does not allow an action at the moment `now`, or undefined if it does. A message reopens a resolved case for 30
+ * days. A closed case stays closed.
  */
 export function refusalOf(action: CaseAction, state: CaseState, now: number): CaseRefusal | undefined {
   const { status, resolvedAt, messageCount } = state;
@@ -64,12 +64,12 @@ export function refusalOf(action: CaseAction, state: CaseState, now: number): Ca
   return messageCount >= MAX_CASE_MESSAGES ? 'full' : undefined;
 }
 
-/** The status of a case after a message: the turn is the other side's. */
+/** The status of a case after a message: it is now the other side's turn. */
 export function statusAfter(message: Side): CaseStatus {
   return message === 'caller' ? 'open' : 'waiting';
 }
 
-/** What the urgency of a case depends on. Null where the case is about no error, or about no request. */
+/** The facts that decide the urgency of a case. Null if the case is not about an error, or not about a request. */
 export type Urgent = {
   readonly type: 'Request Error' | 'Server Error' | 'Process Error' | null;
   readonly moneyMoved: MoneyMoved | null;
@@ -77,7 +77,7 @@ export type Urgent = {
 };
 
 /**
- * The urgencies by the error alone, the highest first: `urgent` are Server Errors and unknown money, then Process Errors, Request
+ * The urgencies by the error alone, the highest first: `urgent` for Server Errors and unknown money, then Process Errors, Request
  * Errors, and cases without an error.
  */
 export const ERROR_URGENCIES = ['urgent', 'process_error', 'request_error', 'no_error'] as const;
@@ -85,23 +85,23 @@ export const ERROR_URGENCIES = ['urgent', 'process_error', 'request_error', 'no_
 /** One of {@link ERROR_URGENCIES}. */
 export type ErrorUrgency = (typeof ERROR_URGENCIES)[number];
 
-/** The number of severities fits between two kinds of error. */
+/** The distance between two kinds of error. The severities fit between them. */
 const PLACES = 10;
 
 /**
- * The place of a case in the queue, lower first: Server Errors and unknown money, then Process Errors, then Request Errors,
- * then cases without an error; within each by the severity that the caller gave. The age decides between equal ones.
+ * The position of a case in the queue, lower first: Server Errors and unknown money, then Process Errors, then Request Errors,
+ * then cases without an error. Within each kind the caller's severity decides, then the age.
  */
 export function urgencyOf({ type, moneyMoved, severity }: Urgent): number {
   return PLACES * kindOf(type, moneyMoved) + SEVERITIES.indexOf(severity);
 }
 
-/** Whether pages and alerts are due for a case: by its error only, whatever severity the caller gave. */
+/** Whether a case calls for pages and alerts. Only its error decides that, not the caller's severity. */
 export function isUrgent(urgency: number): boolean {
   return urgency < PLACES;
 }
 
-/** What {@link urgencyOf} has put together. Throws a RangeError for a number that it does not return. */
+/** Splits the result of {@link urgencyOf} into its parts. Throws a RangeError for a number that it does not return. */
 export function partsOf(urgency: number): { readonly byError: ErrorUrgency; readonly severity: Severity } {
   const place = urgency % PLACES;
   const [byError, severity] = [ERROR_URGENCIES[(urgency - place) / PLACES], SEVERITIES[place]];

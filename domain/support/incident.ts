@@ -1,10 +1,10 @@
-/** What an incident covers: everything, one card program, or one operation. */
+/** The reach of an incident: everything, one card program, or one operation. */
 export const INCIDENT_SCOPES = ['all', 'program', 'operation'] as const;
 
 /** One of {@link INCIDENT_SCOPES}. */
 export type IncidentScope = (typeof INCIDENT_SCOPES)[number];
 
-/** What an incident covers. */
+/** The errors that an incident covers. */
 export type Coverage = {
   readonly scope: IncidentScope;
   /** Inner UUID of the card program; null unless the scope is `program`. */
@@ -15,27 +15,29 @@ export type Coverage = {
   readonly codes: readonly string[];
 };
 
-/** An error, or the case of one. */
+/** An error, or a case about one. */
 export type Covered = {
   readonly programId: string | null | undefined;
   readonly operation: string | null | undefined;
   readonly code: string | null;
 };
 
-/** Whether an incident covers an error. An incident of a card program covers no error that belongs to no program. */
+/** Whether an incident covers an error. An incident of a card program covers only errors that belong to a program. */
 export function covers({ scope, programId, operation, codes }: Coverage, error: Covered): boolean {
   if (error.code === null || (codes.length > 0 && !codes.includes(error.code))) return false;
   if (scope === 'program') return programId === error.programId;
   return scope === 'all' || operation === error.operation;
 }
 
-/** Responses in a minute below which nothing is a burst, however quiet the hour before was. */
+/** Fewer responses in a minute than this are never a burst, even after a quiet hour. */
 const MIN_BURST = 5;
 
-/** How many times the rate of the hour before a burst has. */
+/** How many times the rate of the previous hour makes a burst. */
 const BURST_FACTOR = 10;
 
-/** Whether a code of Server or Process Errors occurs so often that there may be one cause: an incident is then proposed. */
+/**
+ * Whether a code of Server or Process Errors occurs so often that there may be one cause. The service then proposes an incident.
+ */
 export function isBurst(inLastMinute: number, inHourBefore: number): boolean {
   return inLastMinute >= MIN_BURST && inLastMinute * 60 >= BURST_FACTOR * inHourBefore;
 }

@@ -35,8 +35,8 @@ const RESULTS: Readonly<Record<TransferCommand, string>> = {
 };
 
 /**
- * Refuses what the status of a transfer does not allow: `invalid_transfer_status`. If several requests
- * end a hold at once, all but the first get it.
+ * Refuses a command that the status of a transfer does not allow: `invalid_transfer_status`. If several requests end a hold at
+ * once, all but the first get this refusal.
  */
 export function refuseMove(transfer: Transfer, command: TransferCommand, now: number): Refusal | undefined {
   const status = statusAt(transfer, now);
@@ -48,7 +48,7 @@ export function refuseMove(transfer: Transfer, command: TransferCommand, now: nu
   return new Refusal('invalid_transfer_status', message, { saw });
 }
 
-/** Refuses to end what a processor may be carrying out: only what the processor says ends it. */
+/** Refuses to end a transfer that a processor may be carrying out. Only the processor's answer ends it. */
 function refuseWaiting(transfer: Transfer, command: TransferCommand): Refusal | undefined {
   if (!waitsForProcessor(transfer)) return undefined;
   const message =
@@ -58,7 +58,7 @@ function refuseWaiting(transfer: Transfer, command: TransferCommand): Refusal | 
   return new Refusal('invalid_transfer_status', message, { saw });
 }
 
-/** The status and, if known, when it began. `updatedAt` does not say, because a change of the metadata also sets it. */
+/** The status and, if known, when it began. `updatedAt` does not tell, because a change of the metadata also sets it. */
 function statusAndTime(transfer: Transfer, status: TransferStatus): string {
   const time = status === 'expired' ? transfer.expiresAt : transfer.completedAt;
   return time === null ? `is ${status}` : `has been ${status} since ${momentOf(time)}`;
@@ -74,8 +74,8 @@ function momentOf(time: number | null): string | null {
 }
 
 /**
- * Captures a hold, in full (`amount` null) or in part; the rest is released and given back to the limits of the day it
- * was counted on. The status of the cards and the maximum balance are checked again, since they may have changed.
+ * Captures a hold, in full (`amount` null) or in part. The rest is released and given back to the limits of the day it was
+ * counted on. The status of the cards and the maximum balance are checked again, since they may have changed.
  */
 export function decideCapture(
   existing: TransferWithHold,
@@ -135,8 +135,8 @@ export function decideCancel(existing: TransferWithHold, view: TransferView): Tr
 }
 
 /**
- * Changes the metadata of a transfer in any status; nothing else can be updated. Undefined if that changes nothing.
- * Refused after the holder of one of its cards was erased (`erasedCard`, the card's id on the wire).
+ * Changes the metadata of a transfer in any status. Other fields cannot be updated. Undefined if nothing changes. Refused if the
+ * holder of one of its cards was erased (`erasedCard`, the card's id on the wire).
  */
 export function decideUpdate(
   { transfer, hold }: TransferWithHold,
@@ -159,7 +159,7 @@ export function decideUpdate(
   };
 }
 
-/** Ends a transfer without a hold that no limit counts: only its record changes. */
+/** Ends a transfer that has no hold and no usage of limits. Only its record changes. */
 function endUnheld(transfer: Transfer, to: 'canceled' | 'expired', now: number): TransferPlan {
   const event = to === 'canceled' ? 'transfer.canceled' : 'transfer.expired';
   return { transfer: ended(transfer, to, now), event, postings: [], accounts: [], hold: null, counts: [] };
@@ -190,9 +190,9 @@ function release({ transfer, hold }: TransferWithHold, to: keyof typeof RELEASED
 }
 
 /**
- * Executes a scheduled transfer that is due: every check that depends on the current state is made now. If one refuses,
- * the transfer fails, and the refusal is stored as its error. A disabled service is not a failure: the transfer waits
- * (`Refusal`). One that has waited past its `expiresAt` expires without ever holding anything.
+ * Executes a scheduled transfer that is due. Every check that depends on the current state runs now. If one refuses, the transfer
+ * fails, and the refusal is stored as its error. A disabled service is not a failure: the transfer waits (`Refusal`). A transfer
+ * that has waited past its `expiresAt` expires without ever holding money.
  */
 export function decideExecution(transfer: Transfer, view: TransferView): TransferPlan | Refusal {
   const refusal = refuseMove(transfer, 'execute', view.now);
@@ -200,7 +200,7 @@ export function decideExecution(transfer: Transfer, view: TransferView): Transfe
   if (transfer.scheduledFor === null || transfer.scheduledFor > view.now) {
     return new Refusal('invalid_transfer_status', 'The transfer is not due yet.');
   }
-  // It waited past the end of its own hold, which would block the money and could never be captured.
+  // Its hold would already be over: it would block the money and could never be captured.
   if (transfer.expiresAt !== null && transfer.expiresAt <= view.now) return endUnheld(transfer, 'expired', view.now);
   const { type, amount, cardName, destinationCardName, currency, capture, expiresAt } = transfer;
   const terms = { type, amount, cardName, destinationCardName, currency, capture, expiresAt };
@@ -220,16 +220,17 @@ export function decideExecution(transfer: Transfer, view: TransferView): Transfe
 }
 
 /**
- * Whether a scheduled transfer that is due waits: it is disabled, or this process cannot reach its processor. It waits also for a
- * connector that the settings lack: they may name it again, and other processes may have it.
+ * Whether a scheduled transfer that is due must wait because it is disabled, or because this process cannot reach its processor.
+ * It also waits for a connector that is missing from the settings: they may name it again, and other processes may have it.
  */
 function waitsFor({ refusal }: Extract<Finding, { outcome: 'failed' }>): boolean {
   return refusal.code === 'service_disabled' || refusal.code === 'processor_unavailable';
 }
 
 /**
- * Records what the processor of the card said. An approval has happened, so neither the state of the card nor limits are
- * checked again. Undefined if the transfer stays as it is. Refused if it no longer waits: somebody was first.
+ * Records the processor's answer for a card. An approval has already happened, so the state of the card and limits are not
+ * checked again. Undefined if the transfer stays unchanged. Refused if the transfer no longer waits, because another request was
+ * first.
  */
 export function decideReport(
   { transfer, hold }: TransferWithHold,
@@ -292,8 +293,8 @@ function fail(transfer: Transfer, refusal: Refusal, now: number): TransferPlan {
 }
 
 /**
- * Refuses while the service is disabled for the transfer; without a transfer, for all types. A disabled connector is no reason:
- * nothing of an existing transfer is ordered from a processor.
+ * Refuses while the service is disabled for the transfer, or without a transfer for all types. A disabled connector does not
+ * matter, because changes of an existing transfer send no order to a processor.
  */
 export function refuseDisabled(transfer: Transfer | undefined, view: TransferView): Refusal | undefined {
   const finding = examineSwitch({ type: transfer?.type ?? null, connectorId: null }, view);
@@ -320,7 +321,7 @@ function receiverOf(transfer: Transfer, view: TransferView) {
   return transfer.type === 'load' ? view.card : view.destinationCard;
 }
 
-/** Subtracts from the counters what a hold added, for the day it was counted on. */
+/** Subtracts the usage of a hold from the counters of the day it was counted on. */
 function giveBack(
   transfer: Transfer,
   hold: Hold,

@@ -17,23 +17,22 @@ import {
 import { TRANSFER_CHECKS } from './transfer-checks.ts';
 import { endsOf, type TransferView } from './transfer-view.ts';
 
-/** The result of a decision about a transfer: everything that changes, as it is afterwards. */
+/** The result of a decision about a transfer: everything that changes, in its new state. */
 export type TransferPlan = {
   readonly transfer: Transfer;
   readonly event: EventType;
   readonly postings: readonly Posting[];
-  /** The accounts that changed. */
   readonly accounts: readonly Account[];
-  /** The hold that the transfer has from now on; null if it has none. */
+  /** The new hold of the transfer, or null if it has none. */
   readonly hold: Hold | null;
   readonly counts: readonly CounterChange[];
-  /** Why a transfer failed that was accepted before; its record becomes the transfer's `error`. */
+  /** Why an accepted transfer failed. Its record becomes the transfer's `error`. */
   readonly failure?: Failure;
-  /** Whom the card's processor is asked to move the money, from now on; omitted if nobody is. */
+  /** The processor that is now asked to move the money, and how. Omitted if no processor is. */
   readonly attempt?: Pick<Attempt, 'connectorId' | 'kind'>;
 };
 
-/** A requested transfer: its ids and time, its terms, and what the caller attached to it. */
+/** A requested transfer: its ids and time, its terms, and the caller's notes. */
 export type TransferInput = {
   readonly creation: TransferCreation;
   readonly terms: TransferTerms;
@@ -41,8 +40,8 @@ export type TransferInput = {
 };
 
 /**
- * Decides on a new transfer and what it changes, or returns the first refusal. A scheduled one moves and holds nothing
- * yet, so current balances and usage do not matter.
+ * Decides on a new transfer and its changes, or returns the first refusal. A scheduled transfer does not move or hold money yet,
+ * so current balances and usage do not matter.
  */
 export function decideTransfer(request: TransferInput, view: TransferView): TransferPlan | Refusal {
   const { creation, notes } = request;
@@ -87,7 +86,7 @@ export function begin(
   };
 }
 
-/** What the processor of the card is asked to do. Only a load or an unload gets here: a check refuses the rest. */
+/** The order to the processor of the card. Only loads and unloads get here, because a check refuses the rest. */
 function attemptOf(transfer: Transfer, { connectorId }: Card): Pick<TransferPlan, 'attempt'> {
   if (connectorId === null || transfer.type === 'card_to_card') return {};
   return { attempt: { connectorId, kind: kindOf(transfer.type) } };
@@ -116,7 +115,7 @@ function hold(transfer: Transfer, ends: Ends, counts: readonly CounterChange[]):
   };
 }
 
-/** What a transfer adds to the counters of its cards and its program today. */
+/** The usage that a transfer adds to the counters of its cards and its program today. */
 export function countsOf(
   transfer: Pick<Transfer, 'type' | 'amount'>,
   cards: { readonly card: Card; readonly destinationCard: Card | undefined },

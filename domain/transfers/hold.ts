@@ -3,21 +3,18 @@
 // Tested by: `test/store/transfers.test.ts`, `test/crashes/races-of-two.test.ts`
 
 /**
- * Money that a pending transfer reserves at its source for its destination, in minor units. A hold exists only while it
- * is open: once captured, canceled or expired, it is gone. An account's `held` is the sum of the holds on it.
+ * Money that a pending transfer reserves at its source for its destination, in minor units. A hold exists only while it is open,
+ * and is deleted once it is captured, canceled or expired. An account's `held` is the sum of the holds on it.
  */
 export type Hold = {
   readonly programId: string;
-  /** Inner UUID of the transfer that holds. */
   readonly transferId: string;
   readonly sourceAccountId: string;
   readonly destinationAccountId: string;
   readonly amount: bigint;
-  /** When it expires, in milliseconds since 1970; null if it waits for a processor, which ends it. */
+  /** When it expires, in milliseconds since 1970, or null if it waits for a processor, which ends it. */
   readonly expiresAt: number | null;
-  /**
-   * Start of the day whose limits counted it, in milliseconds since 1970: what is released is given back to that day.
-   */
+  /** Start of the day whose limits counted it, in milliseconds since 1970. Released amounts are given back to that day. */
   readonly dayStart: number;
 };
 

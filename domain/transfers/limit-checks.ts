@@ -21,7 +21,7 @@ import type { Seen, SeenValue } from '../seen.ts';
 import type { TransferTerms, TransferType } from './transfer.ts';
 import { endsOf, type Finding, NOT_EVALUATED, Passed, type TransferView } from './transfer-view.ts';
 
-/** An end of a transfer that has limits. */
+/** A side of a transfer that has limits. */
 export type LimitedSide = {
   readonly accountId: string;
   readonly direction: Direction;
@@ -31,7 +31,7 @@ export type LimitedSide = {
   readonly limits: readonly EffectiveLimit[];
 };
 
-/** The ends of a transfer whose limits apply and count it: its cards, and the program if funding is one of them. */
+/** The sides of a transfer whose limits apply and count it: its cards, and the program if funding is a side. */
 export function limitedSides(
   type: TransferType,
   card: Card,
@@ -59,17 +59,17 @@ export function limitedSides(
   return [sideOf(card, direction), program];
 }
 
-/** Whether the amount keeps every minimum of its cards and its program. */
+/** Checks the amount against every minimum of its cards and its program. */
 export function examineMinimumAmount(terms: TransferTerms, view: TransferView): Finding {
   return examineLimits(terms, view, (name) => name === 'minimum_amount');
 }
 
-/** Whether the amount keeps every maximum of its cards and its program. */
+/** Checks the amount against every maximum of its cards and its program. */
 export function examineMaximumAmount(terms: TransferTerms, view: TransferView): Finding {
   return examineLimits(terms, view, (name) => name === 'maximum_amount');
 }
 
-/** Whether the amount keeps every limit of a period of its cards and its program. */
+/** Checks the amount against every limit of a period of its cards and its program. */
 export function examinePeriodLimits(terms: TransferTerms, view: TransferView): Finding {
   return examineLimits(terms, view, (name) => LIMIT_NAMES[name].period !== null);
 }
@@ -111,7 +111,7 @@ function codeOf(state: LimitState): 'limit_exceeded' | 'amount_too_large' | 'amo
   return state.name === 'minimum_amount' ? 'amount_too_small' : 'amount_too_large';
 }
 
-/** Whether the source has the amount available. */
+/** Checks that the source has the amount available. */
 export function examineAvailable(terms: TransferTerms, view: TransferView): Finding {
   const ends = endsOf(terms, view);
   if (ends === undefined) return NOT_EVALUATED;
@@ -131,7 +131,7 @@ export function examineAvailable(terms: TransferTerms, view: TransferView): Find
   return { outcome: 'failed', saw, refusal };
 }
 
-/** Whether the destination can receive the amount. */
+/** Checks that the destination can receive the amount. */
 export function examineMaximum(terms: TransferTerms, view: TransferView): Finding {
   const ends = endsOf(terms, view);
   if (ends === undefined) return NOT_EVALUATED;
@@ -144,8 +144,8 @@ export function examineMaximum(terms: TransferTerms, view: TransferView): Findin
 }
 
 /**
- * Whether an account can receive an amount, together with everything that may still arrive: within the largest possible
- * balance and, for a card, within its maximum balance.
+ * Checks that an account can receive an amount on top of all money that may still arrive: within the largest possible balance
+ * and, for a card, within its maximum balance.
  */
 export function examineReceivingAccount(
   destination: Account,

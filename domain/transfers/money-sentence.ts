@@ -13,15 +13,15 @@ import {
 } from './transfer.ts';
 
 /**
- * Where the money of a transfer is: it moved, it did not, it is held, it came back in full or in part, nobody knows yet whether a
- * processor has moved it, or the processor has moved it after the transfer had failed.
+ * Where the money of a transfer is: it moved, it did not, it is held, it came back in full or in part, it is unknown whether a
+ * processor moved it, or the processor moved it after the transfer had failed.
  */
 export const MONEY_STATES = ['yes', 'no', 'held', 'moved_back', 'partly_moved_back', 'unknown', 'moved_late'] as const;
 
 /** One of {@link MONEY_STATES}. */
 export type MoneyState = (typeof MONEY_STATES)[number];
 
-/** What each state says about whether money has moved. */
+/** Whether money has moved, for each state. */
 export const MONEY_MOVED: Readonly<Record<MoneyState, MoneyMoved>> = {
   yes: 'yes',
   no: 'no',
@@ -35,7 +35,7 @@ export const MONEY_MOVED: Readonly<Record<MoneyState, MoneyMoved>> = {
 /** Whether the money of a transfer moved, in a word and in a sentence for people. */
 export type MoneySummary = { readonly moved: MoneyState; readonly sentence: string };
 
-/** What the sentence is about; amounts are minor units, times milliseconds since 1970. */
+/** The facts that the sentence uses. Amounts are minor units, times milliseconds since 1970. */
 export type MoneyFacts = Pick<
   Transfer,
   | 'type'
@@ -53,13 +53,13 @@ export type MoneyFacts = Pick<
   | 'updatedAt'
   | 'completedAt'
 > & {
-  /** The error code of a failed transfer; null if it is not known. */
+  /** The error code of a failed transfer, or null if it is not known. */
   readonly errorCode: string | null;
-  /** What the processor of the card was asked to do; null or omitted if that was not read, or there is no processor. */
+  /** The order to the processor of the card. Null or omitted if it was not read, or if there is no processor. */
   readonly attempt?: ProcessorFacts | null;
 };
 
-/** What is known about a processor that is to move the money; times are milliseconds since 1970. */
+/** The known facts about a processor's attempt to move the money. Times are milliseconds since 1970. */
 export type ProcessorFacts = Pick<
   Attempt,
   | 'connectorId'
@@ -97,7 +97,7 @@ export function moneySentence(facts: MoneyFacts, now: number): MoneySummary {
   return withContradiction(facts, bookedSentence(facts, now));
 }
 
-/** What the books say, and what the processor has said since that contradicts them. */
+/** Adds the processor's later contradiction, if any, to the answer of the books. */
 function withContradiction({ attempt }: MoneyFacts, { moved, sentence }: MoneySummary): MoneySummary {
   const { contradictedAt = null, contradiction = null, contradictionBreakId = null } = attempt ?? {};
   if (!attempt || contradictedAt === null || contradiction === null || contradictionBreakId === null) {
@@ -132,12 +132,12 @@ function bookedSentence(facts: MoneyFacts, now: number): MoneySummary {
   }
 }
 
-/** What creating a transfer would do: its first status, what becomes of its money with that, and the same in a sentence. */
+/** The result that creating a transfer would have: its first status, whether money moves with it, and the same in a sentence. */
 export type Foresight = { readonly status: TransferStatus; readonly moneyMoved: MoneyMoved; readonly sentence: string };
 
 /**
- * Says what creating a transfer of `terms` would do, if it succeeds. `behavior`: what the simulator of a sandbox is asked to do,
- * or undefined.
+ * Says what creating a transfer of `terms` would do, if it succeeds. `behavior`: the requested behavior of the sandbox's
+ * simulator, or undefined.
  */
 export function foresee(
   terms: TransferTerms,
@@ -170,7 +170,7 @@ export function foresee(
   return { status, moneyMoved: 'unknown', sentence: `${held}.${order}` };
 }
 
-/** What its adapter is told besides the order, in a sandbox. */
+/** The addition to an order in a sandbox: the behavior for its adapter. */
 function told(connectorId: string, behavior: string | undefined): string {
   return behavior === undefined ? '' : `; '${connectorId}' is told to behave as '${behavior}'`;
 }
@@ -193,7 +193,7 @@ function heldSentence(facts: MoneyFacts): string {
   return `No money has moved: ${held} until ${momentOf(facts.expiresAt)}, unless it is captured or canceled before.`;
 }
 
-/** A transfer that only its processor ends. Before the first byte is sent, the attempt is stored as sent. */
+/** A transfer that only its processor ends. The attempt is stored as sent before its first byte is sent. */
 function waiting(facts: MoneyFacts): MoneySummary {
   const { source, destination } = endsInWords(facts);
   const attempt = facts.attempt ?? null;
@@ -218,7 +218,7 @@ function waiting(facts: MoneyFacts): MoneySummary {
   return unknown(`${nobody} ${whatIsDone(attempt, next)} Do not send the transfer again.`);
 }
 
-/** What is done about an unknown outcome; `next` begins with a space if the time is known. */
+/** The service's action on an unknown outcome. `next` begins with a space if the time is known. */
 function whatIsDone(attempt: ProcessorFacts | null, next: string): string {
   switch (attempt?.status) {
     case 'attention':
@@ -260,7 +260,7 @@ function failedSentence({ scheduledFor, errorCode }: MoneyFacts): string {
   return `No money moved: the transfer ${isFault ? 'failed' : 'was declined'}${when}${why}.`;
 }
 
-/** What a processor has moved although it had not, as far as was known when the transfer failed. */
+/** The money that a processor moved although the transfer had already failed. */
 function movedLate(facts: MoneyFacts): MoneySummary | undefined {
   const { connectorId, lateApprovalAt = null, breakId = null, lateApprovalSettledAt = null } = facts.attempt ?? {};
   if (lateApprovalAt === null || breakId === null) return undefined;
@@ -277,12 +277,12 @@ function movedLate(facts: MoneyFacts): MoneySummary | undefined {
 
 function expiredSentence(facts: MoneyFacts): string {
   const end = momentOf(facts.expiresAt);
-  // A scheduled transfer that waited past its end never held anything, but nothing stored says whether this one did.
+  // A scheduled transfer that waited past its end never held anything, but the stored record does not show whether this one did.
   if (facts.scheduledFor !== null) return `No money moved: the transfer expired at ${end}, and nothing of it is held.`;
   return `No money moved: the hold of ${amountOf(facts)} expired at ${end} and was released.`;
 }
 
-/** What became of the hold of a canceled transfer; one canceled before it was due had none. */
+/** The end of the hold of a canceled transfer. A transfer canceled before it was due had none. */
 function whatWasHeld(facts: MoneyFacts): string {
   if (facts.scheduledFor !== null && facts.updatedAt < facts.scheduledFor) return ' before it was due';
   if (facts.capture === 'automatic') return '';

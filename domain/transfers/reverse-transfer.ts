@@ -8,7 +8,7 @@ import type { TransferPlan } from './create-transfer.ts';
 import type { Transfer } from './transfer.ts';
 import { endsOf, type TransferView } from './transfer-view.ts';
 
-/** Money of a completed transfer that was moved back. It is completed when created, and never changes. */
+/** Money of a completed transfer that was moved back. A reversal is completed when it is created, and never changes. */
 export type Reversal = {
   readonly programId: string;
   readonly reversalId: string;
@@ -18,24 +18,24 @@ export type Reversal = {
   readonly currency: string;
   readonly description: string | null;
   readonly requestId: string;
-  /** Inner UUID of the caller's API key, or `NO_API_KEY`; null for reversals of earlier versions. */
+  /** Inner UUID of the caller's API key, or `NO_API_KEY`. Null for reversals of earlier versions. */
   readonly createdBy: string | null;
   /** Milliseconds since 1970. */
   readonly createdAt: number;
 };
 
-/** The request: a null `amount` reverses all that is left. */
+/** The request. A null `amount` reverses the whole rest. */
 export type ReversalInput = Pick<Reversal, 'reversalId' | 'requestId' | 'createdBy' | 'description'> & {
   readonly amount: bigint | null;
 };
 
-/** A reversal and its effect on the accounts; its transfer stays completed, with more of it reversed. */
+/** A reversal and its effect on the accounts. Its transfer stays completed, with more of it reversed. */
 export type ReversalPlan = TransferPlan & { readonly reversal: Reversal };
 
 /**
- * Reverses a completed transfer, in full or in part; all its reversals together never exceed what was captured. Card
- * statuses and limits do not prevent a correction, and it gives nothing back to limits. But a closed card receives
- * nothing any more, and money that was spent cannot come back (`insufficient_funds`).
+ * Reverses a completed transfer, in full or in part. All its reversals together never exceed the captured amount. Card statuses
+ * and limits do not prevent a correction, and it gives nothing back to limits. But a closed card receives no money, and spent
+ * money cannot come back (`insufficient_funds`).
  */
 export function decideReversal(transfer: Transfer, request: ReversalInput, view: TransferView): ReversalPlan | Refusal {
   const refusal = refuseMove(transfer, 'reverse', view.now);
@@ -73,14 +73,13 @@ export function decideReversal(transfer: Transfer, request: ReversalInput, view:
   };
 }
 
-/** The accounts of a transfer in the opposite direction. */
 function endsBack(transfer: Transfer, view: TransferView): Ends {
   const ends = endsOf(transfer, view);
   if (ends === undefined) throw new Error('a card of a transfer is missing');
   return { source: ends.destination, destination: ends.source };
 }
 
-/** What a processor has carried out cannot be taken back here: its money is not in this ledger. */
+/** Refuses to reverse a transfer that a processor carried out, because its money is not in this ledger. */
 function refuseProcessor(transfer: Transfer, { card }: TransferView): Refusal | undefined {
   const connectorId = card?.connectorId ?? null;
   if (card === undefined || connectorId === null) return undefined;

@@ -17,7 +17,7 @@ function reachedFrom<State>(
   next: (state: State) => readonly State[],
 ): ReadonlySet<State> {
   const reached = new Set(beginnings);
-  // The iteration over a set includes what is added meanwhile.
+  // The iteration over a set includes elements that are added during it.
   for (const state of reached) for (const to of next(state)) reached.add(to);
   return reached;
 }

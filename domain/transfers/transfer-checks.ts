@@ -20,9 +20,9 @@ export type TransferCheck = {
   readonly name: string;
   /** Whether it needs a valid amount. */
   readonly needsAmount?: true;
-  /** Whether it depends on balances or usage; a scheduled transfer is then checked only when it is due. */
+  /** Whether it depends on balances or usage. For a scheduled transfer it runs only when the transfer is due. */
   readonly whenDue?: true;
-  /** Whether it is about the request only; a scheduled transfer is then not checked again when it is due. */
+  /** Whether it is about the request only. For a scheduled transfer it does not run again when the transfer is due. */
   readonly onlyWhenMade?: true;
   readonly examine: (terms: TransferTerms, view: TransferView) => Finding;
 };
@@ -98,12 +98,12 @@ function shownOrNull(time: number | null): string | null {
   return time === null ? null : shown(time);
 }
 
-/** The connector to which a transfer would go. Nothing goes to one between two cards. */
+/** The connector that a transfer would go to. A transfer between two cards goes to none. */
 function connectorOf({ type }: TransferTerms, { card }: TransferView): string | null {
   return type === 'card_to_card' ? null : (card?.connectorId ?? null);
 }
 
-/** Whether the service is enabled for transfers of a type and to a connector; for `null`, for all of them. */
+/** Checks that the service is enabled for transfers of a type and to a connector. `null` stands for all of them. */
 export function examineSwitch(
   { type, connectorId }: { readonly type: TransferType | null; readonly connectorId: string | null },
   view: Pick<TransferView, 'programId' | 'switches' | 'now'>,
@@ -124,7 +124,7 @@ export function examineSwitch(
   return { outcome: 'failed', saw, refusal: new Refusal('service_disabled', `${what}.`, { saw, ...wait }) };
 }
 
-/** What is disabled by a setting of a connector. */
+/** Names the transfers that a connector's setting disables. */
 function disabledConnector({ connectorId, transferType, programId }: SwitchSetting): string {
   const kind = transferType === null ? '' : `transfers of type '${transferType}' at `;
   const where = programId === null ? '' : ' in this card program';
@@ -136,7 +136,7 @@ function shownScope(setting: SwitchSetting): Seen {
   return setting.connectorId === null ? { scope } : { scope, connector_id: setting.connectorId };
 }
 
-/** When the last of these settings ends by itself; null if one of them does not. */
+/** When the last of these settings ends automatically, or null if one of them does not. */
 function endOf(settings: readonly SwitchSetting[]): number | null {
   let end = 0;
   for (const { until } of settings) {
@@ -153,7 +153,10 @@ function examineExistence(name: string, field: string, card: Card | undefined): 
   return { outcome: 'failed', saw, refusal: new Refusal('card_not_found', message, { field, saw }) };
 }
 
-/** What the processor of a card can do: a load or an unload that it carries out at once, while it can be reached. */
+/**
+ * Checks that the processor of a card can carry out the transfer: a load or an unload, executed at once, while the processor can
+ * be reached.
+ */
 function examineConnector(terms: TransferTerms, view: TransferView): Finding {
   const { card, destinationCard } = view;
   const named = card?.connectorId ? card : destinationCard?.connectorId ? destinationCard : undefined;
@@ -175,13 +178,13 @@ function examineConnector(terms: TransferTerms, view: TransferView): Finding {
     const message = `${whose}, which moves it at once: it cannot be held and captured later. Omit 'capture'.`;
     return fail('connector_not_supported', '/capture', message);
   }
-  // What is scheduled is sent when it is due, and waits if the processor cannot be reached then.
+  // A scheduled transfer is sent when it is due, and waits if the processor cannot be reached then.
   if (state === 'up' || (state === 'down' && terms.scheduledFor !== null)) return { outcome: 'passed', saw };
   const why = state === 'down' ? 'which cannot be reached at the moment' : 'which this service is not connected to';
   return fail('processor_unavailable', '/card_id', `${whose}, ${why}. Nothing was sent and nothing is held.`);
 }
 
-/** Whether a card's status allows money in or out today. */
+/** Checks that a card's status allows money in or out today. */
 export function examineState(
   card: Card | undefined,
   direction: Direction,

@@ -6,7 +6,7 @@ import type { Seen } from '../seen.ts';
 import type { SwitchSetting } from '../switch.ts';
 import type { TransferTerms } from './transfer.ts';
 
-/** What the rules use, all of it read after the locks were taken. */
+/** Everything the rules read, loaded after the locks are taken. */
 export type TransferView = {
   readonly programId: string;
   /** The database's clock, in milliseconds since 1970. */
@@ -16,27 +16,23 @@ export type TransferView = {
   readonly card: Card | undefined;
   readonly destinationCard: Card | undefined;
   readonly account: (accountId: string) => Account;
-  /**
-   * Totals of the transfers in the current periods, by account: the card's own, or the funding account's for the
-   * program.
-   */
+  /** Totals of the transfers in the current periods, by account: the card's own, or the funding account's for the program. */
   readonly usage: (accountId: string, direction: Direction) => Usage;
-  /** Whether the processor of a card can be asked: `down` where new transfers are refused meanwhile. */
+  /** Whether the processor of a card takes orders: `down` if new transfers are refused until it is up. */
   readonly connectorState: (connectorId: string) => ConnectorState;
-  /** Id on the wire of the transfer that already has the same reference. */
   readonly referenceTakenBy: string | undefined;
 };
 
 /** Whether a connector takes new transfers; `missing`: it is not in the settings of the process. */
 export type ConnectorState = 'up' | 'down' | 'missing';
 
-/** The result of one check. `not_evaluated`: an earlier check failed on what it needs. */
+/** The result of one check. `not_evaluated`: an earlier check that it depends on failed. */
 export type Finding =
   | { readonly outcome: 'passed'; readonly saw: Seen }
   | { readonly outcome: 'failed'; readonly saw: Seen; readonly refusal: Refusal }
   | { readonly outcome: 'not_evaluated' };
 
-/** A passed check. What it used is only formatted where it is shown: by explain_transfer. */
+/** A passed check. Its values are formatted only when explain_transfer shows them. */
 export class Passed {
   readonly outcome = 'passed';
   readonly #describe: () => Seen;

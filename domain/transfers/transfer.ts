@@ -1,6 +1,6 @@
 import type { Card } from '../cards/card.ts';
 
-/** What a transfer does with the card: funding to card, card to funding, card to card. */
+/** The direction of a transfer: funding to card, card to funding, card to card. */
 export const TRANSFER_TYPES = ['load', 'unload', 'card_to_card'] as const;
 
 /** One of {@link TRANSFER_TYPES}. */
@@ -12,7 +12,7 @@ export const TRANSFER_STATUSES = ['scheduled', 'pending', 'completed', 'failed',
 /** One of {@link TRANSFER_STATUSES}. */
 export type TransferStatus = (typeof TRANSFER_STATUSES)[number];
 
-/** What can be done with a transfer; time triggers `execute` and `expire`, a processor `report`, a caller the rest. */
+/** The commands on a transfer. Time triggers `execute` and `expire`, a processor `report`, and a caller the rest. */
 export type TransferCommand = 'create' | 'execute' | 'capture' | 'cancel' | 'expire' | 'report' | 'reverse';
 
 /** One transition of the state machine. `from` is null for the creation. */
@@ -23,7 +23,7 @@ export type TransferMove = {
   readonly when: string;
 };
 
-/** The complete state machine of a transfer: no other transition is possible. */
+/** The complete state machine of a transfer. No other transition is possible. */
 export const TRANSFER_MOVES: readonly TransferMove[] = [
   { from: null, command: 'create', to: 'scheduled', when: 'scheduled_for was given' },
   {
@@ -73,8 +73,8 @@ export function isFinal(status: TransferStatus): boolean {
 }
 
 /**
- * The statuses in which a transfer takes its reference: it holds, has moved or may still move money. In any other it has ended
- * without moving any, and another transfer may have its reference.
+ * A transfer in one of these statuses occupies its reference: it holds, has moved or may still move money. In any other status it
+ * has ended without moving money, and another transfer may use its reference.
  */
 export const STATUSES_WITH_REFERENCE = [
   'scheduled',
@@ -88,7 +88,7 @@ export type TransferOutcome = 'final' | 'open' | 'unknown';
 /** Whether the money moves when the transfer is created, or is held until it is captured. */
 export type Capture = 'automatic' | 'manual';
 
-/** What the rules need to know about a request; amount in minor units, times in milliseconds since 1970. */
+/** The parts of a request that the rules need. Amount in minor units, times in milliseconds since 1970. */
 export type TransferTerms = {
   readonly type: TransferType;
   readonly amount: bigint;
@@ -97,9 +97,9 @@ export type TransferTerms = {
   readonly currency: string | null;
   readonly reference: string | null;
   readonly capture: Capture;
-  /** When the hold of a manual capture ends; null for automatic capture. */
+  /** When the hold of a manual capture ends, or null for automatic capture. */
   readonly expiresAt: number | null;
-  /** When the transfer is to be executed; null for now. */
+  /** When the transfer will be executed, or null for now. */
   readonly scheduledFor: number | null;
 };
 
@@ -124,7 +124,6 @@ export type Transfer = {
   readonly transferId: string;
   readonly type: TransferType;
   readonly cardId: string;
-  /** The card's id on the wire. */
   readonly cardName: string;
   readonly destinationCardId: string | null;
   readonly destinationCardName: string | null;
@@ -140,26 +139,27 @@ export type Transfer = {
   readonly description: string | null;
   readonly reference: string | null;
   readonly metadata: Readonly<Record<string, string>>;
-  /** The error record of a failed transfer, as it is stored. No rule reads it. */
+  /** The stored error record of a failed transfer. No rule reads it. */
   readonly error: object | null;
-  /** Inner UUID of the request that created it. */
   readonly requestId: string;
-  /** The idempotency key of that request as it is stored; null without one, and for transfers of earlier versions. */
+  /** The stored form of that request's idempotency key. Null without one, and for transfers of earlier versions. */
   readonly idempotencyKey: string | null;
-  /** Inner UUID of the API key that created it, or {@link NO_API_KEY}; null for transfers of earlier versions. */
+  /** Inner UUID of the API key that created it, or {@link NO_API_KEY}. Null for transfers of earlier versions. */
   readonly createdBy: string | null;
   readonly createdAt: number;
   readonly updatedAt: number;
   readonly completedAt: number | null;
 };
 
-/** What the caller attaches to a transfer and no rule uses; what is omitted is null or empty. */
+/** The caller's notes on a transfer, which no rule uses. Omitted fields are null or empty. */
 export type TransferNotes = Partial<Pick<Transfer, 'description' | 'metadata'>>;
 
 /** The API key of a caller without one, as in a keyless sandbox. */
 export const NO_API_KEY = '00000000-0000-0000-0000-000000000000';
 
-/** What a new transfer has besides its terms: ids, which are generated before the decision, its creator, and its time. */
+/**
+ * The fields of a new transfer that are not terms: its ids, which are generated before the decision, its creator, and its time.
+ */
 export type TransferCreation = Pick<
   Transfer,
   'programId' | 'transferId' | 'requestId' | 'idempotencyKey' | 'createdBy'
@@ -222,21 +222,21 @@ export function waitsForProcessor({ status, capture }: Pick<Transfer, 'status' |
 }
 
 /**
- * Whether what a processor said may tell more about the money of a transfer than its status: while it waits, and once it has
- * ended, since the processor may have contradicted that.
+ * Whether the processor may know more about the money of a transfer than its status shows: while the transfer waits, and after it
+ * has ended, since the processor may have contradicted the end.
  */
 export function dependsOnProcessor(transfer: Pick<Transfer, 'status' | 'capture'>): boolean {
   const hasEnded = transfer.status === 'failed' || transfer.status === 'completed';
   return waitsForProcessor(transfer) || (hasEnded && transfer.capture === 'automatic');
 }
 
-/** The status of a transfer at a moment: a hold past its end has expired, even if that has not been written yet. */
+/** The status of a transfer at a moment. A hold past its end counts as expired, even before that is written. */
 export function statusAt(transfer: Pick<Transfer, 'status' | 'expiresAt'>, now: number): TransferStatus {
   const isOver = transfer.status === 'pending' && transfer.expiresAt !== null && transfer.expiresAt <= now;
   return isOver ? 'expired' : transfer.status;
 }
 
-/** A transfer as it is at a moment ({@link statusAt}). */
+/** A transfer with its status at a moment ({@link statusAt}). */
 export function transferAt(transfer: Transfer, now: number): Transfer {
   const status = statusAt(transfer, now);
   return status === transfer.status ? transfer : { ...transfer, status, outcome: 'final' };

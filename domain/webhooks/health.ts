@@ -5,37 +5,37 @@ import type { WebhookStatus } from './webhook.ts';
 // Kept by: this file moves the start of the failures by the time without any try
 // Tested by: `domain/webhooks/health.test.ts`, `test/delivery/failures.test.ts`
 
-/** How the deliveries to a webhook have gone. Times are in milliseconds since 1970. */
+/** The record of a webhook's deliveries. Times are in milliseconds since 1970. */
 export type Health = {
   readonly status: WebhookStatus;
   /** Failures in a row. */
   readonly failures: number;
-  /** When the first of them began, moved by the time in which the service did not try; null without failures. */
+  /** When the first of them began, moved by the time during which the service did not try. Null without failures. */
   readonly failingSince: number | null;
   readonly lastFailureAt: number | null;
   readonly lastSuccessAt: number | null;
   /** Failed probes in a row. */
   readonly probes: number;
-  /** When the next single event may be sent; null while events are sent as they come. */
+  /** When the next single event may be sent, or null while events are sent as they come. */
   readonly nextProbeAt: number | null;
 };
 
 /** A webhook with this many failures in a row is paused. */
 const MAX_FAILURES = 10;
 
-/** A webhook that had nothing but failures for this long is paused too. */
+/** A webhook that only failed for this long is also paused. */
 const MAX_FAILING_MILLISECONDS = 60_000;
 
-/** After failing for this long, webhook.failing is sent. */
+/** After failures for this long, webhook.failing is sent. */
 const TOLD_AFTER_MILLISECONDS = 3_600_000;
 
-/** After failing for this long, a webhook is disabled. */
+/** After failures for this long, a webhook is disabled. */
 export const DISABLED_AFTER_MILLISECONDS = 120 * 3_600_000;
 
-/** Fewer failures in a row than this never disable a webhook, however much time is between them. */
+/** Fewer failures in a row than this never disable a webhook, however far apart they are. */
 const MIN_FAILURES_TO_DISABLE = 10;
 
-/** An attempt that begins this much later than it could was not delayed by the receiver: the service was stopped. */
+/** An attempt that begins this much later than it could was not delayed by the receiver. The service was stopped. */
 const MAX_LATENESS_MILLISECONDS = 300_000;
 
 /** A failed attempt, as far as it matters to the health of its webhook. */
@@ -44,11 +44,11 @@ export type Failure = FailedAttempt & {
   readonly endedAt: number;
   /** When the attempt was due, for retries and probes. */
   readonly dueAt: number | null;
-  /** Whether nothing else may be sent before this event has succeeded. */
+  /** Whether no other event may be sent before this one has succeeded. */
   readonly isStrict: boolean;
 };
 
-/** A success clears all earlier failures. A webhook that somebody disabled stays disabled. */
+/** The health after a success, which clears all earlier failures. A webhook that was disabled on request stays disabled. */
 export function afterSuccess(health: Health, endedAt: number): Health {
   const { status, lastFailureAt } = health;
   return {
@@ -63,8 +63,8 @@ export function afterSuccess(health: Health, endedAt: number): Health {
 }
 
 /**
- * The stored health after a success of which only the time was stored, because a request changed the webhook meanwhile:
- * a success later than the last failure clears the failures.
+ * The stored health after a success that stored only its time, because a request was changing the webhook. A success later than
+ * the last failure clears the failures.
  */
 export function withLastSuccess(health: Health): Health {
   const { failures, lastSuccessAt, lastFailureAt } = health;
@@ -73,8 +73,8 @@ export function withLastSuccess(health: Health): Health {
 }
 
 /**
- * The stored health of a webhook, merged with what this process knows and the row may lack: a success after the last
- * failure, and a probe that has become due since. Neither is stored if a request changed the webhook meanwhile.
+ * Merges the stored health of a webhook with facts that this process knows and the row may lack: a success after the last
+ * failure, and a probe that has become due since. These are not stored while a request changes the webhook.
  */
 export function mergeHealth(stored: Health, known: Health): Health {
   const lastSuccessAt = latest(stored.lastSuccessAt, known.lastSuccessAt);
@@ -92,8 +92,8 @@ function latest(one: number | null, other: number | null): number | null {
 }
 
 /**
- * A failure may pause a webhook: from then on it gets one event at a time, on a schedule. In strict order a webhook
- * waits after every failure, because the failed event must be sent next.
+ * The health after a failure, which may pause the webhook: it then gets one event at a time, on a schedule. In strict order a
+ * webhook waits after every failure, because the failed event must be sent next.
  */
 export function afterFailure(health: Health, failure: Failure): Health {
   const failures = health.failures + 1;
@@ -117,8 +117,8 @@ export function afterFailure(health: Health, failure: Failure): Health {
 }
 
 /**
- * When the failures in a row began. The lateness of an attempt does not count: a webhook must not appear to have failed
- * for days because the service was stopped for days.
+ * When the failures in a row began. The lateness of an attempt does not count: a webhook must not appear to have failed for days
+ * because the service was stopped for days.
  */
 function failingFrom({ failures, failingSince, lastFailureAt }: Health, { startedAt, dueAt }: Failure): number {
   if (failures === 0 || failingSince === null || lastFailureAt === null) return startedAt;
@@ -127,11 +127,11 @@ function failingFrom({ failures, failingSince, lastFailureAt }: Health, { starte
   return lateness > MAX_LATENESS_MILLISECONDS ? failingSince + lateness : failingSince;
 }
 
-/** What to report after a failure: that the webhook has failed for an hour, or that it is now disabled. */
+/** The notice that is due after a failure: the webhook has failed for an hour, or is now disabled. */
 export function findNotice({ failures, failingSince, lastFailureAt }: Health): 'failing' | 'disabled' | null {
   if (failingSince === null || lastFailureAt === null) return null;
   const lasted = lastFailureAt - failingSince;
-  // The first failure and the last one are more than 12 hours apart then.
+  // The first and the last failure are then more than 12 hours apart.
   if (lasted >= DISABLED_AFTER_MILLISECONDS && failures >= MIN_FAILURES_TO_DISABLE) return 'disabled';
   return lasted >= TOLD_AFTER_MILLISECONDS ? 'failing' : null;
 }

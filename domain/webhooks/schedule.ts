@@ -5,7 +5,7 @@ const HOUR = 60 * MINUTE;
 /** The kind of a failure, as far as it determines the next attempt. */
 export type FailureKind = 'failed' | 'too_many_requests' | 'timed_out';
 
-/** The pauses after the first, second and further attempts of an event; after the last attempt it is given up. */
+/** The pauses after the first, second and further attempts of an event. After the last attempt the event is abandoned. */
 const RETRY_PAUSES = [
   5 * SECOND,
   5 * MINUTE,
@@ -18,45 +18,45 @@ const RETRY_PAUSES = [
   24 * HOUR,
 ] as const;
 
-/** How often an event is sent before it is given up. */
+/** How often an event is sent before it is abandoned. */
 export const MAX_TRIES = RETRY_PAUSES.length + 1;
 
 /**
- * The pauses between the probes of a webhook that fails; the last one repeats. A probe is one request, so a webhook
- * that works again gets its backlog at most half an hour later, however long it failed.
+ * The pauses between the probes of a failing webhook. The last one repeats. A probe is one request, so a webhook that works again
+ * gets its backlog at most half an hour later, however long it failed.
  */
 const PROBE_PAUSES = [5 * SECOND, 30 * SECOND, MINUTE, 5 * MINUTE, 10 * MINUTE, 30 * MINUTE] as const;
 
 /** The shortest pause after a receiver responded that it gets too many requests, or did not respond. */
 const MIN_BUSY_PAUSE = MINUTE;
 
-/** Pauses vary at random by this share in both directions, so that what failed together is not retried together. */
+/** Pauses vary at random by this share in both directions, so that attempts that failed together are not retried together. */
 const VARIATION = 0.2;
 
-/** What the pause after a failed attempt depends on. `random` is from 0 to 1; times are in milliseconds. */
+/** The facts that determine the pause after a failed attempt. `random` is from 0 to 1. Times are in milliseconds. */
 export type FailedAttempt = {
   readonly kind: FailureKind;
-  /** What the receiver asked for with Retry-After. */
+  /** The receiver's Retry-After. */
   readonly retryAfterMilliseconds: number | null;
   readonly random: number;
 };
 
 /**
- * The pause until the next attempt of an event, in milliseconds; null if it is given up. `tries` counts the attempts
- * made, including the failed one.
+ * The pause until the next attempt of an event, in milliseconds, or null if there is none. `tries` counts the attempts made,
+ * including the failed one.
  */
 export function retryPause(tries: number, attempt: FailedAttempt): number | null {
   const pause = RETRY_PAUSES[tries - 1];
   return pause === undefined ? null : adjust(pause, attempt);
 }
 
-/** The pause until the next probe, in milliseconds; `probes` counts those that failed in a row. */
+/** The pause until the next probe, in milliseconds. `probes` counts the probes that failed in a row. */
 export function probePause(probes: number, attempt: FailedAttempt): number {
   const last = PROBE_PAUSES[PROBE_PAUSES.length - 1] ?? HOUR;
   return adjust(PROBE_PAUSES[probes] ?? last, attempt);
 }
 
-/** A longer Retry-After is honoured only up to twice the pause: otherwise a receiver could stop its events for ever. */
+/** Honors a longer Retry-After only up to twice the pause. Otherwise a receiver could stop its events forever. */
 function adjust(pause: number, { kind, retryAfterMilliseconds, random }: FailedAttempt): number {
   const min = kind === 'failed' ? 0 : MIN_BUSY_PAUSE;
   const base = pause < min ? min : pause;

@@ -10,19 +10,19 @@ export const HEADER_VALUE = '^[\\x21-\\x7e]([\\x20-\\x7e]*[\\x21-\\x7e])?$';
 /** Maximum number of headers of a webhook. */
 export const MAX_WEBHOOK_HEADERS = 10;
 
-/** What is sent of an event: all of it, or everything except its `data`. */
+/** The part of an event that is sent: all of it, or everything except its `data`. */
 export const WEBHOOK_PAYLOADS = ['full', 'thin'] as const;
 
 /** One of {@link WEBHOOK_PAYLOADS}. */
 export type WebhookPayload = (typeof WEBHOOK_PAYLOADS)[number];
 
-/** In which order events are sent: several at once, or each only after the one before it was delivered. */
+/** The order of sending: several events at once, or each only after the previous one was delivered. */
 export const WEBHOOK_ORDERS = ['parallel', 'strict'] as const;
 
 /** One of {@link WEBHOOK_ORDERS}. */
 export type WebhookOrder = (typeof WEBHOOK_ORDERS)[number];
 
-/** Whether a webhook gets its events: all of them, one now and then to see whether it works again, or none. */
+/** Whether a webhook gets its events: all of them, an occasional one as a probe, or none. */
 export const WEBHOOK_STATUSES = ['enabled', 'paused', 'disabled'] as const;
 
 /** One of {@link WEBHOOK_STATUSES}. */
@@ -34,21 +34,20 @@ export const WEBHOOK_STATUS_REASONS = ['requested', 'gone', 'failing'] as const;
 /** One of {@link WEBHOOK_STATUS_REASONS}. */
 export type WebhookStatusReason = (typeof WEBHOOK_STATUS_REASONS)[number];
 
-/** Which events a replay sends: those that were given up, or all. */
+/** The events that a replay sends: only the abandoned ones, or all. */
 export const REPLAY_SELECTIONS = ['failed', 'all'] as const;
 
 /** One of {@link REPLAY_SELECTIONS}. */
 export type ReplaySelection = (typeof REPLAY_SELECTIONS)[number];
 
-/** The state of a replay. */
 export const REPLAY_STATES = ['running', 'completed', 'canceled'] as const;
 
 /** One of {@link REPLAY_STATES}. */
 export type ReplayState = (typeof REPLAY_STATES)[number];
 
 /**
- * Why a request is sent to a webhook: an `event` for the first time, a `retry` of one that failed, a `probe` to find
- * out whether a paused webhook works again, a `replay` of many events, a `resend` of one, or a `test`.
+ * Why a request is sent to a webhook: an `event` for the first time, a `retry` of one that failed, a `probe` to find out whether
+ * a paused webhook works again, a `replay` of many events, a `resend` of one, or a `test`.
  */
 export const ATTEMPT_KINDS = ['event', 'retry', 'probe', 'replay', 'resend', 'test'] as const;
 
