@@ -109,6 +109,37 @@ const foreignTraces: Rule = (file) => {
   ];
 };
 
+/** Words that read as translated, each with what to write instead. */
+const TRANSLATED: readonly (readonly [pattern: string, instead: string])[] = [
+  ['who(?:m|so)?ever', 'name the person or program'],
+  ['(?:no|some|every|any)body', '"no one" or "someone", or name the person or program'],
+  ['all the same', '"anyway", or leave it out'],
+  ['in the place of', '"instead of"'],
+  ['in case that', '"if"'],
+  ['for want of', '"without"'],
+  ['(?:there|where)(?:of|in|by|to)|here(?:by|with)|whence|hence(?:forth)?|thus|lest|likewise', 'an ordinary word'],
+  ['besides?', '"next to", "while", "also" or "except"'],
+  ['(?:of|to|by|with|for|from|in) whom', 'two sentences'],
+  ['comes? to rest|knows? of|(?:is|are) told', 'what happens: "settles", "has", "receives"'],
+];
+const TRANSLATED_WORD = new RegExp(`\\b(?:${TRANSLATED.map(([pattern]) => `(${pattern})`).join('|')})\\b`, 'gi');
+
+/** Where people read first. Code that a page shows is not text, and what was released stays as it was. */
+const PLAIN_TEXT = /^(?!CHANGELOG)[A-Z]+\.md$|^docs\/.*\.md$|^(?:server|console|sdk|tools)\/(?:.*\/)?README\.md$/;
+
+const translated: Rule = ({ path, text }) => {
+  if (!PLAIN_TEXT.test(path)) return [];
+  const prose = text.replaceAll(/```[\s\S]*?```|`[^`\n]*`/g, (code) => code.replaceAll(/[^\n]/g, ' '));
+  return [...prose.matchAll(TRANSLATED_WORD)].map((match) => {
+    const [, instead] = TRANSLATED[match.slice(1).findIndex((group) => group !== undefined)] ?? [];
+    return {
+      path,
+      line: lineAt(prose, match.index),
+      sentence: `"${match[0]}" reads as translated. Instead: ${instead}.`,
+    };
+  });
+};
+
 function lineAt(text: string, index: number): number {
   return text.slice(0, index).split('\n').length;
 }
@@ -117,7 +148,15 @@ function matches(pattern: RegExp, { text }: ProjectFile): readonly number[] {
   return [...text.matchAll(pattern)].map(({ 0: match, index }) => lineAt(text, index + match.length));
 }
 
-const rules: readonly Rule[] = [vagueNames, longSql, sqlOutsideTheStore, comments, docComments, foreignTraces];
+const rules: readonly Rule[] = [
+  vagueNames,
+  longSql,
+  sqlOutsideTheStore,
+  comments,
+  docComments,
+  foreignTraces,
+  translated,
+];
 
 function fullFolders(files: readonly ProjectFile[]): readonly Problem[] {
   // Migrations never move, and messages contain the paths of runbook pages.

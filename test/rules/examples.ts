@@ -205,6 +205,27 @@ export const tidyExamples: readonly Example[] = [
     clean: { 'server/store/card.sql': lines(400, '-- a') },
   },
   {
+    rule: 'pages are in plain English',
+    broken: {
+      'docs/a.md': '# A\n\nWhoever pays, pays.\nNobody is told, all the same.\n',
+      'README.md': 'Thus it goes on beside the others, to whom it belongs.\n',
+    },
+    says: [
+      'docs/a.md:3: "Whoever" reads as translated. Instead: name the person',
+      'docs/a.md:4: "Nobody" reads',
+      'docs/a.md:4: "is told" reads',
+      'docs/a.md:4: "all the same" reads',
+      'README.md:1: "Thus" reads',
+      'README.md:1: "beside" reads',
+      'README.md:1: "to whom" reads',
+    ],
+    clean: {
+      'docs/b.md': 'The caller pays.\n\n```\nnobody\n```\n\nThe user `nobody` runs it.\n',
+      'CHANGELOG.md': 'Nobody is told.\n',
+      'domain/a.ts': '// Whoever pays, pays.\n',
+    },
+  },
+  {
     rule: 'SQL only in server/store',
     broken: {
       'server/http/a.ts': `export const a = (id: string) => \`\n  select balance from account where id = \${id}\`;\n`,
