@@ -433,6 +433,13 @@ describe('what a chain remembers is not believed when', () => {
     await other.call('create_deposit', { amount: 1000 }, { params, idempotencyKey: randomUUID() });
     const send = () => transfer(ledger, 'ruled', { amount: 10 }, { programId });
     expect(await send()).toBe('made');
+    // Between two cards, no version of an account shows that the rules have changed.
+    await other.call('create_card', { card_id: 'ruled-too' }, { programId });
+    const between = { type: 'card_to_card', destination_card_id: 'ruled-too', amount: 2 } as const;
+    const move = () => transfer(ledger, 'ruled', between, { programId });
+    expect(await move()).toBe('made');
+    await other.call('update_program', { card_limits: { out: { maximum_amount: 1 } } }, { params });
+    expect(await move()).toBe('amount_too_large');
     await other.call('update_program', { limits: { in: { maximum_amount: 5 } } }, { params });
     expect(await send()).toBe('amount_too_large');
     await other.call('update_program', { limits: null, card_limits: { in: { daily_count: 1 } } }, { params });
