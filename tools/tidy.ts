@@ -122,7 +122,7 @@ const TRANSLATED: readonly (readonly [pattern: string, instead: string])[] = [
   ['(?:of|to|by|with|for|from|in) whom', 'two sentences'],
   ['comes? to rest|knows? of|(?:is|are) told', 'what happens: "settles", "has", "receives"'],
 ];
-const TRANSLATED_WORD = new RegExp(`\\b(?:${TRANSLATED.map(([pattern]) => `(${pattern})`).join('|')})\\b`, 'gi');
+const TRANSLATED_WORD = new RegExp(`(?<!')\\b(?:${TRANSLATED.map(([pattern]) => `(${pattern})`).join('|')})\\b`, 'gi');
 
 /** Where people read first. Code that a page shows is not text, and what was released stays as it was. */
 const PLAIN_TEXT = /^(?!CHANGELOG)[A-Z]+\.md$|^docs\/.*\.md$|^(?:server|console|sdk|tools)\/(?:.*\/)?README\.md$/;

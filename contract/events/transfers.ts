@@ -54,7 +54,7 @@ export const TRANSFER_EVENTS = {
   }),
   'transfer.unknown': eventType({
     ...TRANSFER,
-    summary: 'Nobody knows yet whether the processor of the card has moved the money of a transfer.',
+    summary: 'It is not known yet whether the processor of the card has moved the money of a transfer.',
     sent: [
       'The processor did not answer, or not with a valid answer. The money stays on hold, and the processor is asked again.',
     ],

@@ -214,8 +214,8 @@ function waiting(facts: MoneyFacts): MoneySummary {
     );
   }
   const since = attempt === null || attempt.unknownSince === null ? '' : ` since ${momentOf(attempt.unknownSince)}`;
-  const nobody = `Nobody ${since === '' ? 'knows' : 'has known'}${since} whether ${processor} has moved the money: ${held} until that is known.`;
-  return unknown(`${nobody} ${whatIsDone(attempt, next)} Do not send the transfer again.`);
+  const unclear = `It ${since === '' ? 'is' : 'has been'} unknown${since} whether ${processor} has moved the money: ${held} until that is known.`;
+  return unknown(`${unclear} ${whatIsDone(attempt, next)} Do not send the transfer again.`);
 }
 
 /** The service's action on an unknown outcome. `next` begins with a space if the time is known. */

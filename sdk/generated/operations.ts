@@ -3946,7 +3946,7 @@ export type EventData = {
   readonly 'transfer.scheduled': TransferRecord;
   /** The amount of a transfer is on hold. */
   readonly 'transfer.pending': TransferRecord;
-  /** Nobody knows yet whether the processor of the card has moved the money of a transfer. */
+  /** It is not known yet whether the processor of the card has moved the money of a transfer. */
   readonly 'transfer.unknown': TransferRecord;
   /** The money of a transfer was moved. */
   readonly 'transfer.completed': TransferRecord;

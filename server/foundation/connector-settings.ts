@@ -21,7 +21,7 @@ export type ConnectorAddress = {
   readonly mode: 'sandbox' | 'live';
   /** Without a slash at its end. */
   readonly url: string;
-  /** Networks and addresses that are allowed besides public ones; in a sandbox loopback is too. */
+  /** Networks and addresses that are allowed in addition to public ones; in a sandbox loopback is too. */
   readonly allowedNetworks: readonly string[];
 };
 

@@ -53,7 +53,7 @@ export function ResolveDialog({
         {since !== null && (
           <>
             {' '}
-            Nobody has known the outcome since <Moment at={since} />.
+            The outcome has been unknown since <Moment at={since} />.
           </>
         )}
       </p>

@@ -26,7 +26,7 @@ export const ATTEMPT_SENTENCES: Readonly<Record<Status, string>> = {
   ready: 'Nothing was sent to the processor yet.',
   sent: 'The order was sent, and the processor has not answered yet.',
   pending: 'The processor has accepted the order and will carry it out later.',
-  unknown: 'Nobody knows whether the processor carried it out. Its money stays held until that is known.',
+  unknown: 'It is unknown whether the processor carried it out. Its money stays held until that is known.',
   reversing: 'The processor is told to undo the order until it confirms that. The money stays held meanwhile.',
   attention: 'The service cannot find out what the processor did: an operator has to ask it. The money stays held.',
   approved: 'The processor carried it out.',

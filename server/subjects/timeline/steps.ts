@@ -116,7 +116,7 @@ function processorSteps(attempt: ProcessorAttempt, { transfer }: TimelineFacts):
   }
   if (unknownSince !== null) {
     const why = detail === null ? '.' : `: ${detail}`;
-    steps.push(step(unknownSince, `Nobody knew what the processor '${connectorId}' had done${why}`));
+    steps.push(step(unknownSince, `It was unknown what the processor '${connectorId}' had done${why}`));
   }
   const { lateApprovalAt, breakId, lateApprovalSettledAt } = attempt;
   if (lateApprovalAt !== null && breakId !== null) {

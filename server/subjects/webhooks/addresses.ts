@@ -25,7 +25,7 @@ import {
 /** The settings that decide where webhooks may be sent: plain values, which can be passed to a worker thread. */
 export type AddressSettings = {
   readonly mode: 'sandbox' | 'live';
-  /** Networks and addresses that are allowed besides public ones: WEBHOOK_ALLOWED_NETWORKS. */
+  /** Networks and addresses that are allowed in addition to public ones: WEBHOOK_ALLOWED_NETWORKS. */
   readonly allowedNetworks: readonly string[];
 };
 

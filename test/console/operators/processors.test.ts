@@ -85,7 +85,7 @@ describe('the page of a transfer at a processor', () => {
   test('says since when nobody knows the outcome, when it is asked next, and what resolving it does', async () => {
     const transfer = await transferWith(await newCard('sim_partial'), 'unknown');
     const page = await openConsole(transferPath(transfer));
-    await section(page).getByText('Nobody knows whether the processor carried it out.').waitFor();
+    await section(page).getByText('It is unknown whether the processor carried it out.').waitFor();
     await section(page).getByText('Asked again').waitFor();
     await section(page).getByText('Unknown since').waitFor();
     await page.locator('.highlights').getByText('outcome unknown').waitFor();
