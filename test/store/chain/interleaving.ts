@@ -65,7 +65,12 @@ export function outcomeOf(call: Promise<unknown>): Promise<string> {
   );
 }
 
-type Terms = { readonly amount: number; readonly type?: 'unload'; readonly capture?: 'manual' };
+type Terms = {
+  readonly amount: number;
+  readonly type?: 'unload' | 'card_to_card';
+  readonly destination_card_id?: string;
+  readonly capture?: 'manual';
+};
 
 /** Sends a transfer under a key of its own, so that a refusal is written as well. */
 export function transfer(ledger: Ledger, card: string, terms: Terms, more: Partial<AnyCall> = {}): Promise<string> {
