@@ -467,7 +467,9 @@ describe('what is shown', () => {
     const unknown = await shown();
     const attempt = await attemptOf(ledger, made.transfer_id);
     expect(unknown.moved).toEqual(['unknown', 'unknown']);
-    expect(unknown.sentence).toContain(`It has been unknown since ${new Date(attempt.unknownSince ?? 0).toISOString()}`);
+    expect(unknown.sentence).toContain(
+      `It has been unknown since ${new Date(attempt.unknownSince ?? 0).toISOString()}`,
+    );
     expect(unknown.sentence).toContain(`asked again at ${new Date(attempt.nextAt ?? 0).toISOString()}`);
     expect(kindsOf(unknown.timeline)).toEqual(['request', 'hold', 'processor', 'processor']);
     await report(ledger, attempt, stepFor(attempt, 'inquire', answered('declined', { code: '51' })));
