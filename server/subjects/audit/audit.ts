@@ -14,13 +14,13 @@ import type { Statement } from '../../store/connection/database.ts';
 // Kept by: the same transaction; the trigger of `audit_entry`
 // Tested by: `test/security/audit.test.ts`
 
-/** What an action was about, for the audit log. */
+/** The subject of an action, for the audit log. */
 export type Audited = {
   /** Inner UUID of the card program, or null. */
   readonly programId: string | null;
   /** Id on the wire. */
   readonly subjectId: string | null;
-  /** JSON text: the subject after the action, never with a secret. */
+  /** JSON text: the subject after the action, without secrets. */
   readonly details: string;
 };
 
@@ -30,17 +30,17 @@ export const OTHER_ACTIONS = ['refuse_credential', 'seed_sandbox'] as const;
 /** Operations that write an entry to the audit log, in the same transaction. */
 export const AUDITED_OPERATIONS = OPERATION_IDS.filter((id) => OPERATIONS[id].audit === 'always');
 
-/** Operations of card programs that write an entry if an operator calls them; a batch writes one for each transfer. */
+/** Operations of card programs that write an entry if an operator calls them. A batch writes an entry for each transfer. */
 export const AUDITED_OF_OPERATORS = OPERATION_IDS.filter((id) => OPERATIONS[id].audit === 'operator');
 
-/** The actor of an entry: `sandbox`, `host`, or the id of the key. */
+/** Returns the actor of an entry: `sandbox`, `host`, or the id of the key. */
 export function actorOf(caller: Caller): string {
   return 'keyId' in caller ? toWireId('key', caller.keyId) : caller.kind;
 }
 
 /**
- * The entry for an action, if its operation is audited: always, or only if an operator calls it. It must be the last of the
- * writes, because it locks the head of the chain, and that lock comes after all others.
+ * Returns the entry for an action, if its operation is audited: always, or only if an operator calls it. It must be the
+ * last write, because it locks the head of the chain, and the lock order puts that lock last.
  */
 export function auditOf(call: CallContext, audited: Audited): readonly Statement[] {
   const { operation, caller, requestId, caseId } = call;
@@ -51,21 +51,27 @@ export function auditOf(call: CallContext, audited: Audited): readonly Statement
   return [insertAuditEntries([{ ...audited, details, actor: actorOf(caller), action: operation, requestId }])];
 }
 
-/** Details of an entry with the case (id on the wire) that the action was taken from; those of a case keep their own. */
+/**
+ * Adds the case (id on the wire) that the operator was working on to the details of an entry. Details that already name a
+ * case keep it.
+ */
 export function withCase(details: object, caseId: string | undefined): object {
   return caseId === undefined ? details : { case_id: caseId, ...details };
 }
 
 /**
- * A card, a transfer, a reversal or a break, or a change of one, for the audit log. The log is kept forever, so it only names
- * the fields about the holder of a card that had a value (`omitted`), without the values. The note of an operator is one: it
- * stays with the attempt or the break, where it can be erased.
+ * Returns a card, a transfer, a reversal, a break or a change of one for the audit log. The log is kept forever, so it
+ * contains no values about the holder of a card. It only lists the names of such fields that had a value (`omitted`). An
+ * operator's note is such a field: it stays with the attempt or the break, where it can be erased.
  */
 export function withoutHolderValues(record: object): object {
   return withoutValues(record, [...HOLDER_FIELDS, 'note']);
 }
 
-/** A card program, a deposit or a withdrawal for the audit log, which is kept forever: without the metadata of callers. */
+/**
+ * Returns a card program, a deposit or a withdrawal for the audit log without the callers' metadata, because the log is
+ * kept forever.
+ */
 export function withoutMetadata(record: object): object {
   return withoutValues(record, ['metadata']);
 }
@@ -78,7 +84,7 @@ function withoutValues(record: object, names: readonly string[]): object {
   return { ...Object.fromEntries(members.filter(isKept)), ...(omitted.length === 0 ? {} : { omitted }) };
 }
 
-/** The entry for something that no request caused. */
+/** Returns the entry for an action that no request caused. */
 export function auditOther(
   action: (typeof OTHER_ACTIONS)[number],
   note: Omit<AuditNote, 'action' | 'requestId'>,

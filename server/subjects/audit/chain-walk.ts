@@ -1,18 +1,18 @@
 import { toWireId } from '../../../domain/identifier.ts';
 import { type AuditEntry, type AuditHead, hashOfEntry, NO_HASH } from '../../store/audit.ts';
 
-/** A fault in the chain, as a sentence, and the position at which it was found. */
+/** A fault in the chain, as a sentence, and its position. */
 export type ChainProblem = { readonly position: bigint; readonly message: string };
 
-/** Where a walk begins, and which hash it must find. */
+/** The start of a walk, and the hash that the walk must find. */
 type Beginning = {
-  /** A hash that was recorded elsewhere earlier, in 64 hex digits. */
+  /** A hash that was recorded outside the log earlier, in 64 hex digits. */
   readonly expected?: string | undefined;
-  /** The entry after which the walk begins; without it, the walk begins with the first entry of the log. */
+  /** The entry before the first entry of the walk. Without it, the walk begins with the first entry of the log. */
   readonly base?: AuditEntry | undefined;
 };
 
-/** Checks entries in their order, and collects the faults. */
+/** Checks entries in order, and collects the faults. */
 export class ChainWalk {
   readonly problems: ChainProblem[] = [];
   readonly #expected: string | undefined;
@@ -20,7 +20,7 @@ export class ChainWalk {
   count = 0;
   last: Buffer = NO_HASH;
   found: boolean;
-  /** The recomputed hash of the last entry; it differs from the stored one if that entry was changed. */
+  /** The recomputed hash of the last entry. It differs from the stored one if that entry was changed. */
   #recomputed: Buffer = NO_HASH;
   #hashAtHead: Buffer = NO_HASH;
 
@@ -47,7 +47,7 @@ export class ChainWalk {
     if (!recomputed.equals(entry.hash)) {
       this.#note(position, `${name} was changed: its hash does not match its content.`);
     }
-    // A missing or changed entry before this one has been reported already.
+    // The walk has already reported a missing or changed entry before this one.
     const follows = entry.previousHash.equals(this.last) || entry.previousHash.equals(this.#recomputed);
     if (!isGap && !follows) {
       this.#note(position, `${name} does not follow the entry before it: that entry was replaced.`);
@@ -60,7 +60,7 @@ export class ChainWalk {
     if (position === headPosition) this.#hashAtHead = entry.hash;
   }
 
-  /** `head` as read before the walk, `positionAfter` as read after it. */
+  /** Ends the walk. `head` was read before the walk, `positionAfter` after it. */
   end({ position, hash }: AuditHead, positionAfter: bigint): void {
     if (position >= this.next) this.#noteMissing(position + 1n);
     else if (!this.#hashAtHead.equals(hash)) {
@@ -73,7 +73,6 @@ export class ChainWalk {
     }
   }
 
-  /** Notes that the row of the head is missing. */
   noteMissingHead(): void {
     this.#note(this.next, 'The head of the log is missing, so the end of the log is unknown.');
   }

@@ -27,14 +27,14 @@ export async function listAuditEntries(
   return { record };
 }
 
-/** Refuses an action that is never recorded: an empty list would hide the mistake. */
+/** Refuses an action that is never recorded, because an empty list would hide the mistake. */
 function checkAction(call: Call<'list_audit_entries'>, action: string): void {
   const known: readonly string[] = [...AUDITED_OPERATIONS, ...AUDITED_OF_OPERATORS, ...OTHER_ACTIONS];
   if (known.includes(action)) return;
   throw schemaRefusal(call, `'action' is '${action}', but the audit log has only ${known.join(', ')}.`, '/action');
 }
 
-/** An entry of the audit log as the contract shows it. */
+/** Returns an entry of the audit log as the contract shows it. */
 export function toAuditEntryRecord(entry: AuditEntry): AuditEntryRecord {
   return {
     entry_id: toWireId('aud', entry.entryId),

@@ -4,12 +4,11 @@ import type { Database } from '../../store/connection/database.ts';
 import { auditOther } from './audit.ts';
 
 /**
- * Maximum number of entries that one process writes in a minute, besides one that sums up all others. So the log grows by a
- * few kilobytes a minute, however many credentials are tried from however many addresses.
+ * Maximum number of entries that one process writes in a minute, plus one that sums up all others. The log grows by at most
+ * a few kilobytes a minute, no matter how many credentials are tried from how many addresses.
  */
 const MAX_ENTRIES = 20;
 
-/** Time limit of a write. */
 const WRITE_MILLISECONDS = 5000;
 
 type Sum = { readonly address: string | null; readonly shownAs: string | null; readonly reason: string; count: number };
@@ -21,7 +20,7 @@ export type RefusedCredentials = {
   readonly write: () => Promise<void>;
 };
 
-/** Opens an empty record of refusals. Counts that could not be written are written the next time. */
+/** Opens an empty record of refusals. Failed writes are retried on the next write. */
 export function openRefusedCredentials(database: Database, now: () => Date): RefusedCredentials {
   let sums = new Map<string, Sum>();
   let since = now();
@@ -56,7 +55,7 @@ function addToRest(sums: Map<string, Sum>, count: number): void {
   else sums.set('', { address: null, shownAs: null, reason: 'various', count });
 }
 
-/** The public part of the key that was sent; null if it has none. */
+/** Returns the public part of the key that was sent, or null if it has none. */
 function shownAsOf(sent: string): string | null {
   const publicPart = /(?:^|[^0-9a-z])(ts_[0-9a-f]{16})_/.exec(sent)?.[1];
   return publicPart === undefined ? null : `${publicPart}_…`;

@@ -11,20 +11,20 @@ const PORTION = 1000;
 /** The result of a verification: the length of the chain, its last entry, and every fault. */
 export type AuditVerdict = {
   readonly entries: number;
-  /** The number of the last entry; 0 if there is none. To be recorded elsewhere, with its hash. */
+  /** The number of the last entry, or 0 if there is none. Operators record it outside the log, with its hash. */
   readonly position: bigint;
-  /** 64 hex digits: the hash of the last entry, by which a later verification finds it again. */
+  /** The hash of the last entry in 64 hex digits. A later verification uses it to find the entry again. */
   readonly head: string;
-  /** Sentences; none if the chain is intact. */
+  /** The faults as sentences. Empty if the chain is intact. */
   readonly problems: readonly string[];
 };
 
 /**
- * Reads the whole chain and recomputes every hash. Entries may be added meanwhile: the head is read first, and entries after
- * it are only checked against each other.
+ * Reads the whole chain and recomputes every hash. Entries may be added in the meantime: the head is read first, and later
+ * entries are only checked against each other.
  *
- * `expected` is a hash that was recorded elsewhere earlier. A chain that was rewritten as a whole, or truncated before that
- * entry, does not contain it. Without `expected`, a chain that was truncated together with its head passes.
+ * `expected` is a hash that was recorded outside the log earlier. A chain that was rewritten completely, or truncated
+ * before that entry, does not contain it. Without `expected`, a chain that was truncated together with its head passes.
  */
 export async function verifyAudit(database: Database, expected?: string): Promise<AuditVerdict> {
   const [headRow] = await database.read(READ_AUDIT_HEAD);
@@ -51,11 +51,13 @@ export async function verifyAudit(database: Database, expected?: string): Promis
   return { entries: walk.count, position: walk.next - 1n, head: walk.last.toString('hex'), problems };
 }
 
-/** How many entries one request verifies: some 20 ms of reading and hashing, so that other requests are not held up. */
+/**
+ * Maximum entries that one request verifies. They take some 20 ms of reading and hashing, so other requests hardly wait.
+ */
 const ENTRIES_PER_REQUEST = 1000;
 
 /**
- * verify_audit: verifies a portion of the chain, from the entry after `after` on. A client that begins without `after` and
+ * verify_audit: verifies a portion of the chain, starting after the entry `after`. A client that begins without `after` and
  * continues with each `next_after` verifies the whole log.
  */
 export async function verifyAuditPortion(service: Service, call: Call<'verify_audit'>): Promise<Reply<'verify_audit'>> {
@@ -69,8 +71,8 @@ export async function verifyAuditPortion(service: Service, call: Call<'verify_au
 }
 
 /**
- * Verifies up to `count` entries after the entry `after`. That entry is read again, so that the first one of the portion is
- * compared with it.
+ * Verifies up to `count` entries after the entry `after`. Reads that entry again, to compare the first entry of the portion
+ * with it.
  */
 export async function verifyPortion(database: Database, after: number, count: number): Promise<AuditPortion> {
   const head = await readHead(database);
@@ -79,7 +81,7 @@ export async function verifyPortion(database: Database, after: number, count: nu
   const entries = rows.map(toAuditEntry);
   const base = after > 0 && entries[0]?.position === from ? entries.shift() : undefined;
   const walk = new ChainWalk({ base });
-  // The last entry of the previous portion is missing now.
+  // The last entry of the previous portion is now missing.
   if (after > 0 && base === undefined) walk.next = from;
   for (const entry of entries) walk.take(entry, head?.position);
   const isLast = rows.length <= count;

@@ -31,7 +31,7 @@ import { toCardRecord } from './read-cards.ts';
 
 type CreateCall = Call<'create_card'>;
 
-/** create_card: the card, or `duplicate_card` when the caller's own id is taken. */
+/** create_card: the card, or `duplicate_card` if the caller's own id is taken. */
 export async function createCard(service: Service, call: CreateCall): Promise<Reply<'create_card'>> {
   const { programId, body } = call;
   const limits = readLimits(call, body.limits);
@@ -94,7 +94,7 @@ export async function createCard(service: Service, call: CreateCall): Promise<Re
   });
 }
 
-/** The caller's own id for the card. Ids in the form of generated ones are reserved. */
+/** Returns the caller's own id for the card. Ids in the form of generated ones are reserved. */
 function readOwnId(call: CreateCall): string | undefined {
   const { card_id: own } = call.body;
   if (own === undefined || fromWireId('card', own) === undefined) return own;
@@ -102,7 +102,7 @@ function readOwnId(call: CreateCall): string | undefined {
   throw schemaRefusal(call, message, '/card_id');
 }
 
-/** Refuses a connector without the card's name there, and the reverse. */
+/** Refuses a connector without the processor's token for the card, and a token without a connector. */
 function refuseHalfConnector(call: CreateCall): void {
   const { connector_id: connector, processor_token: token } = call.body;
   if ((connector === undefined) === (token === undefined)) return;
@@ -115,8 +115,8 @@ function refuseHalfConnector(call: CreateCall): void {
 }
 
 /**
- * Which card of a processor the new card is; undefined for a card of this ledger. A token of the simulator that begins with `sim_`
- * names a behavior, and not a card.
+ * Returns the new card's identity at its processor, or undefined for a card of this ledger. A simulator token that begins
+ * with `sim_` names a behavior instead of a card.
  */
 function readAtProcessor(
   body: CreateCall['body'],
@@ -127,7 +127,10 @@ function readAtProcessor(
   return { connectorId, tokenHash: tokenHashOf(token) };
 }
 
-/** `ownName`: the card that has the processor's name, if this program has it. */
+/**
+ * Returns the refusal of a card that is already registered. `ownName` is the card with the same processor token, if it is
+ * in this program.
+ */
 function registeredBefore({ connector_id: connectorId }: CreateCall['body'], ownName: string | null): Refusal {
   const message =
     ownName === null

@@ -38,14 +38,14 @@ import { eraseTextsOfCases, toLastCase } from '../../store/support/case-texts.ts
 
 /** Limits and pauses of the job. Tests set other values. */
 export type ErasureSettings = {
-  /** Maximum number of rows that one transaction processes: few enough to stay well within the statement timeout. */
+  /** Maximum number of rows that one transaction processes. It stays well within the statement timeout. */
   readonly maxTransfers: number;
   readonly maxEvents: number;
   readonly maxErrors: number;
   readonly maxCases: number;
   /**
-   * Pause between the two rounds. It is long enough for everything to end that had read the texts before they were erased,
-   * such as a request to a webhook, or an error that is about to be stored.
+   * Pause between the two rounds. In this time, everything ends that read the texts before they were erased, such as a
+   * request to a webhook, or an error that is about to be stored.
    */
   readonly settleMilliseconds: number;
   /** Pause of an erasure after a failure. */
@@ -54,34 +54,34 @@ export type ErasureSettings = {
 
 export const ERASURE_SETTINGS: ErasureSettings = {
   maxTransfers: 500,
-  // All of them may be about the card: on a busy machine, 4,000 took up to 1.9 s.
+  // All of them may be about the card. On a busy machine, 4,000 took up to 1.9 s.
   maxEvents: 1500,
   maxErrors: 1000,
-  // A snapshot can have 16,000 characters, all of which are searched.
+  // A snapshot can have 16,000 characters, and all of them are searched.
   maxCases: 200,
   settleMilliseconds: 60_000,
   retryMilliseconds: 60_000,
 };
 
-/** Maximum number of erasures that are processed by turns. */
+/** Maximum number of erasures that are processed in turns. */
 const MAX_ERASURES = 10;
 
 /** Time limit of one transaction. */
 const TIMEOUT_MILLISECONDS = 5_000;
 
-/** The result of a batch; undefined if another process is working on this erasure. */
+/** The result of a batch, or undefined if another process is working on this erasure. */
 type Batch = { readonly isComplete: boolean } | undefined;
 
 export type ErasureReports = {
   readonly onFailure: (error: unknown) => void;
-  /** Called after each batch with its duration; resolves to false when the job must stop. */
+  /** Called after each batch with its duration. Resolves to false when the job must stop. */
   readonly pause: (milliseconds: number) => Promise<boolean>;
 };
 
 /**
- * Processes all erasures that are due, batch by batch, until none is left. Each batch is a transaction of its own, so an
- * erasure continues after its last committed batch if a process is killed. Several processes may do this at once: each
- * batch is done by one of them.
+ * Processes all due erasures, batch by batch, until none is left. Each batch is a separate transaction. If a process is
+ * killed, the erasure continues after its last committed batch. Several processes can do this at once: only one of them
+ * does each batch.
  */
 export async function eraseInBatches(
   database: Database,
@@ -121,8 +121,8 @@ function eraseBatch(database: Database, erasure: CardErasure, settings: ErasureS
 }
 
 /**
- * Runs a batch in a transaction that locks the row of the erasure. It does nothing if another process has locked the row,
- * or has continued the erasure since it was read.
+ * Runs a batch in a transaction that locks the row of the erasure. Does nothing if another process has locked the row, or
+ * has continued the erasure since it was read.
  */
 async function run<Name extends string>(
   database: Database,
@@ -144,8 +144,8 @@ async function run<Name extends string>(
 }
 
 /**
- * Erases the texts of transfers and their reversals. The account of the card is locked first, so no group that has read the
- * old texts can commit them.
+ * Erases the texts of transfers and their reversals. Locks the account of the card first, so that no group that has read
+ * the old texts can commit them.
  */
 function eraseTexts(database: Database, erasure: CardErasure, settings: ErasureSettings): Promise<Batch> {
   const { programId } = erasure;
@@ -162,7 +162,7 @@ function eraseTexts(database: Database, erasure: CardErasure, settings: ErasureS
       ids.length === 0
         ? []
         : [eraseTransfers(named), eraseMetadata(named), eraseReversals(named), raiseVersionOfCard(erasure)];
-    // Operators can note something about a transfer that has no texts itself.
+    // Operators can write notes about a transfer that has no texts itself.
     const all = { programId, transferIds: transfers.map((row) => row.transfer_id as string) };
     const notes = [eraseNotesOfAttempts(all), eraseNotesOfBreaks(all)];
     return {
@@ -171,7 +171,7 @@ function eraseTexts(database: Database, erasure: CardErasure, settings: ErasureS
   });
 }
 
-/** Erases the payloads of events, which are also the stored responses, and the answers of webhook receivers to them. */
+/** Erases the payloads of events, which are also the stored responses, and the responses of webhook receivers to them. */
 function eraseEvents(database: Database, erasure: CardErasure, settings: ErasureSettings): Promise<Batch> {
   const { programId, cardName } = erasure;
   return run(database, erasure, { events: readEventsOfCard(erasure, settings.maxEvents) }, ({ events: found }) => {
@@ -189,7 +189,7 @@ function eraseEvents(database: Database, erasure: CardErasure, settings: Erasure
   });
 }
 
-/** The event without texts about the holder; undefined if it is not about the card. */
+/** Returns the event without texts about the holder, or undefined if it is not about the card. */
 function rewritten(
   event: FoundEvent,
   cardName: string,
@@ -200,7 +200,7 @@ function rewritten(
   return { event: { ...event, payload }, isChanged: payload !== event.payload };
 }
 
-/** Erases the texts of stored errors. A trigger erases those of errors that are stored later (migration 0021). */
+/** Erases the texts of stored errors. For errors that are stored later, a trigger does this (migration 0021). */
 function eraseErrorTexts(database: Database, erasure: CardErasure, settings: ErasureSettings): Promise<Batch> {
   const load = { errors: eraseErrors(erasure, settings.maxErrors) };
   return run(database, erasure, load, ({ errors: found }) => {
@@ -211,8 +211,8 @@ function eraseErrorTexts(database: Database, erasure: CardErasure, settings: Era
 }
 
 /**
- * Erases the texts of cases. A trigger has erased those that name the card (migration 0039); this finds the others, and those
- * that were written while it ran.
+ * Erases the texts of cases. A trigger has already erased the cases that name the card (migration 0039). This finds the
+ * others, and cases that were written while the trigger ran.
  */
 function eraseCases(database: Database, erasure: CardErasure, settings: ErasureSettings): Promise<Batch> {
   const load = { cases: eraseTextsOfCases(erasure, settings.maxCases) };
@@ -229,7 +229,7 @@ function advance(erasure: CardErasure, done: Partial<ErasureProgress>): Statemen
 
 const NOTHING = { transfers: 0, events: 0, errors: 0, pauseMilliseconds: 0 } as const;
 
-/** Moves on to the next step or to the second round, or completes the erasure. */
+/** Moves to the next step or to the second round, or completes the erasure. */
 function endStep(erasure: CardErasure, { settleMilliseconds }: ErasureSettings): Statement {
   const { round } = erasure;
   const next = ERASURE_STEPS[ERASURE_STEPS.indexOf(erasure.step) + 1];

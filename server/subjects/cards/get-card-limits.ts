@@ -19,7 +19,7 @@ import { ONE_SNAPSHOT } from '../../store/locks.ts';
 import { readProgramRules, toRulesNow } from '../../store/program.ts';
 
 /**
- * get_card_limits: which transfers of the card create_transfer would allow now; or `card_not_found`. It reads the same rows
+ * get_card_limits: the transfers of the card that create_transfer would allow now, or `card_not_found`. Reads the same rows
  * as create_transfer, in one snapshot instead of under locks.
  */
 export async function getCardLimits(

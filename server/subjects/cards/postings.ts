@@ -22,8 +22,8 @@ type StatementCall = Call<'list_postings'> | Call<'export_postings'>;
 
 /**
  * list_postings: a page of a card's statement, newest line first, with the opening and the closing balance, or
- * `card_not_found`. The cursor contains the number of the last line when the first page was read, so all pages show the
- * same balances. Later postings are not part of the statement.
+ * `card_not_found`. The cursor contains the number of the last line at the time of the first page. All pages therefore show
+ * the same balances, and the statement excludes later postings.
  */
 export async function listPostings(service: Service, call: Call<'list_postings'>): Promise<Reply<'list_postings'>> {
   const { limit = DEFAULT_LIMIT } = call.query;
@@ -43,8 +43,8 @@ export async function listPostings(service: Service, call: Call<'list_postings'>
 }
 
 /**
- * export_postings: a card's statement as comma-separated values, oldest line first, up to the last line at the start of
- * the export; or `card_not_found`.
+ * export_postings: a card's statement as comma-separated values, oldest line first, up to the last line at the start of the
+ * export, or `card_not_found`.
  */
 export async function exportPostings(
   service: Service,
@@ -69,7 +69,7 @@ async function* readPages(service: Service, call: Call<'export_postings'>): Page
   }
 }
 
-/** A card's statement for the period of the query, with a page of it; or `card_not_found`. */
+/** Loads a card's statement for the period of the query, with one page of it. Throws `card_not_found`. */
 async function loadStatement(
   service: Service,
   call: StatementCall,
@@ -86,13 +86,13 @@ async function loadStatement(
 function readLineCursor(call: Call<'list_postings'>): Pick<StatementPageRequest, 'upTo' | 'below'> {
   const { cursor } = call.query;
   if (cursor === undefined) return { upTo: null, below: null };
-  // A card never has more than 15 digits of lines, and they fit into a bigint of PostgreSQL.
+  // A card's line numbers never exceed 15 digits, and they fit into a bigint of PostgreSQL.
   const [, upTo, below] = /^pst_([1-9][0-9]{0,14})_([1-9][0-9]{0,14})$/.exec(cursor) ?? [];
   if (upTo === undefined || below === undefined) throw cursorFault(call);
   return { upTo: BigInt(upTo), below: BigInt(below) };
 }
 
-/** A line of a card's statement as the contract shows it. */
+/** Returns a line of a card's statement as the contract shows it. */
 function toPostingRecord(line: StatementLine): PostingRecord {
   return {
     sequence: Number(line.sequence),

@@ -27,8 +27,8 @@ export async function getCard(service: Service, call: Call<'get_card'>): Promise
 }
 
 /**
- * list_cards: a page, newest first, or in the order of their ids if they are looked up by a prefix. If few cards match the
- * filter, a page can be short or empty and still have a cursor.
+ * list_cards: a page, newest first, or ordered by id if the query has a prefix. If few cards match the filter, a page can
+ * be short or empty and still have a cursor.
  */
 export async function listCards(service: Service, call: Call<'list_cards'>): Promise<Reply<'list_cards'>> {
   const { programId, query } = call;
@@ -60,10 +60,10 @@ export async function listCards(service: Service, call: Call<'list_cards'>): Pro
 
 const NOTHING = { balance: 0n, held: 0n, incoming: 0n };
 
-/** A card as the contract shows it, with its status of today. */
+/** Returns a card as the contract shows it, with today's status. */
 export function toCardRecord(details: CardDetails): CardRecord {
   const { card } = details;
-  // Its money is at its processor: the account has what the processor has approved and not settled.
+  // The card's money is at its processor. The account holds approved amounts that the processor has not settled.
   const account = card.connectorId === null ? details.account : NOTHING;
   return {
     card_id: card.name,

@@ -45,12 +45,12 @@ type LoadName = 'lockSwitch' | 'lockAccounts' | 'rules' | 'card';
 
 type UpdateCall = Call<'update_card'>;
 
-/** The reply; `sweptBy` is the id on the wire of the transfer that moved the balance of a closed card. */
+/** The reply. `sweptBy` is the wire id of the transfer that moved the balance of a closed card. */
 type Updated = { readonly reply: RecordReply<CardRecord>; readonly sweptBy: string | undefined };
 
 /**
- * update_card: the card. It is changed under the lock of its account, so no transfer is decided by the old status. Closing
- * it can move its balance to another card in the same transaction (a sweep).
+ * update_card: the card. The change happens under the lock of the card's account, so no transfer is decided by the old
+ * status. Closing the card can move its balance to another card in the same transaction (a sweep).
  */
 export async function updateCard(service: Service, call: UpdateCall): Promise<Reply<'update_card'>> {
   const change = readChange(call);
@@ -88,7 +88,7 @@ function readChange(call: UpdateCall): CardChange {
   };
 }
 
-/** The locks in their global order, then the reads. The funding account is needed only if the balance may be moved. */
+/** The locks in their global order, then the reads. Only a change that may move the balance needs the funding account. */
 function loadFor(programId: string, name: string, { balanceTo }: CardChange): Record<LoadName, Statement> {
   return {
     lockSwitch: shareSwitchAndLockNames([], 'wait'),
@@ -180,7 +180,10 @@ function viewOf(programId: string, loaded: Loaded<LoadName>): CardView {
   };
 }
 
-/** The card; undefined also if it was created between the locks and the reads, because its account is not locked. */
+/**
+ * Returns the card, or undefined if there is none. A card that was created between the locks and the reads also counts as
+ * missing, because its account is not locked.
+ */
 function findCard(loaded: Loaded<LoadName>, today: string): CardDetails | undefined {
   const [row] = loaded.card;
   if (row === undefined || loaded.lockAccounts.length === 0) return undefined;
@@ -188,12 +191,12 @@ function findCard(loaded: Loaded<LoadName>, today: string): CardDetails | undefi
 }
 
 /**
- * After an ambiguous commit it is unknown whether money moved only if the balance was to be moved. The error then names
- * the transfer, so that the caller can look it up.
+ * After an ambiguous commit, it is unknown whether money moved only if the request asked to move the balance. The error
+ * then names the transfer, so that the caller can look it up.
  */
 function withSweep(thrown: unknown): unknown {
   if (!(thrown instanceof OperationFailure && thrown.cause instanceof CommitUnknown)) return thrown;
-  // The card already was as requested: if its balance was moved, an earlier request did it.
+  // The card already had the requested state. If its balance was moved, an earlier request did it.
   if (thrown.cause.doubt === 'unconfirmed') return thrown;
   const { sweptBy } = thrown.cause.result as Updated;
   if (sweptBy !== undefined) return toOperationFailure(thrown.cause, sweptBy);

@@ -10,20 +10,20 @@ export type RecorderSettings = UnauthenticatedSettings & {
   readonly maxQueuedBytes: number;
   /** Errors per statement. */
   readonly batchSize: number;
-  /** With more queued errors than this, they are written to the spool instead of the database. */
+  /** Number of queued errors above which they go to the spool instead of the database. */
   readonly spoolFirstAbove: number;
-  /** Time for which the first error of a batch waits for others. */
+  /** How long the first error of a batch waits for others. */
   readonly gatherMilliseconds: number;
-  /** Interval at which the spool is loaded into the database. */
+  /** How often the spool is loaded into the database. */
   readonly loadIntervalMilliseconds: number;
-  /** Interval at which spools of dead processes are looked for. */
+  /** How often the recorder looks for spools of dead processes. */
   readonly adoptIntervalMilliseconds: number;
   /**
-   * The pause after a statement, as a multiple of its duration. With 4, the recorder uses one connection for a fifth of
-   * the time, which is enough for some thousand errors a second.
+   * The pause after a statement, as a multiple of its duration. With 4, the recorder uses one connection for a fifth of the
+   * time. That is enough for some thousand errors a second.
    */
   readonly pauseFactor: number;
-  /** Errors per second that are stored with their stacks; formatting a stack costs as much as the rest of an error. */
+  /** Errors per second that are stored with their stacks. Formatting a stack costs as much as the rest of an error. */
   readonly maxStacksPerSecond: number;
 };
 
@@ -49,7 +49,7 @@ export const MAX_ERROR_SPOOL_BYTES = 67_108_864;
 /** A recorder that has been stopping for this long writes to the spool instead of the database. */
 const STOP_TIMEOUT_MILLISECONDS = 1_000;
 
-/** A recorded error, without card numbers and keys: safe to log. */
+/** A recorded error without card numbers and keys, which is safe to log. */
 export type RecordedError = ReturnType<typeof redactedEntryOf>['error'];
 
 /** Errors that wait to be stored, and errors that were dropped since the process started. */
@@ -59,10 +59,10 @@ export type RecorderFigures = {
   readonly dropped: ReadonlyMap<DropReason, number>;
 };
 
-/** Records error responses, without making requests wait. */
+/** Records error responses without delaying requests. */
 export type ErrorRecorder = {
   /**
-   * Queues a report. Takes some microseconds and never throws. Returns undefined for an unauthenticated error above the
+   * Queues a report. Takes a few microseconds and never throws. Returns undefined for an unauthenticated error above the
    * budget, which must not be logged either.
    */
   readonly record: (report: ReportedError) => RecordedError | undefined;
@@ -72,9 +72,9 @@ export type ErrorRecorder = {
 };
 
 /**
- * Starts the recorder. Reports wait in a bounded queue and are stored in batches, one statement at a time, with a pause
- * between statements, so that a mass failure takes only a bounded share of the database. Errors beyond the queue, and
- * unauthenticated errors above their budget, are dropped and counted.
+ * Starts the recorder. Reports wait in a bounded queue. They are stored in batches, one statement at a time, with a pause
+ * between statements, so that even a mass failure takes only a bounded share of the database. If the queue is full, errors
+ * are dropped and counted. The same happens to unauthenticated errors above their budget.
  */
 export async function startErrorRecorder(
   options: ErrorStorageOptions,
@@ -97,7 +97,7 @@ class Recorder {
   #bytes = 0;
   #isStopping = false;
   #loops: readonly Promise<void>[] = [];
-  /** End the pauses of the loops when the recorder stops. */
+  /** Functions that end the pauses of the loops when the recorder stops. */
   #wakers = new Set<() => void>();
   #onFirst: (() => void) | undefined = undefined;
   #second = 0;
@@ -163,7 +163,7 @@ class Recorder {
       const started = performance.now();
       const batch = this.#take();
       while (batch.length > 0 && !(await this.#keep(batch, isCrowded))) {
-        // Neither database nor spool is available. The batch stays first while the queue fills up.
+        // Neither the database nor the spool is available. The batch stays first while the queue fills up.
         if (this.#isStopping) {
           this.#queue.unshift(...batch.map((error) => ({ error, bytes: 0 })));
           return;
@@ -217,7 +217,7 @@ class Recorder {
     return count;
   }
 
-  /** Limits the stacks per second: in a mass failure they are all alike. */
+  /** Limits the stacks per second, because in a mass failure they are all alike. */
   #shouldFormatStack(): boolean {
     const second = Math.floor(performance.now() / 1000);
     if (second !== this.#second) {
@@ -238,7 +238,7 @@ class Recorder {
   }
 
   #pause(milliseconds: number): Promise<void> {
-    // Bounded, because a statement that timed out took long, but used few resources.
+    // Bounded, because a statement that timed out took long but used few resources.
     return this.#sleep(Math.min(milliseconds * this.#settings.pauseFactor, this.#settings.loadIntervalMilliseconds));
   }
 
@@ -258,7 +258,7 @@ class Recorder {
   }
 }
 
-/** Limits on how many unauthenticated errors are recorded. */
+/** Limits for recording unauthenticated errors. */
 type UnauthenticatedSettings = {
   /** Maximum number at once, over all addresses. */
   readonly maxUnauthenticatedBurst: number;
@@ -270,11 +270,11 @@ type UnauthenticatedSettings = {
 
 const MINUTE_MILLISECONDS = 60_000;
 
-/** Maximum number of addresses that are counted separately in a minute. Further addresses share one budget. */
+/** Maximum number of addresses with separate counts in a minute. Further addresses share one budget. */
 const MAX_ADDRESSES = 10_000;
 
 /**
- * Limits the recording of unauthenticated errors: those with neither caller nor card program. Anyone on the network can
+ * Limits the recording of unauthenticated errors, which have no caller and no card program. Anyone on the network can
  * cause them without a key, and could fill the disk of the ledger.
  */
 export class UnauthenticatedBudget {
@@ -289,7 +289,7 @@ export class UnauthenticatedBudget {
     this.#left = settings.maxUnauthenticatedBurst;
   }
 
-  /** Whether an error of an address is recorded. `now` is in milliseconds of any monotonic clock. */
+  /** Whether an error of an address is recorded. `now` is the milliseconds of any monotonic clock. */
   take(address: string | undefined, now: number): boolean {
     this.#fill(now);
     const sender = this.#addressKey(address ?? '');

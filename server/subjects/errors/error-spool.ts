@@ -8,23 +8,23 @@ import {
   makeDirectories,
 } from '../../foundation/data-directory.ts';
 
-/** Some lines of a spool, and the offset after them; `torn` counts lines that a killed process left incomplete. */
+/** Lines of a spool and the offset after them. `torn` counts lines that a killed process left incomplete. */
 export type SpoolPart = { readonly values: readonly unknown[]; readonly torn: number; readonly next: number };
 
 const FILE = 'error-spool.jsonl';
 
-/** Maximum bytes per read. The longest error has a third of this, so every line fits. */
+/** Maximum bytes per read. The longest error is a third of this, so every line fits. */
 const MAX_READ_BYTES = 262_144;
 
 const NEW_LINE = 0x0a;
 
 /**
- * A file of JSON lines that stores errors while the database is unavailable. Lines are appended and read from the beginning;
- * the file is truncated when all are stored in the database. It survives a crash of the process, but it is not synced to
- * disk, so a power failure can lose the last seconds.
+ * A file of JSON lines that stores errors while the database is unavailable. Lines are appended and read from the
+ * beginning. When all are stored in the database, the file is truncated. The file survives a crash of the process. It is
+ * not synced to disk, so a power failure can lose the last seconds.
  *
- * Each process has its own spool in a numbered directory, with a lock that the kernel releases when the process ends. So
- * a new process finds the spools of dead processes, and never touches that of a running one.
+ * Each process has its own spool in a numbered directory, with a lock that the kernel releases when the process ends. So a
+ * new process finds the spools of dead processes, and never touches the spool of a running one.
  */
 export class ErrorSpool {
   readonly directory: string;
@@ -33,7 +33,7 @@ export class ErrorSpool {
   readonly #maxBytes: number;
   #size: number;
   #read = 0;
-  /** The last operation on the file; they run one after the other. */
+  /** The last operation on the file. Operations run one after the other. */
   #last: Promise<unknown> = Promise.resolve();
 
   private constructor(directory: string, file: FileHandle, lock: DataDirectoryLock, size: number, maxBytes: number) {
@@ -45,8 +45,8 @@ export class ErrorSpool {
   }
 
   /**
-   * Locks and opens the spool in a directory, which is created when missing. Undefined when another process has locked it.
-   * Rejects when the directory cannot be used.
+   * Locks and opens the spool in a directory, and creates the directory if it is missing. Returns undefined if another
+   * process has locked it. Rejects if the directory cannot be used.
    */
   static async open(directory: string, maxBytes: number): Promise<ErrorSpool | undefined> {
     await mkdir(directory, { recursive: true, mode: 0o700 });
@@ -62,7 +62,6 @@ export class ErrorSpool {
     }
   }
 
-  /** The size of the file. */
   get bytes(): number {
     return this.#size;
   }
@@ -73,7 +72,7 @@ export class ErrorSpool {
   }
 
   /**
-   * Appends a line per value, all or none. Returns false when they and `spare` more bytes do not fit. Rejects when the
+   * Appends one line per value: all lines or none. Returns false if they and `spare` more bytes do not fit. Rejects if the
    * file cannot be written.
    */
   append(values: readonly object[], spare = 0): Promise<boolean> {
@@ -83,7 +82,7 @@ export class ErrorSpool {
       try {
         await writeAll(this.#file, bytes, this.#size);
       } catch (error) {
-        // A full disk may have stored part of the bytes; incomplete lines are removed.
+        // A full disk may have stored part of the bytes. This removes incomplete lines.
         await this.#file.truncate(this.#size).catch(() => undefined);
         throw error;
       }
@@ -98,7 +97,7 @@ export class ErrorSpool {
       const length = Math.min(MAX_READ_BYTES, this.#size - this.#read);
       const { buffer, bytesRead } = await this.#file.read(Buffer.alloc(length), 0, length, this.#read);
       const end = buffer.lastIndexOf(NEW_LINE, bytesRead - 1) + 1;
-      // Without a single complete line, this part was not written by the service, and is skipped.
+      // A part without a single complete line was not written by the service. It is skipped.
       if (end === 0) return { values: [], torn: length === 0 ? 0 : 1, next: this.#read + length };
       const values: unknown[] = [];
       let torn = 0;
@@ -113,7 +112,7 @@ export class ErrorSpool {
     });
   }
 
-  /** Marks everything before `next` as stored in the database. Truncates the file when that is all of it. */
+  /** Marks everything before `next` as stored in the database. Truncates the file if nothing follows. */
   advance(next: number): Promise<void> {
     return this.#inTurn(async () => {
       this.#read = next;
@@ -124,7 +123,7 @@ export class ErrorSpool {
     });
   }
 
-  /** Closes the file and unlocks the directory. Unread lines stay for the next process. */
+  /** Closes the file and unlocks the directory. Unread lines remain for the next process. */
   async close(): Promise<void> {
     await this.#inTurn(() => this.#file.close());
     this.#lock.release();
@@ -138,11 +137,11 @@ export class ErrorSpool {
 }
 
 /**
- * Opens this process's own spool: the first one below a directory that no other process has locked. It may contain errors of
- * a dead process. Rejects when the directory cannot be used.
+ * Opens this process's own spool: the first one in a directory that no other process has locked. It may contain errors of a
+ * dead process. Rejects if the directory cannot be used.
  */
 export async function openOwnSpool(directory: string, maxBytes: number): Promise<ErrorSpool> {
-  // This may create the data directory, which PostgreSQL's user must be able to traverse.
+  // This may create the data directory. PostgreSQL's user must be able to traverse it.
   await makeDirectories(directory, 0o711);
   for (let number = 1; ; number += 1) {
     const spool = await ErrorSpool.open(join(directory, String(number)), maxBytes);
@@ -150,7 +149,7 @@ export async function openOwnSpool(directory: string, maxBytes: number): Promise
   }
 }
 
-/** Opens the non-empty spools of dead processes below a directory. */
+/** Opens the non-empty spools of dead processes in a directory. */
 export async function openLeftSpools(
   directory: string,
   own: ErrorSpool,
@@ -159,7 +158,7 @@ export async function openLeftSpools(
   const opened: ErrorSpool[] = [];
   for (const name of (await readdir(directory)).sort()) {
     const path = join(directory, name);
-    // Never our own: closing any handle of its lock file would release our lock.
+    // Never opens the spool of this process: closing any handle of its lock file would release the lock.
     if (path === own.directory || !/^[0-9]+$/.test(name)) continue;
     const found = await stat(join(path, FILE)).catch(() => undefined);
     if (found === undefined || found.size === 0) continue;
@@ -173,7 +172,7 @@ async function lockOrUndefined(directory: string): Promise<DataDirectoryLock | u
   try {
     return await lockDataDirectory(directory, directory);
   } catch (error) {
-    // Only after a lock by another process is the next number tried; any other error would occur there too.
+    // Tries the next number only after a lock by another process. Any other error would occur there too.
     if (error instanceof DataDirectoryInUse) return undefined;
     throw error;
   }

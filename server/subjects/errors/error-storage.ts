@@ -6,38 +6,38 @@ import { type Drop, type DropReason, insertDrops, insertErrors, type LoggedError
 import { REPORTED_TYPES } from '../../store/error-report.ts';
 import { type ErrorSpool, openLeftSpools, openOwnSpool } from './error-spool.ts';
 
-/** Bytes of a spool reserved for the counts of dropped errors. */
+/** Bytes of a spool that are reserved for the counts of dropped errors. */
 const RESERVED_BYTES = 4_096;
 
-/** Pauses between two reads of a spool, given the duration of the last one; resolves to false when it is time to stop. */
+/** Pauses between two reads of a spool, given the duration of the last one. Resolves to false when it is time to stop. */
 export type Pause = (milliseconds: number) => Promise<boolean>;
 
 export type ErrorStorageOptions = {
   readonly database: Database;
-  /** The directory of the spools of all processes; created when missing. */
+  /** The directory of the spools of all processes, created if missing. */
   readonly spoolDirectory: string;
   /** Maximum size of one spool. */
   readonly maxSpoolBytes: number;
   /** Called with a sentence when storing errors starts to fail, or works again. */
   readonly onProblem: (sentence: string, cause?: unknown) => void;
-  /** Called when errors were stored about which events are written. */
+  /** Called when errors were stored that cause events. */
   readonly onReportable?: () => void;
 };
 
 /**
- * Stores errors in the database or, while it is unavailable, in a spool on this machine, which is loaded into the database
- * later. A statement with an unknown outcome is sent again, because the database stores each error, and each count of
- * dropped errors, only once.
+ * Stores errors in the database. While the database is unavailable, it stores them in a spool on this machine, and loads
+ * them into the database later. A statement with an unknown outcome is sent again, because the database stores each error,
+ * and each count of dropped errors, only once.
  *
- * It uses one connection at a time; the others are for transfers.
+ * It uses one connection at a time, because the others are for transfers.
  */
 export class ErrorStorage {
   readonly #options: ErrorStorageOptions;
   readonly #spool: ErrorSpool | undefined;
   readonly #drops = new Map<DropReason, Drop>();
-  /** How many errors this process has dropped, stored or not. */
+  /** Errors that this process has dropped, whether or not the counts are stored. */
   readonly #dropped = new Map<DropReason, number>();
-  /** Drops whose statement is in progress, or has an unknown outcome. */
+  /** Drops whose statement is in progress or has an unknown outcome. */
   #sending: readonly Drop[] = [];
   #isDown = false;
   #isSpoolBroken = false;
@@ -48,7 +48,7 @@ export class ErrorStorage {
     this.#spool = spool;
   }
 
-  /** Opens the storage. If the spool directory cannot be used, it reports that and works without a spool. */
+  /** Opens the storage. If the spool directory cannot be used, reports that and works without a spool. */
   static async open(options: ErrorStorageOptions): Promise<ErrorStorage> {
     try {
       return new ErrorStorage(options, await openOwnSpool(options.spoolDirectory, options.maxSpoolBytes));
@@ -58,12 +58,11 @@ export class ErrorStorage {
     }
   }
 
-  /** How many errors this process has dropped so far, by reason. */
+  /** Errors that this process has dropped so far, by reason. */
   get dropped(): ReadonlyMap<DropReason, number> {
     return this.#dropped;
   }
 
-  /** Bytes in the spool of this process. */
   get spoolBytes(): number {
     return this.#spool?.bytes ?? 0;
   }
@@ -74,8 +73,8 @@ export class ErrorStorage {
   }
 
   /**
-   * Stores errors in the database or the spool; false if neither is possible now. `isCrowded` says that more errors wait
-   * than the database can store in time: then the spool is tried first.
+   * Stores errors in the database or the spool. Returns false if neither is possible now. `isCrowded` means that more
+   * errors wait than the database can store in time. Then the spool is tried first.
    */
   async keep(errors: readonly LoggedError[], isCrowded: boolean): Promise<boolean> {
     if (this.#isDown || isCrowded) return (await this.#write(errors)) || this.#store(errors);
@@ -115,7 +114,10 @@ export class ErrorStorage {
     }
   }
 
-  /** Stores the counts of dropped errors and closes the spool. Returns how many dropped errors no stored count includes. */
+  /**
+   * Stores the counts of dropped errors and closes the spool. Returns the number of dropped errors that no stored count
+   * includes.
+   */
   async close(): Promise<number> {
     const lost = (): number => [...this.#sending, ...this.#drops.values()].reduce((sum, { count }) => sum + count, 0);
     const isStored = !this.#isDown && (await this.#storeDrops());
@@ -163,7 +165,7 @@ export class ErrorStorage {
     return true;
   }
 
-  /** Stores errors in the database. An error that the database refuses is dropped; the others of the batch are stored. */
+  /** Stores errors in the database. Drops an error that the database refuses, and stores the others of the batch. */
   async #store(errors: readonly LoggedError[]): Promise<boolean> {
     if (errors.length === 0) return true;
     try {
@@ -181,7 +183,7 @@ export class ErrorStorage {
     }
   }
 
-  /** Runs a statement. False when the database is unavailable; rejects when a row is invalid. */
+  /** Runs a statement. Returns false if the database is unavailable. Rejects if a row is invalid. */
   async #run(statement: Statement): Promise<boolean> {
     const turn = this.#turn.then(() => this.#options.database.writeUnguarded(statement));
     this.#turn = turn.catch(() => undefined);
@@ -192,7 +194,7 @@ export class ErrorStorage {
       return true;
     } catch (error) {
       if (!(error instanceof StoreFailure) || (error.rowAtFault && !error.lockTimeout)) throw error;
-      // A database that responds, such as with a lock timeout, does not count as unavailable.
+      // A database that responds, for example with a lock timeout, does not count as unavailable.
       const isPassing = error.sqlState !== undefined && !error.connectionLost;
       if (!this.#isDown && !isPassing)
         this.#options.onProblem('the database is unavailable for errors: they are spooled', error);
@@ -225,7 +227,7 @@ type Line = { readonly error?: LoggedError; readonly drop?: Drop };
 
 const ID = /^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$/;
 
-/** A line that this service wrote; undefined for other JSON. */
+/** Returns a line that this service wrote, or undefined for other JSON. */
 function readLine(value: unknown): Line | undefined {
   if (typeof value !== 'object' || value === null) return undefined;
   const { error, drop } = value as { readonly error?: Partial<LoggedError>; readonly drop?: Partial<Drop> };

@@ -29,7 +29,9 @@ export async function getError(service: Service, call: Call<'get_error'>): Promi
   return { record: toLoggedErrorRecord(error) };
 }
 
-/** The error that the path names, in one card program or, if `programId` is null, in any. Throws `error_not_found`. */
+/**
+ * Returns the error that the path names, in one card program, or in any if `programId` is null. Throws `error_not_found`.
+ */
 async function findError(
   service: Service,
   call: CallContext & { readonly params: { readonly request_id: string } },
@@ -72,7 +74,7 @@ export async function listErrors(service: Service, call: Call<'list_errors'>): P
 
 /**
  * search_errors: a page of all errors, with or without a card program, newest first. `dropped` is the number of errors in
- * the requested period that could not be recorded; the other filters do not apply to it.
+ * the requested period that could not be recorded. The other filters do not apply to it.
  */
 export async function searchErrors(service: Service, call: Call<'search_errors'>): Promise<Reply<'search_errors'>> {
   const programId = readProgramFilter(call, call.query.program_id);
@@ -107,13 +109,11 @@ function readErrorFilter(
   };
 }
 
-/** Refuses a code that is not in the catalogue. */
 function requireCode(call: CallContext, code: string): void {
   if (isErrorCode(code)) return;
   throw invalidParameter(call, 'code', `'code' is '${code}', which is not an error code. All codes are at /errors.`);
 }
 
-/** The refusal of an invalid query parameter. */
 function invalidParameter(call: CallContext, name: string, message: string): Refusal {
   return schemaRefusal(call, message, `/${name}`);
 }

@@ -13,7 +13,10 @@ import type { Finding, TransferView } from '../../../domain/transfers/transfer-v
 import { toOperatorErrorRecord } from '../../calls/records/error.ts';
 import { type ReportedError, redactedEntryOf } from './redacted-entry.ts';
 
-/** Valid by Luhn, with as many digits as the largest balance, a time in milliseconds since 1970, or a number in between. */
+/**
+ * Card numbers (valid by Luhn) with as many digits as the largest balance, a time in milliseconds since 1970, or a number
+ * in between.
+ */
 const CARD_NUMBERS = ['4111111111111111', '4222222222222', '378282246310005'];
 
 const balances = fc.oneof(

@@ -6,7 +6,7 @@ import { isOfLedger, type Seen, shownSeen } from '../../../domain/seen.ts';
 import { type Cause, causesOf, type Json, jsonWithoutSecrets, withoutSecrets } from '../../foundation/redaction.ts';
 import type { LoggedError } from '../../store/error.ts';
 
-/** An error response as it is reported to the error log, with the known facts about its request. */
+/** An error response for the error log, with the known facts about its request. */
 export type ReportedError = {
   /** Inner UUID of the request. */
   readonly requestId: string;
@@ -15,7 +15,7 @@ export type ReportedError = {
   readonly status: number;
   readonly type: ErrorType;
   readonly message: string;
-  /** Address of the caller. It counts towards the budget of unauthenticated errors and is not stored. */
+  /** Address of the caller. It counts towards the budget of unauthenticated errors, and is not stored. */
   readonly address?: string | undefined;
   readonly method: string | undefined;
   readonly path: string | undefined;
@@ -31,25 +31,25 @@ export type ReportedError = {
   readonly field: string | undefined;
   readonly idempotencyKey: string | undefined;
   readonly fields: Readonly<Record<string, unknown>> | undefined;
-  /** Path parameters, where they are known. */
+  /** Path parameters, if they are known. */
   readonly parameters?: Readonly<Record<string, string>> | undefined;
   readonly cause: unknown;
-  /** The trace of the request, if the caller sent a valid one; checked when it was read. */
+  /** The trace of the request, if the caller sent a valid one. It was checked when it was read. */
   readonly traceparent?: string | undefined;
 };
 
 /** An entry of the error log, safe to store, and its approximate size in memory. */
 export type LogEntry = { readonly error: LoggedError; readonly bytes: number };
 
-/** Maximum characters of the request fields together; the rest is replaced by a marker. */
+/** Maximum characters of all request fields together. A marker replaces the rest. */
 export const MAX_REQUEST_LENGTH = 16_000;
 
-/** Approximate memory of an entry, besides its texts. */
+/** Approximate memory of an entry without its texts. */
 const FIXED_BYTES = 600;
 
 /**
- * The entry of the error log for a reported error. Anything that looks like a card number or an API key is redacted, in
- * every part of the report. Never throws. Without `stacks` the causes have no stacks.
+ * Returns the entry of the error log for a reported error. Anything that looks like a card number or an API key is
+ * redacted, in every part of the report. Never throws. Without `stacks`, the causes have no stacks.
  */
 export function redactedEntryOf(report: ReportedError, stacks = true): LogEntry {
   const budget = { left: MAX_REQUEST_LENGTH };
@@ -87,7 +87,9 @@ export function redactedEntryOf(report: ReportedError, stacks = true): LogEntry 
   return { error, bytes: FIXED_BYTES + texts };
 }
 
-/** The values that the check used. Numbers of the ledger are not redacted: a balance may have the digits of a card number. */
+/**
+ * Returns the values that the check used. Ledger numbers are not redacted: a balance may have the digits of a card number.
+ */
 function checksOf(saw: Seen, budget: { left: number }): Json {
   return Object.fromEntries(
     Object.entries(saw).map(([name, value]): [string, Json] => {
@@ -108,8 +110,8 @@ const PAIR = ['metadata_name', 'metadata_value'];
 const TEXTS = ['text', 'contact', 'external_author'];
 
 /**
- * The fields, by operation, that may contain data about the holder of a card, or what a processor calls the card; `''` for all
- * other operations.
+ * Fields, by operation, that may contain data about the holder of a card, or the processor's token of a card. `''` applies
+ * to all other operations.
  */
 const SEARCHED: Readonly<Record<string, readonly string[]>> = {
   create_card: ['processor_token', ...PAIR],
@@ -126,8 +128,8 @@ const SEARCHED: Readonly<Record<string, readonly string[]>> = {
 };
 
 /**
- * Redacts the terms of a search, and what people write in a case or a note, which name no card, so the erasure of a card holder could not
- * find them; and the processor's name of a card.
+ * Redacts search terms, texts that people write in a case or a note, and the processor's token of a card. These texts name
+ * no card, so the erasure of a card holder could not find them.
  */
 function withoutSearchedTexts(operation = '', fields: ReportedError['fields']): ReportedError['fields'] {
   if (fields === undefined) return undefined;
@@ -139,7 +141,7 @@ function cleanOrNull(text: string | undefined): string | null {
   return text === undefined ? null : withoutSecrets(text);
 }
 
-/** Redacts percent-encoded secrets, too. */
+/** Also redacts percent-encoded secrets. */
 function cleanPath(path: string): string {
   if (!path.includes('%')) return withoutSecrets(path);
   try {

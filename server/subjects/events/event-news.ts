@@ -7,21 +7,22 @@ import { readHeads, toHeads } from '../../store/events/event-positions.ts';
 // Kept by: this file, `server/http/admission/watchers.ts`
 // Tested by: `test/http/waits.test.ts`, `test/api/events/waits.test.ts`
 
-/** Stands for the events of every program and of the service itself: its last position is the last number. */
+/** The key for the events of all programs and of the service itself. Its last position is the last event number. */
 export const ALL_EVENTS = EVERY_PROGRAM;
 
-/** Interval of the polls while a request waits: the maximum delay of an event that another process has numbered. */
+/** Interval of the polls while a request waits. It is the maximum delay of an event that another process has numbered. */
 const POLL_MILLISECONDS = 100;
 
-/** Pause after a poll that failed. */
+/** Pause after a failed poll. */
 const RETRY_MILLISECONDS = 1_000;
 
 /** A request that waits for an event after a position. */
 type Waiter = { readonly programId: string; readonly position: number; readonly wake: () => void };
 
 /**
- * Wakes requests that wait for events. All waiters of a process share one poll of the last positions. It runs at intervals
- * and whenever one begins to wait, so that no earlier event is missed. Waiters hold no database connection.
+ * Wakes requests that wait for events. All waiters of a process share one poll of the last positions. The poll runs at
+ * intervals, and whenever a request begins to wait, so that no earlier event is missed. Waiters hold no database
+ * connection.
  */
 export class EventNews {
   readonly #database: Database;
@@ -35,7 +36,6 @@ export class EventNews {
     this.#database = database;
   }
 
-  /** The number of waiters. */
   get waiting(): number {
     return this.#waiters.size;
   }
@@ -61,7 +61,7 @@ export class EventNews {
     });
   }
 
-  /** Wakes the waiters of these programs, after the relay of this process has numbered events of theirs. */
+  /** Wakes the waiters of these programs after this process's relay has numbered their events. */
   announce(programIds: readonly string[]): void {
     if (this.#waiters.size === 0 || programIds.length === 0) return;
     const changed = new Set([...programIds, ALL_EVENTS]);

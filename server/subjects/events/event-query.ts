@@ -15,14 +15,14 @@ export type EventQuery = {
   readonly limit: number;
   /** Null for a list with the newest event first. */
   readonly after: number | null;
-  /** Where the previous page ended, in the order of the list; null for the first page. */
+  /** The end of the previous page, in the order of the list. Null for the first page. */
   readonly cursor: number | null;
   readonly waitMilliseconds: number;
 };
 
 /**
- * Reads the query of a list. Refuses a meaningless combination of parameters and a filter that nothing can match: to ignore
- * it, or to return an empty list, would hide the mistake.
+ * Reads the query of a list. Refuses a meaningless combination of parameters and a filter that nothing can match. Ignoring
+ * it, or returning an empty list, would hide the mistake.
  */
 export function readEventQuery(call: ListCall): EventQuery {
   const { limit = DEFAULT_LIMIT, cursor, after, wait } = call.query;
@@ -45,7 +45,7 @@ export function readEventQuery(call: ListCall): EventQuery {
   };
 }
 
-/** Where a stream begins: after Last-Event-ID, or else after `after`; null to begin with the next event. */
+/** Returns the start of a stream: after Last-Event-ID, or else after `after`. Null means the next event. */
 export function readStart(call: ListCall): number | null {
   const lastEventId = call.stream?.lastEventId;
   if (lastEventId === undefined) return call.query.after ?? null;
@@ -66,7 +66,7 @@ function readSource(call: ListCall): EventSource {
   return { ...filter, programId: undefined, headOf: ALL_EVENTS, onlyOf, write: writeOperatorEvent };
 }
 
-/** Reads types separated by commas; each can be a group of types, such as `transfer.*`. */
+/** Reads types separated by commas. Each can be a group of types, such as `transfer.*`. */
 function readTypes(call: ListCall, sent: string): readonly string[] {
   const types = sent.split(',');
   const unknown = types.find((type) => !isTypeOrGroup(type));

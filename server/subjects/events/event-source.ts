@@ -6,13 +6,13 @@ import { readHeads, readOldestPosition, toHeads } from '../../store/events/event
 import { readEventPage, type StoredEvent } from '../../store/events/read-events.ts';
 import { ALL_EVENTS } from './event-news.ts';
 
-/** Which events are read, and in which order. */
+/** The events to read, and their order. */
 export type EventSource = {
-  /** The card program, whose events are in the order of their positions; undefined for all events, ordered by number. */
+  /** The card program, whose events are ordered by position. Undefined for all events, ordered by number. */
   readonly programId: string | undefined;
-  /** The id under which the last position is stored: the program, or {@link ALL_EVENTS}. */
+  /** The id of the stored last position: the program, or {@link ALL_EVENTS}. */
   readonly headOf: string;
-  /** Limits all events to those of this program. */
+  /** Limits all events to this program. */
   readonly onlyOf: string | undefined;
   /** Types, or groups of types such as `transfer.*`. */
   readonly types: readonly string[] | undefined;
@@ -21,40 +21,40 @@ export type EventSource = {
   readonly write: (event: StoredEvent) => string;
 };
 
-/** Events in the order in which they were read. */
+/** The events, in reading order. */
 export type EventsRead = {
   readonly events: readonly StoredEvent[];
   /** Where to continue: the position (or number) of the last event that was read, even if the filters excluded it. */
   readonly end: number;
-  /** Whether there is more. */
+  /** Whether there are more. */
   readonly hasMore: boolean;
 };
 
 /** Where to begin: after a position (or number), oldest first, or before it, newest first. */
 export type From = { readonly after: number } | { readonly before: number };
 
-/** Time limit for filling a page, in milliseconds. After it, the page is sent with the events found so far. */
+/** Time limit for filling a page, in milliseconds. After that, the page contains the events found so far. */
 const SEARCH_MILLISECONDS = 1000;
 
-/** Time limit for a standby to confirm what was read, if commits wait for a standby. */
+/** Time limit for a standby to confirm the events that were read, if commits wait for a standby. */
 const PROOF_MILLISECONDS = 3000;
 
-/** The position (or number) of an event in the order of a source. */
+/** Returns the position (or number) of an event in the order of a source. */
 export function placeOf(source: EventSource, event: StoredEvent): number {
   return source.programId === undefined ? event.number : event.position;
 }
 
-/** The last position (or number) of a source; 0 if it has no events. */
+/** Returns the last position (or number) of a source, or 0 if it has no events. */
 export async function readHead(database: Database, { headOf }: EventSource): Promise<number> {
   return toHeads(await readRows(database, readHeads({ programIds: [headOf] }))).get(headOf) ?? 0;
 }
 
 /**
- * Reads up to `limit` events. Filters are applied while reading, for a second at most. If few events match, the result may
- * have fewer or none; `end` says where to continue.
+ * Reads up to `limit` events. Filters are applied while reading, for at most a second. If few events match, the result may
+ * be short or empty. `end` is the position to continue from.
  *
- * If commits wait for a standby, only events that it has are returned: a failover would give the positions of others to
- * different events.
+ * If commits wait for a standby, returns only events that the standby has: after a failover, different events could get the
+ * positions of the others.
  *
  * @throws {Refusal} events_expired
  */
@@ -85,7 +85,7 @@ async function searchEvents(
     const range = { programId, onlyOf, types, subjectId, limit: limit - events.length, ...next };
     const page = await readEventPage(database, range).catch((error) => Promise.reject(toOperationFailure(error)));
     if ('oldest' in page) {
-      // A page with some events is returned; the next one is refused.
+      // Returns the page with the events that it has. The next page is refused.
       if (events.length > 0) break;
       throw eventsExpired(source.headOf, 'after' in next ? next.after : 0, page.oldest);
     }
@@ -99,7 +99,7 @@ async function searchEvents(
   return { events, end: 'after' in next ? next.after : next.before, hasMore: true };
 }
 
-/** Refuses a position (or number) after which events were deleted: the message says with which one to continue. */
+/** Refuses a position (or number) after which events were deleted. The message names the position to continue from. */
 export async function refuseDeleted(database: Database, source: EventSource, after: number): Promise<never> {
   const [row] = await readRows(database, readOldestPosition(source.programId));
   throw eventsExpired(source.headOf, after, Number(row?.oldest));

@@ -12,8 +12,8 @@ import { type EventSource, type EventsRead, readEvents, readHead, refuseDeleted 
 /**
  * Reads events after a position (or number) that a caller has sent. If there are none, the position must be the last one.
  *
- * A later position is one of another service, or of a database that was restored from a backup: a caller that waited for
- * the next position would miss all events until then. After an earlier position, the events were deleted.
+ * A later position comes from another service, or from a database that was restored from a backup. A caller that waited for
+ * the next position would miss all events until then. If the position is earlier, the events after it were deleted.
  *
  * @throws {Refusal} `<operation>_schema`, events_expired
  */
@@ -44,26 +44,26 @@ function notYet(call: ListCall, after: number, head: number): Refusal {
 }
 
 /**
- * Limits how many waits and streams read at the same time: one event can wake many of them, and they must leave database
+ * Limits how many waits and streams read at the same time. One event can wake many of them, and they must leave database
  * connections to requests. The queues hold the maximum number of waits and streams, of one card program and of all.
  */
 const liveReaders = new Turns({ atOnce: 3, waitingOfOne: 128, waitingOfAll: 8192 });
 
-/** Reads for a wait or a stream when it is the card program's turn; operators count as one program. */
+/** Reads for a wait or a stream when it is the card program's turn. All operators together count as one program. */
 export function inLiveTurn<Value>(call: TurnCall, read: () => Promise<Value>): Promise<Value> {
   return liveReaders.take(call, read);
 }
 
-/** A read that waits share: the latest of their deadlines, until which it is worth a turn, and whether its turn has come. */
+/** A read that several waits share. It needs its turn only until `until`, the latest of their deadlines. */
 type SharedRead = { readonly read: Promise<EventsRead>; until: number; hasBegun: boolean };
 
-/** Reads for waits that have not ended, by what is read. */
+/** Reads for waits that have not ended, by the page that they read. */
 const readsForWaits = new WeakMap<Database, Map<string, SharedRead>>();
 
 /**
- * Reads as {@link readAfter} for a wait that was woken. An event wakes all waits of its program at once, and most of them want
- * the same page: they share one read. One that began before the event finds nothing, and its waits go on. A wait whose deadline
- * passes before the turn of the read is refused alone.
+ * Works like {@link readAfter} for a wait that was woken. An event wakes all waits of its program at once, and most of them
+ * need the same page, so they share one read. If that read began before the event, it finds nothing, and its waits
+ * continue. A wait whose deadline passes before the read gets its turn is refused alone.
  */
 export async function readForWait(
   service: Service,
@@ -96,7 +96,7 @@ export async function readForWait(
   return inOwnTime(shared, deadline);
 }
 
-/** The result of a shared read, or the refusal of a wait whose deadline passes before the read has begun. */
+/** Returns the result of a shared read, or the refusal of a wait whose deadline passes before the read has begun. */
 function inOwnTime(shared: SharedRead, deadline: number): Promise<EventsRead> {
   if (deadline === Number.POSITIVE_INFINITY) return shared.read;
   const late = Promise.withResolvers<never>();

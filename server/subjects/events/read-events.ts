@@ -12,12 +12,12 @@ export function listEvents(service: EventService, call: Call<'list_events'>): Pr
   return readList(service, call);
 }
 
-/** search_events: the same for all card programs and the service itself, in the order of their numbers. */
+/** search_events: works like list_events for all card programs and the service itself, ordered by number. */
 export function searchEvents(service: EventService, call: Call<'search_events'>): Promise<Reply<'search_events'>> {
   return readList(service, call);
 }
 
-/** get_event: an event of the card program. Events of other programs, or of the service, are `event_not_found`. */
+/** get_event: an event of the card program. Events of other programs, and of the service, are `event_not_found`. */
 export async function getEvent(service: Service, call: Call<'get_event'>): Promise<Reply<'get_event'>> {
   return { json: writeEvent(await loadEvent(service, call.params.event_id, call.programId)) };
 }
@@ -27,7 +27,7 @@ export async function inspectEvent(service: Service, call: Call<'inspect_event'>
   return { json: writeOperatorEvent(await loadEvent(service, call.params.event_id)) };
 }
 
-/** A page of events; with `wait`, or as a stream, also future ones. */
+/** Returns a page of events. With `wait`, or as a stream, it includes future events. */
 async function readList(service: EventService, call: ListCall): Promise<TextReply | LiveReply> {
   const query = readEventQuery(call);
   if (call.stream !== undefined) return openStream(service, call, query);
@@ -36,14 +36,14 @@ async function readList(service: EventService, call: ListCall): Promise<TextRepl
   return new ForwardList(service, call, query).read(cursor ?? after, performance.now() + query.waitMilliseconds);
 }
 
-/** A page, newest first. */
+/** Returns a page, newest first. */
 async function readNewest({ database }: EventService, { source, cursor, limit }: EventQuery): Promise<TextReply> {
   const last = cursor === null ? await readHead(database, source) : cursor - 1;
   const read = await readEvents(database, source, { before: last + 1 }, limit);
   return writePage({ source, read, position: last });
 }
 
-/** A list with the oldest event first, which can wait for the next event. */
+/** A list with the oldest event first. It can wait for the next event. */
 class ForwardList {
   readonly #service: EventService;
   readonly #call: ListCall;
@@ -57,7 +57,7 @@ class ForwardList {
     this.#turns = forEachPiece(call);
   }
 
-  /** The page after a position. If it is empty, the reply is a wait for the next event, until `until`. */
+  /** Returns the page after a position. If it is empty, the reply waits for the next event until `until`. */
   async read(after: number, until: number): Promise<TextReply | LiveReply> {
     const { source, limit } = this.#query;
     return this.#end(await readAfter(this.#service, this.#call, source, after, limit), until);
@@ -99,10 +99,12 @@ function writePage(page: {
   return { json: `{"data":[${data}],"next_cursor":${next},"${name}":${position}}` };
 }
 
-/** Events that are read and sent at once: a few hundred kilobytes, the most that a slow reader keeps in memory. */
+/**
+ * Events that are read and sent at once. They take a few hundred kilobytes, the most that a slow reader keeps in memory.
+ */
 const STREAM_LIMIT = 100;
 
-/** Time after which a browser reconnects when a stream has ended. */
+/** How long a browser waits before it reconnects to a stream that has ended. */
 const RECONNECT_MILLISECONDS = 1_000;
 
 /** Opens a stream. An invalid start is refused before the stream begins, with an error record. */
@@ -110,7 +112,7 @@ async function openStream(service: EventService, call: ListCall, query: EventQue
   const start = readStart(call);
   if (start === null) {
     const head = await readHead(service.database, query.source);
-    // The position is sent, so a standby must have it: readEvents waits for that.
+    // The position is sent to the reader, so a standby must have it. readEvents waits for that.
     await readEvents(service.database, query.source, { before: head + 1 }, 1);
     return { stream: streamFrom(service, call, query, head) };
   }
@@ -119,8 +121,8 @@ async function openStream(service: EventService, call: ListCall, query: EventQue
 }
 
 /**
- * A stream of the events after a position (or number), beginning with those that were already read. First it sends the
- * position as an `id` without an event, so that a reader that is disconnected before its first event resumes there.
+ * Returns a stream of the events after a position (or number). It begins with the events that were already read. First it
+ * sends the position as an `id` without an event. A reader that disconnects before its first event resumes there.
  */
 function streamFrom(
   { database, news }: EventService,
@@ -146,7 +148,7 @@ function streamFrom(
     forNews: (milliseconds, signal) => news.wait(source.headOf, position, milliseconds, signal),
     pulse: () => {
       if (position === sent) return ':\n\n';
-      // After a reconnection, events that the filters excluded need not be read again.
+      // After a reconnection, the events that the filters excluded need not be read again.
       sent = position;
       return `:\nid: ${position}\n\n`;
     },

@@ -10,19 +10,19 @@ import { type ApiKey, findKeys, noteKeyUses, toApiKey } from '../../store/key.ts
 // Kept by: this file (except for reading the status while the database does not respond: `docs/health.md`)
 // Tested by: `test/security/keys.test.ts`, `test/start/status.test.ts`
 
-/** How long a key is accepted from the cache, in milliseconds: a revoked key is refused everywhere after it. */
+/** How long a key is accepted from the cache, in milliseconds. After that, a revoked key is refused everywhere. */
 const CACHED_MILLISECONDS = 1000;
 
 /**
- * How long after its last look-up a key of an operator is accepted for reading the status while the database does not
- * respond. Otherwise the status could not be read when it matters most, because no key can be looked up.
+ * How long after its last look-up an operator's key is accepted for reading the status while the database does not respond.
+ * Without this, the status could not be read when it matters most, because no key can be looked up.
  */
 const OUTAGE_MILLISECONDS = 3_600_000;
 
-/** Maximum number of cached keys; beyond it the cache is cleared. */
+/** Maximum number of cached keys. Beyond it, the cache is cleared. */
 const MAX_CACHED = 10_000;
 
-/** `lastUntil` is when an operator's key is last accepted for the status while the database does not respond. */
+/** `lastUntil` is the time until which an operator's key is accepted for the status while the database does not respond. */
 type Known = { readonly caller: KeyCaller; readonly until: number; readonly lastUntil: number };
 
 /** The caller that a key identifies. */
@@ -32,17 +32,17 @@ type KeyCaller = Extract<Caller, { readonly keyId: string }>;
 type LookUp = { readonly startedAt: number; readonly caller: Promise<KeyCaller> };
 
 /**
- * Creates the check of Bearer keys: it returns the caller of a key, or throws a Refusal `unauthenticated`. A failure of the
+ * Creates the check of Bearer keys. It returns the caller of a key, or throws a Refusal `unauthenticated`. A failure of the
  * database is a failure of the operation, never a 401.
  *
- * A valid key is cached by its hash, and concurrent requests share one look-up, so a key is looked up at most once a second.
- * A result is used for a second from the start of its look-up, by the cache and by requests that share it. So a key is
- * refused a second after its revocation, however slow the database is.
+ * A valid key is cached by its hash, and concurrent requests share one look-up, so a key is looked up at most once a
+ * second. The cache, and requests that share a look-up, use its result for a second from its start. A key is therefore
+ * refused a second after its revocation, no matter how slow the database is.
  *
- * With `readsStatus`, the key of an operator that was valid within the last hour is accepted if the database fails.
+ * With `readsStatus`, an operator's key that was valid within the last hour is accepted if the database fails.
  *
- * `onUse` is called with the id of every accepted key; it must not throw. The check of a cached key throws and returns at
- * once, that of any other rejects and resolves.
+ * `onUse` is called with the id of every accepted key. It must not throw. For a cached key, the check throws or returns
+ * immediately. For any other key, it rejects or resolves.
  */
 export function openAuthentication(
   database: Database,
@@ -86,7 +86,10 @@ export function openAuthentication(
     onUse(caller.keyId);
     return caller;
   };
-  /** The operator of a key that cannot be looked up now. Rethrows the failure for any other key, and for a refused one. */
+  /**
+   * Returns the operator of a key that cannot be looked up now. Rethrows the failure for any other key, and for a refused
+   * key.
+   */
   const findLast = (sent: string, failure: unknown): KeyCaller => {
     const known = cache.get(hash('sha256', sent, 'base64'));
     const isOperator = known?.caller.kind === 'operator_key' && known.lastUntil > performance.now();
@@ -101,8 +104,8 @@ export function openAuthentication(
 }
 
 /**
- * Finds the row of a key. Keys that are asked for in one turn of the event loop are found with one statement: where a thousand are
- * in use, each is looked up every second, and a statement for each would take a sixth of the rate of transfers.
+ * Finds the row of a key. One statement finds all keys that are needed in one turn of the event loop. With a thousand keys
+ * in use, each is looked up every second, and separate statements would cost a sixth of the rate of transfers.
  */
 function openKeySearch(database: Database): (parts: KeyParts) => Promise<Row | undefined> {
   type Waiting = KeyParts & PromiseWithResolvers<Row | undefined>;
@@ -121,7 +124,7 @@ function openKeySearch(database: Database): (parts: KeyParts) => Promise<Row | u
   };
   return (parts) => {
     const own = { ...parts, ...Promise.withResolvers<Row | undefined>() };
-    // As many as begin in one turn of the event loop, which the admission of requests bounds.
+    // The keys of the requests that begin in one turn of the event loop. Admission limits their number.
     if (waiting.push(own) === 1) setImmediate(search);
     return own.promise;
   };
@@ -143,15 +146,15 @@ function refuse(message: string, reason: string, keyId?: string): Refusal {
 }
 
 /**
- * A key is `ts_<16 hex digits>_<64 hex digits><8 hex digits>`: a public part by which it is found, a secret of 256 random
- * bits, and a checksum, so that a mistyped key is detected without a query.
+ * A key is `ts_<16 hex digits>_<64 hex digits><8 hex digits>`: a public part that finds the key, a secret of 256 random
+ * bits, and a checksum that detects a mistyped key without a query.
  */
 const FORM = /^ts_([0-9a-f]{16})_([0-9a-f]{64})([0-9a-f]{8})$/;
 
 /** The two parts of a well-formed key. */
 type KeyParts = { readonly publicPart: string; readonly secretHash: Buffer };
 
-/** A new key, shown once, and what is stored of it. */
+/** Returns a new key, which is shown once, and its parts that are stored. */
 export function newKey(): KeyParts & { readonly key: string } {
   const publicPart = randomBytes(8).toString('hex');
   const secret = randomBytes(32).toString('hex');
@@ -162,7 +165,7 @@ export function newKey(): KeyParts & { readonly key: string } {
   };
 }
 
-/** The parts of a key; undefined if it is malformed or mistyped. */
+/** Returns the parts of a key, or undefined if it is malformed or mistyped. */
 export function readKeyParts(key: string): KeyParts | undefined {
   const [, publicPart, secret, sum] = FORM.exec(key) ?? [];
   if (publicPart === undefined || secret === undefined || sum !== checksum(publicPart, secret)) return undefined;
@@ -177,21 +180,21 @@ function hashSecret(secret: string): Buffer {
   return createHash('sha256').update(secret).digest();
 }
 
-/** For this time after a use of a key was written, no other use of it is written. */
+/** After a use of a key was written, no other use of it is written for this time. */
 const WRITTEN_MILLISECONDS = 60_000;
 
-/** Maximum number of keys in one statement, which keeps it well within its time limit. */
+/** Maximum number of keys in one statement. It stays well within its time limit. */
 const PORTION = 1000;
 
-/** Uses of keys, which a job writes, so that requests need not. */
+/** Collects uses of keys. A job writes them, so that requests need not. */
 export type KeyUses = {
-  /** Notes a use, at the cost of a map look-up. */
+  /** Notes a use. Costs a map look-up. */
   readonly note: (keyId: string) => void;
-  /** Writes the noted uses: at most one for each key and minute. */
+  /** Writes the noted uses: at most one per key and minute. */
   readonly write: () => Promise<void>;
 };
 
-/** Opens an empty record of uses. A use that could not be written is written the next time. */
+/** Opens an empty record of uses. Failed writes are retried on the next write. */
 export function openKeyUses(database: Database): KeyUses {
   const written = new Map<string, number>();
   const noted = new Set<string>();

@@ -35,7 +35,7 @@ import { newKey } from './authenticate.ts';
 
 type CreateCall = Call<'create_key'>;
 
-/** create_key: the key. Only this response contains its secret; a replay does not. */
+/** create_key: the key. Only this response contains its secret. A replay does not. */
 export async function createKey(service: Pick<Service, 'database'>, call: CreateCall): Promise<Reply<'create_key'>> {
   const { body } = call;
   const sentId = readProgramId(call);
@@ -74,7 +74,7 @@ export async function createKey(service: Pick<Service, 'database'>, call: Create
 }
 
 /**
- * The card program of a new key, as it was sent; undefined for a key for all programs, which must be requested
+ * Returns the sent card program of a new key. Returns undefined for a key for all programs, which must be requested
  * explicitly.
  */
 function readProgramId(call: CreateCall): string | undefined {
@@ -98,7 +98,7 @@ function refuseBoth(call: CreateCall): void {
 }
 
 /**
- * The scopes of a new key: as they were sent, or those of a role.
+ * Returns the scopes of a new key: the sent ones, or the scopes of a role.
  *
  * @throws {Refusal} create_key_schema, forbidden
  */
@@ -139,9 +139,9 @@ function isScope(sent: unknown): sent is KeyScope {
 }
 
 /**
- * Refuses a key with scopes of operators that the caller lacks: otherwise `keys:write` alone would amount to all of them.
- * Rolling a key counts like creating one, because the caller gets a secret that works. Scopes of card programs can be given
- * without having them: an operator who creates keys for the servers of a program need not be able to move its money.
+ * Refuses a key with operator scopes that the caller lacks. Otherwise `keys:write` alone would amount to all of them.
+ * Rolling a key counts like creating one, because the caller gets a working secret. A caller can grant scopes of card
+ * programs without having them: an operator who creates keys for a program's servers need not be able to move its money.
  *
  * @throws {Refusal} forbidden
  */
@@ -168,7 +168,7 @@ export async function listKeys(service: Service, call: Call<'list_keys'>): Promi
   return { record };
 }
 
-/** A key as the contract shows it, without its secret. */
+/** Returns a key as the contract shows it, without its secret. */
 function toKeyRecord(key: ApiKey): KeyRecord {
   return {
     key_id: toWireId('key', key.keyId),
@@ -189,12 +189,15 @@ const KEY_OMITTED =
   'The secret is in the first response only and is not stored. If that response was lost, roll this key with a new ' +
   'Idempotency-Key to get a new secret, or revoke it.';
 
-/** A new key as the contract shows it: with its secret in the first response, and without (`secret` null) in a replay. */
+/**
+ * Returns a new key as the contract shows it: with its secret in the first response, and without it (`secret` null) in a
+ * replay.
+ */
 function toNewKeyRecord(key: ApiKey, secret: string | null): NewKeyRecord {
   return { ...toKeyRecord(key), key: secret, key_omitted: secret === null ? KEY_OMITTED : null };
 }
 
-/** How long the old key remains valid by default: a day in which clients can switch to the new one. */
+/** How long the old key remains valid by default: clients have a day to switch to the new key. */
 export const DEFAULT_OVERLAP_MILLISECONDS = 86_400_000;
 
 /**
@@ -250,7 +253,10 @@ export async function rollKey(service: Service, call: Call<'roll_key'>): Promise
   });
 }
 
-/** Refuses to roll a key that no longer works, since that could not avoid a gap, or one that was already rolled. */
+/**
+ * Refuses to roll a key that no longer works, because clients would already be without a key, or a key that was already
+ * rolled.
+ */
 function checkUsable(call: Call<'roll_key'>, key: ApiKey, now: Date): void {
   const { key_id: sentId } = call.params;
   if (key.revokedAt !== null) {
@@ -303,7 +309,6 @@ export async function revokeKey(service: Service, call: Call<'revoke_key'>): Pro
   });
 }
 
-/** The refusal of an id that no key has, as it was sent. */
 function keyMissing(sentId: string): Refusal {
   return new Refusal('key_not_found', `There is no API key with the id '${sentId}'.`);
 }

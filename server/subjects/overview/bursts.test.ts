@@ -29,7 +29,7 @@ test('a code of Server or Process Errors is proposed from five in a minute, and 
   expect(bursts.find()).toEqual([]);
   note(1);
   expect(bursts.find()).toEqual([{ code: 'unknown_create_transfer', in_last_minute: 5, in_hour_before: 0 }]);
-  // A minute later they belong to the hour before, of which six in a minute are more than ten times the rate.
+  // A minute later they belong to the hour before. Six in a minute are more than ten times that rate.
   pass(61);
   expect(bursts.find()).toEqual([]);
   note(6);
@@ -37,7 +37,7 @@ test('a code of Server or Process Errors is proposed from five in a minute, and 
   pass(61);
   note(60);
   pass(61);
-  // 71 in the hour before: eleven in a minute are not ten times as many, twelve are.
+  // There are 71 in the hour before. Eleven in a minute are less than ten times that rate, and twelve are more.
   note(11);
   expect(bursts.find()).toEqual([]);
   note(1);

@@ -10,8 +10,8 @@ const MINUTES = 60;
 const NONE: Totals = new Map();
 
 /**
- * Finds codes of Server and Process Errors that suddenly occur often, in the responses of this process. It keeps the totals
- * of the last minute by seconds, and of the hour before by minutes.
+ * Finds codes of Server and Process Errors that suddenly occur often in the responses of this process. Keeps the totals of
+ * the last minute by second, and of the hour before by minute.
  */
 export class Bursts {
   readonly #counter: ResponseCounter;
@@ -23,7 +23,7 @@ export class Bursts {
     this.#counter = counter;
   }
 
-  /** Ends a second. */
+  /** Ends a second. Called once a second. */
   tick(): void {
     this.#seconds.push(this.#totals());
     if (this.#seconds.length <= SECONDS) return;
@@ -33,7 +33,7 @@ export class Bursts {
     if (this.#minutes.length > MINUTES + 1) this.#minutes.shift();
   }
 
-  /** The codes, the most frequent first. */
+  /** Returns the codes, most frequent first. */
   find(): Overview['proposed_incidents'] {
     const minuteAgo = this.#seconds.length < SECONDS ? NONE : (this.#seconds[0] ?? NONE);
     const hourAgo = this.#minutes.length <= MINUTES ? NONE : (this.#minutes[0] ?? NONE);

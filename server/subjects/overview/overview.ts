@@ -13,13 +13,13 @@ import { TransferCounts } from './transfer-counts.ts';
 
 const SECOND_MILLISECONDS = 1_000;
 
-/** Requests within a second get the same bytes, so that ten consoles cost as much as one. */
+/** Requests within a second get the same bytes, so ten consoles cost as much as one. */
 const CACHED_MILLISECONDS = 1_000;
 
 /** How often the database is read while the overview is requested. */
 const READ_MILLISECONDS = 5_000;
 
-/** An older reading is not shown: a request then waits for a new one. */
+/** An older reading is not shown. A request then waits for a new one. */
 const MAX_READ_AGE_MILLISECONDS = 10_000;
 
 const DAY_MILLISECONDS = 86_400_000;
@@ -29,7 +29,7 @@ const EVERYTHING = { programId: null, type: null } as const;
 /** Reads the status of this process. */
 type ReadStatus = (service: Service) => Promise<ServiceStatus>;
 
-/** What was read from the database, and when the reading began, by `performance.now()`. */
+/** The data read from the database, and the start of the reading in the time of `performance.now()`. */
 type Reading = {
   readonly status: ServiceStatus;
   readonly hours: Overview['hours'];
@@ -38,7 +38,7 @@ type Reading = {
   readonly at: number;
 };
 
-/** The overview for operators. Its charts are those of this process; figures are also given for all processes together. */
+/** Makes the overview for operators. Its charts show this process. Figures also cover all processes together. */
 export class OverviewMaker {
   /** Counts the transfers that this process creates. */
   readonly counts = new TransferCounts();
@@ -67,7 +67,7 @@ export class OverviewMaker {
   }
 
   start(): void {
-    // Does not keep the process running.
+    // This timer does not keep the process running.
     this.#timer ??= setInterval(() => this.tick(), SECOND_MILLISECONDS).unref();
   }
 
@@ -81,13 +81,13 @@ export class OverviewMaker {
     await this.#processes.store(database, this.#requests.minute());
   }
 
-  /** Stores the counts a last time, and removes this process from the list of processes. */
+  /** Stores the counts one last time, and removes this process from the list of processes. */
   async leave(database: Pick<Database, 'writeUnguarded'>): Promise<void> {
     await this.counts.store(database);
     await this.#processes.leave(database);
   }
 
-  /** Ends a second. */
+  /** Ends a second. Called once a second. */
   tick(): void {
     this.counts.tick();
     this.#requests.tick({ transfers: this.counts.total, laneWaiting: this.#lane.waiting() });
@@ -124,7 +124,10 @@ export class OverviewMaker {
     return json;
   }
 
-  /** The last reading. Starts a new one when it is due, but waits for it only if the last one is too old to be shown. */
+  /**
+   * Returns the last reading. Starts a new one when it is due, but waits for it only if the last one is too old to be
+   * shown.
+   */
   async #readings(service: Service): Promise<Reading> {
     const age = this.#reading === undefined ? Number.POSITIVE_INFINITY : performance.now() - this.#reading.at;
     if (this.#reading !== undefined && age < READ_MILLISECONDS) return this.#reading;
@@ -151,7 +154,7 @@ export class OverviewMaker {
   }
 }
 
-/** Null if the database does not respond; the limits of its connection then end the statement. */
+/** Returns null if the database does not respond. The limits of its connection then end the statement. */
 async function readHours(database: Database): Promise<Overview['hours']> {
   const from = new Date(hourOf(databaseTime() - DAY_MILLISECONDS));
   const rows = await database.read(readTransferCounts(from, EVERYTHING)).catch(() => undefined);

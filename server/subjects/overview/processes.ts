@@ -12,13 +12,13 @@ import {
 } from '../../store/overview/service-process.ts';
 import { figuresOf } from './recent-requests.ts';
 
-/** Three times the interval at which a process stores its row, and some seconds for a busy database. */
+/** Three times the interval between two writes of a process's row, plus a few seconds for a busy database. */
 const ALIVE_SECONDS = 35;
 
-/** More than run on one database. */
+/** No database has more processes. */
 const MAX_PROCESSES = 100;
 
-/** The processes of the service on one database: each stores a row with its figures of the last minute, and when it did so. */
+/** The processes of the service on one database. Each stores a row with its figures of the last minute and the time. */
 export class Processes {
   readonly #own = {
     processId: randomUUID(),
@@ -41,12 +41,15 @@ export class Processes {
     await database.writeUnguarded(deleteProcess(this.#own.processId));
   }
 
-  /** The processes that were seen lately, the oldest first. */
+  /** Returns the processes that were recently active, oldest first. */
   async list(database: Pick<Database, 'read'>): Promise<readonly ListedProcess[]> {
     return (await database.read(listProcesses(MAX_PROCESSES))).map(toListedProcess);
   }
 
-  /** The figures of all running processes together, and of each process. Those of this process are current (`minute`). */
+  /**
+   * Returns the figures of all running processes together, and of each process. The figures of this process are current
+   * (`minute`).
+   */
   show(
     listed: readonly ListedProcess[],
     minute: StoredMinute,
@@ -55,7 +58,8 @@ export class Processes {
     const others = listed.filter((one) => one.processId !== processId);
     const own: ListedProcess = { ...this.#own, version: this.#version, minute, seenAt: new Date(), secondsAgo: 0 };
     const all = [...others, own].toSorted((left, right) => left.startedAt.getTime() - right.startedAt.getTime());
-    // A running process is seen at the new time soon after the clock was set back; a dead one stays in the future.
+    // If the clock is set back, a running process soon stores a row with the new time. The row of a dead process stays in
+    // the future.
     const isAlive = ({ secondsAgo }: ListedProcess): boolean => Math.abs(secondsAgo) <= ALIVE_SECONDS;
     return {
       all: figuresOf(all.filter(isAlive).map((one) => one.minute)),

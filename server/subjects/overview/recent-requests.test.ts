@@ -16,7 +16,7 @@ const transfer = (status: number | undefined, code?: ErrorCode, milliseconds = 4
   milliseconds,
 });
 
-/** `pass` ends seconds; `skip` lets time pass without a tick. */
+/** `pass` ends seconds. `skip` lets time pass without a tick. */
 function open() {
   const counter = new ResponseCounter();
   const requests = new RecentRequests(counter);

@@ -3,22 +3,22 @@ import { Latencies } from '../../calls/responses/latencies.ts';
 import { OUTCOMES, type Outcomes, type ResponseCounter, type Series } from '../../calls/responses/response-counter.ts';
 import type { StoredMinute } from '../../store/overview/service-process.ts';
 
-/** The number of transfers since the process was started, and of requests that now wait in the lane. */
+/** The number of transfers since the process started, and of requests that now wait in the lane. */
 export type Gauges = { readonly transfers: number; readonly laneWaiting: number };
 
-/** Current figures are those of the last minute: fewer seconds have too few requests for a 99th percentile. */
+/** Current figures cover the last minute. Shorter periods have too few requests for a 99th percentile. */
 const NOW_SECONDS = 60;
 
 /** A quarter of an hour in points of five seconds is as much as a chart can show, and six kilobytes of JSON. */
 const POINT_SECONDS = 5;
 const MAX_POINTS = 180;
 
-/** Maximum number of codes with a line of their own in the chart; the others are added up. */
+/** Maximum number of codes with a separate line in the chart. The others are added up. */
 const MAX_CODES = 8;
 
 const OTHER_CODES = 'other';
 
-/** The counts of one second, or of several. Those of a second are reused when they are older than a minute. */
+/** The counts of one or more seconds. The objects of single seconds are reused after a minute. */
 class Interval {
   readonly outcomes: Outcomes = { succeeded: 0, refused: 0, invalid: 0, failed: 0 };
   readonly latencies = new Latencies();
@@ -67,8 +67,8 @@ const NOTHING: Point = {
 };
 
 /**
- * Keeps statistics of the recent responses of this process: the last minute by seconds, and the last quarter of an hour by
- * points. Outcomes and latencies are those of requests that move money; codes are those of all responses except strays.
+ * Keeps statistics of this process's recent responses: the last minute by second, and the last quarter of an hour by point.
+ * Outcomes and latencies cover requests that move money. Codes cover all responses except strays.
  */
 export class RecentRequests {
   readonly #counter: ResponseCounter;
@@ -77,7 +77,6 @@ export class RecentRequests {
   readonly #latencies = new Latencies();
   readonly #counts = new Map<Series, number>();
   readonly #seconds = Array.from({ length: NOW_SECONDS + 1 }, () => new Interval());
-  /** Number of seconds that have ended. */
   #ended = 0;
   #points: Point[] = [];
   #endedAt = performance.now();
@@ -88,7 +87,7 @@ export class RecentRequests {
     this.#counter = counter;
   }
 
-  /** Ends a second; called once in each. */
+  /** Ends a second. Called once a second. */
   tick({ transfers, laneWaiting }: Gauges, now = performance.now()): void {
     const second = this.#second(0);
     this.#collect(second);
@@ -102,7 +101,7 @@ export class RecentRequests {
     if (this.#ended % POINT_SECONDS === 0) this.#addPoint(now);
   }
 
-  /** Sets a second to what was counted since the end of the last one. */
+  /** Sets a second to the counts since the end of the last one. */
   #collect(second: Interval): void {
     const { series, outcomes, latencies } = this.#counter;
     for (const name of OUTCOMES) {
@@ -120,7 +119,7 @@ export class RecentRequests {
     }
   }
 
-  /** The counts of the last minute, or since the start of the process if that is more recent. */
+  /** Returns the counts of the last minute, or since the start of the process if that is more recent. */
   minute(): StoredMinute {
     const sum = new Interval();
     for (let age = 1; age <= Math.min(this.#ended, NOW_SECONDS); age += 1) sum.add(this.#second(age));
@@ -128,12 +127,12 @@ export class RecentRequests {
     return { milliseconds, transfers, ...outcomes, latencies: latencies.counts() };
   }
 
-  /** The figures of the last minute. */
+  /** Returns the figures of the last minute. */
   now(): RequestFigures {
     return figuresOf([this.minute()]);
   }
 
-  /** The points of the last quarter of an hour, oldest first. `endedAt` is the time of the last tick. */
+  /** Returns the points of the last quarter of an hour, oldest first. `endedAt` is the time of the last tick. */
   recent(endedAt: Date): RecentFigures {
     const of = <Value>(value: (point: Point) => Value): Value[] => this.#points.map(value);
     return {
@@ -166,14 +165,14 @@ export class RecentRequests {
     return [...errors, { code: OTHER_CODES, counts: others }];
   }
 
-  /** A second by its age: 0 is the one in progress. */
+  /** Returns a second by its age. Age 0 is the second in progress. */
   #second(age: number): Interval {
     const place = (this.#ended - age) % (NOW_SECONDS + 1);
     return this.#seconds[place] as Interval;
   }
 
   #addPoint(now: number): void {
-    // A suspended process has added no points, which the chart shows as a gap.
+    // A suspended process has added no points. The chart shows a gap.
     const missed = Math.min(Math.round((now - this.#pointEndedAt) / 1000 / POINT_SECONDS) - 1, MAX_POINTS);
     for (let count = 0; count < missed; count += 1) this.#points.push(NOTHING);
     this.#pointEndedAt = now;
@@ -191,7 +190,7 @@ export class RecentRequests {
   }
 }
 
-/** The figures of one or several processes: rates and counts are added up, and percentiles are those of all requests. */
+/** Returns the figures of one or more processes. Rates and counts are added up, and percentiles cover all requests. */
 export function figuresOf(minutes: readonly StoredMinute[]): RequestFigures {
   const outcomes: Outcomes = { succeeded: 0, refused: 0, invalid: 0, failed: 0 };
   const latencies = new Latencies();

@@ -8,18 +8,18 @@ import { storeTransferCounts, type TransferCount } from '../../store/overview/tr
 // Kept by: each process stores its own totals, not increments
 // Tested by: `test/api/overview.test.ts`
 
-/** Maximum number of rows in a statement, so that it takes a few milliseconds, even with thousands of busy card programs. */
+/** Maximum number of rows in a statement. It takes a few milliseconds, even with thousands of busy card programs. */
 const MAX_ROWS = 1_000;
 
 type OfProgram = { readonly counts: Record<TransferType, number>; readonly stored: Record<TransferType, number> };
 
 /**
  * Counts the transfers that this process creates, in memory, until a job stores the counts. A transfer costs one look-up. A
- * killed process loses what it has not stored: the counts of ten seconds at most.
+ * killed process loses its unstored counts: ten seconds at most.
  */
 export class TransferCounts {
   readonly #processId = randomUUID();
-  /** By hour and inner UUID of the program: the current hour, and earlier ones that are not stored completely. */
+  /** By hour and inner UUID of the program: the current hour, and earlier hours that are not completely stored. */
   readonly #hours = new Map<number, Map<string, OfProgram>>();
   #hour: number;
   #programs: Map<string, OfProgram>;
@@ -31,7 +31,7 @@ export class TransferCounts {
     this.#hours.set(this.#hour, this.#programs);
   }
 
-  /** All transfers since the process was started. */
+  /** All transfers since the process started. */
   get total(): number {
     return this.#total;
   }
@@ -43,7 +43,7 @@ export class TransferCounts {
     program.counts[type] += 1;
   };
 
-  /** Begins the next hour when it is time; called every second. */
+  /** Begins the next hour when it is due. Called every second. */
   tick(now = databaseTime()): void {
     const hour = hourOf(now);
     if (hour === this.#hour) return;

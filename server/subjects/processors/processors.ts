@@ -37,7 +37,9 @@ type OpenCount = ReturnType<typeof toOpenCount>;
 
 const OPEN = ['ready', 'sent', 'unknown', 'pending', 'reversing', 'attention'] as const;
 
-/** list_connectors: the connectors by name, with what waits for them in all card programs, and what disables them. */
+/**
+ * list_connectors: the connectors by name, with their waiting work in all card programs, and everything that disables them.
+ */
 export async function listConnectors(
   { database, processors }: Service,
   _call: Call<'list_connectors'>,
@@ -74,14 +76,14 @@ function toConnectorRecord(
   };
 }
 
-/** list_attempts: the attempts of a transfer, the newest first, or `transfer_not_found`. */
+/** list_attempts: the attempts of a transfer, newest first, or `transfer_not_found`. */
 export async function listAttempts(service: Service, call: Call<'list_attempts'>): Promise<Reply<'list_attempts'>> {
   const { programId } = call;
   const { transfer_id: sentId } = call.params;
   const transferId = fromWireId('tr', sentId);
   if (transferId === undefined) throw transferMissing(sentId);
   const rows = await readRows(service.database, listAttemptsStatement(programId, transferId));
-  // Most transfers have none.
+  // Most transfers have no attempts.
   if (rows.length === 0 && (await readRows(service.database, readTransfer(programId, transferId))).length === 0) {
     throw transferMissing(sentId);
   }
@@ -90,7 +92,7 @@ export async function listAttempts(service: Service, call: Call<'list_attempts'>
 }
 
 /**
- * search_attempts: the attempts that have not ended, the oldest first, or those that have ended in one way, the newest first.
+ * search_attempts: the attempts that have not ended, oldest first, or the attempts that ended in a given way, newest first.
  * If few match, a page can be short or empty and still have a cursor.
  */
 export async function searchAttempts(
@@ -118,10 +120,10 @@ export async function searchAttempts(
   return { record };
 }
 
-/** A UUID that no break has: a malformed id is looked up as any other. */
+/** A UUID that no break has. A malformed id is looked up like any other. */
 const NO_BREAK = '00000000-0000-0000-0000-000000000000';
 
-/** list_breaks: the open breaks, the oldest first, or the closed ones, the newest first. */
+/** list_breaks: the open breaks, oldest first, or the closed ones, newest first. */
 export async function listBreaks(service: Service, call: Call<'list_breaks'>): Promise<Reply<'list_breaks'>> {
   const { status = 'open', kind = null, connector_id: connectorId = null, program_id: programId } = call.query;
   const filter = { isClosed: status === 'closed', kind, connectorId, programId: readProgramFilter(call, programId) };
@@ -135,7 +137,7 @@ export async function listBreaks(service: Service, call: Call<'list_breaks'>): P
   return { record };
 }
 
-/** close_break: the closed break, or `break_not_found`. One that was closed before stays as it is, with its first note. */
+/** close_break: the closed break, or `break_not_found`. A break that is already closed keeps its first note. */
 export function closeBreak({ database }: Service, call: Call<'close_break'>): Promise<Reply<'close_break'>> {
   const { break_id: sentId } = call.params;
   const breakId = fromWireId('brk', sentId) ?? NO_BREAK;

@@ -9,10 +9,10 @@ import { insertBreak, insertBreakOfUnknown } from '../../store/processors/contra
 import { insertNotice, readNotice, saidBy, toNotice } from '../../store/processors/notices.ts';
 
 /**
- * receive_notice: stores what the processor says by itself; the signature was verified before. What follows from it is decided
- * later, so that the adapter need not wait for it, and a notice may come before the answer that it repeats. The same notice
- * again changes nothing. Another one with the same id is refused, and is a break for a person to look at. One about an attempt
- * that this connector does not have is stored too.
+ * receive_notice: stores a message that the processor sends without being asked. Its signature is already verified. A job
+ * decides the consequences later, so the adapter need not wait for them, and a notice may come before the answer that it
+ * repeats. The same notice again changes nothing. A different notice with the same id is refused and recorded as a break
+ * for an operator. A notice about an attempt that this connector does not have is also stored.
  */
 export async function receiveNotice(
   { database, processors }: Service,
@@ -34,7 +34,7 @@ export async function receiveNotice(
   return { record: { received: true } };
 }
 
-/** Refuses a notice whose id an earlier one has that says something else, and records the break. */
+/** Refuses a notice that has the id of an earlier notice and different content, and records the break. */
 async function refuseOther(database: Database, sent: Parameters<typeof readNotice>[0]): Promise<void> {
   const [stored] = (await readRows(database, readNotice(sent))).map(toNotice);
   if (stored === undefined || stored.isSame) return;
@@ -61,7 +61,7 @@ function refuseCardNumber(name: 'notice_id' | 'attempt_id', value: string): void
   throw new Refusal('card_number_refused', message, { field: `/${name}` });
 }
 
-/** A reference can look like a card number by chance. It is redacted: a refusal would lose for ever what the processor says. */
+/** Redacts a reference that looks like a card number by chance. Refusing it would lose the processor's message forever. */
 function withoutCardNumbers(text: string | null): string | null {
   return text === null ? null : redactCardNumbers(text);
 }

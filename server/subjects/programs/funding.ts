@@ -73,7 +73,7 @@ async function moveFunding(
     load: {
       reference: reference === null ? null : readMovementReference(programId, reference),
       lockAccounts: lockFundingAccounts(programId, currency),
-      // The threshold is for the funding in the program's own currency, and a deposit cannot take it below the threshold.
+      // The threshold applies to the funding in the program's own currency, and a deposit cannot take the funding below it.
       threshold: kind === 'withdrawal' && currency === program.currency ? readFundingThreshold(programId) : null,
     },
     decide: ({ lockAccounts, threshold, reference: taken }, moment) => {
@@ -168,10 +168,10 @@ export async function listFundingMovements(
   const { reference = null } = call.query;
   const filter = { reference, metadata: readPair(call) };
   const record = await readPage(service, call, {
-    // All cursors of this list have this prefix, also if the last movement is a withdrawal.
+    // All cursors of this list have this prefix, even if the last movement is a withdrawal.
     prefix: 'dep',
     statement: (after, count) => listStatement(programId, filter, after, count),
-    // A client decides by a look-up whether to send a request again, so what it finds must survive a failover.
+    // A client uses this look-up to decide whether to send a request again, so its result must survive a failover.
     isProof: reference !== null,
     read: toFundingMovement,
     idOf: ({ movement }) => movement.movementId,
@@ -180,12 +180,11 @@ export async function listFundingMovements(
   return { record };
 }
 
-/** The id of a deposit or withdrawal on the wire. */
 function movementIdOf({ kind, movementId }: Pick<FundingMovement, 'kind' | 'movementId'>): string {
   return toWireId(kind === 'deposit' ? 'dep' : 'wd', movementId);
 }
 
-/** A deposit or withdrawal as the contract shows it. */
+/** Returns a deposit or withdrawal as the contract shows it. */
 function toMovementRecord({ movement, balance, createdAt }: MadeMovement): FundingMovementRecord {
   return {
     movement_id: movementIdOf(movement),

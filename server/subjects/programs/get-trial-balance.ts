@@ -12,13 +12,13 @@ import {
   toKindSum,
 } from '../../store/ledger/trial-balance.ts';
 
-/** Time limit for each of the three reads of a trial balance, which together must fit in the time of a request. */
+/** Time limit for each of the three reads of a trial balance. Together they must fit in the time of a request. */
 const READ_MILLISECONDS = 1500;
 
 /**
- * get_trial_balance: sums of all balances by currency and kind, and the accounts that differ from their postings. The
- * postings of a large ledger cannot be compared within a request. Then `postings_compared` is false, and
- * "transfer-service verify-books" compares them on the host, without a time limit.
+ * get_trial_balance: sums of all balances by currency and kind, and the accounts that differ from their postings. Comparing
+ * the postings of a large ledger takes longer than a request. Then `postings_compared` is false, and "transfer-service
+ * verify-books" compares them on the host without a time limit.
  */
 export async function getTrialBalance(service: Service): Promise<Reply<'get_trial_balance'>> {
   return { record: await drawUpTrialBalance(service.database, READ_MILLISECONDS) };

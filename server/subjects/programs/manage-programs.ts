@@ -85,16 +85,22 @@ export async function createProgram(service: Service, call: Call<'create_program
 const INVALID_VALUE = '22023';
 
 /**
- * The names that a time zone can have. PostgreSQL also accepts POSIX offsets and rules, such as `FOO+3`. All of them have
- * digits, and the only names with digits are those listed here.
+ * The possible names of a time zone. PostgreSQL also accepts POSIX offsets and rules, such as `FOO+3`. All of them have
+ * digits, and the only names with digits are listed here.
  */
 const NAME =
   /^(?:[A-Za-z_/+-]+|(?:posix\/)?(?:(?:Etc\/)?GMT[+-]?0|Etc\/GMT(?:\+[1-9]|\+1[0-2]|-[1-9]|-1[0-4])|(?:EST5E|CST6C|MST7M|PST8P)DT))$/;
 
-/** Names of files of the time zone database that are no place: a zone that was never set, and whatever the server's machine has. */
+/**
+ * Files of the time zone database that are not places: a zone that was never set, and the time zone of the server's
+ * machine.
+ */
 const PLACEHOLDER = /^(?:posix\/)?(?:Factory|localtime|posixrules)$/;
 
-/** Whether the server has a time zone of exactly this name, in the same case: not an abbreviation, offset or POSIX rule. */
+/**
+ * Whether the server has a time zone of exactly this name, in the same case. Abbreviations, offsets and POSIX rules do not
+ * count.
+ */
 export async function isTimeZone(database: Database, name: string): Promise<boolean> {
   if (!NAME.test(name) || PLACEHOLDER.test(name)) return false;
   try {
@@ -124,10 +130,13 @@ export async function listPrograms(service: Service, call: Call<'list_programs'>
   return { record };
 }
 
-/** Maximum number of cached programs; beyond it the cache is cleared. */
+/** Maximum number of cached programs. Beyond it, the cache is cleared. */
 const MAX_CACHED = 100_000;
 
-/** Finds the inner UUID of the program that a Program-Id header names. Cached, since programs are never deleted. */
+/**
+ * Finds the inner UUID of the program that a Program-Id header names. The result is cached, because programs are never
+ * deleted.
+ */
 export function openProgramSearch(database: Database): (sentId: string) => string | Promise<string> {
   const known = new Map<string, string>();
   const lookUp = async (sentId: string): Promise<string> => {
@@ -141,7 +150,7 @@ export function openProgramSearch(database: Database): (sentId: string) => strin
   return (sentId) => known.get(sentId) ?? lookUp(sentId);
 }
 
-/** A card program as the contract shows it. */
+/** Returns a card program as the contract shows it. */
 function toProgramRecord(program: Program): ProgramRecord {
   return {
     program_id: toWireId('prog', program.programId),
@@ -165,7 +174,7 @@ function toProgramRecord(program: Program): ProgramRecord {
 // Kept by: the decision, and this file when a threshold changes
 // Tested by: `test/store/funding`
 
-/** A change of a program: undefined leaves a field as it is, null removes it. */
+/** A change of a program. Undefined leaves a field unchanged, and null removes it. */
 type ProgramChange = {
   readonly name: string | undefined;
   readonly limits: LimitsChange | null | undefined;
@@ -175,12 +184,12 @@ type ProgramChange = {
 };
 
 /**
- * update_program: the program. The body is a merge patch: omitted fields stay as they are.
+ * update_program: the program. The body is a merge patch: omitted fields stay unchanged.
  *
- * A change of limits or of the threshold holds the switch, so that nothing decided by the old rules can complete after the
- * response. Concurrent changes are serialized by the lock on the program. The event shows the funding, so the funding
- * accounts are locked and their versions raised: a transfer that moves them is decided, and its event written, either
- * before this change or after it.
+ * A change of limits or of the threshold holds the switch, so that no decision by the old rules can complete after the
+ * response. The lock on the program serializes concurrent changes. The event shows the funding, so the funding accounts are
+ * locked and their versions raised. A transfer that changes them is decided, and its event written, either before or after
+ * this change.
  */
 export async function updateProgram(service: Service, call: Call<'update_program'>): Promise<Reply<'update_program'>> {
   const { body } = call;
@@ -242,7 +251,7 @@ function readThreshold(sent: number | null | undefined): bigint | null | undefin
   return typeof sent === 'number' ? BigInt(sent) : sent;
 }
 
-/** The event funding.low, if the funding is below the new threshold and was not below the old one. */
+/** Returns the event funding.low, if the funding is below the new threshold and was not below the old one. */
 function lowFunding(before: Program, after: Program): readonly DomainEvent[] {
   const { programId, currency, funding, fundingLowThreshold: threshold } = after;
   const account = funding.find((one) => one.currency === currency);

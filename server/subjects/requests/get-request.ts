@@ -24,9 +24,9 @@ import { isOfRow, type RequestFacts, type RequestSummary, summarize } from './su
 import { operationOf, type Reach, type RequestTrace, traceRequest } from './trace.ts';
 
 /**
- * get_request: what a request did in the card program, or `request_not_found`, also if it was a request of another program.
- * Like the other reads of a program it is not recorded in the audit log. `clock` is the database that has the moves of a
- * sandbox's clock.
+ * get_request: the effects of a request in the card program, or `request_not_found`, also for a request of another program.
+ * Like other reads of a program, it is not recorded in the audit log. `clock` is the database with the clock moves of a
+ * sandbox.
  */
 export async function getRequest(
   clock: Database | undefined,
@@ -44,8 +44,8 @@ export async function getRequest(
 }
 
 /**
- * inspect_request: everything that is stored about a request, or `request_not_found`. It shows causes of errors and data of
- * all card programs, so the look-up is recorded in the audit log before the response is sent.
+ * inspect_request: everything stored about a request, or `request_not_found`. It shows causes of errors and data of all
+ * card programs, so the look-up is recorded in the audit log before the response is sent.
  */
 export async function inspectRequest(
   service: Service,
@@ -65,7 +65,10 @@ export async function inspectRequest(
   return { record };
 }
 
-/** What is stored about a request; undefined if nothing is. Not audited: the caller shows no more than the summary. */
+/**
+ * Returns everything stored about a request, or undefined if nothing is. Not audited, because the caller shows no more than
+ * the summary.
+ */
 export async function findRequest(
   service: Service,
   requestId: string,
@@ -76,8 +79,8 @@ export async function findRequest(
 }
 
 /**
- * What a request (id as it was sent) did in the card program of a call, with the checks and causes that only operators see.
- * Throws `request_not_found`, also if it was a request of another program.
+ * Returns the effects of a request (id as it was sent) in the card program of a call, with the checks and causes that only
+ * operators see. Throws `request_not_found`, also for a request of another program.
  */
 export async function findRequestOfProgram(
   clock: Database | undefined,
@@ -91,7 +94,6 @@ export async function findRequestOfProgram(
   return toRequestRecord(sentId, trace, databaseTime());
 }
 
-/** The reach of operators: everything. */
 function everywhere({ database }: Service): Reach {
   return { database, programId: null, clock: database };
 }
@@ -113,15 +115,21 @@ function requireFurtherScopes(caller: Caller): void {
   });
 }
 
-/** The events that requests of a card program cause. What only operators can do, such as a deposit, has other types. */
+/**
+ * The events that requests of a card program cause. Actions that only operators can take, such as a deposit, have other
+ * types.
+ */
 const OWN_EVENTS = /^(?:transfer|reversal|card|webhook|case)\./;
 
-/** Whether a request failed in the card program, or did something in it that the program's own keys can do. */
+/** Whether a request failed in the card program, or had an effect in it that the program's own keys can cause. */
 function hasEffectOfProgram({ error, transferCount, reversals, events }: RequestTrace): boolean {
   return error !== null || transferCount + reversals.length > 0 || events.some(({ type }) => OWN_EVENTS.test(type));
 }
 
-/** Waits until a failover cannot lose the transfers: a client decides by this look-up whether to send the request again. */
+/**
+ * Waits until a failover cannot lose the transfers, because a client uses this look-up to decide whether to send the
+ * request again.
+ */
 async function confirmTransfers(database: Database, deadline: number, transfers: readonly Transfer[]): Promise<void> {
   const [latest] = transfers.toSorted((one, other) => other.updatedAt - one.updatedAt);
   if (latest === undefined) return;
@@ -136,7 +144,7 @@ function isEmpty({ error, entries, transferCount, reversals, events }: RequestTr
 /** Errors are stored a moment after their response. */
 const RECENT_MILLISECONDS = 5000;
 
-/** `programId` is the card program that was searched; null for all. */
+/** Returns the refusal of an unknown request. `programId` is the card program that was searched, or null for all. */
 function missing(sentId: string, { receivedAt, complete }: RequestTrace, programId: string | null): Refusal {
   if (!complete) {
     const message = `The search for the request '${sentId}' took too long and was ended. Nothing was found so far; try again.`;
@@ -159,7 +167,7 @@ function missing(sentId: string, { receivedAt, complete }: RequestTrace, program
   return new Refusal('request_not_found', message);
 }
 
-/** The record of a request, as of the moment `now` (milliseconds since 1970). */
+/** Returns the record of a request at the time `now` (milliseconds since 1970). */
 function toRequestRecord(sentId: string, trace: RequestTrace, now: number): RequestRecord {
   const { error, entries, complete } = trace;
   const programId = programOf(trace);
@@ -174,7 +182,10 @@ function toRequestRecord(sentId: string, trace: RequestTrace, now: number): Requ
   };
 }
 
-/** The same as the card program sees it: without causes and checks, with the caller as errors and transfers show it. */
+/**
+ * Returns the record as the card program sees it: without causes and checks, with the caller as errors and transfers show
+ * it.
+ */
 function toProgramRequestRecord(
   sentId: string,
   trace: RequestTrace,
@@ -245,7 +256,7 @@ function callerOf(trace: RequestTrace): string | null {
   return error === null || error.keyId === null ? (error?.caller ?? null) : toWireId('key', error.keyId);
 }
 
-/** The creator of the request's transfers or reversals; undefined if it created none. */
+/** Returns the creator of the request's transfers or reversals, or undefined if it created none. */
 function creatorOf({ transfers, created, reversals: [reversal] }: RequestTrace): string | null | undefined {
   const own = transfers.find(({ transferId }) => created.has(transferId));
   if (own !== undefined) return toTransferRecord(own).created_by;
@@ -254,7 +265,7 @@ function creatorOf({ transfers, created, reversals: [reversal] }: RequestTrace):
 
 function keyOf({ error, transfers, created }: RequestTrace, operation: OperationId | null): string | null {
   if (error !== null) return error.idempotencyKey;
-  // The rows of a batch have keys of their own.
+  // Each row of a batch has its own key.
   const own = transfers.find(({ transferId }) => created.has(transferId));
   return operation === 'create_transfer' ? (own?.idempotencyKey ?? null) : null;
 }

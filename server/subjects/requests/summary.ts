@@ -7,12 +7,12 @@ import type { Reversal } from '../../../domain/transfers/reverse-transfer.ts';
 import type { Transfer } from '../../../domain/transfers/transfer.ts';
 import { howToFindOut } from '../../calls/how-to-find-out.ts';
 
-/** The facts on which a summary is based. */
+/** The facts that a summary is based on. */
 export type RequestFacts = {
   readonly operation: OperationId | null;
-  /** The error of the request; that of a batch is its own, or the most severe one of its rows. */
+  /** The error of the request. For a batch, its own error or the most severe error of its rows. */
   readonly failure: {
-    /** That of a row of a batch is create_transfer. */
+    /** For a row of a batch, this is create_transfer. */
     readonly operation: string | null;
     readonly code: string;
     readonly status: number;
@@ -21,17 +21,17 @@ export type RequestFacts = {
     /** Inner UUID. */
     readonly transferId: string | null;
   } | null;
-  /** The transfers that it created or changed, up to a maximum. */
+  /** The transfers that the request created or changed, up to a maximum. */
   readonly transfers: readonly Transfer[];
   readonly transferCount: number;
-  /** What processors were asked to do for the transfers, by the inner UUID of the transfer. */
+  /** The orders to processors for the transfers, by the inner UUID of the transfer. */
   readonly attempts: ReadonlyMap<string, ProcessorFacts>;
   readonly reversals: readonly Reversal[];
   /** A deposit or withdrawal, in minor units. */
   readonly movement: { readonly amount: bigint; readonly currency: string } | null;
-  /** Whether an event or an audit entry says that it took effect. */
+  /** Whether an event or an audit entry shows that the request took effect. */
   readonly isStored: boolean;
-  /** Whether the search for what it did was completed. */
+  /** Whether the search for its effects was completed. */
   readonly complete: boolean;
   readonly idempotencyKey: string | null;
 };
@@ -43,7 +43,7 @@ export type RequestSummary = {
   readonly sentence: string;
 };
 
-/** Says what happened to a request and whether money moved, as of the moment `now` (milliseconds since 1970). */
+/** Describes the outcome of a request and whether money moved, at the time `now` (milliseconds since 1970). */
 export function summarize(facts: RequestFacts, now: number): RequestSummary {
   const { failure } = facts;
   const name = facts.operation ?? 'The request';
@@ -60,7 +60,7 @@ export function summarize(facts: RequestFacts, now: number): RequestSummary {
   return { outcome: 'failed', ...moneyOfFailure(facts, what, now) };
 }
 
-/** Of a batch that created transfers although it or one of its rows failed. */
+/** Returns the outcome of a batch that created transfers although it or one of its rows failed. */
 function moneyOfPart(
   facts: RequestFacts,
   failure: NonNullable<RequestFacts['failure']>,
@@ -79,12 +79,12 @@ function moneyOfPart(
   return { moneyMoved, sentence: `${sentence} Whether money moved otherwise is not confirmed.` };
 }
 
-/** Whether the error of a request is that of a row of a batch. The batch itself succeeded then. */
+/** Whether the error of a request belongs to a row of a batch. The batch itself then succeeded. */
 export function isOfRow(operation: OperationId | null, failure: { readonly operation: string | null }): boolean {
   return operation === 'create_transfer_batch' && failure.operation === 'create_transfer';
 }
 
-/** Operations that move money: their refusals are called declines, as is usual for cards. */
+/** Operations that move money. Their refusals are called declines, as is usual for cards. */
 const MOVES_MONEY: ReadonlySet<OperationId> = new Set([
   'create_transfer',
   'create_transfer_batch',
@@ -95,7 +95,7 @@ const MOVES_MONEY: ReadonlySet<OperationId> = new Set([
   'create_withdrawal',
 ]);
 
-/** The reason in a few words. For a fault of the service, the message is enough. */
+/** Returns the reason in a few words. For a fault of the service, the message is enough. */
 function verdictOf(operation: OperationId | null, { status, code }: NonNullable<RequestFacts['failure']>): string {
   if (status >= 500) return 'Failed:';
   const why = code.endsWith('_schema') ? 'invalid request' : code.replaceAll('_', ' ');
@@ -122,13 +122,13 @@ function moneyOfFailure(facts: RequestFacts, what: string, now: number): Omit<Re
   const transferId = id === null ? undefined : toWireId('tr', id);
   const advice = operation === null ? '' : howToFindOut(operation, transferId, idempotencyKey ?? undefined);
   const unknown = `${what} Whether money moved is not confirmed: nothing that the request did is stored so far.`;
-  // The message of the error usually has the advice already.
+  // The message of the error usually contains the advice already.
   return { moneyMoved, sentence: what.includes(advice) ? unknown : `${unknown} ${advice}` };
 }
 
-/** A request that took effect without a transfer or an amount that is shown. */
+/** Describes a request that took effect but has no transfer or amount to show. */
 function moneyOfStored({ operation, complete }: RequestFacts, what: string): Omit<RequestSummary, 'outcome'> {
-  // The transfer of a card's balance would be stored in the same transaction.
+  // A transfer of the card's balance would have been stored in the same transaction.
   if (operation === 'update_card' && complete) {
     return { moneyMoved: 'no', sentence: `${what} It did take effect, though, and no money moved.` };
   }
@@ -144,7 +144,7 @@ function moneyOfStored({ operation, complete }: RequestFacts, what: string): Omi
 
 type Effect = Omit<RequestSummary, 'outcome'>;
 
-/** How the request moved money; null if it does not concern money. */
+/** Returns how the request moved money, or null if it does not concern money. */
 function effectOf(facts: RequestFacts, now: number): Effect | null {
   const { operation, transfers, reversals, movement } = facts;
   const [reversal] = reversals;

@@ -32,12 +32,12 @@ export type RequestTrace = {
   readonly receivedAt: Date;
   readonly error: LoggedError | null;
   readonly entries: readonly AuditEntry[];
-  /** The first of the transfers that it created or changed. */
+  /** The first of the transfers that the request created or changed. */
   readonly transfers: readonly Transfer[];
   readonly transferCount: number;
-  /** What a processor was asked to do for the only transfer, if it waits for it; null otherwise. */
+  /** The attempts for transfers whose outcome only the processor knows, by the inner UUID of the transfer. */
   readonly attempts: ReadonlyMap<string, Attempt>;
-  /** Inner UUIDs of the transfers that it created. */
+  /** Inner UUIDs of the transfers that the request created. */
   readonly created: ReadonlySet<string>;
   readonly reversals: readonly Reversal[];
   readonly events: readonly CausedEvent[];
@@ -46,8 +46,8 @@ export type RequestTrace = {
 };
 
 /**
- * The ranges of time, in seconds from the request, in which it may have taken effect: a request ends after 5 s at most, and
- * clocks may differ by a second. Nearly everything is in the first range.
+ * Time ranges, in seconds from the request, when it may have taken effect. A request ends after 5 s at most, and clocks may
+ * differ by a second. Nearly everything is in the first range.
  */
 const TIME_RANGES = [
   [-1, 1],
@@ -56,19 +56,19 @@ const TIME_RANGES = [
 ] as const;
 const WHOLE = [-1, 6] as const;
 
-/** Time to reserve for what follows the search, in milliseconds. */
+/** Time reserved for the work after the search, in milliseconds. */
 const RESERVED_MILLISECONDS = 1500;
 
-/** Where a request is looked up. */
+/** The part of the data that a look-up searches. */
 export type Reach = {
   readonly database: Database;
-  /** Limits the search to this card program, without the audit log, which is for operators; null for everything. */
+  /** Limits the search to this card program and skips the audit log, which is for operators. Null searches everything. */
   readonly programId: string | null;
-  /** The database that has the moves of a sandbox's clock; undefined if the clock cannot have been moved. */
+  /** The database with the clock moves of a sandbox, or undefined if the clock cannot have been moved. */
   readonly clock: Database | undefined;
 };
 
-/** Reads everything that is stored about a request (inner UUID). Its statements take turns with other long reads. */
+/** Reads everything stored about a request (inner UUID). Its statements take turns with other long reads. */
 export async function traceRequest(
   reach: Reach,
   requestId: string,
@@ -120,12 +120,12 @@ export async function traceRequest(
 
 /** Whether a failed request may have taken effect: its commit is ambiguous, or only some rows of a batch were refused. */
 function mayHaveTakenEffect(error: LoggedError): boolean {
-  // Of an operation that moves no money, the error does not say whether its outcome is known.
+  // If the operation moves no money, the error does not say whether the outcome is known.
   const isOpen = error.moneyMoved === null ? error.status >= 500 : error.moneyMoved !== 'no';
   return isOfBatch(error) || isOpen;
 }
 
-/** Whether an error is that of a batch or of a row of one. A row's own operation is create_transfer. */
+/** Whether an error belongs to a batch or to a row of one. The row's own operation is create_transfer. */
 function isOfBatch({ path }: LoggedError): boolean {
   return path === OPERATIONS.create_transfer_batch.path;
 }
@@ -135,7 +135,10 @@ function rangeOf(receivedAt: Date, [from, to]: readonly [number, number], aheadM
   return { from: new Date(base + from * 1000), to: new Date(base + to * 1000) };
 }
 
-/** By how many milliseconds the clock of a sandbox was ahead during a request. Several values if it was moved meanwhile. */
+/**
+ * Returns how many milliseconds the clock of a sandbox was ahead during a request. There are several values if it was moved
+ * in the meantime.
+ */
 function toClockOffsets(moves: readonly Row[], { from }: TimeRange): readonly number[] {
   const clockOffsets = moves.map(
     (move) => Number((parseJson(String(move.details)) as { readonly seconds_ahead?: unknown }).seconds_ahead) * 1000,
@@ -144,12 +147,14 @@ function toClockOffsets(moves: readonly Row[], { from }: TimeRange): readonly nu
   return [...new Set(isKnown ? clockOffsets : [0, ...clockOffsets])].filter(Number.isFinite);
 }
 
-/** The events of a group have one time, and its transfers those of their programs' rules; they differ by less than this. */
+/**
+ * All events of a group have one time, and its transfers the times of their programs' rules. They differ by less than this.
+ */
 const SAME_MILLISECONDS = 1000;
 
 type Read = (statement: Statement) => Promise<readonly Row[]>;
 
-/** Reads the transfers and reversals that the request created, and the transfers that the events are about. */
+/** Reads the transfers and reversals that the request created, and the transfers that the events concern. */
 async function readSubjects(read: Read, records: readonly CreatedRecord[], events: readonly CausedEvent[]) {
   const named = new Map<string, { readonly programId: string; readonly transferId: string }>();
   for (const { programId, id, isTransfer } of records) {
@@ -189,14 +194,14 @@ async function readSubjects(read: Read, records: readonly CreatedRecord[], event
   };
 }
 
-/** The attempts of transfers of which only the processor knows whether the money moved, by the inner UUID of the transfer. */
+/** Reads the attempts for transfers whose outcome only the processor knows, by the inner UUID of the transfer. */
 async function readAttempts(read: Read, transfers: readonly Transfer[]): Promise<ReadonlyMap<string, Attempt>> {
   const asked = transfers.filter(dependsOnProcessor);
   const rows = asked.length === 0 ? [] : await read(readLastAttempts(asked));
   return new Map(rows.map(toAttempt).map((attempt) => [attempt.transferId, attempt]));
 }
 
-/** The operations of card programs that the type of an event identifies. */
+/** The operations of card programs that an event type identifies. */
 const OPERATION_OF_EVENT: Readonly<Record<string, OperationId>> = {
   'case.opened': 'create_case',
   'case.replied': 'reply_to_case',
@@ -208,7 +213,7 @@ const OPERATION_OF_EVENT: Readonly<Record<string, OperationId>> = {
   'transfer.completed': 'capture_transfer',
 };
 
-/** The operation of a request; null if nothing that is stored identifies it. */
+/** Returns the operation of a request, or null if no stored data identifies it. */
 export function operationOf({
   error,
   entries,
@@ -223,11 +228,11 @@ export function operationOf({
   if (entry !== undefined && created.size <= 1) return toOperation(entry.action);
   if (reversals.length > 0) return 'reverse_transfer';
   const types = new Set(events.map(({ type }) => type));
-  // Closing a card can also create a transfer, so the card is checked first.
+  // Closing a card can also create a transfer, so this checks the card first.
   if (types.has('card.updated')) return 'update_card';
   if (created.size > 1) return 'create_transfer_batch';
   if (created.size === 1) return 'create_transfer';
-  // Without a hold for its caller, a transfer was ended by the service: when it was due, or as its processor said.
+  // Without a manual capture, the service itself ended the transfer: when it was due, or on the processor's answer.
   if (types.has('transfer.completed') && transfers.every(({ capture }) => capture === 'automatic')) return null;
   const known = Object.keys(OPERATION_OF_EVENT).find((type) => types.has(type));
   return known === undefined ? null : (OPERATION_OF_EVENT[known] ?? null);

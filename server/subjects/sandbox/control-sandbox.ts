@@ -8,12 +8,12 @@ import { READ_TIME_OF_DAY, setClockAhead } from '../../store/sandbox-clock.ts';
 import { auditOf } from '../audit/audit.ts';
 
 /**
- * move_clock: sets how far the sandbox's time is ahead of the time of day. It holds the switch, so that the clock is never
- * moved during a decision. The clock can be moved back; what was done in the meantime keeps its later times.
+ * move_clock: sets how far the sandbox's time is ahead of the real time. It holds the switch, so that the clock never moves
+ * during a decision. The clock can be moved back. Records made in the meantime keep their later times.
  */
 export async function moveClock(service: Service, call: Call<'move_clock'>): Promise<Reply<'move_clock'>> {
   const { seconds_ahead: seconds } = call.body;
-  // Without partitions of their own, the events of that time would be stored in the default partition.
+  // Without separate partitions, the events of that time would be stored in the default partition.
   await prepareEventDays(service.database, new Date(databaseTime() + seconds * 1000)).catch(() => undefined);
   return transactUnderKey(service, call, {
     hold: HOLD_SWITCH,
@@ -28,7 +28,7 @@ export async function moveClock(service: Service, call: Call<'move_clock'>): Pro
   });
 }
 
-/** What the sandbox can do with its own database server. */
+/** The sandbox's control over its database server. */
 export type SandboxDatabase = {
   readonly pause: () => Promise<void>;
   readonly resume: () => Promise<void>;
@@ -45,7 +45,7 @@ export async function stopDatabase(
   return { record: { state: own.state() } };
 }
 
-/** start_database: starts it again. The response is sent when it accepts connections. */
+/** start_database: starts it again. The response is sent when the server accepts connections. */
 export async function startDatabase(
   database: SandboxDatabase | undefined,
   call: Call<'start_database'>,

@@ -79,7 +79,7 @@ class Seed {
     ];
   }
 
-  /** Ids in ascending order, so that seeded items are listed in the order of their creation. */
+  /** Returns ids in ascending order, so that seeded items are listed in the order of their creation. */
   #newId(): string {
     this.#ids += 1;
     return idAt(this.#now, this.#ids);

@@ -36,7 +36,7 @@ import {
   foundWebhook,
 } from './summaries.ts';
 
-/** Finds what an id names: at most one record. */
+/** Finds the record that an id names. */
 export async function findById(
   context: SearchContext,
   { prefix, inner }: NonNullable<Term['id']>,
@@ -79,7 +79,7 @@ export async function findById(
   }
 }
 
-/** Finds a request, whether it failed or not. A search of one program finds only requests that are known to belong to it. */
+/** Finds a request, whether or not it failed. A search of one program finds only requests that certainly belong to it. */
 async function findOneRequest(
   { service, findRequest, programId, call }: SearchContext,
   requestId: string,
@@ -94,7 +94,7 @@ async function findOneCase({ programId, read }: SearchContext, caseId: string): 
   return found.filter((one) => programId === null || one.programId === programId).map(foundCase);
 }
 
-/** Finds an incident, which every key within its reach may read. */
+/** Finds an incident. Every key within its reach may read it. */
 async function findOneIncident({ programId, read }: SearchContext, incidentId: string): Promise<readonly Found[]> {
   const found = (await read(readIncident({ incidentId }))).map(toIncident);
   const isInReach = (one: Incident): boolean => programId === null || (one.programId ?? programId) === programId;

@@ -3,27 +3,27 @@ import { CURRENCY_EXPONENTS } from '../../../domain/ledger/currency.ts';
 import { MAXIMUM_AMOUNT } from '../../../domain/ledger/money.ts';
 import { tokenHashOf } from '../../store/processors/processor-card.ts';
 
-/** An amount in minor units, and the currencies with the number of decimals that gives this amount. */
+/** An amount in minor units, and the currencies whose number of decimals gives this amount. */
 export type TermAmount = { readonly amount: number; readonly currencies: readonly string[] };
 
 /** The possible meanings of a search text. */
 export type Term = {
-  /** Trimmed. */
+  /** The trimmed search text. */
   readonly text: string;
-  /** An id with a known prefix; then the text has no other meaning. Ids of cards are not among them: see `cardName`. */
+  /** An id with a known prefix. If it is set, the text has no other meaning. For ids of cards, see `cardName`. */
   readonly id: { readonly prefix: IdentifierPrefix; readonly inner: string } | undefined;
-  /** The id of a card, or a prefix of one. */
+  /** The id of a card, or a prefix of such an id. */
   readonly cardName: string | undefined;
   readonly lastFour: string | undefined;
-  /** What a card's name at its processor is found by: a hash that was sent, or that of the text. */
+  /** The hash that finds a card by its token at the processor: a hash that was sent, or the hash of the text. */
   readonly tokenHash: string;
-  /** One for each number of decimals that currencies have. */
+  /** One amount for each number of decimals that currencies have. */
   readonly amounts: readonly TermAmount[];
-  /** A part of the name of a holder with an amount: `Priya 75`. */
+  /** A part of a holder's name with an amount: `Priya 75`. */
   readonly ofHolder: { readonly part: string; readonly amounts: readonly TermAmount[] } | undefined;
 };
 
-/** The prefixes of the ids by which `search` finds records. */
+/** The id prefixes that `search` understands. */
 const PREFIXES: readonly IdentifierPrefix[] = [
   'tr',
   'rev',
@@ -50,7 +50,7 @@ const SIGNS: Readonly<Record<string, readonly string[]>> = {
   '¥': ['JPY', 'CNY'],
 };
 
-/** Shorter parts are in too many names. */
+/** Shorter parts occur in too many names. */
 export const MIN_NAME_LENGTH = 3;
 
 /** Finds the possible meanings of a search text. */
@@ -68,7 +68,7 @@ export function readTerm(sent: string): Term {
   };
 }
 
-/** An amount of one or two words, after or before a part of a name: `Priya 75`, `75 USD Priya`. */
+/** Reads an amount of one or two words, after or before a part of a name: `Priya 75`, `75 USD Priya`. */
 function readOfHolder(text: string): Term['ofHolder'] {
   if (readAmounts(text).length > 0) return undefined;
   const words = text.split(/\s+/);
@@ -86,7 +86,10 @@ function hasInner<Id extends { readonly inner: string | undefined }>(id: Id): id
   return id.inner !== undefined;
 }
 
-/** `12.34`, `$12.34` or `12.34 USD`, with commas between thousands if people write them: `12.34` is 1234 in most currencies, 12340 in those with three decimals, and not an amount in those with none. */
+/**
+ * Reads `12.34`, `$12.34` or `12.34 USD`, with optional commas between thousands. `12.34` is 1234 in most currencies, 12340
+ * in currencies with three decimals, and not an amount in currencies without decimals.
+ */
 function readAmounts(text: string): readonly TermAmount[] {
   const [found, before, whole = '', decimals = '', after] = AMOUNT.exec(text) ?? [];
   if (found === undefined || (before !== undefined && after !== undefined)) return [];
@@ -96,7 +99,7 @@ function readAmounts(text: string): readonly TermAmount[] {
   const byExponent = Map.groupBy(Object.entries(CURRENCY_EXPONENTS), ([, exponent]) => exponent);
   return [...byExponent].flatMap(([exponent, entries]) => {
     const currencies = entries.map(([code]) => code).filter((code) => own === undefined || own.includes(code));
-    // More decimals than those of the currency are allowed only if they are zeros.
+    // More decimals than the currency has are allowed only if they are zeros.
     if (currencies.length === 0 || /[1-9]/.test(decimals.slice(exponent))) return [];
     const amount = BigInt(units + decimals.slice(0, exponent).padEnd(exponent, '0'));
     return amount < 1n || amount > MAXIMUM_AMOUNT ? [] : [{ amount: Number(amount), currencies }];

@@ -4,19 +4,19 @@ import type { Row, Statement } from '../../store/connection/database.ts';
 import type { Period } from '../../store/ledger/statement.ts';
 import type { Term } from './read-term.ts';
 
-/** Finds what is stored about a request, by its inner UUID; undefined if nothing is. */
+/** Finds everything stored about a request by its inner UUID. Returns undefined if nothing is. */
 export type FindRequest = (
   service: Service,
   requestId: string,
   call: Pick<CallContext, 'deadline' | 'isGone'>,
 ) => Promise<RequestRecord | undefined>;
 
-/** What is searched for, and where. */
+/** The search term and the part of the data to search. */
 export type SearchContext = {
   readonly service: Service;
   readonly findRequest: FindRequest;
   readonly term: Term;
-  /** The only program that is searched; null for all. */
+  /** The only program to search, or null for all. */
   readonly programId: string | null;
   readonly programIds: readonly string[];
   readonly period: Period;

@@ -57,27 +57,27 @@ import {
   foundTransfer,
 } from './summaries.ts';
 
-/** Maximum number of card programs that one search covers: each is searched for every kind of record. */
+/** Maximum number of card programs that one search covers. Each is searched for every kind of record. */
 const MAX_PROGRAMS = 1000;
 
 /** Maximum number of results of each kind. */
 const MAX_RESULTS = 5;
 
-/** One more is read than is shown, to find out whether there are more. */
+/** Reads one result more than are shown, to find out whether there are more. */
 const COUNT = MAX_RESULTS + 1;
 
 /** Maximum number of transfers that a search by amount compares with the currencies and the period, over all programs. */
 const MAX_AMOUNTS_EXAMINED = 20_000;
 
-/** Maximum number of holders that are compared with a part of a name: some hundredths of a second. */
+/** Maximum number of holders that a search compares with a part of a name. It takes a few hundredths of a second. */
 const MAX_HOLDERS_EXAMINED = 20_000;
 
-/** Maximum number of cards whose transfers are sought by a part of a name and an amount, the newest ones. */
+/** Maximum number of cards, newest first, whose transfers are searched by a part of a name and an amount. */
 const MAX_CARDS_OF_HOLDER = 50;
 
 /**
  * search: the records that a text may name, in all card programs or in one. The statements run one after the other and take
- * turns with other long reads, so that a search never holds more than one connection.
+ * turns with other long reads, so a search never holds more than one connection.
  */
 export async function search(
   findRequest: FindRequest,
@@ -103,8 +103,8 @@ export async function search(
 }
 
 /**
- * The scopes, besides that of search, with which a key can read a record of the kind at its own address; one of them is enough.
- * Of the other kinds, operators can read all.
+ * The scopes, in addition to the scope of search, that let a key read a record of this kind at its own address. One of them
+ * is enough. Operators can read all records of the other kinds.
  */
 const SCOPES_OF_KINDS: Readonly<Partial<Record<Found['kind'], readonly KeyScope[]>>> = {
   transfer: ['transfers:read'],
@@ -165,7 +165,7 @@ const isOfProgram = (id: OperationId): boolean =>
 const OF_PROGRAMS = KEYED.filter(isOfProgram);
 const OF_OPERATORS = KEYED.filter((id) => !isOfProgram(id));
 
-/** The operations for whose idempotency keys the created record is shown, instead of the key. */
+/** Operations whose idempotency keys lead to the created record instead of the key. */
 const SUBJECTS: ReadonlyMap<string, 'transfer' | 'reversal' | 'card'> = new Map([
   ['create_transfer', 'transfer'],
   ['capture_transfer', 'transfer'],
@@ -174,7 +174,7 @@ const SUBJECTS: ReadonlyMap<string, 'transfer' | 'reversal' | 'card'> = new Map(
   ['create_card', 'card'],
 ]);
 
-/** What an idempotency key created; the key itself if it was refused, or created something else. */
+/** Finds the record that an idempotency key created. Finds the key itself if it was refused or created something else. */
 async function findKey({ term, programId, programIds, read }: SearchContext): Promise<readonly Found[]> {
   const key = storedKeyOf(term.text);
   const uses = [
@@ -199,7 +199,7 @@ function findAmounts(context: SearchContext): Promise<readonly Found[]> {
   return findTransfersOf(context, context.term.amounts, []);
 }
 
-/** Transfers of an amount from or to the cards of a holder, of whose name a part was given. */
+/** Finds transfers of an amount from or to the cards of a holder, given a part of the holder's name. */
 async function findAmountsOfHolder(context: SearchContext): Promise<readonly Found[]> {
   const { term, programIds, read } = context;
   if (term.ofHolder === undefined) return [];
@@ -220,7 +220,7 @@ async function findTransfersOf(
   return rows.map((row) => foundTransfer(toTransfer(row), 'amount'));
 }
 
-/** Finds an error code, and the latest requests that failed with it. */
+/** Finds an error code and the latest requests that failed with it. */
 async function findCode({ term, programId, period, read }: SearchContext): Promise<readonly Found[]> {
   const { text: code } = term;
   if (!isErrorCode(code)) return [];

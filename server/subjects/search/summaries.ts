@@ -20,12 +20,12 @@ import type { SupportCase } from '../../store/support/case.ts';
 import type { Incident } from '../../store/support/incident.ts';
 import type { WebhookDetails } from '../../store/webhooks/webhook.ts';
 
-/** A record that was found, with its kind. */
+/** A record that the search found, with its kind. */
 export type Found = { readonly kind: (typeof FOUND_KINDS)[number]; readonly record: FoundRecord };
 
 type Match = FoundRecord['matched'];
 
-/** A result as the contract shows it, from stored values. */
+/** Returns a result as the contract shows it, from stored values. */
 function found(
   kind: Found['kind'],
   id: string,
@@ -49,7 +49,7 @@ export function foundTransfer(transfer: Transfer, matched: Match): Found {
   return found('transfer', toWireId('tr', transfer.transferId), matched, `${what}: ${status}`, transfer);
 }
 
-/** The summary of a card does not name its holder. `tokenEnd` is the end of its name at its processor. */
+/** Returns a card. Its summary does not name the holder. `tokenEnd` is the end of its token at the processor. */
 export function foundCard(details: CardDetails, matched: Match, tokenEnd: string | null = null): Found {
   const { card, account, lastFour, createdAt } = details;
   const digits = lastFour === null ? '' : ` ending in ${lastFour}`;
@@ -59,20 +59,20 @@ export function foundCard(details: CardDetails, matched: Match, tokenEnd: string
   return found('card', card.name, matched, summary, { programId: card.programId, createdAt });
 }
 
-/** A request that failed. */
+/** Returns a request that failed. */
 export function foundRequest(error: LoggedError, matched: Match): Found {
   const { requestId, operation, status, code, programId } = error;
   const summary = `${operation ?? 'Request'} failed with ${status} ${code}`;
   return found('request', toWireId('req', requestId), matched, summary, { programId, createdAt: timeOfId(requestId) });
 }
 
-/** A request, with the summary of its record. */
+/** Returns a request, with the summary of its record. */
 export function foundRequestRecord({ request_id, program_id, summary, received_at }: RequestRecord): Found {
   const record = { id: request_id, program_id, matched: 'id', summary, created_at: received_at } as const;
   return { kind: 'request', record };
 }
 
-/** The summary of a case has no text of a person. */
+/** Returns a case. Its summary has no text that a person wrote. */
 export function foundCase(one: SupportCase): Found {
   const { caseId, code, operation, status } = one;
   const about = code ?? operation;
@@ -97,14 +97,13 @@ export function foundReversal(reversal: ReturnType<typeof toFoundReversal>, matc
   return found('reversal', toWireId('rev', reversalId), matched, summary, reversal);
 }
 
-/** A deposit or withdrawal. */
 export function foundMovement(movement: ReturnType<typeof toFoundMovement>, matched: Match): Found {
   const { kind, movementId, amount, currency } = movement;
   const [prefix, name] = kind === 'deposit' ? (['dep', 'Deposit'] as const) : (['wd', 'Withdrawal'] as const);
   return found(kind, toWireId(prefix, movementId), matched, `${name} of ${formatMoney(amount, currency)}`, movement);
 }
 
-/** The prefix of the id that an operation creates, if the summary of its key names that. */
+/** The id prefix of the record that an operation creates, if the summary of its key names that record. */
 const CREATED: Readonly<Record<string, IdentifierPrefix>> = {
   create_deposit: 'dep',
   create_withdrawal: 'wd',
@@ -115,7 +114,7 @@ const CREATED: Readonly<Record<string, IdentifierPrefix>> = {
   create_operator_webhook: 'wh',
 };
 
-/** A use of an idempotency key that created no transfer, card or reversal. */
+/** Returns a use of an idempotency key that created no transfer, card or reversal. */
 export function foundKeyUse(key: string, use: KeyUse): Found {
   const { operation, status, subjectId, code, requestId } = use;
   const prefix = CREATED[operation];
@@ -137,7 +136,7 @@ export function foundProgram(program: ReturnType<typeof toFoundProgram>, matched
   return found('program', toWireId('prog', programId), matched, `Card program ${name} in ${currency}`, program);
 }
 
-/** Of the URL of a webhook only the host is shown, because the rest may contain secrets. */
+/** Returns a webhook. Its summary shows only the host of the URL, because the rest may contain secrets. */
 export function foundWebhook(webhook: WebhookDetails): Found {
   const summary = `Webhook to ${new URL(webhook.url).host}: ${webhook.status}`;
   return found('webhook', toWireId('wh', webhook.webhookId), 'id', summary, webhook);

@@ -10,10 +10,10 @@ import { type FoundSession, findSession, noteSessionUses, toFoundSession } from 
 // Kept by: this file; the key is locked when a session begins (`manage-sessions.ts`)
 // Tested by: `test/security/sessions.test.ts`, `test/mutants/sessions.ts`
 
-/** How long a session is accepted from the cache, in milliseconds: one that was ended is refused everywhere after it. */
+/** How long a session is accepted from the cache, in milliseconds. After that, an ended session is refused everywhere. */
 const CACHED_MILLISECONDS = 1000;
 
-/** Maximum number of cached sessions; beyond it the cache is cleared. */
+/** Maximum number of cached sessions. Beyond it, the cache is cleared. */
 const MAX_CACHED = 10_000;
 
 /** 256 random bits in base64url. */
@@ -25,7 +25,7 @@ type Known = { readonly caller: KeyCaller; readonly until: number };
 
 type LookUp = { readonly startedAt: number; readonly known: Promise<Known> };
 
-/** A new token, and what is stored of it. */
+/** Returns a new token and its hash, which is stored. */
 export function newToken(): { readonly token: string; readonly tokenHash: Buffer } {
   const token = randomBytes(32).toString('base64url');
   return { token, tokenHash: hashOf(token) };
@@ -35,20 +35,21 @@ function hashOf(token: string): Buffer {
   return createHash('sha256').update(token).digest();
 }
 
-/** Called when a session and its key were used; neither may throw. */
+/** Called when a session and its key were used. Neither function may throw. */
 export type SessionUses = {
   readonly noteSession: (sessionId: string) => void;
   readonly noteKey: (keyId: string) => void;
 };
 
 /**
- * Creates the check of sessions: it returns the caller of a token, or throws a Refusal `unauthenticated`. A failure of the
+ * Creates the check of sessions. It returns the caller of a token, or throws a Refusal `unauthenticated`. A failure of the
  * database is a failure of the operation, never a 401.
  *
- * A session is looked up by the hash of its token, at most once a second. Its end, and that of its key, take effect within
- * a second, counted from the start of the look-up as for keys.
+ * A session is looked up by the hash of its token, at most once a second. The end of the session or its key takes effect
+ * within a second, counted from the start of the look-up as for keys.
  *
- * `isActive` says that the user did something, which keeps the session from becoming idle; a page that only polls does not.
+ * `isActive` means that the user did something, which keeps the session from becoming idle. A page that only polls does
+ * not.
  */
 export function openSessionAuthentication(
   database: Database,
@@ -110,20 +111,19 @@ function refuse(message: string, reason: string, keyId?: string): Refusal {
   return new Refusal('unauthenticated', `${message} Sign in again.`, details);
 }
 
-/** Maximum number of sessions in one statement, which keeps it well within its time limit. */
+/** Maximum number of sessions in one statement. It stays well within its time limit. */
 const PORTION = 1000;
 
-/** Uses of sessions, which a job writes, so that requests need not. */
+/** Collects uses of sessions. A job writes them, so that requests need not. */
 export type SessionUseNotes = {
-  /** Notes a use at this moment, at the cost of a map entry. */
+  /** Notes a use at this moment. Costs a map entry. */
   readonly note: (sessionId: string) => void;
-  /** Writes when sessions were last used. What could not be written is written the next time. */
+  /** Writes when sessions were last used. Failed writes are retried on the next write. */
   readonly write: () => Promise<void>;
 };
 
-/** Opens an empty record of uses. */
 export function openSessionUses(database: Database): SessionUseNotes {
-  /** When each session was last used, by `performance.now()`. */
+  /** The last use of each session, in the time of `performance.now()`. */
   const noted = new Map<string, number>();
   return {
     note: (sessionId) => noted.set(sessionId, performance.now()),
@@ -134,7 +134,7 @@ export function openSessionUses(database: Database): SessionUseNotes {
         const now = performance.now();
         const uses = portion.map(([sessionId, usedAt]) => ({ sessionId, age: Math.round(now - usedAt) }));
         await database.writeUnguarded(noteSessionUses(uses));
-        // A use that was noted meanwhile is kept for the next time.
+        // A use that was noted in the meantime is kept for the next time.
         for (const [sessionId, usedAt] of portion) if (noted.get(sessionId) === usedAt) noted.delete(sessionId);
       }
     },

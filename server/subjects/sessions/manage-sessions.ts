@@ -78,8 +78,8 @@ export async function createSession(
 type Mode = CurrentSession['mode'];
 
 /**
- * get_session: who is calling. Without a key it reads only the name of a program, and returns null for that if it cannot be
- * read: so it also works while the database of a sandbox is stopped.
+ * get_session: the identity of the caller. Without a key it reads only the name of a program, and returns null for it if it
+ * cannot be read. It therefore works while the database of a sandbox is stopped.
  */
 export async function getSession(
   mode: Mode,
@@ -156,14 +156,14 @@ export async function listSessions(service: Service, call: Call<'list_sessions'>
   return { record };
 }
 
-/** When a session ends by itself, as the contract shows it. */
+/** Returns when a session ends automatically, as the contract shows it. */
 function endsOf(createdAt: Date, lastActiveAt: Date) {
   const endsAt = createdAt.getTime() + MAX_HOURS * 3_600_000;
   const idleEndsAt = Math.min(endsAt, lastActiveAt.getTime() + IDLE_MINUTES * 60_000);
   return { idle_ends_at: new Date(idleEndsAt).toISOString(), ends_at: new Date(endsAt).toISOString() };
 }
 
-/** A session as the contract shows it; `own` is the inner UUID of the caller's session. */
+/** Returns a session as the contract shows it. `own` is the inner UUID of the caller's session. */
 function toSessionRecord(session: ListedSession, own: string | undefined): SessionRecord {
   const { sessionId, keyId, keyName, programId, scopes, createdAt, lastActiveAt } = session;
   return {
@@ -221,7 +221,7 @@ function sessionMissing(sentId: string): Refusal {
   return new Refusal('session_not_found', `There is no session with the id '${sentId}' that has not ended.`);
 }
 
-/** The record of a session that ends now, and the statements that end it. */
+/** Returns the record of a session that ends now, and the statements that end it. */
 function endOf(call: Call<'delete_session' | 'revoke_session'>, row: Row) {
   const session = toListedSession(row);
   const { current: _, idle_ends_at: __, ends_at: ___, ...known } = toSessionRecord(session, undefined);

@@ -5,7 +5,6 @@ import { durationOf, type Facts, findConcerns } from './concerns.ts';
 const MOMENT = '2030-01-31T12:00:00.000Z';
 const LATER = '2030-01-31T14:00:00.000Z';
 
-/** A service without concerns. */
 const HEALTHY: Facts = {
   version: '1.0.0',
   mode: 'live',
@@ -49,7 +48,7 @@ const HEALTHY: Facts = {
   uncopiedSeconds: 86_400,
 };
 
-/** For each concern, how a service differs that has it, and its message. */
+/** For each concern, the difference from a healthy service, and its message. */
 const DEGRADED: Readonly<Partial<Record<Concern, readonly [Partial<Facts>, RegExp]>>> = {
   few_connections: [{ readiness: { ...HEALTHY.readiness, reason: 'few_connections' } }, /It may open 27, 1 are in use/],
   schema_newer: [{ schema: { state: 'newer_usable', newest_migration: '0002_x.sql' } }, /newer version/],

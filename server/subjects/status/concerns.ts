@@ -25,52 +25,52 @@ const PAGES: Readonly<Record<Concern, RunbookPage>> = {
   backup_overdue: 'backup-overdue',
 };
 
-/** The job for due transfers runs every second. This and the limits below are those of ops/alerts.yml. */
+/** The job for due transfers runs every second. This limit and the limits below match ops/alerts.yml. */
 const MAX_LATE_SECONDS = 60;
 
 /** The relay runs at least four times a second. */
 const MAX_RELAY_LAG_SECONDS = 30;
 
-/** Maximum age of an undelivered event of a webhook that works: retries are later only after several failures. */
+/** Maximum age of an undelivered event of a working webhook. Retries come later only after several failures. */
 const MAX_UNDELIVERED_SECONDS = 300;
 
-/** The books are verified every hour, or less often if that takes more than two minutes. */
+/** The books are verified every hour, or less often if the verification takes more than two minutes. */
 const MAX_UNVERIFIED_SECONDS = 3_600;
 const MAX_UNVERIFIED_FACTOR = 25;
 
-/** A base backup is taken every week, and the first one when the service starts; 100 GB take an hour. */
+/** The service takes a base backup every week, and the first one when it starts. 100 GB take an hour. */
 const MAX_UNCOPIED_SECONDS = 8 * 86_400;
 const MAX_FIRST_COPY_SECONDS = 2 * 3_600;
 
 /** Four segments of the write-ahead log. */
 const MAX_REPLICATION_LAG_BYTES = 64 * 1_048_576;
 
-/** The share of the spool that may be used without a concern. */
+/** The share of the spool that may be in use without a concern. */
 const MAX_SPOOL_SHARE = 0.2;
 
-/** The facts that are checked: the status itself, some ages, and what is disabled. */
+/** The facts that the checks use: the status itself, some ages, and everything that is disabled. */
 export type Facts = Omit<ServiceStatus, 'degraded' | 'unknown'> &
   Ages & {
-    /** Undefined if it is not known. */
+    /** Undefined if unknown. */
     readonly disabledInPrograms: DisabledInPrograms | undefined;
     /** Whether too few synchronous standbys are connected. */
     readonly isWaitingForStandby: boolean;
-    /** Undefined if it is not known. */
+    /** Undefined if unknown. */
     readonly disabledAtConnectors: readonly DisabledAtConnector[] | undefined;
   };
 
 export type Ages = {
-  /** The time since the books were last verified; null if it is not known. */
+  /** The time since the books were last verified, or null if unknown. */
   readonly unverifiedSeconds: number | null;
   /** How long the last verification took. */
   readonly verificationSeconds: number;
   /** Whether the last attempt to archive the write-ahead log failed. */
   readonly isArchivingFailing: boolean;
-  /** The time since the last base backup; null if the service takes no backups. */
+  /** The time since the last base backup, or null if the service takes no backups. */
   readonly uncopiedSeconds: number | null;
 };
 
-/** The concerns about a service. Unknown figures cause none. */
+/** Returns the concerns about a service. Unknown figures cause none. */
 export function findConcerns(facts: Facts): ServiceStatus['degraded'] {
   const found = Object.entries(CHECKS).flatMap(([name, check]) => {
     const message = check(facts);
@@ -95,7 +95,7 @@ const CHECKS: Readonly<Record<Concern, (facts: Facts) => string | undefined>> = 
   delivery_off: ({ webhooks }) => when(webhooks.delivery === 'off', 'This process does not deliver to webhooks.'),
   webhooks_failing: ({ webhooks: { failing, paused, oldest_undelivered_seconds: oldest } }) =>
     when(
-      // Paused webhooks alone are no concern: after a minute of failures they are paused, and they resume by themselves.
+      // Paused webhooks alone are no concern: they are paused after a minute of failures, and resume automatically.
       (failing ?? 0) > 0 || (oldest ?? 0) > MAX_UNDELIVERED_SECONDS,
       `${counted(failing, 'webhook')} failing for 15 minutes or more, ${paused ?? 0} paused` +
         `${(oldest ?? 0) < 1 ? '' : `; the oldest event that waits for an enabled webhook is ${durationOf(oldest ?? 0)} old`}.`,
@@ -142,7 +142,7 @@ function when(isSo: boolean, message: string): string | undefined {
   return isSo ? message : undefined;
 }
 
-/** The operators who read it may list the card programs. */
+/** Operators who read this sentence may list the card programs. */
 function disabledSentence(
   count: number,
   { programs, types }: DisabledInPrograms = { programs: [], types: [] },
@@ -195,7 +195,7 @@ function counted(count: number | null, one: string): string {
   return `${count ?? 0} ${one}${count === 1 ? '' : 's'}`;
 }
 
-/** A duration, in the largest unit of which it has at least two. */
+/** Returns a duration in the largest unit that gives at least two. */
 export function durationOf(seconds: number): string {
   if (seconds < 120) return `${Math.round(seconds)} seconds`;
   if (seconds < 7_200) return `${Math.round(seconds / 60)} minutes`;

@@ -25,7 +25,7 @@ import {
 import { findSchemaState, READ_NEWEST_MIGRATION, type SchemaState } from '../../store/migrations/compatibility.ts';
 import { type Ages, findConcerns } from './concerns.ts';
 
-/** What the process knows of itself, without asking the database. */
+/** The facts that the process has without asking the database. */
 export type StatusSources = {
   readonly version: string;
   readonly mode: 'sandbox' | 'live';
@@ -33,11 +33,11 @@ export type StatusSources = {
     readonly find: () => Promise<ReadinessReason>;
     readonly latest: () => { readonly reason: ReadinessReason; readonly since: Date };
   };
-  /** The state of the embedded server according to its supervisor; undefined for an external server. */
+  /** The state of the embedded server according to its supervisor, or undefined for an external server. */
   readonly embedded: (() => Exclude<DatabaseState, 'up' | 'silent'> | 'running') | undefined;
-  /** The host of DATABASE_URL that is used; undefined for the embedded PostgreSQL. */
+  /** The host of DATABASE_URL that is in use, or undefined for the embedded PostgreSQL. */
   readonly host: () => UsedHost | undefined;
-  /** The maximum number of connections, those in use, idle ones, and the requests that wait for one. */
+  /** The maximum number of connections, the connections in use, the idle ones, and the requests that wait for one. */
   readonly connections: () => {
     readonly max: number;
     readonly inUse: number;
@@ -45,7 +45,7 @@ export type StatusSources = {
     readonly waiting: number;
   };
   readonly delivery: () => DeliveryState;
-  /** The backups of the embedded database; undefined if the service takes none. */
+  /** The backups of the embedded database, or undefined if the service takes none. */
   readonly backups:
     | (() => { readonly lastCopyAt: Date | undefined; readonly coveredUntil: Date | undefined })
     | undefined;
@@ -53,10 +53,12 @@ export type StatusSources = {
   readonly errors: () => { readonly spoolBytes: number; readonly maxSpoolBytes: number; readonly dropped: number };
 };
 
-/** Time limit for each part that is read from the database; a part that takes longer is unknown. All are read at once. */
+/**
+ * Time limit for each part that is read from the database. A part that takes longer is unknown. All parts are read at once.
+ */
 const READ_MILLISECONDS = 2_000;
 
-/** The parts that are read from the database; those that could not be read are undefined. */
+/** The parts that are read from the database. Parts that could not be read are undefined. */
 type Parts = {
   readonly ledger: LedgerFigures | undefined;
   readonly webhooks: WebhookFigures | undefined;
@@ -65,8 +67,8 @@ type Parts = {
 };
 
 /**
- * get_status: what the process knows of itself, and parts that are read from the database concurrently, each with a time
- * limit. Parts that cannot be read are null and listed as unknown, so that the status is useful when the database is down.
+ * get_status: the facts that the process has, and parts that are read from the database in parallel, each with a time
+ * limit. Parts that cannot be read are null and listed as unknown, so the status is useful even when the database is down.
  */
 export async function getStatus(sources: StatusSources, service: Service): Promise<Reply<'get_status'>> {
   return { record: await readStatus(sources, service) };
@@ -89,7 +91,7 @@ async function readSchema(database: Database): Promise<Parts['schema']> {
   return { state, newest: row?.name === null || row === undefined ? null : String(row.name) };
 }
 
-/** Undefined if the reading fails or takes too long; the limits of its connection then end the statement. */
+/** Returns undefined if the reading fails or takes too long. The limits of its connection then end the statement. */
 async function inTime<Figures>(reading: Promise<Figures>): Promise<Figures | undefined> {
   let timer: NodeJS.Timeout | undefined;
   const tooLate = new Promise<undefined>((resolve) => {
@@ -175,7 +177,7 @@ const NOT_ASKED: Survival = {
   isWaiting: false,
 };
 
-/** What the server says of its standbys. */
+/** Returns the server's facts about its standbys. */
 function replicationOf(server: ServerFigures | undefined) {
   const list = server?.standbyList ?? null;
   return {
@@ -193,7 +195,7 @@ function replicationOf(server: ServerFigures | undefined) {
   };
 }
 
-/** The ages of the last verification and the last base backup, or of the process if there is none. */
+/** Returns the ages of the last verification and the last base backup, or the age of the process if there is none. */
 function agesOf({ backups }: StatusSources, { ledger, server }: Parts, uptimeSeconds: number): Ages {
   const since = (time: number | null | undefined): number =>
     time === null || time === undefined ? uptimeSeconds : (databaseTime() - time) / 1000;
@@ -205,7 +207,10 @@ function agesOf({ backups }: StatusSources, { ledger, server }: Parts, uptimeSec
   };
 }
 
-/** A database that has just responded is up; otherwise its state follows from the embedded server, or the readiness. */
+/**
+ * Returns the state of the database. If it has just responded, it is up. Otherwise the embedded server or the readiness
+ * determines its state.
+ */
 function databaseState({ embedded }: StatusSources, reason: ReadinessReason, parts: Parts): DatabaseState {
   if (STATUS_PARTS.some((part) => parts[part] !== undefined)) return 'up';
   const state = embedded?.() ?? 'running';

@@ -27,34 +27,34 @@ import { readTransfer, toTransfer } from '../../store/transfers/transfer.ts';
 import { actorOf, auditOf } from '../audit/audit.ts';
 import { replyWithinScopes, toCaseRecord } from './record.ts';
 
-/** What a request (id as it was sent) did in the card program of the call. Throws `request_not_found`. */
+/** Returns the effects of a request (id as it was sent) in the card program of the call. Throws `request_not_found`. */
 export type FindRequest = (service: Service, call: Call<'create_case'>, sentId: string) => Promise<RequestRecord>;
 
-/** What a case is about. */
+/** The subject of a case. */
 type Subject = Pick<SupportCase, 'requestId' | 'transferId' | 'operation' | 'code' | 'moneyMoved'> & {
   readonly type: ErrorType | null;
   readonly summary: string | null;
   readonly snapshot: OperatorCaseSnapshot | null;
-  /** Names of the cards that its texts are about. */
+  /** Names of the cards that the texts of the case concern. */
   readonly cardNames: readonly string[];
 };
 
-/** Maximum characters of the beginning of a text that the queue shows. */
+/** Maximum characters of a text's beginning that the queue shows. */
 const MAX_SUMMARY = 200;
 
 /**
- * A request that is not found is looked up again until this age: it may have taken six seconds, and its error is stored within
- * a second of its response, or a few on a slow machine.
+ * A request that is not found is looked up again until this age. It may have taken six seconds, and its error is stored
+ * within a second of its response, or a few seconds on a slow machine.
  */
 const STORED_AFTER_MILLISECONDS = 9000;
 const AGAIN_MILLISECONDS = 200;
 
-/** Left for the transaction of the case, in milliseconds. */
+/** Time reserved for the transaction of the case, in milliseconds. */
 const TRANSACTION_MILLISECONDS = 1000;
 
 /**
- * create_case: a new case, or the open one that the request already has. Of a request or a transfer, what is known now is
- * kept with it: later neither the error log nor the transfer says what support has to know.
+ * create_case: a new case, or the request's open case if it already has one. The case keeps everything that is now known
+ * about its request or transfer. Later, the error log and the transfer may no longer have the facts that support needs.
  */
 export async function createCase(
   find: FindRequest,
@@ -148,7 +148,10 @@ async function subjectOf(find: FindRequest, service: Service, call: Call<'create
 
 const NOTHING = { operation: null, code: null, type: null, moneyMoved: null } as const;
 
-/** What a request did. One that is only just over is looked up again, as long as there is time, until its error is stored. */
+/**
+ * Returns the effects of a request. A request that has only just ended is looked up again until its error is stored, as
+ * long as there is time.
+ */
 async function findSoon(
   find: FindRequest,
   service: Service,
@@ -212,7 +215,7 @@ async function subjectOfTransfer(service: Service, call: Call<'create_case'>, se
   };
 }
 
-/** The names of the cards of a subject, with those of its transfer: a refused reversal names the transfer only. */
+/** Returns the names of the cards of a subject and its transfer. A refused reversal names only the transfer. */
 async function withCardsOfTransfer(
   { database }: Service,
   programId: string,
@@ -225,7 +228,7 @@ async function withCardsOfTransfer(
 
 const takenAt = (): string => new Date(databaseTime()).toISOString();
 
-/** The cards of the transfers, and all that the request of the error names, as in the rows of a batch. */
+/** Returns the cards of the transfers, and all cards that the failed request names, such as in the rows of a batch. */
 function cardNamesOf(error: InspectedErrorRecord | null, transfers: readonly TransferRecord[]): readonly string[] {
   const names = new Set<string>();
   const collect = (value: unknown): void => {

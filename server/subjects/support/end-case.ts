@@ -10,7 +10,7 @@ import { replyWithinScopes, toCaseRecord } from './record.ts';
 
 type ResolveId = 'resolve_case' | 'answer_sandbox_case';
 
-/** What was found and done, and what it led to. */
+/** The findings and actions of support, and their outcome. */
 type Resolution = { readonly text: string; readonly outcome: Outcome };
 
 /** resolve_case: the resolved case. */
@@ -46,14 +46,14 @@ export function resolve(
   });
 }
 
-/** A case as it is once it is resolved; a resolution is also an answer. */
+/** Returns a case after its resolution. A resolution is also an answer. */
 export function afterResolution(before: SupportCase, outcome: Outcome, now: number): SupportCase {
   const at = new Date(now);
   const firstResponseAt = before.firstResponseAt ?? at;
   return { ...before, status: 'resolved', outcome, firstResponseAt, resolvedAt: at, updatedAt: at };
 }
 
-/** close_case: the closed case. Nothing opens it again, and its texts are removed when they are old. */
+/** close_case: the closed case. It never opens again, and its texts are removed when they are old. */
 export async function closeCase(service: Service, call: Call<'close_case'>): Promise<Reply<'close_case'>> {
   const caseId = caseIdOf(call);
   const programId = programOf(call);

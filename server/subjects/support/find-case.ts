@@ -10,31 +10,31 @@ import { actorOf } from '../audit/audit.ts';
 /** A call about one case. */
 export type CaseCall = CallContext & { readonly params: { readonly case_id: string } };
 
-/** The card program whose cases a call may access; null for operators, who may access all. */
+/** Returns the card program whose cases a call may access, or null for operators, who may access all. */
 export function programOf({ programId }: CallContext): string | null {
   return programId === '' ? null : programId;
 }
 
-/** The scope of the idempotency key of a call: its card program, or that of operators. */
+/** Returns the scope of a call's idempotency key: its card program, or the operators. */
 export function keysOf(call: CallContext): { readonly programId?: string } {
   const programId = programOf(call);
   return programId === null ? {} : { programId };
 }
 
-/** The inner UUID of the case in the path. Throws `case_not_found` if it is not the id of a case. */
+/** Returns the inner UUID of the case in the path. Throws `case_not_found` if it is not the id of a case. */
 export function caseIdOf(call: CaseCall): string {
   const caseId = fromWireId('case', call.params.case_id);
   if (caseId === undefined) throw caseMissing(call, call.params.case_id);
   return caseId;
 }
 
-/** The case that was read for a call. Throws `case_not_found`. */
+/** Returns the case that was read for a call. Throws `case_not_found`. */
 export function foundCase(call: CaseCall, [row]: readonly Row[]): WholeCase {
   if (row === undefined) throw caseMissing(call, call.params.case_id);
   return toWholeCase(row);
 }
 
-/** The refusal of a case id, as it was sent. */
+/** Returns the refusal of a case id, as it was sent. */
 export function caseMissing(call: CallContext, sentId: string, field?: string): Refusal {
   const where = programOf(call) === null ? '' : ' in this card program';
   const hint = fromWireId('case', sentId) === undefined ? ' A case id is case_ and 32 hex digits.' : '';
@@ -48,7 +48,7 @@ const REFUSALS: Readonly<Record<Exclude<CaseRefusal, 'full'>, string>> = {
   resolved_long_ago: 'The case was resolved more than 30 days ago. Open a new one.',
 };
 
-/** Throws the refusal of an action that the case does not allow at the moment `now` (milliseconds since 1970). */
+/** Throws the refusal of an action that the case does not allow at the time `now` (milliseconds since 1970). */
 export function requireAllowed(action: CaseAction, found: SupportCase, now: number): void {
   const state = { ...found, resolvedAt: found.resolvedAt?.getTime() ?? null };
   const refusal = refusalOf(action, state, now);
@@ -58,16 +58,16 @@ export function requireAllowed(action: CaseAction, found: SupportCase, now: numb
   throw new Refusal('case_message_limit', message);
 }
 
-/** The statement that reads the name of an operator's key; null for callers without a key. */
+/** Returns the statement that reads the name of an operator's key, or null for callers without a key. */
 export function readNameOf(caller: Caller): Statement | null {
   return 'keyId' in caller ? readCallerNames(caller.keyId, null) : null;
 }
 
-/** The person who acts for operators: the name of the key, or the kind of a caller without one. */
+/** Returns the name of the person who acts for operators: the name of the key, or the kind of a caller without a key. */
 export function nameOf(caller: Caller, [row]: readonly Row[]): string {
   return row === undefined ? actorOf(caller) : (toCallerNames(row).keyName ?? actorOf(caller));
 }
 
-/** The id on the wire, or null. */
+/** Returns the id on the wire, or null. */
 export const wireOrNull = (prefix: 'req' | 'tr' | 'inc' | 'msg' | 'prog', id: string | null): string | null =>
   id === null ? null : toWireId(prefix, id);

@@ -22,18 +22,18 @@ import { toCaseRecord } from './record.ts';
 // Kept by: each batch of cases, its events and the cursor after it are one transaction, under the lock of the incident
 // Tested by: `test/store/support`, `test/crashes/incident-end.test.ts`
 
-/** Cases that one transaction resolves: few enough to end well within the statement timeout. */
+/** Number of cases that one transaction resolves. It ends well within the statement timeout. */
 const BATCH_SIZE = 100;
 
-/** Time of one transaction, in milliseconds. */
+/** Time limit of one transaction, in milliseconds. */
 const DEADLINE_MILLISECONDS = 5000;
 
-/** After this time without a reading, in milliseconds, it is not known which incidents are open. */
+/** If the last reading is older than this, in milliseconds, the open incidents are unknown. */
 const FORGOTTEN_MILLISECONDS = 5000;
 
 /**
- * The incidents that were open when they were last read. Error responses name them, so they cost no statement; while the
- * database cannot be read they are not known, and nothing is named.
+ * The incidents that were open at the last reading. Error responses name them without a statement to the database. While
+ * the database cannot be read, the open incidents are unknown, and responses name none.
  */
 export class OpenIncidents {
   #open: readonly Incident[] | undefined;
@@ -44,7 +44,10 @@ export class OpenIncidents {
     this.#forgottenMilliseconds = forgottenMilliseconds;
   }
 
-  /** Whether cases can be opened, and the incident (id on the wire) that covers an error, the newest of several. */
+  /**
+   * Returns the incident (id on the wire) that covers an error, the newest of several. Returns undefined while the open
+   * incidents are unknown: no case can be opened then.
+   */
   readonly find = (error: Covered): { readonly incidentId: string | undefined } | undefined => {
     if (this.#open === undefined || performance.now() - this.#readAt > this.#forgottenMilliseconds) return undefined;
     const incident = this.#open.find((one) => covers(one, error));
@@ -52,7 +55,8 @@ export class OpenIncidents {
   };
 
   /**
-   * Reads the incidents again, and resolves the cases of those that were resolved. Throws what fails; nothing is known then.
+   * Reads the incidents again, and resolves the cases of resolved incidents. After a failure, which it throws, the open
+   * incidents are unknown.
    */
   async follow(database: Database, signal: AbortSignal): Promise<void> {
     try {
@@ -71,11 +75,11 @@ export class OpenIncidents {
 
 async function settle(database: Database, incidentId: string, signal: AbortSignal): Promise<void> {
   while (!signal.aborted && (await settleBatch(database, incidentId))) {
-    // The next batch is a transaction of its own.
+    // The next batch is a separate transaction.
   }
 }
 
-/** Resolves the next cases of a resolved incident; returns whether there may be more. */
+/** Resolves the next cases of a resolved incident. Returns whether there may be more. */
 export function settleBatch(database: Database, incidentId: string, count = BATCH_SIZE): Promise<boolean> {
   const load = {
     lock: lockIncident({ incidentId }),
@@ -85,7 +89,7 @@ export function settleBatch(database: Database, incidentId: string, count = BATC
   };
   return transact(database, performance.now() + DEADLINE_MILLISECONDS, load, (loaded, batchId) => {
     const [row] = loaded.incident;
-    // Another process was faster.
+    // Another process has already resolved them.
     if (row === undefined) return { result: false, writes: [] };
     const { outcome, resolution, settledUpTo } = toSettlingIncident(row);
     const { now } = toSwitchReading(loaded.clock);

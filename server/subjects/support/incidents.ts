@@ -41,7 +41,7 @@ export type IncidentCall = CallContext & { readonly params: { readonly incident_
 
 const clean = (text: string): string => withoutSecrets(text, MAX_TEXT_CHARACTERS);
 
-/** create_incident: the incident. New errors that it covers have its id in a header, in every process within a second. */
+/** create_incident: the incident. Within a second, every process adds its id in a header to new errors that it covers. */
 export async function createIncident(
   service: Service,
   call: Call<'create_incident'>,
@@ -111,7 +111,7 @@ function readCodes(call: Call<'create_incident' | 'update_incident'>, codes: rea
   throw schemaRefusal(call, `'codes' has '${codes[unknown]}', which is not an error code.`, `/codes/${unknown}`);
 }
 
-/** update_incident: the incident with other texts or codes. Card programs are told if they see a difference. */
+/** update_incident: the incident with other texts or codes. Card programs get an event if they see a difference. */
 export async function updateIncident(
   service: Service,
   call: Call<'update_incident'>,
@@ -143,7 +143,7 @@ export async function updateIncident(
   });
 }
 
-/** attach_cases: the incident with more cases. Cases of another incident are moved. */
+/** attach_cases: the incident with more cases. Cases of another incident move to this one. */
 export async function attachCases(service: Service, call: Call<'attach_cases'>): Promise<Reply<'attach_cases'>> {
   const incidentId = incidentIdOf(call);
   const sentIds = call.body.case_ids;
@@ -193,7 +193,7 @@ function refuseMissing(call: CallContext, sentId: string, at: number): never {
   throw caseMissing(call, sentId, `/case_ids/${at}`);
 }
 
-/** resolve_incident: the resolved incident. A job resolves its cases (settle-incidents.ts). */
+/** resolve_incident: the resolved incident. A job resolves its cases (follow-incidents.ts). */
 export async function resolveIncident(
   service: Service,
   call: Call<'resolve_incident'>,
@@ -213,14 +213,14 @@ export async function resolveIncident(
   });
 }
 
-/** The inner UUID of the incident in the path. Throws `incident_not_found` if it is not the id of an incident. */
+/** Returns the inner UUID of the incident in the path. Throws `incident_not_found` if it is not the id of an incident. */
 export function incidentIdOf(call: IncidentCall): string {
   const incidentId = fromWireId('inc', call.params.incident_id);
   if (incidentId === undefined) throw incidentMissing(call);
   return incidentId;
 }
 
-/** The incident that was read for a call. Throws `incident_not_found`. */
+/** Returns the incident that was read for a call. Throws `incident_not_found`. */
 export function foundIncident(call: IncidentCall, [row]: readonly Row[]): CountedIncident {
   if (row === undefined) throw incidentMissing(call);
   return toCountedIncident(row);
@@ -239,7 +239,9 @@ function incidentMissing({ params }: IncidentCall): Refusal {
   return new Refusal('incident_not_found', `There is no incident '${sentId}'.${hint}`);
 }
 
-/** The events of a change: for its card program, or for every program and, as one of the service itself, for operators. */
+/**
+ * Returns the events of a change: for its card program or for every program, and as an event of the service for operators.
+ */
 function eventsOf(
   type: 'incident.opened' | 'incident.updated' | 'incident.resolved',
   incident: Incident,
@@ -251,7 +253,7 @@ function eventsOf(
   return reach.map((ofProgram) => ({ ...event, programId: ofProgram }));
 }
 
-/** The record of a changed incident, and its entry in the audit log. */
+/** Returns the record of a changed incident, and its entry in the audit log. */
 function recordOf(call: Call<ChangeId>, incident: CountedIncident, more: object = {}) {
   const record: OperatorIncidentRecord = toOperatorIncidentRecord(incident);
   const json = JSON.stringify(record);
@@ -260,7 +262,10 @@ function recordOf(call: Call<ChangeId>, incident: CountedIncident, more: object 
   return { record, json, audited };
 }
 
-/** list_incidents: of a program's key those within the reach of the program, of any other caller all; newest first. */
+/**
+ * list_incidents: for a program's key, the incidents within the reach of the program; for any other caller, all. Newest
+ * first.
+ */
 export async function listIncidents(service: Service, call: Call<'list_incidents'>): Promise<Reply<'list_incidents'>> {
   const { status } = call.query;
   const { caller } = call;
@@ -276,7 +281,7 @@ export async function listIncidents(service: Service, call: Call<'list_incidents
   return { record };
 }
 
-/** inspect_incident: the incident, and the cases that it may have caused, or `incident_not_found`. */
+/** inspect_incident: the incident and the cases that it may have caused, or `incident_not_found`. */
 export async function inspectIncident(
   service: Service,
   call: Call<'inspect_incident'>,

@@ -24,7 +24,6 @@ import { replyWithinScopes, toCaseRecord } from './record.ts';
 
 type MessageId = 'reply_to_case' | 'answer_case' | 'answer_sandbox_case';
 
-/** A message as it was sent. */
 type Message = {
   readonly side: Side;
   readonly text: string;
@@ -32,19 +31,19 @@ type Message = {
   readonly externalId: string | null;
 };
 
-/** reply_to_case: the case with a message of its caller, which makes it support's turn. */
+/** reply_to_case: the case with a message of its caller. Now it is support's turn. */
 export async function replyToCase(service: Service, call: Call<'reply_to_case'>): Promise<Reply<MessageId>> {
   return replyWithinScopes(await addMessage(service, call, { ...messageOf(call), side: 'caller' }), call.caller);
 }
 
-/** answer_case: the case with a message of support, which makes it the caller's turn. */
+/** answer_case: the case with a message of support. Now it is the caller's turn. */
 export function answerCase(service: Service, call: Call<'answer_case'>): Promise<Reply<MessageId>> {
   return addMessage(service, call, { ...messageOf(call), side: 'support' });
 }
 
 const STANDARD_ANSWER = 'This is an answer of the sandbox, in the place of support.';
 
-/** answer_sandbox_case: what support would do in live mode: a message, or the end of the case. */
+/** answer_sandbox_case: acts as support does in live mode, with a message or the end of the case. */
 export function answerSandboxCase(service: Service, call: Call<'answer_sandbox_case'>): Promise<Reply<MessageId>> {
   const { text = STANDARD_ANSWER, outcome } = call.body;
   if (outcome !== undefined) return resolve(service, call, { text, outcome });
@@ -57,8 +56,8 @@ function messageOf({ body }: Call<'reply_to_case' | 'answer_case'>): Omit<Messag
 }
 
 /**
- * Adds a message under the lock of its case. A message that another system sends again, with the same id and text, is there
- * already: the case is returned unchanged.
+ * Adds a message under the lock of its case. If another system repeats a message, with the same id and text, the case is
+ * returned unchanged.
  */
 function addMessage(service: Service, call: Call<MessageId>, message: Message): Promise<JsonReply<CaseRecord>> {
   const caseId = caseIdOf(call);
@@ -72,7 +71,7 @@ function addMessage(service: Service, call: Call<MessageId>, message: Message): 
       lock: lockCase(caseId, programId),
       found: readCase(caseId, programId),
       earlier: externalId === null ? null : readExternalMessage({ caseId, externalId }),
-      // A program's key cannot read the names of keys, and its messages have the id.
+      // A program's key cannot read the names of keys, so its messages have the key's id.
       name: side === 'support' ? readNameOf(call.caller) : null,
     },
     decide: ({ found, earlier: [row], name }, { batchId, now }) => {
@@ -114,7 +113,7 @@ function addMessage(service: Service, call: Call<MessageId>, message: Message): 
   });
 }
 
-/** The case after a message; one that was resolved is open, or waiting, again. */
+/** Returns the case after a message. A message reopens a resolved case. */
 function afterMessage(
   before: SupportCase,
   { messageId, side, externalId, now }: Pick<Message, 'side' | 'externalId'> & { messageId: string; now: number },

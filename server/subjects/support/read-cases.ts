@@ -25,7 +25,7 @@ import { auditOf } from '../audit/audit.ts';
 import { type CaseCall, caseIdOf, foundCase, programOf } from './find-case.ts';
 import { toCaseDetails, toCaseRecord, toIncidentRecord, toQueuedRecord, withinScopes, withTexts } from './record.ts';
 
-/** Maximum number of similar cases that one is shown with. */
+/** Maximum number of similar cases that are shown with a case. */
 const MAX_SIMILAR = 10;
 
 async function load(service: Service, call: CaseCall): Promise<WholeCase> {
@@ -91,8 +91,8 @@ function readFilter(
 }
 
 /**
- * inspect_case: the case with everything that support needs, or `case_not_found`. It shows causes and other programs' cases,
- * so the request is recorded in the audit log before the response is sent.
+ * inspect_case: the case with everything that support needs, or `case_not_found`. It shows causes and other programs'
+ * cases, so the request is recorded in the audit log before the response is sent.
  */
 export async function inspectCase(service: Service, call: Call<'inspect_case'>): Promise<Reply<'inspect_case'>> {
   const { database } = service;

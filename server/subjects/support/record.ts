@@ -19,7 +19,7 @@ import { wireOrNull } from './find-case.ts';
 
 const shown = (moment: Date | null): string | null => moment?.toISOString() ?? null;
 
-/** A case as the contract shows it, without its texts. */
+/** Returns a case as the contract shows it, without its texts. */
 export function toCaseRecord(one: SupportCase): CaseRecord {
   const { lastMessageId, lastMessageSide: from } = one;
   return {
@@ -49,8 +49,8 @@ export function toCaseRecord(one: SupportCase): CaseRecord {
 }
 
 /**
- * A case without what the key could not read by other operations: the facts of an error need `errors:read`, those of a transfer
- * `transfers:read`.
+ * Returns a case without the facts that the key could not read through other operations: the facts of an error need
+ * `errors:read`, and the facts of a transfer need `transfers:read`.
  */
 export function withinScopes<Shown extends CaseRecord>(record: Shown, caller: Caller): Shown {
   const maySeeTransfer = hasScope(caller, 'transfers:read');
@@ -64,7 +64,10 @@ export function withinScopes<Shown extends CaseRecord>(record: Shown, caller: Ca
   };
 }
 
-/** A reply about a case, {@link withinScopes}; also a replay, whose first response another key may have got. */
+/**
+ * Returns a reply about a case, {@link withinScopes}. This also applies to a replay: another key may have received its
+ * first response.
+ */
 export function replyWithinScopes(reply: JsonReply<CaseRecord>, caller: Caller): JsonReply<CaseRecord> {
   if (hasScope(caller, 'errors:read') && hasScope(caller, 'transfers:read')) return reply;
   if ('record' in reply) {
@@ -74,12 +77,12 @@ export function replyWithinScopes(reply: JsonReply<CaseRecord>, caller: Caller):
   return { ...reply, json: JSON.stringify(withinScopes(parseJson(reply.json) as CaseRecord, caller)) };
 }
 
-/** A case in the queue. */
+/** Returns a case in the queue. */
 export function toQueuedRecord(one: QueuedCase): QueuedCaseRecord {
   return { ...toCaseRecord(one), summary: one.summary };
 }
 
-/** A case with its texts, and the snapshot as support sees it. */
+/** Returns a case with its texts, and the snapshot as support sees it. */
 export function withTexts(one: WholeCase, messages: readonly CaseMessage[]) {
   return {
     ...toCaseRecord(one),
@@ -88,22 +91,22 @@ export function withTexts(one: WholeCase, messages: readonly CaseMessage[]) {
     resolution: one.resolution,
     messages: messages.map(toMessageRecord),
     created_by: one.createdBy,
-    // As it was stored: the record of the contract at that time.
+    // The stored snapshot follows the contract of its time.
     snapshot: one.snapshot as OperatorCaseSnapshot | null,
   };
 }
 
-/** A case as its card program sees it. */
+/** Returns a case as its card program sees it. */
 export function toCaseDetails(one: WholeCase, messages: readonly CaseMessage[], caller: Caller): CaseDetails {
   const { snapshot, ...rest } = withTexts(one, messages);
   return { ...withinScopes(rest, caller), snapshot: snapshot === null ? null : toProgramSnapshot(snapshot, caller) };
 }
 
-/** Without what only operators see, and without what the key could not read by other operations. */
+/** Removes the facts that only operators see, and the facts that the key could not read through other operations. */
 function toProgramSnapshot({ error, transfer, summary, ...rest }: OperatorCaseSnapshot, caller: Caller): CaseSnapshot {
   const names = Object.keys(LoggedErrorRecord.properties);
   const own = Object.entries(error ?? {}).filter(([name]) => names.includes(name));
-  // That of a request says the same as `get_request`, that of a transfer the same as its timeline.
+  // The summary of a request says the same as `get_request`, and the summary of a transfer the same as its timeline.
   const scopes = rest.received_at === null ? (['transfers:read'] as const) : SCOPES_OF_REQUESTS;
   return {
     ...rest,
@@ -125,7 +128,7 @@ function toMessageRecord(one: CaseMessage): CaseMessageRecord {
   };
 }
 
-/** An incident as every key within its reach sees it. */
+/** Returns an incident as every key within its reach sees it. */
 export function toIncidentRecord(one: Incident): IncidentRecord {
   return {
     incident_id: toWireId('inc', one.incidentId),
@@ -144,7 +147,7 @@ export function toIncidentRecord(one: Incident): IncidentRecord {
   };
 }
 
-/** An incident as operators see it. */
+/** Returns an incident as operators see it. */
 export function toOperatorIncidentRecord(one: CountedIncident): OperatorIncidentRecord {
   return {
     ...toIncidentRecord(one),

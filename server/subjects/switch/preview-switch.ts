@@ -39,7 +39,10 @@ const GOES_ON: SwitchPreview['goes_on'] = [
   'Reads, statements and exports, events and webhooks, changes of cards, and deposits and withdrawals of funding.',
 ];
 
-/** preview_switch: what a change of the switch would affect. Changes nothing, and the state may differ by the time of the change. */
+/**
+ * preview_switch: the effects of a change of the switch. It changes nothing, and the state may be different at the time of
+ * the change.
+ */
 export async function previewSwitch(service: Service, call: Call<'preview_switch'>): Promise<Reply<'preview_switch'>> {
   const { program_id: sentId, type = null, connector_id: connectorId = null } = call.query;
   checkScope(call, call.query);
@@ -73,7 +76,7 @@ export async function previewSwitch(service: Service, call: Call<'preview_switch
   return { record };
 }
 
-/** What stops and what goes on, in sentences. */
+/** Describes in sentences what stops and what continues. */
 function effectsOf({ processors }: Service, connectorId: string | null): Pick<SwitchPreview, 'stops' | 'goes_on'> {
   if (connectorId !== null) {
     const refused =
@@ -88,7 +91,7 @@ function effectsOf({ processors }: Service, connectorId: string | null): Pick<Sw
 
 type Traffic = Pick<SwitchPreview, 'programs' | 'last_hour' | 'last_day'>;
 
-/** The card programs of a scope, and the transfers of all processes in it. */
+/** Returns the card programs of a scope, and the transfers of all processes in it. */
 async function readTraffic({ database }: Service, scope: PreviewedScope): Promise<Traffic> {
   const { hour, day } = begins();
   const [programs, counts] = await Promise.all([
@@ -107,7 +110,7 @@ async function readTraffic({ database }: Service, scope: PreviewedScope): Promis
   };
 }
 
-/** The same of what goes to one connector: transfers are not counted by connector, but its orders can be. */
+/** Returns the same for one connector. Transfers are not counted by connector, but its orders can be counted. */
 async function readOrders({ database }: Service, scope: PreviewedScope): Promise<Traffic> {
   const { hour, day } = begins();
   const found = toOrdersInScope(
@@ -133,7 +136,7 @@ function countSince(since: number, transfers: number, atLeast: boolean): SwitchP
   return { since: new Date(since).toISOString(), transfers, at_least: atLeast };
 }
 
-/** Each of these statements returns exactly one row, whatever the ledger contains. */
+/** Returns the row of a statement that always returns exactly one row. */
 function onlyRow([row]: readonly Row[]): Row {
   if (row === undefined) throw new Error('the statement returned no row');
   return row;

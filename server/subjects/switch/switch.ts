@@ -29,7 +29,7 @@ export async function getSwitch(service: Service): Promise<Reply<'get_switch'>> 
 
 /**
  * change_switch: disables or enables a scope. It waits until every transaction that moves money has ended, and blocks new
- * ones meanwhile, so that nothing in scope completes after the response.
+ * ones in the meantime. Nothing in scope completes after the response.
  */
 export async function changeSwitch(service: Service, call: Call<'change_switch'>): Promise<Reply<'change_switch'>> {
   const { body } = call;
@@ -66,7 +66,7 @@ export async function changeSwitch(service: Service, call: Call<'change_switch'>
   });
 }
 
-/** An event for operators, and one without reason and actor for the card program, or for every program. */
+/** Returns an event for operators, and one without reason and actor for the card program or for every program. */
 function changeEvents(record: SwitchRecord, programId: string | null): readonly DomainEvent[] {
   const { reason: _reason, actor: _actor, ...shown }: SwitchChangeRecord & SwitchRecord = record;
   const event = { type: 'switch.changed' as const, subjectId: record.program_id ?? 'service' };
@@ -76,13 +76,16 @@ function changeEvents(record: SwitchRecord, programId: string | null): readonly 
   ];
 }
 
-/** A connector can be restarted after it has left the settings: what it stopped is in the ledger. */
+/**
+ * Refuses an unknown connector. A connector that is no longer in the settings can still be enabled: the ledger has the
+ * setting that disabled it.
+ */
 export function requireKnown({ processors }: Service, connectorId: string | null, rows: readonly Row[]): void {
   if (connectorId === null || rows.some((row) => row.connector_id === connectorId)) return;
   requireConnector(processors, connectorId);
 }
 
-/** Refuses a scope that does not exist: a type without anything that has types of its own. */
+/** Refuses a scope that does not exist: a type without a program or connector, or a type that connectors do not have. */
 export function checkScope(
   call: CallContext,
   {

@@ -12,8 +12,8 @@ import { readFacts, type TimelineFacts } from './read-facts.ts';
 import { stepsOf, truncationsOf } from './steps.ts';
 
 /**
- * get_transfer_timeline: the transfer, whether its money moved, what happened to it in order, and its likely duplicates; or
- * `transfer_not_found`. Later changes than those of the transfer as it was first read are left out.
+ * get_transfer_timeline: the transfer, whether its money moved, the steps in order, and its likely duplicates, or
+ * `transfer_not_found`. Changes after the first reading of the transfer are left out.
  */
 export async function getTransferTimeline(
   service: Service,
@@ -45,7 +45,7 @@ export async function getTransferTimeline(
   return { record };
 }
 
-/** The scopes with which a key can read the steps of a kind at their own address, besides that of the timeline. */
+/** The scope, in addition to the scope of the timeline, that lets a key read the steps of a kind at their own address. */
 const SCOPES_OF_KINDS: Readonly<Partial<Record<TimelineStepKind | TruncatedKind, KeyScope>>> = {
   event: 'events:read',
   webhook_attempt: 'webhooks:read',
@@ -57,7 +57,7 @@ function withoutBalances(step: TimelineStep): TimelineStep {
   return { ...step, balances: [] };
 }
 
-/** The facts without the notes of operators, and without details for operators unless one has asked. */
+/** Returns the facts without the notes of operators, and without details for operators unless the caller is one. */
 function withoutNotes(facts: TimelineFacts, caller: Caller): TimelineFacts {
   const isShown = ({ resolvedBy }: TimelineFacts['processorAttempts'][number]): boolean =>
     resolvedBy === null && caller.kind !== 'program_key';
@@ -65,7 +65,7 @@ function withoutNotes(facts: TimelineFacts, caller: Caller): TimelineFacts {
   return { ...facts, processorAttempts };
 }
 
-/** The error code of a failed transfer, under its current name. */
+/** Returns the error code of a failed transfer, under its current name. */
 function errorCodeOf(transfer: Transfer): string | null {
   return toTransferRecord(transfer).error?.Code ?? null;
 }

@@ -17,7 +17,7 @@ import { readTransfers, toTransfer } from '../../store/transfers/transfer.ts';
 import { type Attempt, readAttemptsOfEvents, toAttempt } from '../../store/webhooks/attempt.ts';
 import { readWaitsOfEvents, toWait, type Wait } from '../../store/webhooks/delivery.ts';
 
-/** How much of each kind a timeline shows at most. */
+/** Maximum number of steps of each kind in a timeline. */
 export const TIMELINE_LIMITS = {
   reversals: 50,
   attemptsOfEvent: 50,
@@ -27,12 +27,12 @@ export const TIMELINE_LIMITS = {
   duplicates: 10,
 } as const;
 
-/** Everything that is stored about a transfer, within the limits. */
+/** Everything stored about a transfer, within the limits. */
 export type TimelineFacts = {
   readonly transfer: Transfer;
   /** The time of the service, in milliseconds since 1970. */
   readonly now: number;
-  /** What the processor of the card was asked to do, oldest first. */
+  /** The orders to the processor of the card, oldest first. */
   readonly processorAttempts: readonly ProcessorAttempt[];
   /** Oldest first. */
   readonly reversals: readonly Reversal[];
@@ -43,7 +43,7 @@ export type TimelineFacts = {
   readonly waits: readonly Wait[];
   readonly errors: readonly LoggedError[];
   readonly duplicates: readonly Transfer[];
-  /** Of which kinds there may be more. */
+  /** The kinds that may have more items. */
   readonly isCutShort: {
     readonly reversals: boolean;
     readonly attempts: boolean;
@@ -58,10 +58,10 @@ const ACTIONS = ['capture_transfer', 'cancel_transfer', 'reverse_transfer', 'upd
 
 const SECOND = 1000;
 
-/** A request is answered within 5 s, so its transaction has begun by then; the rest allows for differing clocks. */
+/** A request gets its response within 5 s, so its transaction has begun by then. The rest allows for clock differences. */
 const LONGEST_REQUEST = 10 * SECOND;
 
-/** How late the job normally releases an expired hold or executes a scheduled transfer, at most. */
+/** Maximum normal delay of the job that releases expired holds and executes scheduled transfers. */
 const JOB_DELAY = 10 * SECOND;
 
 /** Times of one decision differ by less than this. */
@@ -69,7 +69,7 @@ const SAME_MOMENT = SECOND;
 
 const DAY = 24 * 60 * 60 * SECOND;
 
-/** Maximum number of transactions that are searched for the events of one moment, and of lines for a posting. */
+/** Maximum number of transactions searched for the events of one moment, and of lines searched for a posting. */
 const PLACES = { maxExamined: 5000, count: 20 } as const;
 const POSTING_LOOK = 300;
 
@@ -80,7 +80,7 @@ const MAX_ERRORS_EXAMINED = 500;
 const MAX_DUPLICATES_EXAMINED = 5000;
 
 /**
- * Reads what is stored about a transfer. Each statement is bounded and waits for its turn among the long reads, so that
+ * Reads everything stored about a transfer. Each statement is bounded and waits for its turn among the long reads, so that
  * requests that move money always find a connection.
  */
 export async function readFacts(database: Database, call: TurnCall, transfer: Transfer): Promise<TimelineFacts> {
@@ -93,7 +93,7 @@ export async function readFacts(database: Database, call: TurnCall, transfer: Tr
     findErrors(transfer, read),
     findDuplicates(transfer, read),
   ]);
-  // Waits are read first: an event that is sent in between is then shown twice, and not left out.
+  // Waits are read first: an event that is sent in between is shown twice instead of being left out.
   const waits = await findWaits(transfer.programId, events, read);
   const found = await findAttempts(events, read);
   return {
@@ -119,7 +119,7 @@ export async function readFacts(database: Database, call: TurnCall, transfer: Tr
 
 type Read = (statement: Statement) => Promise<readonly Row[]>;
 
-/** The reversals up to the time at which the transfer was read; later ones are left out. */
+/** Returns the reversals until the transfer was read. Later ones are left out. */
 async function findReversals(
   transfer: Transfer,
   read: Read,
@@ -167,7 +167,7 @@ async function findEvents(
   }
 }
 
-/** The distinct moments at which something happened that has an event. */
+/** Returns the distinct times of actions that have an event. */
 function momentsOf(transfer: Transfer, reversals: readonly Reversal[]): readonly EventMoment[] {
   const { createdAt, completedAt, updatedAt, scheduledFor, expiresAt, status, requestId } = transfer;
   const moments = [ofRequest(requestId, createdAt)];
@@ -241,7 +241,7 @@ async function findAttempts(
 ): Promise<{ readonly attempts: readonly Attempt[]; readonly isCutShort: boolean }> {
   if (events.length === 0) return { attempts: [], isCutShort: false };
   const { attemptsOfEvent, attempts: most } = TIMELINE_LIMITS;
-  // Limits the partitions that are read: no event is sent before its transaction began.
+  // Limits the partitions that are read, because no event is sent before its transaction began.
   const since = new Date(Math.min(...events.map(({ begunAt }) => begunAt.getTime())) - SECOND);
   const ids = events.map(({ eventId }) => eventId);
   const found = (await read(readAttemptsOfEvents(ids, since, attemptsOfEvent + 1))).map(toAttempt);

@@ -14,12 +14,12 @@ import type { Wait } from '../../store/webhooks/delivery.ts';
 import { TIMELINE_LIMITS, type TimelineFacts } from './read-facts.ts';
 
 /**
- * A step, and its time by the database's clock, which orders the steps: the clock of a sandbox may have been moved between
- * two of them, and attempts of webhooks and errors have no sandbox time.
+ * A step and its time by the database's clock, which orders the steps. Sandbox time cannot order them: the clock may have
+ * been moved between two steps, and webhook attempts and errors have no sandbox time.
  */
 type Placed = { readonly step: TimelineStep; readonly order: number };
 
-/** The order of steps that have the same time. */
+/** The order of steps with the same time. */
 const RANKS: readonly TimelineStepKind[] = [
   'request',
   'scheduled',
@@ -37,7 +37,7 @@ const RANKS: readonly TimelineStepKind[] = [
   'error',
 ];
 
-/** The steps of a timeline, in the order in which they happened. */
+/** Returns the steps of a timeline, in order. */
 export function stepsOf(facts: TimelineFacts): TimelineStep[] {
   const placed = [
     ...beginning(facts),
@@ -79,7 +79,7 @@ function place(order: number, at: number, kind: TimelineStepKind, text: string, 
   return { order, step };
 }
 
-/** The request, and the schedule or the hold with which the transfer began. */
+/** Returns the request, and the schedule or hold that the transfer began with. */
 function beginning(facts: TimelineFacts): readonly Placed[] {
   const { transfer } = facts;
   const { createdAt, requestId, scheduledFor } = transfer;
@@ -96,15 +96,15 @@ function beginning(facts: TimelineFacts): readonly Placed[] {
   return steps;
 }
 
-/** Whether a transfer holds its money before it moves: for its caller, or for the processor of its card. */
+/** Whether a transfer holds its money before the money moves: for its caller, or for the processor of its card. */
 function isHeld({ transfer, processorAttempts }: TimelineFacts): boolean {
   return transfer.capture === 'manual' || processorAttempts.length > 0;
 }
 
-/** What the processor of the card was asked, and what it said, as far as the attempt still has it. */
+/** Returns the order to the processor of the card and its answers, as far as the attempt still has them. */
 function processorSteps(attempt: ProcessorAttempt, { transfer }: TimelineFacts): readonly Placed[] {
   const { connectorId, tries, sentAt, unknownSince, detail, status, code, processorReference, updatedAt } = attempt;
-  // The times of attempts are those of the sandbox's clock, which was moved before the transfer or not at all.
+  // Attempts use the sandbox's clock. It was moved before the transfer or never.
   const ahead = transfer.createdAt - timeOfId(transfer.requestId).getTime();
   const attemptId = toWireId('pat', attempt.attemptId);
   const step = (at: number, text: string): Placed =>
@@ -149,12 +149,12 @@ function processorSteps(attempt: ProcessorAttempt, { transfer }: TimelineFacts):
   return steps;
 }
 
-/** Who settles what a break is about, until somebody has. */
+/** Returns the end of a sentence about a break. Until the break is settled, it says that an operator settles it. */
 function toBeSettled(which: string, settledAt: number | null): string {
   return settledAt === null ? `. An operator of the service settles that ${which}.` : ` ${which}.`;
 }
 
-/** What the status of an attempt says about the processor; undefined if it has not said anything. */
+/** The processor's answer that an attempt's status implies, or undefined if there is no answer yet. */
 const SAID: Readonly<Partial<Record<ProcessorAttempt['status'], string>>> = {
   pending: 'has accepted it and moves the money later',
   approved: 'has moved the money',
@@ -163,7 +163,7 @@ const SAID: Readonly<Partial<Record<ProcessorAttempt['status'], string>>> = {
   reversed: 'has reversed it',
 };
 
-/** The hold that a scheduled transfer placed when it was due. */
+/** Returns the hold that a scheduled transfer placed when it was due. */
 function executionOf(facts: TimelineFacts): readonly Placed[] {
   const { transfer, events } = facts;
   const { scheduledFor } = transfer;
@@ -178,7 +178,7 @@ function executionOf(facts: TimelineFacts): readonly Placed[] {
   return [place(order, at, 'hold', holdText(transfer), { amount: toWire(transfer.amount) })];
 }
 
-/** The posting of a transfer that was completed, or how it ended without one. */
+/** Returns the posting of a completed transfer, or the end of a transfer without one. */
 function endingOf(facts: TimelineFacts): readonly Placed[] {
   const { transfer, events, now } = facts;
   const status = statusAt(transfer, now);
@@ -244,7 +244,10 @@ function reversalSteps(reversal: Reversal, { transfer, postings }: TimelineFacts
   ];
 }
 
-/** The balances of the cards of a transfer before and after a posting; those of the funding account are not shown. */
+/**
+ * Returns the balances of the transfer's cards before and after a posting. The balances of the funding account are not
+ * shown.
+ */
 function balancesOf(posting: CausedPosting | undefined, transfer: Transfer): TimelineStep['balances'] {
   if (posting === undefined) return [];
   const { amount, sourceBalance, destinationBalance } = posting;
@@ -274,7 +277,9 @@ function eventStep(event: SubjectEvent, { transfer, reversals }: TimelineFacts):
   });
 }
 
-/** The id of the request that caused an event, if the event has it, as after a capture or a cancellation. */
+/**
+ * Returns the id of the request that caused an event, if the event has it, for example after a capture or a cancellation.
+ */
 function requestOf(event: Pick<SubjectEvent, 'requestId'> | undefined): Given {
   const requestId = event?.requestId ?? null;
   return requestId === null ? {} : { request_id: toWireId('req', requestId) };
@@ -295,7 +300,10 @@ function attemptStep(attempt: Attempt): Placed {
   });
 }
 
-/** An event that waits for a webhook, since the latest of: its own time, its last attempt, and the webhook's first failure. */
+/**
+ * Returns an event that waits for a webhook. The wait starts at the latest of the event's own time, its last attempt, and
+ * the webhook's first failure.
+ */
 function waitStep(wait: Wait, { events, attempts }: TimelineFacts): readonly Placed[] {
   const event = events.find(({ eventId }) => eventId === wait.eventId);
   if (event === undefined) return [];
@@ -322,7 +330,7 @@ function errorStep({ requestId, operation, code, status, message }: LoggedError)
   return place(at, at, 'error', text, { request_id: toWireId('req', requestId), code, status });
 }
 
-/** What the timeline may lack, in sentences. */
+/** Describes in sentences what the timeline may lack. */
 export function truncationsOf(facts: TimelineFacts): TransferTimeline['truncated'] {
   const { isCutShort, transfer, postings, reversals, events } = facts;
   const { reversals: mostReversals, duplicates, attempts, waits } = TIMELINE_LIMITS;

@@ -4,7 +4,7 @@ import type { TransferService } from './lane.ts';
 import { readOptionalAmount, toChange } from './request.ts';
 import { toReversalReply, toTransferReply } from './respond.ts';
 
-/** capture_transfer: the completed transfer. The part of the hold that was not captured is released. */
+/** capture_transfer: the completed transfer. The uncaptured part of the hold is released. */
 export async function captureTransfer(
   service: TransferService,
   call: Call<'capture_transfer'>,
@@ -23,14 +23,14 @@ export async function cancelTransfer(
 }
 
 /**
- * update_transfer: a merge patch of the metadata. Nothing else of a transfer can be updated. It is committed in the same
- * groups as what moves money, so every event shows the status and the metadata of the same moment.
+ * update_transfer: a merge patch of the metadata. Nothing else of a transfer can be updated. The change is committed in the
+ * same groups as transfers, so every event shows the status and the metadata of the same moment.
  */
 export async function updateTransfer(
   service: TransferService,
   call: Call<'update_transfer'>,
 ): Promise<Reply<'update_transfer'>> {
-  // A merge patch can be sent again without harm, so its response need not be stored under the key.
+  // A merge patch can be repeated safely, so its response need not be stored under the key.
   const change = { command: 'update' as const, metadata: call.body.metadata, ifMatch: call.ifMatch };
   const request = { ...toChange(call), key: null, ...change };
   return toTransferReply(service, call, await service.transfers.submit(request, call.deadline), 'no');

@@ -81,7 +81,7 @@ describe('cards packed into texts', () => {
     expect(cards.size).toBeGreaterThan(3);
     expect(cards.take('p', 'card 0')).toBeUndefined();
     expect(cards.take('p', 'card 999')?.card.name).toBe('card 999');
-    // A card that is put in again is counted once.
+    // Putting a card in again counts it once.
     const before = cards.bytes;
     cards.put(cardNamed('card 998'));
     expect(cards.bytes).toBe(before);

@@ -6,43 +6,45 @@ import { machineMemory } from '../../foundation/machine-memory.ts';
 import type { StoredAccount } from '../../store/ledger/account.ts';
 import { type CountedDays, fromLimits, type StoredLimits, toLimits } from '../../store/ledger/limits.ts';
 
-/** A card without a connector, with its account and the counters of that (`days`); null if they were not loaded. */
+/**
+ * A card without a connector, with its account and the account's counters (`days`), which are null if they were not loaded.
+ */
 export type KnownCard = { readonly card: Card; readonly account: StoredAccount; readonly days: CountedDays | null };
 
-/** Memory of an entry besides the characters of its texts: two strings and a slot in the map. */
+/** Memory of an entry without the characters of its texts: two strings and a slot in the map. */
 const ENTRY_BYTES = 100;
 
 /**
- * The default bound in bytes: a sixteenth of the machine's memory, but at most a quarter of V8's heap limit. A card without
- * limits takes some 350 bytes.
+ * Returns the default bound in bytes: a sixteenth of the machine's memory, but at most a quarter of V8's heap limit. A card
+ * without limits takes some 350 bytes.
  */
 export function defaultBytes(): number {
   return Math.min(machineMemory() / 16, getHeapStatistics().heap_size_limit / 4);
 }
 
 /**
- * Cards as committed groups have left them: the many that the last groups did not use. Each is packed into one text, which
- * takes a quarter of the memory of its objects and which the garbage collector need not traverse. Beyond the bound the
- * oldest entries are removed.
+ * Stores cards that committed groups have changed and the last groups did not use, which is most cards. Each is packed into
+ * one string. A string takes a quarter of the memory of the objects, and the garbage collector need not traverse it. Beyond
+ * the bound, the oldest entries are removed.
  *
- * It outlives a chain, so only committed states may be put in. A version shows whether another process has changed the
+ * It outlives a chain, so it may contain only committed states. A version shows whether another process has changed the
  * card, but after a rollback the same version can belong to another state.
  */
 export class CommittedCards {
   readonly #maxBytes: number;
   readonly #texts = new Map<string, string>();
   #bytes = 0;
-  /** The latest time of a decision, in milliseconds since 1970: the counters are those of the periods around it. */
+  /** The latest time of a decision, in milliseconds since 1970. The counters cover the periods around it. */
   latest = Number.NEGATIVE_INFINITY;
-  /** {@link Database.interruptions} before the first group was loaded. */
+  /** The value of {@link Database.interruptions} before the first group was loaded. */
   interruptions: number | undefined;
 
-  /** @param maxBytes memory that it may use, in bytes. */
+  /** @param maxBytes maximum memory in bytes. */
   constructor(maxBytes: number = defaultBytes()) {
     this.#maxBytes = maxBytes;
   }
 
-  /** The number of cards, and the memory that they take, in bytes. */
+  /** The number of cards. {@link bytes} is their memory. */
   get size(): number {
     return this.#texts.size;
   }
@@ -94,7 +96,10 @@ function keyOf(programId: string, name: string): string {
   return `${programId}\n${name}`;
 }
 
-/** The key has two bytes a character: the name of a card may contain characters that V8 stores so, in the whole string. */
+/**
+ * Returns the approximate memory of an entry. The key counts two bytes per character: if the name of a card has a character
+ * outside Latin-1, V8 stores the whole string that way.
+ */
 function sizeOf(key: string, text: string): number {
   return key.length * 2 + text.length + ENTRY_BYTES;
 }

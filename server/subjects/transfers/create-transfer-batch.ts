@@ -24,16 +24,16 @@ type BatchCall = Call<'create_transfer_batch'>;
 
 type FailedRow = Omit<RefusedRow, 'refused'>;
 
-/** The outcome of a created row as JSON text, with what it adds to the Money-Moved header of the batch. */
+/** The outcome of a created row as JSON text, with the row's part of the batch's Money-Moved header. */
 type Shown = Moved & { readonly text: string };
 
-/** Rows that are read without yielding to other requests: some milliseconds of work. */
+/** Rows that are read without yielding to other requests. This takes a few milliseconds. */
 const ROWS_AT_ONCE = 250;
 
 /**
  * create_transfer_batch: every row is a create_transfer with its own key, in the usual scope of that key. The rows are
  * committed in the same groups as all other transfers, and a refused row does not affect the others. The reply has an
- * outcome for each row, in their order.
+ * outcome for each row, in the order of the rows.
  */
 export async function createTransferBatch(
   service: TransferService,
@@ -72,10 +72,12 @@ export async function createTransferBatch(
   return { json, moneyMoved, refusedRow: { ...mostSerious, refused: failed.length } };
 }
 
-/** A batch reports the first of these that is true of one of its rows. */
+/** A batch reports the first of these values that any of its rows has. */
 const MONEY_MOVED_BY_PRIORITY: readonly MoneyMoved[] = ['yes', 'unknown', 'no'];
 
-/** Orders failed rows: the error log shows the most severe one, a fault of the service before a fault of the caller. */
+/**
+ * Ranks failed rows. The error log shows the most severe one, and a fault of the service ranks above a fault of the caller.
+ */
 function severityOf(thrown: unknown): number {
   const { status } = ERRORS[toFault(thrown).code];
   return status === 424 ? 599 : status;
@@ -84,11 +86,13 @@ function severityOf(thrown: unknown): number {
 /** A row as it was sent, and its result. */
 class Row {
   readonly index: number;
-  /** The key as the response shows it; null for a key that could be a card number, whose row is named by its index only. */
+  /**
+   * The key as the response shows it. Null for a key that could be a card number; only the index then identifies the row.
+   */
   readonly key: string | null;
   readonly #sent: JsonValue;
   readonly #storedKey: string | null;
-  /** Whether its creation has moved money. */
+  /** Whether creating the transfer moved money. */
   #moved: ReturnType<typeof movedOf> = 'no';
   #result: { readonly outcome: Outcome } | { readonly thrown: unknown } | undefined = undefined;
 
@@ -101,7 +105,7 @@ class Row {
     this.key = this.#storedKey === key ? key : null;
   }
 
-  /** Submits the row unless it is malformed; resolves when it is decided. Never rejects. */
+  /** Submits the row unless it is malformed. Resolves when it is decided. Never rejects. */
   submit({ transfers }: TransferService, call: BatchCall): Promise<void> {
     const fail = (thrown: unknown): void => {
       this.#result = { thrown };
@@ -117,7 +121,7 @@ class Row {
     }
   }
 
-  /** The request that create_transfer would have: same operation, same fingerprint, same key. */
+  /** Returns the request that create_transfer would have: same operation, same fingerprint, same key. */
   #read(call: BatchCall): CreateRequest {
     const reading = readFields(TransferBatchRow, this.#sent, 'body');
     if ('problem' in reading) {
@@ -148,8 +152,8 @@ class Row {
   }
 
   /**
-   * The outcome of a created transfer as JSON text; throws the error of a row that failed. The transfer is inserted as the
-   * text that is stored, so a replay is byte for byte the first response.
+   * Returns the outcome of a created transfer as JSON text. Throws the error of a failed row. The transfer is inserted as
+   * its stored text, so a replay equals the first response byte for byte.
    */
   show(service: TransferService, call: BatchCall): Shown | Promise<Shown> {
     const result = this.#result;
@@ -171,7 +175,7 @@ class Row {
 
 const NO_PARAMETERS = {};
 
-/** The fields of a row without its key, which create_transfer takes as a header. */
+/** Returns the fields of a row without its key, which create_transfer takes as a header. */
 function withoutKey(sent: JsonValue): JsonValue {
   const fields: Record<string, JsonValue> = {};
   if (!isJsonObject(sent)) return fields;
@@ -201,7 +205,7 @@ function outcomeOf(
   };
 }
 
-/** How the message of a row goes on that failed. */
+/** The end of a failed row's message. */
 const OUTCOMES: Readonly<Record<MoneyMoved, string>> = {
   no: '. No money was moved.',
   yes: ' completely, but the money has moved. Send the row again with its key.',

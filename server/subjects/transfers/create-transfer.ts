@@ -13,9 +13,9 @@ import { type CreateRequest, checkTerms, toCreateRequest } from './request.ts';
 import { movedBy, toTransferReply } from './respond.ts';
 
 /**
- * create_transfer (specification, section 4): the transfer, or the first refusal that applies. Apart from the validation of
- * the request, everything is decided by the group that commits it. Where the caller prefers to wait, the transfer as the
- * processor of its card has left it by then.
+ * create_transfer (specification, section 4): the transfer, or the first refusal that applies. The group that commits the
+ * transfer makes all decisions, except for the validation of the request. If the caller prefers to wait, the reply shows
+ * the transfer after its processor's answer, or after the wait.
  */
 export async function createTransfer(
   service: TransferService,
@@ -25,18 +25,21 @@ export async function createTransfer(
   const { waitSeconds = 0 } = call;
   if (waitSeconds > 0 && !(outcome instanceof Refusal) && 'record' in outcome) {
     const { record } = outcome;
-    // A replay is the first response, whatever has become of the transfer.
+    // A replay is the first response, even if the transfer has changed since.
     if ('card_id' in record && waitsForProcessor(record)) return waitForEnd(service, call, record, waitSeconds);
   }
   return toTransferReply(service, call, outcome, movedOf(call.body));
 }
 
-/** Whether a created transfer has moved money: a hold for the caller or a scheduled one has not, any other by its status. */
+/**
+ * Returns whether a created transfer has moved money. A hold for the caller or a scheduled transfer has not. For any other,
+ * the status decides.
+ */
 export function movedOf({ capture, scheduled_for }: CreateTransferBody): 'no' | typeof movedBy {
   return capture === 'manual' || scheduled_for !== undefined ? 'no' : movedBy;
 }
 
-/** The request of a create_transfer. Checks that the fields fit each other, then the amount; throws the refusal. */
+/** Returns the request of a create_transfer. Checks the combination of fields, then the amount. Throws the refusal. */
 export function readCreateRequest(call: CallContext & Pick<Call<'create_transfer'>, 'body'>): CreateRequest {
   checkTerms(call, call.body);
   const reading = readAmount(call.body.amount);
@@ -48,7 +51,9 @@ export function readCreateRequest(call: CallContext & Pick<Call<'create_transfer
 // Kept by: this file, `server/http/watch.ts`
 // Tested by: `test/http/transfer-waits.test.ts`
 
-/** The longest wait for a processor, in seconds. Who prefers a longer one still gets the transfer as it is then. */
+/**
+ * The longest wait for a processor, in seconds. A caller that asks for more gets the transfer in its state after this time.
+ */
 const MAX_WAIT_SECONDS = 10;
 
 /** How often the transfer is read while another process may have ended it, in milliseconds. */
@@ -56,7 +61,7 @@ const LOOK_MILLISECONDS = 250;
 
 type Found = { readonly record: TransferRecord; readonly moneyMoved: MoneyMoved };
 
-/** Waits until the processor of the card has ended a transfer, or for `seconds`, without a connection to the database. */
+/** Waits until the processor of the card has ended a transfer, or for `seconds`. Holds no connection to the database. */
 export function waitForEnd(
   service: TransferService,
   call: Pick<CallContext, 'programId'>,
@@ -86,7 +91,10 @@ export function waitForEnd(
   return wait(created);
 }
 
-/** The transfer now. If it cannot be read, as it was: it exists, and an error would deny that. */
+/**
+ * Returns the current transfer. If it cannot be read, returns its known state: the transfer exists, and an error would deny
+ * that.
+ */
 async function read(
   { database }: TransferService,
   { programId }: Pick<CallContext, 'programId'>,

@@ -52,9 +52,9 @@ import { type Outcome, replayOf } from './respond.ts';
 import { type BookChanges, type ChainedWrites, chainedWritesOf, noChanges, writesOf } from './write.ts';
 
 /**
- * The statements that load a group, in the order in which they are sent: the locks in their global order, then the reads.
- * Accounts that are not locked are read before everything that depends on them, such as the counters of limits with the rules:
- * a version that is older than its counters breaks the chain, a newer one would hide that they have changed.
+ * The statements that load a group, in the order of sending: the locks in their global order, then the reads. Accounts that
+ * are not locked are read before everything that depends on them, such as the counters of limits with the rules. A version
+ * older than its counters breaks the chain, but a newer one would hide that they have changed.
  */
 export type LoadName =
   | 'lockNames'
@@ -69,24 +69,24 @@ export type LoadName =
   | 'responses'
   | 'references';
 
-/** The state on which the decisions of a group are based. Each decision changes it for the next. */
+/** The state that the decisions of a group are based on. Each decision changes it for the next. */
 export class Books {
   readonly #memory: Memory;
   readonly #compactsPayloads: boolean;
   readonly #rules: ReadonlyMap<string, RulesNow>;
   readonly #accounts: ExaminedAccounts;
   readonly #existing: Map<string, TransferWithHold>;
-  /** The attempts that requests of the group report about. */
+  /** The attempts that the reports in the group concern. */
   readonly #attempts: Map<string, DecidedAttempt>;
   readonly #connectorState: (connectorId: string) => ConnectorState;
-  /** For transfers with a card whose holder was erased: the id of that card on the wire. */
+  /** For transfers with a card whose holder was erased: the wire id of that card. */
   readonly #erasedCards: ReadonlyMap<string, string>;
   readonly #storedResponses: Map<string, StoredResponse>;
   readonly #references: References;
   #ids = 0;
   readonly #changes: BookChanges = noChanges();
 
-  /** `memory` has what earlier groups of the chain have left; it is empty if the group locks its accounts. */
+  /** `memory` contains the results of earlier groups of the chain. It is empty if the group locks its accounts. */
   constructor(
     loaded: Loaded<LoadName>,
     {
@@ -110,7 +110,7 @@ export class Books {
       toLoadedCard,
     );
     const learned = memory.learn([...loaded.accounts, ...cardsWithAccounts].map(toAccount), cards);
-    // The counters of a program are stored under its funding account in its own currency.
+    // A program's counters are stored under its funding account in the program's own currency.
     for (const { card } of cards) {
       const found = this.#rules.get(card.programId);
       if (found?.rules.currency === card.currency && learned.has(card.fundingAccountId)) {
@@ -129,7 +129,7 @@ export class Books {
     this.#references = new References(loaded.references);
   }
 
-  /** Whether the accounts of a card are locked for this group, or held by another transaction. */
+  /** Whether the accounts of a card are locked for this group, or by another transaction. */
   lockedOf(programId: string, name: string, withFunding: boolean): 'unknown' | 'locked' | 'card_held' | 'funding_held' {
     const card = this.#memory.card(programId, name);
     if (card === undefined) return 'unknown';
@@ -155,7 +155,7 @@ export class Books {
     return plan;
   }
 
-  /** The plan or the refusal; undefined for an update without effect. */
+  /** Returns the plan or the refusal, or undefined for an update without effect. */
   #decide(request: TransferRequest): TransferPlan | ReversalPlan | Refusal | undefined {
     if (request.command !== 'create') return this.#decideChange(request);
     const { programId, requestId, createdBy, terms, notes } = request;
@@ -197,7 +197,7 @@ export class Books {
     }
   }
 
-  /** What a processor said, unless somebody has said more since the step was decided. */
+  /** Decides a processor's answer, unless the attempt has changed since the step was decided. */
   #decideReport(
     existing: TransferWithHold,
     request: ReportRequest,
@@ -216,18 +216,18 @@ export class Books {
     return plan;
   }
 
-  /** An id that contains the time of the decision. The ids of a group sort in the order of its decisions. */
+  /** Returns an id that contains the time of the decision. The ids of a group sort in the order of its decisions. */
   #newId(now: number): string {
     this.#ids += 1;
     return idAt(now, this.#ids);
   }
 
-  /** The first response to the request's key, if there is one. */
+  /** Returns the first response to the request's key, if there is one. */
   stored(request: TransferRequest): StoredResponse | undefined {
     return request.key === null ? undefined : this.#storedResponses.get(request.key.keyHash);
   }
 
-  /** The state that the rules check for one request, after the decisions so far. */
+  /** Returns the state that the rules check for one request, after the decisions so far. */
   view(request: Pick<CreateRequest, 'programId' | 'terms'>): TransferView {
     const { programId, terms } = request;
     const view = this.#viewOfCards(programId, terms.cardName, terms.destinationCardName);
@@ -260,14 +260,17 @@ export class Books {
     };
   }
 
-  /** The statements that write all decisions of a group that has locked its accounts; none if nothing changes. */
+  /** Returns the statements that write all decisions of a group that has locked its accounts. Empty if nothing changes. */
   writes(batchId: string): readonly Statement[] {
     const accounts = this.#accounts.changed();
     const changes = { ...this.#changes, accounts, counts: this.#accounts.counts() };
     return writesOf(changes, { batchId, now: this.#moment });
   }
 
-  /** The statements that write all decisions of a group in a chain. Keeps the changed accounts in memory for the next group. */
+  /**
+   * Returns the statements that write all decisions of a group in a chain. Keeps the changed accounts in memory for the
+   * next group.
+   */
   chainedWrites(batchId: string): ChainedWrites {
     const decided = this.#accounts.decided();
     const changes = { ...this.#changes, counts: this.#accounts.counts() };
@@ -313,7 +316,7 @@ export class Books {
     return { record, json };
   }
 
-  /** The record of a transfer now: a hold past its end is shown as expired, even if that is not stored yet. */
+  /** Returns the record of a transfer now. A hold past its end is shown as expired, even if that is not stored yet. */
   #recordOf(transfer: Transfer): TransferRecord {
     const now = this.#rules.get(transfer.programId)?.now;
     return toTransferRecord(now === undefined ? transfer : transferAt(transfer, now));
@@ -326,7 +329,7 @@ export class Books {
     return { record, json: JSON.stringify(record) };
   }
 
-  /** The event funding.low, if the plan takes the program's available funding below its threshold. */
+  /** Returns the event funding.low, if the plan takes the program's available funding below its threshold. */
   #lowFunding({ transfer: { programId, transferId }, accounts }: TransferPlan | ReversalPlan): DomainEvent | undefined {
     const found = this.#rules.get(programId);
     const threshold = found?.fundingLowThreshold ?? null;
@@ -366,17 +369,21 @@ export class Books {
     changed.set(key, transfer);
     if (transfer.metadata !== before?.transfer.metadata) annotated.set(key, transfer);
     if (hold !== null && hold !== before?.hold) opened.set(key, hold);
-    // A hold that was placed in the same group has no row to delete.
+    // A hold that the same group placed has no row to delete.
     if (hold === null && before?.hold !== undefined && !opened.delete(key)) ended.set(key, before.hold);
     this.#existing.set(key, { transfer, hold: hold ?? undefined });
-    // A transfer can change while its accounts do not. Groups of other processes notice it by the version of the account.
+    // A transfer can change without a change of its accounts. Groups of other processes notice it by the version of the
+    // account.
     for (const name of [transfer.cardName, transfer.destinationCardName]) {
       const card = this.#card(transfer.programId, name);
       if (card !== undefined) this.#accounts.raiseVersion(card.accountId);
     }
   }
 
-  /** Stores a first response. If it has an event, its body is stored only there: in the event with this index in the group. */
+  /**
+   * Stores a first response. If the response has an event, its body is stored only in that event, which has this index in
+   * the group.
+   */
   #keep(request: TransferRequest, response: StoredResponse | undefined, eventIndex: number | null = null): void {
     const { key } = request;
     if (key === null || response === undefined) return;
@@ -386,7 +393,7 @@ export class Books {
 
   #card(programId: string, name: string | null): Card | undefined {
     const card = name === null ? undefined : this.#memory.card(programId, name);
-    // A card that was created after the accounts were read has no account here, and counts as not existing yet.
+    // A card that was created after the accounts were read has no account here, and counts as missing.
     if (card === undefined || this.#memory.account(card.accountId) === undefined) return undefined;
     this.#accounts.get(card.accountId);
     return card;

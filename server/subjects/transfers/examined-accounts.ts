@@ -17,17 +17,17 @@ type Examined = {
   readonly before: StoredAccount;
   account: Account;
   isChanged: boolean;
-  /** Its counters; null if they were not loaded. */
+  /** The account's counters, or null if they were not loaded. */
   days: CountedDays | null;
-  /** The usage of the current periods, once a decision has needed it. */
+  /** The usage of the current periods, set once a decision needs it. */
   readonly usage: { [Way in Direction]?: Usage };
-  /** What the group adds to its counters, one entry for each day and direction. */
+  /** The group's additions to the counters, one entry for each day and direction. */
   readonly counts: CounterChangeOf[];
 };
 
 /**
- * The accounts that the decisions of a group have read, including those that refused. If the group has not locked them, none
- * may have changed when the group is saved.
+ * The accounts that the decisions of a group have read, including the refusals. If the group has not locked them, none may
+ * have changed by the time the group is saved.
  */
 export class ExaminedAccounts {
   readonly #memory: Memory;
@@ -78,14 +78,14 @@ export class ExaminedAccounts {
     if (usage[direction] !== undefined) usage[direction] = addToUsage(usage[direction], change, calendar);
   }
 
-  /** The accounts that have changed: what a group writes that has locked them. */
+  /** Returns the changed accounts, which a group that has locked its accounts writes. */
   changed(): readonly Account[] {
     const changed: Account[] = [];
     for (const { account, isChanged } of this.#examined.values()) if (isChanged) changed.push(account);
     return changed;
   }
 
-  /** Every account that was read, with its next version: what a group writes that has not locked them. */
+  /** Returns every account that was read, with its next version. A group that has not locked its accounts writes them. */
   decided(): readonly DecidedAccount[] {
     const decided: DecidedAccount[] = [];
     for (const { before, account } of this.#examined.values()) {
@@ -94,14 +94,13 @@ export class ExaminedAccounts {
     return decided;
   }
 
-  /** What the group adds to counters. */
   counts(): readonly CounterChangeOf[] {
     const counts: CounterChangeOf[] = [];
     for (const examined of this.#examined.values()) counts.push(...examined.counts);
     return counts;
   }
 
-  /** Keeps the accounts as they are written, for the next group. */
+  /** Keeps the accounts in their written state for the next group. */
   handOn(decided: readonly DecidedAccount[]): void {
     this.#memory.beginGroup();
     for (const { after } of decided) this.#memory.keep(after, this.#examined.get(after.accountId)?.days ?? null);

@@ -25,7 +25,7 @@ export async function explainTransfer(
   checkTerms(call, call.body);
   const reading = readAmount(call.body.amount);
   const amount = 'amount' in reading ? reading.amount : MINIMUM_AMOUNT;
-  // The idempotency key is looked up in the scope of create_transfer, with its fingerprint.
+  // The idempotency key is looked up in the scope of create_transfer, with the fingerprint of that operation.
   const request = toCreateRequest({ ...call, operation: 'create_transfer' }, amount);
   const connectorState = service.processors.stateOf;
   const record = await transact(service.database, call.deadline, loadFor([request], 'wait'), (loaded) => ({
@@ -68,7 +68,7 @@ function resultOf({ terms, sandboxBehavior }: CreateRequest, { card }: TransferV
   return { status, money_moved: moneyMoved, sentence };
 }
 
-/** What a check saw, without the reason that an operator gave for disabling something. */
+/** Returns the values that a check saw, without an operator's reason for disabling something. */
 function shownOf({ reason: _, ...saw }: Seen): TransferExplanation['checks'][number]['saw'] {
   return Object.fromEntries(Object.entries(saw).map(([name, value]) => [name, shownSeen(value)]));
 }
@@ -79,7 +79,7 @@ function isNotApplicable(check: TransferCheck, { terms }: CreateRequest, reading
   return check.whenDue === true && terms.scheduledFor !== null;
 }
 
-/** Whether create_transfer would replay a success that is stored under the key, whatever the state of the ledger. */
+/** Whether create_transfer would replay a success that is stored under the key, regardless of the state of the ledger. */
 function isReplay(books: Books, request: CreateRequest): boolean {
   const stored = books.stored(request);
   return stored?.status === 201 && request.key !== null && isSame(stored, request.key.fingerprint);
@@ -90,7 +90,7 @@ function examineAmount(reading: AmountReading): Finding {
   return { outcome: 'failed', saw: {}, refusal: new Refusal('invalid_amount', reading.problem) };
 }
 
-/** If the key has a stored response, create_transfer would send that again and check nothing else. */
+/** If the key has a stored response, create_transfer would send it again and check nothing else. */
 function examineKey(books: Books, request: CreateRequest): Finding {
   if (request.key === null) return NOT_EVALUATED;
   const stored = books.stored(request);

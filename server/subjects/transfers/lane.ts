@@ -23,24 +23,26 @@ export type TransferLane = Pick<GroupCommit<TransferRequest, Outcome, LoadName>,
 
 type Decision = Outcome | AwaitsExpiry;
 
-/** Called for each transfer that was created, with the inner UUID of its card program and its type. */
+/** Called for each created transfer, with the inner UUID of its card program and its type. */
 export type OnCreated = (programId: string, type: TransferType) => void;
 
 export type LaneOptions = {
-  /** Whether to write compact payloads: every version of the service that may run on the ledger must be able to read them. */
+  /**
+   * Whether to write compact payloads. Every version of the service that may run on the ledger must be able to read them.
+   */
   readonly compactsPayloads: boolean;
   readonly bounds?: LaneBounds | undefined;
   readonly observer?: CommitObserver | undefined;
   readonly onCreated?: OnCreated | undefined;
-  /** Whether the processors of cards can be asked; without it there are none. */
+  /** Whether the processors of cards can be asked. Without it, there are no processors. */
   readonly connectorState?: ((connectorId: string) => ConnectorState) | undefined;
-  /** Called with each transfer that begins to wait for a processor, and with what the processor said. */
+  /** Called with each transfer that begins to wait for a processor, and with each processor's answer. */
   readonly onProcessor?: ((transfer: TransferRecord) => void) | undefined;
 };
 
 /**
- * Opens the lane of a service. Requests of operators are committed in separate groups: they write to the audit log, whose
- * head is shared by all processes and programs, and other requests must not wait for its lock.
+ * Opens the lane of a service. Operators' requests are committed in separate groups. They write to the audit log, and all
+ * processes and programs share the lock of its head, so other requests must not wait for it.
  */
 export function openTransferLane(
   databases: Pick<Database, 'forProgram'>,
@@ -83,7 +85,10 @@ function transferOf(request: TransferRequest, outcome: Decision): string | undef
 
 type OpenBooks = (loaded: Loaded<LoadName>, memory?: Memory) => Books;
 
-/** One transaction for a group: loads what its requests need, decides them one after the other, and writes all results. */
+/**
+ * Returns one transaction for a group. It loads everything that the requests need, decides them one after the other, and
+ * writes all results.
+ */
 function lockedSteps(
   requests: readonly TransferRequest[],
   mode: LockMode,
@@ -105,7 +110,10 @@ function lockedSteps(
   };
 }
 
-/** The same for the groups of a chain: they lock no accounts, and each leaves its results in memory for the next. */
+/**
+ * Returns the same for the groups of a chain. They lock no accounts, and each group leaves its results in memory for the
+ * next.
+ */
 function chainedWork(
   committed: CommittedCards,
   interruptions: () => number,
@@ -130,15 +138,17 @@ function chainedWork(
       };
     },
     changeOf: (request) => (isCreation(request) ? undefined : `${request.programId}\n${request.transferId}`),
-    // If only accounts were changed by another transaction, the other remembered cards are still valid. Any other failure,
-    // such as a lost connection, may be a failover to a server that lacks the last commits.
+    // If another transaction changed only accounts, the other remembered cards are still valid. Any other failure, such as
+    // a lost connection, may be a failover to a server that lacks the last commits.
     onBreak: (error) => {
       if (!(error instanceof StoreFailure && error.accountsChanged)) committed.clear();
     },
   };
 }
 
-/** Whether an outcome may reveal an earlier commit: a success does, and so does a refusal due to the state of the ledger. */
+/**
+ * Whether an outcome may reveal an earlier commit. A success does, and so does a refusal due to the state of the ledger.
+ */
 function showsState(outcome: Decision | Blocked): boolean {
   if (outcome instanceof Blocked || outcome instanceof AwaitsExpiry) return false;
   return !(outcome instanceof Refusal) || isStored(outcome.code);

@@ -19,7 +19,7 @@ import type { CreateRequest, TransferRequest } from './request.ts';
 //   `server/subjects/programs/manage-programs.ts`
 // Tested by: `test/store/chain/guards.test.ts`, `test/simulation`
 
-/** The locks and reads that a group needs. Cards that `memory` knows are not read again. */
+/** Returns the locks and reads that a group needs. Cards in `memory` are not read again. */
 export function loadFor(
   requests: readonly TransferRequest[],
   mode: LockMode | 'unlocked',
@@ -37,13 +37,14 @@ export function loadFor(
   const names = requests.flatMap(namesOf);
   const programIds = requests.map(({ programId }) => programId);
   const isKnown = cards.length + changes.length === 0;
-  // Accounts that are locked need a statement of their own: they are locked in order, before anything else is read.
+  // Locked accounts need a separate statement: they are locked in order, before anything else is read.
   const isOneRead = mode === 'unlocked' && changes.length === 0;
   return {
     lockNames: shareSwitchAndLockNames(names, mode === 'skip' ? 'skip' : 'wait'),
     accounts: isKnown || isOneRead ? null : accountsFor(cards, changes, mode),
     cardsWithAccounts: cards.length > 0 && isOneRead ? readCardsWithAccounts(cards) : null,
-    // What a funding account has counted is used if the account is read, too; otherwise it is in memory with the account.
+    // Counters of a funding account are used only if the account is read, too. Otherwise they are in memory with the
+    // account.
     rules: readProgramRules(programIds, !isKnown),
     cards: cards.length === 0 || isOneRead ? null : readCards(cards),
     cardsOfTransfers: changes.length === 0 ? null : readCardsOfTransfers(changes),
@@ -67,7 +68,7 @@ export function isCreation(request: TransferRequest): request is CreateRequest {
   return request.command === 'create';
 }
 
-/** The names that a request locks: its idempotency key and its reference, if any. */
+/** Returns the names that a request locks: its idempotency key and its reference, if any. */
 function namesOf(request: TransferRequest): readonly LockedName[] {
   const { programId, key } = request;
   const names: LockedName[] = [];
@@ -79,8 +80,8 @@ function namesOf(request: TransferRequest): readonly LockedName[] {
 }
 
 /**
- * What a request must lock: the funding of its program, its cards and its names. The cards of an existing transfer are not
- * known before it is loaded, so a change may need any card.
+ * Returns everything that a request must lock: the funding of its program, its cards and its names. The cards of an
+ * existing transfer are unknown until it is loaded, so a change may need any card.
  */
 export function needsOf(request: TransferRequest): readonly string[] {
   const { programId } = request;
@@ -97,7 +98,10 @@ function cardNames(of: { readonly cardName: string; readonly destinationCardName
   return of.destinationCardName === null ? [of.cardName] : [of.cardName, of.destinationCardName];
 }
 
-/** The first thing a request needs that another transaction has locked, if the group skips locks (`missed`: skipped names). */
+/**
+ * Returns the first item that a request needs and another transaction has locked, if the group skips locks (`missed`:
+ * skipped names).
+ */
 export function findBlocked(
   request: TransferRequest,
   books: Books,
@@ -117,7 +121,10 @@ export function findBlocked(
   return undefined;
 }
 
-/** The cards of a group that are not in memory, each once. Only a card-to-card transfer needs no funding account. */
+/**
+ * Returns the cards of a group that are not in memory, without duplicates. Only a card-to-card transfer needs no funding
+ * account.
+ */
 function cardsOf(requests: readonly CreateRequest[], memory: Memory | undefined): readonly NamedCard[] {
   const cards = new Map<string, NamedCard>();
   const add = (programId: string, name: string, withFunding: boolean): void => {

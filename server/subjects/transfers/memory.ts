@@ -5,37 +5,37 @@ import type { StoredAccount } from '../../store/ledger/account.ts';
 import type { CountedDays } from '../../store/ledger/limits.ts';
 import { CommittedCards } from './committed-cards.ts';
 
-/** An account, its counters (null if they were not loaded), and the name of its card if it belongs to one. */
+/** An account, its counters (null if they were not loaded), and the name of its card, if any. */
 type KnownAccount = {
   readonly account: StoredAccount;
   readonly days: CountedDays | null;
   readonly cardName: string | null;
-  /** How many groups had written when it was last loaded or changed. */
+  /** The number of groups that had written when the account was last loaded or changed. */
   readonly group: number;
 };
 
-/** How far the time may go back. Corrections of a clock are smaller, and the counters that were read reach some days further. */
+/** How far the time may go back. Corrections of a clock are smaller, and the loaded counters reach a few days further. */
 const MAX_BACKWARDS_MILLISECONDS = 24 * 60 * 60 * 1000;
 
-/** Maximum number of accounts that are kept as objects, about 15 MB; cards beyond it are moved to {@link CommittedCards}. */
+/** Maximum number of accounts that are kept as objects, about 15 MB. Cards beyond it move to {@link CommittedCards}. */
 const MAX_ACCOUNTS = 10_000;
 
 /**
- * A cache of cards, accounts and counters as the last group of transfers has left them, so that the next group need not
- * read them. Another process or operation may have changed them since. That is noticed when a group is saved: the stored
- * version of each account that it has read must equal the cached one.
+ * A cache of the cards, accounts and counters after the last group of transfers, so that the next group need not read them.
+ * Another process or operation may have changed them since. Saving a group detects this: the stored version of each account
+ * that the group has read must equal the cached one.
  */
 export class Memory {
   readonly #committed: CommittedCards;
   readonly #maxAccounts: number;
   #group = 0;
-  /** In the order in which they were last loaded or changed. */
+  /** Ordered by the time of the last load or change. */
   readonly #accounts = new Map<string, KnownAccount>();
   /** By program, then by name. */
   readonly #cards = new Map<string, Map<string, Card>>();
 
   /**
-   * @param committed cards that earlier chains have left; none by default.
+   * @param committed cards from earlier chains; none by default.
    * @param maxAccounts maximum number of accounts that are kept as objects.
    */
   constructor(committed: CommittedCards = new CommittedCards(0), maxAccounts: number = MAX_ACCOUNTS) {
@@ -44,16 +44,16 @@ export class Memory {
   }
 
   /**
-   * Begins to keep what a group is about to write. Only such groups count: one that writes nothing does not wait for the groups
-   * before it, so any number of them may end while those are in flight.
+   * Begins to keep the changes that a group is about to write. Only groups that write count. A group that writes nothing
+   * does not wait for the groups before it, so any number of them may end while others are in flight.
    */
   beginGroup(): void {
     this.#group += 1;
   }
 
   /**
-   * Notes the time of a group, in milliseconds since 1970. Throws {@link ChainBroken} if the clock of a sandbox was moved back:
-   * the group may need counters of days before those that were read.
+   * Notes the time of a group, in milliseconds since 1970. Throws {@link ChainBroken} if the clock of a sandbox was moved
+   * back: the group may need counters of days before the loaded ones.
    */
   noteTime(now: number): void {
     const { latest } = this.#committed;
@@ -76,14 +76,14 @@ export class Memory {
     return this.#accounts.get(accountId)?.account;
   }
 
-  /** The counters of an account; null if they were not loaded. */
+  /** Returns the counters of an account, or null if they were not loaded. */
   days(accountId: string): CountedDays | null {
     return this.#accounts.get(accountId)?.days ?? null;
   }
 
   /**
-   * Adds what was loaded: the accounts, then their cards, which were read later. An account that is cached in the same or a
-   * later version stays as it is, with the changes of groups that are being saved. Returns the ids of the added accounts.
+   * Adds loaded data: the accounts, then their cards, which were read later. An account that is cached in the same or a
+   * later version stays unchanged, with the changes of groups that are being saved. Returns the ids of the added accounts.
    */
   learn(accounts: readonly StoredAccount[], cards: readonly LoadedCard[]): ReadonlySet<string> {
     const learned = new Set<string>();
@@ -111,19 +111,19 @@ export class Memory {
     if (known !== undefined && days !== null) this.#set({ ...known, days });
   }
 
-  /** Keeps an account as a group is about to store it. */
+  /** Keeps an account in the state that a group is about to store. */
   keep(account: StoredAccount, days: CountedDays | null): void {
     const { accountId } = account;
     const cardName = this.#accounts.get(accountId)?.cardName ?? null;
-    // Deleted first, so that it becomes the last in the order of the map.
+    // Deleting it first moves it to the end of the map.
     this.#accounts.delete(accountId);
     this.#set({ account, days, cardName });
   }
 
   /**
-   * While there are too many accounts, removes those that were loaded or changed least recently: cards are moved to
-   * {@link CommittedCards}, which outlive the chain. Stops at the first account whose last group may not be committed yet: those
-   * in flight are among the last {@link DEPTH} that write.
+   * While there are too many accounts, removes the ones with the oldest load or change. Cards move to {@link
+   * CommittedCards}, which outlive the chain. Stops at the first account whose last group may not be committed yet: the
+   * groups in flight are among the last {@link DEPTH} that write.
    */
   trim(): void {
     for (const [accountId, { account, days, cardName, group }] of this.#accounts) {
@@ -133,15 +133,15 @@ export class Memory {
       const card = cardName === null ? undefined : cards?.get(cardName);
       if (card === undefined) continue;
       cards?.delete(card.name);
-      // Packed cards have their own money.
+      // Only cards with their own money are packed.
       if (card.connectorId === null) this.#committed.put({ card, account, days });
     }
   }
 
   /**
-   * Notes {@link Database.interruptions}, as it was before a group was loaded and as it is when the group is decided: in between
-   * the group may have read from a server that was replaced. Throws {@link ChainBroken} if the database server may have changed:
-   * after a failover it may lack cached changes, and have other states with the same versions.
+   * Notes {@link Database.interruptions} before a group is loaded and when it is decided. In between, the group may have
+   * read from a server that was replaced. Throws {@link ChainBroken} if the database server may have changed: after a
+   * failover it may lack cached changes, and have other states with the same versions.
    */
   noteServer(interruptions: number): void {
     this.#committed.interruptions ??= interruptions;

@@ -38,8 +38,9 @@ export async function getTransfer(service: Service, call: Call<'get_transfer'>):
 }
 
 /**
- * list_transfers: a page, newest first. With `idempotency_key` it shows the transfer of that request. If few transfers match
- * the filter, a page can be short or empty and still have a `next_cursor`: only that says whether there is more.
+ * list_transfers: a page, newest first. With `idempotency_key` it shows the transfer of that request. If few transfers
+ * match the filter, a page can be short or empty and still have a `next_cursor`. Only `next_cursor` shows whether there are
+ * more.
  */
 export async function listTransfers(service: Service, call: Call<'list_transfers'>): Promise<Reply<'list_transfers'>> {
   const { limit = DEFAULT_LIMIT, cursor } = call.query;
@@ -52,7 +53,7 @@ export async function listTransfers(service: Service, call: Call<'list_transfers
   };
 }
 
-/** A page of the transfers that match a filter, newest first, after the one with the inner UUID `after`. */
+/** Returns a page of the transfers that match a filter, newest first, after the transfer with the inner UUID `after`. */
 function readTransfersOf(
   { database }: Service,
   call: CallContext,
@@ -60,7 +61,7 @@ function readTransfersOf(
   page: { readonly limit: number; readonly after: string | null },
 ): Promise<Chunk<Transfer>> {
   const { programId, deadline } = call;
-  // A client decides by a look-up whether to send a request again, so what it finds must survive a failover.
+  // A client uses a look-up to decide whether to send a request again, so its result must survive a failover.
   const isLookUp = filter.idempotencyKey !== null || filter.reference !== null;
   return readFiltered({
     call,
@@ -77,7 +78,7 @@ function readTransfersOf(
   });
 }
 
-/** Fields that transfers have since version 0.2, in the order of their columns. */
+/** Fields that were added to transfers in version 0.2, in the order of their columns. */
 const ADDED_FIELDS = [
   'request_id',
   'idempotency_key',
@@ -118,7 +119,10 @@ async function* readPages({ database }: Service, call: CallContext, filter: Tran
   } while (after !== null);
 }
 
-/** The filter of a list of transfers. Refuses a filter that nothing can match, because an empty list would hide the mistake. */
+/**
+ * Returns the filter of a list of transfers. Refuses a filter that nothing can match, because an empty list would hide the
+ * mistake.
+ */
 function readTransferFilter(call: Call<'list_transfers'> | Call<'export_transfers'>): TransferFilter {
   const { query } = call;
   const { from, to } = readPeriod(call, query);
@@ -174,9 +178,9 @@ export async function listReversals(service: Service, call: Call<'list_reversals
 }
 
 /**
- * list_holds: a page of the open holds on a card and for it, newest first, or `card_not_found`. They are read as the pending
- * transfers of the card, because an index of holds would cost two entries for every hold. So a page can be short and still
- * have a cursor.
+ * list_holds: a page of the open holds on a card and for it, newest first, or `card_not_found`. They are read from the
+ * pending transfers of the card, because an index of holds would cost two entries for every hold. So a page can be short
+ * and still have a cursor.
  */
 export async function listHolds(service: Service, call: Call<'list_holds'>): Promise<Reply<'list_holds'>> {
   const { card_id: name } = call.params;

@@ -9,7 +9,10 @@ import type { Outcome } from './respond.ts';
 
 type Taker = Pick<Transfer, 'transferId' | 'status' | 'expiresAt'>;
 
-/** Instead of an outcome: a hold has the reference that has expired, which is not stored yet. Nothing was decided. */
+/**
+ * Returned instead of an outcome if an expired hold still has the reference, because its expiry is not stored yet. The
+ * request is not decided.
+ */
 export class AwaitsExpiry {
   /** Inner UUID of the transfer with the hold. */
   readonly transferId: string;
@@ -19,7 +22,7 @@ export class AwaitsExpiry {
   }
 }
 
-/** Which of the references that a group asks for are taken, after the decisions so far. */
+/** The references that a group needs and that are taken, after the decisions so far. */
 export class References {
   readonly #takers: Map<string, Taker>;
 
@@ -32,13 +35,13 @@ export class References {
     if (transfer.reference !== null) this.#takers.set(keyOf(transfer), transfer);
   }
 
-  /** Id on the wire of the transfer that takes the reference of a request; undefined if it is free. */
+  /** Returns the wire id of the transfer that takes the reference of a request, or undefined if it is free. */
   takenBy(request: Pick<CreateRequest, 'programId' | 'terms'>, now: number): string | undefined {
     const taker = this.#takerFor(request);
     return taker === undefined || statusAt(taker, now) === 'expired' ? undefined : toWireId('tr', taker.transferId);
   }
 
-  /** What a request must wait for before its transfer is stored. */
+  /** Returns the expiry that must be stored before the request's transfer. */
   expiryBefore(request: TransferRequest, now: number): AwaitsExpiry | undefined {
     const taker = request.command === 'create' ? this.#takerFor(request) : undefined;
     const isOver = taker !== undefined && taker.status === 'pending' && statusAt(taker, now) === 'expired';
@@ -57,8 +60,8 @@ function keyOf({ programId, reference }: { readonly programId: string; readonly 
 type Submit = (request: TransferRequest, deadline: number) => Promise<Outcome | AwaitsExpiry>;
 
 /**
- * Submits a request. If a hold has its reference that has expired, that is stored first, because the database admits only one
- * transfer with a reference that holds, has moved or may move money.
+ * Submits a request. If an expired hold still has its reference, the expiry is stored first. The database admits only one
+ * transfer per reference that holds, has moved or may move money.
  */
 export async function submitAfterExpiry(request: TransferRequest, deadline: number, submit: Submit): Promise<Outcome> {
   for (;;) {
@@ -71,7 +74,7 @@ export async function submitAfterExpiry(request: TransferRequest, deadline: numb
       ...{ programId, transferId, requestId: newId(), key: null, operator: null },
     };
     try {
-      // Refused if the job, or another request, has stored it in the meantime.
+      // The expiry is refused if the job, or another request, has stored it in the meantime.
       await submit(expiry, deadline);
     } catch (cause) {
       const busy = cause instanceof OperationFailure && cause.busy;

@@ -16,23 +16,23 @@ import type { AuditNote } from '../../store/audit.ts';
 import { type KeyInScope, keyInScope } from '../../store/idempotency.ts';
 import { actorOf, withCase, withoutHolderValues } from '../audit/audit.ts';
 
-/** What every request about a transfer has. */
+/** The common fields of all requests about a transfer. */
 type Origin = {
   readonly programId: string;
   readonly requestId: string;
-  /** The caller's trace, which its events carry too. */
+  /** The caller's trace. The events of the request carry it too. */
   readonly traceparent?: string | undefined;
   /** Set if the spans of the request are exported. */
   readonly trace?: RequestTrace | undefined;
-  /** The idempotency key; null without one. */
+  /** The idempotency key, or null without one. */
   readonly key: (KeyInScope & { readonly fingerprint: Fingerprint }) | null;
-  /** The operator who sent it, as the audit log names them; null for a card program. */
+  /** The operator who sent it, as the audit log names them. Null for a card program. */
   readonly operator: string | null;
   /** The case that the operator works on, see `CallContext`. */
   readonly caseId?: string | undefined;
 };
 
-/** Who creates a transfer or a reversal: the inner UUID of the caller's API key, or `NO_API_KEY`. */
+/** The creator of a transfer or a reversal: the inner UUID of the caller's API key, or `NO_API_KEY`. */
 type Creator = { readonly createdBy: string };
 
 /** A request for a new transfer. The transfer gets its id, which contains the time, when the request is decided. */
@@ -41,21 +41,21 @@ export type CreateRequest = Origin &
     readonly command: 'create';
     readonly terms: TransferTerms;
     readonly notes: TransferNotes;
-    /** What the simulator is to do with it; only in a sandbox. */
+    /** The behavior that the simulator must show; only in a sandbox. */
     readonly sandboxBehavior?: string | undefined;
   };
 
-/** A request about an existing transfer; `transferId` is its inner UUID. */
+/** A request about an existing transfer. `transferId` is its inner UUID. */
 type OfTransfer = Origin & { readonly transferId: string };
 
-/** A caller's request about an existing transfer; `sentId` is its id as the caller wrote it. */
+/** A caller's request about an existing transfer. `sentId` is its id in the caller's spelling. */
 export type ChangeRequest = OfTransfer & { readonly sentId: string } & (
     | { readonly command: 'capture'; readonly amount: bigint | null }
     | { readonly command: 'cancel' }
     | {
         readonly command: 'update';
         readonly metadata: MetadataChange | null;
-        /** The versions of the transfer that the change accepts; undefined for any. */
+        /** The versions of the transfer that the change accepts, or undefined for any. */
         readonly ifMatch?: readonly string[] | undefined;
       }
     | ({ readonly command: 'reverse'; readonly amount: bigint | null; readonly description: string | null } & Creator)
@@ -68,13 +68,13 @@ export type DueRequest = OfTransfer & {
   readonly operator: null;
 };
 
-/** What a processor said about an attempt, and what follows from that. */
+/** A processor's answer about an attempt, and the step that follows. */
 export type ReportRequest = OfTransfer & {
   readonly command: 'report';
   readonly key: null;
   /** Inner UUID of the attempt. */
   readonly attemptId: string;
-  /** The attempt on which the step was decided. */
+  /** The attempt that the step is based on. */
   readonly attempt: Attempt;
   readonly step: Step;
 };
@@ -86,7 +86,7 @@ const NO_TRANSFER = '00000000-0000-0000-0000-000000000000';
 
 type CreateCall = CallContext & Pick<Call<'create_transfer'>, 'body'>;
 
-/** The request of a create_transfer or explain_transfer, with its amount (minor units), which was read before. */
+/** Returns the request of a create_transfer or explain_transfer, with its amount (minor units), which was read before. */
 export function toCreateRequest(call: CreateCall, amount: bigint): CreateRequest {
   const { body } = call;
   return {
@@ -109,7 +109,7 @@ export function toCreateRequest(call: CreateCall, amount: bigint): CreateRequest
   };
 }
 
-/** The fields that all changes of a transfer share. */
+/** Returns the fields that all changes of a transfer share. */
 export function toChange(
   call: CallContext & { readonly params: { readonly transfer_id: string } },
 ): OfTransfer & { readonly sentId: string } {
@@ -131,7 +131,7 @@ function originOf(call: CallContext): Origin {
   };
 }
 
-/** Reads an amount, or refuses it with `invalid_amount`; null where none was sent. */
+/** Reads an amount, or refuses it with `invalid_amount`. Returns null if none was sent. */
 export function readOptionalAmount(sent: AmountAsSent | undefined): bigint | null {
   if (sent === undefined) return null;
   const reading = readAmount(sent);
@@ -144,7 +144,7 @@ export function checkTerms(call: CallContext, body: CreateTransferBody): void {
   const destination = findDestinationProblem(body.type ?? 'load', body.card_id, body.destination_card_id);
   if (destination !== undefined) throw schemaRefusal(call, destination, '/destination_card_id');
   if (body.scheduled_for !== undefined && call.sandboxBehavior !== undefined) {
-    // Ignored, it would move the money when the transfer is due.
+    // If it were ignored, it would move the money when the transfer is due.
     const message =
       "The Sandbox-Processor header is for a transfer that is sent at once. Omit it or 'scheduled_for', or use a card whose " +
       "'processor_token' says what the simulator does.";
@@ -166,7 +166,7 @@ function findDestinationProblem(type: string, card: string, destination: string 
   return undefined;
 }
 
-/** What the audit log says about a request of an operator that changed something; undefined for a card program's. */
+/** Returns the audit entry for an operator's request that changed something, or undefined for a card program's request. */
 export function auditNoteOf(
   request: TransferRequest,
   record: TransferRecord | ReversalRecord,

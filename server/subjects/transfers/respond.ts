@@ -19,16 +19,16 @@ export type Outcome = Decided | Replay | Refusal;
 
 type Decided = Required<RecordReply<TransferRecord | ReversalRecord>>;
 
-/** The first response to an idempotency key; `json` is null if its text is no longer stored. */
+/** The first response to an idempotency key. `json` is null if its text is no longer stored. */
 export type Replay = {
   /** Inner UUID of the transfer or reversal. */
   readonly subjectId: string;
   readonly json: string | null;
-  /** Id on the wire of the first request; undefined if an earlier version stored its response. */
+  /** Wire id of the first request, or undefined if an earlier version stored its response. */
   readonly originalRequestId: string | undefined;
 };
 
-/** The first response to an idempotency key, for a request with this fingerprint. */
+/** Returns the first response to an idempotency key, for a request with this fingerprint. */
 export function replayOf(stored: StoredResponse, fingerprint: Fingerprint): Outcome {
   const first = replay(stored, fingerprint);
   if (first instanceof Refusal) return first;
@@ -41,9 +41,9 @@ export function replayOf(stored: StoredResponse, fingerprint: Fingerprint): Outc
 type MoneyReply<Record> = JsonReply<Record> & Moved;
 
 /**
- * The reply with a transfer; throws the refusal. If the text is no longer stored, a replay shows the transfer as it is now.
- * `moneyMoved` describes the request, so it is that of the first response also in a replay; a function takes it from the record
- * that is shown ({@link movedBy}).
+ * Returns the reply with a transfer. Throws the refusal. If the text is no longer stored, a replay shows the current
+ * transfer. `moneyMoved` describes the request, so a replay has the value of the first response. A function derives it from
+ * the shown record ({@link movedBy}).
  */
 export function toTransferReply(
   { database }: { readonly database: Database },
@@ -65,9 +65,9 @@ export function toTransferReply(
 }
 
 /**
- * Whether the money of a transfer has moved that was to move at once. While it waits for a processor nobody knows, nor while the
- * processor contradicts the end; if the processor did not carry it out, it did not, unless it did so after the transfer had
- * failed.
+ * Returns whether the money of a transfer that should move immediately has moved. The result is unknown while the transfer
+ * waits for a processor, and while the processor contradicts the end. If the processor did not carry it out, the money did
+ * not move, unless the processor carried it out after the transfer had failed.
  */
 export function movedBy({ status }: Pick<TransferRecord, 'status'>, attempt?: Attempt): MoneyMoved {
   if (status === 'pending') return 'unknown';
@@ -76,7 +76,7 @@ export function movedBy({ status }: Pick<TransferRecord, 'status'>, attempt?: At
   return status === 'failed' ? 'no' : 'yes';
 }
 
-/** The same for the reply with a reversal, whose money has always moved. */
+/** Returns the same for a reversal, whose money has always moved. */
 export function toReversalReply(
   { database }: { readonly database: Database },
   { programId }: CallContext,

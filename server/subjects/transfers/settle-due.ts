@@ -18,12 +18,12 @@ export type DueService = Pick<TransferService, 'database' | 'transfers'> & {
   readonly processors: Pick<Processors, 'connectorIds'>;
 };
 
-/** The result of a round; `more` when it was full, so that the next should start at once. */
+/** The result of a round. `more` is true if it was full, so that the next round starts immediately. */
 export type DueRound = { readonly settled: number; readonly failed: number; readonly more: boolean };
 
 /**
- * Releases expired holds and executes scheduled transfers that are due. Several processes may do so at once, and a caller
- * may do it first: whoever is second finds the transfer in its new status and changes nothing.
+ * Releases expired holds and executes scheduled transfers that are due. Several processes can do so at once, and a caller
+ * can do it first. The second one finds the transfer in its new status and changes nothing.
  */
 export async function settleDue(service: DueService): Promise<DueRound> {
   // One after the other, so that an idle process needs only one connection.

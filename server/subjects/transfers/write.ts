@@ -32,15 +32,15 @@ import {
   writeMetadata,
 } from '../../store/transfers/transfer.ts';
 
-/** What the decisions of a group have changed besides accounts and counters, in the state after the last decision. */
+/** The changes of a group in addition to accounts and counters, in the state after the last decision. */
 export type BookChanges = {
   readonly created: Transfer[];
   readonly changed: Map<string, Transfer>;
-  /** Those of `changed` whose metadata has changed. */
+  /** The transfers in `changed` whose metadata has changed. */
   readonly annotated: Map<string, Transfer>;
-  /** New attempts to have a processor move the money of a transfer. */
+  /** New orders to processors to move the money of a transfer. */
   readonly attempts: Attempt[];
-  /** Attempts whose processor has said something, by their ids. */
+  /** Attempts with an answer of their processor, by attempt id. */
   readonly reported: Map<string, DecidedAttempt>;
   readonly opened: Map<string, Hold>;
   readonly ended: Map<string, Hold>;
@@ -48,11 +48,11 @@ export type BookChanges = {
   readonly postings: CausedPosting[];
   readonly responses: KeyedResponse[];
   readonly events: DomainEvent[];
-  /** What operators have done. */
+  /** The actions of operators. */
   readonly audited: AuditNote[];
 };
 
-/** The changes of a group that has decided nothing yet. */
+/** Returns the changes of a group that has decided nothing yet. */
 export function noChanges(): BookChanges {
   return {
     created: [],
@@ -70,22 +70,22 @@ export function noChanges(): BookChanges {
   };
 }
 
-/** With the changes of counters: one for each account, direction and day. */
+/** Adds the changes of counters: one for each account, direction and day. */
 type CountedChanges = BookChanges & { readonly counts: readonly CounterChangeOf[] };
 
 /** The writes of a group in a chain. */
 export type ChainedWrites = {
-  /** Sent at once: rows under ids that the group has generated, or under names that it has locked. */
+  /** Sent immediately: rows with ids that the group generated, or with names that it has locked. */
   readonly early: readonly Statement[];
-  /** Sent when the previous group is committed. The first one fails if an account has changed since the decision. */
+  /** Sent when the previous group is committed. The first statement fails if an account has changed since the decision. */
   readonly late: readonly Statement[];
-  /** Sent instead of both if nothing is written: fails if an account has changed since the decision. */
+  /** Sent instead of both if nothing is written. It fails if an account has changed since the decision. */
   readonly check: Statement | null;
 };
 
 /**
- * The writes of a group that has locked its accounts: one statement, or none if nothing changes. Metadata, attempts and the audit
- * log have statements of their own; that of the audit log comes last, because it takes the last lock.
+ * Returns the writes of a group that has locked its accounts: one statement, or none if nothing changes. Metadata, attempts
+ * and the audit log have separate statements. The audit log comes last, because it takes the last lock.
  */
 export function writesOf(
   changes: CountedChanges & { readonly accounts: readonly Account[] },
@@ -99,7 +99,7 @@ export function writesOf(
   return [mergeWrites(writes), ...metadataWritesOf(changes), ...reported, ...audited];
 }
 
-/** The same for a group that has not locked its accounts. */
+/** Returns the same for a group that has not locked its accounts. */
 export function chainedWritesOf(
   changes: CountedChanges,
   examined: readonly DecidedAccount[],
@@ -122,7 +122,7 @@ export function chainedWritesOf(
   };
 }
 
-/** Inserts that cannot conflict with another transaction: their ids are new, and their names are locked. */
+/** Returns inserts that cannot conflict with another transaction: their ids are new, and their names are locked. */
 function insertsOf(changes: BookChanges, { batchId, now }: Moment): readonly Statement[] {
   const { created } = changes;
   return [
@@ -141,7 +141,7 @@ function insertsOf(changes: BookChanges, { batchId, now }: Moment): readonly Sta
   ];
 }
 
-/** Writes of what the locks, or the versions, of the accounts protect. */
+/** Returns the writes that the locks, or the versions, of the accounts protect. */
 function changesOf(changes: CountedChanges, { now }: Moment): readonly Statement[] {
   const counts = changes.counts.filter(({ amount, count }) => amount !== 0n || count !== 0n);
   const isBack = ({ amount, count }: CounterChangeOf): boolean => amount < 0n || count < 0n;
@@ -159,7 +159,7 @@ function changesOf(changes: CountedChanges, { now }: Moment): readonly Statement
   ];
 }
 
-/** Separate statements, because one statement cannot write a row twice, or insert a row that it deletes. */
+/** Returns separate statements, because one statement cannot write a row twice, or insert a row that it deletes. */
 function metadataWritesOf({ annotated }: BookChanges): readonly Statement[] {
   if (annotated.size === 0) return [];
   const transfers = [...annotated.values()];
@@ -177,7 +177,7 @@ function some<Item>(items: readonly Item[], write: (items: readonly Item[]) => S
   return items.length > 0 ? [write(items)] : [];
 }
 
-/** Whether a transfer was completed at once and has not changed since, like most. It has fewer columns to write. */
+/** Whether a transfer was completed immediately and has not changed since, like most. It has fewer columns to write. */
 function isPlain(transfer: Transfer): boolean {
   return transfer.status === 'completed' && transfer.capture === 'automatic' && transfer.reversedAmount === 0n;
 }

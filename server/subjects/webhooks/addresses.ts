@@ -22,21 +22,21 @@ import {
 // Kept by: the rules of addresses, and `server/background/outbound/send.ts`
 // Tested by: `test/outbound/names.test.ts`, `test/outbound/tls.test.ts`
 
-/** The settings that decide where webhooks may be sent: plain values, which can be passed to a worker thread. */
+/** The settings that decide where webhooks may be sent. They are plain values, which can be passed to a worker thread. */
 export type AddressSettings = {
   readonly mode: 'sandbox' | 'live';
   /** Networks and addresses that are allowed in addition to public ones: WEBHOOK_ALLOWED_NETWORKS. */
   readonly allowedNetworks: readonly string[];
 };
 
-/** The ports allowed in live mode: with others, a webhook could reach another kind of service. */
+/** The ports that are allowed in live mode. On other ports, a webhook could reach another kind of service. */
 const LIVE_PORTS = [443, 8443];
 
 const ADDRESS_PROBLEM =
   'The URL has an address to which webhooks are not sent: it is private, local or for a special purpose, ' +
   'and WEBHOOK_ALLOWED_NETWORKS does not name it.';
 
-/** Opens the rules. Throws if an allowed network is invalid; the configuration has checked them. */
+/** Opens the rules. Throws if an allowed network is invalid. The configuration has already checked them. */
 export function openAddressRules({ mode, allowedNetworks }: AddressSettings): AddressRules {
   const networks = allowedNetworks.map(requireNetwork);
   const singles = networks.filter(isSingle);
@@ -69,7 +69,7 @@ function findSyntaxProblem(text: string): string | undefined {
   if (text.length > MAX_WEBHOOK_URL_CHARACTERS) {
     return `The URL is longer than ${MAX_WEBHOOK_URL_CHARACTERS} characters.`;
   }
-  // Parsers disagree about these: some remove them, others end the host there.
+  // Parsers disagree about these characters: some remove them, others end the host there.
   if (/[\s\p{Cc}\\]/u.test(text)) return 'The URL contains a space, a control character or a backslash.';
   const url = URL.parse(text);
   if (url === null) return 'The URL cannot be parsed.';

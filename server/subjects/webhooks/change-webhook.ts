@@ -36,8 +36,8 @@ type Updated = RecordReply<WebhookRecord>;
 type StatusChange = { readonly after: WebhookDetails; readonly writes: readonly Statement[] };
 
 /**
- * update_webhook and update_operator_webhook: the webhook. The body is a merge patch: omitted fields stay as they are.
- * The process that delivers reads the webhook again, at once or with its next poll.
+ * update_webhook and update_operator_webhook: the webhook. The body is a merge patch: omitted fields stay unchanged. The
+ * process that delivers reads the webhook again, immediately or with its next poll.
  */
 export async function updateWebhook(service: WebhookService, call: UpdateCall): Promise<Reply<UpdateId>> {
   const { vault, requireKeys, changed } = service.webhooks;
@@ -96,7 +96,7 @@ function checkChange({ webhooks }: WebhookService, call: UpdateCall): void {
   if (url !== undefined) checkUrl(webhooks.rules, url);
 }
 
-/** The settings of callers after the change. */
+/** Returns the callers' settings after the change. */
 function settingsAfter(vault: Vault, call: UpdateCall, before: WebhookDetails): Partial<Webhook> {
   const { url, description, types, payload, order, concurrency, rate, headers } = call.body;
   return {
@@ -114,8 +114,8 @@ function settingsAfter(vault: Vault, call: UpdateCall, before: WebhookDetails): 
 }
 
 /**
- * The change of the status. To enable a paused webhook sends its oldest event at once, and it stays paused until one is
- * delivered. With `resume: now` there is nothing to send, so it is enabled.
+ * Returns the change of the status. Enabling a paused webhook sends its oldest event immediately, and the webhook stays
+ * paused until an event is delivered. With `resume: now` there is nothing to send, so it is enabled.
  */
 function changeStatus(call: UpdateCall, before: WebhookDetails, after: WebhookDetails, now: Date): StatusChange {
   const { status, resume } = call.body;
@@ -155,7 +155,7 @@ const ENABLED = {
   nextProbeAt: null,
 } as const;
 
-/** The change for the audit log, with the names of headers only. */
+/** Returns the change for the audit log, with only the names of headers. */
 function withoutHeaderValues({ headers, ...change }: UpdateCall['body']): object {
   return headers === undefined || headers === null
     ? { ...change, headers }
@@ -183,15 +183,15 @@ export async function deleteWebhook(service: WebhookService, call: Call<DeleteId
 
 type RollId = 'roll_webhook_secret' | 'roll_operator_webhook_secret';
 
-/** Maximum number of secrets that sign at the same time, the new one included. */
+/** Maximum number of secrets that sign at the same time, including the new one. */
 const MAX_SECRETS = 3;
 
-/** How long earlier secrets also sign by default: a day in which receivers can switch to the new one. */
+/** How long earlier secrets also sign by default: receivers have a day to switch to the new secret. */
 export const DEFAULT_OVERLAP_MILLISECONDS = 86_400_000;
 
 /**
  * roll_webhook_secret and roll_operator_webhook_secret: the webhook with a new secret, which signs from now on. Earlier
- * ones sign until they expire, and a roll never extends them. A replay rolls nothing and does not contain the secret.
+ * secrets sign until they expire, and a roll never extends them. A replay rolls nothing and does not contain the secret.
  */
 export async function rollWebhookSecret(service: WebhookService, call: Call<RollId>): Promise<Reply<RollId>> {
   const { vault, requireKeys, changed } = service.webhooks;
@@ -206,7 +206,7 @@ export async function rollWebhookSecret(service: WebhookService, call: Call<Roll
     load: { lock: lockWebhook(webhookId, programId), webhook: readWebhook(webhookId, programId) },
     decide: (loaded, { now }) => {
       const before = foundWebhook(call, loaded.webhook);
-      // By the real time, as for signatures, even if the clock of a sandbox is ahead.
+      // Uses the real time, like signatures, even if the clock of a sandbox is ahead.
       const realNow = databaseTime();
       const until = sent === undefined ? realNow + DEFAULT_OVERLAP_MILLISECONDS : Date.parse(sent);
       const earlier = expireEarlier(before.secrets, until, realNow);
@@ -237,7 +237,10 @@ export async function rollWebhookSecret(service: WebhookService, call: Call<Roll
   return reply;
 }
 
-/** The earlier secrets that still sign, newest first: until `until`, or until they expire if that is earlier. */
+/**
+ * Returns the earlier secrets that still sign, newest first. They sign until `until`, or until they expire if that is
+ * earlier.
+ */
 function expireEarlier(
   secrets: readonly StoredSecret[],
   until: number,

@@ -21,12 +21,15 @@ import { newSecret } from './vault.ts';
 
 type CreateId = 'create_webhook' | 'create_operator_webhook';
 
-/** create_webhook: the webhook. Only this response contains its secret; a replay does not. */
+/** create_webhook: the webhook. Only this response contains its secret. A replay does not. */
 export function createWebhook(service: WebhookService, call: Call<'create_webhook'>): Promise<Reply<CreateId>> {
   return create(service, call, readSettings(service, call), call.programId);
 }
 
-/** create_operator_webhook: the same for the card program in the body, or for the events of all card programs. */
+/**
+ * create_operator_webhook: works like create_webhook for the card program in the body, or for the events of all card
+ * programs.
+ */
 export async function createOperatorWebhook(
   service: WebhookService,
   call: Call<'create_operator_webhook'>,
@@ -138,7 +141,7 @@ const NEW_STATE = {
   replay: null,
 } as const;
 
-/** The position (or number) after which events are sent. */
+/** Returns the position (or number) after which events are sent. */
 function readStart(
   call: Call<CreateId>,
   headOf: string,

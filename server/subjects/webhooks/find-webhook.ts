@@ -8,30 +8,30 @@ import { readWebhook, toWebhookDetails, type WebhookDetails } from '../../store/
 /** A call about one webhook. */
 export type WebhookCall = CallContext & { readonly params: { readonly webhook_id: string } };
 
-/** The card program whose webhooks a call may access; null for operators, who may access all. */
+/** Returns the card program whose webhooks a call may access, or null for operators, who may access all. */
 export function programOf({ programId }: CallContext): string | null {
   return programId === '' ? null : programId;
 }
 
-/** The scope of the idempotency key of a call: its card program, or that of operators. */
+/** Returns the scope of a call's idempotency key: its card program, or the operators. */
 export function keysOf(call: CallContext): { readonly programId?: string } {
   const programId = programOf(call);
   return programId === null ? {} : { programId };
 }
 
-/** The inner UUID of the webhook in the path. Throws `webhook_not_found` if it is not the id of a webhook. */
+/** Returns the inner UUID of the webhook in the path. Throws `webhook_not_found` if it is not the id of a webhook. */
 export function webhookIdOf(call: WebhookCall): string {
   const webhookId = fromWireId('wh', call.params.webhook_id);
   if (webhookId === undefined) throw webhookMissing(call);
   return webhookId;
 }
 
-/** The webhook in the path. Throws `webhook_not_found`. */
+/** Loads the webhook in the path. Throws `webhook_not_found`. */
 export async function loadWebhook({ database }: Pick<Service, 'database'>, call: WebhookCall): Promise<WebhookDetails> {
   return foundWebhook(call, await readRows(database, readWebhook(webhookIdOf(call), programOf(call))));
 }
 
-/** The webhook that was read for a call. Throws `webhook_not_found`. */
+/** Returns the webhook that was read for a call. Throws `webhook_not_found`. */
 export function foundWebhook(call: WebhookCall, [row]: readonly Row[]): WebhookDetails {
   if (row === undefined) throw webhookMissing(call);
   return toWebhookDetails(row);

@@ -46,7 +46,7 @@ async function list(service: Service, call: Call<ListId>, filter: WebhookFilter)
   return { record };
 }
 
-/** list_webhook_attempts and list_operator_webhook_attempts: what was sent to a webhook, newest first. */
+/** list_webhook_attempts and list_operator_webhook_attempts: the attempts to send to a webhook, newest first. */
 export async function listWebhookAttempts(service: Service, call: Call<AttemptsId>): Promise<Reply<AttemptsId>> {
   const { event_id: sentId, succeeded, cursor } = call.query;
   readCursor(call, 'att', cursor);
@@ -95,7 +95,7 @@ async function listFailuresOf(
       idOf: ({ attemptId }) => attemptId,
       show: toAttemptRecord,
     });
-  // With thousands of webhooks it takes longer than other reads.
+  // With thousands of webhooks, this takes longer than other reads.
   return { record: await readInTurn(call, readInTurns) };
 }
 
@@ -106,7 +106,7 @@ function readEventId(call: Call<AttemptsId>, sentId: string): string {
   throw schemaRefusal(call, message, '/event_id');
 }
 
-/** A status, such as `404`, a class of them, such as `5xx`, or `none`. */
+/** Reads a status, such as `404`, a class of statuses, such as `5xx`, or `none`. */
 function readStatus(call: Call<AttemptsId | FailuresId>): AttemptFilter['status'] {
   const { status: sent } = call.query;
   if (sent === undefined) return null;
@@ -120,7 +120,7 @@ function readStatus(call: Call<AttemptsId | FailuresId>): AttemptFilter['status'
   return { from: Number(hundreds) * 100, to: Number(hundreds) * 100 + 99 };
 }
 
-/** When the attempts began. Refuses a period that cannot contain anything. */
+/** Reads the period when the attempts began. Refuses a period that cannot contain anything. */
 function readPeriod(call: Call<AttemptsId | FailuresId>): Pick<AttemptFilter, 'from' | 'to'> {
   const { started_from: from, started_to: to } = call.query;
   if (from !== undefined && to !== undefined && Date.parse(from) >= Date.parse(to)) {

@@ -8,7 +8,7 @@ import { toWireId } from '../../../domain/identifier.ts';
 import type { Attempt } from '../../store/webhooks/attempt.ts';
 import type { StoredReplay, WebhookDetails } from '../../store/webhooks/webhook.ts';
 
-/** A webhook as the contract shows it, without its secrets. */
+/** Returns a webhook as the contract shows it, without its secrets. */
 export function toWebhookRecord(webhook: WebhookDetails): WebhookRecord {
   return {
     webhook_id: toWireId('wh', webhook.webhookId),
@@ -44,7 +44,7 @@ export function toWebhookRecord(webhook: WebhookDetails): WebhookRecord {
   };
 }
 
-/** In strict order, a failed event has no row of its own: it is sent again at the time of the next probe. */
+/** In strict order, a failed event has no separate row: it is sent again at the time of the next probe. */
 function nextAttemptOf({ status, deliveryOrder, nextProbeAt, nextRetryAt }: WebhookDetails): Date | null {
   if (status === 'disabled') return null;
   const isHeldBack = status === 'paused' || (deliveryOrder === 'strict' && nextProbeAt !== null);
@@ -55,12 +55,15 @@ const SECRET_OMITTED =
   'The secret is in the first response only. If that response was lost, roll the secret of this webhook with a new ' +
   'Idempotency-Key to get a new one.';
 
-/** A webhook with a new secret: with its value in the first response, and without (`secret` null) in a replay. */
+/**
+ * Returns a webhook with a new secret: with the secret's value in the first response, and without it (`secret` null) in a
+ * replay.
+ */
 export function toNewWebhookRecord(webhook: WebhookDetails, secret: string | null): NewWebhookRecord {
   return { ...toWebhookRecord(webhook), secret, secret_omitted: secret === null ? SECRET_OMITTED : null };
 }
 
-/** A replay as the contract shows it. */
+/** Returns a replay as the contract shows it. */
 export function toReplayRecord(replay: StoredReplay): ReplayRecord {
   return {
     replay_id: toWireId('rpl', replay.replayId),
@@ -76,7 +79,7 @@ export function toReplayRecord(replay: StoredReplay): ReplayRecord {
   };
 }
 
-/** An attempt as the contract shows it. */
+/** Returns an attempt as the contract shows it. */
 export function toAttemptRecord(attempt: Attempt): AttemptRecord {
   return {
     attempt_id: toWireId('att', attempt.attemptId),

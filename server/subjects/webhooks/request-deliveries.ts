@@ -23,8 +23,8 @@ import type { WebhookService } from './tools.ts';
 type TestId = 'test_webhook' | 'test_operator_webhook';
 
 /**
- * test_webhook and test_operator_webhook: the id of an event webhook.tested, which is sent at once and only to this webhook,
- * whatever its status. It is not stored as an event and has no position.
+ * test_webhook and test_operator_webhook: the id of an event webhook.tested. It is sent immediately and only to this
+ * webhook, regardless of the webhook's status. It is not stored as an event and has no position.
  */
 export async function testWebhook(service: WebhookService, call: Call<TestId>): Promise<Reply<TestId>> {
   const webhookId = webhookIdOf(call);
@@ -77,8 +77,8 @@ export async function testWebhook(service: WebhookService, call: Call<TestId>): 
 type ResendId = 'resend_event' | 'resend_operator_event';
 
 /**
- * resend_event and resend_operator_event: requests that an event is sent again, at once, whatever the status and the types of
- * the webhook. If the webhook belongs to a card program, the event must belong to it, too.
+ * resend_event and resend_operator_event: requests that an event is sent again immediately, regardless of the status and
+ * the types of the webhook. If the webhook belongs to a card program, the event must belong to the same program.
  */
 export async function resendEvent(service: WebhookService, call: Call<ResendId>): Promise<Reply<ResendId>> {
   const { event_id: sentId } = call.body;
@@ -112,7 +112,10 @@ export async function resendEvent(service: WebhookService, call: Call<ResendId>)
   return reply;
 }
 
-/** The position of an event; for a webhook of operators its number, which an event for every program does not have. */
+/**
+ * Returns the position of an event. For a webhook of operators, returns its number, which an event for every program does
+ * not have.
+ */
 function placeFor(programId: string | null, { position, number, isShared }: StoredEvent): number | null {
   if (programId !== null) return position;
   return isShared ? null : number;
@@ -121,8 +124,8 @@ function placeFor(programId: string | null, { position, number, isShared }: Stor
 type ReplayId = 'replay_webhook' | 'replay_operator_webhook';
 
 /**
- * replay_webhook and replay_operator_webhook: a second cursor, which goes through the events up to the webhook's own cursor
- * and sends those of a period. Later events are sent anyway.
+ * replay_webhook and replay_operator_webhook: a second cursor, which reads the events up to the webhook's own cursor and
+ * sends the events of a period. Later events are sent anyway.
  */
 export async function replayWebhook(service: WebhookService, call: Call<ReplayId>): Promise<Reply<ReplayId>> {
   const { from, to, only } = call.body;
@@ -178,7 +181,7 @@ export async function replayWebhook(service: WebhookService, call: Call<ReplayId
   return reply;
 }
 
-/** Refuses a replay to a disabled webhook, and a second replay at a time. */
+/** Refuses a replay to a disabled webhook, and a second replay at the same time. */
 function refuseReplay({ status, replay }: WebhookDetails): void {
   if (status === 'disabled') {
     const message = 'The webhook is disabled, and a disabled webhook is sent nothing. Enable it first.';

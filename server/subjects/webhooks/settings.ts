@@ -7,13 +7,13 @@ import type { AddressRules } from '../../foundation/networks.ts';
 import type { Webhook } from '../../store/webhooks/webhook.ts';
 import type { Vault } from './vault.ts';
 
-/** Refuses a URL to which webhooks must not be sent. */
+/** Refuses a URL that webhooks must not be sent to. */
 export function checkUrl({ findUrlProblem }: AddressRules, url: string): void {
   const problem = findUrlProblem(url);
   if (problem !== undefined) throw new Refusal('webhook_url_refused', problem, { field: '/url' });
 }
 
-/** The types and groups of a request, without duplicates. Refuses anything else. */
+/** Returns the types and groups of a request, without duplicates. Refuses anything else. */
 export function readTypes(call: CallContext, types: readonly unknown[]): readonly string[] {
   const unknown = types.findIndex((type) => typeof type !== 'string' || !isTypeOrGroup(type));
   if (unknown === -1) return [...new Set(types as readonly string[])];
@@ -23,7 +23,7 @@ export function readTypes(call: CallContext, types: readonly unknown[]): readonl
   throw schemaRefusal(call, message, `/types/${unknown}`);
 }
 
-/** Headers by their names, in the case in which the caller sent them. */
+/** Headers by name, in the caller's spelling. */
 export type WebhookHeaders = Readonly<Record<string, string>>;
 
 const NAME = new RegExp(HEADER_NAME);
@@ -37,7 +37,7 @@ const RESERVED: ReadonlySet<string> = new Set([
 
 const OWN_PREFIX = 'webhook-';
 
-/** The headers of a request. Refuses those that cannot be sent. Null in a change removes a header. */
+/** Returns the headers of a request. Refuses headers that cannot be sent. In a change, null removes a header. */
 export function readHeaders<Value extends string | null>(
   call: CallContext,
   sent: Readonly<Record<string, Value>>,
@@ -52,7 +52,7 @@ export function readHeaders<Value extends string | null>(
   return sent;
 }
 
-/** Its messages never quote a value, because it may be a secret. */
+/** Returns a message about an invalid header. It never quotes the value, because it may be a secret. */
 function findProblem(name: string, value: string | null, isRepeated: boolean): string | undefined {
   if (!NAME.test(name)) return `'headers' has '${name}', which is not the name of an HTTP header.`;
   const lower = name.toLowerCase();
@@ -64,7 +64,9 @@ function findProblem(name: string, value: string | null, isRepeated: boolean): s
   return `'headers' has '${name}' with a value that is not visible ASCII, or begins or ends with a space.`;
 }
 
-/** Headers after a change: a string sets one, and null removes it. Names are compared without regard to case. */
+/**
+ * Returns the headers after a change. A string sets a header, and null removes it. Names are compared regardless of case.
+ */
 export function changeHeaders(
   call: CallContext,
   before: WebhookHeaders,
@@ -81,7 +83,7 @@ export function changeHeaders(
   throw schemaRefusal(call, message, '/headers');
 }
 
-/** The columns for headers: their names, and names and values encrypted. */
+/** Returns the columns for headers: the plain names, and the encrypted names and values. */
 export function sealHeaders(
   vault: Vault,
   webhookId: string,
@@ -91,7 +93,7 @@ export function sealHeaders(
   return { headerNames, headers: headerNames.length === 0 ? null : vault.seal(JSON.stringify(headers), webhookId) };
 }
 
-/** The headers of a webhook. Throws if the vault has no key for them. */
+/** Returns the headers of a webhook. Throws if the vault has no key for them. */
 export function openHeaders(
   vault: Vault,
   { webhookId, headers }: Pick<Webhook, 'webhookId' | 'headers'>,

@@ -5,20 +5,20 @@ import type { Database } from '../../store/connection/database.ts';
 import { type AddressSettings, openAddressRules } from './addresses.ts';
 import { requireKeys, type Vault, vaultOf, type WebhookKeys } from './vault.ts';
 
-/** What the handlers of webhooks use besides the database. */
+/** The tools of the webhook handlers, in addition to the database. */
 export type WebhookTools = {
   readonly rules: AddressRules;
   /** Encrypts secrets and headers. */
   readonly vault: Vault;
-  /** Called before something is encrypted. Rejects if something stored is encrypted with a key that this process lacks. */
+  /** Called before something is encrypted. Rejects if stored data is encrypted with a key that this process lacks. */
   readonly requireKeys: () => Promise<void>;
-  /** Notifies delivery that a webhook was created, changed or deleted, or that something is to be sent. */
+  /** Notifies delivery that a webhook was created, changed or deleted, or that there is something to send. */
   readonly changed: () => void;
 };
 
 export type WebhookService = Service & { readonly webhooks: WebhookTools };
 
-/** Opens the tools; `database` must see all webhooks. */
+/** Opens the tools. `database` must see all webhooks. */
 export function openWebhookTools(
   database: Database,
   keys: WebhookKeys,

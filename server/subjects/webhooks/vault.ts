@@ -5,7 +5,6 @@ import { codeOf, StartupProblem } from '../../foundation/startup-problem.ts';
 import type { Database } from '../../store/connection/database.ts';
 import { READ_KEY_IDS, readSealedByOthers, reseal, toKeyIds, toSealed } from '../../store/webhooks/secret.ts';
 
-/** Length of a key, in bytes. */
 const KEY_BYTES = 32;
 
 const VERSION = 1;
@@ -14,17 +13,17 @@ const IV_BYTES = 12;
 const TAG_BYTES = 16;
 const HEAD_BYTES = 1 + KEY_ID_BYTES + IV_BYTES + TAG_BYTES;
 
-/** Encrypts what the service must be able to decrypt again: the secrets and the headers of webhooks. */
+/** Encrypts data that the service must be able to decrypt again: the secrets and the headers of webhooks. */
 export type Vault = {
   /** Encrypts with the first key. Decryption needs the same webhook id. */
   readonly seal: (text: string, webhookId: string) => Buffer;
-  /** @throws if none of the keys has encrypted it, it was changed, or it belongs to another webhook */
+  /** @throws if the text was encrypted with another key, was changed, or belongs to another webhook */
   readonly open: (sealed: Uint8Array, webhookId: string) => string;
 };
 
 /**
- * A vault with keys of 32 bytes: the first encrypts, all decrypt. The format is a version byte, 4 bytes that identify the
- * key, 12 bytes of initialization vector, 16 bytes of tag, and the text encrypted with AES-256-GCM.
+ * Opens a vault with keys of 32 bytes. The first key encrypts, and all keys decrypt. The format is a version byte, 4 bytes
+ * that identify the key, 12 bytes of initialization vector, 16 bytes of tag, and the text encrypted with AES-256-GCM.
  */
 export function openVault(keys: readonly Uint8Array[]): Vault {
   const named = keys.map((key) => ({ key, id: keyIdOf(key) }));
@@ -53,30 +52,32 @@ export function openVault(keys: readonly Uint8Array[]): Vault {
   };
 }
 
-/** The bytes that identify a key: the beginning of its SHA-256. */
+/** Returns the bytes that identify a key: the beginning of its SHA-256. */
 function keyIdOf(key: Uint8Array): Buffer {
   return hash('sha256', key, 'buffer').subarray(0, KEY_ID_BYTES);
 }
 
-/** A new signing secret for a webhook, in the format of Standard Webhooks. */
+/** Returns a new signing secret for a webhook, in the format of Standard Webhooks. */
 export function newSecret(): string {
   return `whsec_${randomBytes(32).toString('base64')}`;
 }
 
-/** The keys that encrypt the secrets of webhooks: those of WEBHOOK_KEY, or one in a file that is created when needed. */
+/**
+ * The keys that encrypt the secrets of webhooks: the keys in WEBHOOK_KEY, or a key in a file that is created when needed.
+ */
 export type WebhookKeys = {
-  /** The existing keys; none before one was needed. */
+  /** Returns the existing keys. Empty until a key is needed. */
   readonly read: () => readonly Buffer[];
-  /** The same; creates a key if there is none. */
+  /** Returns the existing keys, and creates one if there is none. */
   readonly readOrCreate: () => readonly Buffer[];
-  /** Where the keys come from, for messages. */
+  /** The source of the keys, for messages. */
   readonly origin: string;
 };
 
 /** The name of the file, in the data directory. */
 const FILE = 'webhook-key';
 
-/** The keys of this process. `configured` are those of the setting; null if it is not set. */
+/** Opens the keys of this process. `configured` are the keys of the setting, or null if it is not set. */
 export function openWebhookKeys(configured: readonly Buffer[] | null, dataDirectory: string): WebhookKeys {
   if (configured !== null) {
     return { read: () => configured, readOrCreate: () => configured, origin: 'WEBHOOK_KEY' };
@@ -94,7 +95,7 @@ export function openWebhookKeys(configured: readonly Buffer[] | null, dataDirect
   return { read, readOrCreate, origin: file };
 }
 
-/** A vault that uses the keys that exist at each use. */
+/** Opens a vault that uses the keys that exist at each use. */
 export function vaultOf(keys: WebhookKeys): Vault {
   return {
     seal: (text, webhookId) => openVault(keys.readOrCreate()).seal(text, webhookId),
@@ -118,7 +119,10 @@ function readKeyFile(file: string): readonly Buffer[] {
   );
 }
 
-/** Linked once it is complete: another process finds the whole key or none, and of two new keys the first one is kept. */
+/**
+ * Creates a key file. The file is linked once it is complete: another process finds the whole key or none, and of two new
+ * keys the first one is kept.
+ */
 function createKeyFile(file: string): void {
   mkdirSync(dirname(file), { recursive: true });
   const draft = `${file}-${randomUUID()}`;
@@ -146,19 +150,22 @@ function syncDirectory(directory: string): void {
 }
 
 /**
- * Checks that this process can decrypt the secrets and headers of all webhooks. Otherwise two processes, each with a
- * generated key of its own, would encrypt secrets that the other cannot read.
+ * Checks that this process can decrypt the secrets and headers of all webhooks. Without this check, two processes, each
+ * with its own generated key, would encrypt secrets that the other cannot read.
  *
  * @throws {StartupProblem} if something is encrypted with a key that this process does not have
  */
 export async function requireKeys(database: Database, { read, origin }: WebhookKeys): Promise<void> {
   const used = toKeyIds(await database.read(READ_KEY_IDS));
-  // Read afterwards: a request that made the first key meanwhile has stored it before it used it.
+  // Reads the keys last: a request that made the first key in the meantime has stored the key before using it.
   const keys = read().map(keyIdOf);
   if (used.some((id) => !keys.some((key) => key.equals(id)))) throw unknownKey(origin, keys.length);
 }
 
-/** The same at the start of the service; then encrypts again, with the first key, what other keys have encrypted. */
+/**
+ * Checks the same at the start of the service, then uses the first key to encrypt again everything that other keys have
+ * encrypted.
+ */
 export async function resealSecrets(database: Database, keys: WebhookKeys): Promise<void> {
   await requireKeys(database, keys);
   const [first] = keys.read();
