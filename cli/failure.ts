@@ -236,12 +236,12 @@ export function tlsProblem(error: unknown, host: string): string | undefined {
   if (code === 'ERR_TLS_CERT_ALTNAME_INVALID') return `The certificate is not for ${host}. Use the name in it as URL.`;
   if (/SELF_SIGNED|UNABLE_TO_(GET_ISSUER|VERIFY)/.test(code)) {
     return (
-      `The certificate is not from an authority that Node knows (${code}). ` +
-      'If it is from one of your own, set NODE_EXTRA_CA_CERTS to its file.'
+      `Node does not trust the authority of the certificate (${code}). ` +
+      'If it is your own authority, set NODE_EXTRA_CA_CERTS to its file.'
     );
   }
   if (/WRONG_VERSION_NUMBER|PACKET_LENGTH/.test(code)) {
-    return 'What listens there does not speak TLS. Begin the URL with http://, or use the port of the proxy with TLS.';
+    return 'The server there does not speak TLS. Begin the URL with http://, or use the port of the proxy with TLS.';
   }
   return undefined;
 }

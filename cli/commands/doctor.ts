@@ -12,7 +12,7 @@ type DoctorOptions = { readonly host?: boolean; readonly remote?: boolean };
 
 const OPTIONS: OptionsFor<DoctorOptions> = {
   host: { flag: '--host', help: 'also the host of the service (default: if the URL is on this machine)' },
-  remote: { flag: '--remote', help: 'only what can be checked from here', conflicts: ['host'] },
+  remote: { flag: '--remote', help: 'only the checks that work from here', conflicts: ['host'] },
 };
 
 const NOTES = `

@@ -12,7 +12,7 @@ export type OutputOption = { readonly output?: string; readonly raw?: boolean };
 /** `--output` and `--raw`. */
 export const OUTPUT_OPTION: OptionsFor<OutputOption> = {
   output: { flag: '--output <file>', help: 'write the export to this file' },
-  raw: { flag: '--raw', help: 'texts as they are stored, for programs' },
+  raw: { flag: '--raw', help: 'unchanged texts, for programs' },
 };
 
 type Target = { readonly path: string; readonly mode: number };

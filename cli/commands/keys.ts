@@ -44,7 +44,7 @@ export const addKeys: AddCommands = (program, context) => {
         help: 'what the key can do, separated by commas',
         read: readScopes,
       },
-      role: { flag: '--role <role>', help: 'in place of --scopes, the scopes of a role', choices: ROLES },
+      role: { flag: '--role <role>', help: 'instead of --scopes: the scopes of this role', choices: ROLES },
       program_id: { flag: '--program <program_id>', help: 'card program that the key is bound to' },
       all_programs: { flag: '--all-programs', help: 'not bound: the key can act in every card program' },
       expires_at: {

@@ -7,7 +7,7 @@ export const addOverview: AddCommands = (program, context) =>
   addCommand(program, context, {
     name: 'overview',
     description: 'show rates, latencies and errors of the last minute, and what is queued',
-    notes: '\nFigures are those of all processes, error codes those of the one that responds.',
+    notes: '\nFigures cover all processes; error codes are from the process that responds.',
     run: async ({ service, showText }) => {
       const overview = await service.status.overview();
       showText(overview, describe(overview));

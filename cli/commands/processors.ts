@@ -84,7 +84,8 @@ export const addProcessors: AddCommands = (program, context) => {
   addAttempts(program, context);
   addCommand(program, context, {
     name: 'connectors',
-    description: 'show the connectors to processors, what waits for them, and what disables them; for operators',
+    description:
+      'show the connectors to processors, the work that waits for them, and why they are disabled; for operators',
     run: async ({ service, showText, width }) => {
       const found = await service.connectors.list();
       showText(found, connectorsText(found.data, width));
@@ -98,16 +99,16 @@ function addAttempts(program: Command, context: CommandContext): void {
   addCommand(attempts, context, {
     name: 'list <transfer_id>',
     argument: 'transfer id, tr_...',
-    description: 'show what the processor said about a transfer, and when it is asked next',
+    description: "show the processor's answers about a transfer, and when the service asks again",
     run: async ({ service, showText, width }, _, transferId) => {
       const found = await service.transfers.attempts(transferId);
-      const none = 'No attempts: no processor has to do with this transfer.\n';
+      const none = 'No attempts: no processor is involved in this transfer.\n';
       showText(found, found.data.length === 0 ? none : table(COLUMNS, found.data, width));
     },
   });
   addList<OperatorAttemptRecord, Omit<SearchAttemptsQuery, 'limit' | 'cursor'>>(attempts, context, {
     name: 'queue',
-    description: 'list the attempts of all card programs that have not ended, the oldest first; for operators',
+    description: 'list the attempts of all card programs that have not ended, oldest first; for operators',
     options: {
       status: { flag: '--status <status>', help: 'filter by status; open if omitted', choices: STATUSES },
       connector_id: CONNECTOR_OPTION,
@@ -141,10 +142,10 @@ fails it and gives the money back.`,
 }
 
 function addBreaks(program: Command, context: CommandContext): void {
-  const breaks = program.command('breaks').description('where processors contradict the books');
+  const breaks = program.command('breaks').description('contradictions between processors and the books');
   addList<BreakRecord, Omit<ListBreaksQuery, 'limit' | 'cursor'>>(breaks, context, {
     name: 'list',
-    description: 'list the breaks, the open ones and the oldest first; for operators',
+    description: 'list the breaks, open ones first, then the oldest; for operators',
     options: {
       status: { flag: '--status <status>', help: 'filter by status; open if omitted', choices: ['open', 'closed'] },
       kind: {

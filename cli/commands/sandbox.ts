@@ -44,7 +44,7 @@ schema is removed. A live ledger is never removed.`;
 function addReset(sandbox: Command, context: CommandContext): void {
   addCommand<{ readonly yes?: boolean }>(sandbox, context, {
     name: 'reset',
-    description: 'remove the sandbox ledger, so that the next start makes a new one',
+    description: 'remove the sandbox ledger; the next start creates a new one',
     options: { yes: { flag: '--yes', help: 'do not ask for confirmation' } },
     notes: RESET_NOTES,
     run: async (session, { yes }) => {

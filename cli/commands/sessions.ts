@@ -19,7 +19,7 @@ export const addSessions: AddCommands = (program, context) => {
     description: 'list the sessions of the console that have not ended',
     columns: ['session_id', 'key_name', 'key_id', 'role', 'created_at', 'last_active_at', 'ends_at'],
     list: (service, query) => service.sessions.list(query),
-    empty: { text: 'No sessions: nobody is signed in to the console.' },
+    empty: { text: 'No sessions: no one is signed in to the console.' },
   });
   addCommand<KeyOption>(sessions, context, {
     name: 'revoke <session_id>',

@@ -32,7 +32,7 @@ const SCOPE_OPTIONS: OptionsFor<ScopeOptions> = {
     help: 'only this type of transfer; needs --program or --connector',
     choices: TRANSFER_TYPES,
   },
-  connector_id: { flag: '--connector <name>', help: 'only what goes to this connector to a processor' },
+  connector_id: { flag: '--connector <name>', help: 'only transfers at this connector to a processor' },
   ...KEY_OPTION,
 };
 

@@ -93,7 +93,7 @@ function send({ method, url, headers, body, timeoutMilliseconds }: Outgoing): Pr
     const signal = AbortSignal.timeout(timeoutMilliseconds);
     const fail = (error: Error): void => {
       const reason = signal.aborted
-        ? `none within ${timeoutMilliseconds / 1000} seconds, and the service waits no longer`
+        ? `none within ${timeoutMilliseconds / 1000} seconds, the longest that the service waits`
         : error.message;
       resolve({ status: undefined, text: `no answer: ${reason}`, record: undefined });
     };

@@ -49,13 +49,13 @@ export const RULES: readonly Rule[] = [
   {
     name: 'unsigned',
     expected: 'A request without a signature is refused with 401, and nothing is done.',
-    why: 'Whoever reaches the adapter could move money.',
+    why: 'Otherwise anyone who reaches the adapter could move money.',
     check: (trial) => expectUnauthorized(trial, async () => ({})),
   },
   {
     name: 'wrongly_signed',
-    expected: 'A request that is signed with another secret is refused with 401.',
-    why: 'A signature that is not compared protects nothing.',
+    expected: 'A request signed with a different secret is refused with 401.',
+    why: 'An unchecked signature protects nothing.',
     check: (trial) =>
       expectUnauthorized(trial, async (id, body) => ({
         ...(await signWebhook({ id, body }, `whsec_${btoa('not the secret of this adapter')}`)),
@@ -63,8 +63,8 @@ export const RULES: readonly Rule[] = [
   },
   {
     name: 'changed_body',
-    expected: 'A request whose body is not the one that was signed is refused with 401.',
-    why: 'Somebody between the service and the adapter could change the amount.',
+    expected: 'A request whose body differs from the signed body is refused with 401.',
+    why: 'Otherwise someone between the service and the adapter could change the amount.',
     check: (trial) =>
       expectUnauthorized(trial, async (id, body, secret) => ({
         ...(await signWebhook({ id, body: `${body} ` }, secret)),
@@ -72,8 +72,8 @@ export const RULES: readonly Rule[] = [
   },
   {
     name: 'other_path',
-    expected: 'A request whose signature is that of another path is refused with 401.',
-    why: 'An inquiry that somebody has recorded could be sent again as an order.',
+    expected: 'A request with the signature of a different path is refused with 401.',
+    why: 'Otherwise a recorded inquiry could be sent again as an order.',
     check: (trial) =>
       expectUnauthorized(trial, async (id, text, secret) => {
         const other = text.startsWith('POST /inquire.') ? 'POST /reverse.' : 'POST /inquire.';
@@ -83,19 +83,19 @@ export const RULES: readonly Rule[] = [
   {
     name: 'old_signature',
     expected: 'A request that was signed ten minutes ago is refused with 401.',
-    why: 'A request that somebody has recorded could be sent again at any time.',
+    why: 'Otherwise a recorded request could be sent again at any time.',
     check: (trial) => expectUnauthorized(trial, signedAt(-OUTSIDE_SECONDS)),
   },
   {
     name: 'early_signature',
     expected: 'A request that is signed for a time in ten minutes is refused with 401.',
-    why: 'It could be kept, and sent when nobody expects it any more.',
+    why: 'Otherwise it could be kept and sent much later.',
     check: (trial) => expectUnauthorized(trial, signedAt(OUTSIDE_SECONDS)),
   },
   {
     name: 'several_signatures',
-    expected: 'Of several signatures, separated by spaces, one that is right is enough.',
-    why: 'While a secret is replaced, there is a signature for the old one and one for the new one.',
+    expected: 'If there are several signatures, separated by spaces, one correct signature is enough.',
+    why: 'While a secret is being replaced, there are signatures by the old and the new secret.',
     check: async (trial) => {
       const order = trial.order();
       const returned = await trial.raw('inquire', order, async (id, body, secret) => {
@@ -109,15 +109,15 @@ export const RULES: readonly Rule[] = [
   {
     name: 'not_json',
     expected: 'A signed body that is not JSON is refused with 400.',
-    why: 'With any other answer the service has to take the outcome for unknown.',
+    why: 'After any other answer the service must treat the outcome as unknown.',
     check: async (trial) => {
       for (const call of CALLS) trial.expectRefusal(call, await trial.raw(call, '{"attempt_id": '), 400);
     },
   },
   {
     name: 'not_an_order',
-    expected: 'An order without an amount, or with one that is not a whole number above 0, is refused with 400.',
-    why: 'An amount that is guessed, or rounded, is money that nobody has ordered to move.',
+    expected: 'An order whose amount is missing or not a whole number above 0 is refused with 400.',
+    why: 'With a guessed or rounded amount, money would move that no one ordered.',
     check: async (trial) => {
       for (const amount of [undefined, 10.5, 0, -100, '100'])
         trial.expectRefusal(
@@ -130,8 +130,8 @@ export const RULES: readonly Rule[] = [
   },
   {
     name: 'unknown_fields',
-    expected: 'Fields that the adapter does not know are ignored.',
-    why: 'A later version of the service may add one, and every order would fail from then on.',
+    expected: 'Unknown fields are ignored.',
+    why: 'A later version of the service may add a field, and then every order would fail.',
     check: async (trial) => {
       const order = { ...trial.order(), a_later_field: { of: ['any', 'kind'] } };
       await trial.sent(order);
@@ -139,16 +139,16 @@ export const RULES: readonly Rule[] = [
   },
   {
     name: 'send',
-    expected: 'An order is answered with its own attempt_id, amount and currency, and approved or pending.',
-    why: 'An answer that differs from its order is an unknown outcome, because it may be about another one.',
+    expected: 'The answer to an order has its attempt_id, amount and currency, and approved or pending.',
+    why: 'An answer that differs from its order is an unknown outcome, because it may be about another order.',
     check: async (trial) => {
       await trial.sent(trial.order());
     },
   },
   {
     name: 'send_again',
-    expected: 'The same order again has the result of the first, and is executed once.',
-    why: 'An order whose answer was lost is sent again under its id: executed twice, it pays twice.',
+    expected: 'A repeated order gets the result of the first one, and is executed once.',
+    why: 'If an answer is lost, the order is sent again under its id. Executing it twice would pay twice.',
     check: async (trial) => {
       const order = trial.order();
       const first = await trial.sent(order);
@@ -157,7 +157,7 @@ export const RULES: readonly Rule[] = [
   },
   {
     name: 'send_at_once',
-    expected: 'The same order several times at once is executed once.',
+    expected: 'An order sent several times at once is executed once.',
     why: 'An order can be sent again while the first request is still on its way.',
     check: async (trial) => {
       const order = trial.order();
@@ -169,8 +169,9 @@ export const RULES: readonly Rule[] = [
   },
   {
     name: 'other_order',
-    expected: 'Another amount, card or kind under the same attempt_id is refused with 409, and the first order stands.',
-    why: 'One of the two is a mistake, and nobody knows which: neither may be taken for the other.',
+    expected:
+      'A different amount, card or kind under the same attempt_id is refused with 409, and the first order stands.',
+    why: 'One of the two is a mistake, and no one knows which, so the adapter must not confuse them.',
     check: async (trial) => {
       const order = trial.order();
       const first = await trial.sent(order);
@@ -185,7 +186,7 @@ export const RULES: readonly Rule[] = [
   {
     name: 'inquire',
     expected: 'An inquiry by attempt_id finds the order, with the reference that /send gave.',
-    why: 'After a lost answer the service knows nothing but its own id.',
+    why: 'After a lost answer the service has only its own id.',
     check: async (trial) => {
       const order = trial.order();
       trial.expectSame(await trial.sent(order), await trial.ask('inquire', order, 'approved', 'pending'));
@@ -193,8 +194,8 @@ export const RULES: readonly Rule[] = [
   },
   {
     name: 'inquire_unknown',
-    expected: 'An inquiry about an id that never came is answered with not_found.',
-    why: 'The service gives the money back only when it knows that nothing was executed.',
+    expected: 'The answer to an inquiry about an unknown id is not_found.',
+    why: 'The service returns the money only when it knows that nothing was executed.',
     check: async (trial) => {
       await trial.ask('inquire', trial.order(), 'not_found');
     },
@@ -202,7 +203,7 @@ export const RULES: readonly Rule[] = [
   {
     name: 'not_after',
     expected: 'An order is not executed after its not_after; the answer is not_executed.',
-    why: 'A request can be delayed until after the service has given the money back.',
+    why: 'A request can be delayed until after the service has returned the money.',
     check: async (trial) => {
       const order = trial.order({ not_after: LONG_PAST });
       await trial.ask('send', order, 'not_executed');
@@ -212,8 +213,8 @@ export const RULES: readonly Rule[] = [
   {
     name: 'not_after_executed',
     expected:
-      'An order that was executed in time is still answered as executed when it comes again after its not_after.',
-    why: 'not_executed would make the service give back money that has moved.',
+      'If an order was executed in time and comes again after its not_after, the answer is still that it was executed.',
+    why: 'After not_executed the service would return money that has moved.',
     check: async (trial) => {
       const order = trial.order();
       const first = await trial.sent(order);
@@ -222,8 +223,8 @@ export const RULES: readonly Rule[] = [
   },
   {
     name: 'reverse',
-    expected: 'A reversal is acknowledged with reversed, and an inquiry says so.',
-    why: 'The service repeats it until it is acknowledged, and gives the money back only then.',
+    expected: 'The answer to a reversal is reversed, and an inquiry says so.',
+    why: 'The service repeats it until it is acknowledged, and returns the money only then.',
     check: async (trial) => {
       const order = trial.order();
       await trial.sent(order);
@@ -233,8 +234,8 @@ export const RULES: readonly Rule[] = [
   },
   {
     name: 'reverse_again',
-    expected: 'The same reversal again is acknowledged again, and reverses nothing more.',
-    why: 'Its acknowledgement can be lost as any other answer can.',
+    expected: 'A repeated reversal is acknowledged again, and reverses nothing more.',
+    why: 'Its acknowledgement can be lost like any other answer.',
     check: async (trial) => {
       const order = trial.order();
       await trial.sent(order);
@@ -243,8 +244,8 @@ export const RULES: readonly Rule[] = [
   },
   {
     name: 'reverse_then_send',
-    expected: 'An order that was reversed is not executed again; the answer is not_executed.',
-    why: 'A delayed request would execute what the service has written off.',
+    expected: 'A reversed order is not executed again; the answer is not_executed.',
+    why: 'Otherwise a delayed request would execute an order that the service has written off.',
     check: async (trial) => {
       const order = trial.order();
       await trial.sent(order);
@@ -255,8 +256,8 @@ export const RULES: readonly Rule[] = [
   },
   {
     name: 'reverse_before_send',
-    expected: 'An order whose reversal came first, and was acknowledged with reversed, is not executed when it comes.',
-    why: 'The reversal of a delayed order can overtake it.',
+    expected: 'An order that arrives after its acknowledged reversal is not executed.',
+    why: 'The reversal of a delayed order can arrive first.',
     check: async (trial) => {
       const order = trial.order();
       const { status } = await trial.reversed(order, 'not_found');

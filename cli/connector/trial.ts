@@ -114,7 +114,7 @@ function readAnswer(call: Call, order: Order, returned: Returned, statuses: read
   const { status: httpStatus, record } = returned;
   if (httpStatus === 401)
     throw new Violation(
-      `/${call} answered with 401: the secret is another, or the adapter does not verify signatures of the version v2.`,
+      `/${call} answered with 401: the secret is wrong, or the adapter does not verify signatures of version v2.`,
     );
   if (httpStatus !== 200 || record === undefined) throw new Violation(`/${call} answered with ${described(returned)}.`);
   const { attempt_id, status, amount, currency, processor_reference } = record;
@@ -129,11 +129,11 @@ function readAnswer(call: Call, order: Order, returned: Returned, statuses: read
     throw new Violation(`/${call} answered with status ${shown(status)}.`);
   for (const name of ['processor_reference', 'code', 'retry_after_seconds'])
     if (record[name] === undefined)
-      throw new Violation(`/${call} answered without ${name}, which has to be there: null if there is none.`);
+      throw new Violation(`/${call} answered without ${name}, which is required: send null if there is none.`);
   const expected = { attemptId: order.attempt_id, amount: BigInt(order.amount), currency: order.currency };
   const { outcome, detail } = readAsService(withNumbers(returned.text), call, expected);
   if (outcome === 'unknown')
-    throw new Violation(`The service cannot use what /${call} answered with: ${excerptOf(returned.text)}. ${detail}`);
+    throw new Violation(`The service cannot use the answer of /${call}: ${excerptOf(returned.text)}. ${detail}`);
   return { status, processor_reference: typeof processor_reference === 'string' ? processor_reference : null };
 }
 

@@ -61,6 +61,6 @@ async function examineHost(serving: number | undefined): Promise<readonly Check[
   } catch (error) {
     if (error instanceof SetupProblem) return [problem('Node of the service', error.message)];
     if (!(error instanceof SyntaxError)) throw error;
-    return [warning('host', 'The host could not be examined; what it printed is above.')];
+    return [warning('host', 'The host could not be examined; its output is above.')];
   }
 }

@@ -96,7 +96,7 @@ function clockOf(answer: Answer | Error): Check {
   const seconds = (answer.at - answer.milliseconds / 2 - Date.parse(date)) / 1000 - 0.5;
   const amount = `${Math.abs(seconds).toFixed(0)} s`;
   const direction = seconds > 0 ? 'ahead of' : 'behind';
-  const text = `The clock of this machine is ${amount} ${direction} that of the service. Synchronize the clocks.`;
+  const text = `The clock of this machine is ${amount} ${direction} the clock of the service. Synchronize the clocks.`;
   if (Math.abs(seconds) > PROBLEM_SECONDS) {
     return problem(name, `${text} Signatures of webhooks are refused.`);
   }
@@ -150,7 +150,7 @@ function uncheckedKey({ Message }: TransferServiceError, { outcome, message, run
   return { name: 'key', outcome: 'problem', message: `The key could not be checked: ${message}`, runbook };
 }
 
-const SET_KEY = 'Set TRANSFER_SERVICE_KEY to one that an operator has created.';
+const SET_KEY = 'Set TRANSFER_SERVICE_KEY to a key that an operator has created.';
 
 function keyOf(current: CurrentSession, hasKey: boolean): Check {
   const { all_programs: isOperators, program_id: program, program_name: named, role, scopes } = current;

@@ -54,22 +54,22 @@ export const addHost: AddCommands = (program, context) => {
   program
     .command('distribute')
     .description('distribute the ledger over a Citus cluster, from its coordinator; the service must be stopped')
-    .addOption(new Option('--move <node>', 'move the tables to another node, as host:port; the service goes on'))
+    .addOption(new Option('--move <node>', 'move the tables to another node, as host:port; the service continues'))
     .addOption(new Option('--undo', 'gather the tables on the coordinator again').conflicts('move'))
     .action(({ move, undo }: { move?: string; undo?: boolean }) =>
       run('distribute', undo === true ? 'undo' : (move ?? '')),
     );
   const backup = program
     .command('backup')
-    .description('take a copy of the embedded ledger into BACKUP_DIR now, beside the service')
+    .description('copy the embedded ledger into BACKUP_DIR now, while the service runs')
     .action(() => run('backup'));
   backup
     .command('list')
-    .description('list the copies, and the times that can be restored')
+    .description('list the copies, and the times that you can restore')
     .action(() => run('backup-list'));
   program
     .command('restore')
-    .description('restore the embedded ledger of a backup into DATA_DIR, which must not have one')
+    .description('restore the embedded ledger from a backup into DATA_DIR, which must not have a ledger')
     .requiredOption('--to <time>', 'a time such as 2030-01-31T12:00:00Z, or latest')
     .option('--from <directory>', 'the directory of the backup (default: BACKUP_DIR)')
     .option(

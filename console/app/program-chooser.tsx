@@ -147,7 +147,7 @@ export function ProgramPrompt({
         {can('list_programs') ? (
           <ProgramList onChoose={(chosen) => chooseProgram(chosen)} />
         ) : (
-          'Add ?program=prog_… to the URL, or ask an operator which card program it is.'
+          'Add ?program=prog_… to the URL, or ask an operator for the card program.'
         )}
       </Empty>
     </Page>

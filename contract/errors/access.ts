@@ -13,7 +13,7 @@ export const ACCESS_ERRORS = {
       'An operator has disabled the connector to the processor of the card; the message names it.',
     ],
     resolution:
-      'Contact support: open a case with the request id. If the end is known, the Retry-After header says when it is.',
+      'Contact support: open a case with the request id. If the end is known, the Retry-After header says when.',
     headers: [
       {
         name: 'Retry-After',
@@ -119,10 +119,10 @@ export const ACCESS_ERRORS = {
     meaning: 'There is no such session of the console, or it has ended.',
     causes: [
       'The session id is misspelled.',
-      'The session has ended: it was ended by somebody, was not used for 15 minutes, is 12 hours old, or its key has ended.',
-      'The request to sign out was sent with an API key, not with the cookie of a session.',
+      'The session has ended: someone ended it, it was not used for 15 minutes, is 12 hours old, or its key has ended.',
+      'The request to sign out has an API key instead of a session cookie.',
     ],
-    resolution: 'If the session has ended, nothing is left to do. Operators can list the sessions.',
+    resolution: 'If the session has ended, you need not do anything. Operators can list the sessions.',
     alsoCalled: 'unknown session, no such session, session has ended, already signed out',
     sample: {
       reproduce: 'Revoke the session "ses_missing".',
@@ -133,7 +133,7 @@ export const ACCESS_ERRORS = {
   error_not_found: errorCode({
     status: 404,
     problem: 'A request, an error or an event',
-    meaning: 'The error log has no error with this request id that is visible to this key.',
+    meaning: 'The error log has no error with this request id that this key may see.',
     causes: [
       'The request id is misspelled, or the request succeeded.',
       'The error belongs to another card program, or to none. Only operators can look up such errors.',
@@ -152,17 +152,17 @@ export const ACCESS_ERRORS = {
   request_not_found: errorCode({
     status: 404,
     problem: 'A request, an error or an event',
-    meaning: 'Nothing is stored about a request with this id that is visible to this key.',
+    meaning: 'The service has stored nothing about a request with this id that this key may see.',
     causes: [
       'The request id is misspelled.',
       'The request belongs to another card program, or to operators. Only operators can look up such requests.',
-      'The request succeeded and changed nothing: a read, an explanation, the replay of an idempotency key.',
+      'The request succeeded and changed nothing, such as a read, an explanation or a replay of an idempotency key.',
       'It failed less than a second ago, or its error is older than ERROR_RETENTION_DAYS.',
       'The path does not exist and does not contain /api/. Such requests, for example for /healthz, are not recorded.',
       'It changed something other than a transfer, and its event is older than EVENT_RETENTION_DAYS.',
     ],
     resolution:
-      'Compare the id with the Request-Id header of the response, and look it up again after a second. If it is still not found, ask an operator, who can look up the requests of all card programs. What an operator does not find either created no transfer and no reversal.',
+      'Compare the id with the Request-Id header of the response, and look it up again after a second. If it is still not found, ask an operator, who can look up the requests of all card programs. If the operator does not find it either, the request created no transfer and no reversal.',
     alsoCalled: 'unknown request id, request id not found, no such request, cannot find request',
     sample: {
       reproduce: 'Look up the request "req_missing".',
@@ -173,13 +173,13 @@ export const ACCESS_ERRORS = {
   event_not_found: errorCode({
     status: 404,
     problem: 'A request, an error or an event',
-    meaning: 'There is no event with this id that is visible to this key.',
+    meaning: 'There is no event with this id that this key may see.',
     causes: [
       'The event id is misspelled.',
       'The event belongs to another card program, or to the service itself. Only operators can read such events.',
       'The event is older than the retention period (EVENT_RETENTION_DAYS).',
     ],
-    resolution: 'Compare the id with that of the event. List the events to find those that are stored.',
+    resolution: 'Check the event id. List the events to see the stored ones.',
     alsoCalled: 'unknown event, no such event, event does not exist',
     sample: {
       reproduce: 'Get the event "evt_missing".',
@@ -191,18 +191,18 @@ export const ACCESS_ERRORS = {
   events_expired: errorCode({
     status: 410,
     problem: 'A request, an error or an event',
-    meaning: 'Some of the events to be read were deleted, because they are older than the retention period.',
+    meaning: 'Some of the requested events were deleted, because they are older than the retention period.',
     causes: [
       'The position is older than the retention period (EVENT_RETENTION_DAYS), for example because the reader stopped for months.',
       'The reader asked for all events, and the first ones were deleted.',
     ],
     resolution:
-      'Read the current state of what you follow, such as the transfers, then read on from the oldest stored event: the message has its position.',
+      'Read the current state of the records that you follow, such as the transfers. Then continue from the oldest stored event, whose position is in the message.',
     alsoCalled:
       'events deleted, old events gone, events no longer stored, event retention, event cursor too old, missed ' +
       'events',
     sample: {
-      reproduce: 'List the events after position 0 when the oldest ones were deleted.',
+      reproduce: 'List the events after position 0 after the oldest ones were deleted.',
       given: 'events that are older than the retention period',
       request: { ...call('list_events'), path: `${call('list_events').path}?after=0` },
       message:

@@ -130,7 +130,7 @@ export const CARD_ERRORS = {
     status: 409,
     problem: 'Change, close or erase a card',
     meaning: 'The holder of the card cannot be erased, because the card is not closed.',
-    causes: ['The card has another status than closed.'],
+    causes: ['The card is not closed.'],
     resolution: 'Close the card with update_card, then send the request again.',
     alsoCalled: 'gdpr, cannot erase, delete personal data, right to be forgotten, erase open card',
     sample: {
@@ -168,7 +168,8 @@ export const CARD_ERRORS = {
   duplicate_card: errorCode({
     status: 409,
     problem: 'It was sent twice',
-    meaning: 'There already is such a card: one with this id in the card program, or one of this card of a processor.',
+    meaning:
+      'The card program already has a card with this id, or a card with this connector and processor token exists.',
     causes: [
       'The card_id in the request was used before.',
       'A card with this connector_id and processor_token exists, in this card program or in another.',

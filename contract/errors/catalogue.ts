@@ -85,7 +85,7 @@ export type TypeGuide = { readonly cause: string; readonly resolution: string; r
 export const TYPE_GUIDES: Readonly<Record<ErrorType, TypeGuide>> = {
   'Request Error': {
     cause: 'The request is invalid, or a rule refuses it, such as too little money.',
-    resolution: 'Correct what the message describes, then send the request again.',
+    resolution: 'Correct the problem in the message, then send the request again.',
     resolvedBy: 'The caller',
   },
   'Server Error': {

@@ -66,7 +66,7 @@ export const HTTP_ERRORS = {
     meaning: 'The request is not valid HTTP, so the service could not determine its operation.',
     causes: [
       'The connection does not carry HTTP/1.1, for example because TLS or HTTP/2 was sent to a plain HTTP port.',
-      'A header is invalid, or a header that may occur once was sent twice.',
+      'A header is invalid, or was sent twice although it may occur only once.',
       'The path contains an invalid percent escape.',
     ],
     resolution: 'Fix the client, or the proxy in front of it. A maintained HTTP library does not send such requests.',
@@ -100,7 +100,7 @@ export const HTTP_ERRORS = {
     problem: 'It is too large',
     meaning: 'The body is larger than the operation accepts.',
     causes: [
-      'The body exceeds the limit in the message, which is larger than every body that the operation accepts. Of a batch it is 4,096 bytes for each of its 1,000 rows.',
+      'The body exceeds the limit in the message. The limit is larger than every valid body of the operation. A batch has 4,096 bytes for each of its 1,000 rows.',
     ],
     resolution: 'Send a smaller body, or the rows of a batch in several batches.',
     alsoCalled: 'body too large, request too large, request too big, entity too large, too many bytes, batch too large',
@@ -188,17 +188,17 @@ export const HTTP_ERRORS = {
       'The service is starting or shutting down.',
       'More requests are waiting than the service can process in time.',
       'A transaction that does not end has locked the account.',
-      'The database has no connection left for the request, while it responds to other requests.',
-      'The service requires a synchronous standby of its database, and none is set (DATABASE_STANDBY).',
+      'The database responds, but has no free connection for the request.',
+      'The service requires a synchronous standby for its database, and none is set (DATABASE_STANDBY).',
     ],
     resolution:
       'Send the request again after the time in the Retry-After header. Contact support if the error persists.',
     headers: [
-      { name: 'Retry-After', value: '1', description: 'Seconds to wait before the next attempt.' },
+      { name: 'Retry-After', value: '1', description: 'Seconds to wait before the next try.' },
       {
         name: 'Readiness',
         value: 'service_closing',
-        description: 'The state of the service, by its stable name, where that is the reason.',
+        description: 'The stable name of the state, if that is the reason.',
         optional: true,
       },
       {

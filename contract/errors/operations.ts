@@ -32,7 +32,7 @@ export function schemaError(operation: OperationId): ErrorDefinition {
       ...(query === undefined ? [] : ['A query parameter is empty or has a value that is not allowed.']),
       ...(body === undefined ? ['A query parameter is repeated, or the path contains a control character.'] : []),
     ],
-    resolution: 'Correct what the message describes, then send the request again.',
+    resolution: 'Correct the problem in the message, then send the request again.',
     alsoCalled: SCHEMA_CALLED,
     sample: schemaSample(operation),
   });
@@ -78,11 +78,11 @@ function schemaSample(operation: OperationId): Sample {
 }
 
 const CONTACT_SUPPORT =
-  'Contact support: open a case with the request id. With an idempotency key, the request can safely be sent again.';
+  'Contact support: open a case with the request id. With an idempotency key, you can safely send the request again.';
 
 const AGAIN_WITH_KEY =
-  'With an idempotency key, send exactly the same request again: no money moves twice. Without one, look up first whether ' +
-  'the transfer was made. Contact support: open a case with the request id.';
+  'With an idempotency key, send exactly the same request again: no money moves twice. Without a key, first look up whether ' +
+  'the transfer was created. Contact support: open a case with the request id.';
 
 /** `unknown_<operation>`: the operation failed because of an internal error. */
 export function unknownError(operation: OperationId): ErrorDefinition {
@@ -102,7 +102,7 @@ export function unknownError(operation: OperationId): ErrorDefinition {
       {
         name: 'Retry-After',
         value: '1',
-        description: 'Seconds to wait before the next attempt, while the database is away.',
+        description: 'Seconds to wait before the next try, while the database is unavailable.',
         optional: true,
       },
     ],

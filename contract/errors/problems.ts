@@ -38,7 +38,7 @@ export const PROBLEM_GROUPS = [
       'Capture, cancel or reverse a transfer',
       'Resolve an attempt',
       'Change, close or erase a card',
-      'Somebody else changed it first',
+      'Someone else changed it first',
       'Add, change or replay a webhook',
       'Reply to or resolve a case or an incident',
     ],

@@ -10,7 +10,7 @@ export const PROCESSOR_ERRORS = {
   connector_not_found: errorCode({
     status: 400,
     problem: 'A connector, an attempt or a break',
-    meaning: 'The service has no connector of this name for the card program.',
+    meaning: 'The service has no connector with this name for the card program.',
     causes: [
       'The connector_id is misspelled.',
       'The connector is not in the settings of the service (CONNECTORS).',
@@ -32,7 +32,7 @@ export const PROCESSOR_ERRORS = {
     causes: [
       'A card_to_card transfer names a card of a processor.',
       'A transfer with "capture": "manual" names such a card.',
-      'A transfer that a processor has carried out is to be reversed.',
+      'The request reverses a transfer that a processor has carried out.',
     ],
     resolution: 'Load or unload the card, with automatic capture. To undo a load, send an unload.',
     alsoCalled: 'not supported by processor, cannot reverse processor transfer, card to card not supported',
@@ -49,7 +49,7 @@ export const PROCESSOR_ERRORS = {
     status: 409,
     problem: 'The processor of the card declined it',
     meaning: 'The processor of the card declined the transfer.',
-    causes: ['The processor or the issuer refused it, and its code has no error code of its own here.'],
+    causes: ['The processor or the issuer refused it, and there is no specific error code for its reason.'],
     resolution: 'Show the holder that the card was declined. The message has the code of the processor.',
     alsoCalled: 'declined by processor, do not honor, declined by bank, declined by issuer',
     sample: {
@@ -65,11 +65,10 @@ export const PROCESSOR_ERRORS = {
     problem: 'The processor of the card failed',
     meaning: 'The processor of the card could not carry out the transfer, and did not move the money.',
     causes: [
-      'The processor refused the order as invalid: the card is not set up there, or the connector is set up wrongly.',
-      'An operator found out that the processor did not carry out a transfer of unknown outcome.',
+      'The processor refused the order as invalid: the card is not set up there, or the connector is configured incorrectly.',
+      'The outcome was unknown, and an operator found that the processor did not carry out the transfer.',
     ],
-    resolution:
-      'Contact support with the request id. No money moved; a new transfer can be tried when the cause is removed.',
+    resolution: 'Contact support with the request id. No money moved. Try a new transfer once the cause is fixed.',
     alsoCalled: 'processor failure, invalid at processor, processor rejected, processor format error',
     sample: {
       reproduce: 'Load the card "card_processor" and have the simulator decline it with the code 12.',
@@ -88,9 +87,9 @@ export const PROCESSOR_ERRORS = {
       'The processor or its adapter is down, so nothing was sent to it.',
       'The processor cannot reach the issuer of the card.',
       'The connector of the card is no longer in the settings of the service.',
-      'The processor did not say in time what became of the transfer, and has reversed it.',
+      'The processor did not report the result of the transfer in time, and has reversed it.',
     ],
-    resolution: 'Try again later with a new transfer: this one moved no money. If it lasts, contact support.',
+    resolution: 'Try again later with a new transfer: this one moved no money. If the error persists, contact support.',
     alsoCalled: 'processor down, issuer unavailable, issuer inoperative, cannot reach processor, switch inoperative',
     sample: {
       reproduce: 'Load the card "card_processor" and have the simulator decline it with the code 91.',
@@ -121,10 +120,10 @@ export const PROCESSOR_ERRORS = {
     meaning: "The attempt's status does not allow this action.",
     causes: [
       'The attempt has ended with the other outcome.',
-      'The attempt has not been sent yet, or was sent a moment ago and its answer can still come.',
+      'The attempt has not been sent yet, or was sent a moment ago and can still get its answer.',
     ],
     resolution:
-      'Read the attempts of the transfer. If one has ended otherwise than the processor says, contact the processor, and correct the difference there.',
+      'Read the attempts of the transfer. If the result of an attempt differs at the processor, contact the processor and have the difference corrected there.',
     alsoCalled: 'attempt already resolved, attempt ended, attempt not sent',
     sample: {
       reproduce: 'Load the card "card_processor", wait until it is completed, and resolve its attempt as not executed.',
@@ -150,10 +149,10 @@ export const PROCESSOR_ERRORS = {
     status: 409,
     problem: 'A connector, an attempt or a break',
     meaning:
-      'An earlier notice of the connector has this notice_id and says something else. The new one was not stored.',
-    causes: ['The adapter counts its notices from the start again, or gives each attempt only one notice_id.'],
+      'An earlier notice from the connector has this notice_id and different contents. The new notice was not stored.',
+    causes: ['The adapter restarted its count of notices, or uses one notice_id for all notices about an attempt.'],
     resolution:
-      'Give each notice its own notice_id, and send the same contents whenever you send a notice again. A break shows both notices to the operators.',
+      'Give each notice its own notice_id. When you send a notice again, send the same contents. A break shows both notices to operators.',
     alsoCalled: 'notice id already used, duplicate notice, notice conflict, same notice other contents',
     sample: {
       reproduce: 'Send a notice, and another one with the same notice_id and the status declined.',

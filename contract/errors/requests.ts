@@ -45,7 +45,7 @@ export const REQUEST_ERRORS = {
   }),
   precondition_failed: errorCode({
     status: 412,
-    problem: 'Somebody else changed it first',
+    problem: 'Someone else changed it first',
     meaning: 'The record no longer has the version that the If-Match header names. Nothing was changed.',
     causes: [
       'The record was changed after the caller had read it.',
@@ -72,7 +72,7 @@ export const REQUEST_ERRORS = {
     status: 422,
     problem: 'It was sent twice',
     meaning: 'The idempotency key was already used for a different request to the same operation.',
-    causes: ['The body or the path means something else than in the first request of this operation with this key.'],
+    causes: ['The body or the path has a different meaning than in the first request of this operation with this key.'],
     resolution:
       'Use a new key for a new request. To learn the outcome of the first request, send it again unchanged, or look up the request id in the message.',
     alsoCalled:

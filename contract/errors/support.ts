@@ -29,8 +29,8 @@ export const SUPPORT_ERRORS = {
     meaning: "The case's status does not allow this action.",
     causes: [
       'The case is closed.',
-      'The case is resolved and was to be resolved again.',
-      'The case was resolved more than 30 days ago, and was to be opened again by a message.',
+      'The request resolves a case that is already resolved.',
+      'The message would reopen a case that was resolved more than 30 days ago.',
     ],
     resolution: 'Open a new case, and quote the id of the old one in its text.',
     alsoCalled: 'case closed, case already resolved, cannot reopen case, ticket closed, reopen ticket',
@@ -45,7 +45,7 @@ export const SUPPORT_ERRORS = {
     status: 409,
     problem: 'Reply to or resolve a case or an incident',
     meaning: `The case has ${MAX_CASE_MESSAGES} messages, the maximum.`,
-    causes: [`A message was added to a case that has ${MAX_CASE_MESSAGES} of them.`],
+    causes: [`The request adds a message to a case that has ${MAX_CASE_MESSAGES} messages.`],
     resolution: 'Open a new case, and quote the id of the old one in its text.',
     alsoCalled: 'too many messages, maximum number of messages, case is full',
     sample: {
@@ -91,7 +91,7 @@ export const SUPPORT_ERRORS = {
     status: 409,
     problem: 'Reply to or resolve a case or an incident',
     meaning: 'The incident is resolved.',
-    causes: ['The incident was to be changed or resolved, or given a case, after its end.'],
+    causes: ['The request changes or resolves an incident, or attaches a case, after its end.'],
     resolution: 'Open a new incident if the problem is back.',
     alsoCalled: 'incident over, incident already resolved, incident closed, reopen incident',
     sample: {

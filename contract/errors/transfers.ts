@@ -25,7 +25,8 @@ export const TRANSFER_ERRORS = {
     problem: 'A card, a transfer or a reversal',
     meaning: 'The reversal does not exist in the card program.',
     causes: ['The reversal id is misspelled.', 'The reversal belongs to another card program.'],
-    resolution: 'Check the reversal id. GET /api/v0.1/core/transfer/{transfer_id}/reversal lists those of a transfer.',
+    resolution:
+      'Check the reversal id. GET /api/v0.1/core/transfer/{transfer_id}/reversal lists the reversals of a transfer.',
     alsoCalled: 'unknown reversal, no such reversal, refund not found, unknown refund',
     sample: {
       reproduce: 'Read the reversal "rev_missing".',
@@ -39,7 +40,7 @@ export const TRANSFER_ERRORS = {
     meaning: "The transfer's status does not allow this action.",
     causes: [
       'The transfer was already captured, canceled or reversed, or it has expired.',
-      'A capture was requested for a transfer that is not pending, or a reversal for one that is not completed.',
+      'The request captures a transfer that is not pending, or reverses one that is not completed.',
     ],
     resolution: 'Read the transfer. The message names its status.',
     alsoCalled:
@@ -102,7 +103,7 @@ export const TRANSFER_ERRORS = {
       'The transfers of a day, a week or a month would exceed a limit of the card or its card program.',
       'The balance of the card, including holds, would exceed its maximum_balance.',
       'The balance of an account would exceed the largest possible balance, 2^53 - 1 minor units.',
-      'The balance of the card to be closed is larger than one transfer can be.',
+      'The request closes a card whose balance is larger than one transfer can be.',
     ],
     resolution: 'Send a smaller amount, or wait until the time in the message.',
     alsoCalled:
@@ -164,14 +165,14 @@ export const TRANSFER_ERRORS = {
     problem: 'It was sent twice',
     meaning:
       'The card program already has a transfer with this reference that is scheduled, pending or completed, or a deposit or ' +
-      'withdrawal of the program has it.',
+      'withdrawal with it.',
     causes: [
       'A transfer with this reference is scheduled, pending or completed, or its processor has carried it out late. ' +
         'If it fails, is canceled or expires, its reference is free again.',
       'A deposit or withdrawal of the card program has the reference. A transfer may have the same one.',
     ],
     resolution:
-      'GET /api/v0.1/core/transfer?reference=… finds the transfer, and the list of deposits and withdrawals the others. ' +
+      'GET /api/v0.1/core/transfer?reference=… finds the transfer. For deposits and withdrawals, see their list. ' +
       'Use a new reference for a new payment. To try the same payment again, wait until that transfer has failed, was canceled ' +
       'or has expired.',
     alsoCalled:

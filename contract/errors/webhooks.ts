@@ -26,8 +26,8 @@ export const WEBHOOK_ERRORS = {
     problem: 'Add, change or replay a webhook',
     meaning: 'The service does not send events to this URL.',
     causes: [
-      'The URL is not absolute, begins with neither https:// nor http://, or contains a user name or a password.',
-      'In live mode: the URL begins with http://, or its port is neither 443 nor 8443.',
+      'The URL is not absolute, does not begin with https:// or http://, or contains a user name or a password.',
+      'In live mode: the URL begins with http://, or its port is not 443 or 8443.',
       'The host is an address in a private or reserved network that is not in WEBHOOK_ALLOWED_NETWORKS.',
     ],
     resolution:
@@ -46,7 +46,7 @@ export const WEBHOOK_ERRORS = {
   webhook_limit: errorCode({
     status: 409,
     problem: 'Add, change or replay a webhook',
-    meaning: 'There are already 20 webhooks, the maximum for one card program and for operators.',
+    meaning: 'There are already 20 webhooks, which is the maximum for one card program and for operators.',
     causes: ['The card program has 20 webhooks, or operators have 20 that belong to no card program.'],
     resolution: 'Delete a webhook that is no longer used, or send further events from your receiver.',
     alsoCalled: 'too many webhooks, maximum number of webhooks, webhook quota',
@@ -77,7 +77,7 @@ export const WEBHOOK_ERRORS = {
     status: 409,
     problem: 'Add, change or replay a webhook',
     meaning: 'The webhook already has a replay that is running.',
-    causes: ['The replay that was created before has not sent all its events.'],
+    causes: ['The earlier replay has not sent all its events yet.'],
     resolution: 'Wait until the `state` of the replay is completed, or disable the webhook, which cancels the replay.',
     alsoCalled: 'replay already running, replay in progress, two replays',
     sample: {

@@ -5125,19 +5125,19 @@ export type ErrorRows = {
   readonly key_not_found: ErrorRow;
   /** There is no such session of the console, or it has ended. */
   readonly session_not_found: ErrorRow;
-  /** The error log has no error with this request id that is visible to this key. */
+  /** The error log has no error with this request id that this key may see. */
   readonly error_not_found: ErrorRow;
-  /** Nothing is stored about a request with this id that is visible to this key. */
+  /** The service has stored nothing about a request with this id that this key may see. */
   readonly request_not_found: ErrorRow;
-  /** There is no event with this id that is visible to this key. */
+  /** There is no event with this id that this key may see. */
   readonly event_not_found: ErrorRow;
-  /** Some of the events to be read were deleted, because they are older than the retention period. */
+  /** Some of the requested events were deleted, because they are older than the retention period. */
   readonly events_expired: ErrorRow;
   /** The webhook does not exist, or is not visible to this key. */
   readonly webhook_not_found: ErrorRow;
   /** The service does not send events to this URL. */
   readonly webhook_url_refused: ErrorRow;
-  /** There are already 20 webhooks, the maximum for one card program and for operators. */
+  /** There are already 20 webhooks, which is the maximum for one card program and for operators. */
   readonly webhook_limit: ErrorRow;
   /** The webhook's status does not allow this action. */
   readonly invalid_webhook_status: ErrorRow;
@@ -5176,7 +5176,7 @@ export type ErrorRows = {
   /** The holder of a card of the transfer was erased, so the transfer can no longer get metadata. */
   readonly card_erased: ErrorRow;
   /**
-   * There already is such a card: one with this id in the card program, or one of this card of a processor.
+   * The card program already has a card with this id, or a card with this connector and processor token exists.
    */
   readonly duplicate_card: ErrorRow;
   /** The amount is not a whole number of minor units from 1 to 999,999,999,999. */
@@ -5195,10 +5195,10 @@ export type ErrorRows = {
   readonly insufficient_funds: ErrorRow;
   /**
    * The card program already has a transfer with this reference that is scheduled, pending or completed, or a
-   * deposit or withdrawal of the program has it.
+   * deposit or withdrawal with it.
    */
   readonly duplicate_reference: ErrorRow;
-  /** The service has no connector of this name for the card program. */
+  /** The service has no connector with this name for the card program. */
   readonly connector_not_found: ErrorRow;
   /** The processor of the card cannot do this. */
   readonly connector_not_supported: ErrorRow;
@@ -5215,7 +5215,8 @@ export type ErrorRows = {
   /** The break does not exist. */
   readonly break_not_found: ErrorRow;
   /**
-   * An earlier notice of the connector has this notice_id and says something else. The new one was not stored.
+   * An earlier notice from the connector has this notice_id and different contents. The new notice was not
+   * stored.
    */
   readonly notice_id_reused: ErrorRow;
   /** The record no longer has the version that the If-Match header names. Nothing was changed. */

@@ -67,7 +67,7 @@ describe('a case', () => {
     expect([exitCode, errors]).toEqual([1, expect.stringContaining(message)]);
     expect(await type('cases open card_active')).toMatchObject({
       exitCode: 2,
-      errors: expect.stringContaining('neither a request id (req_...) nor a transfer id (tr_...)'),
+      errors: expect.stringContaining('not a request id (req_...) or a transfer id (tr_...)'),
     });
     expect(service.received).toHaveLength(1);
   });

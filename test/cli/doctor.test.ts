@@ -110,7 +110,7 @@ describe('the service', () => {
       'has another time',
       { '/health/live': { body: { status: 'live' }, headers: { date: 'Tue, 01 Jan 2030 00:00:00 GMT' } } },
       'clock',
-      { outcome: 'problem', message: expect.stringMatching(/\d+ s behind that of the service. Synchronize/) },
+      { outcome: 'problem', message: expect.stringMatching(/\d+ s behind the clock of the service. Synchronize/) },
     ],
     [
       'does not accept the key',
@@ -175,9 +175,9 @@ describe('the way to it', () => {
       'no TLS',
       async () => (await serve(WELL)).replace('http:', 'https:'),
       'TLS',
-      'What listens there does not speak TLS. Begin the URL with http://',
+      'The server there does not speak TLS. Begin the URL with http://',
     ],
-    ['a certificate of an unknown authority', () => serveTls(VALID), 'TLS', 'not from an authority that Node knows'],
+    ['a certificate of an unknown authority', () => serveTls(VALID), 'TLS', 'Node does not trust the authority'],
   ])('%s', async (_, urlOf, name, message) => {
     const { exitCode, checks } = await checksOf(await urlOf());
     expect(checks.get(name)).toMatchObject({ outcome: 'problem', message: expect.stringContaining(message) });

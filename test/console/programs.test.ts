@@ -78,7 +78,7 @@ describe('programs and funding', () => {
     await dialog.getByLabel('Daily count').first().fill('5');
     await client.programs.update(programId, { limits: { in: { daily_count: 9 } } });
     await dialog.getByRole('button', { name: 'Save the limits' }).click();
-    await dialog.getByText('Somebody else changed this').waitFor();
+    await dialog.getByText('Someone else changed this').waitFor();
     expect((await client.programs.get(programId)).limits?.in).toEqual({ daily_amount: 900_000, daily_count: 9 });
   });
 

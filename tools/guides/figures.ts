@@ -137,7 +137,7 @@ const FIGURES: readonly (readonly [value: number, ...phrases: readonly string[]]
     '{} days | `WEBHOOK_ATTEMPT_RETENTION_DAYS`',
     '{} days (`WEBHOOK_ATTEMPT_RETENTION_DAYS`)',
     'of all webhooks in the last {} days',
-    'what was sent in the last {} days',
+    'list attempts of the last {} days',
     'Nothing was sent in the last {} days',
   ],
   [

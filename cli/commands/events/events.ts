@@ -47,7 +47,7 @@ const FILTER_OPTIONS: OptionsFor<Filters> = {
     help: 'filter by type, such as transfer.completed or "transfer.*"; several separated by commas',
     read: (types, before) => (before === undefined ? types : `${before},${types}`),
   },
-  subject_id: { flag: '--subject <id>', help: 'filter by what the event is about' },
+  subject_id: { flag: '--subject <id>', help: 'filter by the subject of the event' },
 };
 
 /** Adds `events list | get | tail | listen | search | inspect`. */

@@ -58,7 +58,7 @@ export const addCases: AddCommands = (program, context) => {
     options: {
       text: { flag: '--text <text>', help: 'what happened' },
       severity: { flag: '--severity <severity>', help: 'how much it matters to you', choices: SEVERITIES },
-      contact: { flag: '--contact <contact>', help: 'how to reach you besides the case' },
+      contact: { flag: '--contact <contact>', help: 'how to reach you outside the case' },
       ...KEY_OPTION,
     },
     run: async (session, { idempotencyKey, ...body }, id) => {
@@ -86,7 +86,7 @@ export const addCases: AddCommands = (program, context) => {
   addCommand<ReplyToCaseBody & KeyOption>(cases, context, {
     name: 'reply <case_id>',
     argument: CASE_ID,
-    description: 'add a message; it opens a case again that was resolved within 30 days',
+    description: 'add a message; it reopens a case that was resolved within 30 days',
     options: MESSAGE_OPTIONS,
     run: async (session, { idempotencyKey, ...body }, caseId) => {
       const replied = await session.service.cases.reply(caseId, body, { idempotencyKey });
@@ -110,13 +110,13 @@ function aboutOf(id: string | undefined): Pick<CreateCaseBody, 'request_id' | 't
   if (id === undefined || id === '') return {};
   if (id.startsWith('req_')) return { request_id: id };
   if (id.startsWith('tr_')) return { transfer_id: id };
-  throw new InvalidArgument(`'${id}' is neither a request id (req_...) nor a transfer id (tr_...)`);
+  throw new InvalidArgument(`'${id}' is not a request id (req_...) or a transfer id (tr_...)`);
 }
 
 function addSupport(cases: Command, context: CommandContext): void {
   addList<QueuedCase, Omit<SearchCasesQuery, 'limit' | 'cursor'>>(cases, context, {
     name: 'queue',
-    description: 'list the cases of all card programs, the most urgent first; for operators',
+    description: 'list the cases of all card programs, most urgent first; for operators',
     options: {
       status: { ...STATUS_OPTION, help: 'filter by status; open if omitted' },
       code: { flag: '--code <code>', help: 'filter by error code' },

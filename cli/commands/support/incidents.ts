@@ -18,11 +18,11 @@ const add = (text: string, before: readonly string[] | undefined): string[] => [
 
 const CODE_OPTION = {
   flag: '--code <code>',
-  help: 'an error code that it covers; can be repeated, and all if omitted',
+  help: 'an error code that it covers; can be repeated (default: all)',
   read: add,
 } as const;
 
-const INTERNAL_OPTION = { flag: '--internal <text>', help: 'what only operators read' } as const;
+const INTERNAL_OPTION = { flag: '--internal <text>', help: 'text for operators only' } as const;
 
 type Opening = Omit<CreateIncidentBody, 'scope'> & KeyOption;
 
@@ -33,13 +33,13 @@ const OPENING_OPTIONS: OptionsFor<Opening> = {
   program_id: { flag: '--program <program_id>', help: 'only this card program', conflicts: ['operation'] },
   operation: { flag: '--operation <operation>', help: 'only this operation' },
   codes: CODE_OPTION,
-  started_at: { flag: '--started-at <time>', help: 'when it began; now if omitted', read: readEarlier },
+  started_at: { flag: '--started-at <time>', help: 'when it began (default: now)', read: readEarlier },
   ...KEY_OPTION,
 };
 
 /** Adds `incidents list | open | show | update | attach | resolve`. */
 export const addIncidents: AddCommands = (program, context) => {
-  const incidents = program.command('incidents').description('the one cause of many errors and cases');
+  const incidents = program.command('incidents').description('common causes of many errors and cases');
   addList<IncidentRecord, Omit<ListIncidentsQuery, 'limit' | 'cursor'>>(incidents, context, {
     name: 'list',
     description: 'list the incidents within the reach of the key, newest first',
@@ -61,7 +61,7 @@ export const addIncidents: AddCommands = (program, context) => {
   addCommand(incidents, context, {
     name: 'show <incident_id>',
     argument: INCIDENT_ID,
-    description: 'show an incident, and the cases that may belong to it; for operators',
+    description: 'show an incident, and cases that may belong to it; for operators',
     run: async ({ service, show }, _, incidentId) => {
       const found = await service.incidents.inspect(incidentId);
       show(found, [...pairsOfIncident(found), ['proposed cases', found.proposed_case_ids.join(', ')]]);
@@ -70,7 +70,7 @@ export const addIncidents: AddCommands = (program, context) => {
   addCommand<UpdateIncidentBody>(incidents, context, {
     name: 'update <incident_id>',
     argument: INCIDENT_ID,
-    description: 'change what an incident says or covers; for operators',
+    description: 'change the texts or the scope of an incident; for operators',
     options: {
       title: { flag: '--title <title>', help: 'what is wrong, in a few words' },
       public_text: { flag: '--text <text>', help: 'what callers should know' },
@@ -85,7 +85,7 @@ export const addIncidents: AddCommands = (program, context) => {
   addCommand<{ readonly case_ids: readonly string[] } & KeyOption>(incidents, context, {
     name: 'attach <incident_id>',
     argument: INCIDENT_ID,
-    description: 'attach cases, which are then resolved with the incident; for operators',
+    description: 'attach cases, which are resolved with the incident; for operators',
     options: {
       case_ids: { flag: '--case <case_id>', help: 'a case; can be repeated', read: add, required: true },
       ...KEY_OPTION,
@@ -93,7 +93,7 @@ export const addIncidents: AddCommands = (program, context) => {
     run: async (session, { idempotencyKey, case_ids }, incidentId) => {
       const attached = await session.service.incidents.attach(incidentId, case_ids, { idempotencyKey });
       const { uncovered_case_ids: uncovered, ...incident } = attached;
-      const not = uncovered.map((id): Pair => ['not covered', `${id}: its error is none that the incident is about`]);
+      const not = uncovered.map((id): Pair => ['not covered', `${id}: the incident does not cover its error`]);
       showChanged(session, attached, [...pairsOfIncident(incident), ...not]);
     },
   });

@@ -32,7 +32,7 @@ function describe({ data, complete }: SearchResults, command: string, width: num
   const results =
     rows.length === 0
       ? emptyText({ command }, 'No results.', [
-          ['what can be searched', 'search --help'],
+          ['what you can search for', 'search --help'],
           ['refused requests, by card, code or time', 'errors search --help'],
           ['what a request did, refused or not', 'requests inspect <request_id>'],
         ])

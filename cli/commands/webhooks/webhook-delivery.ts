@@ -49,7 +49,7 @@ const MAX_WAIT_SECONDS = 25;
 const WAIT_OPTION: OptionsFor<WaitOption> = {
   wait: {
     flag: '--wait <seconds>',
-    help: `how long to wait for the result, 0 for not at all (default: ${MAX_WAIT_SECONDS})`,
+    help: `how long to wait for the result; 0 to not wait (default: ${MAX_WAIT_SECONDS})`,
     read: readWholeNumber,
   },
 };
@@ -183,7 +183,7 @@ function addAttempts(webhooks: Command, context: CommandContext): void {
   addCommand<AttemptFilters & PageOptions & Reach>(webhooks, context, {
     name: 'attempts <webhook_id>',
     argument: WEBHOOK_ID,
-    description: 'list what was sent in the last 14 days and the responses, newest first',
+    description: 'list attempts of the last 14 days and the responses, newest first',
     options: {
       event_id: { flag: '--event <event_id>', help: 'only attempts to send this event' },
       failed: { flag: '--failed', help: 'only attempts that failed', conflicts: ['succeeded'] },
@@ -236,7 +236,7 @@ function addReplay(webhooks: Command, context: CommandContext): void {
       to: { flag: '--to <time>', help: 'events that were created before this time (default: now)', read: readEarlier },
       only: {
         flag: '--only <selection>',
-        help: 'failed: those that are undelivered; all: also those that were delivered (default: failed)',
+        help: 'failed: undelivered events; all: delivered events too (default: failed)',
         choices: ['failed', 'all'],
       },
       ...REACH_OPTION,

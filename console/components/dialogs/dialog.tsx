@@ -104,7 +104,7 @@ export function ConfirmDialog({
         {error !== undefined && <ErrorRecord error={error} />}
         {isOutdated(error) && (
           <p>
-            Somebody else changed this while the form was open, so nothing was saved. Close the form, look at the new
+            Someone else changed this while the form was open, so nothing was saved. Close the form, look at the new
             values, and change them again if that is still right.
           </p>
         )}

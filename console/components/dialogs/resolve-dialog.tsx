@@ -77,14 +77,14 @@ export function ResolveDialog({
           <dd>{effectOf(attempt, 'not_executed')}</dd>
         </div>
       </dl>
-      <p>Neither can be undone.</p>
+      <p>Neither outcome can be undone.</p>
       <AreaField
         label="How you know it"
         value={note}
         onInput={setNote}
         isProse
         rows={3}
-        hint="Whom you asked, and their answer. For operators and the audit log."
+        hint="Who you asked, and their answer. For operators and the audit log."
       />
     </ConfirmDialog>
   );

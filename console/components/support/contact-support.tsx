@@ -105,8 +105,8 @@ function OpenCaseDialog({ about, onClose }: { readonly about: About; readonly on
         isProse
         hint={
           isAbout
-            ? 'Without card numbers. Support sees the error, what was sent and what it did.'
-            : 'Plain text, without card numbers.'
+            ? 'No card numbers. Support sees the error, the request and its effects.'
+            : 'Plain text, no card numbers.'
         }
       />
       <SelectField
@@ -119,7 +119,7 @@ function OpenCaseDialog({ about, onClose }: { readonly about: About; readonly on
         label="Contact (optional)"
         value={contact}
         onInput={setContact}
-        hint="How to reach you besides this case. The answer comes here."
+        hint="How to reach you outside this case. The answer appears here."
       />
     </ConfirmDialog>
   );

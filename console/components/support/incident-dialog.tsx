@@ -64,7 +64,7 @@ export function IncidentDialog({ draft, onClose }: { readonly draft: IncidentDra
         type="datetime-local"
         value={toFieldValue(fields.started_at)}
         onInput={(typed) => change({ started_at: toIso(typed) ?? '' })}
-        hint="Cases that were opened since then are proposed for it. Empty for now."
+        hint="Cases opened since then are proposed for it. Empty means now."
       />
     </ConfirmDialog>
   );
@@ -93,7 +93,8 @@ export function EditIncidentDialog({ incident, onDone, onClose }: EditParts) {
     ...(fields.codes !== before.codes && { codes: [...codesIn(fields.codes)] }),
   };
   const confirm = async () => {
-    if ((await update.run(changes)) !== undefined) onDone('Changed. Callers are told what they can see of it.');
+    if ((await update.run(changes)) !== undefined)
+      onDone('Changed. Callers are notified about the parts that they can see.');
   };
   return (
     <ConfirmDialog
@@ -126,10 +127,10 @@ function TextFields({ fields, onChange }: FieldParts) {
         value={fields.public_text}
         onInput={(public_text) => onChange({ public_text })}
         isProse
-        hint="Everybody within its reach reads it. Plain text."
+        hint="Every caller that it concerns can read it. Plain text."
       />
       <AreaField
-        label="What only operators read (optional)"
+        label="Note for operators only (optional)"
         rows={2}
         value={fields.internal_text}
         onInput={(internal_text) => onChange({ internal_text })}

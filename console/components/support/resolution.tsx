@@ -59,7 +59,8 @@ export function EndIncidentDialog({
     operation: `resolve_incident ${id}`,
   });
   const confirm = async () => {
-    if (body !== undefined && (await resolve.run(body)) !== undefined) onDone(`Ended: ${title}. Its callers are told.`);
+    if (body !== undefined && (await resolve.run(body)) !== undefined)
+      onDone(`Ended: ${title}. Its callers are notified.`);
   };
   return (
     <ConfirmDialog
@@ -71,7 +72,7 @@ export function EndIncidentDialog({
       onConfirm={() => void confirm()}
       onClose={onClose}
     >
-      <p>All its open cases are resolved with this text, and each caller is told.</p>
+      <p>All its open cases are resolved with this text, and each caller is notified.</p>
       <ResolutionFields fields={fields} onChange={setFields} />
     </ConfirmDialog>
   );

@@ -18,9 +18,11 @@ const NONE = { ready: 0, sent: 0, unknown: 0, pending: 0, reversing: 0, attentio
 
 it('says what each outcome does to the money', () => {
   expect(orderOf(LOAD)).toBe('load of 12.50 USD');
-  expect(effectOf(LOAD, 'executed')).toBe("The load is completed: 12.50 USD leave the program's funding for the card.");
-  expect(effectOf(LOAD, 'not_executed')).toContain("go back to the program's funding");
-  expect(effectOf(UNLOAD, 'executed')).toContain("come from the card into the program's funding");
+  expect(effectOf(LOAD, 'executed')).toBe(
+    "The load is completed: 12.50 USD move from the program's funding to the card.",
+  );
+  expect(effectOf(LOAD, 'not_executed')).toContain("return to the program's funding");
+  expect(effectOf(UNLOAD, 'executed')).toContain("move from the card to the program's funding");
   expect(effectOf(UNLOAD, 'not_executed')).toContain('stay on the card');
   expect(resolvedText({ ...LOAD, status: 'approved' })).toBe('Resolved: the load of 12.50 USD is completed.');
   expect(resolvedText({ ...UNLOAD, status: 'failed' })).toBe('Resolved: the unload of 12.50 USD has failed.');
@@ -43,7 +45,7 @@ it('offers to resolve what was sent and has not ended, and nothing else', () => 
   const known = { late_approval_at: '2026-01-31T09:30:00.000Z', break_id: 'brk_1' };
   for (const status of certain) {
     expect(sentenceOf({ status, ...none })).toBe(ATTEMPT_SENTENCES[status]);
-    expect(sentenceOf({ status, ...none, ...known })).toMatch(/^The money moved all the same: .* \(break brk_1\)\.$/);
+    expect(sentenceOf({ status, ...none, ...known })).toMatch(/^The money did move: .* \(break brk_1\)\.$/);
   }
   const settled = { ...known, late_approval_settled_at: '2026-01-31T10:30:00.000Z' };
   expect(sentenceOf({ status: 'failed', ...none, ...settled })).toMatch(/ An operator settled that \(break brk_1\)\.$/);

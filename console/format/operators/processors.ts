@@ -26,9 +26,11 @@ export const ATTEMPT_SENTENCES: Readonly<Record<Status, string>> = {
   ready: 'Nothing was sent to the processor yet.',
   sent: 'The order was sent, and the processor has not answered yet.',
   pending: 'The processor has accepted the order and will carry it out later.',
-  unknown: 'It is unknown whether the processor carried it out. Its money stays held until that is known.',
-  reversing: 'The processor is told to undo the order until it confirms that. The money stays held meanwhile.',
-  attention: 'The service cannot find out what the processor did: an operator has to ask it. The money stays held.',
+  unknown: 'It is unknown whether the processor carried it out. Its money stays on hold until that is known.',
+  reversing:
+    'The service asks the processor to undo the order until the processor confirms it. Until then the money stays on hold.',
+  attention:
+    'The service cannot find out what the processor did, so an operator has to ask it. The money stays on hold.',
   approved: 'The processor carried it out.',
   declined: 'The processor declined it. No money moved.',
   failed: 'The processor did not carry it out. No money moved.',
@@ -57,7 +59,7 @@ export function sentenceOf(
   }
   if (at === null || id === null) return ATTEMPT_SENTENCES[status];
   const settles = attempt.late_approval_settled_at === null ? 'settles' : 'settled';
-  return `The money moved all the same: the processor said so after the transfer had failed. An operator ${settles} that (break ${id}).`;
+  return `The money did move: the processor said so after the transfer had failed. An operator ${settles} that (break ${id}).`;
 }
 
 /** What people call the order of an attempt. */
@@ -95,12 +97,12 @@ export function effectOf(
   const money = formatAmount(amount, currency);
   if (outcome === 'executed') {
     return kind === 'push'
-      ? `The load is completed: ${money} leave the program's funding for the card.`
-      : `The unload is completed: ${money} come from the card into the program's funding.`;
+      ? `The load is completed: ${money} move from the program's funding to the card.`
+      : `The unload is completed: ${money} move from the card to the program's funding.`;
   }
   return kind === 'push'
-    ? `The load fails: the ${money} that are held go back to the program's funding.`
-    : `The unload fails: nothing comes into the program's funding, and the ${money} stay on the card.`;
+    ? `The load fails: the ${money} on hold return to the program's funding.`
+    : `The unload fails: the program's funding gets nothing, and the ${money} stay on the card.`;
 }
 
 /** What happened once an attempt was resolved, in words. */
@@ -116,7 +118,7 @@ export const BREAK_KINDS: Readonly<Record<BreakRecord['kind'], { readonly word: 
   },
   contradiction: {
     word: 'contradicts an approval',
-    meaning: 'The processor says that it did not carry out an order that it had approved, or names another amount.',
+    meaning: 'The processor says that it did not carry out an order that it had approved, or names a different amount.',
   },
   unknown_attempt: {
     word: 'about an unknown order',
@@ -125,11 +127,12 @@ export const BREAK_KINDS: Readonly<Record<BreakRecord['kind'], { readonly word: 
   unhandled_notice: {
     word: 'a notice that fails',
     meaning:
-      'The service cannot handle a notice of the processor. It tries again every ten minutes until the break is closed.',
+      'The service cannot handle a notice from the processor. It tries again every ten minutes until the break is closed.',
   },
   reused_notice_id: {
     word: 'a notice id used twice',
-    meaning: 'The processor has sent a notice with the id of an earlier one and other contents. It was refused.',
+    meaning:
+      'The processor has sent a notice with the id of an earlier one and different contents. The notice was refused.',
   },
 };
 

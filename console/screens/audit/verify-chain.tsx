@@ -93,7 +93,7 @@ function Verdict({ found: { verified, last, at } }: { readonly found: Verificati
         ]}
       />
       <p class="quiet">
-        Note the position and the hash where nobody with access to the database can change them. Only a hash that was
+        Store the position and the hash where no one with access to the database can change them. Only a hash that was
         noted earlier shows that the latest entries were removed: on the host of the service,{' '}
         <code>audit verify --expect</code> checks for it.
       </p>

@@ -110,7 +110,7 @@ export function CardDetailsDialog({ card, name, onDone, onClose }: CardDialogPar
       {text(
         'expires_on',
         'Expires',
-        'The last day on which it can be used. Empty for a card that does not expire.',
+        'The last day on which it can be used. Leave empty for a card that does not expire.',
         true,
       )}
       <AreaField

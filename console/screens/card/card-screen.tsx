@@ -166,7 +166,7 @@ function Direction({
           Nothing now: <a href={`/errors/${encodeURIComponent(direction.code)}`}>{direction.code}</a>.
         </p>
       ) : direction.most === 0 ? (
-        <p>Nothing now: transfers are stopped, a limit is used up, or there is no money.</p>
+        <p>Nothing right now: transfers are stopped, a limit is used up, or there is no money.</p>
       ) : (
         <p>
           The next transfer can be <Money amount={direction.least} currency={currency} /> to{' '}

@@ -20,7 +20,7 @@ const MEANINGS: Readonly<Record<CardRecord['status'], string>> = {
   inactive: 'No money moves to or from it. Its balance stays on it.',
   lost: 'It can no longer receive money; its balance can be moved off.',
   stolen: 'It can no longer receive money; its balance can be moved off. It is never used again.',
-  fraud: 'No money moves to or from it until somebody decides.',
+  fraud: 'No money moves to or from it until someone decides.',
   expired: 'It can no longer receive money; its balance can be moved off.',
   closed: 'No money moves to or from it any more.',
 };

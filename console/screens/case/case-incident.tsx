@@ -41,7 +41,7 @@ function Known({ incidentId }: { readonly incidentId: string }) {
   return (
     <p class="case-incident">
       Part of the incident <a href={hrefTo(pathOf(incidentId) ?? '')}>{incident?.title ?? 'that it was attached to'}</a>
-      {incident?.status === 'open' && ', which goes on'}.
+      {incident?.status === 'open' && ', which continues'}.
     </p>
   );
 }

@@ -144,7 +144,7 @@ function CaseTransfer({
   const isMissing = error instanceof TransferServiceError && error.Status === 404;
   return (
     <Section title="The transfer now" actions={data !== undefined && <TransferActions shown={data} onDone={done} />}>
-      {isMissing && <p>No transfer with this id is stored so far.</p>}
+      {isMissing && <p>No transfer with this id has been stored yet.</p>}
       {error !== undefined && !isMissing && <ErrorRecord error={error} stale={data !== undefined} />}
       {data !== undefined && <TransferContent shown={data} stale={stale && error !== undefined} onDone={done} />}
     </Section>

@@ -85,7 +85,7 @@ function Opening({ record }: { readonly record: ShownCase }) {
         </b>{' '}
         <Moment at={at} distance />
       </p>
-      <Text text={text} none={isAbout ? 'Without a text: the error says what happened.' : 'This text was erased.'} />
+      <Text text={text} none={isAbout ? 'No text: the error says what happened.' : 'This text was erased.'} />
       {contact !== null && <p class="message-head">Contact: {contact}</p>}
     </li>
   );
@@ -169,8 +169,8 @@ function ReplyForm({ record, side, onDone }: Parts & { readonly side: 'support' 
         onSubmit={() => void send()}
         hint={
           status === 'resolved'
-            ? 'A message opens the case again.'
-            : 'Without card numbers. Press r to write, Ctrl-Enter to send.'
+            ? 'A message reopens the case.'
+            : 'No card numbers. Press r to write, Ctrl-Enter to send.'
         }
       />
       {reply.error !== undefined && <ErrorRecord error={reply.error} />}
@@ -192,7 +192,7 @@ function ResolveDialog({ record: { case_id: id, incident_id: incidentId }, onDon
     operation: `resolve_case ${id}`,
   });
   const confirm = async () => {
-    if (body !== undefined && (await resolve.run(body)) !== undefined) onDone('Resolved. The caller is told.');
+    if (body !== undefined && (await resolve.run(body)) !== undefined) onDone('Resolved. The caller is notified.');
   };
   return (
     <ConfirmDialog
@@ -204,7 +204,7 @@ function ResolveDialog({ record: { case_id: id, incident_id: incidentId }, onDon
       onConfirm={() => void confirm()}
       onClose={onClose}
     >
-      {incidentId !== null && <p>It belongs to an incident, and would be resolved with it.</p>}
+      {incidentId !== null && <p>It belongs to an incident and would be resolved with the incident.</p>}
       <ResolutionFields fields={fields} onChange={setFields} />
     </ConfirmDialog>
   );

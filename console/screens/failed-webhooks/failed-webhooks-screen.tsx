@@ -61,7 +61,7 @@ export function FailedWebhooksScreen() {
       ]
     : [];
   return (
-    <Page title="Failed webhooks" lead="What could not be delivered, over all webhooks.">
+    <Page title="Failed webhooks" lead="Failed attempts of all webhooks.">
       <Filters onClear={isFiltered ? () => setFilter(NO_FILTER) : undefined}>
         <PeriodFilter label="Sent" value={filter} onChange={setFilter} />
         <StatusField value={filter.status} onInput={(typed) => setFilter({ status: typed }, { replace: true })} />

@@ -53,7 +53,7 @@ export function IncidentScreen({ parameters }: { readonly parameters: Parameters
       <Loaded state={state}>
         {(found) =>
           found === null ? (
-            <Empty title="There is no such incident">It does not exist, or does not concern your card program.</Empty>
+            <Empty title="There is no such incident">It does not exist or does not affect your card program.</Empty>
           ) : (
             <IncidentContent shown={found} onDone={onDone} />
           )
@@ -80,7 +80,7 @@ function IncidentContent({
   return (
     <>
       <div class={status === 'open' ? 'answer unknown' : 'answer'}>
-        <b>{status === 'open' ? 'It goes on.' : 'It is over.'}</b>
+        <b>{status === 'open' ? 'It continues.' : 'It is over.'}</b>
         <p class="message-text">{text}</p>
       </div>
       {outcome !== null && (

@@ -19,9 +19,9 @@ import { toIso } from '../../format/times.ts';
 
 const MEANINGS: Readonly<Record<Role, string>> = {
   viewer: 'viewer: reads transfers, cards, errors, events, webhooks and cases',
-  support: 'support: reads everything, answers cases, tells of incidents',
-  treasurer: 'treasurer: reads everything, and deposits and withdrawals',
-  operator: 'operator: support, and transfers, cards, webhooks, cases, the switch',
+  support: 'support: reads everything, answers cases, announces incidents',
+  treasurer: 'treasurer: reads everything, deposits and withdraws',
+  operator: 'operator: everything of support, and transfers, cards, webhooks, cases, the switch',
   administrator: 'administrator: everything',
 };
 
@@ -64,7 +64,7 @@ export function CreateKeyDialog({ onClose, onDone }: { readonly onClose: () => v
           value={name}
           onInput={setName}
           required
-          hint="Who or what uses it, such as “Ada, support”. It stays in the audit log forever."
+          hint="Who or what uses it, such as “Ada, support”. The audit log keeps this forever."
         />
         <AccessFields access={access} onChange={setAccess} />
         <TextField
@@ -72,7 +72,7 @@ export function CreateKeyDialog({ onClose, onDone }: { readonly onClose: () => v
           type="datetime-local"
           value={expires}
           onInput={setExpires}
-          hint="In your time zone. Empty for a key that does not expire."
+          hint="In your time zone. Leave empty for a key that does not expire."
         />
         {create.error !== undefined && <ErrorRecord error={create.error} />}
         <footer class="dialog-actions">

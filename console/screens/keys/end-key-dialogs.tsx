@@ -46,7 +46,7 @@ export function RollKeyDialog({ record, onClose, onDone }: Parts) {
       onClose={onClose}
     >
       <p>
-        A new key with the same scopes replaces it. Switch over while both work. If the key has leaked, revoke it
+        A new key with the same scopes replaces it. Switch to it while both work. If the key has leaked, revoke it
         instead.
       </p>
       <SelectField label="The old key keeps working for" value={hours} onChange={setHours} options={OVERLAPS} />

@@ -60,7 +60,7 @@ export function SessionsSection() {
         rowKey={(session) => session.session_id}
         columns={[...columns, ...actions]}
         empty={
-          <Empty title="Nobody is signed in">Sessions begin when somebody signs in to the console with a key.</Empty>
+          <Empty title="No one is signed in">A session begins when someone signs in to the console with a key.</Empty>
         }
       />
       <WhoMay operation="revoke_session" to="end a session" />
@@ -96,7 +96,7 @@ function EndSessionDialog({
       onConfirm={submit}
       onClose={onClose}
     >
-      <p>It is refused within a second. Whoever has the key can sign in again: to prevent that, revoke the key.</p>
+      <p>It ends within a second. Anyone who has the key can sign in again. To prevent that, revoke the key.</p>
       {session.current && <p>This is your own session: you will be signed out.</p>}
     </ConfirmDialog>
   );

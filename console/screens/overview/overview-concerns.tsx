@@ -16,10 +16,10 @@ const POLL_MILLISECONDS = 60_000;
 /** Enough to say that there are many. */
 const MAX_BREAKS = 100;
 
-/** What processors need: the connectors that are down, and what needs a person, in words. */
+/** The open tasks for processors: the connectors that are down, and what needs a person, in words. */
 export type ProcessorConcerns = { readonly down: readonly ConnectorRecord[]; readonly attention: string | undefined };
 
-/** What processors need, polled; nothing where all is well. */
+/** The open tasks for processors, polled; nothing where all is well. */
 export function useProcessorConcerns(): ProcessorConcerns {
   const { can } = useSession();
   const { data } = useOperation(
@@ -39,11 +39,11 @@ export function useProcessorConcerns(): ProcessorConcerns {
   return { down, attention };
 }
 
-/** What processors need, below the first line. Nothing where all is well. */
+/** The open tasks for processors, below the first line. Nothing where all is well. */
 export function ProcessorConcernList({ of: { down, attention } }: { readonly of: ProcessorConcerns }) {
   if (down.length === 0 && attention === undefined) return null;
   return (
-    <ul class="concerns" aria-label="What processors need">
+    <ul class="concerns" aria-label="Open tasks for processors">
       {down.map(({ connector_id: id, since, reason }) => (
         <li key={id}>
           The connector {id} is down
@@ -70,7 +70,7 @@ const MAX_CASES = 100;
 
 type Burst = Overview['proposed_incidents'][number];
 
-/** What support has to do, in words: urgent cases, and errors that may have one cause. Nothing where there is neither. */
+/** The open tasks for support, in words: urgent cases, and errors that may have one cause. Nothing where there is neither. */
 export function Support({ proposed }: { readonly proposed: readonly Burst[] }) {
   const { can } = useSession();
   const [draft, setDraft] = useState<Burst | undefined>(undefined);
@@ -86,7 +86,7 @@ export function Support({ proposed }: { readonly proposed: readonly Burst[] }) {
   if (urgent === undefined && news.length === 0) return null;
   return (
     <>
-      <ul class="concerns" aria-label="What support has to do">
+      <ul class="concerns" aria-label="Open tasks for support">
         {urgent !== undefined && (
           <li>
             {urgent} <a href={hrefTo('/console/cases')}>Open the queue</a>

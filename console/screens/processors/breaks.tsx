@@ -42,7 +42,7 @@ export function Breaks({
   const end = () => setClosing(undefined);
   return (
     <Section title="Breaks">
-      <p class="quiet">What a processor did or said contradicts the books. An operator has to settle each break.</p>
+      <p class="quiet">In a break, a processor contradicts the books. An operator has to settle each break.</p>
       <Filters>
         <SelectField
           label="Breaks"
@@ -161,7 +161,7 @@ function CloseDialog({
       <p>
         {BREAK_KINDS[kind].meaning} The books said: {expected}. The processor said: {found}.
       </p>
-      <p>Closing it moves no money: settle it with the processor first.</p>
+      <p>Closing it moves no money. Settle it with the processor first.</p>
       <AreaField
         label="What you found and did"
         value={note}

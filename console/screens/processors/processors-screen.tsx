@@ -27,7 +27,7 @@ export function ProcessorsScreen() {
   return (
     <Page
       title="Processors"
-      lead="The connectors to card processors, transfers whose outcome is not known yet, and what contradicts the books."
+      lead="The connectors to card processors, transfers with an unknown outcome, and contradictions to the books."
     >
       <p class={done === '' ? 'hidden' : 'notice'} role="status">
         {done}

@@ -80,7 +80,7 @@ export function MoveDialog({
         label="Reference"
         value={reference}
         onInput={setReference}
-        hint="Optional. It must be unique in the program, so nothing is entered twice."
+        hint="Optional. It must be unique in the program, which prevents double entries."
       />
       <TextField
         label="Description"
@@ -153,7 +153,7 @@ export function SettingsDialog({
             ? `Enter an amount, such as ${formatDigits(EXAMPLE_THRESHOLD, currency)}, or nothing.`
             : undefined
         }
-        hint="The event funding.low is sent when the available funds fall below it. Empty for no alert."
+        hint="The event funding.low is sent when the available funds fall below it. Leave empty for no alert."
       />
     </ConfirmDialog>
   );

@@ -63,8 +63,8 @@ export function RequestScreen({ parameters }: { readonly parameters: Parameters 
       {isMissing && (
         <Empty title="What to try next">
           {seesEffects
-            ? 'Compare the id with the Request-Id header of the response. Successful reads and replays are not recorded; find their transfer by its reference or idempotency key instead.'
-            : 'Compare the id with the Request-Id header of the response. A request that succeeded has no error; find its transfer by its reference or idempotency key instead.'}
+            ? 'Compare the id with the Request-Id header of the response. Successful reads and replays are not recorded. Find their transfer by its reference or idempotency key.'
+            : 'Compare the id with the Request-Id header of the response. A successful request has no error. Find its transfer by its reference or idempotency key.'}
         </Empty>
       )}
     </Page>

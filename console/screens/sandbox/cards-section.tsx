@@ -71,7 +71,7 @@ export function CardsSection() {
     : [];
   return (
     <Section title="Cards">
-      <p class="quiet">The demo program has a card for each status, and for each refusal that depends on one.</p>
+      <p class="quiet">The demo program has a card for each status, and for each refusal that depends on the card.</p>
       <div aria-live="polite">
         {load.error !== undefined && <ErrorRecord error={load.error} />}
         {load.result !== undefined && (

@@ -74,7 +74,7 @@ function ClockSection() {
           onInput={setDays}
           inputMode="decimal"
           problem={days === '' || isValid ? undefined : 'A number of days, 0 or more.'}
-          hint="The clock can be moved back; what was created in the meantime keeps its times."
+          hint="You can move the clock back. Records created in the meantime keep their times."
         />
         <div class="dialog-actions">
           <Button type="submit" pending={move.pending} disabled={!isValid}>

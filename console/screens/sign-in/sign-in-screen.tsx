@@ -57,7 +57,7 @@ export function SignInScreen({
         required
         autoFocus
         problem={problem}
-        hint="Exchanged for a session of this browser, and not stored."
+        hint="Exchanged for a session in this browser, and not stored."
       />
       {error !== undefined && <ErrorRecord error={error} />}
       <div class="dialog-actions">
@@ -92,4 +92,4 @@ export function SignInScreen({
   );
 }
 
-const NOT_A_KEY = 'A key begins with ts_ and has 92 characters. Copy all of it and nothing else.';
+const NOT_A_KEY = 'A key begins with ts_ and has 92 characters. Copy exactly the whole key.';

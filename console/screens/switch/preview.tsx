@@ -48,7 +48,7 @@ export function Preview({
             isRestarting ? 'Scheduled transfers' : 'Scheduled transfers that wait',
             scheduled.transfers === 0
               ? 'none'
-              : `${scheduled.at_least ? 'at least ' : ''}${formatCount(scheduled.transfers)}, of which ${formatCount(scheduled.within_day)} within 24 hours`,
+              : `${scheduled.at_least ? 'at least ' : ''}${formatCount(scheduled.transfers)}, ${formatCount(scheduled.within_day)} of them within 24 hours`,
           ],
           scheduled.next_at !== null && ['The next is due', <Moment at={scheduled.next_at} />],
         ]}

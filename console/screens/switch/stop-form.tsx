@@ -24,7 +24,7 @@ const SCOPES = [
   ['service', 'Everything'],
   ['program', 'All transfers of a card program'],
   ['transfer_type', 'One type of transfer of a card program'],
-  ['connector', 'What goes to the processor of a connector'],
+  ['connector', 'Transfers at one connector to a processor'],
 ] as const;
 
 /** Without a scope it is the chosen program, if there is one. `at` is a connector, and `only` the type of what goes to it. */
@@ -228,7 +228,7 @@ function ConfirmStop({
       <p>
         {formatNumber(preview.programs.count, 'card program')}, {formatNumber(preview.last_hour.transfers, 'transfer')}{' '}
         in the last hour. New {scope.connector_id === undefined ? 'transfers, captures and reversals' : 'ones'} are
-        refused {end === undefined ? 'until somebody restarts them.' : `until ${formatMoment(end)}.`}
+        refused {end === undefined ? 'until someone restarts them.' : `until ${formatMoment(end)}.`}
       </p>
       <p>
         Reason: <b>{reason}</b>

@@ -32,7 +32,7 @@ export function SwitchScreen() {
   return (
     <Page
       title="Switch"
-      lead="Stops everything, the transfers of a card program, those of one type, or what goes to a connector. Takes effect immediately."
+      lead="Stops everything, the transfers of a card program, one type of transfer, or transfers at a connector. Takes effect immediately."
     >
       {changed !== undefined && <IncidentOffer changed={changed} onDone={() => setChanged(undefined)} />}
       <Section title="Settings">

@@ -47,7 +47,7 @@ it('judges a chain of repetitions as one, without those that were reversed', () 
   });
   expect(verdictOf([EARLIER, { ...LATER, ...reversed }, { ...third, ...reversed }])).toEqual({
     isLikely: false,
-    sentence: 'Settled: all but one were reversed.',
+    sentence: 'Settled: all except one were reversed.',
   });
   expect(verdictOf([{ ...EARLIER, reference: 'A' }, { ...LATER, reference: 'B' }, third]).sentence).toBe(
     'Probably loaded twice within 1 min 57 s, next to 1 that differ.',

@@ -47,7 +47,8 @@ export function chainsOf(pairs: readonly LikelyDuplicate[]): readonly (readonly 
  */
 export function verdictOf(chain: readonly Compared[]): Verdict {
   const [earlier, later, ...more] = chain;
-  if (earlier === undefined || later === undefined) return { isLikely: false, sentence: 'Nothing is alike.' };
+  if (earlier === undefined || later === undefined)
+    return { isLikely: false, sentence: 'They have nothing in common.' };
   if (more.length === 0) return verdictOfTwo(earlier, later);
   const left = chain.filter((one) => !isReversed(one));
   const [first, second, ...others] = left;
@@ -55,7 +56,7 @@ export function verdictOf(chain: readonly Compared[]): Verdict {
   const settled =
     reversed === 0 ? '' : ` ${reversed.toLocaleString('en-US')} more ${reversed === 1 ? 'was' : 'were'} reversed.`;
   if (first === undefined || second === undefined) {
-    return { isLikely: false, sentence: `Settled: ${first === undefined ? 'all' : 'all but one'} were reversed.` };
+    return { isLikely: false, sentence: `Settled: ${first === undefined ? 'all' : 'all except one'} were reversed.` };
   }
   if (others.length === 0) {
     const { isLikely, sentence } = verdictOfTwo(first, second);

@@ -91,7 +91,7 @@ export function RollSecretDialog({ record, onClose }: Parts) {
       onConfirm={submit}
       onClose={onClose}
     >
-      <p>You get a new secret, shown once. Give it to the receiver while events are still signed with both.</p>
+      <p>You get a new secret, shown once. Give it to the receiver while events are still signed with both secrets.</p>
       <SelectField label="Keep signing with the old secret" value={hours} onChange={setHours} options={OVERLAPS} />
     </ConfirmDialog>
   );

@@ -27,7 +27,7 @@ export function WebhooksScreen() {
   return (
     <Page
       title="Webhooks"
-      lead="Where this card program's events are sent."
+      lead="URLs that receive this card program's events."
       actions={
         can('create_webhook') && (
           <Button kind="main" onClick={() => setCreating(true)}>

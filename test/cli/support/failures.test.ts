@@ -129,7 +129,7 @@ test('a request without the card program says which option it needs', async () =
       '             List the card programs:\n' +
       '               transfer-service programs list\n',
   );
-  expect(errors).not.toContain('Correct what the message describes');
+  expect(errors).not.toContain('Correct the problem in the message');
   service.play({ status: 400, body: { ...record, Message: "'limit' must be a whole number." } });
   expect((await runHere(service.url, ['cards', 'get', 'emp_2'])).errors).not.toContain('--program');
 });

@@ -95,8 +95,8 @@ describe('the page of a transfer at a processor', () => {
 
     await page.getByRole('button', { name: 'Resolve…' }).click();
     const dialog = page.getByRole('dialog', { name: 'Resolve the load of 12.50 USD' });
-    await dialog.getByText("The load is completed: 12.50 USD leave the program's funding for the card.").waitFor();
-    await dialog.getByText("the 12.50 USD that are held go back to the program's funding").waitFor();
+    await dialog.getByText("The load is completed: 12.50 USD move from the program's funding to the card.").waitFor();
+    await dialog.getByText("the 12.50 USD on hold return to the program's funding").waitFor();
     await expectAccessible(page);
     await screenshot(page, 'processor-resolve');
     expect(await dialog.getByRole('button', { name: 'Resolve', exact: true }).isDisabled()).toBe(true);
@@ -152,7 +152,7 @@ describe('the screen of operators', () => {
     await client().sandbox.moveClock({ seconds_ahead: 25 * 3600 });
     await waitForAttempt(transfer.transfer_id, 'attention');
     await page.goto('/console');
-    const concerns = page.getByRole('list', { name: 'What processors need' });
+    const concerns = page.getByRole('list', { name: 'Open tasks for processors' });
     await concerns.getByText('1 transfer at processors needs a person.').waitFor();
     await expectAccessibleInEveryView(page);
     await screenshot(page, 'processor-overview');
@@ -233,7 +233,7 @@ describe('the screen of operators', () => {
       return data.find(({ connector_id: id }) => id === BANK)?.state === 'down';
     });
     const page = await openConsole('/console');
-    const concerns = page.getByRole('list', { name: 'What processors need' });
+    const concerns = page.getByRole('list', { name: 'Open tasks for processors' });
     await concerns.getByText(`The connector ${BANK} is down`).waitFor();
     await screenshot(page, 'processor-down-overview');
     await concerns.getByRole('link', { name: 'Its transfers' }).click();

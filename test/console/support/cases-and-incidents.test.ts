@@ -259,12 +259,12 @@ describe('a case', () => {
     await dialog.getByLabel('Outcome').selectOption('nothing');
     await expectAccessible(support);
     await confirm.click();
-    await support.getByText('Resolved. The caller is told.').waitFor();
+    await support.getByText('Resolved. The caller is notified.').waitFor();
     await messages(caller).getByText('She has less than that.').waitFor();
     await messages(caller).getByText('Resolved: nothing had to be changed').waitFor();
     expect(await status()).toBe('resolved');
 
-    await caller.getByText('A message opens the case again.').waitFor();
+    await caller.getByText('A message reopens the case.').waitFor();
     await caller.getByLabel('Write to support').fill('She has more.');
     await caller.getByRole('button', { name: 'Send' }).click();
     await caller.getByText('with support').waitFor();
@@ -386,7 +386,7 @@ describe('an incident', () => {
       route.fulfill({ json: { ...overview, proposed_incidents: [burst] } }),
     );
     await page.reload();
-    const work = page.getByRole('list', { name: 'What support has to do' });
+    const work = page.getByRole('list', { name: 'Open tasks for support' });
     await work.getByText('3 urgent cases are open, without a response.').waitFor();
     await work.getByText('240 times in the last minute, and 3 times in the hour before').waitFor();
     await expectAccessibleInEveryView(page);
@@ -488,7 +488,7 @@ describe('an incident', () => {
     const dialog = page.getByRole('dialog', { name: 'Open an incident' });
     expect(await dialog.getByLabel('Title').inputValue()).toBe('All transfers for Stopped Shop are stopped');
     // The reason was written for operators.
-    expect(await dialog.getByLabel('What only operators read (optional)').inputValue()).toBe('OPS-311');
+    expect(await dialog.getByLabel('Note for operators only (optional)').inputValue()).toBe('OPS-311');
     expect(await dialog.getByLabel('What callers should know').inputValue()).not.toContain('OPS-311');
     await dialog.getByRole('button', { name: 'Open the incident' }).click();
     await page.waitForURL('**/console/incident/inc_*');

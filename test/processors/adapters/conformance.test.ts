@@ -92,7 +92,7 @@ test('every rule is broken by a deviation, and says what it expects and why in a
 });
 
 test.each([
-  ['leaves_out_null', 'send', '/send answered without code, which has to be there: null if there is none.'],
+  ['leaves_out_null', 'send', '/send answered without code, which is required: send null if there is none.'],
   ['counts_in_floats', 'send', '/send answered with amount 114; the order has 115.'],
   ['long_code', 'send', "In the answer, 'code' is missing or not as the contract says."],
   ['bad_json_is_500', 'not_an_order', 'To an order without an amount, /send answered with 500 and {}.'],
@@ -106,7 +106,7 @@ test.each([
 test('an answer that comes when the service waits no longer is none', async () => {
   const secret = newSecret();
   const health = adapterAt(await startDeviating('never_answers', secret), secret, 50).health();
-  expect((await health).text).toBe('no answer: none within 0.05 seconds, and the service waits no longer');
+  expect((await health).text).toBe('no answer: none within 0.05 seconds, the longest that the service waits');
 });
 
 test('the command says how many rules passed, and exits with 0 or 1', async () => {
