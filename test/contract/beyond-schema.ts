@@ -20,7 +20,7 @@ export const REFUSED_BEYOND_SCHEMA: readonly Refusal[] = [
   // What is stored.
   { field: /\/after$/, says: /but the last event has|but the last entry/ },
   { field: /\/(metadata|headers)$/, says: /can have \d+ (pairs|headers)/ },
-  { field: /\/key_id$/, says: /was rolled before|was revoked/ },
+  { field: /\/key_id$/, says: /was rolled before|was revoked|has expired/ },
   { field: /\/action$/, says: /the audit log has only/ },
   { field: /\/headers$/, says: /which the service sets itself/ },
   // A list in one parameter, separated by commas.
