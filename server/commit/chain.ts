@@ -5,13 +5,13 @@ import { CommitUnknown } from '../store/connection/failure.ts';
 import { type ChainedWork, type CommitObserver, firstDeadline, type Pending } from './group-work.ts';
 import { type TraceOf, tracedDecision, traceGroup } from './trace-group.ts';
 
-/** Groups in flight at the same time: one is being committed, one saved, one loaded. */
+/** Groups in flight at the same time: one commits, one saves, one loads. */
 export const DEPTH = 3;
 
 /** Enough items for a group while others are in flight. Smaller groups cost more than they gain. */
 const ENOUGH = 64;
 
-/** A group was rolled back because one before it failed, or because what the chain remembers was not enough. */
+/** A group was rolled back because an earlier group failed, or because the chain's memory did not match the database. */
 export class ChainBroken extends Error {
   override readonly name = 'ChainBroken';
 }
@@ -20,9 +20,9 @@ export class ChainBroken extends Error {
 type Link<Item, Outcome> = {
   readonly group: readonly Pending<Item, Outcome>[];
   readonly batchId: string;
-  /** What its items change: another group that changes the same waits. */
+  /** The changes of its items. Another group with the same changes waits. */
   readonly changes: readonly string[];
-  /** Undefined while it is in flight; then whether it is committed, or its error. */
+  /** Undefined while it is in flight. Then whether it is committed, or its error. */
   end: 'committed' | { readonly error: unknown } | undefined;
 };
 
@@ -36,31 +36,31 @@ export type Break<Item, Outcome> = {
   readonly successors: readonly Pending<Item, Outcome>[];
 };
 
-/** What a chain does with the groups that succeed, and where it gets a database for a group. */
+/** How a chain reports its groups' ends, and gets a database for a group. */
 type Ends<Item, Outcome> = {
   readonly databaseOf: (group: readonly Pending<Item, Outcome>[]) => Database;
   readonly resolve: (group: readonly Pending<Item, Outcome>[], outcomes: readonly Outcome[]) => void;
-  /** For a group that wrote nothing: what it read may not be on the standby yet. */
+  /** For a group that wrote nothing: its reads may not be on the standby yet. */
   readonly settle: (group: readonly Pending<Item, Outcome>[], batchId: string, unknown: CommitUnknown) => void;
   readonly observer: CommitObserver | undefined;
   readonly traceOf: TraceOf<Item>;
 };
 
 /**
- * Groups of items, each decided on what the group before it is about to commit. See README.md, "Chained groups".
- *
- * Groups are loaded and decided one after the other, and committed in the same order: the writes that need the locks of
- * accounts are sent when the group before is committed. If one fails, all after it are rolled back, and the chain is
- * broken: it takes no more groups.
+ * Groups of items. Each group is decided on the state that the previous group is about to commit. See README.md, "Chained
+ * groups".
+ * Groups are loaded and decided one after the other, and committed in the same order. The writes that need the locks of accounts
+ * are sent once the previous group is committed. If one group fails, all later ones are rolled back, and the chain is broken: it
+ * takes no more groups.
  */
 export class Chain<Item, Outcome, Name extends string> {
   readonly #ends: Ends<Item, Outcome>;
   readonly #changeOf: ChainedWork<Item, Outcome, Name>['changeOf'];
   readonly #stepsOf: ReturnType<ChainedWork<Item, Outcome, Name>['begin']>;
-  /** Groups in flight; after a break also those that have ended since. In the order in which they began. */
+  /** Groups in flight, in the order in which they began. After a break, also the groups that have ended since. */
   #links: Link<Item, Outcome>[] = [];
   #isBroken = false;
-  /** Whether the last group was committed; a promise while it is in flight. */
+  /** Whether the last group was committed, or a promise while it is in flight. */
   #lastCommitted: true | Promise<boolean> = true;
   #changed = Promise.withResolvers<void>();
 
@@ -70,7 +70,6 @@ export class Chain<Item, Outcome, Name extends string> {
     this.#stepsOf = work.begin();
   }
 
-  /** Whether no group is in flight. */
   get isIdle(): boolean {
     return this.#links.every(({ end }) => end !== undefined);
   }
@@ -80,17 +79,16 @@ export class Chain<Item, Outcome, Name extends string> {
     return this.#links.length === 0;
   }
 
-  /** Whether it takes no more groups. */
   get isBroken(): boolean {
     return this.#isBroken;
   }
 
-  /** Whether to begin a group with the items that wait; `waiting` is their number. */
+  /** Whether to begin a group with the waiting items. `waiting` is their number. */
   isReady(waiting: number): boolean {
     const { length } = this.#links;
     if (length === 0) return true;
     if (length >= DEPTH) return false;
-    // With few callers, a third of their items is enough: one group is being committed, one saved, one gathered.
+    // With few callers, a third of their items is enough: one group commits, one saves, one gathers.
     const inFlight = this.#links.reduce((sum, { group }) => sum + group.length, 0);
     return waiting >= Math.min(ENOUGH, (inFlight + waiting) / 3);
   }
@@ -100,19 +98,19 @@ export class Chain<Item, Outcome, Name extends string> {
     return this.#changed.promise;
   }
 
-  /** Resolves {@link nextChange}: more items wait. */
+  /** Resolves {@link nextChange}, because more items wait. */
   tell(): void {
     this.#changed.resolve();
     this.#changed = Promise.withResolvers();
   }
 
-  /** Whether a group in flight changes what an item changes. */
+  /** Whether a group in flight has the same change as an item. */
   concerns(item: Item): boolean {
     const change = this.#changeOf(item);
     return change !== undefined && this.#links.some(({ changes }) => changes.includes(change));
   }
 
-  /** Begins a group; resolves when it is decided, or has failed, so that the next one may begin. */
+  /** Begins a group. Resolves when it is decided or has failed, so that the next one may begin. */
   async begin(group: readonly Pending<Item, Outcome>[]): Promise<void> {
     const link: Link<Item, Outcome> = {
       group,
@@ -127,7 +125,7 @@ export class Chain<Item, Outcome, Name extends string> {
     await Promise.race([decided.promise, committed]);
   }
 
-  /** How the chain broke. Only for a chain that is broken and idle. */
+  /** How the chain broke. Call it only for a chain that is broken and idle. */
   takeBreak(): Break<Item, Outcome> {
     const [first, ...rest] = this.#links;
     if (first === undefined || typeof first.end !== 'object') throw new Error('the chain has not broken');
@@ -135,7 +133,7 @@ export class Chain<Item, Outcome, Name extends string> {
     return { failed: { group, batchId, error: end.error }, successors: rest.flatMap((link) => link.group) };
   }
 
-  /** Commits a group. Resolves to whether it was committed, and so all before it. Never rejects. */
+  /** Commits a group. Resolves to whether it was committed, which implies all earlier groups were. Never rejects. */
   async #commit(link: Link<Item, Outcome>, before: true | Promise<boolean>, onDecided: () => void): Promise<boolean> {
     const { group, batchId } = link;
     const { observer, traceOf } = this.#ends;
@@ -185,7 +183,7 @@ export class Chain<Item, Outcome, Name extends string> {
 
   #end(link: Link<Item, Outcome>, end: Link<Item, Outcome>['end']): void {
     link.end = end;
-    // Groups are committed in order, so what is committed comes before what failed.
+    // Groups are committed in order, so the committed ones come before the failed one.
     this.#links = this.#links.filter((one) => one.end !== 'committed');
     this.tell();
   }

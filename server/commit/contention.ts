@@ -1,40 +1,38 @@
 /** How long a name counts as held after it was last found locked. */
 const HELD_MILLISECONDS = 2000;
 
-/** How many items may try for locks at the same time: each uses a connection. */
+/** How many items may try for locks at the same time. Each uses a connection. */
 const TURNS = 3;
 
-/** Stands for everything that an item needs and that is known only once the item is loaded. */
+/** Stands for all the names of an item that are known only once the item is loaded. */
 export const ANY_NEED = '*';
 
 type Turn = {
   readonly names: readonly string[];
   readonly run: () => Promise<void>;
-  /** For how many of its names an earlier item runs or waits. */
+  /** The number of its names for which an earlier item runs or waits. */
   behind: number;
 };
 
 /**
- * Names that other transactions hold, such as a card whose account a frozen process has locked. Items that need one
- * stay out of the groups and take turns here, one at a time per name, so that all other items continue.
- *
- * Most names are idempotency keys and references, which are never asked for again. So names are forgotten by time, a
- * whole generation at once, and nothing here becomes slower with many names or many items.
+ * Names that other transactions hold, such as a card whose account a frozen process has locked. Items that need one stay out of
+ * the groups and take turns here, one at a time per name, so that all other items continue.
+ * Most names are idempotency keys and references, which are never requested again. So names are forgotten by time, a whole
+ * generation at once, and many names or items do not slow it down.
  */
 export class Contention {
-  /** The names found held since the last change of generations, and those of the generation before. */
+  /** The names found held in the current generation, and in the one before it. */
   #recent = new Map<string, number>();
   #older = new Map<string, number>();
   #changedAt = 0;
-  /** Until when the last name that was found held counts as held. */
+  /** Until when the most recently found name counts as held. */
   #lastUntil = 0;
-  /** The items that need a name, in the order of their calls; the first one runs, or is ready to. */
+  /** The items that need a name, in the order of their calls. The first one runs, or is ready to. */
   readonly #lines = new Map<string, Turn[]>();
   readonly #ready: Turn[] = [];
   #waiting = 0;
   #running = 0;
 
-  /** How many items wait for a turn. */
   get waiting(): number {
     return this.#waiting;
   }
@@ -72,8 +70,8 @@ export class Contention {
   }
 
   /**
-   * Runs when a turn is free and no earlier item that needs one of these names, as far as they are held, runs or waits;
-   * resolves when that is done.
+   * Runs the work when a turn is free and no earlier item that needs one of these held names runs or waits. Resolves when the
+   * work is done.
    */
   takeTurn<Result>(needs: readonly string[], run: () => Promise<Result>): Promise<Result> {
     const now = performance.now();
@@ -130,7 +128,9 @@ export class Contention {
     return until !== undefined && until > now;
   }
 
-  /** A generation lasts as long as a name counts as held, so when the next one ends, none of its names counts any more. */
+  /**
+   * A generation lasts as long as a name counts as held. So when the next generation ends, all names of this one have expired.
+   */
   #forget(now: number): void {
     const age = now - this.#changedAt;
     if (age < HELD_MILLISECONDS) return;

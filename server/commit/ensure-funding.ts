@@ -5,7 +5,7 @@ import { createFundingAccounts, readFundingAccount } from '../store/ledger/accou
 import { lockProgram } from '../store/program.ts';
 import { transact } from './transaction.ts';
 
-/** Inner UUID of the program's funding account in a currency; created when the currency is first used. */
+/** Returns the inner UUID of the program's funding account in a currency. Creates the account when the currency is first used. */
 export async function ensureFunding(
   service: Service,
   call: Pick<CallContext, 'deadline'>,
@@ -17,7 +17,7 @@ export async function ensureFunding(
   const found = await find();
   if (found !== undefined) return found;
   const accountIds = { funding: newId(), world: newId() };
-  // Locked, so that after money has moved on the new account no change of the program writes an event without it.
+  // The lock ensures that once money has moved on the new account, every event that a change of the program writes includes it.
   await transact(service.database, call.deadline, { lock: lockProgram(programId) }, () => ({
     result: undefined,
     writes: [createFundingAccounts(programId, currency, accountIds)],

@@ -5,7 +5,7 @@ import type { ChainPlace } from '../store/connection/work.ts';
 import { GroupCommit } from './group-commit.ts';
 import { Blocked, type CommitObserver } from './group-work.ts';
 
-/** A database that commits everything, and lists what it has committed. */
+/** A database that commits every transaction and lists the committed items. */
 function committing(): { readonly committed: number[]; readonly database: Database } {
   const committed: number[] = [];
   const transact = async ({ batchId, decide }: Work<readonly number[], never>): Promise<readonly number[]> => {

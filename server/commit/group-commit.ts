@@ -17,13 +17,13 @@ import { LockingPath, type Reachable } from './locking-path.ts';
 export type LaneBounds = {
   /** Maximum number of items in one transaction. */
   readonly batch: number;
-  /** Maximum number of waiting items; beyond it a caller is refused at once. */
+  /** Maximum number of waiting items. Beyond it callers are refused at once. */
   readonly waiting: number;
   /** How much is remembered of committed transfers: accounts as objects, everything else in bytes. */
   readonly remembered?: { readonly accounts: number; readonly bytes: number };
 };
 
-/** Items that may always wait, however slow the groups are: one full group, and some more. */
+/** Items that may always wait, even if the groups are slow: one full group, and some more. */
 const ALWAYS_ADMITTED = 512;
 
 /** Items that would wait longer than this are refused, so that other requests get a response in time. */
@@ -32,19 +32,17 @@ const MAX_WAIT_MILLISECONDS = 2000;
 /** Weight of the last group in the average time of a group. */
 const NEWEST_SHARE = 0.2;
 
-/** How long no chain begins after one broke: whatever changed the accounts may change them again. */
+/** How long no chain begins after one broke. The cause of the break may change the accounts again. */
 const FIRST_PAUSE_MILLISECONDS = 200;
 
 /** The pause doubles while chains keep breaking soon after it, up to this. */
 const LAST_PAUSE_MILLISECONDS = 10_000;
 
 /**
- * Commits items in groups: what arrives during a commit forms the next group, so that a row that every item needs (the
+ * Commits items in groups. Items that arrive during a commit form the next group, so that a row that every item needs (the
  * funding account) is locked once per group. A single item is committed at once.
- *
- * Groups are chained ({@link Chain}): the next one is loaded and decided while the last one is saved. When a chain
- * breaks, its groups are committed again in order, and for some time every group locks what it decides on
- * ({@link LockingPath}).
+ * Groups are chained ({@link Chain}): the next one is loaded and decided while the last one is saved. When a chain breaks, its
+ * groups are committed again in order, and for some time every group locks the accounts it decides on ({@link LockingPath}).
  */
 export class GroupCommit<Item, Outcome, Name extends string> {
   readonly #work: GroupWork<Item, Outcome, Name>;
@@ -75,12 +73,12 @@ export class GroupCommit<Item, Outcome, Name extends string> {
     this.#lockingPath = new LockingPath(databases, work, this.#contention, queueAgain, observer);
   }
 
-  /** Items that wait: for a group, or for locks that others hold. */
+  /** Items that wait for a group, or for locks that others hold. */
   get waiting(): number {
     return this.#waiting.length + this.#lockingPath.alone;
   }
 
-  /** Resolves when the item's transaction has ended. Rejects with {@link OperationFailure}, or what the work threw. */
+  /** Resolves when the item's transaction has ended. Rejects with {@link OperationFailure}, or the error that the work threw. */
   submit(item: Item, deadline: number): Promise<Outcome> {
     if (this.#isFull()) {
       const failure = new OperationFailure('too many requests are waiting', { busy: true, moneyMoved: 'no' });
@@ -108,7 +106,7 @@ export class GroupCommit<Item, Outcome, Name extends string> {
     return this.#waiting.length >= ALWAYS_ADMITTED && groups * this.#groupMilliseconds > MAX_WAIT_MILLISECONDS;
   }
 
-  /** Commits until nothing waits and nothing is in flight. Never rejects. */
+  /** Commits until no item waits or is in flight. Never rejects. */
   async #drain(): Promise<void> {
     this.#running = true;
     this.#lastBegunAt = undefined;
@@ -122,7 +120,7 @@ export class GroupCommit<Item, Outcome, Name extends string> {
     this.#running = false;
   }
 
-  /** The current chain, or a new one; undefined while groups lock what they decide on. */
+  /** The current chain, or a new one. Undefined while groups lock their accounts instead. */
   #openChain(): Chain<Item, Outcome, Name> | undefined {
     const { chained } = this.#work;
     if (chained === undefined || this.#chain !== undefined) return this.#chain;
@@ -150,7 +148,7 @@ export class GroupCommit<Item, Outcome, Name extends string> {
     else if (!chain.isIdle) await chain.nextChange;
   }
 
-  /** Commits again what a broken chain has left: first the group that failed, then those after it, in order. */
+  /** Commits the groups of a broken chain again: first the failed group, then the later ones, in order. */
   async #recover(chain: Chain<Item, Outcome, Name>): Promise<void> {
     const { failed, successors } = chain.takeBreak();
     notify(() => this.#observer?.onBreak());
@@ -166,7 +164,7 @@ export class GroupCommit<Item, Outcome, Name extends string> {
     await this.#lockingPath.recover(failed);
   }
 
-  /** The next group: the items that wait, in order, up to the first that does not fit or has to wait longer. */
+  /** Takes the next group: the waiting items in order, up to the first that does not fit or has to wait longer. */
   #takeGroup(mayBegin: (item: Item) => boolean): readonly Pending<Item, Outcome>[] {
     const { joins = () => true } = this.#work;
     const limit = Math.min(this.#waiting.length, this.#bounds.batch);

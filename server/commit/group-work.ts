@@ -4,7 +4,7 @@ import type { TraceOf } from './trace-group.ts';
 /** How a group treats locks that others hold: it waits for them, or skips the items that need them. */
 export type LockMode = 'wait' | 'skip';
 
-/** Instead of an outcome: the item was skipped, because another transaction holds what `blockedBy` names. */
+/** The result for a skipped item. Another transaction holds `blockedBy`, which the item needs. */
 export class Blocked {
   readonly blockedBy: string;
 
@@ -19,30 +19,30 @@ export type GroupWork<Item, Outcome, Name extends string> = {
   readonly stepsOf: (items: readonly Item[], mode: LockMode) => Steps<readonly (Outcome | Blocked)[], Name>;
   /** Inner UUID of the card program of an item. A group reaches the programs of its items. */
   readonly programOf: (item: Item) => string;
-  /** Whether an item may join a group that begins with another one; omitted if any two may. */
+  /** Whether an item may join a group that begins with another one. Omitted if any two may. */
   readonly joins?: (item: Item, first: Item) => boolean;
-  /** The names of what an item must lock, as in {@link Blocked}. */
+  /** The names that an item must lock, as in {@link Blocked}. */
   readonly needsOf: (item: Item) => readonly string[];
-  /** Id on the wire of the transfer that an outcome created or changed, now or before; none for a refusal. */
+  /** Id on the wire of the transfer that an outcome created or changed, now or before. Undefined for a refusal. */
   readonly transferOf: (item: Item, outcome: Outcome) => string | undefined;
   /** Called for each item of a committed group, with its outcome. It must cost next to nothing. */
   readonly onCommitted?: (item: Item, outcome: Outcome) => void;
   /** The trace of an item, if it has one. */
   readonly traceOf: TraceOf<Item>;
-  /** How groups are chained; omitted if they are not. */
+  /** How groups are chained. Omitted if they are not. */
   readonly chained?: ChainedWork<Item, Outcome, Name>;
 };
 
-/** How groups are decided on what the groups before them have not committed yet. */
+/** How a group is decided on the uncommitted state of the groups before it. */
 export type ChainedWork<Item, Outcome, Name extends string> = {
-  /** Begins a chain, which remembers what its groups leave for the next. */
+  /** Begins a chain, which remembers the state that each group leaves for the next. */
   readonly begin: () => (items: readonly Item[]) => ChainedSteps<readonly Outcome[], Name>;
   /**
-   * What an item changes that is read from the database rather than remembered. The item waits for a group in flight
-   * that changes the same.
+   * The item's change to data that is read from the database rather than remembered. The item waits for a group in flight with
+   * the same change.
    */
   readonly changeOf: (item: Item) => string | undefined;
-  /** Called with the reason why a chain broke: what it threw, or the error of PostgreSQL. */
+  /** Called with the reason why a chain broke: a thrown value, or the error of PostgreSQL. */
   readonly onBreak?: (error: unknown) => void;
 };
 
@@ -57,7 +57,7 @@ export type CommitObserver = {
   readonly onBreak: () => void;
   /** A commit of unknown outcome was looked up. */
   readonly onSettled: (settlement: Settlement) => void;
-  /** For this many transfers it was not known, when their requests ended, whether they were made. */
+  /** So many transfers had an unknown outcome when their requests ended. */
   readonly onUnknown: (transfers: number) => void;
 };
 
@@ -69,7 +69,6 @@ export type Pending<Item, Outcome> = {
   readonly reject: (error: unknown) => void;
 };
 
-/** The earliest deadline of a group. */
 export function firstDeadline(group: readonly { readonly deadline: number }[]): number {
   return Math.min(...group.map(({ deadline }) => deadline));
 }

@@ -37,18 +37,18 @@ export type FailedGroup<Item, Outcome> = {
 };
 
 /**
- * Commits groups whose accounts are locked when they are loaded, one group after the other, and everything that the
- * chain could not commit. Failures are isolated:
- * - When a lock times out, the group is committed without the items that need it. Those, and later items that need the
- *   same lock before it is free, are tried alone ({@link Contention}).
+ * Commits groups that lock their accounts when they are loaded, one group after the other, and everything that the chain could
+ * not commit. Failures are isolated:
+ * - When a lock times out, the group is committed without the items that need it. These items, and later ones that need the same
+ *   lock before it is free, are tried alone ({@link Contention}).
  * - A group that fails because of one row is halved until that row is alone.
- * - An ambiguous commit is resolved, and a standby is waited for, while the next group is already being committed.
+ * - While an ambiguous commit is resolved, or a standby is awaited, the next group is already being committed.
  */
 export class LockingPath<Item, Outcome, Name extends string> {
   readonly #databases: Reachable;
   readonly #work: GroupWork<Item, Outcome, Name>;
   readonly #contention: Contention;
-  /** Makes an item wait for a group again, because nobody else holds what it needs. */
+  /** Makes an item wait for a group again, because no other transaction holds its locks. */
   readonly #queueAgain: (pending: Pending<Item, Outcome>) => void;
   readonly #observer: CommitObserver | undefined;
   #alone = 0;
@@ -67,7 +67,7 @@ export class LockingPath<Item, Outcome, Name extends string> {
     this.#observer = observer;
   }
 
-  /** Resolves when the next group may begin; some outcomes may come later. Never rejects. */
+  /** Resolves when the next group may begin. Some outcomes may come later. Never rejects. */
   async commit(group: readonly Pending<Item, Outcome>[], mode: LockMode = 'wait', attempts = ATTEMPTS): Promise<void> {
     const batchId = newBatchId();
     const begunAt = this.#begin();
@@ -93,7 +93,7 @@ export class LockingPath<Item, Outcome, Name extends string> {
   /** Commits a group that failed in a chain, if that is possible. Resolves like {@link commit}. */
   async recover(failed: FailedGroup<Item, Outcome>): Promise<void> {
     const { group, error } = failed;
-    // What a decision throws may come from reads of different moments, which only the guard would have found to differ.
+    // A decision may have thrown because it used reads from different moments. The guard would have noticed, but never ran.
     const wasOvertaken = error instanceof StoreFailure ? error.accountsChanged : !(error instanceof CommitUnknown);
     if (wasOvertaken) await this.commit(group);
     else await this.#recover(failed, 'wait', ATTEMPTS);
@@ -110,7 +110,7 @@ export class LockingPath<Item, Outcome, Name extends string> {
     else this.#fail(group, error);
   }
 
-  /** Commits again, without the items whose locks others hold, what has the time to fail in the same way once more. */
+  /** Commits again the items that have time for another failure of the same kind, without the items whose locks others hold. */
   async #commitWithoutWaiting(group: readonly Pending<Item, Outcome>[], error: StoreFailure): Promise<void> {
     const again: Pending<Item, Outcome>[] = [];
     for (const pending of group) {
@@ -121,8 +121,8 @@ export class LockingPath<Item, Outcome, Name extends string> {
   }
 
   /**
-   * Lets the items of a group that changed nothing wait for the primary that takes over, as far as there are several hosts
-   * and the items have the time for a transaction there.
+   * Lets the items of a group that changed nothing wait for the new primary, if there are several hosts and the items have time
+   * for a transaction there.
    */
   #follow(group: readonly Pending<Item, Outcome>[], error: unknown): void {
     const { followsPrimary } = this.databaseOf(group);
@@ -140,9 +140,8 @@ export class LockingPath<Item, Outcome, Name extends string> {
   }
 
   /**
-   * Tries an item alone while others hold its locks, until it gets them or its deadline is near. As soon as they are
-   * free the item waits for a group again: groups lock the funding account all the time, so a single item would hardly
-   * ever find it free.
+   * Tries an item alone while others hold its locks, until it gets them or its deadline is near. Once the locks are free, the
+   * item waits for a group again. Groups lock the funding account all the time, so a single item would hardly ever find it free.
    */
   async commitAlone(pending: Pending<Item, Outcome>): Promise<void> {
     this.#alone += 1;
@@ -153,7 +152,7 @@ export class LockingPath<Item, Outcome, Name extends string> {
     }
   }
 
-  /** Items that are tried alone: in a turn, waiting for one, or in the pause between two. */
+  /** The number of items that are tried alone: in a turn, waiting for one, or in the pause between two. */
   get alone(): number {
     return this.#alone;
   }
@@ -176,7 +175,7 @@ export class LockingPath<Item, Outcome, Name extends string> {
   }
 
   /**
-   * One attempt. It never waits for a lock: meanwhile it would hold its other locks, such as the funding account, and
+   * Makes one attempt. It never waits for a lock, because it would then hold its other locks, such as the funding account, and
    * every request that needs those would wait too.
    */
   async #tryAlone(pending: Pending<Item, Outcome>, needs: readonly string[]): Promise<'done' | 'held' | 'free'> {
@@ -203,8 +202,8 @@ export class LockingPath<Item, Outcome, Name extends string> {
   }
 
   /**
-   * Funding accounts are examined last. If only one of them is locked, and was not known to be held, then a group of
-   * this lane has locked it, and everything else is free.
+   * Notes the lock that blocked an item. Funding accounts are examined last. If only one of them is locked, and was not known to
+   * be held, then a group of this lane has locked it, and all other locks are free.
    */
   #noteBlocked(item: Item, needs: readonly string[], blockedBy: string): 'held' | 'free' {
     if (blockedBy === this.#work.programOf(item) && !this.#contention.concerns([blockedBy])) {
@@ -234,9 +233,7 @@ export class LockingPath<Item, Outcome, Name extends string> {
     }
   }
 
-  /**
-   * Reports that it is unknown whether the transaction is committed. What moves no money in either case still says so.
-   */
+  /** Reports that it is unknown whether the transaction is committed. Outcomes that move no money in either case still say so. */
   #leaveOpen(
     group: readonly Pending<Item, Outcome>[],
     outcomes: readonly (Outcome | Blocked)[],
@@ -253,7 +250,6 @@ export class LockingPath<Item, Outcome, Name extends string> {
     if (unknown > 0) notify(() => this.#observer?.onUnknown(unknown));
   }
 
-  /** Gives the items of a committed group their outcomes. */
   resolve(group: readonly Pending<Item, Outcome>[], outcomes: readonly (Outcome | Blocked)[]): void {
     for (const [index, pending] of group.entries()) {
       const outcome = outcomes[index] as Outcome | Blocked;
@@ -267,7 +263,6 @@ export class LockingPath<Item, Outcome, Name extends string> {
     }
   }
 
-  /** The database, limited to the programs of a group. */
   databaseOf(group: readonly Pending<Item, Outcome>[]): Database {
     return this.#databases.forProgram(...new Set(group.map(({ item }) => this.#work.programOf(item))));
   }
@@ -288,12 +283,12 @@ export class LockingPath<Item, Outcome, Name extends string> {
   }
 }
 
-/** Whether a group may do better in halves: one row is at fault, or the decision threw something. */
+/** Whether halving the group may help: one row is at fault, or the decision threw an error. */
 function isOneItemsFault(error: unknown): boolean {
   return error instanceof StoreFailure ? error.rowAtFault : true;
 }
 
-/** Whether the server was lost, or is not the primary any more; a search for another one in vain is neither. */
+/** Whether the server was lost, or is no longer the primary. False if a search for another primary has timed out. */
 function isLostToFailover(error: unknown): boolean {
   return error instanceof StoreFailure && error.primaryLost && !error.timedOut;
 }
@@ -302,7 +297,9 @@ function hasWaitedTooLong(error: unknown): error is StoreFailure {
   return error instanceof StoreFailure && error.waitedTooLong;
 }
 
-/** Whether another attempt would end before the deadline. One that does not wait for locks fails at once for want of them. */
+/**
+ * Whether another attempt would end before the deadline. An attempt that does not wait for locks fails at once if it lacks one.
+ */
 function hasTimeAfter(error: StoreFailure, deadline: number): boolean {
   return error.lockTimeout || error.conflict || deadline - performance.now() > timeOfAnotherTry(error);
 }

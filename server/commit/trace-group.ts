@@ -1,10 +1,10 @@
 import type { GroupTrace, RequestTrace } from '../calls/trace.ts';
 import { notify } from '../foundation/notify.ts';
 
-/** The trace of an item; undefined for nearly all. */
+/** The trace of an item, or undefined for nearly all items. */
 export type TraceOf<Item> = (item: Item) => RequestTrace | undefined;
 
-/** Begins the trace of a group that has a traced item; undefined for nearly all groups. */
+/** Begins the trace of a group that has a traced item. Returns undefined for nearly all groups. */
 export function traceGroup<Item>(
   group: readonly { readonly item: Item }[],
   traceOf: TraceOf<Item>,

@@ -13,8 +13,8 @@ export function timeOfAnotherTry({ sqlState }: StoreFailure): number {
 }
 
 /**
- * Runs a transaction for an operation. On conflicts it is retried from its reads, with a new batch id, while the
- * deadline (`performance.now()`, milliseconds) leaves time. An ambiguous commit is resolved before it returns.
+ * Runs a transaction for an operation. On conflicts it retries the transaction from its reads, with a new batch id, while the
+ * deadline (`performance.now()`, milliseconds) leaves time. Resolves an ambiguous commit before it returns.
  */
 export async function transact<Result, Name extends string>(
   database: Database,

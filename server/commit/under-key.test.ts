@@ -3,7 +3,7 @@ import { isSame } from '../../domain/idempotency.ts';
 import { parseStrictJson } from '../calls/strict-json.ts';
 import { fingerprintOf } from './under-key.ts';
 
-/** The fingerprints that version 0.1.0 stored, of the bodies as they were sent. */
+/** The fingerprints that version 0.1.0 stored, of the bodies as sent. */
 const OF_PLAIN = '15f78be4ab858a00dd6fa39b31e2e27081c8e60c820aa2d3ce30c223146af19e';
 const OF_WORDY = 'fe20d734612f9efaf73d3d9794d52adfe03ec62f1da1f2be0a64340397388d36';
 

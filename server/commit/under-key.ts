@@ -29,26 +29,26 @@ import { transact } from './transaction.ts';
 // Kept by: the response is stored in the same transaction
 // Tested by: `test/api/transfers/idempotent-operations.test.ts`
 
-/** What an operation does in the transaction that also stores the response to its idempotency key. */
+/** The work of an operation in the transaction that also stores the response to its idempotency key. */
 export type KeyedWork<Record, Name extends string> = {
-  /** Inner UUID of the card program that the key belongs to; omitted by operations outside card programs. */
+  /** Inner UUID of the card program that the key belongs to. Omitted by operations outside card programs. */
   readonly programId?: string;
-  /** Locked first: the switch, by operations that hold it. */
+  /** Locks the switch, before all other locks. For operations that hold it. */
   readonly hold?: Statement;
-  /** Names to lock beside the key. */
+  /** Names to lock in addition to the key. */
   readonly names?: readonly LockedName[];
   /** Sent once the names are locked. */
   readonly load: Steps<unknown, Name>['load'];
-  /** Decides a request that is no replay. A refusal that it throws is stored if its status is stored. */
+  /** Decides a request that is no replay. If it throws a refusal with a stored status, the refusal is stored. */
   readonly decide: (loaded: Loaded<Name>, moment: Moment) => Done<Record>;
   /**
-   * The current record of the subject, for a key whose stored response was deleted. Where the operation moves money, it is
-   * read with `readAgain`, so that a failure does not deny what the first response said.
+   * Reads the current record of the subject, for a key whose stored response was deleted. Operations that move money read it with
+   * `readAgain`, so that a failure does not contradict the first response.
    */
   readonly recall?: (subjectId: string) => Promise<Record>;
 };
 
-/** When a decision is made: the batch of its events, and the time in milliseconds since 1970. */
+/** The moment of a decision: the batch of its events, and the time in milliseconds since 1970. */
 export type Moment = { readonly batchId: string; readonly now: number };
 
 /** A decision. */
@@ -56,31 +56,31 @@ export type Done<Record> = {
   readonly record: Record;
   /** The JSON text of the record, if it was already written. */
   readonly json?: string;
-  /** What is stored under the key instead of the record, because that contains a secret. */
+  /** Stored under the key instead of the record, because the record contains a secret. */
   readonly stored?: Record;
   /**
-   * Index of the event, among the events written, whose payload is `json`. A replay then reads the response from the
-   * event, and from `recall` once the event is deleted.
+   * Index, among the written events, of the event whose payload is `json`. A replay reads the response from the event, and from
+   * `recall` once the event is deleted.
    */
   readonly eventIndex?: number;
   /** Whether the record existed before, see `ExistingReply`. */
   readonly existing?: true;
-  /** Inner UUID of what was created or changed. */
+  /** Inner UUID of the created or changed subject. */
   readonly subjectId: string;
   readonly writes: readonly Statement[];
 };
 
 type OwnName = 'hold' | 'lockNames' | 'switch' | 'responses';
 
-/** A replay whose response was deleted; `forgotten` is the inner UUID of what was created. */
+/** A replay whose response was deleted. `forgotten` is the inner UUID of the created subject. */
 type Forgotten = { readonly forgotten: string; readonly originalRequestId: string | undefined };
 
 type Outcome<Record> = JsonReply<Record> | Refusal | Forgotten;
 
 /**
- * Runs an operation under the idempotency key of its request, if it has one. The first request with a key is executed,
- * and its response is stored in the same transaction as its effects; later ones get that response again. Concurrent
- * requests with one key are serialized by the lock on the key: the second finds the response of the first.
+ * Runs an operation under the idempotency key of its request, if it has one. The first request with a key is executed, and its
+ * response is stored in the same transaction as its effects. Later requests get that response again. The lock on the key
+ * serializes concurrent requests: the second finds the response of the first.
  */
 export async function transactUnderKey<Id extends OperationId, Name extends string>(
   { database }: { readonly database: Database },
@@ -131,7 +131,7 @@ function decide<Record, Name extends string>(
   const [found] = toStoredResponses(loaded.responses).values();
   if (found !== undefined) {
     const first = replay(found, fingerprint);
-    // That the key is taken says nothing about this request; a replay says that something was done.
+    // A taken key proves nothing about this request, but a replay proves that the first request had an effect.
     if (first instanceof Refusal) return { result: first, writes: [], readsOnly: true };
     return { result: storedRefusal(first) ?? replayOf(first, call.operation), writes: [] };
   }
@@ -163,14 +163,14 @@ function replayOf(stored: StoredResponse, operation: OperationId): Exclude<Outco
   return { json: body, replayed: true, originalRequestId, ...(existing && { existing: true as const }) };
 }
 
-/** Part of every fingerprint, so that a later way of computing them never takes an old key for a different request. */
+/** Part of every fingerprint, so that fingerprints computed differently in later versions never match old keys by mistake. */
 const FINGERPRINT_VERSION = 1;
 
 type Fingerprinted = Pick<CallContext, 'operation' | 'params' | 'sent'>;
 
 /**
- * What makes two requests the same: operation, path parameters, and the meaning of the body. Version 0.1.0 takes the body as it was
- * sent, so that is compared too. Most bodies are sent in their normal form, and both are the same.
+ * Identifies equal requests by operation, path parameters, and the meaning of the body. Version 0.1.0 uses the body as sent, so
+ * that is compared too. Most bodies are sent in their normal form, and both are the same.
  */
 export function fingerprintOf({ operation, params, sent }: Fingerprinted): Fingerprint {
   const path = Object.entries(params).sort(([left], [right]) => (left < right ? -1 : 1));
@@ -185,10 +185,10 @@ function toStore({ asSent, ofMeaning }: Fingerprint): Pick<StoredResponse, 'fing
   return { fingerprint: asSent, meaning: ofMeaning === asSent ? null : ofMeaning };
 }
 
-/** The first request with a key: its inner UUID, and what distinguishes it from others. */
+/** The first request with a key: its inner UUID and its fingerprint. */
 type FirstRequest = { readonly fingerprint: Fingerprint; readonly requestId: string };
 
-/** What is stored of a success under its key. */
+/** The stored form of a success under its key. */
 export function successToStore(
   { fingerprint, requestId }: FirstRequest,
   status: 200 | 201,
@@ -198,7 +198,7 @@ export function successToStore(
   return { ...toStore(fingerprint), requestId, status, subjectId, body, code: null, message: null, field: null };
 }
 
-/** What is stored of a refusal under its key; undefined for a refusal that a later attempt may not get. */
+/** The stored form of a refusal under its key, or undefined for a refusal that a later attempt may not get. */
 export function refusalToStore({ fingerprint, requestId }: FirstRequest, refusal: Refusal): StoredResponse | undefined {
   if (!isStored(refusal.code)) return undefined;
   return {
@@ -213,7 +213,7 @@ export function refusalToStore({ fingerprint, requestId }: FirstRequest, refusal
   };
 }
 
-/** A stored refusal as it was first thrown; undefined for a stored success. */
+/** Recreates a stored refusal as it was first thrown. Undefined for a stored success. */
 export function storedRefusal(response: StoredResponse): Refusal | undefined {
   if (response.code === null) return undefined;
   return new Refusal(response.code, response.message ?? '', {
