@@ -9,8 +9,9 @@ import type { Processors, VerifyNotice } from './processors.ts';
 import type { RequestTrace } from './trace.ts';
 
 /**
- * Who is calling. A keyless sandbox caller may do everything, in the demo program unless it names another. `host` is a
- * command on the host of the service; `connector` is the adapter of a processor, which has signed its request; `operator_key` is any key that belongs to no card program, whatever its scopes.
+ * The caller of an operation. A keyless sandbox caller may do everything, in the demo program unless it names another. `host` is
+ * a command on the host of the service. `connector` is the adapter of a processor, which has signed its request. `operator_key`
+ * is any key that belongs to no card program, with any scopes.
  */
 export type Caller =
   | { readonly kind: 'sandbox' }
@@ -22,18 +23,18 @@ export type Caller =
 type Bearer = {
   readonly keyId: string;
   readonly scopes: readonly string[];
-  /** Inner UUID of the session; undefined if the key itself was sent. */
+  /** Inner UUID of the session, or undefined if the key itself was sent. */
   readonly sessionId?: string;
 };
 
-/** Whether a caller may use operations with this scope: callers without a key may use all. */
+/** Whether a caller may use operations with this scope. Callers without a key may use all. */
 export function hasScope(caller: Caller, scope: KeyScope): boolean {
   return !('keyId' in caller) || includesScope(caller.scopes, scope);
 }
 
 /** A credential that was sent and refused. */
 export type RefusedCredential = {
-  /** Where the request came from, past trusted proxies: an IPv4 address, or the first 64 bits of an IPv6 address. */
+  /** The origin of the request, past trusted proxies: an IPv4 address, or the first 64 bits of an IPv6 address. */
   readonly address: string;
   /** The Authorization header, or the part of it that was read as a key. */
   readonly sent: string;
@@ -41,44 +42,49 @@ export type RefusedCredential = {
   readonly reason: string;
 };
 
-/** What every call has, whatever its operation. */
+/** The part of a call that does not depend on its operation. */
 export type CallContext = {
   readonly operation: OperationId;
   /** Inner UUID of the request; `Request-Id` on the wire. */
   readonly requestId: string;
-  /** The caller's trace, where it sent a valid `traceparent`. */
+  /** The caller's trace, if it sent a valid `traceparent`. */
   readonly traceparent?: string | undefined;
   /** Set if the spans of the request are sent to a collector. */
   readonly trace?: RequestTrace | undefined;
   readonly caller: Caller;
-  /** Inner UUID of the card program; empty for operations outside card programs. */
+  /** Inner UUID of the card program, or empty for operations outside card programs. */
   readonly programId: string;
-  /** The case (id on the wire) that the caller says it works on, for the audit log. Whether it exists is not known. */
+  /** The case (id on the wire) that the caller says it works on, for the audit log. It may not exist. */
   readonly caseId?: string | undefined;
   /** Path parameters as sent. */
   readonly params: Readonly<Record<string, string>>;
   /** The body as sent, for the fingerprint of an idempotency key. */
   readonly sent: JsonValue;
   readonly idempotencyKey: string | null;
-  /** The versions of the record that the change accepts (`If-Match`); undefined for any. Only for operations that compare them. */
+  /**
+   * The versions of the record that the change accepts (`If-Match`), or undefined for any. Only for operations that compare them.
+   */
   readonly ifMatch?: readonly string[] | undefined;
   /** For create_transfer: how long the caller prefers to wait for the end of the transfer, in seconds (`Prefer: wait`). */
   readonly waitSeconds?: number | undefined;
-  /** For create_transfer and explain_transfer in a sandbox: what the simulated processor is to do with it (`Sandbox-Processor`), validated. */
+  /**
+   * For create_transfer and explain_transfer in a sandbox: the behavior of the simulated processor (`Sandbox-Processor`),
+   * validated.
+   */
   readonly sandboxBehavior?: string | undefined;
-  /** Set where the caller asked for a stream of Server-Sent Events, and the operation has one. */
+  /** Set if the caller asked for a stream of Server-Sent Events, and the operation has one. */
   readonly stream?: StreamRequest | undefined;
   /** When the response is due, by `performance.now()`, in milliseconds. */
   readonly deadline: number;
   /**
-   * Whether the caller is known to be gone: it has disconnected, or was told that the response comes too late. With
-   * `isWaiting`, for work that has to wait for its turn, also whether the caller has ended its input, which hardly any
-   * caller does that still reads. Omitted if that cannot happen.
+   * Whether the caller is known to be gone: it has disconnected, or has received a response that the result comes too late. With
+   * `isWaiting`, for work that waits for its turn, also whether the caller has ended its input. Hardly any caller that still
+   * reads does that. Omitted if callers cannot leave.
    */
   readonly isGone?: ((isWaiting: boolean) => boolean) | undefined;
 };
 
-/** What a request for a stream contains besides its query. */
+/** A stream request's data beyond its query. */
 export type StreamRequest = {
   /** The Last-Event-ID header: where to resume. */
   readonly lastEventId: string | undefined;
@@ -93,14 +99,14 @@ export type Call<Id extends OperationId> = CallContext & {
 };
 
 /**
- * A success. A handler returns the record; http takes the status and the template of `Location` from the definition,
- * and writes the JSON text.
+ * A success. A handler returns the record. http takes the status and the template of `Location` from the definition, and writes
+ * the JSON text.
  */
 export type Reply<Id extends OperationId> = Id extends MoneyOperationId
   ? (JsonReply<ReplyOf<Id>> & Moved) | WaitReply
   : JsonReply<ReplyOf<Id>> | CsvReply | LiveReply;
 
-/** Whether an operation that can move money did so; a replay repeats what the first response said. */
+/** Whether an operation that can move money did so. A replay repeats the answer of the first response. */
 export type Moved = {
   readonly moneyMoved: MoneyMoved;
   /** The preference of the request that was honored: the `Preference-Applied` header. */
@@ -113,16 +119,16 @@ export type AnyReply = (JsonReply<unknown> & Partial<Moved>) | CsvReply | LiveRe
 /** A success with a JSON body. */
 export type JsonReply<Record> = RecordReply<Record> | ExistingReply<Record> | SessionReply<Record> | TextReply;
 
-/** A record, with its JSON text if that was already written in order to be stored. */
+/** A record, with its JSON text if that was already written for storing it. */
 export type RecordReply<Record> = { readonly record: Record; readonly json?: string };
 
-/** A record that existed before: the status is 200, also where new ones have 201. */
+/** A record that existed before. The status is 200, even if new records have 201. */
 export type ExistingReply<Record> = RecordReply<Record> & { readonly existing: true };
 
 /** A record, and the cookie of a session: its token, or null to remove it. */
 export type SessionReply<Record> = RecordReply<Record> & { readonly sessionToken: string | null };
 
-/** JSON text that was stored before, or contains such text: parsing and rewriting it could change it. */
+/** JSON text that was stored before, or contains such text. Parsing and rewriting could change it. */
 export type TextReply = {
   readonly json: string;
   /** Set for a replay of an {@link ExistingReply}. */
@@ -135,28 +141,27 @@ export type TextReply = {
   readonly refusedRow?: RefusedRow;
 };
 
-/** An export. */
 export type CsvReply = { readonly csv: CsvExport };
 
 /**
- * Comma-separated values of any length. An error in `rest` comes too late for an error record: the response is cut off,
- * so that no client takes it for complete.
+ * Comma-separated values of any length. An error in `rest` comes too late for an error record. It cuts off the response, so that
+ * no client takes the export for complete.
  */
 export type CsvExport = {
   /** Letters, digits, hyphens and dots. */
   readonly fileName: string;
   /** The line of column names and the first records. */
   readonly first: string;
-  /** The other pieces of text, read one after the other as they are sent; an empty one is allowed. */
+  /** The other pieces of text, read one after the other as they are sent. Pieces may be empty. */
   readonly rest: AsyncIterator<string, void, undefined>;
 };
 
-/** A reply that waits for something to happen. http does not count it as load while it waits. */
+/** A reply that waits for an event. http does not count it as load while it waits. */
 export type LiveReply = WaitReply | StreamReply;
 
 /**
- * There is nothing to send yet. `isStored`: what the request did is committed, so from now on nothing may be refused: where no
- * more requests can wait, the reply is sent at once.
+ * A reply that has nothing to send yet. `isStored`: the effects of the request are committed, so the request can no longer be
+ * refused. If no more requests can wait, the reply is sent at once.
  */
 export type WaitReply = { readonly wait: Wait; readonly isStored?: true };
 
@@ -164,7 +169,7 @@ export type WaitReply = { readonly wait: Wait; readonly isStored?: true };
 export type Wait = {
   /** Resolves when there may be something to send, when the time is over, or when `signal` aborts. Never rejects. */
   readonly forNews: (signal: AbortSignal) => Promise<void>;
-  /** Continues to read. With `isOver`, replies at once with what is known, and reads nothing. */
+  /** Continues to read. With `isOver`, replies at once with the known state and reads nothing. */
   readonly resume: (isOver: boolean) => Promise<AnyReply>;
 };
 
@@ -173,20 +178,19 @@ export type StreamReply = { readonly stream: LiveStream };
 
 /** The state of a stream, and how it continues. */
 export type LiveStream = {
-  /** The text to begin with. An invalid request was refused before. */
+  /** The text to begin with. Invalid requests were refused before. */
   readonly first: string;
   /**
-   * Reads on, and returns the text to send; empty if there is nothing new. After a failure it starts at the same
+   * Reads on, and returns the text to send, which is empty if there is nothing new. After a failure it starts at the same
    * position.
    */
   readonly read: () => Promise<string>;
   /** Resolves when there may be something new, after `milliseconds`, or when `signal` aborts. Never rejects. */
   readonly forNews: (milliseconds: number, signal: AbortSignal) => Promise<void>;
-  /** The text to send after a while without anything else. */
+  /** The text to send after a while without other text. */
   readonly pulse: () => string;
 };
 
-/** A row that failed inside a success. */
 export type RefusedRow = {
   readonly thrown: unknown;
   readonly idempotencyKey: string | null;
@@ -196,35 +200,35 @@ export type RefusedRow = {
 };
 
 /**
- * One operation as http calls it. Throws a Refusal (domain) for a refusal and {@link OperationFailure} for a fault;
- * anything else is a bug.
+ * One operation as http calls it. Throws a Refusal (domain) for a refusal and {@link OperationFailure} for a fault. Any other
+ * error is a bug.
  */
 export type Handler = (call: AnyCall) => Promise<AnyReply>;
 
-/** A call of any operation. Query and body are validated against the definition of the operation that it names. */
+/** A call of any operation. Query and body are validated against the definition of that operation. */
 export type AnyCall = CallContext & {
   readonly query: Readonly<Record<string, unknown>> | undefined;
   readonly body: Readonly<Record<string, unknown>> | undefined;
 };
 
-/** The refusal `<operation>_schema`, for what a schema cannot express. `field` is a JSON pointer. */
+/** The refusal `<operation>_schema`, for rules that a schema cannot express. `field` is a JSON pointer. */
 export function schemaRefusal({ operation }: Pick<CallContext, 'operation'>, message: string, field?: string): Refusal {
   return new Refusal(`${operation}_schema`, message, field === undefined ? {} : { field });
 }
 
 /**
- * A fault of the service, with its effect on money as far as it is known.
- * `busy` becomes `service_unavailable` (nothing was started), everything else `unknown_<operation>`.
+ * A fault of the service, with its known effect on money. `busy` becomes `service_unavailable` (nothing was started), everything
+ * else `unknown_<operation>`.
  */
 export class OperationFailure extends Error {
   override readonly name = 'OperationFailure';
   readonly busy: boolean;
-  /** The state of the service because of which it was busy, if that is known. */
+  /** The state of the service that made it busy, if known. */
   readonly readiness: ReadinessReason | undefined;
   readonly moneyMoved: MoneyMoved;
-  /** Id on the wire of the transfer that may exist, if that is not known. */
+  /** Id on the wire of a transfer that may or may not exist. */
   readonly transferId: string | undefined;
-  /** Milliseconds after which to try again, if the database is away; undefined otherwise. */
+  /** Milliseconds until the next try makes sense, if the database is away. Undefined otherwise. */
   readonly endsIn: number | undefined;
 
   constructor(
@@ -254,45 +258,44 @@ export class CallerGone extends OperationFailure {
   }
 }
 
-/** What http needs from the rest of the service. `service.ts` builds it. */
+/** The part of the service that http needs. `service.ts` builds it. */
 export type Gateway = {
   readonly mode: 'sandbox' | 'live';
   /** Whether requests without a key are accepted (a sandbox that listens on loopback only). */
   readonly keyless: boolean;
-  /** How customers reach support, quoted in messages; such as an e-mail address. */
+  /** How customers reach support, such as an e-mail address, quoted in messages. */
   readonly supportContact: string;
   /**
-   * What points from an error that only support can resolve to a case and to the incident that covers it (id on the wire);
-   * undefined while that is not known. From memory; never throws.
+   * Finds the reference to support for an error that only support can resolve, and the id on the wire of the incident that covers
+   * it. Undefined while that is not known. Reads from memory. Never throws.
    */
   readonly findSupport: (error: Covered) => { readonly incidentId: string | undefined } | undefined;
   readonly handlers: Readonly<Record<OperationId, Handler>>;
   /**
-   * The caller of a Bearer key; throws a Refusal `unauthenticated` if the key is invalid. While the database fails, an
+   * Finds the caller of a Bearer key. Throws a Refusal `unauthenticated` if the key is invalid. While the database fails, an
    * operator key that was valid recently may still read the status of the service.
    */
   readonly authenticate: (key: string, deadline: number, readsStatus?: boolean) => Caller | Promise<Caller>;
   /**
-   * The caller of a session of the console; throws a Refusal `unauthenticated` if it has ended. `isActive` says whether
-   * a person did something, which postpones the end of an idle session.
+   * Finds the caller of a session of the console. Throws a Refusal `unauthenticated` if it has ended. `isActive`: a person acted,
+   * which postpones the end of an idle session.
    */
   readonly authenticateSession: (token: string, isActive: boolean) => Promise<Caller>;
   /**
-   * Whether a notice was signed with a secret of the connector, and not long ago; false for an unknown connector. Header names
-   * are in lower case. Never throws.
+   * Whether a notice was signed with a secret of the connector, and recently. False for an unknown connector. Header names are in
+   * lower case. Never throws.
    */
   readonly verifyNotice: VerifyNotice;
-  /** Called for every refused credential, once for each request; must not throw. */
+  /** Called for every refused credential, once for each request. Must not throw. */
   readonly onRefusedCredential: (refused: RefusedCredential) => void;
-  /** Inner UUID of the program that a call without a bound key names; throws a Refusal `program_not_found`. */
+  /** Finds the inner UUID of the program that a call without a bound key names. Throws a Refusal `program_not_found`. */
   readonly findProgram: (programId: string, deadline: number) => string | Promise<string>;
-  /** Inner UUID of the sandbox's demo program. */
   readonly demoProgramId: string;
-  /** Whether operations can be served, or why not; never throws. */
+  /** Whether operations can be served, or why not. Never throws. */
   readonly ready: () => Promise<ReadinessReason>;
 };
 
-/** What every handler works with; subjects add what only they need. */
+/** The part of the service that every handler uses. Subjects add their own parts. */
 export type Service = {
   /** Limited to the reach of the operation: the card program of the request, or all of them for operators and jobs. */
   readonly database: Database;

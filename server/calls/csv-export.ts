@@ -2,8 +2,8 @@ import { databaseTime } from '../foundation/database-clock.ts';
 import type { CsvExport } from './call.ts';
 
 /**
- * The pages of an export, each read when it is requested. The generator receives the maximum number of lines of its
- * next page; its first has {@link LINES_FIRST}.
+ * The pages of an export. Each is read when it is requested. The generator receives the maximum number of lines of its next page.
+ * Its first has {@link LINES_FIRST}.
  */
 export type Pages = AsyncGenerator<readonly object[], void, number>;
 
@@ -17,16 +17,18 @@ const MAX_LINES = 1000;
 const PAGE_CHARACTERS = 262_144;
 
 /**
- * Comma-separated values (RFC 4180): a line with the names of the fields, then a line for each record. The first page
- * is read before the response begins, so that a failure before that is an ordinary error.
+ * Comma-separated values (RFC 4180): a line with the names of the fields, then a line for each record. The first page is read
+ * before the response begins, so that an early failure is an ordinary error.
  */
 export async function writeCsv(
   name: string,
   schema: { readonly properties: object },
   pages: Pages,
-  /** Whether texts are written as they are stored, also if a spreadsheet would take them for formulas. */
+  /** Whether texts are written unchanged, even if a spreadsheet would take them for formulas. */
   isRaw: boolean,
-  /** Fields that earlier versions did not have: the last columns, so that the columns before them keep their places. */
+  /**
+   * Fields that earlier versions did not have. They become the last columns, so that the earlier columns keep their positions.
+   */
   added: readonly string[] = [],
 ): Promise<CsvExport> {
   const columns = [...Object.keys(schema.properties).filter((name) => !added.includes(name)), ...added];
@@ -68,8 +70,8 @@ function csvLine(record: object, columns: readonly string[], isRaw: boolean): st
 }
 
 /**
- * What a spreadsheet takes for a formula at the beginning of a field, also in full width. Neither numbers nor JSON begin like
- * this in our records but for the minus of a sum, which is a number to a spreadsheet too.
+ * The first characters that make a spreadsheet take a field for a formula, also in full width. In our records no JSON begins with
+ * them, and a number only with the minus of a sum, which spreadsheets also read as a number.
  */
 const FORMULA = /^[=+\-@\t\r\n＝＋－＠]/;
 const NUMBER = /^-?\d+$/;

@@ -15,14 +15,14 @@ import { type CallContext, schemaRefusal } from './call.ts';
 
 type Field = 'limits' | 'card_limits';
 
-/** The limits of a new card; null if none were sent. */
+/** The limits of a new card, or null if none were sent. */
 export function readLimits(call: CallContext, sent: CardLimits | undefined): Limits | null {
   const limits = toLimits(sent);
   checkLimits(call, 'limits', limits);
   return limits;
 }
 
-/** A change of limits from a merge patch; undefined if none was sent, null if all are removed. */
+/** A change of limits from a merge patch. Undefined if none was sent, null if all are removed. */
 export function readLimitsChange(sent: CardLimitsPatch | null | undefined): LimitsChange | null | undefined {
   if (sent === undefined || sent === null) return sent;
   const { maximum_balance: maximum } = sent;
@@ -43,8 +43,8 @@ function toDirection(sent: DirectionLimitsPatch): DirectionLimitsChange {
 }
 
 /**
- * Refuses limits whose minimum is above their maximum. For a change, that is only known once it is merged into the
- * current limits.
+ * Refuses limits whose minimum is above their maximum. For a change, that is only known once it is merged into the current
+ * limits.
  */
 export function checkLimits(call: CallContext, field: Field, limits: Limits | null): void {
   const direction = limits === null ? undefined : contradictionIn(limits);
@@ -56,7 +56,6 @@ export function checkLimits(call: CallContext, field: Field, limits: Limits | nu
   throw schemaRefusal(call, message, `/${field}/${direction}/minimum_amount`);
 }
 
-/** Refuses metadata with too many pairs. */
 export function checkMetadata({ operation }: { readonly operation: MetadataOperation }, metadata: Metadata): void {
   const refusal = refuseMetadata(operation, metadata);
   if (refusal !== undefined) throw refusal;
@@ -67,7 +66,7 @@ export type MetadataPair = { readonly name: string; readonly value: string };
 
 type PairQuery = { readonly metadata_name?: string; readonly metadata_value?: string };
 
-/** The pair in the query of a list; null without one. Half a pair is refused, because it would filter nothing. */
+/** The pair in the query of a list, or null without one. Half a pair is refused, because it would filter nothing. */
 export function readPair(call: CallContext & { readonly query: PairQuery }): MetadataPair | null {
   const { metadata_name: name, metadata_value: value } = call.query;
   if (name !== undefined && value !== undefined) return { name, value };
@@ -78,7 +77,7 @@ export function readPair(call: CallContext & { readonly query: PairQuery }): Met
   throw schemaRefusal(call, message, `/${missing}`);
 }
 
-/** A moment in the body that must be in the future; null if it was omitted. */
+/** A moment in the body that must be in the future, or null if it was omitted. */
 export function readFuture(call: CallContext, name: string, sent: string | undefined, now: number): Date | null {
   if (sent === undefined) return null;
   const moment = Date.parse(sent);

@@ -1,12 +1,12 @@
 import { OPERATIONS, type OperationId } from '../../contract/operations.ts';
 
-/** Whether an operation that moves no money has the same effect twice as once, without an idempotency key. */
+/** Whether an operation that moves no money can be repeated without an idempotency key and without a further effect. */
 export function isRepeatable(operation: OperationId): boolean {
   const { movesMoney, method, repeatable } = OPERATIONS[operation];
   return !movesMoney && (method !== 'POST' || repeatable);
 }
 
-/** What to do about an unknown outcome: send the request again if it has a key or is harmless to repeat, else look it up. */
+/** The advice about an unknown outcome: send the request again if it has a key or is harmless to repeat, otherwise look it up. */
 export function howToFindOut(operation: OperationId, transferId: string | undefined, key: string | undefined): string {
   if (!OPERATIONS[operation].movesMoney) return howToFindChange(operation, key);
   const transfers = OPERATIONS.list_transfers.path;

@@ -5,7 +5,7 @@ import { Refusal } from '../../domain/refusal.ts';
 // Kept by: the program in every key and query
 // Tested by: `test/security/programs-apart.test.ts`, also without row-level security
 
-/** The refusal of a transfer id, as it was sent, that does not exist in the card program. */
+/** The refusal of a transfer id, as sent, that does not exist in the card program. */
 export function transferMissing(sentId: string): Refusal {
   const hint = /^tr_[0-9a-f]{32}$/.test(sentId) ? '' : ' A transfer id is tr_ and 32 hex digits.';
   return new Refusal('transfer_not_found', `There is no transfer '${sentId}' in this card program.${hint}`);
@@ -16,12 +16,12 @@ export function cardMissing(name: string): Refusal {
   return new Refusal('card_not_found', `There is no card '${name}' in this card program.`);
 }
 
-/** The refusal of a program id, as it was sent, that does not exist. */
+/** The refusal of a program id, as sent, that does not exist. */
 export function programMissing(sentId: string): Refusal {
   return new Refusal('program_not_found', `There is no card program '${sentId}'.`);
 }
 
-/** The refusal of a position (or number, of {@link EVERY_PROGRAM}) after which events were deleted. */
+/** The refusal to read after a position (or number, of {@link EVERY_PROGRAM}) whose next events were deleted. */
 export function eventsExpired(headOf: string, after: number, oldest: number): Refusal {
   const what = headOf === EVERY_PROGRAM ? 'number' : 'position';
   const message =

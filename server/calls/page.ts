@@ -16,11 +16,11 @@ export type Listing<Item, Shown> = {
   /** The statement for `count` items after the one with the inner UUID `after`. */
   readonly statement: (after: string | null, count: number) => Statement;
   /**
-   * Finds the item with the inner UUID `after`, for a list in another order than that of the ids: its page after an item
-   * that does not exist is empty.
+   * Finds the item with the inner UUID `after`, for a list that is not in the order of ids. Without this check, a page after an
+   * unknown item would be empty.
    */
   readonly find?: (after: string) => Statement;
-  /** Whether the rows prove a change to the caller; see `confirmReplicated`. They then have `replicated`. */
+  /** Whether the rows prove a change to the caller, see `confirmReplicated`. They then have `replicated`. */
   readonly isProof?: boolean;
   readonly read: (row: Row) => Item;
   readonly idOf: (item: Item) => string;
@@ -31,8 +31,8 @@ export type Listing<Item, Shown> = {
 type ListCall = CallContext & { readonly query: { readonly limit?: number; readonly cursor?: string } };
 
 /**
- * Reads a page. A cursor is the last item's id, so pages stay correct while items are added: new ones come before the
- * first page, never between two.
+ * Reads a page. A cursor is the last item's id, so pages stay correct while items are added: new items come before the first
+ * page, never between two.
  */
 export async function readPage<Item, Shown>(
   service: Service,
@@ -55,7 +55,7 @@ export async function readPage<Item, Shown>(
   };
 }
 
-/** The inner UUID in a cursor that is an id; null without one. */
+/** The inner UUID in a cursor that is an id, or null without a cursor. */
 export function readCursor(call: CallContext, prefix: IdentifierPrefix, cursor: string | undefined): string | null {
   if (cursor === undefined) return null;
   const after = fromWireId(prefix, cursor);
@@ -63,7 +63,7 @@ export function readCursor(call: CallContext, prefix: IdentifierPrefix, cursor: 
   throw cursorFault(call);
 }
 
-/** Refuses a cursor whose item does not exist: an empty page would look like the end of the list. */
+/** Refuses a cursor whose item does not exist, because an empty page would look like the end of the list. */
 export async function refuseUnknown(service: Service, call: CallContext, find: Statement): Promise<void> {
   if ((await readRows(service.database, find)).length === 0) throw cursorFault(call);
 }
@@ -73,7 +73,7 @@ export function cursorFault(call: CallContext): Refusal {
   return schemaRefusal(call, "'cursor' must be the next_cursor of the previous page, unchanged.", '/cursor');
 }
 
-/** A chunk of a list: the items that match, and where the next chunk begins; null at the end. */
+/** A chunk of a list: the matching items, and where the next chunk begins, or null at the end. */
 export type Chunk<Item> = { readonly items: readonly Item[]; readonly next: string | null };
 
 /** How to read a list with a filter that no index covers. */
@@ -90,20 +90,20 @@ type FilteredRead<Item> = {
   readonly idOf: (item: Item) => string;
 };
 
-/** The first statement of a filtered list examines this many times as many items as the page can show. */
+/** How many times the items of a page the first statement of a filtered list examines. */
 const FIRST_EXAMINED_RATIO = 10;
 
-/** Each further statement examines this many times more, up to a maximum that takes a few hundredths of a second. */
+/** How many times more items each further statement examines, up to a maximum that takes a few hundredths of a second. */
 const EXAMINED_GROWTH = 10;
 /** Maximum number of items that one statement compares with a filter. */
 export const MAX_EXAMINED = 5000;
 
-/** Time to fill a page, in milliseconds. After that the page is sent as short as it is. */
+/** Time to fill a page, in milliseconds. After that the page is sent even if it is short. */
 const SEARCH_MILLISECONDS = 1000;
 
 /**
- * Reads a page. If matches are very rare it can be short or empty, with a cursor to continue from: only `next` says
- * whether there is more.
+ * Reads a page. If matches are very rare, the page can be short or empty and still have a cursor. Only `next` shows whether there
+ * is more.
  */
 export async function readFiltered<Item>(filtered: FilteredRead<Item>): Promise<Chunk<Item>> {
   const { call, limit, after, isFiltered, read, idOf } = filtered;

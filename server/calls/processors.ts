@@ -8,15 +8,15 @@ import { verifyNotice } from '../foundation/signature.ts';
 export type ConnectorStatus = {
   readonly connectorId: string;
   readonly state: ConnectorState;
-  /** Since when, in milliseconds since 1970; null if that is not known. */
+  /** Since when, in milliseconds since 1970, or null if that is not known. */
   readonly since: number | null;
-  /** Why it is down; null if it is not. */
+  /** Why it is down, or null if it is not. */
   readonly reason: string | null;
-  /** The calls to it that this process has not finished. */
+  /** The number of calls to it that this process has not finished. */
   readonly inFlight: number;
 };
 
-/** Whether the signature of a notice is valid: by its headers, with names in lower case, and its body as it was received. */
+/** Whether the signature of a notice is valid, by its headers, with names in lower case, and its body as received. */
 export type VerifyNotice = (
   connectorId: string,
   headers: Readonly<Record<string, string | readonly string[] | undefined>>,
@@ -24,8 +24,8 @@ export type VerifyNotice = (
 ) => boolean;
 
 /**
- * Verifies notices with the secrets of their connectors, each `whsec_…`; an unknown connector has none. Their age is by the
- * database's clock: that of this machine may be wrong, and every notice would be refused.
+ * Verifies notices with the secrets of their connectors, each `whsec_…`. An unknown connector has none. The database's clock
+ * determines their age. If this machine's clock were used and wrong, every notice would be refused.
  */
 export function noticeVerifier(secretsOf: (connectorId: string) => readonly string[]): VerifyNotice {
   return (connectorId, headers, body) => 'id' in verifyNotice(headers, body, secretsOf(connectorId), databaseTime());
@@ -37,14 +37,14 @@ export type Processors = {
   readonly connectorIds: readonly string[];
   /** Whether a card program (inner UUID) may have cards of a connector. */
   readonly admits: (connectorId: string, programId: string) => boolean;
-  /** Whether a connector takes new transfers. From memory; never throws. */
+  /** Whether a connector takes new transfers. Reads from memory. Never throws. */
   readonly stateOf: (connectorId: string) => ConnectorState;
   readonly statuses: () => readonly ConnectorStatus[];
-  /** Whether a notice was signed with a secret of the connector, and not long ago. Never throws. */
+  /** Whether a notice was signed with a secret of the connector, and recently. Never throws. */
   readonly verifyNotice: VerifyNotice;
-  /** Says that there are new attempts or notices. */
+  /** Reports that there are new attempts or notices. */
   readonly wake: () => void;
-  /** Called with each transfer that begins to wait for a processor, and with what the processor said. */
+  /** Called with each transfer that begins to wait for a processor, and again with the processor's answer. */
   readonly noteTransfer: (record: TransferRecord) => void;
   /**
    * Resolves when this process has changed the transfer (id on the wire), after `milliseconds`, or when `signal` aborts. Never
@@ -57,14 +57,12 @@ export type Processors = {
 export class TransferWaiters {
   readonly #waiters = new Map<string, Set<() => void>>();
 
-  /** The number of waiters. */
   get waiting(): number {
     let count = 0;
     for (const { size } of this.#waiters.values()) count += size;
     return count;
   }
 
-  /** Wakes those that wait for this transfer. */
   note({ transfer_id: transferId }: Pick<TransferRecord, 'transfer_id'>): void {
     for (const wake of [...(this.#waiters.get(transferId) ?? [])]) wake();
   }
@@ -115,6 +113,6 @@ export const NO_PROCESSORS: Processors = {
   verifyNotice: () => false,
   wake: () => undefined,
   noteTransfer: () => undefined,
-  // Nothing wakes them: no transfer waits for a processor.
+  // No transfer waits for a processor, so only the time or the signal ends the wait.
   whenChanged: (transferId, milliseconds, signal) => new TransferWaiters().wait(transferId, milliseconds, signal),
 };

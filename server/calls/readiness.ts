@@ -2,7 +2,7 @@ import { READINESS, type ReadinessReason } from '../../domain/readiness.ts';
 import { Refusal } from '../../domain/refusal.ts';
 import { type RunbookPage, runbookPath } from '../foundation/runbook.ts';
 
-/** The page of the runbook for each state except `ready`, in which there is nothing to do. */
+/** The page of the runbook for each state except `ready`, which needs none. */
 export const READINESS_PAGES: Readonly<Record<Exclude<ReadinessReason, 'ready'>, RunbookPage>> = {
   few_connections: 'few-connections',
   schema_newer: 'schema-newer',
@@ -20,7 +20,7 @@ export const READINESS_PAGES: Readonly<Record<Exclude<ReadinessReason, 'ready'>,
   service_closing: 'service-closing',
 };
 
-/** The path of the page for a state; null for `ready`. */
+/** The path of the page for a state, or null for `ready`. */
 export function runbookOf(reason: ReadinessReason): string | null {
   return reason === 'ready' ? null : runbookPath(READINESS_PAGES[reason]);
 }

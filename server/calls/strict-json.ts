@@ -5,7 +5,7 @@ import { maskedText } from '../foundation/redaction.ts';
 const MAX_DEPTH = 32;
 const DECODER = new TextDecoder('utf-8', { fatal: true, ignoreBOM: true });
 
-/** A body that is not valid JSON. The message says where; `field` is set when it concerns one field. */
+/** A body that is not valid JSON. The message says where. `field` is set if it concerns one field. */
 export class JsonFault extends Error {
   override readonly name = 'JsonFault';
   readonly field: string | undefined;
@@ -17,9 +17,9 @@ export class JsonFault extends Error {
 }
 
 /**
- * Parses a body as JSON, as strictly as RFC 8259 allows. Input on which parsers differ is refused: invalid UTF-8,
- * repeated fields, `__proto__`, lone surrogates, `\u0000`, nesting deeper than 32. Numbers keep their digits; objects
- * have no prototype. A byte order mark is skipped, an empty body is `{}`.
+ * Parses a body as JSON, as strictly as RFC 8259 allows. Refuses input on which parsers differ: invalid UTF-8, repeated fields,
+ * `__proto__`, lone surrogates, `\u0000`, nesting deeper than 32. Numbers keep their digits, and objects have no prototype. A
+ * byte order mark is skipped, and an empty body is `{}`.
  *
  * @throws {JsonFault}
  */
@@ -76,7 +76,7 @@ const ESCAPES: ReadonlyMap<string, string> = new Map([
   ['t', '\t'],
 ]);
 
-/** Parses the text in one pass; strings are sliced. */
+/** Parses the text in one pass. Strings are sliced. */
 class Reader {
   readonly #text: string;
   #at = 0;
@@ -250,7 +250,7 @@ class Reader {
     throw this.#fault('the string that begins here is not terminated', start - 1);
   }
 
-  /** The character of a `\uXXXX`, or of two of them when they are a surrogate pair. */
+  /** The character of a `\uXXXX`, or of two of them if they are a surrogate pair. */
   #unicodeEscape(at: number): string {
     const unit = this.#hexadecimal(at);
     if (unit === 0) throw this.#fault('the character \\u0000 is not allowed', at);
@@ -293,7 +293,7 @@ function isDigit(code: number): boolean {
   return code >= ZERO && code <= 0x39;
 }
 
-/** One character, as a message shows it. */
+/** The name of a character in a message. */
 function nameOf(code: number): string {
   if (Number.isNaN(code)) return 'the body ends there';
   if (code > 0x20 && code < 0x7f) return `it is '${String.fromCharCode(code)}'`;

@@ -8,7 +8,7 @@ export type RequestTrace = {
   readonly end: (ended: EndedRequest) => void;
 };
 
-/** What the span of an ended request contains. */
+/** The content of the span of an ended request. */
 export type EndedRequest = {
   readonly requestId: string;
   readonly method: string | undefined;
@@ -19,7 +19,7 @@ export type EndedRequest = {
   readonly programId: string | undefined;
 };
 
-/** A group of transfers that has at least one such request. */
+/** A group of transfers with at least one traced request. */
 export type GroupTrace = {
   /** Everything is loaded, and the decisions begin. */
   readonly loaded: () => void;

@@ -6,7 +6,6 @@ export type TurnCall = Pick<CallContext, 'programId' | 'deadline' | 'isGone'>;
 /** How much work runs at the same time, and how much may wait for one card program and for all. */
 export type TurnLimits = { readonly atOnce: number; readonly waitingOfOne: number; readonly waitingOfAll: number };
 
-/** Work that waits. */
 type Place = {
   readonly call: TurnCall;
   readonly begin: () => void;
@@ -15,9 +14,9 @@ type Place = {
 };
 
 /**
- * Limits how much work runs at the same time. The rest waits in one queue per card program, and the programs take
- * turns, so that a program with a thousand requests delays only its own. Work whose caller is gone, and work that has
- * waited until its deadline, does not start.
+ * Limits how much work runs at the same time. The rest waits in one queue per card program, and the programs take turns, so that
+ * a program with a thousand requests delays only its own. Work whose caller is gone, and work that has waited until its deadline,
+ * does not start.
  */
 export class Turns {
   readonly #limits: TurnLimits;
@@ -34,7 +33,7 @@ export class Turns {
   /**
    * Runs work when it is the program's turn.
    *
-   * @throws {OperationFailure} busy, if too much waits or the deadline has passed; {@link CallerGone}
+   * @throws {OperationFailure} busy, if too much work waits or the deadline has passed; {@link CallerGone}
    */
   async take<Value>(call: TurnCall, work: () => Promise<Value>): Promise<Value> {
     if (isGone(call, this.#free === 0)) throw gone();
@@ -69,7 +68,7 @@ export class Turns {
     return this.#waiting >= waitingOfAll || (this.#lines.get(programId)?.length ?? 0) >= waitingOfOne;
   }
 
-  /** Makes room: otherwise a caller that is gone is only noticed when its turn comes. */
+  /** Removes work whose caller is gone. Otherwise it would occupy its place until its turn. */
   #dropGone(): void {
     for (const [programId, line] of this.#lines) {
       const isLeft = line.filter((place) => !this.#dropIfGone(place));
@@ -130,9 +129,7 @@ function tooMany(): Error {
   return new OperationFailure('too many requests wait for their turn', { busy: true, moneyMoved: 'no' });
 }
 
-/**
- * A copy of the call for work in many pieces, such as the pages of an export: each piece may take as long as the first.
- */
+/** A copy of the call for work in many pieces, such as the pages of an export. Each piece may take as long as the first. */
 export function forEachPiece({ programId, deadline, isGone }: TurnCall): TurnCall {
   const milliseconds = deadline - performance.now();
   return {
@@ -145,13 +142,13 @@ export function forEachPiece({ programId, deadline, isGone }: TurnCall): TurnCal
 }
 
 /**
- * How many long reads, that is exports and searches for rare rows, may run at the same time. They must leave database
- * connections to other requests. At a few hundredths of a second each, two at a time get through some 250 others before
- * the deadline of a request that waits.
+ * How many long reads may run at the same time: exports, and searches for rare rows. They must leave database connections to
+ * other requests. At a few hundredths of a second each, two at a time get through some 250 others before the deadline of a
+ * request that waits.
  */
 const longReaders = new Turns({ atOnce: 2, waitingOfOne: 256, waitingOfAll: 2048 });
 
-/** Runs one statement of a long read, when it is the card program's turn. It must not wait for another turn itself. */
+/** Runs one statement of a long read, when it is the card program's turn. The statement must not wait for another turn. */
 export function readInTurn<Value>(call: TurnCall, read: () => Promise<Value>): Promise<Value> {
   return longReaders.take(call, read);
 }

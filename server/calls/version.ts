@@ -7,12 +7,11 @@ import type { WebhookRecord } from '../../contract/webhooks/records.ts';
 import { redactCardNumbers } from '../../domain/cards/card-number.ts';
 import { Refusal } from '../../domain/refusal.ts';
 
-/** A record that has a version, as the contract shows it. */
 export type VersionedRecord = CardRecord | ProgramRecord | TransferRecord | WebhookRecord;
 
 /**
- * Fields that change without anyone editing the record: balances, which change with every transfer, and the progress of
- * deliveries. With them, nobody could save the limits of a busy card. The secrets of a webhook expire, and a new one changes
+ * Fields that change without an edit of the record: balances, which change with every transfer, and the progress of deliveries.
+ * If they counted, an operator could never save the limits of a busy card. The secrets of a webhook expire, and a new one changes
  * `updated_at`.
  */
 const NOT_EDITED: ReadonlySet<string> = new Set([
@@ -25,16 +24,16 @@ const NOT_EDITED: ReadonlySet<string> = new Set([
 const DIGEST_LENGTH = 16;
 
 /**
- * The version of a record, as `ETag` and `If-Match` have it: in quotation marks. It changes with every change of what callers
- * can edit, and of a status.
+ * The version of a record, as in `ETag` and `If-Match`, with quotation marks. It changes with every change of a status and of the
+ * fields that callers can edit.
  */
 export function versionOf(kind: VersionedKind, record: object): string {
   return kind === 'transfer' ? versionOfTransfer(record as TransferRecord) : `"${digestOf(record, NOT_EDITED)}"`;
 }
 
 /**
- * The fields of a transfer that changes are visible in. Only metadata is digested, and most of the time there is none: a
- * digest of the record would cost every transfer more than a microsecond.
+ * The fields of a transfer that show its changes. Only metadata is digested, and usually there is none: a digest of the whole
+ * record would cost every transfer more than a microsecond.
  */
 function versionOfTransfer(transfer: TransferRecord): string {
   const { updated_at: updatedAt, status, outcome, captured_amount: captured, reversed_amount: reversed } = transfer;
@@ -45,7 +44,7 @@ function versionOfTransfer(transfer: TransferRecord): string {
 
 const NOTHING: ReadonlySet<string> = new Set();
 
-/** Of the fields in the order of their names: the database keeps metadata in an order of its own. */
+/** A digest of the fields in the order of their names, because the database reorders metadata. */
 function digestOf(record: object, without: ReadonlySet<string>): string {
   return hash('sha256', JSON.stringify(sorted(record, without)), 'base64url').slice(0, DIGEST_LENGTH);
 }
@@ -58,7 +57,7 @@ function sorted(value: unknown, without: ReadonlySet<string>): unknown {
     .map(([name, inner]) => [name, sorted(inner, NOTHING)]);
 }
 
-/** What a refusal calls each kind. */
+/** The name of each kind in a refusal. */
 const NAMES: Readonly<Record<VersionedKind, string>> = {
   card: 'card',
   program: 'card program',
@@ -67,8 +66,8 @@ const NAMES: Readonly<Record<VersionedKind, string>> = {
 };
 
 /**
- * Refuses a change of a record that has changed since the caller read it. `ifMatch` has the versions that the caller accepts;
- * undefined for any. To be called with what was read under the lock of the change.
+ * Refuses a change of a record that has changed since the caller read it. `ifMatch` has the versions that the caller accepts, or
+ * is undefined for any. Call it with the record as read under the lock of the change.
  *
  * @throws {Refusal} precondition_failed
  */
@@ -81,7 +80,7 @@ export function checkVersion(
   if (refusal !== undefined) throw refusal;
 }
 
-/** The refusal of {@link checkVersion}; undefined if the version is accepted. */
+/** The refusal of {@link checkVersion}, or undefined if the version is accepted. */
 export function findOldVersion(
   ifMatch: readonly string[] | undefined,
   kind: VersionedKind,

@@ -50,12 +50,12 @@ export function toInspectedErrorRecord(error: LoggedError): InspectedErrorRecord
   };
 }
 
-/** The error record of a response (specification, 2.1), from what is stored of it. */
+/** The error record of a response (specification, 2.1), from its stored fields. */
 export function toErrorRecord(error: Pick<LoggedError, 'message' | 'status' | 'code' | 'type'>): ErrorRecord {
   return {
     Message: error.message,
     Status: error.status,
-    // A code that is unknown to this version is shown as it was.
+    // A code that is unknown to this version is shown unchanged.
     Code: error.code as RefusalCode,
     Type: typeOf(error),
   };

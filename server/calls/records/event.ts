@@ -8,23 +8,23 @@ import type { Webhook } from '../../store/webhooks/webhook.ts';
 import type { Service } from '../call.ts';
 import { toOperationFailure } from '../read-rows.ts';
 
-/** Version of the API in which the records of events are written. */
+/** The version of the API that defines the records in events. */
 export const EVENT_VERSION = 'v0.1';
 
-/** An event to be written: a thin one, whose payload is null, has no `data`. */
+/** An event to write. A thin one has a null payload and no `data`. */
 export type WrittenEvent = Omit<StoredEvent, 'payload'> & { readonly payload: string | null };
 
 /**
- * An event as JSON text. `data` is the text that was stored with the event: parsing and rewriting it could change it,
- * and every reader of the event must get the same bytes.
+ * Writes an event as JSON text. `data` is the text that was stored with the event. Parsing and rewriting could change it, and
+ * every reader of the event must get the same bytes.
  */
 export function writeEvent(event: WrittenEvent): string {
   return `{${fieldsOf(event)}}`;
 }
 
 /**
- * The same with `number`, for operators. An event for every program belongs to no single one, and has no position of
- * its own.
+ * Writes an event with its `number`, for operators. An event for every program belongs to no single one, and has no position
+ * there.
  */
 export function writeOperatorEvent(event: WrittenEvent): string {
   if (event.isShared) return `{${fieldsOf({ ...event, programId: null, position: null })},"number":null}`;
@@ -53,7 +53,7 @@ export function writeMessage(id: number, type: string, data: string): string {
   return `id: ${id}\nevent: ${type}\ndata: ${data.replaceAll(/\r\n|\r|\n/g, '\ndata: ')}\n\n`;
 }
 
-/** The event with an id on the wire, of one card program or, without one, any. Throws `event_not_found`. */
+/** Loads the event with an id on the wire, of one card program or, without one, of any. Throws `event_not_found`. */
 export async function loadEvent({ database }: Service, sentId: string, programId?: string): Promise<StoredEvent> {
   const eventId = fromWireId('evt', sentId);
   const event =
@@ -66,13 +66,13 @@ export async function loadEvent({ database }: Service, sentId: string, programId
   throw new Refusal('event_not_found', `There is no event with the id '${sentId}'${where}.${hint}`);
 }
 
-/** The text of an event as it is sent to its card program or to operators; a thin one has no `data`. */
+/** Writes an event as it is sent to its card program or to operators. A thin one has no `data`. */
 export function writeBody(event: StoredEvent, payload: Webhook['payload'], isForOperators: boolean): string {
   const written = payload === 'full' ? event : { ...event, payload: null };
   return isForOperators ? writeOperatorEvent(written) : writeEvent(written);
 }
 
-/** How low the funding of a program has become, in minor units, and what caused it; ids as on the wire. */
+/** A program's low funding in minor units, and its cause. Ids as on the wire. */
 export type LowFunding = {
   /** Inner UUID. */
   readonly programId: string;

@@ -51,7 +51,7 @@ export function toOperatorAttemptRecord(shown: ShownAttempt): OperatorAttemptRec
   };
 }
 
-/** A break, as it was found `now`. */
+/** A break, with its age at `now`. */
 export function toBreakRecord(found: Break, now: number): BreakRecord {
   return {
     break_id: toWireId('brk', found.breakId),
@@ -76,7 +76,7 @@ function momentOf(time: number | null): string | null {
   return time === null ? null : new Date(time).toISOString();
 }
 
-/** At least 0: the clock of a sandbox can be moved back. */
+/** At least 0, because the clock of a sandbox can be moved back. */
 function ageInSeconds(since: number, now: number): number {
   return Math.max(0, Math.floor((now - since) / 1000));
 }

@@ -40,7 +40,7 @@ export function toTransferRecord(transfer: Transfer): TransferRecord {
   };
 }
 
-/** Who created a transfer or a reversal, with the names that the audit log uses for callers. */
+/** The creator of a transfer or a reversal, with the names that the audit log uses for callers. */
 function toCreator(createdBy: string | null): string | null {
   if (createdBy === null) return null;
   return createdBy === NO_API_KEY ? 'sandbox' : toWireId('key', createdBy);
@@ -78,7 +78,7 @@ function toMoment(time: number | null): string | null {
 let lastTime = 0;
 let lastTimeText = new Date(lastTime).toISOString();
 
-/** The time of a record. All transfers of a group have the time of their decision, so it is formatted once. */
+/** Formats the time of a record. All transfers of a group have the time of their decision, so it is formatted once. */
 function formatTime(time: number): string {
   if (time !== lastTime) {
     lastTimeText = new Date(time).toISOString();
@@ -87,12 +87,12 @@ function formatTime(time: number): string {
   return lastTimeText;
 }
 
-/** The creator that is stored with a transfer: the inner UUID of the API key. */
+/** The creator to store with a transfer: the inner UUID of the API key. */
 export function creatorOf(caller: Caller): string {
   return 'keyId' in caller ? caller.keyId : NO_API_KEY;
 }
 
-/** The plan for a transfer that failed after it was accepted, with the error record on the transfer. */
+/** The plan for an accepted transfer that failed, with the error record on the transfer. */
 export function withErrorRecord<Plan extends TransferPlan | Refusal | undefined>(plan: Plan): Plan | TransferPlan {
   if (plan === undefined || plan instanceof Refusal || plan.failure === undefined) return plan;
   const { code, message } = plan.failure;

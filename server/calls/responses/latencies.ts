@@ -1,4 +1,4 @@
-/** Eight buckets for each doubling: a latency is known to within five per cent. */
+/** Eight buckets for each doubling, so that a latency is known to within five per cent. */
 const BUCKETS_PER_DOUBLING = 8;
 
 /** The middle of the first bucket. Shorter latencies are not distinguished. */
@@ -39,14 +39,14 @@ export class Latencies {
     known.#count = total.#count;
   }
 
-  /** The buckets that are not empty, with their counts: what another process can add. */
+  /** The buckets that are not empty, with their counts, for another process to add. */
   counts(): [bucket: number, count: number][] {
     const found: [number, number][] = [];
     for (const [bucket, count] of this.#counts.entries()) if (count > 0) found.push([bucket, count]);
     return found;
   }
 
-  /** Adds what {@link counts} gave. */
+  /** Adds the result of {@link counts}. */
   addCounts(counts: readonly (readonly [bucket: number, count: number])[]): void {
     for (const [bucket, count] of counts) {
       const place = Math.min(Math.max(bucket, 0), BUCKETS - 1);
@@ -61,7 +61,7 @@ export class Latencies {
     this.#count = 0;
   }
 
-  /** The latency in milliseconds that this share of the requests did not exceed; null without requests. */
+  /** The latency in milliseconds that this share of the requests did not exceed, or null without requests. */
   quantile(share: number): number | null {
     if (this.#count === 0) return null;
     let left = Math.ceil(this.#count * share);

@@ -4,11 +4,11 @@ import { type ErrorCode, OPERATION_IDS, OPERATIONS, type OperationId } from '../
 import type { MoneyMoved } from '../../../domain/refusal.ts';
 import { Latencies } from './latencies.ts';
 
-// The page of metrics shows all counts since the start, the overview of an operator the recent ones.
+// The page of metrics shows all counts since the start, and the operators' overview only the recent ones.
 
 /**
- * What a request is for: the promises about latency and money apply to some of these. Guesses, such as /favicon.ico,
- * are `stray`, and so are errors of requests that the console sends on its own; `none` is what is not a request, and errors of pages.
+ * The purpose of a request. The promises about latency and money apply to some of these. Guesses, such as /favicon.ico, are
+ * `stray`, and so are errors of the console's own requests. Input that is not a request, and errors of pages, are `none`.
  */
 export const REQUEST_KINDS = ['money', 'change', 'read', 'live', 'export', 'page', 'health', 'stray', 'none'] as const;
 
@@ -18,7 +18,7 @@ export type RequestKind = (typeof REQUEST_KINDS)[number];
 const KINDS_WITHOUT_OPERATION = ['page', 'health', 'stray', 'none'] as const;
 type KindWithoutOperation = (typeof KINDS_WITHOUT_OPERATION)[number];
 
-/** The upper bounds of {@link Times}, in seconds; 0.5 is the bound of the promise about latency. */
+/** The upper bounds of {@link Times}, in seconds. 0.5 is the bound of the promise about latency. */
 export const TIME_BOUNDS: readonly number[] = [0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10];
 
 /** The outcomes of requests that move money. */
@@ -27,12 +27,12 @@ export const OUTCOMES = ['succeeded', 'refused', 'invalid', 'failed'] as const;
 /** How many requests that move money had each outcome. */
 export type Outcomes = Record<(typeof OUTCOMES)[number], number>;
 
-/** What to count about a response. */
+/** The facts to count about a response. */
 export type CountedResponse = {
   readonly operation: OperationId | undefined;
-  /** The pattern of the route; undefined if no route was found. */
+  /** The pattern of the route, or undefined if no route was found. */
   readonly path: string | undefined;
-  /** Undefined when the caller disconnected before a response was written. */
+  /** Undefined if the caller disconnected before a response was written. */
   readonly status: number | undefined;
   readonly code: ErrorCode | undefined;
   /** Whether it is the response to a guess. */
@@ -51,8 +51,8 @@ export type Series = {
 };
 
 /**
- * A histogram of the duration of requests: how many were within each of {@link TIME_BOUNDS} but not the one before, and
- * the total.
+ * A histogram of the duration of requests: how many were within each of {@link TIME_BOUNDS} but not the one before, and the
+ * total.
  */
 export type Times = { readonly within: number[]; seconds: number; count: number };
 
@@ -65,7 +65,7 @@ export class ResponseCounter {
   /** Requests that move money, by outcome, once they have a response. */
   readonly outcomes: Outcomes = { succeeded: 0, refused: 0, invalid: 0, failed: 0 };
   readonly latencies = new Latencies();
-  /** Responses of a failure that could not say whether money moved. */
+  /** Responses that could not say whether money moved. */
   moneyUnknown = 0;
   readonly #operations: Record<OperationId, Responses>;
   readonly #others: Record<KindWithoutOperation, Responses>;
@@ -94,7 +94,7 @@ export class ResponseCounter {
       operation === undefined || isStray ? this.#others[kindOfPath(entry)] : this.#operations[operation];
     responses.find(status, code).count += 1;
     this.#noteTime(responses.kind, milliseconds / 1000);
-    // A transfer that waits for a processor is a success, although nobody knows yet whether its money moved.
+    // A transfer that waits for a processor is a success, although it is unknown whether its money moved.
     if (moneyMoved === 'unknown' && !isSuccess(status, code)) this.moneyUnknown += 1;
     if (responses.kind !== 'money' || status === undefined) return;
     this.outcomes[outcomeOf(status, code)] += 1;
@@ -114,7 +114,7 @@ export class ResponseCounter {
   }
 }
 
-/** The series of one operation, each made when a response first has its code and status. */
+/** The series of one operation. Each is created when a response first has its code and status. */
 class Responses {
   readonly kind: RequestKind;
   readonly #all: Series[];
@@ -154,19 +154,19 @@ function kindOf(id: OperationId): RequestKind {
   return method === 'GET' ? 'read' : 'change';
 }
 
-/** What a response without an operation is for. Only routes have a path; what is not found has none. */
+/** The kind of a response without an operation. Only routes have a path. */
 function kindOfPath({ path, code, isStray }: CountedResponse): KindWithoutOperation {
   if (isStray) return 'stray';
   if (path?.startsWith('/health/') === true) return 'health';
   return code === undefined ? 'page' : 'none';
 }
 
-/** Also of a batch, whose code is that of its most serious row. */
+/** Also true for a batch. Its code is the code of its most serious row. */
 function isSuccess(status: number | undefined, code: ErrorCode | undefined): boolean {
   return status !== undefined && status < 400 && (code === undefined || ERRORS[code].status < 500);
 }
 
-/** A 409 and a disabled switch are the ledger's answer to a correct request; other errors of the caller are not. */
+/** A 409 and a disabled switch are the ledger's answer to a correct request. The caller's other errors are not. */
 function outcomeOf(status: number, code: ErrorCode | undefined): keyof Outcomes {
   if (status < 400) return 'succeeded';
   if (status === 409 || code === 'service_disabled') return 'refused';

@@ -11,7 +11,7 @@ function numbersFrom(seed: number): (below: number) => number {
   };
 }
 
-/** Keys as programs make them, of counters, times and order numbers: many have digits that could be a card number. */
+/** Keys as programs make them, of counters, times and order numbers. Many have digits that could be a card number. */
 function* keys(count: number): Generator<string> {
   const next = numbersFrom(20_261_121);
   const digits = (length: number): string => Array.from({ length }, () => next(10)).join('');
@@ -35,7 +35,7 @@ test('no version stores a key in another form than the one before: a retry after
     expect(stored).toBe(`sha256:${createHash('sha256').update(key).digest('hex')}`);
     asDigest.push(key);
   }
-  // Changes with what counts as a card number. Such a change must look for keys in both forms before it lands.
+  // Changes with the rules for card numbers. Such a change must look for keys in both forms before it lands.
   expect({
     all,
     asDigest: asDigest.length,
