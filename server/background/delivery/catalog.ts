@@ -18,16 +18,16 @@ import { FeedReader } from './endpoint/feed-reader.ts';
 /** Maximum number of webhooks that are read at once. */
 const COUNT = 500;
 
-/** The webhooks to which a process delivers, as they are stored. */
+/** The stored webhooks that a process delivers to. */
 export class Catalog {
   readonly #database: Database;
   readonly #vault: Vault;
   readonly #context: DeliveryContext;
   readonly #endpoints = new Map<string, Endpoint>();
   readonly #reader: FeedReader;
-  /** By program; the feed of all events under null. */
+  /** By program. The feed of all events has the key null. */
   readonly #feeds = new Map<string | null, EventFeed>();
-  /** The revisions of webhooks that could not be decrypted, each of which is reported once. */
+  /** The revisions of webhooks that could not be decrypted. Each is reported once. */
   readonly #unreadable = new Map<string, number>();
 
   constructor(vault: Vault, context: DeliveryContext) {

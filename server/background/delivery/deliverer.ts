@@ -25,13 +25,13 @@ const POLL_MILLISECONDS = 1_000;
 /** How often a process checks for events that others have numbered, if there are other processes. */
 const HEAD_POLL_MILLISECONDS = 100;
 
-/** Maximum number of further tests and resends that are read at once: few enough that the leases are renewed in time. */
+/** Maximum number of further tests and resends that are read at once. The leases must be renewed in time. */
 const REQUESTED_COUNT = 50;
 
-/** No more of them are read for a webhook with so many in memory: its receiver may not respond. */
+/** Tests and resends in memory above which no more are read for a webhook, because its receiver may not respond. */
 const MAX_REQUESTED = 20;
 
-/** Time limit for requests in flight when the service stops; others are aborted, and sent again later. */
+/** Time limit for requests in flight when the service stops. Later ones are aborted, and sent again later. */
 const MAX_DRAIN_MILLISECONDS = 3_000;
 
 /** The pause between two checks whether all requests have ended. */
@@ -102,7 +102,7 @@ export class Deliverer {
     this.poll();
   }
 
-  /** Reads changed webhooks, and requested tests and resends, at once. */
+  /** Reads changed webhooks, and requested tests and resends, immediately. */
   poll(): void {
     if (this.#isStopping) return;
     this.#pollAgain = true;
@@ -134,7 +134,7 @@ export class Deliverer {
     for (const endpoint of this.#catalog.endpoints) this.#touchIfMoved(endpoint);
     await this.#writer.close();
     this.#reportDeliveries();
-    // If this fails, other processes take the shards when the leases have expired.
+    // If this fails, other processes take the shards when the leases expire.
     await this.#leases.close().catch((error: unknown) => this.#noteFailure(error));
   }
 
@@ -193,7 +193,7 @@ export class Deliverer {
     const shards = this.#leases.held.map(({ shard }) => shard);
     const endpoints = [...this.#catalog.endpoints];
     const except = endpoints.filter(isFull).map(({ webhookId }) => webhookId);
-    // Those in memory are read again, because their rows are deleted only when they are done.
+    // Tests and resends in memory are read again, because their rows are deleted only when they are done.
     const known = endpoints.reduce((sum, endpoint) => (isFull(endpoint) ? sum : sum + endpoint.requestedCount), 0);
     const count = REQUESTED_COUNT + known;
     const rows = toDeliveries(await database.read(readRequestedDeliveries({ shards, except, count })));
@@ -234,7 +234,7 @@ export class Deliverer {
     else endpoint.queueRequested(item);
   }
 
-  /** Finds new events, which other processes may have given positions. */
+  /** Finds new events. Other processes may have given them positions. */
   async #readHeads(): Promise<void> {
     const feeds = [...this.#catalog.feeds];
     if (feeds.length === 0) return;
@@ -243,7 +243,7 @@ export class Deliverer {
     for (const feed of feeds) feed.noteHead(heads.get(feed.headId) ?? 0);
   }
 
-  /** The same between two polls, if there are other processes. */
+  /** Finds new events between two polls, if there are other processes. */
   async #pollHead(): Promise<void> {
     if (this.#leases.workers < 2 || this.#isPollingHead || this.#isStopping || this.#isFailing) return;
     this.#isPollingHead = true;

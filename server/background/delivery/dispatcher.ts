@@ -23,10 +23,10 @@ const MAX_FLIGHTS = 512;
 /** Maximum number of requests in flight to slow receivers, so that others always have room. */
 const MAX_SLOW_FLIGHTS = 256;
 
-/** Maximum number of requests to one webhook before it is the turn of the next. */
+/** Maximum number of requests to one webhook in one turn. */
 const MAX_SENT_PER_TURN = 8;
 
-/** How often requests in flight are checked for having become slow. */
+/** How often the dispatcher looks for requests in flight that have become slow. */
 const CHECK_MILLISECONDS = 250;
 
 const USER_AGENT = 'Transfer-Service-Webhooks/0.1';
@@ -35,16 +35,16 @@ type Flight = { readonly endpoint: Endpoint; readonly startedAt: number; isSlow:
 
 export type DispatcherParts = {
   readonly sender: Pick<Sender, 'send'>;
-  /** Whether this process may send: only while its leases are valid. */
+  /** Whether this process may send. It may while its leases are valid. */
   readonly maySend: () => boolean;
   readonly onOutcome: (outcome: Outcome) => void;
 };
 
-/** Sends the events of the webhooks of a process, in turns, so that none of them delays the others. */
+/** Sends the events of a process's webhooks, in turns, so that no webhook delays the others. */
 export class Dispatcher {
   readonly #parts: DispatcherParts;
   #queue: Endpoint[] = [];
-  /** Slow webhooks that wait until fewer requests to slow ones are in flight. */
+  /** Slow webhooks that wait until fewer requests to slow webhooks are in flight. */
   #slowQueue: Endpoint[] = [];
   /** Oldest first. */
   readonly #flights = new Set<Flight>();
@@ -57,7 +57,6 @@ export class Dispatcher {
     this.#timer = setInterval(() => this.#findSlow(), CHECK_MILLISECONDS);
   }
 
-  /** Requests in flight. */
   get flights(): number {
     return this.#flights.size;
   }
@@ -133,7 +132,8 @@ export class Dispatcher {
     const { url, revision } = endpoint.definition;
     const { body } = item;
     const headers = headersOf(endpoint.definition, item, startedAt);
-    // The process may have been frozen while the connection was opened, and another process has continued meanwhile.
+    // The process may have been frozen while the connection was opened, and another process may have continued in the
+    // meantime.
     const isWanted = (): boolean => this.#parts.maySend() && !endpoint.isDropped;
     this.#parts.sender
       .send({ method: 'POST', url, headers, body, signal: endpoint.signal, isWanted })
@@ -151,14 +151,14 @@ export class Dispatcher {
 
   #judge(endpoint: Endpoint, item: Item, answer: Answer, sent: Sent): void {
     if (answer.error === 'aborted') {
-      // It is sent again, by this process or by the one that takes the shard.
+      // This process, or the next holder of the shard, sends it again.
       endpoint.giveBack(item);
       return;
     }
     this.#parts.onOutcome(judge(endpoint, item, answer, sent));
   }
 
-  /** Counts requests that take long as slow before they have an answer. */
+  /** Counts long requests as slow before they have an answer. */
   #findSlow(): void {
     const since = performance.now() - SLOW_MILLISECONDS;
     for (const flight of this.#flights) {

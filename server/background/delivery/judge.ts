@@ -10,7 +10,7 @@ import type { Answer } from '../outbound/sender.ts';
 import type { Endpoint } from './endpoint/endpoint.ts';
 import type { Item } from './endpoint/item.ts';
 
-/** What is reported about a webhook, by an event and in the log. */
+/** A report about a webhook, by an event and in the log. */
 export type Notice = 'failing' | 'disabled' | 'gone';
 
 /** The outcome of an attempt, to be stored. */
@@ -18,20 +18,20 @@ export type Outcome = {
   readonly endpoint: Endpoint;
   readonly item: Item;
   readonly attempt: Attempt | null;
-  /** The row of an event that failed. */
+  /** The row of a failed event. */
   readonly failed: FailedDelivery | null;
   readonly finished: readonly FinishedDelivery[];
   /** Whether the cursor may move past the event. */
   readonly isPassed: boolean;
   readonly notice: Notice | null;
-  /** The revision of the webhook to which it was sent. */
+  /** The revision of the webhook that the item was sent to. */
   readonly revision: number;
 };
 
-/** A receiver that takes longer than this counts as slow, and slow ones share half of the requests in flight. */
+/** A receiver that takes longer than this is slow. Slow receivers share half of the requests in flight. */
 export const SLOW_MILLISECONDS = 2_000;
 
-/** When a request was sent, in milliseconds since 1970, and to which revision of the webhook. */
+/** The time of sending, in milliseconds since 1970, and the revision of the webhook. */
 export type Sent = { readonly startedAt: number; readonly revision: number };
 
 /** Determines the outcome of an attempt, and updates the window and the health of the webhook. */
@@ -68,7 +68,7 @@ export function judge(endpoint: Endpoint, item: Item, answer: Answer, { startedA
   const failed = storeFailure(endpoint, item, failure);
   const isPutBack = failed === null && item.place !== null;
   if (isPutBack) endpoint.putBack(item, revision !== endpoint.definition.revision);
-  // An answer of an earlier URL does not disable the webhook.
+  // An answer from an earlier URL does not disable the webhook.
   const notice = revision === endpoint.definition.revision ? noticeOf(endpoint, answer) : null;
   return { ...common, failed, finished: [], isPassed: !isPutBack, notice };
 }
@@ -85,7 +85,10 @@ function noticeOf(endpoint: Endpoint, answer: Answer): Notice | null {
   return notice === 'failing' && endpoint.isFailingTold ? null : notice;
 }
 
-/** The row of an event that failed; null if the event is sent again next without a row, or its row does not change. */
+/**
+ * Returns the row of a failed event. Returns null if the event is sent again next without a row, or if its row does not
+ * change.
+ */
 function storeFailure(endpoint: Endpoint, item: Item, failure: FailedAttempt): FailedDelivery | null {
   const isNew = item.place !== null;
   // A probe is not a retry of the event: it only tests the webhook.
@@ -98,7 +101,10 @@ function storeFailure(endpoint: Endpoint, item: Item, failure: FailedAttempt): F
   return { webhookId, ...held, programId, eventId: item.eventId, position: item.position ?? 0, tries, nextAt };
 }
 
-/** The row of a resend or a test. After a successful resend, also that of the event, which then needs no retry. */
+/**
+ * Returns the finished row of a resend or a test. After a successful resend, also returns the row of the event, which needs
+ * no further retry.
+ */
 function finishRequested(endpoint: Endpoint, item: Item, succeeded: boolean): readonly FinishedDelivery[] {
   const own = { ...finish(endpoint, item, item.kind === 'test' ? 'test' : 'resend'), dueAt: item.dueAt };
   return item.kind === 'resend' && succeeded ? [own, finish(endpoint, item, 'event')] : [own];
@@ -136,12 +142,12 @@ function toAttempt(
   };
 }
 
-/** Longer than Retry-After can lengthen any pause. */
+/** A larger value than any pause that Retry-After can cause. */
 const MAX_SECONDS = 1_000_000;
 
 /**
- * The pause that a Retry-After header requests, in milliseconds: it has seconds, or an HTTP date, which is compared with
- * `now` (milliseconds since 1970). Null for anything else.
+ * Returns the pause that a Retry-After header requests, in milliseconds. The header has seconds, or an HTTP date, which is
+ * compared with `now` (milliseconds since 1970). Returns null for anything else.
  */
 export function readRetryAfter(text: string | null, now: number): number | null {
   const trimmed = text?.trim() ?? '';
@@ -157,20 +163,20 @@ export function readRetryAfter(text: string | null, now: number): number | null 
 
 const REDACTED = '[redacted]';
 
-/** Maximum number of characters of an answer that are stored. */
+/** Maximum number of stored characters of an answer. */
 const MAX_LENGTH = 1_024;
 
 /** A shorter value could be part of any text. */
 const MIN_SECRET_LENGTH = 6;
 
 /**
- * The part of an answer that is stored: without card numbers, keys and passwords, and without the headers of the webhook,
+ * Returns the part of an answer that is stored. It has no card numbers, keys and passwords, and no headers of the webhook,
  * which a receiver may echo.
  */
 export function redactAnswer(text: string, headers: Readonly<Record<string, string>>): string {
   let redacted = text;
   for (const value of Object.values(headers)) {
-    // A token or password may be echoed without its scheme, such as Bearer.
+    // A receiver may echo a token or password without its scheme, such as Bearer.
     for (const secret of new Set([value, value.slice(value.indexOf(' ') + 1)])) {
       if (secret.length < MIN_SECRET_LENGTH) continue;
       redacted = redacted.replaceAll(secret, REDACTED);
@@ -180,7 +186,7 @@ export function redactAnswer(text: string, headers: Readonly<Record<string, stri
   return withoutSecrets(redacted, MAX_LENGTH);
 }
 
-/** The text without the beginning of a secret that was cut off at its end. */
+/** Returns the text without the beginning of a secret that was cut off at its end. */
 function withoutStartAtEnd(text: string, secret: string): string {
   for (let length = secret.length - 1; length >= MIN_SECRET_LENGTH; length -= 1) {
     if (text.endsWith(secret.slice(0, length))) return text.slice(0, -length) + REDACTED;

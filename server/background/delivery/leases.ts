@@ -15,14 +15,14 @@ import {
   toWorkers,
 } from '../../store/webhooks/shard.ts';
 
-/** Nothing is sent when the last renewal is older than this, which is before another process can take the shards. */
+/** Nothing is sent if the last renewal is older than this. Other processes can take the shards only later. */
 const MAX_AGE_MILLISECONDS = (LEASE_SECONDS - 3) * 1000;
 
-/** Which shards a process holds, and how many other processes there are. */
+/** The shards that a process holds, and the number of other processes. */
 export class Leases {
   readonly #database: Database;
   readonly #owner: string;
-  /** When the last renewal was sent, by the monotonic clock and by the time of day. */
+  /** The time when the last renewal was sent, by the monotonic clock and by the time of day. */
   #renewedAt = Number.NEGATIVE_INFINITY;
   #renewedOn = 0;
   #held: readonly HeldShard[] = [];
@@ -37,14 +37,14 @@ export class Leases {
     return this.#held;
   }
 
-  /** The processes that deliver, this one included. */
+  /** The number of processes that deliver, including this one. */
   get workers(): number {
     return this.#workers;
   }
 
   /**
-   * Whether the leases were renewed recently, by both clocks: the monotonic one stops while the machine is suspended, and the
-   * time of day may be set back.
+   * Whether the leases were renewed recently, by both clocks. The monotonic clock stops while the machine is suspended, and
+   * the time of day may be set back.
    */
   get areValid(): boolean {
     const isRecent = performance.now() - this.#renewedAt < MAX_AGE_MILLISECONDS;
@@ -60,7 +60,7 @@ export class Leases {
     return Math.ceil(SHARDS / Math.max(1, this.#workers));
   }
 
-  /** Renews the leases, and takes shards up to the share of this process. Throws what the database throws. */
+  /** Renews the leases, and takes shards up to the share of this process. Rethrows errors of the database. */
   async renew(): Promise<void> {
     const owner = this.#owner;
     const sentAt = performance.now();
@@ -82,13 +82,12 @@ export class Leases {
     this.#held = [...this.#held, ...toHeldShards(claimed)];
   }
 
-  /** Releases shards. */
   async release(shards: readonly number[]): Promise<void> {
     await this.#database.inOnePacket([releaseShards({ owner: this.#owner, shards })]);
     this.#held = this.#held.filter(({ shard }) => !shards.includes(shard));
   }
 
-  /** Releases all shards, and removes this process from the list of those that deliver. */
+  /** Releases all shards, and removes this process from the list of processes that deliver. */
   async close(): Promise<void> {
     const owner = this.#owner;
     const shards = this.#held.map(({ shard }) => shard);

@@ -13,7 +13,7 @@ import type { Notice } from './judge.ts';
 /** Time limit of one transaction. */
 const TIMEOUT_MILLISECONDS = 5_000;
 
-/** The revision of a webhook that a notice is about, and the process that delivers to it. */
+/** The revision of a webhook that a notice concerns, and the process that delivers to it. */
 export type NoticeTarget = {
   readonly webhookId: string;
   readonly revision: number;
@@ -22,8 +22,9 @@ export type NoticeTarget = {
 };
 
 /**
- * Writes webhook.failing, or disables a webhook and writes webhook.disabled, in a transaction of its own. Does nothing if a
- * request has changed the webhook, another process delivers to it by now, or it was done before. Returns whether it was done.
+ * Writes webhook.failing, or disables a webhook and writes webhook.disabled, in a separate transaction. Does nothing if a
+ * request has changed the webhook, if another process now delivers to it, or if it was done before. Returns whether it was
+ * done.
  */
 export async function giveNotice(
   database: Database,

@@ -20,7 +20,7 @@ import type { Outcome } from './judge.ts';
 // Kept by: the cursor moves in the transaction that stores the outcome; events have positions only after the commit
 // Tested by: `test/delivery/processes.test.ts`, `test/torture/rows/webhooks.ts`
 
-/** Outcomes of this time are stored together. At 1,000 deliveries a second that is one commit for ten of them. */
+/** Outcomes of this time are stored together. At 1,000 deliveries a second, this is one commit for ten outcomes. */
 const INTERVAL_MILLISECONDS = 10;
 
 /** The pause after a failure, such as a database that is down. */
@@ -36,7 +36,7 @@ export type WriterReports = {
   /** Called when an outcome is stored. */
   readonly onStored: (outcome: Outcome) => void;
   readonly onFailure: (error: unknown) => void;
-  /** Called for a webhook that is deleted, or to which another process delivers now. */
+  /** Called for a webhook that is deleted, or that another process now delivers to. */
   readonly onLost: (endpoint: Endpoint) => void;
 };
 
@@ -44,13 +44,13 @@ export type WriterReports = {
 type Batch = {
   readonly outcomes: readonly Outcome[];
   readonly endpoints: ReadonlySet<Endpoint>;
-  /** Rows of deliveries that have ended, to be deleted. */
+  /** Rows of ended deliveries, to be deleted. */
   readonly forgotten: readonly FinishedDelivery[];
 };
 
 /**
- * Stores outcomes in batches. Each statement compares the owner and the epoch of the shard, so that a process that has lost
- * its lease changes nothing. A batch can be stored twice without harm, so it is stored again after any failure.
+ * Stores outcomes in batches. Each statement compares the owner and the epoch of the shard, so a process that has lost its
+ * lease changes nothing. A batch can be stored twice without harm, so it is stored again after any failure.
  */
 export class OutcomeWriter {
   readonly #database: Database;
@@ -92,7 +92,7 @@ export class OutcomeWriter {
     await this.#running;
   }
 
-  /** Stores what is left. From now on, a batch that cannot be stored is given up. */
+  /** Stores the rest. From now on, a batch that cannot be stored is dropped. */
   async close(): Promise<void> {
     this.#isClosing = true;
     while (this.#running !== undefined) await this.#running;
@@ -112,7 +112,7 @@ export class OutcomeWriter {
   async #run(): Promise<void> {
     const waitMilliseconds = this.#startedAt + INTERVAL_MILLISECONDS - performance.now();
     if (waitMilliseconds > 0) await sleep(waitMilliseconds);
-    // Outcomes of the same turn of the event loop are stored together.
+    // Stores outcomes of the same turn of the event loop together.
     else await new Promise((resolve) => setImmediate(resolve));
     this.#startedAt = performance.now();
     const outcomes = this.#outcomes.splice(0, MAX_OUTCOMES);
@@ -173,7 +173,7 @@ export class OutcomeWriter {
     };
     const stored = new Set([...unchanged.map(({ webhookId }) => webhookId), ...idsOf('store_webhook_health')]);
     for (const { endpoint, health, definition } of written) {
-      // If the webhook was changed meanwhile, the stored health is the one that was read with the change.
+      // If the webhook was changed in the meantime, the stored health came with the change.
       const isCurrent = endpoint.definition === definition && stored.has(endpoint.webhookId);
       if (isCurrent) endpoint.storedHealth = health;
     }
@@ -207,7 +207,7 @@ function toProgress(endpoint: Endpoint): Parameters<typeof moveCursors>[0]['sent
   return { webhookId: endpoint.webhookId, ...endpoint.held, cursor, ahead, lastSuccessAt, lastFailureAt };
 }
 
-/** Whether the health is stored, apart from its times, which are stored with the cursor after every attempt. */
+/** Whether the health is stored. Its times are stored with the cursor after every attempt and do not count. */
 function isStored(health: Health, stored: Health): boolean {
   return (
     health.status === stored.status &&
@@ -231,7 +231,7 @@ function toMovedReplay({ held, replay }: Endpoint) {
   return [{ replayId, ...held, cursor, sentCount, state }];
 }
 
-/** Only the last of several outcomes of an event is written, because a statement can change a row only once. */
+/** Writes only the last of several outcomes of an event, because a statement can change a row only once. */
 function writeDeliveries(
   outcomes: readonly Outcome[],
   forgotten: readonly FinishedDelivery[],

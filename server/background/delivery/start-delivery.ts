@@ -12,12 +12,12 @@ const CHECK_MILLISECONDS = 5_000;
 /** The pause before the thread is started again after an unexpected end. */
 const RESTART_MILLISECONDS = 1_000;
 
-/** Time limit for the thread to end; longer than it needs even if the database does not respond. */
+/** Time limit for the thread to end. The thread needs less, even if the database does not respond. */
 const MAX_STOP_MILLISECONDS = 8_000;
 
 export type DeliveryParts = Pick<WorkerSettings, 'addresses' | 'ca'> & {
   readonly databases: Pick<Databases, 'background' | 'settings' | 'giveUpConnections'>;
-  /** The keys that encrypt the secrets of webhooks; there is at least one if a webhook exists. */
+  /** The keys that encrypt the secrets of webhooks. There is at least one if a webhook exists. */
   readonly keys: () => readonly Uint8Array[];
   /** Called for the first of several failures in a row. */
   readonly onFailure: (error: unknown) => void;
@@ -30,19 +30,19 @@ export type DeliveryParts = Pick<WorkerSettings, 'addresses' | 'ca'> & {
 /** The delivery of events to webhooks. */
 export type Delivery = {
   readonly start: () => void;
-  /** Whether it is running, has no webhooks, or is off. */
+  /** Whether delivery is running, has no webhooks, or is off. */
   readonly state: () => DeliveryState;
   /** Called when the relay of this process has given positions to events of these programs. */
   readonly announce: (programIds: readonly string[]) => void;
-  /** Called when a webhook was created, changed or deleted, or something is to be sent. */
+  /** Called when a webhook was created, changed or deleted, or when there is something to send. */
   readonly changed: () => void;
   /** Ends delivery, and stores the outcomes of requests in flight. */
   readonly stop: () => Promise<void>;
 };
 
 /**
- * Prepares delivery in a separate thread, which is started only when there is a webhook. Without one it costs only a query
- * at intervals.
+ * Prepares delivery in a separate thread, which starts only when there is a webhook. Without one, delivery costs only a
+ * query at intervals.
  */
 export function prepareDelivery(parts: DeliveryParts): Delivery {
   const delivery = new DeliveryThread(parts);
@@ -83,7 +83,7 @@ class DeliveryThread {
     else this.send({ kind: 'changed' });
   }
 
-  /** Starts the thread if there is a webhook; otherwise checks again later. */
+  /** Starts the thread if there is a webhook. Otherwise checks again later. */
   check(): void {
     if (this.#isStopping || this.#worker !== undefined) return;
     this.#checkAgain = true;

@@ -1,10 +1,10 @@
 import type { ConnectionSettings } from '../../store/connection/connections.ts';
 import type { AddressSettings } from '../../subjects/webhooks/addresses.ts';
 
-/** What the delivery thread gets when it is started. */
+/** The settings of the delivery thread. */
 export type WorkerSettings = {
   readonly connection: ConnectionSettings;
-  /** How many connections it may open. */
+  /** The maximum number of connections that it may open. */
   readonly connections: number;
   readonly addresses: AddressSettings;
   /** Certificates in PEM. */
@@ -19,10 +19,10 @@ export type ToWorker =
   | { readonly kind: 'changed' }
   | { readonly kind: 'stop' };
 
-/** The results of attempts since the last message, and how many requests are in flight. */
+/** The results of attempts since the last message, and the number of requests in flight. */
 export type Deliveries = {
   readonly succeeded: number;
-  /** Failed for another reason than a timeout. */
+  /** Failures other than timeouts. */
   readonly failed: number;
   readonly timedOut: number;
   readonly inFlight: number;

@@ -14,8 +14,8 @@ const LOADED = `
   for (const name of process.argv.slice(1)) await import(name);
   process.stdout.write(JSON.stringify(loaded));`;
 
-// The first webhook starts the thread, and its first event waits until the thread has loaded what it imports. The schemas of
-// requests would be three quarters of that.
+// The first webhook starts the thread, and its first event waits until the thread has loaded its imports. The schemas of
+// requests would be three quarters of them.
 test('the thread that delivers loads no schemas, so that the first event is sent soon', async () => {
   const worker = readFileSync(resolve(folder, 'worker.ts'), 'utf8');
   const imported = [...worker.matchAll(/^import \{.+from '(\..+)';$/gm)].map(([, name = '']) => resolve(folder, name));

@@ -7,17 +7,20 @@ const INTERVAL_MILLISECONDS = 60_000;
 /** A larger difference between the clocks is reported. */
 const TOLERANCE_MILLISECONDS = 2_000;
 
-/** Queries per reading: the one with the shortest round trip is the most accurate. */
+/** Queries per reading. The query with the shortest round trip is the most accurate. */
 const QUERIES = 5;
 
 export type ClockReports = {
-  /** Called when this machine's clock begins to differ: by how much it is ahead of the database's (negative if behind). */
+  /**
+   * Called when this machine's clock begins to differ, with the milliseconds that it is ahead of the database's clock
+   * (negative if behind).
+   */
   readonly onDifference: (aheadMilliseconds: number) => void;
   readonly onFailure: (error: unknown) => void;
 };
 
 /**
- * Reads the database's clock every minute while the service runs. By the first reading, at the start of the service, this
+ * Reads the database's clock every minute while the service runs. At the first reading, when the service starts, this
  * machine's clock was `aheadMilliseconds` ahead.
  */
 export function followDatabaseClock(
@@ -38,8 +41,8 @@ export function followDatabaseClock(
 }
 
 /**
- * Reads the database's clock, which dates ids and errors from then on. Returns by how many milliseconds this machine's
- * clock is ahead of it.
+ * Reads the database's clock, which dates ids and errors from then on. Returns how many milliseconds this machine's clock
+ * is ahead of it.
  */
 export async function readDatabaseClock(database: Database): Promise<number> {
   let shortest = Number.POSITIVE_INFINITY;

@@ -15,8 +15,8 @@ const DUE_INTERVAL_MILLISECONDS = 1_000;
 const DUE_RETRY_MILLISECONDS = 5_000;
 
 /**
- * Expires holds and executes scheduled transfers that are due while the service runs. `onFailure` is called for the first
- * of several failed rounds in a row.
+ * Expires holds and executes due scheduled transfers while the service runs. `onFailure` is called for the first of several
+ * failed rounds in a row.
  */
 export function startSettlingDueTransfers(service: Parameters<typeof settleDue>[0], onFailure: OnFailure): RunningJob {
   return startRounds({
@@ -31,15 +31,15 @@ export function startSettlingDueTransfers(service: Parameters<typeof settleDue>[
   });
 }
 
-/** Maximum delay before an erasure begins, whichever process received the request. */
+/** Maximum delay before an erasure begins, even if another process received the request. */
 const ERASURE_INTERVAL_MILLISECONDS = 1_000;
 
-/** The pause after a batch, as a multiple of its duration: the job uses one connection for half of the time. */
+/** The pause after a batch, as a multiple of its duration. The job uses one connection for half of the time. */
 const ERASURE_PAUSE_FACTOR = 1;
 
 /**
- * Erases what is stored about the holders of cards while the service runs. `onFailure` is called for the first of several
- * failed rounds in a row. `stop` waits for the batch in progress; another process continues after it.
+ * Erases stored data about the holders of cards while the service runs. `onFailure` is called for the first of several
+ * failed rounds in a row. `stop` waits for the batch in progress. Another process continues after it.
  */
 export function startErasingCardHolders(database: Database, onFailure: OnFailure): RunningJob {
   return startRounds({
@@ -64,12 +64,12 @@ export function startErasingCardHolders(database: Database, onFailure: OnFailure
   });
 }
 
-/** Maximum delay after a change of an incident, whichever process made it. */
+/** Maximum delay after a change of an incident, even if another process made it. */
 const INCIDENT_INTERVAL_MILLISECONDS = 1_000;
 
 /**
- * Keeps in memory which incidents are open, and resolves the cases of resolved ones, also of those that another process has
- * left behind. `onFailure` is called for the first of several failed rounds in a row.
+ * Keeps the open incidents in memory, and resolves the cases of resolved incidents, including cases that another process
+ * has left behind. `onFailure` is called for the first of several failed rounds in a row.
  */
 export function startFollowingIncidents(
   database: Database,
@@ -91,8 +91,8 @@ export function startFollowingIncidents(
 const REPORT_INTERVAL_MILLISECONDS = 2_000;
 
 /**
- * Writes events about stored errors while the service runs: at once when it is woken after this process has stored errors,
- * and every two seconds for other processes and the end of a minute.
+ * Writes events about stored errors while the service runs. A round starts immediately when this process has stored errors.
+ * Another starts every two seconds, for other processes and for the end of a minute.
  */
 export function startReportingErrors(database: Database, onFailure: OnFailure): RunningJob {
   return startRounds({

@@ -13,10 +13,10 @@ import {
 } from '../../store/figures.ts';
 import { type OnFailure, type RunningJob, startRounds, takeAllSteps } from './rounds.ts';
 
-/** Maximum age of the figures on the metrics page, while the database responds. */
+/** Maximum age of the figures on the metrics page while the database responds. */
 const INTERVAL_MILLISECONDS = 15_000;
 
-/** The parts that are read, each by itself, so that the failure of one does not affect the others. */
+/** The parts that are read, each separately, so that a failure of one does not affect the others. */
 export type Figures = {
   readonly ledger: LedgerFigures;
   readonly webhooks: WebhookFigures;
@@ -33,7 +33,7 @@ export type FigureReports = {
 };
 
 /**
- * Reads figures from the database at intervals, on background connections, so that a request for the metrics never waits
+ * Reads figures from the database at intervals, on background connections. A request for the metrics therefore never waits
  * for the database.
  */
 export function startReadingFigures(

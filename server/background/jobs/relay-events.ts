@@ -5,36 +5,39 @@ import { HOLD_RELAY, MAX_RELAYED, relayEvents, toRelayed } from '../../store/eve
 import type { OnFailure } from './rounds.ts';
 
 /**
- * The pause after every round limits a busy service to twenty rounds, and commits, a second. With 25 ms instead, transfers
- * were 7 % slower, and on a saturated machine the slowest reads of events took longer.
+ * The pause after every round. It limits a busy service to twenty rounds, and commits, a second. With 25 ms instead,
+ * transfers were 7 % slower, and on a saturated machine the slowest reads of events took longer.
  */
 const PAUSE_MILLISECONDS = 50;
 
-/** The maximum pause after a round that found nothing, because other processes may have committed. A commit ends it. */
+/**
+ * The maximum pause after a round that found nothing, because other processes may have committed. A commit in this process
+ * ends it.
+ */
 const IDLE_MILLISECONDS = 250;
 
 /** The pause after a failure, such as a database that is down. */
 const RETRY_MILLISECONDS = 1_000;
 
 /**
- * How far back a round searches, which is longer than transactions take. One that committed even later, such as after its
- * standby was unreachable, is found by the next search without this limit.
+ * How far back a round searches. Transactions take less time than this. If one committed even later, for example because
+ * its standby was unreachable, the next search without this limit finds it.
  */
 const SEARCH_BACK_SECONDS = 300;
 
 /** Interval of the searches without that limit. */
 const FULL_SEARCH_MILLISECONDS = 60_000;
 
-/** Lock timeouts of the relay count as a failure once no round has succeeded for this time. */
+/** Lock timeouts of the relay become a failure when no round has succeeded for this time. */
 const MAX_WAIT_MILLISECONDS = 10_000;
 
-/** Called with the programs that have new positions; the nil UUID is the service itself. */
+/** Called with the programs that have new positions. The nil UUID is the service itself. */
 type Announce = (programIds: readonly string[]) => void;
 
 /**
  * Gives positions to committed events while the service runs: see server/subjects/events/README.md. All processes do this,
- * one at a time. A round begins when this process has committed, and at intervals for commits of others. `stop` waits
- * for the round in progress.
+ * one at a time. A round begins when this process has committed, and at intervals for commits of other processes. `stop`
+ * waits for the round in progress.
  */
 export function startRelayingEvents(
   { background, onCommit }: Pick<Databases, 'background' | 'onCommit'>,
@@ -61,7 +64,7 @@ export function startRelayingEvents(
   });
   const run = async (): Promise<void> => {
     while (!stopped) {
-      // The round may miss what is committed from here on.
+      // The round may miss commits from here on.
       hasCommitted = false;
       const outcome = await relay.round();
       if (outcome === 'failed') await rest(RETRY_MILLISECONDS, false);
@@ -89,9 +92,11 @@ class Relay {
   readonly #onFailure: OnFailure;
   #isFailing = false;
   #succeededAt = performance.now();
-  /** How many transactions a round takes: fewer after one that timed out. */
+  /** How many transactions a round takes. Fewer after a round that timed out. */
   #count = MAX_RELAYED;
-  /** When the last search without a limit began; minus infinity at first and while there is a backlog, to search everything. */
+  /**
+   * When the last search without a limit began. Minus infinity at first and while there is a backlog, to search everything.
+   */
   #searchedAllAt = Number.NEGATIVE_INFINITY;
 
   constructor(database: Database, announce: Announce, onFailure: OnFailure) {

@@ -1,4 +1,4 @@
-// Jobs that make room: they prepare partitions, and delete rows that were kept long enough.
+// Jobs that make room: they prepare partitions and delete old rows.
 
 import { performance } from 'node:perf_hooks';
 import { setTimeout as sleep } from 'node:timers/promises';
@@ -17,13 +17,13 @@ import { dropOldAttempts } from '../../store/webhooks/attempt.ts';
 import { deleteOldDeliveries } from '../../store/webhooks/delivery.ts';
 import { type OnFailure, type RunningJob, startRounds, takeAllSteps } from './rounds.ts';
 
-/** Twice a day: partitions are created a week or more ahead, so a failed round has many retries. */
+/** Twice a day. Partitions are created a week or more ahead, so a failed round has many retries. */
 const PARTITION_INTERVAL_MILLISECONDS = 12 * 60 * 60 * 1000;
 
 /** The first round of both jobs waits until the busy time of a start is over. */
 const FIRST_DELAY_MILLISECONDS = 60 * 1000;
 
-/** For how many days what is kept. */
+/** How many days each kind of data is kept. */
 export type Retention = {
   readonly errorRetentionDays: number;
   readonly errorCountRetentionDays: number;
@@ -46,7 +46,7 @@ export function startPartitionMaintenance(
       return PARTITION_INTERVAL_MILLISECONDS;
     },
   });
-  // A stop does not wait for the round in progress, which has no time limit: the next round does what is left.
+  // A stop does not wait for the round in progress, which has no time limit. The next round does the rest.
   return { stop: async () => void job.stop() };
 }
 
@@ -67,13 +67,13 @@ export function maintainPartitions(
   ]);
 }
 
-/** Often enough that the rows of a day are deleted in small batches. */
+/** Often enough to delete the rows of a day in small batches. */
 const DELETION_INTERVAL_MILLISECONDS = 60 * 60 * 1000;
 
-/** Rows per statement: few enough to stay well within the statement timeout. */
+/** Rows per statement. It stays well within the statement timeout. */
 const BATCH_SIZE = 1000;
 
-/** The pause after a batch, as a multiple of its duration: the job uses one connection for a fifth of the time. */
+/** The pause after a batch, as a multiple of its duration. The job uses one connection for a fifth of the time. */
 const PAUSE_FACTOR = 4;
 
 /** Deletes expired rows while the service runs: see {@link deleteExpired}. `stop` waits for the statement in progress. */
@@ -102,10 +102,11 @@ export function startDeletingExpired(
 }
 
 /**
- * Deletes refused idempotency keys, bodies of stored responses, limit counters, reports of errors and sessions that are no
- * longer needed, closes cases that were resolved long ago, and removes the texts of cases closed `errorRetentionDays` ago, and
- * the notes of operators of that age. Each small batch is a transaction, so that no request waits for it; several processes may
- * do this at once. Returns the number of rows; returns early, without an error, when `signal` is aborted.
+ * Deletes data that is no longer needed: refused idempotency keys, bodies of stored responses, limit counters, reports of
+ * errors and sessions. Closes cases that were resolved long ago. Removes the texts of cases that were closed
+ * `errorRetentionDays` ago, and operators' notes of that age. Each small batch is a transaction, so no request waits for
+ * it. Several processes can do this at once. Returns the number of rows. Returns early, without an error, when `signal`
+ * aborts.
  */
 export async function deleteExpired(
   database: Database,

@@ -1,9 +1,11 @@
-/** Called for each failed round; `isRepeated` for all but the first of several in a row. */
+/** Called for each failed round. `isRepeated` is true for all but the first of several in a row. */
 export type OnFailure = (error: unknown, isRepeated?: boolean) => void;
 
-/** Work that is repeated. */
+/** Repeated work. */
 export type Rounds = {
-  /** One round. Resolves to the pause before the next one, in milliseconds. It must end soon after the signal aborts. */
+  /**
+   * Runs one round. Resolves to the pause before the next one, in milliseconds. It must end soon after the signal aborts.
+   */
   readonly run: (signal: AbortSignal) => Promise<number>;
   readonly onFailure: OnFailure;
   /** The pause before the first round. */
@@ -13,15 +15,15 @@ export type Rounds = {
 };
 
 export type RunningJob = {
-  /** Ends the job; resolves when the round in progress has ended. */
+  /** Ends the job. Resolves when the round in progress has ended. */
   readonly stop: () => Promise<void>;
-  /** Begins the next round at once, or right after the one in progress. */
+  /** Begins the next round immediately, or right after the one in progress. */
   readonly wake: () => void;
 };
 
 /**
- * Takes every step of a round, also after one has failed, so that a failure does not stop what has nothing to do with it;
- * none after the signal aborts. Then throws the first error.
+ * Takes every step of a round, even after one has failed, so that a failure does not stop unrelated steps. Takes no step
+ * after the signal aborts. Then throws the first error.
  */
 export async function takeAllSteps(steps: readonly (() => Promise<unknown>)[], signal?: AbortSignal): Promise<void> {
   let failure: { readonly error: unknown } | undefined;
@@ -63,7 +65,7 @@ export function startRounds({ run, onFailure, firstPauseMilliseconds, retryMilli
       isFailing = false;
       return pauseMilliseconds;
     } catch (error) {
-      // A round that is aborted by `stop` has not failed.
+      // A round that `stop` aborts has not failed.
       if (!end.signal.aborted) onFailure(error, isFailing);
       isFailing = true;
       return typeof retryMilliseconds === 'number'

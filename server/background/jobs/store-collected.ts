@@ -6,7 +6,7 @@ import type { OverviewMaker } from '../../subjects/overview/overview.ts';
 import type { SessionUseNotes } from '../../subjects/sessions/authenticate-session.ts';
 import { type OnFailure, type RunningJob, startRounds } from './rounds.ts';
 
-/** A killed process loses the counts of this time at most; one statement stores all of them. */
+/** A killed process loses at most the counts of this time. One statement stores all of them. */
 const COUNTS_INTERVAL_MILLISECONDS = 10_000;
 
 /** The counts that a process stores: its transfers, and its figures of the last minute. */
@@ -51,13 +51,13 @@ export function startCounting(
   };
 }
 
-/** Interval at which uses are written; that of a key at most once a minute. */
+/** Interval for writing uses. The use of a key is written at most once a minute. */
 const USES_INTERVAL_MILLISECONDS = 5_000;
 
-/** Interval at which refused credentials are written, summed up. */
+/** Interval for writing refused credentials, summed up. */
 const REFUSALS_INTERVAL_MILLISECONDS = 60_000;
 
-/** Writes when API keys and sessions were used, and which credentials were refused, so that requests need not. */
+/** Writes the times when API keys and sessions were used, and the refused credentials, so that requests need not. */
 export function startWritingCredentialUses(
   {
     keys,

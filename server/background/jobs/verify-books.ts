@@ -12,14 +12,14 @@ import { type OnFailure, type RunningJob, startRounds } from './rounds.ts';
 const CHECK_MILLISECONDS = 60_000;
 
 /**
- * The pause from the end of a verification to the next one: short enough that the books are verified every hour, including
- * the time of the verification and of the check.
+ * The pause from the end of a verification to the next one. Including the time of the verification and of the check, the
+ * books are verified every hour.
  */
 const PAUSE_MILLISECONDS = 50 * 60_000;
 
 /**
- * The pause after a verification, as a multiple of its duration: on a huge ledger the job uses one connection for at most a
- * twentieth of the time.
+ * The pause after a verification, as a multiple of its duration. On a huge ledger, the job uses one connection for at most
+ * a twentieth of the time.
  */
 const PAUSE_FACTOR = 19;
 
@@ -37,7 +37,7 @@ export type VerificationReports = {
 };
 
 /**
- * Verifies the books while the service runs, in one process at a time: compares every balance with its postings and holds.
+ * Verifies the books while the service runs, in one process at a time. Compares every balance with its postings and holds.
  * `stop` ends a verification in progress.
  */
 export function startVerifyingBooks(
@@ -49,7 +49,7 @@ export function startVerifyingBooks(
     last === undefined || last.ageMilliseconds >= pauseAfter(last, pauseMilliseconds);
   return startRounds({
     firstPauseMilliseconds: checkMilliseconds,
-    // A verification that failed after a long time must not be repeated at once.
+    // A verification that failed after a long time must not be repeated immediately.
     retryMilliseconds: (tookMilliseconds) => Math.max(checkMilliseconds, tookMilliseconds * PAUSE_FACTOR),
     onFailure,
     run: async (signal) => {

@@ -1,13 +1,13 @@
-// Looking up a name: the hosts file, and waits that end before a look-up does.
+// Looks up names: reads the hosts file, and stops waiting before a slow look-up ends.
 import { readFile } from 'node:fs/promises';
 import { isIP } from 'node:net';
 
-/** How long the content of the file is used: changes take effect soon, and a burst of new connections reads it once. */
+/** How long the content of the file is used. Changes take effect soon, and a burst of new connections reads it once. */
 const KEPT_MILLISECONDS = 5_000;
 
 /**
- * Opens the hosts file, which Node's resolver does not read. The returned function finds the addresses of a name in it; a
- * file that cannot be read counts as empty.
+ * Opens the hosts file, which Node's resolver does not read. The returned function finds the addresses of a name in it. An
+ * unreadable file counts as empty.
  */
 export function openHostsFile(path: string): (name: string) => Promise<readonly string[]> {
   let reading: Promise<ReadonlyMap<string, readonly string[]>> | undefined;
@@ -32,14 +32,14 @@ function parseHosts(text: string): ReadonlyMap<string, readonly string[]> {
   return hosts;
 }
 
-/** The results of look-ups, in order. Once one has succeeded, the others have only `milliseconds` more. */
+/** Returns the results of look-ups, in order. Once one has succeeded, the others have only `milliseconds` more. */
 export function settledSoon<Result>(
   lookUps: readonly Promise<Result>[],
   milliseconds: number,
 ): Promise<readonly PromiseSettledResult<Result>[]> {
   return new Promise((resolve) => {
     const results: PromiseSettledResult<Result>[] = [];
-    // Removes the holes of those that have not settled.
+    // Removes the holes of unsettled look-ups.
     const end = (): void => resolve(results.filter(() => true));
     let timer: NodeJS.Timeout | undefined;
     const note = (index: number, result: PromiseSettledResult<Result>): void => {

@@ -1,4 +1,4 @@
-/** Why a request has no answer. */
+/** The reason why a request has no answer. */
 export type SendError =
   | 'url_refused'
   | 'address_refused'
@@ -10,13 +10,13 @@ export type SendError =
   | 'connection_lost'
   | 'aborted';
 
-/** Long enough for the messages of Node. Those of TLS are cut off: they may contain all names of a certificate. */
+/** Long enough for the messages of Node. Messages of TLS are cut off: they may contain all names of a certificate. */
 const MAX_CAUSE_LENGTH = 200;
 
 /** A request without an answer. Card programs see the message, so it names no address that they could not look up. */
 export class SendFailure extends Error {
   readonly kind: SendError;
-  /** The address to which the request went, or would have gone. */
+  /** The address that the request went to, or would have gone to. */
   readonly address: string | null;
   /** Whether the connection had been idle, and may have been closed before the request was sent on it. */
   readonly isStale: boolean;
@@ -53,7 +53,7 @@ export function aborted(): SendFailure {
   return new SendFailure('aborted', 'The request was aborted.');
 }
 
-/** The failure for an error while connecting. */
+/** Returns the failure for an error while connecting. */
 export function connectFailed(error: unknown, phase: 'connect' | 'tls', address: string | null): SendFailure {
   if (error instanceof SendFailure) return new SendFailure(error.kind, error.message, error.address ?? address);
   if (phase === 'tls') return new SendFailure('tls_failed', `TLS failed: ${causeOf(error)}.`, address);
@@ -61,7 +61,7 @@ export function connectFailed(error: unknown, phase: 'connect' | 'tls', address:
   return new SendFailure(kind, `No connection could be established: ${codeOf(error)}.`, address);
 }
 
-/** The failure for an error before the end of the response. */
+/** Returns the failure for an error before the end of the response. */
 export function connectionLost(error: unknown, address: string | null, isStale: boolean): SendFailure {
   if (error instanceof SendFailure) return error;
   const isInvalid = codeOf(error).startsWith('HPE_');
@@ -69,19 +69,19 @@ export function connectionLost(error: unknown, address: string | null, isStale: 
   return new SendFailure('connection_lost', `${sentence}: ${codeOf(error)}.`, address, isStale);
 }
 
-/** The failure for any error. An error that is no `SendFailure` comes from an invalid header. */
+/** Returns the failure for any error. An error that is not a `SendFailure` comes from an invalid header. */
 export function toFailure(error: unknown): SendFailure {
   return error instanceof SendFailure ? error : urlRefused(`The request cannot be sent: ${causeOf(error)}.`);
 }
 
-/** The code of an error of Node, such as ECONNRESET. */
+/** Returns the code of a Node error, such as ECONNRESET. */
 export function codeOf(error: unknown): string {
   const code = error instanceof Error ? Reflect.get(error, 'code') : undefined;
   return typeof code === 'string' ? code : String(error).slice(0, MAX_CAUSE_LENGTH);
 }
 
 function causeOf(error: unknown): string {
-  // The message of an OpenSSL error begins with numbers, its reason does not.
+  // The message of an OpenSSL error begins with numbers. Its reason does not.
   const reason = error instanceof Error ? (Reflect.get(error, 'reason') ?? error.message) : error;
   return String(reason)
     .slice(0, MAX_CAUSE_LENGTH)

@@ -1,5 +1,5 @@
-// The only file of the service that connects to other hosts, so the protection against requests to forbidden addresses is
-// here. Whoever may create a webhook chooses its URL, the name in it and what that name resolves to.
+// The only file of the service that connects to other hosts. The protection against requests to forbidden addresses is
+// therefore here. The creator of a webhook chooses its URL, the name in it and the addresses of that name.
 import { Resolver } from 'node:dns/promises';
 import { once } from 'node:events';
 import {
@@ -47,7 +47,7 @@ import {
 /** As many as one webhook may use at the same time. */
 const MAX_IDLE_CONNECTIONS_PER_HOST = 100;
 
-/** Far more than servers need; a larger header may be an attack on the memory. */
+/** Far more than servers need. A larger header may be an attack on the memory. */
 const MAX_HEADER_BYTES = 16_384;
 
 /** After a timeout the query is sent again, to the same or another name server. */
@@ -92,11 +92,11 @@ type Reply = ReadBody & {
   readonly retryAfter: string | null;
 };
 
-/** How far a request has come, on all of its connections together. */
+/** The progress of a request, on all of its connections together. */
 type Progress = { mayHaveLeft: boolean };
 
 /**
- * Sends a request; sends it again if it used an idle connection that the other side had just closed. The loop ends, because
+ * Sends a request. Sends it again if it used an idle connection that the other side had just closed. The loop ends, because
  * each stale connection is used once, and new connections are not stale.
  */
 async function sendFresh(
@@ -128,7 +128,7 @@ function sendOnce(
     let address: string | null = null;
     let isAnswered = false;
     const request = httpRequest(toOptions(agent, outgoing));
-    /** Rejects at once, because a request that still waits for its connection emits no error when it is destroyed. */
+    /** Rejects immediately, because a request that still waits for its connection emits no error when it is destroyed. */
     const stop = (failure: SendFailure): void => {
       end();
       reject(failure);
@@ -166,7 +166,7 @@ function sendOnce(
       isAnswered = true;
     });
     request.on('response', (response) => void answer(response).catch(onError));
-    // After status 101, what follows is not an HTTP response.
+    // After status 101, the following bytes are not an HTTP response.
     request.on('upgrade', (response, socket) => {
       socket.destroy();
       void answer(response).catch(onError);
@@ -194,7 +194,9 @@ function toOptions(agent: OutboundAgent, { method, url: text, headers, body }: O
   };
 }
 
-/** The connections for one protocol: reuses idle ones, and opens new ones. Ignores the proxy settings of the environment. */
+/**
+ * The connections for one protocol. Reuses idle ones, and opens new ones. Ignores the proxy settings of the environment.
+ */
 class OutboundAgent extends Agent {
   readonly protocol: string;
   readonly #connector: Connector;
@@ -339,7 +341,7 @@ class Connector {
     }
   }
 
-  /** Created once, when it is first needed, because that takes some 20 ms. */
+  /** Created when first needed, because it takes some 20 ms. */
   #trust(): SecureContext {
     const added = this.#ca === null ? [] : [this.#ca];
     this.#trusted ??= createSecureContext({ ca: [...getCACertificates('default'), ...added] });
@@ -351,9 +353,9 @@ class Connector {
   }
 
   /**
-   * A resolver does not block a thread. dns.lookup would wait in one of the four threads that the process also has for
-   * files, so four names whose servers do not respond would stop everything else. A resolver reads the system's name servers
-   * only once, so it is replaced from time to time.
+   * Opens a resolver. Unlike dns.lookup, it does not block a thread. dns.lookup waits in one of the four threads that the
+   * process also uses for files, so four names whose servers do not respond would stop everything else. A resolver reads
+   * the system's name servers only once, so it is replaced from time to time.
    */
   #openResolver(): Resolver {
     const { nameServers, maxResolverMilliseconds } = this.#limits;

@@ -3,7 +3,7 @@ import type { SendError } from './send-failure.ts';
 
 export type SenderSettings = {
   readonly rules: AddressRules;
-  /** Certificates in PEM that are trusted besides those of Node, or null: WEBHOOK_CA. */
+  /** Certificates in PEM that are trusted in addition to Node's, or null: WEBHOOK_CA. */
   readonly ca: string | null;
 };
 
@@ -15,17 +15,17 @@ export type Outgoing = {
   /** Empty for a GET. */
   readonly body: string;
   readonly signal?: AbortSignal;
-  /** Called right before the request is written, which may be long after the call of `send`; false aborts it. */
+  /** Called right before the request is written, which may be long after the call of `send`. False aborts it. */
   readonly isWanted?: () => boolean;
 };
 
-/** The result of a request: an answer, whatever its status, or why there is none. */
+/** The result of a request: an answer with any status, or the reason why there is none. */
 export type Answer = { readonly milliseconds: number; readonly address: string | null } & (
   | ({ readonly status: number; readonly retryAfter: string | null; readonly error: null } & ReadBody)
   | {
       readonly error: SendError;
       readonly message: string;
-      /** Whether a byte of the request may have left: false only if none was written to a connection. */
+      /** Whether a byte of the request may have left. False only if none was written to a connection. */
       readonly mayHaveLeft: boolean;
     }
 );
@@ -33,43 +33,44 @@ export type Answer = { readonly milliseconds: number; readonly address: string |
 export type Sender = {
   /** Sends a request and waits for the end of its answer. Follows no redirect and never rejects. */
   send(outgoing: Outgoing): Promise<Answer>;
-  /** Ends all connections; what is being sent is aborted. */
+  /** Ends all connections, and aborts requests in progress. */
   close(): void;
 };
 
-/** How long a sender of requests to other hosts waits, and how much it reads and keeps. */
+/** Time and size limits for requests to other hosts. */
 export type SendLimits = {
   /** For looking up the name, connecting and the TLS handshake together. */
   readonly connectTimeoutMilliseconds: number;
   /**
-   * For the look-up of the other address family, IPv4 or IPv6, once there are addresses of one: some name servers never answer
-   * queries about IPv6.
+   * For the look-up of the other address family, IPv4 or IPv6, once there are addresses of one family. Some name servers
+   * never answer queries about IPv6.
    */
   readonly otherFamilyMilliseconds: number;
   /** From the call to the last byte of the answer. */
   readonly answerTimeoutMilliseconds: number;
-  /** An answer is only read up to this size; the connection of one that is as long or longer is closed. */
+  /** Maximum bytes of an answer that are read. At this size, the connection closes. */
   readonly maxReadBytes: number;
-  /** Of an answer so much is given to the caller. */
+  /** Maximum bytes of an answer that the caller gets. */
   readonly maxKeptBytes: number;
-  /** A connection is used no longer than this, so that a change of the name's addresses takes effect. */
+  /** Maximum age of a connection in use, so that a change of the name's addresses takes effect. */
   readonly maxConnectionMilliseconds: number;
   readonly maxIdleMilliseconds: number;
   /**
-   * Over all hosts, for each of HTTP and HTTPS: the process needs file descriptors for its own callers. With 0 each request
-   * has a new connection, and is never sent again: a connection that was idle may have been closed by the other side.
+   * Over all hosts, for each of HTTP and HTTPS, because the process needs file descriptors for its own callers. With 0,
+   * each request has a new connection and is never sent again. Otherwise, the other side may already have closed an idle
+   * connection.
    */
   readonly maxIdleConnections: number;
-  /** Name servers, or null for those of the system. */
+  /** Name servers, or null for the system's. */
   readonly nameServers: readonly string[] | null;
-  /** How long the name servers of the system are used before they are read again. */
+  /** How long the system's name servers are used before they are read again. */
   readonly maxResolverMilliseconds: number;
   readonly hostsFile: string;
 };
 
 export const SEND_LIMITS: SendLimits = {
   connectTimeoutMilliseconds: 5_000,
-  // As long as the timeout after which a query is sent again.
+  // Equals the timeout before a query is sent again.
   otherFamilyMilliseconds: 1_000,
   answerTimeoutMilliseconds: 15_000,
   maxReadBytes: 16_384,
@@ -85,13 +86,13 @@ export const SEND_LIMITS: SendLimits = {
 
 /** The body of an answer. */
 export type ReadBody = {
-  /** The beginning of its text, at most `maxKeptBytes`, as PostgreSQL can store it. */
+  /** The beginning of its text, at most `maxKeptBytes`, in a form that PostgreSQL can store. */
   readonly bodyStart: string;
-  /** All of its bytes, or null if they are more than `maxKeptBytes`. */
+  /** All of its bytes, or null if there are more than `maxKeptBytes`. */
   readonly body: Buffer | null;
 };
 
-/** Reads the body of an answer up to `maxReadBytes`; a longer one is cut off by closing its connection. */
+/** Reads the body of an answer up to `maxReadBytes`. A longer one is cut off by closing its connection. */
 export async function readBody(
   answer: AsyncIterable<Buffer>,
   maxReadBytes: number,
@@ -107,7 +108,7 @@ export async function readBody(
     if (!isWhole) break;
   }
   const read = Buffer.concat(chunks);
-  // PostgreSQL cannot store NUL. The replacements of it, and of what is not UTF-8, are longer, so the text is truncated again.
+  // PostgreSQL cannot store NUL. The replacements for NUL and for invalid UTF-8 are longer, so the text is truncated again.
   const text = decodeStart(read, maxKeptBytes).replaceAll('\0', '\uFFFD');
   const body = isWhole && bytes <= maxKeptBytes ? read : null;
   return { bodyStart: decodeStart(Buffer.from(text), maxKeptBytes), body };
@@ -118,7 +119,7 @@ function decodeStart(bytes: Uint8Array, maxBytes: number): string {
   return new TextDecoder().decode(bytes.subarray(0, maxBytes), { stream: true });
 }
 
-/** Headers that determine where a request goes and where it ends. */
+/** Headers that determine the destination and the end of a request. */
 const FRAMING_HEADERS = new Set([
   'connection',
   'content-length',
@@ -132,7 +133,7 @@ const FRAMING_HEADERS = new Set([
   'upgrade',
 ]);
 
-/** Headers with their names in lower case, without those that a caller must not choose. */
+/** Returns headers with lower-case names, without headers that a caller must not choose. */
 export function withoutFraming(headers: Readonly<Record<string, string>>): Readonly<Record<string, string>> {
   const lower = Object.entries(headers).map(([name, value]) => [name.toLowerCase(), value] as const);
   return Object.fromEntries(lower.filter(([name]) => !FRAMING_HEADERS.has(name)));

@@ -33,25 +33,30 @@ import { applyStep, type ReportParts, recordAnswer } from './report.ts';
 // Kept by: every statement of this job is a separate transaction
 // Tested by: `test/processors/sending.test.ts`
 
-/** Maximum delay before attempts are found that another process has made, or whose time has come. */
+/** Maximum delay before the job finds attempts that another process has made, or whose time has come. */
 const INTERVAL_MILLISECONDS = 1_000;
 
 /** Pause after a failed round. */
 const RETRY_MILLISECONDS = 1_000;
 
-/** How long the processor may execute an order after it was marked as sent, and when it counts as lost without an answer. */
+/**
+ * How long the processor may execute an order after it was marked as sent. After that, an order without an answer counts as
+ * lost.
+ */
 const SEND_WINDOW_MILLISECONDS = 30_000;
 
-/** How long an attempt belongs to the process that has taken it up: longer than a call and the report of its answer. */
+/**
+ * How long an attempt belongs to the process that has claimed it. This is longer than a call and the report of its answer.
+ */
 const LEASE_SECONDS = { ready: 5, other: 40 };
 
-/** Attempts whose answers wait to be recorded, as a multiple of the calls that a connector takes at the same time. */
+/** Attempts whose answers wait to be recorded, as a multiple of a connector's maximum calls at the same time. */
 const MAX_UNRECORDED = 4;
 
-/** What is asked of a processor about an attempt that it may know. */
+/** A question to a processor about an attempt that it may have. */
 type Asked = 'inquire' | 'reverse';
 
-/** A call to a connector that has ended, for metrics and the breaker. */
+/** Receives an ended call to a connector, for metrics and the breaker. */
 export type NoteCall = (call: {
   readonly connectorId: string;
   readonly question: 'send' | Asked;
@@ -60,12 +65,12 @@ export type NoteCall = (call: {
 }) => void;
 
 export type CarryOutParts = ReportParts & {
-  /** Whether new orders may be sent: false while the breaker is open. */
+  /** Whether new orders may be sent. False while the breaker is open. */
   readonly isOpen: (connectorId: string) => boolean;
   readonly onCall: NoteCall;
 };
 
-/** A way to a processor that carries out its attempts. */
+/** Carries out the attempts of one processor. */
 export type Carrier = RunningJob & {
   /** The calls that have not ended. */
   readonly inFlight: number;
@@ -74,18 +79,20 @@ export type Carrier = RunningJob & {
 };
 
 /**
- * Carries out the attempts of one connector: at most `maxInFlight` at the same time. `stop` takes up no more; what is in flight
- * goes on, and what the process does not finish is taken up when its lease is over.
+ * Carries out the attempts of one connector, at most `maxInFlight` at the same time. After `stop`, it claims no more
+ * attempts, and calls in flight continue. Another process claims unfinished attempts when their leases are over.
  */
 export function startCarryingOut(connector: Connector, parts: CarryOutParts): Carrier {
   const inFlight = new Map<string, Promise<void>>();
   const { connectorId, traits } = connector;
   let mayBeMore = false;
   let calls = 0;
-  /** How many more attempts may be taken up: the processor has few at the same time, and few answers wait to be recorded. */
+  /**
+   * How many more attempts may be claimed. The processor gets few at the same time, and few answers wait to be recorded.
+   */
   const countFree = (): number =>
     Math.min(traits.maxInFlight - calls, MAX_UNRECORDED * traits.maxInFlight - inFlight.size);
-  /** Attempts are taken up and marked as sent some at a time: each round costs two statements and a commit. */
+  /** Attempts are claimed and marked as sent in groups, because each round costs two statements and a commit. */
   const isWorthwhile = (): boolean => 4 * countFree() >= traits.maxInFlight;
   const wakeForMore = (): void => {
     if (mayBeMore && isWorthwhile()) job.wake();
@@ -126,7 +133,7 @@ export function startCarryingOut(connector: Connector, parts: CarryOutParts): Ca
         else if (attempt.status === 'ready') ready.push(one);
         else begin(attempt, () => work.ask(one));
       }
-      // A round that is being stopped leaves them as they are: nothing was sent.
+      // A round that is being stopped leaves them unchanged, because nothing was sent.
       if (ready.length > 0 && !signal.aborted) {
         for (const { one, sent, until } of await work.markSent(ready)) begin(sent, () => work.send(one, sent, until));
       }
@@ -144,13 +151,13 @@ export function startCarryingOut(connector: Connector, parts: CarryOutParts): Ca
   };
 }
 
-/** What is done with attempts that were taken up together. */
+/** The work on attempts that were claimed together. */
 class AttemptWork {
   readonly #connector: Connector;
   readonly #parts: CarryOutParts & { readonly onCalls: (change: 1 | -1) => void };
   readonly #readAt: number;
 
-  /** `onCalls` is told when a call begins and when it has ended. */
+  /** `onCalls` is called when a call begins and when it has ended. */
   constructor(
     connector: Connector,
     parts: CarryOutParts & { readonly onCalls: (change: 1 | -1) => void },
@@ -161,7 +168,7 @@ class AttemptWork {
     this.#readAt = readAt;
   }
 
-  /** What follows without asking the processor; undefined if it is to be asked. */
+  /** Returns the next step, or undefined if the processor must be asked first. */
   stepBefore(claimed: ClaimedAttempt): Step | undefined {
     const { attempt, now } = claimed;
     const { traits, connectorId } = this.#connector;
@@ -178,9 +185,12 @@ class AttemptWork {
     await applyStep(this.#parts, attempt, step, now);
   }
 
-  /** Marks attempts as sent and returns those that this process may send, until when by the real time of the database. */
+  /**
+   * Marks attempts as sent. Returns the attempts that this process may send, and until when, by the real time of the
+   * database.
+   */
   async markSent(ready: readonly ClaimedAttempt[]) {
-    // Before the transaction begins: the processor gets rather less time than the books assume.
+    // Taken before the transaction begins: the processor gets rather less time than the books assume.
     const until = databaseTime() + SEND_WINDOW_MILLISECONDS;
     const byId = new Map(ready.map((one) => [one.attempt.attemptId, one]));
     const attempts = ready.map(({ attempt }) => attempt);
@@ -192,7 +202,7 @@ class AttemptWork {
   }
 
   async send(claimed: ClaimedAttempt, sent: Attempt, until: number): Promise<void> {
-    // The process was stopped for so long that others take the attempt for lost.
+    // The process was stopped for so long that others consider the attempt lost.
     if (databaseTime() >= until) return;
     const sentAt = performance.now();
     const order = toOrder({ ...claimed, attempt: sent }, { notAfter: until, isRepeat: sent.tries > 1 });
@@ -201,7 +211,7 @@ class AttemptWork {
     await recordAnswer(this.#parts, { attempt: sent, question: 'send', answer, traits: this.#connector.traits, now });
   }
 
-  /** Asks about an attempt that the processor may know. */
+  /** Asks about an attempt that the processor may have. */
   async ask(claimed: ClaimedAttempt): Promise<void> {
     const { attempt } = claimed;
     const question = attempt.status === 'reversing' ? 'reverse' : 'inquire';
@@ -229,7 +239,7 @@ function disabled({ tries }: Attempt): Failure {
   return { code: 'service_disabled', message: `The service was disabled for it ${known}` };
 }
 
-/** Why the card may not be used any more; it was allowed when the transfer was made. */
+/** Returns the reason why the card may no longer be used. It was allowed when the transfer was made. */
 function cardFailure({ attempt, cardName, cardStatus, expiresOn, today }: ClaimedAttempt): Failure | undefined {
   const status = cardStatusOn({ status: cardStatus, expiresOn }, today);
   const code = cardRefusal(status, attempt.kind === 'push' ? 'in' : 'out');

@@ -19,22 +19,22 @@ import type { Connector } from './http-connector.ts';
 import { recordContradiction } from './record-contradiction.ts';
 import { type ReportParts, readAgain, recordOnce } from './report.ts';
 
-/** Maximum delay before notices are found that another process has received. */
+/** Maximum delay before the job finds notices that another process has received. */
 const INTERVAL_MILLISECONDS = 1_000;
 
 /** Maximum number of notices of a connector that are handled at the same time. */
 const PORTION = 8;
 
-/** How often a notice is handled anew because somebody else has changed its attempt. */
+/** How often a notice is handled again because another process has changed its attempt. */
 const MAX_RACES = 5;
 
-/** Where the notices of all connectors are handled. */
+/** The parts for handling the notices of all connectors. */
 type Parts = ReportParts & { readonly connectors: ReadonlyMap<string, Connector> };
 
 /**
- * Handles what processors sent by themselves, once it is stored. Each connector has its own queue. A notice that fails comes
- * again later, behind those that have failed less often, so it delays no other. Several processes may handle the same notice:
- * the second one changes nothing.
+ * Handles stored notices that processors sent without being asked. Each connector has its own queue. A failed notice is
+ * retried later, after notices that have failed less often, so it delays no others. Several processes may handle the same
+ * notice: the second one changes nothing.
  */
 export function startHandlingNotices(connectors: ReadonlyMap<string, Connector>, parts: ReportParts): RunningJob {
   /** The connectors whose notices are being handled. */
@@ -79,7 +79,10 @@ class Portion {
     this.#signal = signal;
   }
 
-  /** Handles the notices of one connector: those about the same attempt in their order, the others side by side. Never rejects. */
+  /**
+   * Handles the notices of one connector. Notices about the same attempt are handled in order, and others in parallel.
+   * Never rejects.
+   */
   async handleAll(notices: readonly WaitingNotice[]): Promise<void> {
     const byAttempt = Map.groupBy(notices, ({ body }) => body.attempt_id);
     await Promise.all(
@@ -89,7 +92,7 @@ class Portion {
     );
   }
 
-  /** Whether it was handled: if not, the others about its attempt wait with it. */
+  /** Returns whether the notice was handled. If not, the other notices about its attempt wait, too. */
   async #handle(notice: WaitingNotice): Promise<boolean> {
     if (this.#signal.aborted) return false;
     try {
@@ -107,7 +110,7 @@ class Portion {
     const { connectorId, noticeId, body } = notice;
     const connector = connectors.get(connectorId);
     if (connector === undefined) return;
-    // Another connector must not end what it was never asked.
+    // A connector must not end an attempt that it never got.
     if (notice.attempt === undefined || notice.attempt.connectorId !== connectorId) {
       await database.write(markNoticeForeign(notice, newId()));
       return;
@@ -141,17 +144,23 @@ class Portion {
     throw new Error(`the attempt of a notice was changed ${MAX_RACES} times while the notice was handled`);
   }
 
-  /** What has ended does not change any more, but an earlier notice of the portion may have said that it moved money all the same. */
+  /**
+   * Returns the current attempt. An ended attempt no longer changes, except that an earlier notice of the portion may have
+   * said that the money moved anyway.
+   */
   async #asItIs(attempt: Attempt): Promise<Attempt> {
     if (!isEnded(attempt.status)) return attempt;
     return (await readAgain(this.#parts.database, attempt)) ?? attempt;
   }
 
-  /** Postpones a notice, and tells a person about one that keeps failing. One about no attempt becomes a break when it is handled. */
+  /**
+   * Postpones a notice, and notifies an operator about a notice that keeps failing. A notice about no attempt becomes a
+   * break when it is handled.
+   */
   async #noteFailure(notice: WaitingNotice): Promise<void> {
     const { database } = this.#parts;
     const { connectorId, noticeId, body, tries, attempt } = notice;
-    // As the database counts: another process may have failed at the same notice since it was read.
+    // Uses the database's count, because another process may have failed to handle the same notice since it was read.
     const failures = toFailures(await database.write(markNoticeFailed(notice)), notice) ?? tries + 1;
     if (failures < MAX_NOTICE_FAILURES || attempt === undefined) return;
     const { programId, attemptId, transferId, amount, currency, status } = attempt;

@@ -43,7 +43,7 @@ const APPROVAL = { ...NOTHING, outcome: 'approved', processorReference: 'ref-1',
 const unknown = (detail: unknown) => ({ ...NOTHING, outcome: 'unknown', detail });
 const notSent = (detail: unknown) => ({ ...NOTHING, outcome: 'not_sent', detail });
 
-/** As long as the machine needs, and no names, unless a test says otherwise. */
+/** As long as the machine needs, and no name servers, unless a test sets other limits. */
 const LIMITS = {
   connectTimeoutMilliseconds: 120_000,
   answerTimeoutMilliseconds: 120_000,
@@ -88,13 +88,13 @@ const http = (status: string, body: string | Buffer, headers = ''): readonly (st
 ];
 const answering = (body: object): Behaviour => replying(...http('200 OK', JSON.stringify(body)));
 
-/** A connector to an adapter of this behaviour. */
+/** Opens a connector to an adapter with this behaviour. */
 async function adapter(behave: Behaviour, setup: Setup = {}) {
   const endpoint = await listen(behave);
   return { endpoint, connector: open(`http://127.0.0.1:${endpoint.port}/v1`, setup) };
 }
 
-/** What a request to an adapter of this behaviour comes to. Nothing of it may contain a secret. */
+/** Returns the result of a request to an adapter with this behaviour. No part of it may contain a secret. */
 async function answerOf(behave: Behaviour, setup: Setup = {}): Promise<{ answer: Answer; endpoint: Endpoint }> {
   const { endpoint, connector } = await adapter(behave, setup);
   const answer = await connector.send(ORDER);
@@ -108,7 +108,7 @@ function expectNoSecret(answer: Answer): void {
   expect(answer.detail?.length ?? 0).toBeLessThanOrEqual(300);
 }
 
-/** Verifies the version v2, whose text begins with the method and the path. */
+/** Verifies version v2, whose text begins with the method and the path. */
 function verified(headers: Readonly<Record<string, string>>, text: string, secrets: readonly string[]) {
   const { 'webhook-signature': signatures = '' } = headers;
   expect(signatures).toMatch(/^v2,\S+( v2,\S+)*$/);
@@ -216,7 +216,7 @@ describe('nothing was sent', () => {
   });
 
   test('if no connection is established in time', async () => {
-    // The handshake of TLS, which is never answered, belongs to the connection.
+    // The TLS handshake, which gets no answer, belongs to the connection.
     const endpoint = await listen(() => undefined);
     const limits = { connectTimeoutMilliseconds: 50 };
     const answer = await open(`https://127.0.0.1:${endpoint.port}`, { limits }).send(ORDER);
@@ -276,7 +276,8 @@ describe('the outcome is unknown', () => {
   });
 
   test('if the adapter is silent for longer than an answer may take', async () => {
-    // On a slow machine the time may be over before the request is written: then it is not sent, and gets more time.
+    // On a slow machine, the time may be over before the request is written. Then it is not sent, and the test allows more
+    // time.
     for (let milliseconds = 100; ; milliseconds *= 2) {
       const limits = { answerTimeoutMilliseconds: milliseconds };
       const { answer, endpoint } = await answerOf(() => undefined, { limits });

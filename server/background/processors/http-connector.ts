@@ -22,40 +22,42 @@ import { type Answer as Received, SEND_LIMITS, type SendLimits } from '../outbou
 // Kept by: CONNECTOR_LIMITS keeps no idle connections
 // Tested by: `test/outbound/connections.test.ts`
 
-/** The way to one processor. There is one implementation: whatever speaks the contract of adapters is a connector. */
+/**
+ * The connection to one processor. There is one implementation: every service that implements the adapter contract is a
+ * connector.
+ */
 export type Connector = {
   readonly connectorId: string;
   readonly traits: Traits;
   /** Asks the processor to carry out an order. Never rejects, and never sends twice. */
   send(order: Order): Promise<Answer>;
-  /** Asks what became of an order. Never rejects. */
+  /** Asks for the outcome of an order. Never rejects. */
   inquire(order: Order): Promise<Answer>;
-  /** Asks to undo an order, or advises that it is undone. Never rejects. */
+  /** Asks the processor to undo an order, or tells it that the order is undone. Never rejects. */
   reverse(order: Order): Promise<Answer>;
   /** Whether the adapter answers that it works. Never rejects. */
   isHealthy(): Promise<boolean>;
-  /** Ends all connections. Requests that are open have the outcome `unknown`, or `not_sent`. */
+  /** Ends all connections. Open requests get the outcome `unknown` or `not_sent`. */
   close(): void;
 };
 
-/** The limits of requests to connectors. */
 export const CONNECTOR_LIMITS: SendLimits = {
   ...SEND_LIMITS,
   // A person may wait for the whole request.
   connectTimeoutMilliseconds: 2_000,
   answerTimeoutMilliseconds: 10_000,
-  // One more, because a longer answer is refused instead of truncated.
+  // One byte more, because a longer answer is refused instead of truncated.
   maxReadBytes: MAX_ADAPTER_BYTES + 1,
   maxKeptBytes: MAX_ADAPTER_BYTES,
   maxIdleConnections: 0,
 };
 
-/** What only tests set otherwise. */
+/** Options that only tests set. */
 export type ConnectorOptions = {
   readonly limits?: SendLimits;
 };
 
-/** The most characters of a detail. */
+/** Maximum characters of a detail. */
 const MAX_DETAIL_CHARACTERS = 300;
 
 /** Failures whose own messages are about webhooks, or about the URL. */
@@ -68,7 +70,7 @@ const DETAILS: Partial<Readonly<Record<SendError, string>>> = {
 const UNAUTHORIZED =
   'The connector answered with the status 401 instead of 200: its secret is another, or it does not verify signatures of the version v2.';
 
-/** Opens the way to an adapter over HTTP, by the contract in `contract/processors/`. */
+/** Opens the connection to an adapter over HTTP, by the contract in `contract/processors/`. */
 export function openHttpConnector(settings: ConnectorSettings, options: ConnectorOptions = {}): Connector {
   const { connectorId, mode, url, traits } = settings;
   const keys = settings.secrets.map(readSigningKey);
@@ -83,7 +85,7 @@ export function openHttpConnector(settings: ConnectorSettings, options: Connecto
       accept: 'application/json',
       ...(method === 'POST' && { 'content-type': 'application/json' }),
       'user-agent': 'Transfer-Service',
-      // The path of the contract, not that of the URL: what stands between may change the beginning.
+      // The path in the contract, not the path of the URL: proxies in between may change its beginning.
       ...signRequest({ id: toWireId('msg', newId()), sentAt, method, path, body }, keys),
     };
     return sender.send({ method, url: `${url}${path}`, headers, body });
@@ -111,7 +113,7 @@ export function openHttpConnector(settings: ConnectorSettings, options: Connecto
   };
 }
 
-/** The body of a request, as `AdapterOrder` describes it; undefined if an amount or a time is beyond all bounds. */
+/** Returns the body of a request, as `AdapterOrder` describes it, or undefined if an amount or a time is out of bounds. */
 function toBody(order: Order): string | undefined {
   try {
     return JSON.stringify(toFields(order));
@@ -135,7 +137,7 @@ function toFields(order: Order): AdapterOrder {
   };
 }
 
-/** What a request came to. */
+/** Returns the answer to a request. */
 function toAnswer(received: Received, request: OrderRequest, order: Order): Answer {
   if (received.error !== null) {
     const { error, message, mayHaveLeft } = received;
@@ -154,7 +156,7 @@ function notSent(detail: string): Answer {
   return { ...unknownAnswer(detail), outcome: 'not_sent' };
 }
 
-/** The JSON of an answer. A problem says where it is, and quotes nothing. */
+/** Parses the JSON of an answer. A problem gives its location and quotes nothing. */
 function parse(body: Buffer): { readonly value: JsonValue } | { readonly problem: string } {
   if (body.length === 0) return { problem: 'The answer is empty.' };
   try {

@@ -18,23 +18,23 @@ import { type Carrier, type NoteCall, startCarryingOut } from './carry-out.ts';
 import { startHandlingNotices } from './handle-notices.ts';
 import type { Connector } from './http-connector.ts';
 
-/** How often the breakers are read that other processes have opened or closed. */
+/** How often this process reads breakers that other processes have opened or closed. */
 const INTERVAL_MILLISECONDS = 1_000;
 
-/** How often a connector whose breaker is open is asked whether it works. */
+/** How often a connector with an open breaker is asked whether it works. */
 const PROBE_SECONDS = 15;
 
-/** How long a stop waits for calls in flight, and then for what is recorded about those that it has ended. */
+/** How long a stop waits for calls in flight, and then for records of the calls that it has ended. */
 const STOP_MILLISECONDS = { calls: 3_000, records: 2_000 };
 
 export type ProcessorParts = {
   readonly database: Database;
   readonly connectors: readonly Connector[];
-  /** Without it no notice is accepted. */
+  /** Without it, no notice is accepted. */
   readonly verifyNotice?: VerifyNotice | undefined;
-  /** Whether a card program may have cards of a connector; without it, every one may. */
+  /** Whether a card program may have cards of a connector. Without it, every program may. */
   readonly admits?: Processors['admits'] | undefined;
-  /** Connectors that do what they are told, like the simulator: what they leave unanswered opens no breaker. */
+  /** Connectors that follow instructions, like the simulator. Their missing answers open no breaker. */
   readonly obedient?: ReadonlySet<string>;
   readonly onFailure: OnFailure;
   readonly onCall?: NoteCall | undefined;
@@ -46,11 +46,14 @@ export type ProcessorParts = {
 export type RunningProcessors = Processors & {
   /** Begins to carry out attempts. */
   readonly start: (transfers: Pick<TransferService['transfers'], 'submit'>) => void;
-  /** Sends nothing new, waits a moment for calls in flight, and ends them. What they leave is taken up when its lease is over. */
+  /**
+   * Sends nothing new, waits a moment for calls in flight, and ends them. When the leases of the remaining attempts are
+   * over, another process claims them.
+   */
   readonly stop: () => Promise<void>;
 };
 
-/** Opens the processors of cards. Without connectors it sends no statement. */
+/** Opens the processors of cards. Without connectors, it sends no statement. */
 export function openProcessors(parts: ProcessorParts): RunningProcessors {
   const { connectors, database } = parts;
   const byId = new Map(connectors.map((connector) => [connector.connectorId, connector]));
@@ -90,7 +93,7 @@ export function openProcessors(parts: ProcessorParts): RunningProcessors {
       const report = { database, transfers, onFailure: parts.onFailure };
       const isOpen = (connectorId: string): boolean => breakers.find(connectorId) !== undefined;
       const onCall: NoteCall = (call) => {
-        // What this process has ended itself says nothing about the connector.
+        // A call that this process has ended itself says nothing about the connector.
         if (!isStopped) breakers.note(call);
         parts.onCall?.(call);
       };
@@ -111,7 +114,7 @@ export function openProcessors(parts: ProcessorParts): RunningProcessors {
   };
 }
 
-/** The breakers of all connectors, which all processes share: while one is open, nothing new is sent. */
+/** The breakers of all connectors. All processes share them. While a breaker is open, nothing new is sent. */
 class Breakers {
   readonly #parts: ProcessorParts;
   readonly #seen = new Map<string, Breaker>();
@@ -160,8 +163,8 @@ class Breakers {
   }
 
   /**
-   * Each process asks the connectors whose probes it has taken; the others see the result. The round does not wait for the answers,
-   * of which one may take as long as any call: meanwhile other breakers open and close.
+   * Asks the connectors whose probes this process has taken. Other processes see the result. The round does not wait for
+   * the answers, because an answer may take as long as any call, and other breakers open and close in the meantime.
    */
   async #takeProbes(connectors: readonly Connector[]): Promise<void> {
     const { database, onFailure } = this.#parts;
@@ -184,21 +187,21 @@ class Breakers {
 /** Answers are counted over this time. */
 const WINDOW_MILLISECONDS = 30_000;
 
-/** So many in a row without a valid answer open the breaker. */
+/** This many calls in a row without a valid answer open the breaker. */
 const IN_A_ROW = 5;
 
-/** From so many answers in the window on, half of them without a valid answer open it. */
+/** With at least this many answers in the window, the breaker opens if half of them are invalid. */
 const ENOUGH = 10;
 
 /**
- * What this process has seen of a connector: whether so many questions had no valid answer that no new orders should be sent.
- * Times are those of `performance.now()`.
+ * This process's observations of a connector. They show whether so many questions had no valid answer that no new orders
+ * should be sent. Times are values of `performance.now()`.
  */
 export class Breaker {
   #inARow = 0;
   #answers: { readonly at: number; readonly isBad: boolean }[] = [];
 
-  /** Notes an answer; returns why the breaker should open, if it should. */
+  /** Notes an answer. Returns the reason to open the breaker, if there is one. */
   note({ outcome }: Pick<Answer, 'outcome'>, now: number): string | undefined {
     const isBad = outcome === 'unknown' || outcome === 'not_sent';
     this.#inARow = isBad ? this.#inARow + 1 : 0;
@@ -211,7 +214,7 @@ export class Breaker {
     return `${bad} of the last ${all} requests had no valid answer.`;
   }
 
-  /** Begins anew: the connector has answered that it works. */
+  /** Resets the counts, because the connector has answered that it works. */
   reset(): void {
     this.#inARow = 0;
     this.#answers = [];

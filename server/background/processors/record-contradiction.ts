@@ -30,9 +30,9 @@ const DEADLINE_MILLISECONDS = 5_000;
 type Said = Omit<Contradiction, 'found'> & { readonly found: string };
 
 /**
- * Records what contradicts the end of an attempt, once, for a person to look at. An approval after the failure has moved money
- * outside: it is posted between the card's clearing account and the suspense account of its program and reported by an event.
- * Both are noted on the attempt, from which everybody sees them.
+ * Records a contradiction to the end of an attempt, once, for an operator to check. An approval after the failure has moved
+ * money outside. It is posted between the card's clearing account and the suspense account of its program, and reported by
+ * an event. The attempt has a note of both, which every reader sees.
  */
 export async function recordContradiction(
   database: Database,
@@ -53,7 +53,7 @@ export async function recordContradiction(
   const load = {
     accounts: lockSuspenseAndClearing(attempt),
     breaks: findBreak(attempt, kind),
-    // Read under the lock of the card's account: nobody changes or erases what the event shows.
+    // Read under the lock of the card's account, so that nothing in the event changes or is erased.
     transfers: readTransfer(programId, transferId),
   };
   await transact(database, performance.now() + DEADLINE_MILLISECONDS, load, (loaded, batchId) => {
@@ -65,7 +65,7 @@ export async function recordContradiction(
     const [row] = loaded.transfers;
     if (row === undefined) throw new Error('an attempt has no transfer');
     const shown = toTransferRecord(toTransfer(row));
-    // Never in a compact form: an earlier version that runs beside this one could not read it, and these events are few.
+    // Never compact: an earlier version that runs at the same time could not read it, and these events are rare.
     const payload = JSON.stringify(shown);
     const event = { type: 'transfer.late_approval' as const, programId, subjectId: shown.transfer_id, payload };
     const [source, destination] = attempt.kind === 'push' ? [suspense, clearing] : [clearing, suspense];

@@ -13,31 +13,31 @@ import { recordContradiction } from './record-contradiction.ts';
 /** Time limit of the transaction that records one answer. */
 const DEADLINE_MILLISECONDS = 5_000;
 
-/** How long an answer is kept that cannot be recorded; then the lease of its attempt ends, and the processor is asked again. */
+/** How long an unrecorded answer is kept. After that, the lease of its attempt ends, and the processor is asked again. */
 const KEPT_MILLISECONDS = 20_000;
 
 const PAUSE_MILLISECONDS = 200;
 
-/** Where answers are recorded: the lane, and a database that sees all programs. */
+/** The parts for recording answers: the lane, and a database that sees all programs. */
 export type ReportParts = {
   readonly database: Database;
   readonly transfers: Pick<TransferService['transfers'], 'submit'>;
   readonly onFailure: OnFailure;
 };
 
-/** A processor's answer to a question about an attempt as it was when it was asked. */
+/** A processor's answer to a question, with the attempt in its state when the question was asked. */
 export type Answered = {
   readonly attempt: Attempt;
   readonly question: Question;
   readonly answer: Answer;
   readonly traits: Traits;
-  /** The service's time, in milliseconds since 1970: in a sandbox its clock may be ahead. */
+  /** The service's time, in milliseconds since 1970. In a sandbox its clock may be ahead. */
   readonly now: () => number;
 };
 
 /**
- * Records an answer. If the database fails, it is tried again for some time, in case that the connector cannot be asked; it
- * returns whether it was recorded. Never rejects.
+ * Records an answer. If the database fails, retries for some time, because the connector may not be able to answer again.
+ * Returns whether it was recorded. Never rejects.
  */
 export async function recordAnswer(parts: ReportParts, answered: Answered, signal?: AbortSignal): Promise<boolean> {
   const { answer, traits, now } = answered;
@@ -48,7 +48,7 @@ export async function recordAnswer(parts: ReportParts, answered: Answered, signa
     try {
       const known = hasFailed ? await readAgain(parts.database, attempt) : attempt;
       if (known === undefined) return true;
-      // Somebody has changed it since: what was asked is not known of it any more, and only an end still counts.
+      // Another process has changed the attempt since. The question no longer applies to it, and only an end still counts.
       if (!isUnchanged(known, attempt)) question = 'notice';
       attempt = known;
       if (await recordOnce(parts, { attempt, question, answer, traits, now })) return true;
@@ -61,7 +61,10 @@ export async function recordAnswer(parts: ReportParts, answered: Answered, signa
   }
 }
 
-/** Records an answer; false if somebody else has changed the attempt since. Rejects if it may not have been written. */
+/**
+ * Records an answer. Returns false if another process has changed the attempt since. Rejects if the answer may not have
+ * been written.
+ */
 export async function recordOnce(
   parts: ReportParts,
   { attempt, question, answer, traits, now }: Answered,
@@ -73,7 +76,10 @@ export async function recordOnce(
   return true;
 }
 
-/** Carries out a step; false if somebody else has changed the attempt since. Rejects if it may not have been written. */
+/**
+ * Carries out a step. Returns false if another process has changed the attempt since. Rejects if the step may not have been
+ * written.
+ */
 export async function applyStep(parts: ReportParts, attempt: Attempt, step: Step, now: number): Promise<boolean> {
   if (step.effect === null) {
     const after = attemptAfter(attempt, step, now);
@@ -89,7 +95,7 @@ export async function applyStep(parts: ReportParts, attempt: Attempt, step: Step
   return !(outcome instanceof Refusal);
 }
 
-/** An attempt as it is now; undefined if there is none any more. */
+/** Returns the current attempt, or undefined if it no longer exists. */
 export async function readAgain(database: Database, attempt: Attempt): Promise<Attempt | undefined> {
   const [row] = await database.read(readAttemptsForReport([attempt], false));
   return row === undefined ? undefined : toAttempt(row);

@@ -5,7 +5,7 @@ import type { ConnectorSettings } from '../../foundation/connector-settings.ts';
 import { type Connector, openHttpConnector } from './http-connector.ts';
 import { prepareSimulator, type RunningSimulator, type SimulatorProcess } from './start-simulator.ts';
 
-/** What is known about the simulator: short times, so that whoever tries something out sees how it ends. */
+/** The simulator's traits. Its times are short, so that developers soon see the outcome. */
 const TRAITS: Traits = {
   hasInquiry: true,
   canResend: true,
@@ -18,7 +18,7 @@ const TRAITS: Traits = {
   maxInFlight: 16,
 };
 
-/** An order with this behavior is sent where nothing listens. */
+/** An order with this behavior is sent to an address that refuses connections. */
 const REFUSED = 'refused';
 
 /** The settings of the simulator's connector, with a secret for this process and its simulator. */
@@ -30,7 +30,7 @@ export function simulatorSettings(): ConnectorSettings {
 
 type Running = { readonly simulator: RunningSimulator; readonly usual: Connector; readonly refused: Connector };
 
-/** The way to the simulator, whose process is started when the first order is sent, and again if it has died. */
+/** Opens the connection to the simulator. Its process starts with the first order, and again if it has died. */
 export function openSimulatorConnector(
   settings: ConnectorSettings,
   parts: { readonly directory: string; readonly noticeUrl: () => string | null },
@@ -75,7 +75,7 @@ function isRefused({ sandboxBehavior, processorToken }: Order): boolean {
   return (sandboxBehavior ?? processorToken.replace(/^sim_/, '')) === REFUSED;
 }
 
-/** Connectors never reject, so what is thrown was thrown before a simulator ran. */
+/** Connectors never reject, so any error was thrown before a simulator ran. */
 function notStarted(error: unknown): Answer {
   const detail = String(error instanceof Error ? error.message : error).slice(0, 300);
   return { outcome: 'not_sent', processorReference: null, code: null, retryAfterSeconds: null, detail };

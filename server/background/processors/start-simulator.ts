@@ -4,38 +4,41 @@ import { createInterface } from 'node:readline';
 import { parseJson } from '../../../domain/parse-json.ts';
 import { programAt } from '../../../installation.mjs';
 
-/** Where the simulator is, and what requests to it and its notices are signed with. */
+/** The address of the simulator, and the secret that signs requests to it and its notices. */
 export type RunningSimulator = {
   /** The base URL of the adapter contract. */
   readonly url: string;
-  /** A URL that refuses every connection while it runs: for orders that are to be refused. */
+  /** A URL that refuses every connection while the simulator runs, for orders that must be refused. */
   readonly refusedUrl: string;
   readonly secret: string;
   readonly processId: number;
 };
 
 export type SimulatorParts = {
-  /** Where its book is kept; made if it is missing. */
+  /** The directory of its book, created if missing. */
   readonly directory: string;
-  /** Where it sends notices, with `http://`; null if nowhere. */
+  /** The URL for its notices, with `http://`. Null if it sends none. */
   readonly noticeUrl: string | null;
-  /** The secret to use, `whsec_…`; a new one for each process if omitted. */
+  /** The secret to use, `whsec_…`. If omitted, each process gets a new one. */
   readonly secret?: string;
 };
 
 export type SimulatorProcess = {
-  /** Starts it unless it runs; rejects with a sentence if it cannot be started. After it has died, the next call starts it again. */
+  /**
+   * Starts the simulator unless it runs. Rejects with a sentence if it cannot be started. After it has died, the next call
+   * starts it again.
+   */
   readonly running: () => Promise<RunningSimulator>;
-  /** Ends it, if it runs, and waits until it has ended. Afterwards it is not started any more. */
+  /** Ends the simulator, if it runs, and waits until it has ended. Afterwards it does not start again. */
   readonly stop: () => Promise<void>;
 };
 
-/** A start waits for the simulator before it, which ends within moments, and reads the book. */
+/** A start waits for the previous simulator, which ends within moments, and reads the book. */
 const MAX_START_MILLISECONDS = 60_000;
-/** It has only to close its book. */
+/** The simulator only has to close its book. */
 const MAX_STOP_MILLISECONDS = 3_000;
 
-/** Prepares the simulator, which is started on first use: the sandbox's processor, in a process of its own. */
+/** Prepares the simulator, the sandbox's processor. It runs in a separate process, which starts on first use. */
 export function prepareSimulator(parts: SimulatorParts): SimulatorProcess {
   let starting: Promise<{ readonly child: ChildProcess; readonly simulator: RunningSimulator }> | undefined;
   let isStopped = false;
@@ -62,16 +65,16 @@ export function prepareSimulator(parts: SimulatorParts): SimulatorProcess {
 
 async function start({ directory, noticeUrl, secret }: SimulatorParts) {
   const child = spawn(process.execPath, [programAt('simulator/main')], {
-    // The end of its input is how it notices that this process has ended, however that happens.
+    // When this process ends in any way, the simulator sees the end of its input.
     stdio: ['pipe', 'pipe', 'pipe'],
-    // It has no settings besides the line that it is sent, and needs none of this process's secrets.
+    // Its only settings are in the line that it receives. It needs none of this process's secrets.
     env: {},
   });
   let problem = '';
   child.stderr.on('data', (chunk: Buffer) => {
     problem = `${problem}${chunk}`.slice(-2_000);
   });
-  // Writing to a process that could not be started fails; that it has not started is reported below.
+  // Writing to a process that could not be started fails. The failed start is reported below.
   child.stdin.on('error', () => undefined);
   child.stdin.write(
     `${JSON.stringify({ directory, notice_url: noticeUrl, ...(secret !== undefined && { secret }) })}\n`,
@@ -91,7 +94,7 @@ async function start({ directory, noticeUrl, secret }: SimulatorParts) {
   return { child, simulator };
 }
 
-/** The line with its addresses; undefined if it ends before, or does not start in time. */
+/** Returns the line with its addresses, or undefined if it ends before that or does not start in time. */
 function firstLineOf(child: ChildProcess): Promise<string | undefined> {
   return new Promise((resolve) => {
     const timer = setTimeout(() => resolve(undefined), MAX_START_MILLISECONDS);

@@ -11,7 +11,7 @@ export type Definition = {
   /** Null for a webhook of operators. */
   readonly programId: string | null;
   readonly url: string;
-  /** Types and groups; null for all. */
+  /** Types and groups, or null for all. */
   readonly types: ReadonlySet<string> | null;
   readonly payload: WebhookPayload;
   readonly order: WebhookOrder;
@@ -23,7 +23,7 @@ export type Definition = {
   readonly revision: number;
   readonly shard: number;
   readonly cursor: number;
-  /** Positions after the cursor that are settled, as a multirange of PostgreSQL. */
+  /** Settled positions after the cursor, as a multirange of PostgreSQL. */
   readonly ahead: string;
   readonly health: Health;
   readonly isFailingTold: boolean;

@@ -20,10 +20,10 @@ import { DoneRows, Retries } from './retries.ts';
 // Tested by: `test/delivery/stored-first.test.ts`, `test/delivery/processes.test.ts`,
 //   `test/torture/rows/webhooks.ts`
 
-/** What the webhooks of a process share. */
+/** The parts that the webhooks of a process share. */
 export type DeliveryContext = {
   readonly database: Database;
-  /** Puts a webhook into the queue of those that may have something to send. */
+  /** Puts a webhook into the queue of webhooks that may have something to send. */
   readonly queue: (endpoint: Endpoint) => void;
   /** Stores the cursors of a webhook. */
   readonly touch: (endpoint: Endpoint) => void;
@@ -31,34 +31,37 @@ export type DeliveryContext = {
   readonly forgetDelivery: (endpoint: Endpoint, row: StoredDelivery) => void;
   /** Resolves when everything that was handed over for storing so far is stored. */
   readonly stored: () => Promise<void>;
-  /** Called when a read fails: webhooks that could not continue get another turn with the next poll. */
+  /** Called when a read fails. Webhooks that could not continue get another turn with the next poll. */
   readonly onFailure: (error: unknown) => void;
   /** Called when unsent events before the place `oldest` were deleted. */
   readonly onDeleted: (endpoint: Endpoint, oldest: number) => void;
 };
 
-/** A webhook to which this process delivers: decides what is sent next, and how much at once. */
+/** A webhook that this process delivers to. It decides what to send next, and how much at once. */
 export class Endpoint {
   definition: Definition;
   readonly held: HeldShard;
   readonly feed: EventFeed;
   health: Health;
-  /** How many requests may be in flight: after failures fewer than the webhook allows. */
+  /** How many requests may be in flight. After failures, fewer than the webhook allows. */
   window = FIRST_WINDOW;
-  /** Whether its last answer took long, or a request in flight does. */
+  /** Whether its last answer, or a request in flight, takes long. */
   isSlow = false;
-  /** Requests whose outcome is not stored: those that a crash of this process repeats. */
+  /** Requests whose outcome is not stored. A crash of this process repeats them. */
   inFlight = 0;
   /** Whether it is waiting for its turn. */
   isQueued = false;
-  /** No events are sent, because it is being disabled. */
+  /** Whether no events are sent, because the webhook is being disabled. */
   isHalted = false;
-  /** Nothing more is sent, because its shard is about to be released. */
+  /** Whether nothing more is sent, because the shard is about to be released. */
   isDraining = false;
-  /** This process no longer delivers to it: another process does, or it is deleted. Outcomes are not stored. */
+  /**
+   * Whether this process no longer delivers to it, because another process does or the webhook is deleted. Its outcomes are
+   * not stored.
+   */
   isDropped = false;
   isFailingTold: boolean;
-  /** The health as it is stored. */
+  /** The stored health. */
   storedHealth: Health;
   storedCursor: number;
   replay: ReplayRun | null = null;
@@ -71,7 +74,7 @@ export class Endpoint {
   readonly #requested = new Set<string>();
   readonly #requestedWaiting: Item[] = [];
   readonly #requestedDone = new DoneRows();
-  /** Failed events without a row, which are sent again before any other event. */
+  /** Failed events without a row. They are sent again before any other event. */
   #again: Item[] = [];
   #isReplayNext = false;
   #rateTimer: NodeJS.Timeout | undefined;
@@ -134,7 +137,7 @@ export class Endpoint {
     this.cursor.forget();
     this.replay?.forget();
     void this.#readAgain();
-    // Their rows are read again by the poll that has read the change.
+    // The poll that read the change also reads their rows again.
     for (const item of this.#requestedWaiting.splice(0)) this.forgetRequested(item);
     if (definition.cursor > this.cursor.places.passed) {
       // A request has moved the cursor, so earlier events are not sent.
@@ -153,7 +156,7 @@ export class Endpoint {
     this.#aborting.abort();
   }
 
-  /** Notes a requested test or resend; false if it is already waiting or in flight, or was just done. */
+  /** Notes a requested test or resend. Returns false if it is already waiting or in flight, or was just done. */
   noteRequested({ kind, eventId, nextAt }: StoredDelivery): boolean {
     const key = `${kind} ${eventId}`;
     if (this.#requested.has(key) || this.#requestedDone.has(key, nextAt)) return false;
@@ -161,18 +164,18 @@ export class Endpoint {
     return true;
   }
 
-  /** How many tests and resends are waiting or in flight. */
+  /** The number of tests and resends that are waiting or in flight. */
   get requestedCount(): number {
     return this.#requested.size;
   }
 
-  /** Queues a test or a resend that was noted. */
+  /** Queues a noted test or resend. */
   queueRequested(item: Item): void {
     this.#requestedWaiting.push(item);
     this.wake();
   }
 
-  /** Removes a test or a resend that was done, or cannot be sent. */
+  /** Removes a test or a resend that is done or cannot be sent. */
   forgetRequested({ kind, eventId }: Pick<StoredDelivery, 'eventId'> & { readonly kind: string }): void {
     this.#requested.delete(`${kind} ${eventId}`);
   }
@@ -185,7 +188,7 @@ export class Endpoint {
   /** Begins, continues or cancels a replay. */
   setReplay(stored: RunningReplay | undefined): void {
     if (stored?.replayId === this.replay?.replayId) return;
-    // Nothing of a canceled one is sent again.
+    // Nothing of a canceled replay is sent again.
     this.#again = this.#again.filter(({ replay }) => replay === null);
     if (stored === undefined) {
       this.replay = null;
@@ -202,7 +205,7 @@ export class Endpoint {
     this.wake();
   }
 
-  /** The next item to send; undefined if nothing may be sent now, or there is nothing yet. */
+  /** Returns the next item to send, or undefined if nothing may be sent now or there is nothing yet. */
   take(): Item | undefined {
     if (this.isDropped || this.isDraining) return undefined;
     const { concurrency } = this.definition;
@@ -223,8 +226,8 @@ export class Endpoint {
   }
 
   /**
-   * Puts back an event that was not delivered and has no row: it is sent next. `isOld` says that the webhook was read again
-   * since, so the event must be, too.
+   * Puts back an event that was not delivered and has no row. It is sent next. `isOld` means that the webhook was read
+   * again in the meantime, so the event must be read again, too.
    */
   putBack(item: Item, isOld = false): void {
     if (item.replay !== null && item.replay !== this.replay) return;
@@ -248,7 +251,7 @@ export class Endpoint {
     }
   }
 
-  /** Takes back an item that was not sent after all. */
+  /** Takes back an item that was not sent. */
   giveBack(item: Item): void {
     this.inFlight -= 1;
     if (this.isDropped) return;
@@ -259,8 +262,8 @@ export class Endpoint {
   }
 
   /**
-   * Called when an outcome is stored. `retryAt` is when the event is sent again; `hasChangedRow` is false if the row of the
-   * event was left unchanged.
+   * Called when an outcome is stored. `retryAt` is the time when the event is sent again. `hasChangedRow` is false if the
+   * row of the event is unchanged.
    */
   release(item: Item, retryAt: number | null, hasChangedRow: boolean): void {
     this.inFlight -= 1;
@@ -294,7 +297,7 @@ export class Endpoint {
     return this.#takeEvent() ?? this.#takeReplay();
   }
 
-  /** The oldest event: one that failed before, or the next one. */
+  /** Returns the oldest event: an event that failed before, or the next one. */
   #takeProbe(dueAt: number | null): Item | undefined {
     const again = this.#again.shift();
     const kind = this.health.status === 'paused' ? 'probe' : 'retry';

@@ -1,19 +1,19 @@
 import type { EventFeed, FeedEvent, FeedPage } from './event-feed.ts';
 import type { Place, Places } from './places.ts';
 
-/** An event, with its place for the cursor. */
+/** An event with its place in the cursor. */
 export type Taken = { readonly found: FeedEvent; readonly place: Place };
 
 export type CursorReports = {
   /** Called when there may be more to take. */
   readonly onMore: () => void;
-  /** Called when events were deleted before they were sent: the cursor continues with the event at place `oldest`. */
+  /** Called when events were deleted before they were sent. The cursor continues with the event at place `oldest`. */
   readonly onDeleted: (oldest: number) => void;
-  /** Called when a read failed; the next call of {@link EventCursor.take} tries again. */
+  /** Called when a read failed. The next call of {@link EventCursor.take} tries again. */
   readonly onFailure: (error: unknown) => void;
 };
 
-/** Goes through the events of a feed in order, each once. */
+/** Reads the events of a feed in order, each once. */
 export class EventCursor {
   readonly places: Places;
   readonly #feed: EventFeed;
@@ -31,7 +31,7 @@ export class EventCursor {
     this.#reports = reports;
   }
 
-  /** The next event that matches the filter; undefined if there is none yet, and then more events are read. */
+  /** Returns the next event that matches the filter. If there is none yet, reads more events and returns undefined. */
   take(): Taken | undefined {
     for (;;) {
       this.#page ??= this.#open();
@@ -75,7 +75,8 @@ export class EventCursor {
     this.#feed.read(from).then(
       (read) => {
         this.#isReading = false;
-        // It has gone on with a page of another webhook meanwhile, and since then it may have been told of new events.
+        // The cursor has continued with a page of another webhook in the meantime, and may have been notified of new events
+        // since.
         if (this.places.readTo !== from) return this.#reports.onMore();
         if ('oldest' in read) {
           this.skipTo(read.oldest - 1);
@@ -97,7 +98,7 @@ export class EventCursor {
   }
 }
 
-/** The index of the first event of a page after a place. */
+/** Returns the index of the first event of a page after a place. */
 function firstAfter({ events }: FeedPage, place: number): number {
   const index = events.findIndex((event) => event.place > place);
   return index === -1 ? events.length : index;

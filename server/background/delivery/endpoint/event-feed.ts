@@ -7,19 +7,19 @@ import type { Webhook } from '../../../store/webhooks/webhook.ts';
 import { ALL_EVENTS } from '../../../subjects/events/event-news.ts';
 import type { FeedReader } from './feed-reader.ts';
 
-/** Time limit for a standby to confirm what was read, if commits wait for a standby. */
+/** Time limit for a standby to confirm the events that were read, if commits wait for a standby. */
 const PROOF_MILLISECONDS = 3_000;
 
 /** A page that no webhook has used for this long is dropped. */
 const MAX_UNUSED_MILLISECONDS = 5_000;
 
-/** Maximum number of pages of one feed that are kept: webhooks that lag behind read theirs again. */
+/** Maximum number of pages of one feed that are kept. Webhooks that lag behind read theirs again. */
 const MAX_PAGES = 16;
 
-/** An event, with its bodies as they are sent: each is written once, whatever the number of webhooks. */
+/** An event with its bodies, ready to send. Each body is written once for any number of webhooks. */
 export class FeedEvent {
   readonly event: StoredEvent;
-  /** Its position; for webhooks of operators, its number. */
+  /** The event's position. For webhooks of operators, its number. */
   readonly place: number;
   readonly #isForOperators: boolean;
   readonly #texts: Partial<Record<Webhook['payload'], string>> = {};
@@ -38,18 +38,18 @@ export class FeedEvent {
 
 /** Consecutive events. */
 export type FeedPage = {
-  /** The page has the events after this place, up to `end`; none if both are equal. */
+  /** The page has the events after this place, up to `end`. It is empty if both are equal. */
   readonly after: number;
   readonly end: number;
   readonly events: readonly FeedEvent[];
 };
 
-/** Instead of a page: the events before the place `oldest` are deleted. */
+/** Returned instead of a page if the events before the place `oldest` are deleted. */
 export type DeletedPage = { readonly oldest: number };
 
 type KeptPage = FeedPage & { usedAt: number };
 
-/** The events of a card program, or of all programs and the service itself, read once for all of their webhooks. */
+/** The events of a card program, or of all programs and the service itself. They are read once for all webhooks. */
 export class EventFeed {
   readonly programId: string | null;
   readonly #database: Database;
@@ -69,7 +69,7 @@ export class EventFeed {
     this.programId = programId;
   }
 
-  /** The id under which the last place of this feed is stored. */
+  /** The id of this feed's stored last place. */
   get headId(): string {
     return this.programId ?? ALL_EVENTS;
   }
@@ -94,24 +94,24 @@ export class EventFeed {
     for (const listener of this.#listeners) listener();
   }
 
-  /** Notes the last place that is stored. */
+  /** Notes the last stored place. */
   noteHead(head: number): void {
     if (head > this.#end) this.noteNews();
   }
 
-  /** Whether there is known to be nothing after a place. */
+  /** Whether it is certain that no event follows a place. */
   isEnd(place: number): boolean {
     return this.#known.version === this.#version && place >= this.#known.end;
   }
 
-  /** A page in memory with the events after a place. */
+  /** Returns a page in memory with the events after a place. */
   find(place: number): FeedPage | undefined {
     const page = this.#pages.find(({ after, end }) => after <= place && place < end);
     if (page !== undefined) page.usedAt = performance.now();
     return page;
   }
 
-  /** Reads the events after a place. Throws what the database throws. */
+  /** Reads the events after a place. Rethrows errors of the database. */
   async read(place: number): Promise<FeedPage | DeletedPage> {
     const found = this.find(place);
     if (found !== undefined) return found;
@@ -134,7 +134,7 @@ export class EventFeed {
     await confirmReplicated(this.#database, performance.now() + PROOF_MILLISECONDS, read.places);
     const events = read.events.map((event) => new FeedEvent(event, programId === null));
     const page: KeptPage = { after, end: read.end, events, usedAt: performance.now() };
-    // An empty page, too, says that the head is not beyond its end.
+    // Even an empty page shows that the head is not beyond its end.
     this.#end = Math.max(this.#end, page.end);
     if (page.end > after) this.#keep(page);
     // Events that appeared during the read may be missing.
@@ -152,13 +152,13 @@ export class EventFeed {
     );
   }
 
-  /** Reads one event; undefined if it is deleted. */
+  /** Reads one event. Returns undefined if it is deleted. */
   async readOne(eventId: string): Promise<FeedEvent | undefined> {
     const event = await findEvent(this.#database, eventId, this.programId ?? undefined);
     return event && new FeedEvent(event, this.programId === null);
   }
 
-  /** Reads some events, by their ids; those that are deleted are left out. */
+  /** Reads some events by their ids. Deleted events are left out. */
   async readSome(eventIds: readonly string[]): Promise<ReadonlyMap<string, FeedEvent>> {
     const events = await findEvents(this.#database, eventIds, this.programId ?? undefined);
     return new Map([...events].map(([eventId, event]) => [eventId, new FeedEvent(event, this.programId === null)]));

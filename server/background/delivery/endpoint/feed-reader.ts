@@ -21,28 +21,30 @@ type Wanted = {
 };
 
 /**
- * Reads the events of feeds. Reads for card programs that are requested while one is in progress are then combined: a
- * thousand programs with one event each take no more queries than one program with a thousand.
+ * Reads the events of feeds. Reads for card programs that are requested while one is in progress are combined. A thousand
+ * programs with one event each take no more queries than one program with a thousand events.
  */
 export class FeedReader {
   readonly #database: Database;
   #wanted: Wanted[] = [];
   #isReading = false;
-  /** How many feeds are read at once: fewer after a timeout, such as when all of them have a backlog of large events. */
+  /**
+   * How many feeds are read at once. Fewer after a timeout, for example when all of them have a backlog of large events.
+   */
   #feeds = MAX_FEEDS;
 
   constructor(database: Database) {
     this.#database = database;
   }
 
-  /** Reads a page after a place; `programId` is null for the events of all. Throws what the database throws. */
+  /** Reads a page after a place. `programId` is null for the events of all programs. Rethrows errors of the database. */
   read(programId: string | null, after: number): Promise<EventPage | DeletedEvents> {
     if (programId === null) return readEventPage(this.#database, { after, limit: PAGE_EVENTS });
     return new Promise((resolve, reject) => {
       this.#wanted.push({ programId, after, resolve, reject });
       if (this.#isReading) return;
       this.#isReading = true;
-      // Combined with other reads that are requested in this turn of the event loop.
+      // Combines other reads that are requested in this turn of the event loop.
       setImmediate(() => void this.#readAll());
     });
   }

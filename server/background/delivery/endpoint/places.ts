@@ -1,25 +1,25 @@
 import { performance } from 'node:perf_hooks';
 
-/** The place of an event to send: its position, or its number. */
+/** The place of an event to send: its position or its number. */
 export type Place = { readonly place: number; isDone: boolean };
 
 /** A range of a multirange. */
 const RANGE = /\[([0-9]+),([0-9]+)\)/g;
 
-/** Entries before the first open one are removed when there are more than this. */
+/** Entries before the first open one above which they are removed. */
 const MAX_PASSED = 1_000;
 
 /**
- * The progress of a cursor over events that end in any order: every event up to `passed` was delivered, was stored as
+ * The progress of a cursor over events that end in any order. Every event up to `passed` was delivered, was stored as
  * failed, or is excluded by the filter.
  */
 export class Places {
-  /** The place up to which events were taken from the feed. */
+  /** The place of the last event taken from the feed. */
   readTo: number;
   #open: Place[] = [];
-  /** The index of the first of `#open` that is not done. */
+  /** The index of the first entry of `#open` that is not done. */
   #first = 0;
-  /** What was settled when the cursor was read: ranges that include `from` and exclude `to`. */
+  /** The events that were already settled when the cursor was read: ranges that include `from` and exclude `to`. */
   readonly #settled: readonly { readonly from: number; readonly to: number }[];
 
   /** `ahead` is a stored value of {@link Places.ahead}. */
@@ -52,8 +52,8 @@ export class Places {
   }
 
   /**
-   * What is done after `passed`, as a multirange of PostgreSQL. There are no more ranges than events in flight, because a
-   * range includes the excluded events between those that are done.
+   * The places after `passed` that are done, as a multirange of PostgreSQL. There are no more ranges than events in flight,
+   * because a range includes the excluded events between its done events.
    */
   get ahead(): string {
     const ranges: string[] = [];
@@ -85,17 +85,16 @@ const BURST_MILLISECONDS = 100;
 
 /** Spaces requests so that their rate stays below a limit. */
 export class RateLimit {
-  /** When the next request would be due if all were evenly spaced. */
+  /** The due time of the next request with even spacing. */
   #nextAt = 0;
 
-  /** How many milliseconds the next request has to wait; `perSecond` is null without a limit. */
+  /** Returns how many milliseconds the next request has to wait. `perSecond` is null without a limit. */
   waitFor(perSecond: number | null): number {
     if (perSecond === null) return 0;
     const waitMilliseconds = this.#nextAt - BURST_MILLISECONDS - performance.now();
     return waitMilliseconds > 0 ? Math.ceil(waitMilliseconds) : 0;
   }
 
-  /** Notes a request. */
   use(perSecond: number | null): void {
     if (perSecond !== null) this.#nextAt = Math.max(this.#nextAt, performance.now()) + 1000 / perSecond;
   }

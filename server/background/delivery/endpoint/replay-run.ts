@@ -10,7 +10,7 @@ import { Places } from './places.ts';
 /** Maximum number of dead events that are read at once. */
 const COUNT = 50;
 
-/** What a replay needs from its webhook. */
+/** The parts of a webhook that its replay uses. */
 export type ReplaySource = {
   readonly database: Database;
   readonly feed: EventFeed;
@@ -22,11 +22,11 @@ export type ReplaySource = {
 /** A replay in progress: a second cursor of a webhook. */
 export class ReplayRun {
   readonly replayId: string;
-  /** How many of its events were sent, whatever the outcome. */
+  /** How many of its events were sent, regardless of the outcome. */
   sent: number;
   readonly #stored: RunningReplay;
   readonly #source: ReplaySource;
-  /** The cursor over all events of the range; null if only dead events are sent. */
+  /** The cursor over all events of the range, or null if only dead events are sent. */
   readonly #cursor: EventCursor | null;
   readonly #places: Places;
   #found: FeedEvent[] = [];
@@ -45,7 +45,7 @@ export class ReplayRun {
     this.#places = this.#cursor?.places ?? new Places(cursor);
   }
 
-  /** Every event up to this position was sent, or is excluded. */
+  /** Every event up to this position was sent or is excluded. */
   get position(): number {
     return Math.min(this.#places.passed, this.#stored.untilPosition);
   }
@@ -60,7 +60,7 @@ export class ReplayRun {
     this.#found = [];
   }
 
-  /** The next event; undefined if there is none yet, and then more events are read. */
+  /** Returns the next event. If there is none yet, reads more events and returns undefined. */
   take(): Item | undefined {
     if (this.#places.readTo >= this.#stored.untilPosition) return undefined;
     const payload = this.#source.payload();

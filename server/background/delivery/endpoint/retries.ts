@@ -10,12 +10,12 @@ import { fromEvent, type Item } from './item.ts';
 const COUNT = 50;
 
 /**
- * Retries are read for one webhook at a time, so that a connection is left for events, however many webhooks fail. Each
- * webhook waits for one turn at a time, so the number of webhooks bounds the queue.
+ * Retries are read for one webhook at a time, so that a connection is left for events no matter how many webhooks fail.
+ * Each webhook waits for one turn at a time, so the number of webhooks limits the queue.
  */
 const readers = new Turns({ atOnce: 1, waitingOfOne: 1, waitingOfAll: Number.POSITIVE_INFINITY });
 
-/** What retries need from their webhook. */
+/** The parts of a webhook that its retries use. */
 export type RetrySource = {
   readonly webhookId: string;
   readonly database: Database;
@@ -30,12 +30,12 @@ export type RetrySource = {
   readonly stored: () => Promise<void>;
 };
 
-/** The failed events of a webhook, which are sent again when they are due. */
+/** The failed events of a webhook. They are sent again when they are due. */
 export class Retries {
   readonly #source: RetrySource;
-  /** When the first retry that is not in memory is due. */
+  /** The due time of the first retry that is not in memory. */
   #nextAt: number;
-  /** The same for retries that were stored since the last read began, which may have missed them. */
+  /** The due time of the first retry that was stored since the last read began. That read may have missed it. */
   #notedAt = Number.POSITIVE_INFINITY;
   #waiting: Item[] = [];
   /** The due times of the rows whose events are waiting here or in flight, by event. */
@@ -49,7 +49,7 @@ export class Retries {
     this.#nextAt = nextAt ?? Number.POSITIVE_INFINITY;
   }
 
-  /** Drops what was read, because a request has changed the webhook. */
+  /** Drops everything that was read, because a request has changed the webhook. */
   reset(): void {
     this.#nextAt = Number.NEGATIVE_INFINITY;
     for (const { eventId } of this.#waiting) this.#known.delete(eventId);
@@ -57,7 +57,7 @@ export class Retries {
     this.#oldest = undefined;
   }
 
-  /** Notes that a retry was stored, and when it is due, in milliseconds since 1970. */
+  /** Notes that a retry was stored. `nextAt` is its due time in milliseconds since 1970. */
   note(nextAt: number): void {
     this.#nextAt = Math.min(this.#nextAt, nextAt);
     this.#notedAt = Math.min(this.#notedAt, nextAt);
@@ -72,7 +72,7 @@ export class Retries {
     this.#oldest = undefined;
   }
 
-  /** Takes back a retry that was not sent after all. */
+  /** Takes back a retry that was not sent. */
   giveBack(item: Item): void {
     this.#waiting.unshift(item);
   }
@@ -82,14 +82,14 @@ export class Retries {
     return this.#waiting.length > 0 || this.#nextAt <= databaseTime();
   }
 
-  /** The next due retry; undefined if there is none, or it is still being read. */
+  /** Returns the next due retry, or undefined if there is none or it is still being read. */
   take(): Item | undefined {
     const item = this.#waiting.shift();
     if (item === undefined && this.#nextAt <= databaseTime()) void this.#run(() => this.#readDue());
     return item;
   }
 
-  /** The oldest retry, due or not; null if there is none, and `unknown` while it is being read. */
+  /** Returns the oldest retry, due or not. Returns null if there is none, and `unknown` while it is being read. */
   takeOldest(): Item | null | 'unknown' {
     if (this.#oldest === undefined) {
       void this.#run(() => this.#readOldest());
@@ -98,7 +98,7 @@ export class Retries {
     const oldest = this.#oldest;
     this.#oldest = undefined;
     if (oldest === null) return null;
-    // It may also be among those that were waiting when the webhook was paused.
+    // It may also be one of the retries that were waiting when the webhook was paused.
     this.#waiting = this.#waiting.filter(({ eventId }) => eventId !== oldest.eventId);
     this.#known.set(oldest.eventId, oldest.dueAt);
     return oldest;
@@ -128,7 +128,7 @@ export class Retries {
     const isAll = due.length < COUNT;
     this.#nextAt = isAll ? Math.min(later?.nextAt ?? Number.POSITIVE_INFINITY, this.#notedAt) : now;
     const fresh = due.filter((row) => !this.#known.has(row.eventId) && !this.#done.has(row.eventId, row.nextAt));
-    // All rows that were read are in flight; the others are read when those outcomes are stored.
+    // All rows that were read are in flight. The others are read when those outcomes are stored.
     if (!isAll && fresh.length === 0) this.#nextAt = now + 1000;
     const found = await this.#readEvents(fresh);
     for (const row of fresh) {
@@ -153,12 +153,12 @@ export class Retries {
     const { database, webhookId } = this.#source;
     const [row] = toDeliveries(await database.read(readOldestRetry({ webhookId })));
     const item = row && this.#toItem(row, 'probe', await this.#source.feed.readOne(row.eventId));
-    // The row of a deleted event must be deleted before the next one can be found, in another turn.
+    // The row of a deleted event must be deleted before the next turn can find the next row.
     if (item === null) await this.#source.stored();
     else this.#oldest = item ?? null;
   }
 
-  /** The item for a row; null if its event is deleted, and then the row is deleted, too. */
+  /** Returns the item for a row. If its event is deleted, deletes the row, too, and returns null. */
   #toItem(row: StoredDelivery, kind: 'retry' | 'probe', found: FeedEvent | undefined): Item | null {
     const { payload, forget } = this.#source;
     if (found === undefined) {
@@ -175,7 +175,7 @@ export class Retries {
 const MAX_ROWS = 2_000;
 
 /**
- * Rows whose outcome was just stored. A read that began before may still return their old state, and they must not be sent
+ * Rows whose outcome was just stored. A read that began earlier may still return their old state, and they must not be sent
  * again because of it.
  */
 export class DoneRows {
@@ -187,7 +187,7 @@ export class DoneRows {
     this.#dueAt.set(key, dueAt);
   }
 
-  /** Whether a row, as it was read, is one of these, and not due for another attempt. */
+  /** Whether a row, in the state that was read, is one of these, and not due for another attempt. */
   has(key: string, dueAt: number | null): boolean {
     return dueAt !== null && this.#dueAt.get(key) === dueAt;
   }
