@@ -17,18 +17,18 @@ const CHECK_TIMEOUT_MILLISECONDS = 1500;
 const CONFIRM_TIMEOUT_MILLISECONDS = 1000;
 
 /**
- * Time for which a result is reused: the check needs no key and is not rate limited. With the maximum wait for a standby it is
- * well below two seconds, within which a probe has to learn that the standby is away.
+ * How long a result is reused. The check needs no key and is not rate limited. Together with the maximum wait for a
+ * standby, this is well below two seconds. A probe must notice a lost standby within that time.
  */
 const CACHE_MILLISECONDS = 250;
 
-/** Time for which a failed commit counts, unless a later one has succeeded. */
+/** How long a failed commit counts, unless a later one has succeeded. */
 const FAILED_COMMIT_MILLISECONDS = 5000;
 
-/** Time for which a lack of connections counts: longer than the ten seconds between two probes. */
+/** How long a lack of connections counts. It is longer than the ten seconds between two probes. */
 const SHORT_MILLISECONDS = 30_000;
 
-/** How often the schema is checked while readiness is requested; its table has one row per migration. */
+/** How often the schema is checked while readiness is requested. Its table has one row per migration. */
 const SCHEMA_MILLISECONDS = 1_000;
 
 /** How often the state is checked without requests, so that the log shows changes. */
@@ -47,9 +47,9 @@ const SCHEMA_REASONS: Readonly<Record<SchemaState, ReadinessReason>> = {
 /** The sources of the readiness. */
 export type ReadinessSources = {
   readonly databases: Pick<Databases, 'application' | 'health'>;
-  /** The state of the embedded server, and whether its disk is full; undefined for another server. */
+  /** The state of the embedded server, and whether its disk is full. Undefined for another server. */
   readonly embedded?: () => 'running' | 'starting' | 'stopped' | 'failed' | 'disk_full';
-  /** How the schema relates to this version of the service. */
+  /** Compares the schema with this version of the service. */
   readonly findSchema: () => Promise<SchemaState>;
   /** Whether the process may open fewer connections than it is set to. */
   readonly isLimited?: boolean;
@@ -60,14 +60,14 @@ export type ReadinessSources = {
 /** The readiness of the service. */
 export type ReadinessCheck = {
   /**
-   * Whether operations can be served, or why not; never throws. It uses a connection of the transfers' pool, so that it
-   * fails when none is available. Concurrent requests share one check, and its result for a quarter of a second, unless a
-   * connection was lost in between.
+   * Returns whether operations can be served, or the reason why not. Never throws. It uses a connection of the transfers'
+   * pool, so that it fails when none is available. Concurrent requests share one check. Its result is reused for a quarter
+   * of a second, unless a connection is lost in between.
    */
   readonly find: () => Promise<ReadinessReason>;
-  /** The latest state, and when it began. */
+  /** The latest state and its start. */
   readonly latest: () => { readonly reason: ReadinessReason; readonly since: Date };
-  /** A first check, whose result is not reported: the service is not in use yet. */
+  /** Runs a first check. Its result is not reported, because the service is not in use yet. */
   readonly warmUp: () => Promise<void>;
   readonly stop: () => void;
 };
@@ -131,7 +131,7 @@ class Check {
     return reason;
   }
 
-  /** The state of a service that can write. */
+  /** Returns the state of a service that can write. */
   async #findShortage(): Promise<ReadinessReason> {
     const schema = await this.#findSchema();
     if (!READINESS[schema].isReady) return schema;
@@ -171,7 +171,9 @@ class Check {
     }
   }
 
-  /** Why there is no response: what the supervisor of the embedded server knows, or what another server said. */
+  /**
+   * Returns the reason for a missing response, from the supervisor of the embedded server or the error of another server.
+   */
   #silence(sqlState: string | undefined): ReadinessReason {
     const state = this.#sources.embedded?.() ?? 'running';
     if (state === 'disk_full') return 'disk_full';

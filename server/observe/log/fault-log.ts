@@ -1,6 +1,6 @@
 import type { Log } from './log.ts';
 
-/** An outage is over when the database has failed no request for so long. The next failure is told in full again. */
+/** An outage is over when the database has failed no request for this long. The next failure is logged in full again. */
 const QUIET_MILLISECONDS = 10_000;
 
 const INTERVAL_MILLISECONDS = 1_000;
@@ -9,8 +9,8 @@ const INTERVAL_MILLISECONDS = 1_000;
 type Fields = Readonly<Record<string, unknown>> & { readonly requestId: string };
 
 /**
- * Creates the function that logs faults. Each fault has its own line with its causes, except while the database is away: then
- * the first has its line, and the others are counted once a second. The error log has each of them.
+ * Creates the function that logs faults. Each fault has its own line with its causes, except while the database is away.
+ * Then only the first fault has a line, and the others are counted once a second. The error log has each of them.
  */
 export function openFaultLog(log: Pick<Log, 'error'>): (fields: Fields, message: string, isOutage: boolean) => void {
   let lastAt = Number.NEGATIVE_INFINITY;

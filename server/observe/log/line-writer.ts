@@ -1,25 +1,26 @@
 import type { Writable } from 'node:stream';
 import type { LogEvent } from './log-events.ts';
 
-/** Maximum bytes buffered while the reader is slow: some thousands of lines. */
+/** Maximum bytes buffered while the reader is slow. This is several thousand lines. */
 const MAX_BUFFERED_BYTES = 1_048_576;
 
-/** A batch is written when it is this long, or this old: a system call per line would cost more than the line. */
+/** A batch is written at this length or age. A system call per line would cost more than the line. */
 const MAX_BATCH_LENGTH = 32_768;
 const MAX_BATCH_MILLISECONDS = 50;
 
-/** Log level `warn`, as pino writes it. */
+/** Pino's number for the level `warn`. */
 const WARN = 40;
 
 /**
- * Where lines go: a stream of Node, which never blocks. Writing to a file descriptor would block while nobody reads it.
+ * The destination of lines: a Node stream, which never blocks. Writing to a file descriptor would block while no process
+ * reads it.
  */
 export type LineStream = Pick<Writable, 'write' | 'writableLength' | 'once'>;
 
 /**
- * Writes lines to a stream, in order and never twice, without ever waiting for the reader: lines beyond its buffer are
- * dropped, and so are those that the stream fails to write, such as on a full disk. A separate line says how many, as
- * soon as there is room.
+ * Writes lines to a stream, in order and never twice, without waiting for the reader. Lines beyond its buffer are dropped,
+ * and so are lines that the stream fails to write, for example on a full disk. A separate line gives their number as soon
+ * as there is room.
  */
 export class LineWriter {
   readonly #stream: LineStream;
@@ -27,18 +28,18 @@ export class LineWriter {
   #batch = '';
   #batchLines = 0;
   #timer: NodeJS.Timeout | undefined;
-  /** Dropped lines that have not been reported. */
+  /** Dropped lines that are not yet reported. */
   #lost = 0;
   #hasFailed = false;
   #render: (lines: string) => string = (lines) => lines;
 
-  /** `onLost` is called with each number of lines that are dropped. */
+  /** `onLost` is called with the number of lines of each drop. */
   constructor(stream: LineStream, onLost: (lines: number) => void = () => undefined) {
     this.#stream = stream;
     this.#onLost = onLost;
   }
 
-  /** From now on, writes lines as `render` returns them. It must not add characters beyond ASCII. */
+  /** From now on, writes the output of `render` instead of the lines. `render` must not add characters beyond ASCII. */
   renderWith(render: (lines: string) => string): void {
     this.#render = render;
   }
@@ -50,7 +51,7 @@ export class LineWriter {
   }
 
   /**
-   * Writes a line soon, together with others. It may only have ASCII characters, which are written without a
+   * Writes a line soon, together with others. The line may only have ASCII characters, which are written without a
    * conversion.
    */
   add(line: string): void {
@@ -60,7 +61,6 @@ export class LineWriter {
     else this.#timer ??= setTimeout(() => this.flush(), MAX_BATCH_MILLISECONDS).unref();
   }
 
-  /** Writes the waiting lines. */
   flush(): void {
     if (this.#timer !== undefined) clearTimeout(this.#timer);
     this.#timer = undefined;
@@ -109,7 +109,7 @@ export class LineWriter {
       lines,
       msg: `${lines} lines of the log were lost`,
     };
-    // Not counted as lost itself: if it is, the number is reported again.
+    // Not counted as lost itself. If it is dropped, the number is reported again.
     this.#put(`${JSON.stringify(record)}\n`, 0);
   }
 }

@@ -1,6 +1,6 @@
 /**
- * Every line that the service logs has one of these names as `event`, which are never renamed, only added. The order is
- * that of the table in docs/logs.md.
+ * The names that log lines have as `event`. They are never renamed, only added. They have the order of the table in
+ * docs/logs.md.
  */
 export const LOG_EVENTS = {
   service_start:

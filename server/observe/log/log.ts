@@ -11,7 +11,7 @@ import type { LogEvent } from './log-events.ts';
 const MAX_RECORD_LENGTH = 32_000;
 const MAX_DEPTH = 6;
 
-/** What a line is about, and its values. */
+/** The event of a line, and its values. */
 type LogFields = { readonly event: LogEvent } & Readonly<Record<string, unknown>>;
 
 /** Writes a line, with a sentence for people. */
@@ -23,7 +23,7 @@ export type Log = { readonly error: WriteLine; readonly warn: WriteLine; readonl
 /** The lines of the process on standard error. */
 export const STANDARD_ERROR = new LineWriter(process.stderr);
 
-/** Writes the lines of the process in a format; `auto` is text where standard error is a terminal. */
+/** Sets the format of the process's lines. `auto` is text if standard error is a terminal. */
 export function chooseLogFormat(format: Configuration['logFormat']): void {
   const { stderr } = process;
   if (format === 'text' || (format === 'auto' && stderr.isTTY)) {
@@ -32,8 +32,8 @@ export function chooseLogFormat(format: Configuration['logFormat']): void {
 }
 
 /**
- * Opens the log of the process: one JSON object per line on standard error, or what {@link chooseLogFormat} makes of
- * it. All values are redacted before they are serialised, at every level.
+ * Opens the log of the process: one JSON object per line on standard error, or the format of {@link chooseLogFormat}. All
+ * values are redacted before they are serialised, at every level.
  *
  * A log that cannot be written never blocks the service, see {@link LineWriter}.
  */
@@ -64,7 +64,7 @@ function redacted(given: unknown): unknown {
   }
 }
 
-/** The levels by pino's numbers: a name, and a colour if the level needs attention. */
+/** The levels by pino's numbers, with a name, and a colour if the level needs attention. */
 const LEVELS: Readonly<Record<number, readonly [name: string, colour: Parameters<typeof styleText>[0] | undefined]>> = {
   10: ['trace', undefined],
   20: ['debug', undefined],
@@ -83,8 +83,8 @@ type LogRecord = {
 } & Readonly<Record<string, unknown>>;
 
 /**
- * Lines of the log for people: the time, the level, the event, the sentence, and the other fields as `name=value`, in
- * colours if `stream` is a terminal with colours.
+ * Returns lines of the log for people: the time, the level, the event, the sentence, and the other fields as `name=value`.
+ * They are coloured if `stream` is a terminal with colours.
  */
 export function asText(lines: string, stream: NodeJS.WritableStream): string {
   return lines
@@ -106,7 +106,7 @@ function textOf(line: string, stream: NodeJS.WritableStream): string {
   return parts.join(' ');
 }
 
-/** A value: text without blanks unchanged, anything else as JSON. */
+/** Returns a value: text without blanks unchanged, anything else as JSON. */
 function shownValue(value: unknown): string {
   return typeof value === 'string' && /^[!-~]+$/.test(value) ? value : printable(JSON.stringify(value));
 }

@@ -4,7 +4,7 @@ import type { ResponseEntry } from '../../http/reports.ts';
 import type { LineWriter } from './line-writer.ts';
 import type { LogEvent } from './log-events.ts';
 
-/** Log level `info`, as pino writes it. */
+/** Pino's number for the level `info`. */
 const INFO = 30;
 
 const EVENT: LogEvent = 'request';
@@ -12,12 +12,12 @@ const EVENT: LogEvent = 'request';
 /** The beginning of every line. */
 const START = `{"level":${INFO},"time":"`;
 
-/** Paths as JSON: the patterns of the routes, so there are few. */
+/** Paths as JSON. They are the patterns of the routes, so there are few. */
 const QUOTED = new Map<string, string>();
 
 /**
- * The listener that writes the lines of requests; undefined if there are none. They need no redaction: every value is
- * an id, a number, or one of a closed set.
+ * Opens the listener that writes the lines of requests, or returns undefined if they are off. The lines need no redaction:
+ * every value is an id, a number, or one of a closed set.
  */
 export function openRequestLog(
   which: Configuration['requestLog'],
@@ -33,7 +33,7 @@ export function openRequestLog(
 
 type Listener = (entry: ResponseEntry) => void;
 
-/** One listener instead of several, each of which may be missing. */
+/** Combines several optional listeners into one. */
 export function onEachOf(...listeners: readonly (Listener | undefined)[]): Listener | undefined {
   return listeners.reduce((before, next) => {
     if (before === undefined || next === undefined) return before ?? next;
@@ -44,7 +44,6 @@ export function onEachOf(...listeners: readonly (Listener | undefined)[]): Liste
   }, undefined);
 }
 
-/** The trace id of a `traceparent`. */
 export function traceIdOf(traceparent: string): string {
   return traceparent.slice(3, 35);
 }
@@ -52,7 +51,7 @@ export function traceIdOf(traceparent: string): string {
 let lastTime = 0;
 let lastTimeText = '';
 
-/** The time as text, written once for all requests of a millisecond. */
+/** Returns the time as text. It is formatted once for all requests of a millisecond. */
 function timeText(): string {
   const now = Date.now();
   if (now !== lastTime) {

@@ -6,10 +6,10 @@ import type { BoundHistogram, Metrics } from './registry.ts';
 /** A group has at most 256 transfers. */
 const SIZES = [1, 2, 4, 8, 16, 32, 64, 128, 256];
 
-/** Seconds; a request ends after 5. */
+/** In seconds. A request ends after 5. */
 const SECONDS = [0.002, 0.005, 0.01, 0.02, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5];
 
-/** Counts what the lanes of transfers do. */
+/** Counts the commits of the lanes of transfers. */
 export function countCommits(metrics: Metrics): CommitObserver {
   const size = metrics.histogram({ name: 'group_size', help: 'Transfers that were committed together.' }, SIZES)();
   const seconds = metrics.histogram(
@@ -55,12 +55,12 @@ export function countCommits(metrics: Metrics): CommitObserver {
 }
 
 /**
- * After this time without a report no request of the last one is in flight any more: each ends within its time limit of 15
- * seconds, and the thread reports that a second later. A thread that has crashed reports nothing.
+ * After this time without a report, no request of the last report is in flight: each ends within its time limit of 15
+ * seconds, and the thread reports that a second later. A crashed thread reports nothing.
  */
 const MAX_REPORT_AGE_MILLISECONDS = 30_000;
 
-/** Counts what the thread of the webhooks reports. */
+/** Counts the reports of the webhook thread. */
 export function countDeliveries(metrics: Metrics): (deliveries: Deliveries) => void {
   const attempts = metrics.counter({
     name: 'webhook_attempts_total',
@@ -86,10 +86,7 @@ export function countDeliveries(metrics: Metrics): (deliveries: Deliveries) => v
   };
 }
 
-/**
- * The jobs of the service, which report their failures. The label is `task`, because a job in Prometheus is something
- * it scrapes.
- */
+/** The jobs that report their failures. The label is `task`, because a job in Prometheus is a scrape target. */
 export const JOBS = [
   'partitions',
   'expired_rows',
@@ -108,8 +105,8 @@ export const JOBS = [
 export type Job = (typeof JOBS)[number];
 
 /**
- * Counts every failed round of a job, so that one that fails for ever keeps counting; of the delivery of webhooks, which
- * tries again each second and has alerts of its own, only the first of several failures in a row.
+ * Counts every failed round of a job, so that a job that always fails keeps counting. For the delivery of webhooks, which
+ * retries each second and has its own alerts, only the first of several failures in a row counts.
  */
 export function countJobFailures(metrics: Metrics): (job: Job) => void {
   const failures = metrics.counter({

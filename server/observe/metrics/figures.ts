@@ -6,18 +6,19 @@ import { showProcessors } from './processors.ts';
 import type { BoundGauge, Metrics } from './registry.ts';
 import { showSupport } from './support.ts';
 
-/** A missing value, such as the age of the oldest of none, is 0: a gap in a graph would look like a failure. */
+/** A missing value, such as the oldest age of an empty set, is 0: a gap in a graph would look like a failure. */
 const orZero = (value: number | null): number => value ?? 0;
 
-/** Shows the figures of the database, and measures what else changes from round to round. */
+/** Shows the figures of the database, and measures other figures in each round. */
 export type ShownFigures = {
   readonly onFigures: <Part extends keyof Figures>(part: Part, figures: Figures[Part]) => void;
   readonly readOthers: () => Promise<void>;
 };
 
 /**
- * Shows the latest figures that the job has read; figures that were never read are not shown. `directories` has one
- * directory on each disk that must not become full, by a name from a closed set; `connectorIds` are those of the settings.
+ * Shows the latest figures that the job has read. Figures that were never read are not shown. `directories` has one
+ * directory on each disk that must not become full, by a name from a closed set. `connectorIds` are the connectors of the
+ * settings.
  */
 export function showFigures(
   metrics: Metrics,
@@ -175,7 +176,7 @@ function showServer(metrics: Metrics): (figures: ServerFigures) => void {
   };
 }
 
-/** The disks of some directories. A directory that does not exist yet is left out. */
+/** Shows the disks of some directories. A missing directory is left out. */
 function showDisks(metrics: Metrics, directories: Readonly<Record<string, string>>): () => Promise<void> {
   const labels = ['directory'];
   const free = metrics.gauge({ name: 'disk_free_bytes', help: 'Free space on the disk of a directory.', labels });

@@ -18,13 +18,13 @@ import { countCalls, type EndedCall, showConnectors } from './processors.ts';
 import { Metrics } from './registry.ts';
 import { showRequests } from './requests.ts';
 
-/** The parts of a running service that are shown. */
+/** The parts of a running service that the metrics show. */
 export type ObservedParts = {
   readonly databases: Pick<Databases, 'background' | 'pools' | 'health' | 'host'>;
   readonly transfers: TransferLane;
   readonly errors: Pick<ErrorRecorder, 'figures'>;
   readonly maxSpoolBytes: number;
-  /** The job that makes backups; undefined without BACKUP_DIR. */
+  /** The job that makes backups, or undefined without BACKUP_DIR. */
   readonly backups: { readonly status: BackupFigures } | undefined;
   readonly readiness: Pick<ReadinessCheck, 'latest'>;
   readonly processors: Pick<Processors, 'connectorIds' | 'statuses'>;
@@ -36,13 +36,11 @@ export type ObservedParts = {
 export type ServiceMetrics = {
   readonly commits: CommitObserver;
   readonly onDeliveries: (deliveries: Deliveries) => void;
-  /** Counts a call to a connector. */
   readonly onConnectorCall: (call: EndedCall) => void;
-  /** Counts a failure of a job. */
   readonly onJobFailure: (job: Job) => void;
   /**
-   * Begins to read figures and listens on METRICS_PORT; resolves to the URL of the page. Throws a StartupProblem if
-   * that is impossible.
+   * Begins to read figures and listens on METRICS_PORT. Resolves to the URL of the page. Throws a StartupProblem if that is
+   * impossible.
    */
   readonly start: (parts: ObservedParts) => Promise<string>;
   readonly stop: () => Promise<void>;

@@ -3,15 +3,15 @@ import type { AddressInfo } from 'node:net';
 import { codeOf, StartupProblem } from '../../foundation/startup-problem.ts';
 import type { Metrics } from './registry.ts';
 
-/** How long a page is sent again, so that several scrapers cost no more than one. */
+/** How long a page is reused, so that several scrapers cost no more than one. */
 const CACHE_MILLISECONDS = 1_000;
 
-/** A scrape is one small request; a client that sends or reads more slowly is cut off. */
+/** A scrape is one small request. A slower client is disconnected. */
 const TIMEOUT_MILLISECONDS = 10_000;
 const MAX_HEAD_BYTES = 8_192;
 const MAX_CONNECTIONS = 64;
 
-/** The page of metrics on a port of its own. */
+/** The page of metrics on a separate port. */
 export type MetricsPage = { readonly url: string; readonly close: () => Promise<void> };
 
 /** Listens for scrapes. Throws a {@link StartupProblem} if that is impossible. */
@@ -27,7 +27,7 @@ export async function serveMetrics(metrics: Metrics, host: string, port: number)
     (request, response) => void respond(page, request, response),
   );
   server.maxConnections = MAX_CONNECTIONS;
-  // A client that is cut off has no other effect.
+  // Disconnecting a client has no other effect.
   server.on('clientError', (_, socket) => socket.destroy());
   const address = await listen(server, host, port).catch((error: unknown) => {
     throw explain(error, host, port);

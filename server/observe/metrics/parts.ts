@@ -7,7 +7,10 @@ import type { TransferLane } from '../../subjects/transfers/lane.ts';
 import type { ReadinessCheck } from '../readiness.ts';
 import type { BoundCounter, BoundGauge, Metrics } from './registry.ts';
 
-/** A counter of something that this process already counts: it adds the difference whenever the page is rendered. */
+/**
+ * Returns a function that sets a counter to a total that this process already keeps. The counter adds the difference
+ * whenever the page is rendered.
+ */
 export function follow(count: BoundCounter): (total: number) => void {
   let known = 0;
   count.inc(0);
@@ -17,10 +20,13 @@ export function follow(count: BoundCounter): (total: number) => void {
   };
 }
 
-/** After four readings that failed, nobody knows any more how long something has waited. */
+/** After four failed readings, the age of waiting work is unknown. */
 const MAX_AGE_MILLISECONDS = 60_000;
 
-/** Leaves gauges out of the page until they are renewed, and when they have not been for a minute: ages would stand still. */
+/**
+ * Leaves gauges out of the page until they are renewed, and again if they are not renewed for a minute, because ages would
+ * stand still.
+ */
 export function leaveOutOld(metrics: Metrics, gauges: readonly BoundGauge[]): () => void {
   for (const gauge of gauges) gauge.remove();
   let renewedAt = 0;
@@ -32,13 +38,13 @@ export function leaveOutOld(metrics: Metrics, gauges: readonly BoundGauge[]): ()
   };
 }
 
-/** Transfers that wait in the lanes. */
+/** Shows the transfers that wait in the lanes. */
 export function showLane(metrics: Metrics, lane: TransferLane): void {
   const waiting = metrics.gauge({ name: 'lane_waiting', help: 'Transfers that wait to be committed.' })();
   metrics.beforePage(() => waiting.set(lane.waiting));
 }
 
-/** The state of the service, as last found by `/health/ready`. */
+/** Shows the state of the service that `/health/ready` last found. */
 export function showReadiness(metrics: Metrics, readiness: Pick<ReadinessCheck, 'latest'>): void {
   const ready = metrics.gauge({
     name: 'ready',
@@ -57,7 +63,7 @@ export function showReadiness(metrics: Metrics, readiness: Pick<ReadinessCheck, 
   });
 }
 
-/** The connections of this process to the database. */
+/** Shows the connections of this process to the database. */
 export function showConnections(metrics: Metrics, databases: Pick<Databases, 'pools' | 'health' | 'host'>): void {
   const labels = ['role', 'kind'];
   const define = (name: string, help: string) => metrics.gauge({ name, help, labels });
@@ -84,7 +90,7 @@ export function showConnections(metrics: Metrics, databases: Pick<Databases, 'po
   });
 }
 
-/** The host of DATABASE_URL that this process uses. */
+/** Shows the host of DATABASE_URL that this process uses. */
 function showHost(metrics: Metrics, read: Databases['host']): void {
   const since = metrics.gauge({
     name: 'database_host_since_timestamp_seconds',
@@ -103,7 +109,7 @@ function showHost(metrics: Metrics, read: Databases['host']): void {
   });
 }
 
-/** The error log of this process. */
+/** Shows the error log of this process. */
 export function showErrorLog(metrics: Metrics, errors: Pick<ErrorRecorder, 'figures'>, maxSpoolBytes: number): void {
   const queued = metrics.gauge({ name: 'errors_queued', help: 'Errors in memory, not stored yet.' })();
   const spool = metrics.gauge({
@@ -129,7 +135,7 @@ export function showErrorLog(metrics: Metrics, errors: Pick<ErrorRecorder, 'figu
 /** The state of the backups of the embedded server. */
 export type BackupFigures = Pick<BackupStatus, 'lastCopyAt' | 'failures' | 'coveredUntil' | 'isCopying'>;
 
-/** The backups of the embedded server. Without BACKUP_DIR there is nothing to show, which is not an error. */
+/** Shows the backups of the embedded server. Without BACKUP_DIR there is nothing to show, which is not an error. */
 export function showBackups(metrics: Metrics, read: (() => BackupFigures) | undefined): void {
   const gauge = (name: string, help: string) => metrics.gauge({ name, help })();
   const isOn = gauge('backup_enabled', 'Whether the service takes backups itself (BACKUP_DIR), 1 or 0.');
@@ -143,7 +149,7 @@ export function showBackups(metrics: Metrics, read: (() => BackupFigures) | unde
   if (read === undefined) return;
   metrics.beforePage(() => {
     const { lastCopyAt, failures: failed, coveredUntil, isCopying } = read();
-    // Before the first copy the time is 0, which counts as too old: a service that starts takes one at once.
+    // Before the first copy the time is 0, which counts as too old. A service takes a copy as soon as it starts.
     last.set((lastCopyAt?.getTime() ?? 0) / 1000);
     covered.set((coveredUntil?.getTime() ?? 0) / 1000);
     copying.set(isCopying ? 1 : 0);

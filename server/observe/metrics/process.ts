@@ -2,16 +2,18 @@ import { monitorEventLoopDelay } from 'node:perf_hooks';
 import { follow } from './parts.ts';
 import type { Metrics } from './registry.ts';
 
-/** The interval of the samples. Node's figures include it: a loop that is never late shows this much delay. */
+/** The interval of the samples. Node's figures include it: a loop without delay shows this much. */
 const RESOLUTION_MILLISECONDS = 20;
 
-/** How long the delay is collected. Longer than the time between two scrapes, so that some scrapes see each window. */
+/**
+ * How long the delay is collected. It is longer than the time between two scrapes, so that some scrapes see each window.
+ */
 const WINDOW_MILLISECONDS = 15_000;
 
 const NANOSECONDS = 1e9;
 const MICROSECONDS = 1e6;
 
-/** The process itself: when it started, what it uses, and how late its event loop is. `stop` ends the measurement. */
+/** Shows when the process started, its use of resources, and the delay of its event loop. `stop` ends the measurement. */
 export function showProcess(
   metrics: Metrics,
   { version, mode }: { readonly version: string; readonly mode: string },

@@ -26,7 +26,7 @@ test('attempts are shown by connector and status, and not once the figures are o
   const lines = await linesOf(metrics);
   expect(lines).toContain('transfer_service_processor_attempts_open{connector="increase",status="unknown"} 2');
   expect(lines).toContain('transfer_service_processor_oldest_unknown_seconds{connector="increase"} 90000');
-  // Nothing waits for this one: 0, since a gap in a graph would look like a failure.
+  // Nothing waits for this connector. The value is 0, because a gap in a graph would look like a failure.
   expect(lines).toContain('transfer_service_processor_attempts_open{connector="simulator",status="attention"} 0');
   expect(lines).toContain('transfer_service_processor_oldest_unknown_seconds{connector="simulator"} 0');
   expect(lines).toContain('transfer_service_processor_breaks_open{kind="late_approval"} 3');

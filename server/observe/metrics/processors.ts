@@ -20,8 +20,8 @@ const OPEN_STATUSES = [
 const OTHER_CONNECTOR = 'other';
 
 /**
- * Shows the latest figures of attempts and breaks, and nothing once they are old. Labels are the connectors of the settings, so
- * that there is a worst case.
+ * Shows the latest figures of attempts and breaks, and nothing once they are old. Labels are the connectors of the
+ * settings, so their number is bounded.
  */
 export function showProcessors(metrics: Metrics, connectorIds: readonly string[]): (figures: ProcessorFigures) => void {
   const open = metrics.gauge({
@@ -70,7 +70,7 @@ export function showProcessors(metrics: Metrics, connectorIds: readonly string[]
   };
 }
 
-/** Shows whether the connectors answer, as this process knows it, and how many calls it has not finished. */
+/** Shows whether this process gets answers from the connectors, and its unfinished calls. */
 export function showConnectors(metrics: Metrics, { statuses }: Pick<Processors, 'statuses'>): void {
   const labels = ['connector'];
   const up = metrics.gauge({ name: 'connector_up', help: 'Whether a connector takes new transfers, 1 or 0.', labels });
@@ -87,14 +87,14 @@ export function showConnectors(metrics: Metrics, { statuses }: Pick<Processors, 
   });
 }
 
-/** A call to a connector that has ended. */
+/** An ended call to a connector. */
 export type EndedCall = {
   readonly connectorId: string;
   readonly answer: Pick<Answer, 'outcome'>;
   readonly milliseconds: number;
 };
 
-/** What a processor can be said to have answered. */
+/** The possible outcomes of a call to a processor. */
 const OUTCOMES = [
   'approved',
   'declined',
@@ -106,18 +106,17 @@ const OUTCOMES = [
   'unknown',
 ] as const satisfies readonly Answer['outcome'][];
 
-/** Seconds; a call ends after 12: 2 to connect, 10 for the answer. */
+/** In seconds. A call ends after 12: 2 to connect, 10 for the answer. */
 const CALL_SECONDS = [0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10];
 
 /** The counts of calls to connectors. */
 export type CallCounts = {
-  /** Begins the counts of a connector at 0: a rate misses the first value of a series. */
+  /** Begins the counts of a connector at 0, because a rate misses the first value of a series. */
   readonly begin: (connectorId: string) => void;
-  /** Called after each call. */
   readonly note: (call: EndedCall) => void;
 };
 
-/** Counts calls to connectors, by what came of them, and how long they took. */
+/** Counts calls to connectors by outcome, and their durations. */
 export function countCalls(metrics: Metrics): CallCounts {
   const calls = metrics.counter({
     name: 'connector_calls_total',

@@ -4,11 +4,12 @@ import { Counter, Gauge, Histogram, type Metric, Registry } from 'prom-client';
 const PREFIX = 'transfer_service_';
 
 /**
- * A counter for one combination of labels, bound once: looking up labels costs more than the rest of an observation.
+ * A counter for one combination of labels. It is bound once, because looking up labels costs more than the rest of an
+ * observation.
  */
 export type BoundCounter = { readonly inc: (by?: number) => void };
 
-/** A gauge for one combination of labels; once removed, it is absent until it is set again. */
+/** A gauge for one combination of labels. Once removed, it is absent until it is set again. */
 export type BoundGauge = { readonly set: (value: number) => void; readonly remove: () => void };
 
 /** A histogram for one combination of labels. */
@@ -20,7 +21,7 @@ export type BoundHistogram = { readonly observe: (value: number) => void };
 export type Definition = { readonly name: string; readonly help: string; readonly labels?: readonly string[] };
 
 /**
- * The counts of a histogram for one combination of labels: how many within each bound but above the one before, and the
+ * The counts of a histogram for one combination of labels: the count within each bound but above the one before, and the
  * total.
  */
 export type Counted = {
@@ -30,12 +31,12 @@ export type Counted = {
   readonly count: number;
 };
 
-/** The content of a page: the metrics, and functions that set those that are read only on request. */
+/** The content of a page: the metrics, and functions that set the metrics that are only read on request. */
 export class Metrics {
   readonly #registry = new Registry();
   readonly #readers: (() => void)[] = [];
 
-  /** A counter by the values of its labels, in their order. */
+  /** Creates a counter. The returned function takes the values of the labels, in their order. */
   counter({ name, help, labels = [] }: Definition): (...values: readonly string[]) => BoundCounter {
     const counter = new Counter({ name: PREFIX + name, help, labelNames: [...labels], registers: [this.#registry] });
     return (...values) => counter.labels(...values);
@@ -43,7 +44,7 @@ export class Metrics {
 
   gauge({ name, help, labels = [] }: Definition): (...values: readonly string[]) => BoundGauge {
     const gauge = new Gauge({ name: PREFIX + name, help, labelNames: [...labels], registers: [this.#registry] });
-    // A gauge without labels would be 0 until it is set, as if that had been measured.
+    // A gauge without labels would be 0 until it is set, like a measured value.
     if (labels.length === 0) gauge.remove();
     return (...values) => {
       const bound = gauge.labels(...values);
@@ -63,7 +64,7 @@ export class Metrics {
     return (...values) => histogram.labels(...values);
   }
 
-  /** A histogram that is counted elsewhere and read for every rendering. */
+  /** Adds a histogram that is counted by another part and read for every rendering. */
   shownHistogram({ name, help }: Definition, bounds: readonly number[], read: () => readonly Counted[]): void {
     const metric = {
       name: PREFIX + name,
@@ -72,28 +73,30 @@ export class Metrics {
       aggregator: 'sum',
       get: async () => ({ ...metric, values: read().flatMap((counted) => linesOf(metric.name, bounds, counted)) }),
     };
-    // The registry only uses these properties; its own histogram cannot be filled with counts.
+    // The registry only uses these properties. Its own histogram cannot be filled with counts.
     this.#registry.registerMetric(metric as unknown as Metric);
   }
 
-  /** Runs before every rendering, at most once a second: it must only read what this process has in memory. */
+  /**
+   * Registers a function that runs before every rendering, at most once a second. It must only read the memory of this
+   * process.
+   */
   beforePage(read: () => void): void {
     this.#readers.push(read);
   }
 
-  /** The page in the text format of Prometheus. */
+  /** Renders the page in the text format of Prometheus. */
   render(): Promise<string> {
     for (const read of this.#readers) read();
     return this.#registry.metrics();
   }
 
-  /** The media type of the page. */
   get contentType(): string {
     return this.#registry.contentType;
   }
 }
 
-/** The values of a histogram as the registry renders them: each bucket includes all before it. */
+/** Returns the values of a histogram as the registry renders them: each bucket includes all before it. */
 function linesOf(
   name: string,
   bounds: readonly number[],

@@ -14,7 +14,7 @@ import type { Metrics } from './registry.ts';
 // Kept by: labels from closed sets; one job reads the figures (`server/background/jobs/read-figures.ts`)
 // Tested by: `server/observe/metrics/series.test.ts`, `test/metrics/metrics.test.ts`
 
-/** The label of requests that belong to no operation. */
+/** The label of requests without an operation. */
 const NO_OPERATION = 'none';
 
 /** The label of a success, which has no error code. */
@@ -26,7 +26,7 @@ const DISCONNECTED = 'disconnected';
 /** The label of codes that an operation does not define, such as one requested from a sandbox. */
 const OTHER_CODE = 'other';
 
-/** Shows the responses: the status follows from the code, so it adds no series. */
+/** Shows the responses. The status follows from the code, so it adds no series. */
 export function showRequests(metrics: Metrics, responses: ResponseCounter): void {
   const requests = metrics.counter({
     name: 'requests_total',
@@ -65,7 +65,7 @@ export function showRequests(metrics: Metrics, responses: ResponseCounter): void
   });
 }
 
-/** The error codes of an operation; for a batch, they include those of its rows. */
+/** Returns the error codes of an operation. For a batch, they include the codes of its rows. */
 export function codesOf(id: OperationId): readonly ErrorCode[] {
   return id === 'create_transfer_batch' ? [...precedenceOf(id), ...precedenceOf('create_transfer')] : precedenceOf(id);
 }

@@ -12,7 +12,7 @@ import { countCalls, showConnectors } from './processors.ts';
 import { Metrics } from './registry.ts';
 import { CODES_WITHOUT_OPERATION, codesOf, showRequests } from './requests.ts';
 
-// Labels come from closed sets, so there is a worst case. A Prometheus keeps every series in memory.
+// Labels come from closed sets, so their number is bounded. A Prometheus keeps every series in memory.
 
 const entry = {
   path: undefined,
@@ -23,21 +23,21 @@ const entry = {
   isStray: false,
 } as const;
 
-/** Shows the responses that are noted. */
+/** Shows the noted responses. */
 function countRequests(metrics: Metrics): (entry: CountedResponse) => void {
   const responses = new ResponseCounter();
   showRequests(metrics, responses);
   return responses.note;
 }
 
-/** A request of each operation with every one of its codes, and of each other path. */
+/** Notes a request of each operation with every one of its codes, and of each other path. */
 function fillRequests(metrics: Metrics): void {
   const count = countRequests(metrics);
   for (const operation of OPERATION_IDS) {
     count({ ...entry, operation, status: OPERATIONS[operation].status });
     count({ ...entry, operation, status: undefined });
     for (const code of codesOf(operation)) count({ ...entry, operation, code, status: ERRORS[code].status });
-    // Exports that are cut off, and rows of batches.
+    // Truncated exports, and rows of batches.
     count({ ...entry, operation, code: `unknown_${operation}`, status: 200 });
     count({ ...entry, operation, code: 'card_not_found', status: 404 });
   }
@@ -51,7 +51,9 @@ function fillRequests(metrics: Metrics): void {
   }
 }
 
-/** Everything that can be on the page: every operation with every one of its codes, every state, role and connector. */
+/**
+ * Fills the page with every possible series: every operation with every one of its codes, every state, role and connector.
+ */
 function fill(metrics: Metrics, connectorIds: readonly string[] = []): void {
   fillRequests(metrics);
   countDeliveries(metrics)({ succeeded: 1, failed: 1, timedOut: 1, inFlight: 1 });
@@ -145,7 +147,7 @@ test('a response that cannot say whether money moved is counted, and no other on
   const count = countRequests(metrics);
   const create = { ...entry, operation: 'create_transfer', code: 'unknown_create_transfer', status: 500 } as const;
   for (const moneyMoved of ['no', 'yes', 'unknown', undefined] as const) count({ ...create, moneyMoved });
-  // A transfer that waits for a processor, alone and in a batch beside a row that was refused.
+  // A transfer that waits for a processor, alone and in a batch with a refused row.
   const waits = { ...entry, moneyMoved: 'unknown' } as const;
   count({ ...waits, operation: 'create_transfer', status: 201 });
   count({ ...waits, operation: 'create_transfer_batch', code: 'card_not_found', status: 200 });

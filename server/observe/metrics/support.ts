@@ -3,7 +3,10 @@ import type { SupportFigures } from '../../store/figures.ts';
 import { leaveOutOld } from './parts.ts';
 import type { BoundGauge, Metrics } from './registry.ts';
 
-/** Shows the latest figures of cases and incidents, and nothing once they are old: the age of a case would stand still. */
+/**
+ * Shows the latest figures of cases and incidents, and nothing once they are old, because the age of a case would stand
+ * still.
+ */
 export function showSupport(metrics: Metrics): (figures: SupportFigures) => void {
   const open = metrics.gauge({
     name: 'cases_open',
@@ -41,7 +44,7 @@ export function showSupport(metrics: Metrics): (figures: SupportFigures) => void
     const cases = figures.openCases.map((found) => ({ ...found, ...partsOf(found.urgency) }));
     for (const { byError, oldest, bySeverity } of byUrgency) {
       const own = cases.filter((found) => found.byError === byError);
-      // Without a case that waits the age is 0: a gap in a graph would look like a failure.
+      // If no case waits, the age is 0: a gap in a graph would look like a failure.
       oldest.set(Math.max(0, ...own.map(({ unansweredSeconds }) => unansweredSeconds ?? 0)));
       for (const { severity, count } of bySeverity)
         count.set(own.find((found) => found.severity === severity)?.count ?? 0);
@@ -52,7 +55,7 @@ export function showSupport(metrics: Metrics): (figures: SupportFigures) => void
   };
 }
 
-/** Durations of no case are absent: 0 would be a very good figure. */
+/** Durations without a case are absent, because 0 would be a very good figure. */
 function show(gauges: readonly BoundGauge[], values: readonly (number | null)[]): void {
   for (const [place, gauge] of gauges.entries()) {
     const value = values[place] ?? null;

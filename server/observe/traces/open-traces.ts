@@ -12,8 +12,8 @@ import type { RequestTrace } from '../../calls/trace.ts';
 import { TracedRequest } from './traced.ts';
 
 /**
- * Maximum number of waiting spans; more are dropped. A transfer has five, so this is a few seconds of the maximum that
- * is sampled.
+ * Maximum number of waiting spans. More are dropped. A transfer has five, so this is a few seconds at the maximum sampling
+ * rate.
  */
 const MAX_WAITING = 2_048;
 
@@ -23,41 +23,41 @@ const MAX_SENT = 512;
 /** How long a span waits for others. */
 const GATHER_MILLISECONDS = 1_000;
 
-/** How long the collector may take, with the attempts after the first. */
+/** Time limit of a request to the collector, including retries. */
 const TIMEOUT_MILLISECONDS = 5_000;
 
-/**
- * Maximum number of concurrent requests to the collector: everything that waits when the service stops, and one in
- * flight.
- */
+/** Maximum number of concurrent requests to the collector: one in flight, and all waiting spans when the service stops. */
 const MAX_REQUESTS = MAX_WAITING / MAX_SENT + 1;
 
 /** Time for sending the last spans when the service stops. */
 const STOP_MILLISECONDS = 1_000;
 
-/** A group has one link per request, a batch one per group. */
+/** A group has one link per request. A batch has one link per group. */
 const MAX_LINKS = 1_024;
 
-/** Which traces are sent, and where. */
+/** The selection of traces and their destination. */
 export type TraceSettings = {
   /** URL of the collector, without `/v1/traces`. */
   readonly endpoint: string;
   readonly headers: Readonly<Record<string, string>>;
-  /** The share of requests that are traced, from 0 to 1. */
+  /** The share of traced requests, from 0 to 1. */
   readonly ratio: number;
   readonly serviceName: string;
 };
 
 /** The traces of a process. */
 export type Traces = {
-  /** The trace of a request, if it gets one; `beganAt` by `performance.now()`. */
+  /**
+   * Begins the trace of a request, or returns undefined if it is not traced. `beganAt` is in the time of
+   * `performance.now()`.
+   */
   readonly begin: (traceparent: string | undefined, beganAt: number) => RequestTrace | undefined;
   readonly stop: () => Promise<void>;
 };
 
 /**
  * Opens the export of traces. `onFailure` is called for the first of several failures in a row, with the number of lost
- * spans. Nothing is registered globally, so no library creates spans by itself.
+ * spans. Nothing is registered globally, so no library creates spans automatically.
  */
 export function openTraces(
   { endpoint, headers, ratio, serviceName }: TraceSettings,
@@ -75,13 +75,13 @@ export function openTraces(
     maxQueueSize: MAX_WAITING,
     maxExportBatchSize: MAX_SENT,
     scheduledDelayMillis: GATHER_MILLISECONDS,
-    // The exporter gives up earlier, and says why.
+    // The exporter stops earlier and reports the reason.
     exportTimeoutMillis: 2 * TIMEOUT_MILLISECONDS,
   });
   const service = resourceFromAttributes({ 'service.name': serviceName, 'service.version': VERSION });
   const provider = new TracerProvider({
     resource: defaultResource().merge(service),
-    // Everything that gets this far is traced, whatever the flags of its caller.
+    // The sampler has already chosen the requests, so every span here is exported regardless of the caller's flags.
     sampler: new AlwaysOnSampler(),
     spanLimits: { linkCountLimit: MAX_LINKS },
     spanProcessors: [processor],
@@ -95,7 +95,7 @@ export function openTraces(
   };
 }
 
-/** Waits for something to end, successfully or not, but at most this many milliseconds. */
+/** Waits for work to end, successfully or not, for at most this many milliseconds. */
 async function withinTime(work: Promise<void>, milliseconds: number): Promise<void> {
   const { promise, resolve } = Promise.withResolvers<void>();
   const timer = setTimeout(resolve, milliseconds);
@@ -106,17 +106,17 @@ async function withinTime(work: Promise<void>, milliseconds: number): Promise<vo
 }
 
 /**
- * Maximum requests per second that are traced because their callers want it: a caller must not decide what tracing
- * costs.
+ * Maximum requests per second that are traced at the request of their callers: callers must not decide the cost of tracing.
  */
 const MAX_WANTED_PER_SECOND = 10;
 
 /**
- * Hex digits of a trace id that are compared with the ratio, as in other samplers, so that all choose the same traces.
+ * Hex digits of a trace id that are compared with the ratio. Other samplers compare the same digits, so all choose the same
+ * traces.
  */
 const COMPARED_DIGITS = 13;
 
-/** The flag of a caller that records the trace. */
+/** The flag that a caller sets if it records the trace. */
 const SAMPLED = 1;
 
 /** Decides which requests are traced, before any other work on the trace. */
@@ -130,7 +130,7 @@ export class Sampler {
     this.#ratio = ratio;
   }
 
-  /** Whether to trace a request; `now` by `performance.now()`. */
+  /** Whether to trace a request. `now` is in the time of `performance.now()`. */
   takes(traceparent: string | undefined, now: number): boolean {
     if (traceparent === undefined) return Math.random() < this.#ratio;
     const share = Number.parseInt(traceparent.slice(35 - COMPARED_DIGITS, 35), 16) / 16 ** COMPARED_DIGITS;
@@ -164,7 +164,7 @@ export class ReportingExporter implements SpanExporter {
     this.#onFailure = onFailure;
   }
 
-  /** Passes spans on; `onResult` is called once, when the collector has them or the exporter gives up. */
+  /** Passes spans on. `onResult` is called once, when the collector has them or the exporter stops retrying. */
   export(spans: ReadableSpan[], onResult: OnResult): void {
     this.#exporter.export(spans, (result) => {
       const { error } = result;
@@ -184,7 +184,7 @@ export class ReportingExporter implements SpanExporter {
   }
 }
 
-/** The exporter's error for a status contains the text of the answer, which must not be logged. */
+/** Replaces the exporter's error for a status, because it contains the text of the answer, which must not be logged. */
 function causeOf(error: Error): Error {
   return 'code' in error && typeof error.code === 'number'
     ? new Error(`the answer has the status ${error.code}`)

@@ -11,10 +11,10 @@ import {
 import { toWireId } from '../../../domain/identifier.ts';
 import type { EndedRequest, GroupTrace, RequestTrace } from '../../calls/trace.ts';
 
-/** When `performance.now()` was 0, by the current clock of this machine: the origin of all times of a trace. */
+/** The time when `performance.now()` was 0, by this machine's current clock. It is the origin of all times of a trace. */
 const originNow = (): number => Date.now() - performance.now();
 
-/** The context of a span below the caller's. */
+/** Returns the context for a span below the caller's span. */
 function contextOf(traceparent: string | undefined): Context {
   if (traceparent === undefined) return ROOT_CONTEXT;
   return trace.setSpanContext(ROOT_CONTEXT, {
@@ -25,16 +25,16 @@ function contextOf(traceparent: string | undefined): Context {
   });
 }
 
-/** A traced request: a span of its own, one for each wait in the lane, and a link to each group that it was in. */
+/** A traced request: one span for the request, one for each wait in the lane, and a link to each group that it was in. */
 export class TracedRequest implements RequestTrace {
   readonly #tracer: Tracer;
   readonly #span: Span;
   /** The origin of all times of its trace. */
   readonly origin = originNow();
-  /** When it began to wait for a group. */
+  /** When the request began to wait for a group. */
   #submittedAt: number | undefined;
 
-  /** `beganAt` by `performance.now()`. */
+  /** `beganAt` is in the time of `performance.now()`. */
   constructor(tracer: Tracer, traceparent: string | undefined, beganAt: number) {
     this.#tracer = tracer;
     const options = { kind: SpanKind.SERVER, startTime: this.origin + beganAt };
@@ -56,7 +56,7 @@ export class TracedRequest implements RequestTrace {
     return group;
   }
 
-  /** A group that contains this request has begun. */
+  /** Called when a group with this request has begun. */
   join({ spanContext, beganAt }: TracedGroup): void {
     this.#span.addLink({ context: spanContext });
     const startTime = this.origin + (this.#submittedAt ?? beganAt);
@@ -81,19 +81,19 @@ export class TracedRequest implements RequestTrace {
   }
 }
 
-/** A group of transfers with a traced request: a trace of its own, because many requests share it. */
+/** A group of transfers with a traced request. It is a separate trace, because many requests share it. */
 class TracedGroup implements GroupTrace {
   readonly #tracer: Tracer;
   readonly #span: Span;
   readonly #origin: number;
-  /** By `performance.now()`: its requests wait until then. */
+  /** In the time of `performance.now()`. The group's requests wait until then. */
   readonly beganAt = performance.now();
   #loadedAt: number | undefined;
   #decidedAt: number | undefined;
 
   constructor(tracer: Tracer, requests: readonly TracedRequest[]) {
     this.#tracer = tracer;
-    // The origin of a request, so that its spans and the group's are in their real order.
+    // Uses the origin of a request, so that its spans and the group's spans are in their real order.
     this.#origin = requests[0]?.origin ?? originNow();
     const links = requests.map(({ spanContext }) => ({ context: spanContext }));
     this.#span = tracer.startSpan('group', { startTime: this.#origin + this.beganAt, links }, ROOT_CONTEXT);
@@ -120,7 +120,7 @@ class TracedGroup implements GroupTrace {
     ];
     const context = trace.setSpan(ROOT_CONTEXT, this.#span);
     for (const { name, begin, end } of steps) {
-      // The step without an end is the one in which the group ended; those after it never began.
+      // The group ended in the step without an end. Later steps never began.
       if (begin === undefined) continue;
       const step = this.#tracer.startSpan(name, { startTime: this.#origin + begin }, context);
       this.#end(step, end ?? now, end === undefined && outcome === 'failed');
