@@ -35,10 +35,9 @@ import {
   waitForDatabase,
 } from './open-database.ts';
 
-// What must be done on the host of the service, with its settings, before there is a key to call it with. Run by the
-// command line: administration.ts migrate | config | verify-books | verify-metadata | verify-audit [<hash>] | operator-key <name> |
-// distribute [<host:port> | undo] | backup | backup-list | restore <to> <from> <timeline> | sandbox-reset ask|sure |
-// doctor [<port>].
+// Tasks on the host of the service that use its settings and need no key. Run by the command line: administration.ts
+// migrate | config | verify-books | verify-metadata | verify-audit [<hash>] | operator-key <name> | distribute [<host:port>
+// | undo] | backup | backup-list | restore <to> <from> <timeline> | sandbox-reset ask|sure | doctor [<port>].
 
 const [task, name, from = '', timeline = ''] = process.argv.slice(2);
 endOnCrash();
@@ -78,7 +77,10 @@ try {
   process.exitCode = 1;
 }
 
-/** A PostgreSQL that this process started is stopped on `exit`, which a signal alone does not trigger. */
+/**
+ * Ends the process on a signal. `exit` stops a PostgreSQL that this process started, and a signal alone does not trigger
+ * `exit`.
+ */
 function endOnSignal(): void {
   for (const signal of ['SIGINT', 'SIGTERM', 'SIGHUP'] as const) {
     process.once(signal, () => process.exit(128 + constants.signals[signal]));
@@ -86,8 +88,8 @@ function endOnSignal(): void {
 }
 
 /**
- * Prints the settings of the services that run with the data directory. If none does: those that a start from this
- * shell would have, and what it would say about them.
+ * Prints the settings of the services that run with the data directory. If there are none, prints the settings that a start
+ * from this shell would have, and its remarks about them.
  */
 function printConfiguration(): void {
   const { dataDirectory, dataDirectoryOrigin } = readDataDirectory();
@@ -160,7 +162,7 @@ async function applyMigrations({ databases }: CommandDatabase): Promise<void> {
   if (applied.length === 0) print('The schema is up to date.');
 }
 
-/** The name of a new key, by the rule of create_key. */
+/** Returns the name of a new key, by the rule of create_key. */
 function readKeyName(sent: string): string {
   const read = readPlainText('line', sent);
   if ('wrong' in read) throw new StartupProblem('invalid-command', `The name of the key ${read.wrong}.`);
@@ -194,14 +196,14 @@ async function printOperatorKey({ databases }: CommandDatabase, keyName: string)
   process.stdout.write(`${key}\n`);
 }
 
-/** Compares every balance with every posting, however long that takes. */
+/** Compares every balance with every posting, without a time limit. */
 async function verifyBooks({ databases }: CommandDatabase): Promise<void> {
   const books = await drawUpTrialBalance(databases.background, 0);
   process.stdout.write(`${JSON.stringify(books, null, 2)}\n`);
   if (!books.balanced) throw new StartupProblem('books-not-balanced', 'The books do not balance.');
 }
 
-/** Compares every row of the audit log with the one before it, and one of them with a hash that was noted elsewhere. */
+/** Compares every row of the audit log with the previous one, and one row with a hash that was recorded outside the log. */
 async function verifyAuditLog({ databases }: CommandDatabase, expected: string | undefined): Promise<void> {
   if (expected !== undefined && !/^[0-9a-f]{64}$/.test(expected)) {
     throw new StartupProblem('invalid-command', `The hash must have 64 hex digits, but it is '${expected}'.`);

@@ -5,16 +5,16 @@ import type { LogEvent } from '../observe/log/log-events.ts';
 /** Maximum time to write the last record when the reader of standard error is slow. */
 const WRITE_TIMEOUT_MILLISECONDS = 500;
 
-/** Log level `fatal`, as pino writes it. */
+/** Pino's number for the level `fatal`. */
 const FATAL = 60;
 
 /**
- * Ends the process on an uncaught exception, with status 1 and one redacted record on standard error, at every log
- * level, after a `flush` of the lines that wait. Node would print all properties of the error: those of PostgreSQL
- * quote rows, and those of a URL its password.
+ * Ends the process on an uncaught exception, with status 1 and one redacted record on standard error, at every log level,
+ * after a `flush` of the waiting lines. Node would print all properties of the error. PostgreSQL's errors quote rows, and
+ * URL errors quote the password.
  *
- * The process cannot continue, because its state is undefined. Transactions in progress roll back or have committed;
- * their callers find out by their idempotency keys, as after a crash.
+ * The process cannot continue, because its state is undefined. Transactions in progress roll back or have committed. Their
+ * callers find out with their idempotency keys, as after any crash.
  */
 export function endOnCrash(flush: () => void = () => undefined): void {
   process.on('uncaughtException', (thrown) => {
@@ -29,7 +29,7 @@ export function endOnCrash(flush: () => void = () => undefined): void {
     try {
       flush();
     } catch {
-      // The last line matters more than those before it.
+      // The last line matters more than the earlier ones.
     }
     writeLast(`${JSON.stringify(record)}\n`);
     process.exit(1);
@@ -38,7 +38,7 @@ export function endOnCrash(flush: () => void = () => undefined): void {
   for (const output of [process.stdout, process.stderr]) output.on('error', () => undefined);
 }
 
-/** Writes synchronously, because the process is ending. What cannot be written in time is lost. */
+/** Writes synchronously, because the process is ending. Text that cannot be written in time is lost. */
 function writeLast(text: string): void {
   const end = performance.now() + WRITE_TIMEOUT_MILLISECONDS;
   let rest = Buffer.from(text);
@@ -46,7 +46,7 @@ function writeLast(text: string): void {
     try {
       rest = rest.subarray(writeSync(2, rest));
     } catch (error) {
-      // Only a full pipe is retried; after other errors nobody reads it.
+      // Only a full pipe is retried. After other errors, no process reads it.
       if (!(error instanceof Error && 'code' in error && error.code === 'EAGAIN')) return;
     }
   }

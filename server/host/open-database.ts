@@ -33,19 +33,19 @@ import { claimLedger, type LedgerMode, readLedgerMode } from '../store/ledger-mo
 import { migrate, pendingMigrations } from '../store/migrations/migrate.ts';
 import { CoordinatorFailure, preparePartitions } from '../store/partition.ts';
 
-/** The database that the configuration names, opened, with the server if it is the embedded one. */
+/** The opened database of the configuration, and its server if it is embedded. */
 export type OpenDatabase = {
   readonly databases: Databases;
   readonly embedded: EmbeddedPostgres | undefined;
-  /** How many connections this process may open, and whether it is set to more. */
+  /** How many connections this process may open, and whether the settings ask for more. */
   readonly connections: { readonly max: number; readonly isLimited: boolean };
   /** Closes connections and stops the embedded server, in that order. */
   readonly close: () => Promise<void>;
 };
 
-/** What a start or a command does in a database, and how it reports what it waits for. */
+/** The work of a start or a command in a database, and how it reports its waits. */
 export type DatabaseWait = {
-  /** As in "Still preparing the schema". */
+  /** The object of the sentence "Still preparing the schema". */
   readonly what: string;
   readonly settings: ConnectionSettings;
   readonly onProgress: (line: string) => void;
@@ -53,8 +53,8 @@ export type DatabaseWait = {
 };
 
 /**
- * Does what a start or a command does in the database, without a time limit, and reports at intervals what it waits
- * for, and for whom.
+ * Does the work of a start or a command in the database, without a time limit. Reports at intervals what it waits for, and
+ * for whom.
  */
 export function waitForDatabase<Result>(
   { what, settings, onProgress, everyMilliseconds }: DatabaseWait,
@@ -77,14 +77,14 @@ export function waitForDatabase<Result>(
 export type DatabaseReports = {
   readonly onProgress: (line: string) => void;
   readonly onServerExit: (description: string) => void;
-  /** Called for problems that do not prevent the start; if omitted, they are not checked. */
+  /** Called for problems that do not prevent the start. If omitted, they are not checked. */
   readonly onWarning?: (sentence: string) => void;
 };
 
 /**
- * Opens the database for the service and checks that it responds and that the service can use it; otherwise throws
- * {@link StartupProblem}. In live mode a missing ledger is one: only the command `migrate` creates it, so that a
- * mistyped DATA_DIR does not. Does not change the schema: see {@link prepareSchema}.
+ * Opens the database for the service, and checks that it responds and that the service can use it. Otherwise throws {@link
+ * StartupProblem}. In live mode, this includes a missing ledger: only the command `migrate` creates it, so that a mistyped
+ * DATA_DIR does not. Does not change the schema: see {@link prepareSchema}.
  */
 export async function openDatabase(configuration: Configuration, reports: DatabaseReports): Promise<OpenDatabase> {
   const {
@@ -109,17 +109,17 @@ export async function openDatabase(configuration: Configuration, reports: Databa
   return { ...opened, embedded, connections: { max: databaseConnections, isLimited: false } };
 }
 
-/** The database as a command uses it. */
+/** The database for a command. */
 export type CommandDatabase = Pick<OpenDatabase, 'databases' | 'close'> & {
-  /** What was opened, and the setting that named it. */
+  /** The opened database, and the setting that named it. */
   readonly place: string;
 };
 
-/** The name of a command, and what it does with the database. */
+/** The name of a command, and how it uses the database. */
 export type Command = { readonly task: string; readonly use: DatabaseUse; readonly mayCreate: boolean };
 
 /**
- * Opens the database for a command, also while the service runs. Makes a missing embedded ledger only with `mayCreate`.
+ * Opens the database for a command, even while the service runs. Creates a missing embedded ledger only with `mayCreate`.
  * Throws {@link StartupProblem} if it cannot be opened.
  */
 export async function openDatabaseForCommand(
@@ -135,7 +135,7 @@ export async function openDatabaseForCommand(
   }
   const visit = await openLedgerForCommand({
     dataDirectory,
-    // What a command writes while no service runs must be archived as well.
+    // Writes of a command must also be archived while no service runs.
     backupDirectory: configuration.backupDirectory,
     task,
     ...(mayCreate ? {} : { existing: { origin } }),
@@ -162,7 +162,7 @@ async function openByUrl(
     await probe(settings);
     refuse('pooled-connection', await findPoolingProblem(settings));
     refuse('database-user-settings', await findUserProblem(settings));
-    // What only reads works from every node.
+    // A command that only reads works on every node.
     if (use === 'write') refuse('database-read-only', await findPlaceProblem(settings));
     return onWarning && requireConnections(settings, asked, onWarning);
   };
@@ -172,7 +172,7 @@ async function openByUrl(
   return { databases, close: once(() => databases.close()), most };
 }
 
-/** How to open the embedded PostgreSQL. */
+/** The parameters for opening the embedded PostgreSQL. */
 type OwnDatabase = {
   readonly settings: ConnectionSettings;
   readonly use: DatabaseUse;
@@ -201,7 +201,7 @@ async function openOwn(
   return { databases, close };
 }
 
-/** If a start is stopped while it fails, both close the database. */
+/** Closes only once. If a start is stopped while it fails, both close the database. */
 function once(close: () => Promise<void>): () => Promise<void> {
   let closing: Promise<void> | undefined;
   return () => {
@@ -210,7 +210,7 @@ function once(close: () => Promise<void>): () => Promise<void> {
   };
 }
 
-/** Throws a {@link StartupProblem} if the database cannot be used as it is. */
+/** Throws a {@link StartupProblem} if the database cannot be used in its current state. */
 async function requireUsableDatabase(settings: ConnectionSettings, use: DatabaseUse): Promise<void> {
   const problem = await findDatabaseProblem(settings, use);
   if (problem !== undefined) throw problem;
@@ -221,8 +221,8 @@ function refuse(page: RunbookPage, problem: string | undefined): void {
 }
 
 /**
- * How many connections this process may open. Throws a {@link StartupProblem} if the role, the database or the server
- * allows fewer than a process needs, and warns if it allows, or has left, fewer than requested.
+ * Returns how many connections this process may open. Throws a {@link StartupProblem} if the role, the database or the
+ * server allows fewer than a process needs. Warns if it allows, or has left, fewer than requested.
  */
 async function requireConnections(
   settings: ConnectionSettings,
@@ -254,8 +254,8 @@ async function requireConnections(
 }
 
 /**
- * Throws a {@link StartupProblem} if the database that the configuration names must not be connected to: in live mode
- * it must be on this machine, or behind TLS. Does not connect.
+ * Throws a {@link StartupProblem} if the configured database is not safe to connect to: in live mode it must be on this
+ * machine, or behind TLS. Does not connect.
  */
 export function requireSafeConnection({ databaseUrl, mode }: CommandConfiguration): void {
   if (databaseUrl === null) return;
@@ -279,8 +279,8 @@ function refuseUnusable(error: unknown): never {
 }
 
 /**
- * Brings the schema up to date in a sandbox; in live mode an old schema is a {@link StartupProblem}, because the
- * operator decides when to change the schema of real books.
+ * Updates the schema in a sandbox. In live mode an old schema is a {@link StartupProblem}, because the operator decides
+ * when to change the schema of real books.
  */
 export async function prepareSchema(
   databases: Databases,
@@ -297,7 +297,7 @@ export async function prepareSchema(
   });
 }
 
-/** Throws a {@link StartupProblem} if the ledger is of the other mode. */
+/** Throws a {@link StartupProblem} if the ledger has the other mode. */
 export async function requireMode({ settings }: Databases, mode: LedgerMode): Promise<void> {
   refuseOtherMode(await readLedgerMode(settings), mode);
 }

@@ -21,7 +21,7 @@ const manifest = {
   files: [],
 } as const;
 
-/** What can be restored from one copy, with a last archived file, and what the service has noted about the archive. */
+/** Describes what can be restored from one copy, given the last archived file and the service's note about the archive. */
 function reachOf(lastNumber: number, coveredUntil: string | null): readonly string[] {
   const last = { timeline: 1, number: lastNumber };
   const candidate = {

@@ -13,7 +13,7 @@ import { openLedgerForCommand } from '../../postgres/command-access.ts';
 
 const say = (line: string): void => void process.stdout.write(`${line}\n`);
 
-/** Takes a copy of the ledger now, also while the service runs. */
+/** Takes a copy of the ledger now, even while the service runs. */
 export async function backUp(configuration: CommandConfiguration): Promise<void> {
   const { dataDirectory, dataDirectoryOrigin: origin, backupRetentionDays } = configuration;
   const backupDirectory = requireBackupDirectory(configuration);
@@ -37,7 +37,7 @@ export async function backUp(configuration: CommandConfiguration): Promise<void>
   }
 }
 
-/** Deletes the copies that are no longer needed, unless another process is taking one. Returns what there is to say. */
+/** Deletes the copies that are no longer needed, unless another process is taking one. Returns remarks for the operator. */
 export async function deleteOlder(
   directory: Parameters<typeof removeSurplus>[0],
   dataDirectory: string,
@@ -48,7 +48,7 @@ export async function deleteOlder(
     lock = await lockCopies(dataDirectory);
   } catch (error) {
     if (!(error instanceof CopyInProgress)) throw error;
-    // The new copy is complete, and the next one that is taken, or the service, deletes what is too old.
+    // The new copy is complete. The next copy, or the service, deletes the old ones.
     return [
       'Older copies were not deleted, because another process takes a copy or deletes old ones now: the next one deletes them.',
     ];
@@ -65,7 +65,7 @@ function requireBackupDirectory({ backupDirectory }: CommandConfiguration): stri
   );
 }
 
-/** Prints the copies, what can be restored from them, and what is wrong. Changes nothing. */
+/** Prints the copies, the times that can be restored from them, and any problems. Changes nothing. */
 export async function listBackups(configuration: CommandConfiguration): Promise<void> {
   const { path, wal, base } = await findBackupDirectory(requireBackupDirectory(configuration), 'BACKUP_DIR');
   const survey = await surveyBackups({ path, wal, base });
@@ -90,21 +90,21 @@ export async function listBackups(configuration: CommandConfiguration): Promise<
   if (problems.length > 0) throw new StartupProblem('restore-incomplete', problems.join('\n'));
 }
 
-/** Which times can be restored. */
+/** Describes the times that can be restored. */
 export function describeReach({ candidates, state }: Pick<BackupSurvey, 'candidates' | 'state'>): readonly string[] {
   const [first] = candidates.filter(({ manifest, chain }) => (chain.last?.number ?? -1) >= segmentsOf(manifest).last);
   if (first === undefined) return ['Nothing can be restored yet.'];
   const { endedAt } = first.manifest;
   const until = state?.coveredUntil ?? undefined;
   if (until === undefined) return [`Any time from ${endedAt} on can be restored.`];
-  // A service that has just started noted what it had archived before its first copy, and nothing since.
+  // A service that has just started noted its archive before its first copy, and has noted nothing since.
   if (Date.parse(until) < Date.parse(endedAt)) {
     return [`Any time from ${endedAt} on, as soon as it is archived, can be restored.`];
   }
   return [`Any time from ${endedAt} to ${until} can be restored.`];
 }
 
-/** For each copy, because a gap only affects the times until the next copy. */
+/** Checks each copy, because a gap only affects the times until the next copy. */
 function findGaps({ candidates }: BackupSurvey): readonly string[] {
   const missing = candidates.filter(({ chain }) => chain.isBroken).map(({ chain }) => segmentName(chain.missing));
   return [...new Set(missing)].map(

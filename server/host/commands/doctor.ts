@@ -26,16 +26,16 @@ import {
 } from '../open-database.ts';
 import { examinePort } from '../start/examine-port.ts';
 
-/** With less than this left, a disk is nearly full: the WAL of a busy hour can take as much. */
+/** Below this, a disk is nearly full: the WAL of a busy hour can take as much. */
 const LITTLE_SPACE_BYTES = 2_000_000_000;
-/** PostgreSQL stops soon after. */
+/** Below this, PostgreSQL stops soon. */
 const NO_SPACE_BYTES = 200_000_000;
-/** Much longer than a healthy PostgreSQL takes to start or to respond, because a busy machine is not a finding. */
+/** Much longer than a healthy PostgreSQL takes to start or to respond, because a busy machine is not a problem. */
 const DATABASE_MILLISECONDS = 60_000;
 
 /**
- * Checks what a service with the settings of this shell needs on this host, and prints the findings as JSON for the
- * command line, which has found a service at the port `serving`. Makes and changes nothing.
+ * Checks whether this host has everything that a service with the settings of this shell needs. Prints the findings as JSON
+ * for the command line, which has found a service at the port `serving`. Changes nothing.
  */
 export async function examineHost(serving: number | undefined): Promise<void> {
   const { dataDirectory } = readDataDirectory();
@@ -69,7 +69,7 @@ function problem(name: string, message: string, page: RunbookPage): Check {
   return problemOfHost(name, withoutSecrets(message), page);
 }
 
-/** What a start would have reported. Throws bugs. */
+/** Returns the problem that a start would have reported. Throws bugs. */
 function problemOf(name: string, error: unknown): Check {
   const explained = explainStartFailure(error);
   if (explained instanceof StartupProblem) return problem(name, explained.message, explained.page);
@@ -109,9 +109,7 @@ async function firstExisting(directory: string): Promise<string> {
   }
 }
 
-/**
- * Checks the database, or finds that it does not respond: other commands would wait for it, but here that is a finding.
- */
+/** Checks the database, or reports that it does not respond. Other commands would wait for it. */
 export async function examineDatabase(
   configuration: CommandConfiguration,
   isRunning: boolean,
@@ -183,7 +181,10 @@ async function examineSchema({ databases, place }: CommandDatabase, mode: string
   }
 }
 
-/** Whether a commit survives the loss of the primary. Without a standby that is a hint: not every service needs one. */
+/**
+ * Checks whether a commit survives the loss of the primary. Without a standby the result is only a hint, because not every
+ * service needs one.
+ */
 async function examineStandby(
   { databases }: CommandDatabase,
   { mode, databaseUrl, databaseStandby }: CommandConfiguration,
@@ -195,7 +196,7 @@ async function examineStandby(
     return problem(name, `DATABASE_STANDBY is required, so nothing can be written. ${reason}`, 'standby-missing');
   }
   if (isWaiting) return problem(name, reason, 'standby-missing');
-  // A ledger on one machine is a choice, and its backups have a check of their own.
+  // A ledger on one machine is a choice, and its backups have a separate check.
   if (answer === 'yes' || databaseUrl === null || mode === 'sandbox') return ok(name, reason);
   const meaning = answer === 'no' ? 'Acknowledged transfers can be lost with the primary. ' : '';
   return warning(name, `${meaning}${reason}`, 'standby-missing');

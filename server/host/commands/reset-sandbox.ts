@@ -15,12 +15,12 @@ import { requireSafeConnection, waitForDatabase } from '../open-database.ts';
 const say = (line: string): void => void process.stdout.write(`${line}\n`);
 const onProgress = (line: string): void => void process.stderr.write(`${line}\n`);
 
-/** The exit code if the question is answered with no, as for every command. */
+/** The exit code if the answer is no, as for every command. */
 const NOT_CONFIRMED = 2;
 
 /**
- * Removes the sandbox ledger of the settings, so that the next start makes and seeds a new one. Asks first, unless
- * `isSure`. Throws {@link StartupProblem} if a service uses it, or if it is not a sandbox: then nothing was removed.
+ * Removes the sandbox ledger of the settings, so that the next start creates and seeds a new one. Asks first, unless
+ * `isSure`. Throws {@link StartupProblem} and removes nothing if a service uses the ledger, or if it is not a sandbox.
  */
 export async function resetSandbox(configuration: CommandConfiguration, isSure: boolean): Promise<void> {
   const { mode, dataDirectory } = configuration;
@@ -49,7 +49,7 @@ export async function resetSandbox(configuration: CommandConfiguration, isSure: 
       return;
     }
     await step('removing the sandbox', () => removeSandbox(settings));
-    // Errors that wait for the database, and the book of the simulated processor, belong to the removed ledger.
+    // Spooled errors, and the book of the simulated processor, belong to the removed ledger.
     for (const name of ['error-spool', 'simulator']) {
       await rm(join(dataDirectory, name), { recursive: true, force: true });
     }
@@ -66,7 +66,7 @@ type OpenLedger = {
   readonly close: () => Promise<void>;
 };
 
-/** Unlike other commands, this one does not use the PostgreSQL of a running service. */
+/** Opens the ledger. Unlike other commands, this one does not use the PostgreSQL of a running service. */
 async function openLedger(configuration: CommandConfiguration): Promise<OpenLedger> {
   const { databaseUrl, databaseSchema: schema, dataDirectory, dataDirectoryOrigin, backupDirectory } = configuration;
   if (databaseUrl === null) {
@@ -91,12 +91,12 @@ async function openLedger(configuration: CommandConfiguration): Promise<OpenLedg
   return { settings, place: `${shownDatabaseUrl(databaseUrl)}, schema ${schema}`, close: async () => undefined };
 }
 
-/** Ctrl-C and Ctrl-D mean no. */
+/** Asks a question. Ctrl-C and Ctrl-D mean no. */
 async function confirm(question: string): Promise<boolean> {
   const terminal = createInterface({ input: process.stdin, output: process.stderr });
   const ended = once(terminal, 'close').then(() => null);
   try {
-    // Ctrl-C and Ctrl-D reject it if standard error is a terminal; otherwise nothing would settle it.
+    // If standard error is a terminal, Ctrl-C and Ctrl-D reject the question. Otherwise it would never settle.
     const answer = await Promise.race([terminal.question(`${question} [y/N] `).catch(() => null), ended]);
     if (answer === null) process.stderr.write('\n');
     return /^y(es)?$/i.test(answer?.trim() ?? '');

@@ -13,7 +13,7 @@ import { verifyAudit } from '../../subjects/audit/verify-audit.ts';
 import { drawUpTrialBalance } from '../../subjects/programs/get-trial-balance.ts';
 import { waitForDatabase } from '../open-database.ts';
 
-/** The arguments of the command line: `--to`, `--from` and `--timeline`, each empty if it was not given. */
+/** The arguments of the command line: `--to`, `--from` and `--timeline`. Each is empty if it was not given. */
 export type RestoreRequest = { readonly to: string; readonly from: string; readonly timeline: string };
 
 const say = (line: string): void => void process.stdout.write(`${line}\n`);
@@ -74,10 +74,10 @@ function readTimeline(text: string): number | undefined {
   throw new StartupProblem('restore-refused', `--timeline is '${text}', but it must be a number such as 1.`);
 }
 
-/** What was found in a ledger. */
+/** The findings about a ledger. */
 type Findings = { readonly lines: readonly string[]; readonly isLive: boolean };
 
-/** Verifies the restored ledger. Throws if it is not correct: then it is not kept. */
+/** Verifies the restored ledger. Throws if it is not correct. The ledger is then removed. */
 async function verify({ connection }: RecoveredLedger, configuration: CommandConfiguration): Promise<Findings> {
   onProgress('Verifying the books and the audit log.');
   const settings = { ...connection, schema: configuration.databaseSchema };

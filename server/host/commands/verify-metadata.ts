@@ -12,13 +12,12 @@ import {
 /** Records read with one statement. */
 const PORTION = 1000;
 
-/** Prints a line of text. */
 type Print = (line: string) => void;
 
 /**
- * Lists the records whose metadata has a name that an earlier version could change: those with an escape in JSON
- * (domain/parse-json.ts). Node put a name with a backslash in the place of such a name, so stored names without a
- * backslash are right, and only an event about the record can have another one.
+ * Lists the records whose metadata has a name that an earlier version could change: a name with an escape in JSON
+ * (domain/parse-json.ts). Node replaced such a name with a name that has a backslash. Stored names without a backslash are
+ * therefore right, and only an event about the record can have another name.
  */
 export async function verifyMetadata(database: Database, print: Print): Promise<void> {
   let stored = 0;

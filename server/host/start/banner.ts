@@ -1,7 +1,7 @@
 import { DEMO_CARDS } from '../../../contract/sandbox/demo-cards.ts';
 import type { Configuration } from '../../foundation/configuration/configuration.ts';
 
-/** The text at the end of a start: where the service is, and the first request to send. */
+/** Returns the text at the end of a start: the address of the service, and the first request to send. */
 export function bannerOf(
   configuration: Configuration,
   ledgerDirectory: string | undefined,
@@ -9,7 +9,7 @@ export function bannerOf(
 ): string {
   const host = configuration.loopbackOnly ? 'localhost' : (configuration.hosts[0] ?? 'localhost');
   const base = `http://${host.includes(':') ? `[${host}]` : host}:${port}`;
-  // People use the address at which others reach the service.
+  // People use the address that others reach the service at.
   const site = configuration.publicUrl ?? base;
   const key = configuration.loopbackOnly ? '' : '-H "Authorization: Bearer <key>" -H "Program-Id: <program_id>" ';
   const lines = ['', `  Ready at ${base}`];

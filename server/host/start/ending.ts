@@ -5,14 +5,14 @@ export class Ending {
   readonly #steps: (() => unknown)[] = [];
   #run: Promise<void> | undefined;
 
-  /** Adds how to end a part that has begun, or is about to. */
+  /** Adds a function that ends a part that has begun or is about to begin. */
   add(end: () => unknown): void {
     this.#steps.push(end);
   }
 
   /**
-   * Ends every part, one after the other, the last one first: a part may need those that began before it. A failure
-   * does not keep the others from ending; the first one is thrown when all have ended. Repeated calls share one run.
+   * Ends every part, one after the other, in reverse order, because a part may need the parts that began before it. After a
+   * failure the others still end, and then the first failure is thrown. Repeated calls share one run.
    */
   run(): Promise<void> {
     this.#run ??= this.#runOnce();
@@ -32,7 +32,7 @@ export class Ending {
   }
 }
 
-/** Stops on the first signal. More may follow: Ctrl-C in a terminal reaches npm and the service. */
+/** Stops on the first signal. Others may follow: Ctrl-C in a terminal reaches npm and the service. */
 export function stopOnSignal(end: (signal: NodeJS.Signals) => Promise<void>): { readonly isStopping: boolean } {
   const state = { isStopping: false };
   const onSignal = (signal: NodeJS.Signals): void => {

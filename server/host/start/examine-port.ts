@@ -31,7 +31,7 @@ export async function examinePort(
   return [...started, ok(name, `${port} is free`)];
 }
 
-/** The code of the error when an address is listened on; undefined if it works. */
+/** Returns the code of the error when listening on an address, or undefined if it works. */
 function tryToListen(host: string, port: number): Promise<string | undefined> {
   return new Promise((resolve) => {
     const server = createServer();
@@ -46,7 +46,7 @@ async function describeUse(port: number): Promise<string> {
   return `Port ${port} is used ${who}. Stop that process, or set PORT to another port.`;
 }
 
-/** The process that listens on a port, if Linux shows it to this user. */
+/** Returns the process that listens on a port, if Linux shows it to this user. */
 async function ownerOf(port: number): Promise<{ readonly processId: string; readonly command: string } | undefined> {
   const sockets = await listeningSockets(port);
   if (sockets.size === 0) return undefined;
@@ -63,14 +63,14 @@ async function ownerOf(port: number): Promise<{ readonly processId: string; read
 }
 
 /**
- * The program of a command line, with its script. Other arguments can be secrets, and what `doctor` prints is sent to
- * others.
+ * Returns the program of a command line, with its script. Other arguments can be secrets, and people share the output of
+ * `doctor`.
  */
 function programOf([program = '', script = '']: readonly string[]): string {
   return (/^[\w./@-]+\.(?:py|rb|[cm]?[jt]s)$/.test(script) ? `${program} ${script}` : program).slice(0, 80);
 }
 
-/** The sockets that listen on a port, as the file descriptors of their process are named. */
+/** Returns the sockets that listen on a port, by the names of file descriptors in /proc. */
 async function listeningSockets(port: number): Promise<ReadonlySet<string>> {
   const LISTENING = '0A';
   const hex = port.toString(16).toUpperCase().padStart(4, '0');

@@ -4,7 +4,7 @@ import { LineWriter } from '../../observe/log/line-writer.ts';
 import { openLog } from '../../observe/log/log.ts';
 import { Lifecycle } from './lifecycle.ts';
 
-/** A process that has started, with a log of this level, and what it has logged so far. */
+/** Returns a started process with a log of this level, and its log so far. */
 function started(level: 'info' | 'error' | 'silent') {
   const stream = new PassThrough();
   let text = '';

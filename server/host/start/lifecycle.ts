@@ -15,8 +15,7 @@ export class Lifecycle {
   }
 
   /**
-   * Called once nothing prevents the start any more. A refused start has no line: the reason is on standard error, for
-   * people.
+   * Called once nothing can prevent the start. A refused start has no line. Its reason is on standard error, for people.
    */
   start(
     log: Log,
@@ -33,7 +32,7 @@ export class Lifecycle {
     this.#log?.info({ event: 'service_ready', port, milliseconds }, 'the service takes requests');
   }
 
-  /** Runs what stops the service, and writes the last line. Rejects with what the stop rejects with. */
+  /** Stops the service and writes the last line. Rejects with the error of `stop`. */
   async stop(reason: string, stop: () => Promise<void>): Promise<void> {
     const beganAt = performance.now();
     const fields = () => ({

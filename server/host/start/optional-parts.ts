@@ -14,7 +14,7 @@ import { BackupJob } from '../../postgres/backup/backup-job.ts';
 import type { EmbeddedPostgres } from '../../postgres/embedded-postgres.ts';
 import type { Database } from '../../store/connection/database.ts';
 
-/** The metrics of the process; undefined without METRICS_PORT, and then their code is not even loaded. */
+/** Opens the metrics of the process. Without METRICS_PORT, returns undefined and does not even load their code. */
 export async function openMetricsPage(
   configuration: Configuration,
   responses: ResponseCounter,
@@ -25,7 +25,7 @@ export async function openMetricsPage(
   return openMetrics({ metricsPort, metricsHost, mode, dataDirectory }, responses);
 }
 
-/** The traces for a collector; undefined if there is none, and then their code is not even loaded. */
+/** Opens the traces for a collector. Without one, returns undefined and does not even load their code. */
 export async function openTraceExport(
   { tracesUrl: endpoint, tracesHeaders, tracesRatio: ratio, tracesServiceName: serviceName }: Configuration,
   log: Log,
@@ -41,7 +41,7 @@ export async function openTraceExport(
   return withoutVariables('OTEL_', () => openTraces(traces, onFailure));
 }
 
-/** The job that makes backups, not started yet; undefined without BACKUP_DIR. */
+/** Returns the job that makes backups, not started yet, or undefined without BACKUP_DIR. */
 export function openBackupJob(
   { dataDirectory, backupRetentionDays: retentionDays }: Configuration,
   embedded: EmbeddedPostgres | undefined,
@@ -66,11 +66,11 @@ export type ConnectorParts = {
   readonly log: Log;
   readonly metrics: ServiceMetrics | undefined;
   readonly onFailure: OnFailure;
-  /** The port of the service, to which the simulator sends notices; undefined before it listens. */
+  /** Returns the port of the service, which the simulator sends notices to, or undefined before the service listens. */
   readonly servicePort: () => number | undefined;
 };
 
-/** The connectors of the settings, and in a sandbox the simulator, which is started when it is first used. */
+/** Opens the connectors of the settings, and in a sandbox the simulator, which starts on first use. */
 export function openConnectors(
   { mode, dataDirectory, connectors: configured }: Configuration,
   database: Database,

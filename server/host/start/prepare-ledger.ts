@@ -14,19 +14,19 @@ import { seedSandbox } from '../../subjects/sandbox/seed-sandbox.ts';
 import { openWebhookKeys, resealSecrets, type WebhookKeys } from '../../subjects/webhooks/vault.ts';
 import { type OpenDatabase, prepareSchema, waitForDatabase } from '../open-database.ts';
 
-/** The longest that a timer of Node waits, 24 days: a start has no deadline. */
+/** The longest time of a Node timer, 24 days. A start has no deadline. */
 const NO_DEADLINE_MILLISECONDS = 2 ** 31 - 1;
 
-/** What a start has found and done in the ledger. */
+/** The results of a start's work in the ledger. */
 export type PreparedLedger = SchemaFacts & {
   readonly webhookKeys: WebhookKeys;
-  /** By how many milliseconds the clock of this machine is ahead of the database's. */
+  /** How many milliseconds this machine's clock is ahead of the database's. */
   readonly aheadMilliseconds: number;
 };
 
 /**
- * Does everything that a start does in the ledger before it accepts requests, on connections without time limits: a
- * slow machine makes a start slow, but does not end it.
+ * Does all work of a start in the ledger before the service accepts requests, on connections without time limits. A slow
+ * machine makes a start slow, but does not end it.
  *
  * @throws StartupProblem if the service must not run on the ledger.
  */
@@ -61,7 +61,10 @@ export async function prepareLedger(
   }
 }
 
-/** Says which scheduled transfers wait for connectors that the settings lack. They begin when a process has the connector. */
+/**
+ * Names the connectors that scheduled transfers wait for and that the settings lack. The transfers begin when a process has
+ * the connector.
+ */
 export async function nameWaiting(
   database: Database,
   connectorIds: readonly string[],
@@ -76,7 +79,7 @@ export async function nameWaiting(
   }
 }
 
-/** Says which connectors have cards that were registered twice, when that was not refused yet. */
+/** Names the connectors with cards that were registered twice, before this was refused. */
 export async function nameRegisteredTwice(database: Database, onProgress: (line: string) => void): Promise<void> {
   for (const row of await database.read(COUNT_CARDS_REGISTERED_TWICE)) {
     const { connectorId, cards, example } = toRegisteredTwice(row);
@@ -97,7 +100,7 @@ async function requireOperatorKey(database: Database): Promise<void> {
 }
 
 /**
- * Refuses to start without a connector whose processor may have moved money that nobody has recorded yet.
+ * Refuses to start without a connector whose processor may have moved money that is not recorded yet.
  *
  * @throws StartupProblem that names the connectors.
  */

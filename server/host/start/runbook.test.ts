@@ -4,7 +4,7 @@ import { expect, test } from 'vitest';
 import { readMessageIndex } from '../../../test/harness/runbook.ts';
 import { RUNBOOK, runbookLine, runbookPath } from '../../foundation/runbook.ts';
 
-// A message names its page, so the page must exist and be about the message.
+// A message names its page, so the page must exist and cover the message.
 
 const root = resolve(import.meta.dirname, '../../..');
 const read = (path: string): string => readFileSync(resolve(root, path), 'utf8');

@@ -10,7 +10,7 @@ import { type ErrorRecorder, MAX_ERROR_SPOOL_BYTES } from '../../subjects/errors
 import type { StatusSources } from '../../subjects/status/get-status.ts';
 import type { OpenDatabase } from '../open-database.ts';
 
-/** What the parts of the process know about themselves. */
+/** The facts that the parts of the process have about themselves. */
 type ObservedParts = {
   readonly delivery: { readonly state: StatusSources['delivery'] };
   readonly backups: BackupJob | undefined;
@@ -18,7 +18,7 @@ type ObservedParts = {
   readonly errorLog: () => Pick<ErrorRecorder, 'figures'>;
 };
 
-/** What get_status says about this process. */
+/** Returns the sources of get_status for this process. */
 export function statusOf(
   { mode }: Configuration,
   { databases, embedded, connections: { max } }: OpenDatabase,
