@@ -10,7 +10,10 @@ import { breakable, copyButton, listing, type Page, type PageContext } from './p
 
 const LEAD = 'Move money to, from and between cards on a double-entry ledger. Every error explains its cause.';
 
-/** The page at the root of the service: in a sandbox the first requests of an integrator, in live mode the first checks. */
+/**
+ * Returns the page at the root of the service: in a sandbox the first requests of an integrator, in live mode the first
+ * checks.
+ */
 export function homePage(context: PageContext): Page {
   return {
     title: 'Welcome',
@@ -40,7 +43,7 @@ ${context.mode === 'sandbox' ? sandbox(context) : live(context)}
   };
 }
 
-/** What distinguishes the service, with links to the explanations. */
+/** Returns the distinguishing features of the service, with links to the explanations. */
 function reasons(mode: 'sandbox' | 'live'): readonly (readonly [title: string, text: Html])[] {
   return [
     [
@@ -62,7 +65,7 @@ function reasons(mode: 'sandbox' | 'live'): readonly (readonly [title: string, t
   ];
 }
 
-/** The guides that the page names, for those who integrate the service and for those who run it. */
+/** The guides that the page names: for integrators, and for operators. */
 const INTEGRATING = ['quickstart', 'errors-and-retries', 'idempotency', 'webhooks', 'sdk', 'go-live'];
 const RUNNING = ['go-live', 'deploy', 'keys', 'upgrades', 'monitoring', 'runbook', 'support-playbook'];
 
@@ -79,7 +82,7 @@ const transfer = (body: Readonly<Record<string, unknown>>): ExampleRequest => ({
   body: writtenJson(body),
 });
 
-/** The card for the first error, because its error is the easiest to understand. */
+/** The card of the first error. This error is the easiest to understand. */
 const CLOSED = 'card_closed';
 
 function sandbox({ url, needsKey, supportContact }: PageContext): Html {

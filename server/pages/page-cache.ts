@@ -4,7 +4,7 @@ import { gzip, type ZlibOptions } from 'node:zlib';
 
 const compress = promisify(gzip);
 
-/** A page or data, ready to be sent: plain and compressed, with its entity tag in quotation marks. */
+/** A page or data, ready to send: plain and compressed, with its entity tag in quotation marks. */
 export type StoredBody = { readonly bytes: Buffer; readonly compressed: Buffer; readonly tag: string };
 
 /** Compresses a text and gives it a tag. The best compression takes more than twice the time of the usual one. */
@@ -14,7 +14,7 @@ export async function storedBody(content: string | Buffer, options: ZlibOptions 
   return { bytes, compressed: await compress(bytes, options), tag };
 }
 
-/** Maximum bytes of the stored pages that contain a base URL; all of them for one base URL have less than 20 MB. */
+/** Maximum bytes of the stored pages that contain a base URL. All pages for one base URL have less than 20 MB. */
 const MAX_BYTES = 32 * 1024 * 1024;
 
 /** A page from the cache. */
@@ -27,15 +27,15 @@ export type CachedPage = {
 type Entry = { readonly body: Promise<StoredBody>; bytes: number };
 
 /**
- * Rendered pages: rendering and compressing a long one takes longer than serving a hundred requests. Many pages contain the
- * base URL of the request in their commands. Of these, the ones requested last are stored, so that callers cannot fill the
- * memory by sending other Host headers. The others are rendered once.
+ * Stores rendered pages, because rendering and compressing a long page takes longer than serving a hundred requests. Many
+ * pages contain the base URL of the request in their commands. Only the last requested of these are stored, so that callers
+ * cannot fill the memory by sending other Host headers. The others are rendered once.
  */
 export class PageCache {
   readonly #maxBytes: number;
   /** Pages without a base URL, by name. */
   readonly #plain = new Map<string, Promise<StoredBody>>();
-  /** Pages with one, by base URL and name, the one requested last at the end. */
+  /** Pages with a base URL, by base URL and name, in the order of their last request. */
   readonly #ofBase = new Map<string, Entry>();
   #bytes = 0;
 
@@ -43,19 +43,19 @@ export class PageCache {
     this.#maxBytes = maxBytes;
   }
 
-  /** The page with that name, which is the same for all base URLs, rendered by `render` if it is not stored. */
+  /** Returns the page with that name, which is the same for all base URLs. If it is not stored, `render` renders it. */
   plain(name: string, render: () => string | Buffer): CachedPage {
     let body = this.#plain.get(name);
     if (body === undefined) {
       body = storedBody(render());
       this.#plain.set(name, body);
-      // A failed compression is not cached: the next request tries again.
+      // A failed compression is not cached, so the next request tries again.
       body.catch(() => this.#plain.delete(name));
     }
     return { body, isRendered: false };
   }
 
-  /** The page with that name for that base URL, rendered by `render` if it is not stored. */
+  /** Returns the page with that name for that base URL. If it is not stored, `render` renders it. */
   ofBase(name: string, base: string, render: () => string | Buffer): CachedPage {
     const key = `${base} ${name}`;
     const stored = this.#ofBase.get(key);
@@ -73,7 +73,7 @@ export class PageCache {
     return { body: entry.body, isRendered: true };
   }
 
-  /** Counts the bytes of an entry, and removes the entries requested least recently while all have too many. */
+  /** Counts the bytes of an entry. While all entries have too many, removes the least recently requested ones. */
   #weigh(key: string, entry: Entry, bytes: number): void {
     if (this.#ofBase.get(key) !== entry) return;
     entry.bytes = bytes;

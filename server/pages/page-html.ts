@@ -6,7 +6,6 @@ export class Html {
     this.#markup = markup;
   }
 
-  /** The markup as text. */
   toString(): string {
     return this.#markup;
   }
@@ -23,7 +22,9 @@ const ESCAPES: Readonly<Record<string, string>> = {
   "'": '&#39;',
 };
 
-/** Markup from a template. Every value is escaped for text and for quoted attributes, unless it is markup itself. */
+/**
+ * Returns markup from a template. Every value is escaped for text and for quoted attributes, unless it is markup itself.
+ */
 export function html(strings: TemplateStringsArray, ...parts: readonly HtmlPart[]): Html {
   let markup = strings[0] ?? '';
   parts.forEach((part, at) => {
@@ -32,7 +33,7 @@ export function html(strings: TemplateStringsArray, ...parts: readonly HtmlPart[
   return new Html(markup);
 }
 
-/** Parts with `between` between them. */
+/** Returns parts with `between` between them. */
 export function joined(parts: readonly HtmlPart[], between: HtmlPart): readonly HtmlPart[] {
   return parts.flatMap((part, at) => (at === 0 ? [part] : [between, part]));
 }

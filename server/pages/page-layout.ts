@@ -8,25 +8,24 @@ const STYLE = PAGE_STYLE + GUIDE_STYLE + REFERENCE_STYLE;
 const hashOf = (text: string): string => `'sha256-${createHash('sha256').update(text).digest('base64')}'`;
 
 /**
- * The Content-Security-Policy: a page may use its own stylesheet and its own script, show the icon, and send its search
+ * The Content-Security-Policy. A page may use its own stylesheet and its own script, show the icon, and send its search
  * form to this service.
  */
 export const PAGE_POLICY =
   `default-src 'none'; style-src ${hashOf(STYLE)}; script-src ${hashOf(SCRIPT)}; img-src 'self'; ` +
   "form-action 'self'; base-uri 'none'; frame-ancestors 'none'; require-trusted-types-for 'script'; trusted-types 'none'";
 
-/** The headers of every page. */
 export const PAGE_HEADERS = [
   ['Content-Security-Policy', PAGE_POLICY],
   ['Referrer-Policy', 'no-referrer'],
 ] as const;
 
-/** What the pages show of the service. */
+/** The facts about the service that the pages show. */
 export type PageContext = {
   readonly version: string;
   readonly mode: 'sandbox' | 'live';
   readonly supportContact: string;
-  /** Base URL of the commands on the page, such as http://localhost:8080: always that of a sandbox. */
+  /** Base URL of the commands on the page, such as http://localhost:8080. It is always the URL of a sandbox. */
   readonly base: string;
   /** Base URL of this service, sandbox or live. */
   readonly url: string;
@@ -38,11 +37,11 @@ export type PageContext = {
 export type Page = {
   readonly title: string;
   readonly section: 'errors' | 'events' | 'docs' | 'guides' | 'home' | 'search';
-  /** What was searched for, on a page of results. */
+  /** The search text, on a page of results. */
   readonly query?: string;
   /** A sentence for search engines and link previews. */
   readonly description: string;
-  /** Path of the same content as data; undefined if only the Accept header selects it. */
+  /** Path of the same content as data. Undefined if only the Accept header selects it. */
   readonly data: string | undefined;
   readonly content: Html;
 };
@@ -55,7 +54,7 @@ const NAVIGATION = [
   { section: 'console', path: '/console', name: 'Console' },
 ] as const;
 
-/** The whole document of a page. */
+/** Renders the whole document of a page. */
 export function documentOf(page: Page, host: Pick<PageContext, 'version' | 'mode' | 'supportContact'>): string {
   const { version, mode, supportContact } = host;
   const links = NAVIGATION.map(
@@ -96,7 +95,7 @@ ${body}
 `.toString();
 }
 
-/** The search form of every page, which searches everything. */
+/** Renders the search form of every page, which searches everything. */
 function searchForm(query: string): Html {
   return html`<search><form action="/search" method="get">
 <label class="unseen" for="q">Search</label>
@@ -104,37 +103,43 @@ function searchForm(query: string): Html {
 </form></search>`;
 }
 
-/** A name or a path, which may wrap after each underscore, slash or dot. */
+/** Renders a name or a path that may wrap after each underscore, slash or dot. */
 export function breakable(name: string): readonly HtmlPart[] {
   return name.split(/(?<=[_/.])/).flatMap((word, at) => (at === 0 ? [word] : [html`<wbr>`, word]));
 }
 
-/** A block of code, with a button that copies it, or `copied` if given: for example, only the commands of a terminal. */
+/**
+ * Renders a block of code with a button that copies it, or `copied` if given: for example, only the commands of a terminal.
+ */
 export function listing(label: string, text: string | Html, copied?: string): Html {
   const shown = typeof text === 'string' ? breakable(text) : text;
   return html`<figure class="listing"><figcaption>${label}${copyButton(label, copied)}</figcaption><pre><code>${shown}</code></pre></figure>`;
 }
 
-/** A button that copies `copied` or, by default, the code of the figure around it. The script of the page shows it. */
+/**
+ * Renders a button that copies `copied` or, by default, the code of the figure around it. The script of the page shows it.
+ */
 export function copyButton(label: string, copied?: string): Html {
   const own = copied !== undefined && html` data-copy="${copied}"`;
   return html` <button type="button" class="copy" hidden aria-label="Copy: ${label}"${own}>Copy</button>`;
 }
 
-/** The id of a heading, derived from its text. */
+/** Returns the id of a heading, derived from its text. */
 export function anchorOf(text: string): string {
   return text.toLowerCase().replaceAll(/[^a-z0-9]+/g, '-');
 }
 
-/** Whose fields a list shows: those of a part of a request, of a response or of an event. */
+/** The owner of the fields in a list: a part of a request, a response or an event. */
 export type FieldList = 'path' | 'query' | 'body' | 'response' | 'event' | 'envelope';
 
-/** The fields of a schema, with their types, limits and descriptions, and whether a request requires them. */
+/** Renders the fields of a schema, with their types, limits and descriptions, and whether a request requires them. */
 export function fields(schema: object, list: FieldList): Html {
   return html`<dl class="says">${fieldsOf(schema).flatMap((field) => entries(field, '', list))}</dl>`;
 }
 
-/** The id of a field on the page of its operation. `path` is its name after those of the fields that contain it. */
+/**
+ * Returns the id of a field on the page of its operation. `path` is its name after the names of the fields that contain it.
+ */
 export function fieldAnchor(list: FieldList, path: string): string {
   return `${list}-${path}`;
 }
@@ -152,7 +157,7 @@ function entries(
   return [own, ...inner.flatMap((field) => entries(field, `${above}${name}.`, list))];
 }
 
-/** A text of the contract, with its backticks replaced by code elements. */
+/** Renders a text of the contract, with its backticks replaced by code elements. */
 export function withCode(text: string): readonly Html[] {
   return text.split('`').map((part, at) => (at % 2 === 1 ? html`<code>${part}</code>` : html`${part}`));
 }

@@ -1,6 +1,5 @@
 import type { StoredBody } from './page-cache.ts';
 
-/** The response to a request for a page. */
 export type PageResponse = {
   readonly type:
     | 'text/html; charset=utf-8'
@@ -8,13 +7,13 @@ export type PageResponse = {
     | 'application/json; charset=utf-8'
     | 'image/svg+xml'
     | 'image/x-icon';
-  /** Content that clients may cache, with its entity tag; or a text that must not be cached. */
+  /** Content that clients may cache, with its entity tag, or a text that must not be cached. */
   readonly body: Promise<StoredBody> | string;
   /** Whether a body that is stored for the URL of the service had to be rendered for this request. */
   readonly isRendered?: boolean;
-  /** The Cache-Control of a body that clients may cache: by default, they revalidate it before each use. */
+  /** The Cache-Control of a body that clients may cache. By default, they revalidate it before each use. */
   readonly cacheControl?: string;
-  /** Whether the Accept header decided which content this is. */
+  /** Whether the Accept header selected this content. */
   readonly varies?: boolean;
   readonly headers: readonly (readonly [name: string, value: string])[];
 };
@@ -39,7 +38,10 @@ const JSON_TYPE = 'application/json';
 
 type MediaRange = ReturnType<typeof readRange>;
 
-/** The weight of the first of the names that the header contains; names go from most to least specific (RFC 9110, 12.5.1). */
+/**
+ * Returns the weight of the first of the names that the header contains. Names go from most to least specific (RFC 9110,
+ * 12.5.1).
+ */
 function weightOf(names: readonly string[], ranges: readonly MediaRange[]): number | undefined {
   const found = names.map((name) => ranges.filter(({ type }) => type === name)).find(({ length }) => length > 0);
   return found && Math.max(...found.map(({ weight }) => weight));

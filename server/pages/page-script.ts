@@ -1,10 +1,10 @@
 /**
- * The script of the pages: it shows the buttons that copy listings, remembers the language that a reader chose for
- * examples, and redirects /docs#create_transfer, a link of earlier versions, to the page of the operation. Each page
- * contains it, and the Content-Security-Policy allows it by its hash. The pages work without it: the buttons stay
- * hidden, and the list of the operations still has the old anchors.
+ * The script of the pages. It shows the buttons that copy listings, remembers the reader's language for examples, and
+ * redirects /docs#create_transfer, a link of earlier versions, to the page of the operation. Each page contains it, and the
+ * Content-Security-Policy allows it by its hash. The pages work without it: the buttons stay hidden, and the list of the
+ * operations still has the old anchors.
  *
- * Browsers offer the clipboard only over HTTPS and on this machine; elsewhere the text is copied from a hidden text field.
+ * Browsers offer the clipboard only over HTTPS and on this machine. Otherwise, the text is copied from a hidden text field.
  */
 export const SCRIPT = `
 (() => {

@@ -212,7 +212,7 @@ details > :not(summary) { margin-top: 0.5rem; }
 }
 `;
 
-/** The part of the stylesheet of the pages that is for the guides. */
+/** The rules of the stylesheet for the guides. */
 export const GUIDE_STYLE = `
 .guides { list-style: none; margin: 0; padding: 0; }
 .guides li { display: grid; grid-template-columns: minmax(0, 13rem) minmax(0, 1fr); gap: 0 1rem; padding: 0.5rem 0; border-bottom: 1px solid var(--line); max-width: none; }
@@ -259,8 +259,8 @@ th { border-bottom-width: 2px; }
 `;
 
 /**
- * The part of the stylesheet of the pages that is for the API reference. On wide screens the contents are beside the text,
- * on narrow ones in a collapsed list; browsers without `::details-content` collapse it on all screens.
+ * The rules of the stylesheet for the API reference. On wide screens the contents are next to the text, and on narrow ones
+ * in a collapsed list. Browsers without `::details-content` collapse it on all screens.
  */
 export const REFERENCE_STYLE = `
 body:has(.docs) .wide { max-width: 84rem; }

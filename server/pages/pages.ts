@@ -32,18 +32,16 @@ import { isServed, referencePage } from './reference/reference-page.ts';
 import { nearestOf, pageSearch } from './search/page-search.ts';
 import { type SearchSection, searchPage } from './search/search-page.ts';
 
-/** A request for a page. */
 export type PageRequest = {
   readonly parameters: Readonly<Record<string, string>>;
-  /** The search, the query parameter `q`; empty when there is none. */
+  /** The search, the query parameter `q`. Empty if there is none. */
   readonly search: string;
-  /** The Accept header. */
   readonly accept: string | undefined;
-  /** The URL of this service, as its caller sees it: scheme, host and port. Undefined if the Host is not usable. */
+  /** The URL of this service as its caller sees it: scheme, host and port. Undefined if the Host is not usable. */
   readonly url: string | undefined;
 };
 
-/** The service, as far as the pages show it. */
+/** The facts about the service for the pages. */
 export type PageHost = {
   readonly version: string;
   readonly mode: 'sandbox' | 'live';
@@ -68,10 +66,10 @@ type ParsedRequest = {
 
 const JSON_TYPE = 'application/json; charset=utf-8';
 const OPENAPI = placeOf('contract/openapi.json');
-/** The contract of adapters of card processors, which is the same everywhere. */
+/** The contract for adapters of card processors. It is the same for every service. */
 const ADAPTER_OPENAPI = placeOf('contract/processors/adapter-openapi.json');
 
-/** The pages by route. They need neither key nor database. */
+/** Returns the pages by route. They need no key and no database. */
 export function createPages(host: PageHost): Readonly<Record<string, PageHandler>> {
   const cache = new PageCache();
   const openApi = openApiOf(host);
@@ -90,7 +88,8 @@ export function createPages(host: PageHost): Readonly<Record<string, PageHandler
     '/guides.json': (request) => showGuides(request, false),
     '/guides/:guide': (request) => showGuide(request, request.parameters.guide ?? ''),
     '/guides/runbook/:page': (request) => showGuide(request, `runbook/${request.parameters.page ?? ''}`),
-    // Messages, headers and alerts name a path from the root of the project, which thus also works after the service's URL.
+    // Messages, headers and alerts name a path from the root of the project. The same path also works after the service's
+    // URL.
     '/docs/runbook/:page': (request) =>
       showGuide(request, `runbook/${request.parameters.page?.replace(/\.md$/, '') ?? ''}`),
     '/docs': showReference,
@@ -119,7 +118,7 @@ const DEFAULT_URL = 'http://localhost:8080';
 function parseRequest(host: PageHost, cache: PageCache, request: PageRequest): ParsedRequest {
   const { version, mode, supportContact, keyless } = host;
   const url = request.url ?? DEFAULT_URL;
-  // Commands that provoke failures are not meant for a live service.
+  // Commands that provoke failures must not run on a live service.
   const base = mode === 'sandbox' ? url : DEFAULT_URL;
   const context = { version, mode, supportContact, base, url, needsKey: !keyless };
   // A search with a card number is not refused, but the number is not shown.
@@ -145,7 +144,7 @@ function showHome(request: ParsedRequest): PageResponse {
   return varying({ type: JSON_TYPE, body: storedBody(JSON.stringify(root)), headers: [] });
 }
 
-/** The results of a search in everything, or in one section. */
+/** Shows the results of a search in everything, or in one section. */
 async function showResults({ query, context }: ParsedRequest, section: SearchSection): Promise<PageResponse> {
   return asPage(await searchPage(query, section, context), context);
 }
@@ -166,7 +165,7 @@ function showError(request: ParsedRequest): PageResponse {
   );
 }
 
-/** The codes that match, best first. */
+/** Returns the matching codes, best first. */
 async function foundErrors(query: string): Promise<{ readonly data: readonly CatalogueRecord[] }> {
   const { errors } = await pageSearch();
   const data = errors(query).map(({ code, family }) => ({
@@ -176,7 +175,7 @@ async function foundErrors(query: string): Promise<{ readonly data: readonly Cat
   return { data };
 }
 
-/** The code in a path, which may end in `.json`. Throws a Refusal, route_not_found, if there is no such code. */
+/** Finds the code in a path, which may end in `.json`. Throws a Refusal, route_not_found, if there is no such code. */
 function findCode(name: string): { readonly code: ErrorCode; readonly isData: boolean } {
   const isData = name.endsWith('.json');
   const code = isData ? name.slice(0, -5) : name;
@@ -200,14 +199,14 @@ function showEvent(request: ParsedRequest): PageResponse {
   );
 }
 
-/** The types of events that match, best first. */
+/** Returns the matching event types, best first. */
 async function foundEvents({ query, context }: ParsedRequest): Promise<{ readonly data: readonly EventTypeRecord[] }> {
   const { others } = await pageSearch();
   const types = nearestOf(others(query, context.mode), 'event').map(({ entry }) => entry.name);
   return { data: types.filter(isEventType).map(eventTypeRecord) };
 }
 
-/** The type in a path, which may end in `.json`. Throws a Refusal, route_not_found, if there is no such type. */
+/** Finds the type in a path, which may end in `.json`. Throws a Refusal, route_not_found, if there is no such type. */
 function findEventType(name: string): { readonly type: EventType; readonly isData: boolean } {
   const isData = name.endsWith('.json');
   const type = isData ? name.slice(0, -5) : name;
@@ -215,19 +214,19 @@ function findEventType(name: string): { readonly type: EventType; readonly isDat
   throw new Refusal('route_not_found', `There is no type of event '${maskedText(type)}'. See /events for all types.`);
 }
 
-/** The first page of the API reference; for a search, the operations and fields that match. */
+/** Shows the first page of the API reference or, for a search, the matching operations and fields. */
 function showReference(request: ParsedRequest): PageResponse | Promise<PageResponse> {
   if (request.query.trim() !== '') return showResults(request, 'docs');
   return asCachedPage('docs', request.context.url, request, referencePage);
 }
 
-/** The page of an operation that this service serves. */
+/** Shows the page of an operation that this service serves. */
 function showOperation(request: ParsedRequest): PageResponse {
   const id = findOperation(request.parameters.operation ?? '', request.context.mode);
   return asCachedPage(`docs/${id}`, request.context.url, request, (context) => operationPage(id, context));
 }
 
-/** The operation of a path. Throws a Refusal, route_not_found, if the service has none of that name. */
+/** Finds the operation of a path. Throws a Refusal, route_not_found, if the service has no operation with that name. */
 function findOperation(name: string, mode: 'sandbox' | 'live'): OperationId {
   const id = OPERATION_IDS.find((own) => own === name);
   if (id !== undefined && isServed(id, mode)) return id;
@@ -240,7 +239,7 @@ function showGuides(request: ParsedRequest, isPage: boolean): PageResponse | Pro
   return varying(asReadableData(guideData()));
 }
 
-/** A guide: a page for browsers, its Markdown for everybody else. */
+/** Shows a guide: a page for browsers, its Markdown for other clients. */
 function showGuide(request: ParsedRequest, name: string): PageResponse {
   const { guide, isData } = findGuide(name);
   if (!isData && request.wantsPage) {
@@ -251,10 +250,13 @@ function showGuide(request: ParsedRequest, name: string): PageResponse {
   return varying({ type: 'text/markdown; charset=utf-8', body: storedBody(guideMarkdown(guide)), headers: [] });
 }
 
-/** Stands for the URL of the service in the text of the OpenAPI document. */
+/** A placeholder for the URL of the service in the text of the OpenAPI document. */
 const URL_PLACE = 'https://url.invalid';
 
-/** Makes the text of the OpenAPI document with the URL of this service. Composed once, because that takes long. */
+/**
+ * Returns a function that makes the text of the OpenAPI document with the URL of this service. The document is composed
+ * once, because that takes long.
+ */
 function openApiOf({ mode, keyless }: PageHost): (url: string) => string {
   let text: string | undefined;
   return (url) => {
@@ -269,14 +271,14 @@ function openApiOf({ mode, keyless }: PageHost): (url: string) => string {
   };
 }
 
-/** Browsers request the icon with every page unless it is cached: for 30 days. */
+/** Browsers cache the icon for 30 days. Otherwise they would request it with every page. */
 const ICON_CACHE_CONTROL = 'public, max-age=2592000';
 
 function asIcon(type: 'image/x-icon' | 'image/svg+xml', { cache }: ParsedRequest, icon: string | Buffer): PageResponse {
   return { type, ...cache.plain(type, () => icon), headers: [], cacheControl: ICON_CACHE_CONTROL };
 }
 
-/** A page that does not depend on the request, apart from `base`, one of the URLs of the context. */
+/** Returns a page that depends only on `base`, one of the URLs of the context. */
 function asCachedPage(
   name: string,
   base: string,
@@ -286,12 +288,12 @@ function asCachedPage(
   return asHtml(cache.ofBase(name, base, () => documentOf(render(context), context)));
 }
 
-/** A page that does not depend on the request at all. */
+/** Returns a page that does not depend on the request. */
 function asPlainPage(name: string, { context, cache }: ParsedRequest, render: () => Page): PageResponse {
   return asHtml(cache.plain(name, () => documentOf(render(), context)));
 }
 
-/** Data that does not depend on the request at all. */
+/** Returns data that does not depend on the request. */
 function asPlainData(name: string, { cache }: ParsedRequest, render: () => string): PageResponse {
   return { type: JSON_TYPE, ...cache.plain(name, render), headers: [] };
 }
@@ -304,7 +306,7 @@ function asHtml(rendered: Pick<PageResponse, 'body' | 'isRendered'>): PageRespon
   return { type: 'text/html; charset=utf-8', ...rendered, headers: PAGE_HEADERS };
 }
 
-/** Data that people also read in a terminal: indented, with a line break at the end. */
+/** Returns data that people also read in a terminal: indented, with a line break at the end. */
 function asReadableData(value: unknown): PageResponse {
   return { type: JSON_TYPE, body: storedBody(readable(value)), headers: [] };
 }
@@ -317,7 +319,7 @@ function varying(response: PageResponse): PageResponse {
   return { ...response, varies: true };
 }
 
-/** The current state of the service, which must not be cached. */
+/** Returns the current state of the service, which must not be cached. */
 function asHealth(value: unknown): PageResponse {
   return { type: JSON_TYPE, body: JSON.stringify(value), headers: [] };
 }

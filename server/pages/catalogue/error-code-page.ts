@@ -28,7 +28,6 @@ export const SIGNS: Readonly<Record<ErrorType, string>> = {
   'Process Error': '●',
 };
 
-/** The page of one code. */
 export function errorCodePage(code: ErrorCode, context: PageContext): Page {
   const { type, meaning, causes, resolution } = ERRORS[code];
   const family = familyOf(code);
@@ -64,7 +63,7 @@ function facts(code: ErrorCode): Html {
     ['Status', `${status} ${STATUS_CODES[status] ?? ''}`],
     ['Type', html`<span class="kind">${SIGNS[type]} ${type}</span>`],
     ['Resolved by', resolverOf(code)],
-    // `yes` where the money has moved and only the response could not be made.
+    // `yes` if the money has moved and only the response could not be made.
     ['Money moved', moneyMoved === 'no' ? 'no' : 'no, unknown or yes'],
     ['Retryable', retryable ? 'yes' : 'no'],
     ['Since', `version ${since}`],
@@ -110,7 +109,7 @@ ${listing('With Sandbox-Provoke', curlOf(provoking, base, '-i'))}`
 ${unknownOutcome !== undefined && listing('With Sandbox-Provoke, and an unknown outcome', curlOf(unknownOutcome, base, '-i'))}`;
 }
 
-/** Where a code is found that no operation of the service returns. */
+/** Says where to find a code that no operation of the service returns. */
 function whereInstead(code: ErrorCode): string {
   if (ERRORS[code].sample.isOnTransfer === true) {
     return 'A transfer that a processor did not carry out has it as its error: when you read it, and in its event transfer.failed.';

@@ -30,7 +30,7 @@ const FAMILIES: Readonly<Record<CodeFamily['kind'], { readonly type: ErrorType; 
 
 const KINDS = ['schema', 'unknown'] as const satisfies readonly CodeFamily['kind'][];
 
-/** The page of all codes: first by common problem, then by type. */
+/** Returns the page of all codes: first by common problem, then by type. */
 export function errorListPage(): Page {
   return {
     title: 'Errors',
@@ -90,7 +90,7 @@ function row(code: ErrorCode): Html {
 `;
 }
 
-/** The codes that every operation has; within a family they differ only in the operation. */
+/** Renders the codes that every operation has. Within a family, they differ only in the operation. */
 function operationFamilies(): Html {
   return html`<section class="group" aria-labelledby="of-operations">
 <h3 id="of-operations">Two codes for each operation</h3>

@@ -8,7 +8,6 @@ import { type Html, html, joined } from '../page-html.ts';
 import { anchorOf, breakable, fields, listing, type Page, type PageContext } from '../page-layout.ts';
 import { adjacentEntries, factList, sandboxOnly } from './catalogue-page.ts';
 
-/** The page of all types of events. */
 export function eventListPage(): Page {
   return {
     title: 'Events',
@@ -50,7 +49,6 @@ function row(type: EventType): Html {
 `;
 }
 
-/** The page of one type of event. */
 export function eventTypePage(type: EventType, context: PageContext): Page {
   const { summary, sent, notes } = EVENT_CATALOGUE[type];
   const subject = subjectOf(type);
@@ -111,7 +109,7 @@ ${reading !== undefined && html`<p>Read the event:</p>${listing('Command', readi
 ${undoing.length > 0 && html`<p>Undo what you did:</p>${listing(undoing.length === 1 ? 'Command' : 'Commands', undoing.join('\n\n'))}`}`;
 }
 
-/** The headings of the page, in its order, by the first word of a type. */
+/** The headings of the page, in order, by the first word of a type. */
 const SUBJECTS: Readonly<Record<string, string>> = {
   transfer: 'Transfers',
   reversal: 'Reversals',
@@ -124,15 +122,18 @@ const SUBJECTS: Readonly<Record<string, string>> = {
   webhook: 'Webhooks',
 };
 
-/** The heading under which the page lists a type. */
+/** Returns the heading for a type. */
 function subjectOf(type: EventType): string {
   return SUBJECTS[type.split('.')[0] ?? ''] ?? 'Others';
 }
 
-/** Text in backticks, and names of types, operations and fields, and fields with a value: all of it is set as code. */
+/**
+ * The parts of a text that are set as code: text in backticks, names of types, operations and fields, and fields with a
+ * value.
+ */
 const NAMES = /(`[^`]+`|\b[a-z]+\.[a-z_]+\b|\b[a-z]+(?:_[a-z]+)+\b|"[a-z_]+": "?[a-z]+"?)/;
 
-/** A text of the catalogue with its names as code and, unless the whole row is a link, as links. */
+/** Renders a text of the catalogue with its names as code. The names are also links, unless the whole row is a link. */
 export function withNames(text: string, hasLinks = true): readonly Html[] {
   return text.split(NAMES).map((part, at) => {
     if (at % 2 === 0) return html`${part}`;

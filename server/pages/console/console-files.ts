@@ -6,7 +6,7 @@ import { Refusal } from '../../../domain/refusal.ts';
 import { placeOf } from '../../../installation.mjs';
 import { type StoredBody, storedBody } from '../page-cache.ts';
 
-/** One file of the console, ready to be sent. */
+/** One file of the console, ready to send. */
 export type ConsoleFile = StoredBody & {
   readonly type: string;
   /** Whether its name contains a hash of its content, so that it never changes. */
@@ -30,12 +30,12 @@ const TYPES: Readonly<Record<string, string>> = {
 
 const PAGE = 'index.html';
 
-/** Once for all requests of a process: half a megabyte. */
+/** Compression happens once per process. The files have half a megabyte. */
 const BEST = { level: constants.Z_BEST_COMPRESSION } as const;
 
 /**
- * The files of the built console. All of them are read and compressed at the first request, and only once: files of two
- * builds never mix, and later requests do not wait for the disk.
+ * The files of the built console. The first request reads and compresses all of them, so that files of two builds never
+ * mix, and later requests do not wait for the disk.
  */
 export class ConsoleFiles {
   readonly #folder: string;
@@ -46,7 +46,7 @@ export class ConsoleFiles {
   }
 
   /**
-   * The file at a path below /console: an asset, or else the page, which shows the screen of the path.
+   * Returns the file at a path below /console: an asset, or else the page, which shows the screen of the path.
    *
    * @throws {Refusal} route_not_found, if there is no such asset or the console is not built
    */

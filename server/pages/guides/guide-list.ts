@@ -1,9 +1,9 @@
 import { RUNBOOK } from '../../foundation/runbook.ts';
 
-/** A guide that is served at /guides/<slug>. */
+/** A guide, served at /guides/<slug>. */
 export type Guide = {
   readonly slug: string;
-  /** Its name in the navigation; the title is the first line of the file. */
+  /** Its name in the navigation. The title is the first line of the file. */
   readonly name: string;
   /** The question that it answers, in a sentence, for the list of guides. */
   readonly about: string;
@@ -11,10 +11,10 @@ export type Guide = {
   readonly file: string;
 };
 
-/** Guides below one heading of the navigation. */
+/** The guides below one heading of the navigation. */
 export type GuideGroup = { readonly name: string; readonly guides: readonly Guide[] };
 
-/** The guides in the order of the questions that a newcomer asks; those of "More" are about one subject each. */
+/** The guides in the order of a newcomer's questions. Each guide in "More" is about one subject. */
 export const GUIDE_GROUPS: readonly GuideGroup[] = [
   {
     name: 'Start',

@@ -12,7 +12,7 @@ export type RenderedGuide = {
   readonly sections: readonly GuideSection[];
   /** The first paragraph, which says what the reader can do afterwards. */
   readonly lead: Html | undefined;
-  /** Everything after it. */
+  /** The content after the lead. */
   readonly content: Html;
 };
 
@@ -92,7 +92,7 @@ function rendererOf(file: string, sections: GuideSection[], picture: (path: stri
       const head = token.header.every(({ text }) => text === '') ? '' : `<thead><tr>${header}</tr></thead>\n`;
       return `<div class="table" tabindex="0"><table>${head}<tbody>${rows.join('')}</tbody></table></div>\n`;
     },
-    // Guides contain no HTML: what looks like it is shown as text.
+    // Guides contain no HTML. Text that looks like HTML is shown as text.
     html: ({ text }) => html`${text}`.toString(),
   };
 }
@@ -103,7 +103,7 @@ function listingOf(text: string, lang: string): Html {
   return listing(LABELS[lang] ?? 'Example', text);
 }
 
-/** The commands in a terminal listing: the lines with a prompt, and the lines that continue them. */
+/** Returns the commands in a terminal listing: the lines with a prompt and their continuation lines. */
 function commandsOf(text: string): string {
   const typed: string[] = [];
   let command = '';

@@ -14,7 +14,7 @@ const MIN_SECTIONS_FOR_CONTENTS = 4;
 
 const ALL: ReadonlyMap<string, Guide> = new Map([...GUIDES, ...RUNBOOK_GUIDES].map((guide) => [guide.slug, guide]));
 
-/** The guide of a path, which may end in `.md`. Throws a Refusal, route_not_found, if there is no such guide. */
+/** Finds the guide of a path, which may end in `.md`. Throws a Refusal, route_not_found, if there is no such guide. */
 export function findGuide(name: string): { readonly guide: Guide; readonly isData: boolean } {
   const isData = name.endsWith('.md');
   const slug = isData ? name.slice(0, -3) : name;
@@ -23,12 +23,11 @@ export function findGuide(name: string): { readonly guide: Guide; readonly isDat
   throw new Refusal('route_not_found', `There is no guide '${maskedText(slug)}'. See /guides for all guides.`);
 }
 
-/** The Markdown of a guide, with links that work where it is served. */
+/** Returns the Markdown of a guide, with links that work on the service. */
 export function guideMarkdown({ file }: Guide): string {
   return withServedLinks(file, withoutDiagrams(readFileSync(placeOf(file), 'utf8')));
 }
 
-/** The list of guides as data. */
 export function guideData(): object {
   const data = GUIDE_GROUPS.flatMap(({ name: group, guides }) =>
     guides.map(({ slug, name, about }) => ({
@@ -42,7 +41,6 @@ export function guideData(): object {
   return { data };
 }
 
-/** The page at /guides. */
 export function guideListPage(): Page {
   const groups = GUIDE_GROUPS.map(
     ({ name, guides }) => html`<section class="group" aria-label="${name}">
@@ -64,7 +62,6 @@ ${groups}`,
   };
 }
 
-/** The page of a guide. */
 export function guidePage(guide: Guide, { base, mode }: PageContext): Page {
   const source = readFileSync(placeOf(guide.file), 'utf8');
   const text = mode === 'sandbox' ? withBase(source, base) : source;
@@ -92,12 +89,12 @@ ${adjacent(isRunbookPage ? RUNBOOK_GUIDES : GUIDES, guide)}
   };
 }
 
-/** The text of a guide whose commands have the address of the sandbox that serves it. */
+/** Puts the address of the sandbox into the commands of a guide. */
 function withBase(text: string, base: string): string {
   return text.replaceAll('http://localhost:8080', base).replaceAll('localhost:8080', new URL(base).host);
 }
 
-/** A drawing as part of a page, without its own stylesheet: the stylesheet of the page applies. */
+/** Returns a drawing as part of a page, without its own stylesheet. The stylesheet of the page applies. */
 export function drawing(file: string): Html {
   const svg = readFileSync(placeOf(file), 'utf8');
   return new Html(svg.replace(/^<\?xml.*?\?>\s*/, '').replace(/<style>.*?<\/style>\s*/s, ''));

@@ -3,7 +3,7 @@ import { posix } from 'node:path';
 import { placeOf } from '../../../installation.mjs';
 import { GUIDES, type Guide, RUNBOOK_GUIDES } from './guide-list.ts';
 
-/** A Markdown text as the page shows it: with its diagrams as tables, and without its comments. */
+/** Returns a Markdown text as the page shows it: with its diagrams as tables, and without its comments. */
 export function withoutDiagrams(text: string): string {
   return text
     .replaceAll(/```mermaid\n(.*?)```\n/gs, (_whole, diagram: string) => transitionTable(diagram))
@@ -11,7 +11,7 @@ export function withoutDiagrams(text: string): string {
 }
 
 /**
- * A Mermaid state diagram as a Markdown table of its transitions, because no script draws diagrams on the pages.
+ * Returns a Mermaid state diagram as a Markdown table of its transitions, because no script draws diagrams on the pages.
  * Transitions from one state with the same cause share a row.
  */
 function transitionTable(diagram: string): string {
@@ -43,8 +43,8 @@ const PATHS: ReadonlyMap<string, string> = new Map([
 ]);
 
 /**
- * The target of a guide's link when the guide is served: a link to the file of a guide becomes a link to its page. Null for
- * a file that is not served; such a link is shown as plain text.
+ * Returns the target of a guide's link on the service: a link to the file of a guide becomes a link to its page. Returns
+ * null for a file that is not served. Such a link is shown as plain text.
  */
 export function servedLink(file: string, link: string): string | null {
   if (/^(https?:|mailto:|#|\/)/.test(link)) return link;
@@ -54,7 +54,9 @@ export function servedLink(file: string, link: string): string | null {
   return anchor === undefined || served === '/' ? served : `${served}#${anchor}`;
 }
 
-/** The Markdown of a guide as it is served: links to guides lead to their Markdown, links to unserved files become text. */
+/**
+ * Returns the served Markdown of a guide: links to guides lead to their Markdown, and links to unserved files become text.
+ */
 export function withServedLinks(file: string, text: string): string {
   return text.replaceAll(/!?\[([^\]]+)\]\(([^()\s]+)\)/g, (whole, label: string, link: string) => {
     const served = whole.startsWith('!') ? null : servedLink(file, link);
@@ -62,7 +64,7 @@ export function withServedLinks(file: string, text: string): string {
   });
 }
 
-/** Gives each heading of a page an id as GitHub does, so that a link to it works in both places. */
+/** Gives each heading of a page the id that GitHub gives it, so that a link to it works in both places. */
 export function headingIds(): (text: string) => string {
   const used = new Map<string, number>();
   return (text) => {
@@ -76,17 +78,17 @@ export function headingIds(): (text: string) => string {
   };
 }
 
-/** The text below one heading of a guide; for the text before the first heading, `section` and `id` are undefined. */
+/** The text below one heading of a guide. For the text before the first heading, `section` and `id` are undefined. */
 export type GuideText = {
   readonly section: string | undefined;
   readonly id: string | undefined;
   /** The prose below the heading, without listings. */
   readonly text: string;
-  /** Its first paragraph; empty if it begins with a list or a table. */
+  /** Its first paragraph. Empty if the text begins with a list or a table. */
   readonly lead: string;
 };
 
-/** The sections of a guide, for the search. Splits it by patterns, because a Markdown parser takes ten times as long. */
+/** Splits a guide into sections for the search. It uses patterns, because a Markdown parser takes ten times as long. */
 export function sectionsOf({ file }: Guide): readonly GuideText[] {
   const idOf = headingIds();
   const text = withoutDiagrams(readFileSync(placeOf(file), 'utf8')).replaceAll(/^```.*?^```$/gms, '');
@@ -102,7 +104,7 @@ export function sectionsOf({ file }: Guide): readonly GuideText[] {
   });
 }
 
-/** A text without its Markdown syntax. */
+/** Returns a text without its Markdown syntax. */
 function plain(text: string): string {
   return text
     .replaceAll(/!?\[([^\]]*)\]\([^()]*\)/g, '$1')

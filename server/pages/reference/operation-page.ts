@@ -15,7 +15,7 @@ const KEY_USE: Readonly<Record<'none' | 'optional' | 'required', string>> = {
   required: 'required',
 };
 
-/** The page of one operation: its description on the left, a request and its response on the right. */
+/** Returns the page of one operation: its description on the left, a request and its response on the right. */
 export function operationPage(id: OperationId, context: PageContext): Page {
   const { method, path, summary, params, body, query } = OPERATIONS[id];
   const sections = sectionsOf(context.mode);
@@ -60,9 +60,9 @@ ${adjacent(id, context)}
   };
 }
 
-/** The request in each language. The stylesheet alone shows the language that the reader has chosen. */
+/** Renders the request in each language. The stylesheet alone shows the language that the reader has chosen. */
 function request(id: OperationId, { url, needsKey: isKeyed }: PageContext): Html {
-  // What connectors send is signed instead.
+  // Requests of connectors are signed instead.
   const needsKey = isKeyed && isOfClients(id);
   const place = { base: url, needsKey };
   const languages = [
@@ -108,7 +108,7 @@ ${csv && html`<p>Comma-separated values: the first line contains the column name
 ${fields(reply, 'response')}`;
 }
 
-/** Where the card program of a request comes from. */
+/** Says where the card program of a request comes from. */
 function programOf({ needsKey }: PageContext): Html {
   return html`that of the key, or of <code>Program-Id</code>${!needsKey && ', or the demo program'}`;
 }

@@ -20,13 +20,13 @@ import { type FieldList, fieldAnchor } from '../page-layout.ts';
 /** The search of the pages. */
 export type PageSearch = {
   readonly errors: (query: string) => readonly ErrorHit[];
-  /** All entries except errors, best first; in live mode, without those of the sandbox. */
+  /** Returns all entries except errors, best first. In live mode, without the entries of the sandbox. */
   readonly others: (query: string, mode: 'sandbox' | 'live') => readonly Found[];
 };
 
 let made: Promise<PageSearch> | undefined;
 
-/** The search over everything. Its index is built once, at the first search, because many services are never searched. */
+/** Returns the search over everything. Its index is built at the first search, because many services are never searched. */
 export function pageSearch(): Promise<PageSearch> {
   if (made === undefined) {
     made = make();
@@ -56,12 +56,15 @@ async function make(): Promise<PageSearch> {
   };
 }
 
-/** The results of one kind whose scores are close to the best of that kind. */
+/** Returns the results of one kind whose scores are close to the best of that kind. */
 export function nearestOf(found: readonly Found[], kind: EntryKind): readonly Found[] {
   return nearest(found.filter(({ entry }) => entry.kind === kind));
 }
 
-/** Entries for everything on the pages except error codes. Yields to other work before it reads the file of each guide. */
+/**
+ * Returns entries for everything on the pages except error codes. Yields to other work before it reads the file of each
+ * guide.
+ */
 async function pageEntries(): Promise<readonly SearchEntry[]> {
   const entries: SearchEntry[] = [...OPERATION_IDS.map(operationEntry), ...EVENT_TYPES.map(eventEntry)];
   await nextTurn();
@@ -171,7 +174,7 @@ const ALSO_CALLED: Readonly<Partial<Record<OperationId, readonly string[]>>> = {
 
 type Place = { readonly id: OperationId; readonly field: Field; readonly anchor: string };
 
-/** The fields of requests and responses, one entry for each name, because operations share most of them. */
+/** Returns the fields of requests and responses, one entry for each name, because operations share most of them. */
 function fieldEntries(): readonly SearchEntry[] {
   const places = OPERATION_IDS.flatMap((id): readonly Place[] => {
     const { body, query, reply } = OPERATIONS[id];

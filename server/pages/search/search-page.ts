@@ -9,10 +9,9 @@ import { type Html, html } from '../page-html.ts';
 import { breakable, type Page, type PageContext } from '../page-layout.ts';
 import { nearestOf, pageSearch } from './page-search.ts';
 
-/** The parts of the documentation that can be searched alone; `search` is all of them. */
+/** The parts of the documentation that can be searched alone. `search` is all of them. */
 export type SearchSection = 'search' | 'errors' | 'events' | 'docs' | 'guides';
 
-/** Results of one kind. */
 type Group = {
   readonly section: Exclude<SearchSection, 'search'>;
   readonly title: string;
@@ -43,7 +42,7 @@ const GUIDANCE: readonly { readonly words: RegExp; readonly note: Html }[] = [
   },
 ];
 
-/** The page with the results of a search in everything, or in one section. */
+/** Returns the page with the results of a search in everything, or in one section. */
 export async function searchPage(query: string, section: SearchSection, { mode }: PageContext): Promise<Page> {
   const frame = { section, query, data: undefined } as const;
   if (query.trim() === '') {
@@ -100,7 +99,7 @@ function groupsOf(errors: readonly ErrorHit[], others: readonly Found[]): readon
     group('guides', 'Guides', nearestOf(others, 'guide'), guideRow),
   ];
   const best = Math.max(...groups.map(({ score }) => score));
-  // An error code in the query scores higher than any words; entries with the words are still shown, below it.
+  // An error code in the query scores higher than any words. Entries with the words are still shown, below it.
   const least = Math.min(best, Math.max(0, ...others.map(({ score }) => score))) * MIN_SHARE;
   return groups
     .filter(({ score, rows }) => rows.length > 0 && score >= least)
@@ -117,7 +116,7 @@ ${rows.length > max && shown === 'search' && html`<p><a href="/${section}?q=${en
 </section>`;
 }
 
-/** One result for all codes of a family, because they differ only in the operation. */
+/** Renders one result for all codes of a family, because they differ only in the operation. */
 function errorRow({ code, cause, family }: ErrorHit): Html {
   const { status, type, meaning } = ERRORS[code];
   const sign = html`<span class="kind" aria-hidden="true">${SIGNS[type]}</span> <span class="number">${status}</span>`;
