@@ -22,7 +22,7 @@ const NOTE = columns({
   actor: TEXT,
   action: TEXT,
   programId: nullable(UUID),
-  /** Id on the wire of what the action was about. */
+  /** Id on the wire of the subject of the action. */
   subjectId: nullable(TEXT),
   /** Null if there was no request. */
   requestId: nullable(UUID),
@@ -42,7 +42,7 @@ const AUDIT_ENTRY = columns({
 
 const HEAD = columns({ position: BIGINT, hash: BYTES });
 
-/** What is written about one action; the database adds its position, time and hashes. */
+/** The part of an audit row that describes the action. The database adds its position, time and hashes. */
 export type AuditNote = RowOf<typeof NOTE.columns>;
 
 /** A row of the audit log. */
@@ -65,14 +65,14 @@ const INSERT_AUDIT_ENTRIES = statement(
 );
 
 /**
- * Inserts rows in this order, in the transaction of the actions they record and as its last write: they lock the head
- * of the chain, which comes after every other lock (see locks.ts).
+ * Inserts rows in this order, in the transaction of the actions they record and as its last write. They lock the head of the
+ * chain, which comes after every other lock (see locks.ts).
  */
 export function insertAuditEntries(notes: readonly AuditNote[]): Statement {
   return INSERT_AUDIT_ENTRIES({ notes: notes.map((note, place) => ({ ...note, entryId: newId(), place })) });
 }
 
-/** Which rows are listed; null for no condition. */
+/** The conditions of a list of rows. Null for no condition. */
 export type AuditFilter = {
   readonly action: string | null;
   readonly actor: string | null;
@@ -114,7 +114,7 @@ export const findAuditEntry = statement(
   'select position from audit_entry where entry_id = :entryId',
 );
 
-/** Entries compared with a request: more than operators cause in the seconds that one takes. */
+/** Maximum number of entries compared with a request: more than operators cause in the seconds that a request takes. */
 const MAX_EXAMINED = 50_000;
 
 const FIND_AUDIT_ENTRIES = statement(
@@ -157,13 +157,13 @@ export function toAuditEntry(row: Row): AuditEntry {
   return AUDIT_ENTRY.read(row);
 }
 
-/** The head from the row of {@link READ_AUDIT_HEAD}; undefined if it was deleted. */
+/** The head from the row of {@link READ_AUDIT_HEAD}, or undefined if it was deleted. */
 export function toAuditHead(row: Row | undefined): AuditHead | undefined {
   return row === undefined ? undefined : HEAD.read(row);
 }
 
 /**
- * The hash that a row must have: of the previous hash and its values, as the function `chain_audit_entry` computes it.
+ * The hash that a row must have: the hash of the previous hash and its values, as the function `chain_audit_entry` computes it.
  */
 export function hashOfEntry(entry: AuditEntry): Buffer {
   const values = [

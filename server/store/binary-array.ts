@@ -1,6 +1,6 @@
 /**
- * One type of PostgreSQL, as an element of an array in binary form. The protocol is described at
- * https://www.postgresql.org/docs/current/protocol.html, the layout only in the server's source, in the functions
+ * A PostgreSQL type as an element of an array in binary form. The protocol is described at
+ * https://www.postgresql.org/docs/current/protocol.html. Only the server's source describes the layout, in the functions
  * `array_recv` and `<type>_recv`.
  */
 export type ElementType<Value> = {
@@ -19,10 +19,10 @@ const HEAD_BYTES = 20;
 /** Maximum bytes of one UTF-16 unit in UTF-8. */
 const MAX_BYTES_PER_UNIT = 3;
 
-/** Up to this length a loop writes ASCII faster than a call into Node does. */
+/** Up to this length a loop writes ASCII faster than a call into Node. */
 const SHORT_TEXT = 12;
 
-/** PostgreSQL counts from 2000-01-01; in milliseconds since 1970. */
+/** The start of PostgreSQL's time, 2000-01-01, in milliseconds since 1970. */
 const POSTGRES_EPOCH = 946_684_800_000;
 
 const MIN_BIGINT = -(2n ** 63n);
@@ -38,7 +38,7 @@ for (let digit = 0; digit < 16; digit += 1) {
   DIGITS[digit.toString(16).toUpperCase().charCodeAt(0)] = digit;
 }
 
-/** The value of four hexadecimal digits; negative if one of the characters is not a digit. */
+/** The value of four hexadecimal digits. Negative if one of the characters is not a digit. */
 function readDigits(text: string, at: number): number {
   const first = DIGITS[text.charCodeAt(at)] as number;
   const second = DIGITS[text.charCodeAt(at + 1)] as number;
@@ -59,8 +59,8 @@ function hasHyphens(uuid: string): boolean {
 }
 
 /**
- * Writes arrays one after the other into a block of memory. Arrays as text would need quoting here and parsing in
- * PostgreSQL: for a group of transfers, that took both sides longer than the values themselves.
+ * Writes arrays one after the other into a block of memory. Arrays as text would need quoting here and parsing in PostgreSQL. For
+ * a group of transfers, both took longer than the values themselves.
  */
 export class ArrayWriter {
   #bytes: Buffer = Buffer.alloc(0);
@@ -93,7 +93,7 @@ export class ArrayWriter {
     return this.#end(type.oid, values.length);
   }
 
-  /** Reserves space for the head. An array left unfinished because a value was refused is overwritten. */
+  /** Reserves space for the head. Overwrites an array that was left unfinished because a value was refused. */
   #begin(): void {
     this.#at = this.#start;
     this.#hasNull = false;
@@ -115,7 +115,7 @@ export class ArrayWriter {
     return this.#bytes.subarray(start, end);
   }
 
-  /** Reserves some bytes. A new block begins with a copy of the array so far; finished arrays keep the old block. */
+  /** Reserves some bytes. A new block begins with a copy of the array so far. Finished arrays keep the old block. */
   #reserve(bytes: number): void {
     if (this.#at + bytes <= this.#bytes.length) return;
     const written = this.#at - this.#start;
@@ -206,7 +206,7 @@ export class ArrayWriter {
     this.#at = at + 20;
   }
 
-  /** Text as UTF-8. A lone surrogate becomes U+FFFD; PostgreSQL refuses U+0000. */
+  /** Text as UTF-8. A lone surrogate becomes U+FFFD. PostgreSQL refuses U+0000. */
   text(value: string): void {
     this.#reserve(4 + value.length * MAX_BYTES_PER_UNIT);
     const at = this.#at + 4;

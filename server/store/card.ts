@@ -19,7 +19,7 @@ import {
   word,
 } from './sql.ts';
 
-/** A card for a decision, with the counted days of its account in the last weeks; null if no limit applies to it. */
+/** A card for a decision, with the counted days of its account in the last weeks, or null if no limit applies to it. */
 export type LoadedCard = { readonly card: Card; readonly days: CountedDays | null };
 
 /** A card with all fields of its record, and the current day in its program's time zone (YYYY-MM-DD). */
@@ -34,7 +34,7 @@ export type CardDetails = {
   readonly updatedAt: Date;
 };
 
-/** What decisions use. */
+/** The columns that decisions use. */
 const CARD = columns({
   programId: UUID,
   cardId: UUID,
@@ -48,7 +48,7 @@ const CARD = columns({
   connectorId: nullable(TEXT),
 });
 
-/** What only the record shows; not read when transfers are decided. */
+/** The columns that only the record shows. They are not read when transfers are decided. */
 const SHOWN = columns({
   holderReference: nullable(TEXT),
   lastFour: nullable(TEXT),
@@ -73,8 +73,8 @@ const WITH_PROGRAM = `cross join lateral (
   ) as program`;
 
 /**
- * Reads cards by their names in requests. Must come after their accounts were locked or read: a card and its counters
- * change only under the lock of its account, and with its version.
+ * Reads cards by their names in requests. Must come after their accounts were locked or read. A card and its counters change only
+ * under the lock of its account, and with its version.
  */
 export const readCards = statementOfRows(
   'read_cards',
@@ -86,9 +86,8 @@ export const readCards = statementOfRows(
 );
 
 /**
- * Reads cards with their accounts, and each requested funding account once: what {@link readAccounts} and
- * {@link readCards} read about cards, in one snapshot. Without locks, for decisions that are checked when they are
- * written.
+ * Reads cards with their accounts, and each requested funding account once: the card data of {@link readAccounts} and {@link
+ * readCards} in one snapshot. Takes no locks, for decisions that are checked when they are written.
  */
 export const readCardsWithAccounts = statementOfRows(
   'read_cards_with_accounts',
@@ -163,7 +162,7 @@ const READ_ACCOUNTS_OF_CARD = statement(
     where card.program_id = :programId and card.name = :name`,
 );
 
-/** Reads the account of a card and the funding account of its program, without locks: never for a decision. */
+/** Reads the account of a card and the funding account of its program, without locks. Not for decisions. */
 export function readAccountsOfCard(programId: string, name: string): Statement {
   return READ_ACCOUNTS_OF_CARD({ programId, name });
 }
@@ -198,7 +197,7 @@ const UPDATE_CARD = statement(
     where card.program_id = :programId and card.card_id = :cardId`,
 );
 
-/** Updates a card and, by its trigger, the version of its account, which must be locked. */
+/** Updates a card and, through its trigger, the version of its account, which must be locked. */
 export function updateCard({ card, ...shown }: Omit<CardDetails, 'account' | 'today' | 'createdAt'>): Statement {
   return UPDATE_CARD({ ...card, ...shown });
 }
@@ -210,14 +209,14 @@ const INSERT_METADATA = insertRows(
   columns({ ...NAMED_CARD, name: TEXT, value: TEXT }),
 );
 
-/** Deletes the metadata of a card from the table for searching by it. */
+/** Deletes the metadata of a card from the search table. */
 export const deleteCardMetadata = statement(
   'delete_card_metadata',
   NAMED_CARD,
   'delete from card_metadata where program_id = :programId and card_id = :cardId',
 );
 
-/** Inserts the metadata of a card that has none into the table for searching by it. */
+/** Inserts the metadata of a card that has none into the search table. */
 export function insertCardMetadata(
   { programId, cardId }: Pick<Card, 'programId' | 'cardId'>,
   metadata: Metadata,

@@ -15,10 +15,10 @@ export class PlaceProblem extends Error {
   override readonly name = 'PlaceProblem';
 }
 
-/** Where the tables of a ledger are: in which schema, on which node, and the nodes among which they can be moved. */
+/** The location of a ledger's tables: their schema, their node, and the nodes that they can be moved to. */
 export type LocatedLedger = { readonly schema: string; readonly node: Node; readonly workers: readonly Node[] };
 
-/** Citus distributes every schema but `public`: a ledger there gets this one. */
+/** Citus distributes every schema except `public`. A ledger in `public` gets this one. */
 export const SCHEMA_OF_PLACE = 'transfer_service';
 
 /** How often the locks of a move are tried, how often services are looked for, and the pause between two attempts. */
@@ -29,16 +29,16 @@ const PAUSE_MILLISECONDS = 200;
 /** The longest wait for the lock of a table behind which transfers queue. */
 const LOCK_MILLISECONDS = 1_000;
 
-/** What Citus says if a session still uses the old copy of an earlier move. */
+/** The message of Citus if a session still uses the old copy of an earlier move. */
 const LEFT_FROM_EARLIER = 'leftover from the previous move could not be cleaned up';
 
-/** Citus 12 is the first that distributes schemas. */
+/** Citus 12 is the first version that distributes schemas. */
 const OLDEST_CITUS = 12;
 
 /**
- * Distributes the schema of a ledger from the coordinator of a Citus cluster, in one transaction: all its tables go to one
- * node that Citus chooses. The service must be stopped. Throws {@link PlaceProblem} if nothing can be distributed, and the
- * error of `pg` if PostgreSQL refuses.
+ * Distributes the schema of a ledger from the coordinator of a Citus cluster, in one transaction. All its tables go to one node
+ * that Citus chooses. The service must be stopped. Throws {@link PlaceProblem} if nothing can be distributed, and the error of
+ * `pg` if PostgreSQL refuses.
  */
 export function distribute(settings: ConnectionSettings): Promise<LocatedLedger> {
   return administer(settings, async (client) => {
@@ -57,7 +57,7 @@ export function distribute(settings: ConnectionSettings): Promise<LocatedLedger>
       await withoutTriggers(client, () => client.query('select citus_schema_distribute($1)', [schema]));
       for (const call of await functionsOf(client))
         await client.query('select create_distributed_function($1)', [call]);
-      // One that was started meanwhile would not know that the ledger is a place.
+      // A service started in the meantime would not know that the ledger is a place.
       await requireNoService(client);
     });
     const node = await findNode(client, schema);
@@ -67,8 +67,8 @@ export function distribute(settings: ConnectionSettings): Promise<LocatedLedger>
 }
 
 /**
- * Moves a place to another node while the service runs: its writes wait for the end of the move, which takes about a
- * second, and then go to the new node. Throws like {@link distribute}.
+ * Moves a place to another node while the service runs. Its writes wait for the end of the move, which takes about a second, and
+ * then go to the new node. Throws like {@link distribute}.
  */
 export function movePlace(settings: ConnectionSettings, to: Node): Promise<LocatedLedger> {
   return administer(settings, async (client) => {
@@ -83,7 +83,7 @@ export function movePlace(settings: ConnectionSettings, to: Node): Promise<Locat
       const known = workers.map(({ host, port }) => `${host}:${port}`).join(', ');
       throw new PlaceProblem(`The Citus cluster has no worker ${to.host}:${to.port}, but ${known}.`);
     }
-    // For partitions that were just made. Transfers queue behind a table that is to be locked.
+    // For partitions that were just made. Transfers queue behind a table that waits for this lock.
     await client.query(`set statement_timeout = ${LOCK_MILLISECONDS}`);
     await inTries(() => client.query(`select ${pg.escapeIdentifier(schema)}.identify_rows()`));
     await client.query('set statement_timeout = 0');
@@ -94,8 +94,8 @@ export function movePlace(settings: ConnectionSettings, to: Node): Promise<Locat
 }
 
 /**
- * Gathers a place on the coordinator again, as tables of plain PostgreSQL. The service must be stopped. Throws like
- * {@link distribute}.
+ * Gathers a place on the coordinator again, as tables of plain PostgreSQL. The service must be stopped. Throws like {@link
+ * distribute}.
  */
 export function undistribute(settings: ConnectionSettings): Promise<LocatedLedger> {
   return administer(settings, async (client) => {
@@ -114,7 +114,7 @@ export function undistribute(settings: ConnectionSettings): Promise<LocatedLedge
 }
 
 async function inTransaction(client: pg.ClientBase, work: () => Promise<void>): Promise<void> {
-  // Citus runs the statements of many tables one after the other only on demand, and keeps triggers only so.
+  // Only with these settings does Citus run the statements of many tables one after the other, and keep triggers.
   await client.query(`begin; set local citus.multi_shard_modify_mode = 'sequential';
     set local citus.enable_unsafe_triggers = on`);
   try {
@@ -126,7 +126,10 @@ async function inTransaction(client: pg.ClientBase, work: () => Promise<void>): 
   }
 }
 
-/** Citus copies rows with INSERT, for which the audit log, for one, would chain each anew. */
+/**
+ * Runs a copy without triggers. Citus copies rows with INSERT, so the audit log's trigger, for example, would chain each row
+ * anew.
+ */
 async function withoutTriggers(client: pg.ClientBase, copy: () => Promise<unknown>): Promise<void> {
   const { rows } = await client.query<{ name: string; table: string; definition: string }>(
     `select quote_ident(tgname) as name, tgrelid::regclass::text as table, pg_get_triggerdef(pg_trigger.oid) as definition
@@ -138,7 +141,7 @@ async function withoutTriggers(client: pg.ClientBase, copy: () => Promise<unknow
   for (const { definition } of rows) await client.query(definition);
 }
 
-/** Repeats what others hold up for a moment, such as a read of what is left from an earlier move. */
+/** Repeats work that others block for a moment, such as a read of an earlier move's leftovers. */
 async function inTries(work: () => Promise<unknown>): Promise<void> {
   for (let attempt = 1; ; attempt += 1) {
     try {
@@ -176,7 +179,7 @@ async function requireCluster(client: pg.ClientBase): Promise<void> {
     throw new PlaceProblem('The Citus cluster has no worker: add one on the coordinator with citus_add_node.');
 }
 
-/** On all nodes. Connections that were just closed are seen for a moment. */
+/** Checks all nodes. Connections that were just closed are still visible for a moment. */
 async function requireNoService(client: pg.ClientBase): Promise<void> {
   for (let attempt = 1; ; attempt += 1) {
     const { rows } = await client.query<{ count: bigint; areReached: boolean }>(
@@ -195,7 +198,7 @@ async function requireNoService(client: pg.ClientBase): Promise<void> {
   }
 }
 
-/** A schema is renamed with all that is in it. */
+/** Renaming a schema includes everything in it. */
 async function requireMovableSchema(client: pg.ClientBase, schema: string): Promise<void> {
   const { rows } = await client.query<{ taken: boolean; extensions: string | null }>(
     `select to_regnamespace(quote_ident($1)) is not null as taken,
@@ -213,7 +216,7 @@ async function requireMovableSchema(client: pg.ClientBase, schema: string): Prom
   );
 }
 
-/** Citus connects from node to node as the role of a session, and functions run statements of their own there as well. */
+/** Citus connects from node to node as the role of a session, and functions there also run statements as this role. */
 async function requireLogins(client: pg.ClientBase): Promise<void> {
   const { rows } = await client.query<{ statement: string }>(
     `select format('ALTER ROLE %I LOGIN; ALTER ROLE %1$I SET citus.allow_nested_distributed_execution = on;', rolname)
@@ -228,7 +231,7 @@ async function requireLogins(client: pg.ClientBase): Promise<void> {
   throw new PlaceProblem(`Citus connects from node to node as the roles of the service. As a superuser: ${statements}`);
 }
 
-/** The node that has the tables of a schema; undefined if it is not distributed. */
+/** The node that has the tables of a schema, or undefined if it is not distributed. */
 async function findNode(client: pg.ClientBase, schema: string): Promise<Node | undefined> {
   const { rows } = await client.query<Node>(
     `select nodename as host, nodeport as port from citus_shards
@@ -276,7 +279,7 @@ async function moveOutOfPublic(client: pg.ClientBase, schema: string): Promise<v
   end $$`);
 }
 
-/** What Citus cannot do with the schema as it is on plain PostgreSQL. */
+/** Replaces the parts of the schema that Citus cannot run as on plain PostgreSQL. */
 async function prepare(client: pg.ClientBase, schema: string): Promise<void> {
   // A policy with a subquery: the setting is read for each row instead of once for each statement.
   await rewritePolicies(
@@ -286,7 +289,7 @@ async function prepare(client: pg.ClientBase, schema: string): Promise<void> {
   );
   // A volatile function in a condition.
   await client.query('alter function service_now() stable');
-  // A move applies changes as a role that is a member of the owner, from which policies must hide nothing. The sessions of the
+  // A move applies changes as a role that is a member of the owner, and policies must hide nothing from it. The sessions of the
   // service act as other roles, so the wall between card programs stands.
   await client.query(`do $$ declare name regclass; begin
     for name in select oid from pg_class where relnamespace = current_schema()::regnamespace and relforcerowsecurity loop
@@ -294,7 +297,7 @@ async function prepare(client: pg.ClientBase, schema: string): Promise<void> {
     end loop;
   end $$`);
   const path = `set search_path to ${pg.escapeIdentifier(schema)}, pg_catalog, pg_temp`;
-  // A move copies a change by the key of its row, or by the whole row where a table, or a new partition, has none.
+  // A move copies a change by the key of its row. If a table, or a new partition, has no key, it uses the whole row.
   await client.query(`create function identify_rows() returns void language plpgsql security definer
     set lock_timeout to '100ms' ${path} as $$ declare name regclass; begin
     for name in
@@ -317,7 +320,7 @@ async function prepare(client: pg.ClientBase, schema: string): Promise<void> {
       ${refuse};
     end if;
   end $$`);
-  // Citus forwards no settings with a statement: behind it, the policies would hide every row.
+  // Citus forwards no settings with a statement, so on other nodes the policies would hide every row.
   await client.query(`create or replace function own_programs() returns uuid[] language plpgsql stable as $$
     declare programs constant text := current_setting('service.programs', true);
     begin
@@ -328,7 +331,7 @@ async function prepare(client: pg.ClientBase, schema: string): Promise<void> {
     end $$`);
 }
 
-/** What {@link prepare} has changed, as the migrations made it. */
+/** Restores everything that {@link prepare} changed to its form in the migrations. */
 async function restore(client: pg.ClientBase): Promise<void> {
   await client.query(`drop function require_place(); drop function identify_rows();
     create or replace function own_programs() returns uuid[] language sql stable as $$
@@ -343,7 +346,7 @@ async function restore(client: pg.ClientBase): Promise<void> {
   end $$`);
 }
 
-/** Replaces a part of all policies that has this pattern. */
+/** Replaces the part of all policies that matches a pattern. */
 async function rewritePolicies(client: pg.ClientBase, pattern: string, part: string): Promise<void> {
   await client.query(`do $$ declare found record; begin
     for found in

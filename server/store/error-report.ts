@@ -8,12 +8,12 @@ import { columns, INTEGER, NUMBER, nullable, rows, SMALLINT, statement, TEXT, TI
 /** Errors of these types are reported by events. For other errors the response tells the caller everything. */
 export const REPORTED_TYPES: readonly string[] = ['Server Error', 'Process Error'];
 
-/** Time between two events for one code and program: errors stored in between are counted. */
+/** Time between two events for one code and program. Errors stored in between are counted. */
 const INTERVAL = "interval '1 minute'";
 
 /**
- * SQL: the part of the statement that stores errors which counts the rows of `stored` towards the next event. Always in
- * the same order, so that two processes that count the same errors never deadlock.
+ * SQL: the part of the statement that stores errors which counts the rows of `stored` towards the next event. Always in the same
+ * order, so that two processes that count the same errors never deadlock.
  */
 export const REPORT_STORED = `reported as (
       insert into error_report (program_id, code, count, since, last_at, request_id, status, type, message)
@@ -47,12 +47,11 @@ const REPORT = columns({
   message: TEXT,
 });
 
-/** Errors of one code and program that no event has reported yet; the message and the ids are those of the last one. */
+/** Errors of one code and program that no event has reported yet, with the message and the ids of the last one. */
 export type ErrorReport = ReturnType<typeof REPORT.read>;
 
 /**
- * Uses the real clock, because a sandbox's can be moved. A report from the future is from before the clock was set
- * back.
+ * Uses the real clock, because a sandbox's clock can be moved. A report from the future is from before the clock was set back.
  */
 const IS_DUE = `count > 0 and (reported_at is null
     or reported_at not between statement_timestamp() - ${INTERVAL} and statement_timestamp())`;
@@ -98,7 +97,7 @@ export function markErrorsReported(reports: readonly ErrorReport[]): Statement {
   return MARK_ERRORS_REPORTED({ reports: reports.map(({ programId, code }) => ({ programId, code })) });
 }
 
-/** Deletes at most `count` reports that the next error of their code does not need; `forgotten` is the number. */
+/** Deletes at most `count` reports that the next error of their code does not need. `forgotten` is the number. */
 export const forgetErrorReports = (count: number): Statement => FORGET_ERROR_REPORTS({ count });
 
 const FORGET_ERROR_REPORTS = statement(

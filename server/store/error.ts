@@ -23,14 +23,14 @@ import {
 
 /** The columns of an error in a list, which has no causes. */
 export const LISTED_ERROR = columns({
-  /** Inner UUID (version 7) of the request; its time is the time of the error. */
+  /** Inner UUID (version 7) of the request. Its time is the time of the error. */
   requestId: UUID,
   programId: nullable(UUID),
   caller: nullable(TEXT),
-  /** Inner UUID of the API key; null without one, and for errors of earlier versions. */
+  /** Inner UUID of the API key. Null without one, and for errors of earlier versions. */
   keyId: nullable(UUID),
   operation: nullable(TEXT),
-  /** Plain text: earlier versions may have had other codes. */
+  /** Plain text, because earlier versions may have had other codes. */
   code: TEXT,
   status: SMALLINT,
   type: TEXT,
@@ -61,7 +61,7 @@ export type DropReason = (typeof DROP_REASONS)[number];
 
 const DROP = columns({ dropId: UUID, reason: word<DropReason>(), count: NUMBER, since: TIME, until: TIME });
 
-/** Error responses that were not recorded; times in milliseconds since 1970. */
+/** Error responses that were not recorded. Times in milliseconds since 1970. */
 export type Drop = RowOf<typeof DROP.columns>;
 
 /** The time inside a UUIDv7. Any other UUID always gives the same arbitrary time, so that it is found again. */
@@ -88,14 +88,14 @@ const INSERT_ERRORS = statement(
 );
 
 /**
- * Inserts errors and counts them, for the chart and for the events that report them, in one statement. An error that is
- * already stored is neither changed nor counted again, so a batch can be sent as often as needed.
+ * Inserts errors and counts them in one statement, for the chart and for the events that report them. An error that is already
+ * stored is not changed or counted again, so a batch can be sent as often as needed.
  */
 export function insertErrors(errors: readonly LoggedError[]): Statement {
   return INSERT_ERRORS({ errors: errors.map((error) => ({ ...error, createdAt: timeOfId(error.requestId) })) });
 }
 
-/** Inserts counts of dropped errors; one that is already stored is not counted again. */
+/** Inserts counts of dropped errors. A count that is already stored is not counted again. */
 export const insertDrops = statementOfRows(
   'insert_error_drops',
   DROP,
@@ -104,9 +104,7 @@ export const insertDrops = statementOfRows(
 
 const READ_ERROR = statementVariants({ requestId: UUID, createdAt: DATE, programId: nullable(UUID) });
 
-/**
- * Reads the error of a request with one lookup in one partition. With a `programId` only if it belongs to that program.
- */
+/** Reads the error of a request with one lookup in one partition. With a `programId`, only if it belongs to that program. */
 export function readError(requestId: string, programId: string | null): Statement {
   const name = programId === null ? 'read_error' : 'read_error_of_program';
   const own = programId === null ? '' : ' and program_id = :programId';
@@ -114,7 +112,7 @@ export function readError(requestId: string, programId: string | null): Statemen
   return READ_ERROR(name, text, { requestId, createdAt: timeOfId(requestId), programId });
 }
 
-/** Which errors are listed; null for no condition. */
+/** The conditions of a list of errors. Null for no condition. */
 export type ErrorFilter = {
   /** The last error of the previous page (inner UUID of its request). */
   readonly after: string | null;
@@ -150,9 +148,9 @@ const LIST_ERRORS = statementVariants({
 });
 
 /**
- * Reads a page of errors, newest first. The text contains only the conditions in use, so that each combination has its
- * own plan. Codes are looked up one by one, each for at most one page: for "any of these codes, sorted by time"
- * PostgreSQL would read and sort them all.
+ * Reads a page of errors, newest first. The text contains only the conditions in use, so that each combination has a separate
+ * plan. Codes are looked up one by one, each for at most one page. For "any of these codes, sorted by time" PostgreSQL would read
+ * and sort them all.
  */
 export function listErrors(filter: ErrorFilter): Statement {
   const used = CONDITIONS.filter(([name]) => filter[name] !== null);
@@ -174,14 +172,14 @@ export function listErrors(filter: ErrorFilter): Statement {
   });
 }
 
-/** An error from a row of {@link readError} or {@link listErrors}; a list has no causes. */
+/** An error from a row of {@link readError} or {@link listErrors}. A list has no causes. */
 export function toLoggedError(row: Row): LoggedError {
   return 'causes' in row ? ERROR.read(row) : { ...LISTED_ERROR.read(row), causes: [] };
 }
 
 const COUNT = columns({ start: TIME, code: TEXT, count: NUMBER });
 
-/** How many errors of a code an interval had; `start` in milliseconds since 1970. */
+/** The number of errors of a code in an interval. `start` in milliseconds since 1970. */
 export type ErrorCount = RowOf<typeof COUNT.columns>;
 
 const COUNT_ERRORS = statement(
@@ -216,7 +214,7 @@ const COUNT_DROPS = statement(
     where until >= coalesce(:from::timestamptz, '-infinity') and since < coalesce(:to::timestamptz, 'infinity')`,
 );
 
-/** Counts the errors dropped between two moments, as `count`; null for no bound. */
+/** Counts the errors dropped between two moments, as `count`. Null for no bound. */
 export function countDrops(from: Date | null, to: Date | null): Statement {
   return COUNT_DROPS({ from, to });
 }

@@ -9,27 +9,27 @@ import { BOOLEAN, columns, json, NUMBER, nullable, type RowOf, statement, TEXT, 
 import { isEnabled, settingsInForce } from './switch.ts';
 import { CONNECTOR_OF_TRANSFER } from './transfers/due.ts';
 
-// What an operator watches and only the database knows. Each statement is one snapshot; ages are in seconds by the
-// database's clock, and null if there is nothing that could be old.
+// Figures that operators watch and only the database has. Each statement is one snapshot. Ages are in seconds by the database's
+// clock, and null if there is nothing that could be old.
 
-/** Types of transfers that are disabled; null stands for all of them. */
+/** Types of disabled transfers. Null stands for all types. */
 type DisabledTypes = readonly (TransferType | null)[];
 
-/** What is disabled in card programs: the first {@link MAX_NAMED_PROGRAMS} by name, and the types in all of them. */
+/** The disabled parts of card programs: the first {@link MAX_NAMED_PROGRAMS} by name, and the types in all of them. */
 export type DisabledInPrograms = {
   readonly programs: readonly { readonly name: string; readonly types: DisabledTypes }[];
   readonly types: DisabledTypes;
 };
 
-/** Card programs that a sentence names; of more, it gives the number. */
+/** Maximum number of card programs that a sentence names. If there are more, it gives the number. */
 export const MAX_NAMED_PROGRAMS = 3;
 
-/** What is disabled at a connector, in every card program or only in some. */
+/** The part of a connector that is disabled, in every card program or only in some. */
 export type DisabledAtConnector = {
   readonly connectorId: string;
   readonly types: DisabledTypes;
   readonly inEveryProgram: boolean;
-  /** The number of settings that do it, and what the setting says where it is the only one; times in ms since 1970. */
+  /** The number of settings that disable it, and the content of the setting if there is only one. Times in ms since 1970. */
   readonly settings: number;
   readonly only: Pick<SwitchSetting, 'since' | 'until' | 'reason'> | null;
 };
@@ -45,10 +45,10 @@ const LEDGER = columns({
   disabledInPrograms: json<DisabledInPrograms>('json'),
   /** The settings name few connectors. */
   disabledAtConnectors: json<readonly DisabledAtConnector[]>('json'),
-  /** Programs with a threshold, and those whose available funds are below it. */
+  /** Programs with a threshold, and programs whose available funds are below it. */
   fundingWatched: NUMBER,
   fundingLow: NUMBER,
-  /** The last verification of the books; null before the first. */
+  /** The last verification of the books, or null before the first. */
   booksVerifiedAt: nullable(TIME),
   booksVerificationSeconds: nullable(NUMBER),
   booksBalanced: nullable(BOOLEAN),
@@ -121,7 +121,6 @@ const READ_LEDGER_FIGURES: Statement = {
   values: [],
 };
 
-/** Reads the figures from the tables of the ledger. */
 export async function readLedgerFigures(database: Database): Promise<LedgerFigures> {
   return LEDGER.read(onlyRow(await database.read(READ_LEDGER_FIGURES)));
 }
@@ -132,12 +131,12 @@ const WEBHOOKS = columns({
   disabled: NUMBER,
   /** Webhooks that are not disabled and whose last attempts all failed. */
   failing: NUMBER,
-  /** Those that have failed for a quarter of an hour: somebody must look at them. */
+  /** Webhooks that have failed for a quarter of an hour, so that an operator must look at them. */
   longFailing: NUMBER,
   /** Age of the oldest event not yet sent to an enabled webhook, and to a paused one. */
   enabledLagSeconds: nullable(NUMBER),
   pausedLagSeconds: nullable(NUMBER),
-  /** Events that failed and will be sent again, and events that were given up; both counted up to a maximum. */
+  /** Events that failed and will be sent again, and abandoned events. Both are counted up to a maximum. */
   retrying: NUMBER,
   dead: NUMBER,
 });
@@ -145,7 +144,7 @@ const WEBHOOKS = columns({
 /** The figures from the tables of the webhooks. */
 export type WebhookFigures = RowOf<typeof WEBHOOKS.columns>;
 
-/** Failed events are counted up to this: enough to show that there are many, while counting millions takes seconds. */
+/** Failed events are counted up to this. It shows that there are many, while counting millions takes seconds. */
 export const MAX_COUNTED_DELIVERIES = 10_000;
 
 const READ_WEBHOOK_FIGURES = statement(
@@ -193,7 +192,6 @@ const READ_WEBHOOK_FIGURES = statement(
     from webhook_state`,
 );
 
-/** Reads the figures from the tables of the webhooks. */
 export async function readWebhookFigures(database: Database): Promise<WebhookFigures> {
   const reading = READ_WEBHOOK_FIGURES({ most: MAX_COUNTED_DELIVERIES, everyProgram: EVERY_PROGRAM });
   return WEBHOOKS.read(onlyRow(await database.read(reading)));
@@ -202,7 +200,9 @@ export async function readWebhookFigures(database: Database): Promise<WebhookFig
 const SUPPORT = columns({
   /** Age of the oldest open incident, since its last update. */
   incidentUpdateSeconds: nullable(NUMBER),
-  /** Of the latest resolved cases: the time to the first response and to the resolution, half and nine tenths within it. */
+  /**
+   * For the latest resolved cases, the median and the 90th percentile of the time to the first response and to the resolution.
+   */
   firstResponseSeconds: nullable(NUMBER),
   slowFirstResponseSeconds: nullable(NUMBER),
   resolutionSeconds: nullable(NUMBER),
@@ -210,19 +210,19 @@ const SUPPORT = columns({
 });
 
 const OPEN_CASES = columns({
-  /** The place in the queue: domain/support/case.ts. */
+  /** The position in the queue: domain/support/case.ts. */
   urgency: NUMBER,
   count: NUMBER,
-  /** Age of the oldest that support has not answered yet. */
+  /** Age of the oldest case that support has not answered yet. */
   unansweredSeconds: nullable(NUMBER),
 });
 
-/** The figures from the tables of support: cases whose turn is support's, by urgency, and the others. */
+/** The figures from the tables of support: cases that wait for support, by urgency, and the others. */
 export type SupportFigures = RowOf<typeof SUPPORT.columns> & {
   readonly openCases: readonly RowOf<typeof OPEN_CASES.columns>[];
 };
 
-/** Durations are those of so many cases: enough for a share of nine tenths, and a moment's reading along the index. */
+/** Durations are measured over this many cases: enough for a 90th percentile, and quick to read along the index. */
 export const MAX_MEASURED_CASES = 100;
 
 const READ_SUPPORT_FIGURES = statement(
@@ -249,7 +249,6 @@ const READ_SUPPORT_FIGURES = statement(
     select others.*, queue.* from others left join queue on true`,
 );
 
-/** Reads the figures from the tables of support. */
 export async function readSupportFigures(database: Database): Promise<SupportFigures> {
   const rows = await database.read(READ_SUPPORT_FIGURES({ most: MAX_MEASURED_CASES }));
   const open = rows.filter(({ urgency }) => urgency !== null);
@@ -260,7 +259,7 @@ const OPEN_ATTEMPTS = columns({
   connectorId: TEXT,
   status: word<AttemptStatus>(),
   count: NUMBER,
-  /** For how long nobody has known the outcome of the oldest of them. */
+  /** For how long the outcome of the oldest of them has been unknown. */
   unknownSeconds: nullable(NUMBER),
 });
 
@@ -293,24 +292,23 @@ export async function readProcessorFigures(database: Database): Promise<Processo
   };
 }
 
-/** A connected standby, as `pg_stat_replication` shows it to those with the right to see them (pg_monitor). */
+/** A connected standby, as `pg_stat_replication` shows it to users with the right to see it (pg_monitor). */
 export type StandbyFigures = {
   readonly name: string;
   readonly state: string;
   readonly syncState: string;
   /** WAL that it has not replayed. */
   readonly lagBytes: number;
-  /** How long it took to replay what was written last; null once it has replayed everything, or does not say. */
+  /** How long it took to replay the latest writes. Null once it has replayed everything, or if it does not report it. */
   readonly lagSeconds: number | null;
 };
 
-/** WAL that the standby furthest behind has not replayed, in bytes; 0 without standbys. */
+/** WAL that the slowest standby has not replayed, in bytes. 0 without standbys. */
 export function largestLag(standbys: readonly StandbyFigures[]): number {
   return Math.max(0, ...standbys.map(({ lagBytes }) => lagBytes));
 }
 
 const SERVER = columns({
-  /** Version of PostgreSQL. */
   version: TEXT,
   databaseBytes: NUMBER,
   /** Connections of all clients to the server, and how many it allows. */
@@ -322,11 +320,10 @@ const SERVER = columns({
   maxWalSenders: NUMBER,
   /** `synchronous_commit` of the sessions of the service. */
   synchronousCommit: TEXT,
-  /** The standbys by name; null without that right. */
+  /** The standbys by name, or null without that right. */
   standbyList: nullable(json<readonly StandbyFigures[]>('json')),
-  /** The managed service that runs the server, by the role that only its servers have. */
+  /** The managed service that runs the server, recognized by a role that only its servers have. */
   managedBy: nullable(TEXT),
-  /** Whether the server archives its WAL. */
   archives: BOOLEAN,
   archivedCount: NUMBER,
   archiveFailedCount: NUMBER,
@@ -366,19 +363,19 @@ const READ_SERVER_FIGURES: Statement = {
   values: [],
 };
 
-/** Begins a transaction as the user of the database, who may see what the role of the service may not. */
+/** Begins a transaction as the user of the database, who may have rights that the role of the service lacks. */
 const AS_USER = 'begin read only; set local role none';
 
 /**
- * Reads the server's figures about itself. Whether it shows standbys depends on the rights of the user of the database,
- * so this does not use the role of the service.
+ * Reads the server's figures about itself. The rights of the database's user decide whether it shows standbys, so this does not
+ * use the role of the service.
  */
 export async function readServerFigures(database: Database): Promise<ServerFigures> {
   const [rows] = await database.inOnePacket([READ_SERVER_FIGURES], AS_USER);
   return SERVER.read(onlyRow(rows));
 }
 
-/** Each statement has at least one row, whatever the ledger contains. */
+/** Each statement returns at least one row, even for an empty ledger. */
 function onlyRow(rows: readonly Row[] | undefined): Row {
   const [row] = rows ?? [];
   if (row === undefined) throw new Error('the statement returned no row');

@@ -23,8 +23,8 @@ import {
 } from './sql.ts';
 
 /**
- * The card program of keys for operator operations, which belong to no program. They are shared by the whole service,
- * so that an operator whose own key was replaced meanwhile still gets the first response.
+ * The card program of keys for operator operations, which belong to no program. The whole service shares these keys, so that an
+ * operator whose own API key has been replaced still gets the first response.
  */
 export const NO_PROGRAM = '00000000-0000-0000-0000-000000000000';
 
@@ -33,18 +33,17 @@ export type KeyInScope = {
   readonly programId: string;
   readonly operation: string;
   readonly key: string;
-  /** The key of its row: see {@link hashKey}. */
+  /** The key of its row, see {@link hashKey}. */
   readonly keyHash: string;
 };
 
-/** A key in its scope, with its hash. */
 export function keyInScope(programId: string, operation: string, key: string): KeyInScope {
   return { programId, operation, key, keyHash: hashKey(programId, operation, key) };
 }
 
 /**
- * The first half of the SHA-256 of a key in its scope, as a UUID; `idempotency_key_hash` computes the same in SQL.
- * Index entries of the key itself would be three times as large, and be written and read in any order.
+ * The first half of the SHA-256 of a key in its scope, as a UUID. `idempotency_key_hash` computes the same in SQL. Index entries
+ * of the key itself would be three times as large, and written and read in random order.
  */
 export function hashKey(programId: string, operation: string, key: string): string {
   const digits = hash('sha256', `${programId}\n${operation}\n${key}`);
@@ -71,14 +70,14 @@ const RESPONSE = columns({ ...OUTCOME.columns, body: nullable(JSON_TEXT) });
 const IDEMPOTENCY = columns({ ...SCOPE.columns, ...RESPONSE.columns, eventIndex: nullable(INTEGER) });
 
 /**
- * A first response with its key. With `eventIndex`, the body is the payload of the event with this index in the same
- * batch, and is not stored a second time.
+ * A first response with its key. With `eventIndex`, the body is the payload of the event with this index in the same batch, and
+ * is not stored a second time.
  */
 export type KeyedResponse = KeyInScope & StoredResponse & { readonly eventIndex: number | null };
 
 /**
- * Reads the first responses to keys, with the body from where it is stored: the row, or the event that the row refers
- * to. Must come after the keys were locked, in a separate statement.
+ * Reads the first responses to keys. The body comes from the row, or from the event that the row refers to. Must come after the
+ * keys were locked, in a separate statement.
  */
 export const readStoredResponses = statementOfRows(
   'read_stored_responses',
@@ -112,14 +111,14 @@ const INSERT_RESPONSES = statement(
     select responses.*, case when event_index is not null then :batchId::uuid end, :now::timestamptz from :responses`,
 );
 
-/** Whether the text of the key is stored already, with the transfer that it has created: 33 bytes less of log for each. */
+/** Whether the text of the key is already stored with the transfer that it created, which saves 33 bytes of log each. */
 function isInTransfer({ operation, status }: KeyedResponse): boolean {
   return operation === 'create_transfer' && status === 201;
 }
 
 /**
- * Inserts the first responses to keys; a key that exists already fails the transaction (23505). The events of the batch
- * that they refer to must be inserted with the same `now`.
+ * Inserts the first responses to keys. A key that exists already fails the transaction (23505). The events of the batch that they
+ * refer to must be inserted with the same `now`.
  */
 export function insertStoredResponses(responses: readonly KeyedResponse[], batchId: string, now: number): Statement {
   const stored = responses.map((response) => ({
@@ -131,8 +130,8 @@ export function insertStoredResponses(responses: readonly KeyedResponse[], batch
 }
 
 /**
- * For how many days, at least, the exact first response is stored. Bodies in the row of a key are deleted then; the
- * others stay as long as their events.
+ * For how many days, at least, the exact first response is stored. After that, bodies in the row of a key are deleted. The others
+ * stay as long as their events.
  */
 export const KEPT_DAYS = 30;
 
@@ -148,15 +147,15 @@ const FORGET_REFUSED_KEYS = statement(
     select count(*) as forgotten from gone`,
 );
 
-/** Deletes refused keys that are older than `days`, at most `count` at a time; returns their number as `forgotten`. */
+/** Deletes refused keys that are older than `days`, at most `count` at a time. Returns their number as `forgotten`. */
 export function forgetRefusedKeys(count: number, days: number = KEPT_DAYS): Statement {
   return FORGET_REFUSED_KEYS({ count, days });
 }
 
 /**
- * Operations that are as frequent as transfers and cards. Earlier versions stored the bodies of their first responses
- * in the rows of the keys. These are deleted after a time, because what the request created still gives them. Those of
- * operators are few and stay.
+ * Operations that are as frequent as transfers and cards. Earlier versions stored the bodies of their first responses in the rows
+ * of the keys. These bodies are deleted after a time, because the created records still provide them. Bodies of operators'
+ * operations are few and stay.
  */
 const FREQUENT: readonly string[] = [
   'create_transfer',
@@ -181,8 +180,8 @@ const FORGET_BODIES = statement(
 );
 
 /**
- * Deletes the bodies of first responses that are old enough, at most `count` at a time; returns their number as
- * `forgotten`. The key stays as long as what it created: a replay then responds with its current state.
+ * Deletes the bodies of first responses that are old enough, at most `count` at a time. Returns their number as `forgotten`. The
+ * key stays as long as the record that it created: a replay then responds with the record's current state.
  */
 export function forgetBodies(count: number): Statement {
   return FORGET_BODIES({ operations: FREQUENT, count });

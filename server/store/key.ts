@@ -33,7 +33,6 @@ const API_KEY = columns({
   replacedBy: nullable(UUID),
 });
 
-/** An API key as it is stored. */
 export type ApiKey = RowOf<typeof API_KEY.columns>;
 
 const SENT_KEY = API_KEY.pick('publicPart', 'secretHash');
@@ -49,9 +48,9 @@ const FIND_KEYS = statementOfRows(
 );
 
 /**
- * Finds keys by their public parts and the hashes of their secrets, with the milliseconds until they expire, null for never.
- * A known public part with a wrong secret gives no row, like an unknown one, so both take the same work and time. The
- * database compares SHA-256 hashes: how far two of them agree says nothing about the secret.
+ * Finds keys by their public parts and the hashes of their secrets, with the milliseconds until they expire, or null for never. A
+ * known public part with a wrong secret gives no row, like an unknown one, so both take the same work and time. The database
+ * compares SHA-256 hashes: how far two of them agree reveals nothing about the secret.
  */
 export function findKeys(sent: readonly RowOf<typeof SENT_KEY.columns>[]): Statement {
   return FIND_KEYS(sent);
@@ -74,7 +73,6 @@ export function toApiKey(row: Row): ApiKey {
   return API_KEY.read(row);
 }
 
-/** Inserts a key. */
 export const insertKey = insertRow('insert_key', 'api_key', API_KEY);
 
 const LOCK_KEY = statement(
@@ -83,7 +81,7 @@ const LOCK_KEY = statement(
   `select ${API_KEY.names}, service_now() as now from api_key where key_id = :keyId for no key update`,
 );
 
-/** Reads one key by its inner UUID and locks it; `now` is the time of the service. */
+/** Reads one key by its inner UUID and locks it. `now` is the time of the service. */
 export function lockKey(keyId: string): Statement {
   return LOCK_KEY({ keyId });
 }
@@ -94,7 +92,7 @@ const REVOKE_KEY = statement(
   'update api_key set revoked_at = coalesce(revoked_at, :now) where key_id = :keyId',
 );
 
-/** Revokes a key; one that was revoked before keeps its time. */
+/** Revokes a key. A key that is already revoked keeps its time. */
 export function revokeKey(keyId: string, now: Date): Statement {
   return REVOKE_KEY({ keyId, now });
 }
@@ -105,7 +103,7 @@ const REPLACE_KEY = statement(
   'update api_key set replaced_by = :replacedBy, expires_at = :expiresAt where key_id = :keyId',
 );
 
-/** Stores which key replaces a key, and when the replaced one expires; it must be locked. */
+/** Stores which key replaces a key, and when the replaced key expires. The replaced key must be locked. */
 export function replaceKey(keyId: string, replacedBy: string, expiresAt: Date): Statement {
   return REPLACE_KEY({ keyId, replacedBy, expiresAt });
 }
@@ -122,8 +120,8 @@ const NOTE_KEY_USES = statement(
 );
 
 /**
- * Stores that keys were used now, unless the stored time is less than a minute old. However many processes use a key,
- * its row changes about once a minute. A row that another transaction has locked is left for the next time.
+ * Stores that keys were used now, unless the stored time is less than a minute old. So the row of a key changes about once a
+ * minute, even if many processes use it. Skips rows that another transaction has locked.
  */
 export function noteKeyUses(keyIds: readonly string[]): Statement {
   return NOTE_KEY_USES({ keyIds });

@@ -8,7 +8,7 @@ import type { Database } from './connection/database.ts';
 /** The mode of a ledger: for real money (`live`), or for trials (`sandbox`). */
 export type LedgerMode = 'sandbox' | 'live';
 
-/** Reads the mode of a ledger; undefined until a service has started on it. */
+/** Reads the mode of a ledger, or undefined until a service has started on it. */
 export function readLedgerMode(settings: ConnectionSettings): Promise<LedgerMode | undefined> {
   return administer(settings, async (client) => {
     const { rows } = await client.query<{ known: boolean }>("select to_regclass('ledger_mode') is not null as known");

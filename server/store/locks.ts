@@ -8,29 +8,31 @@ import { BIGINT, many, statement } from './sql.ts';
 // Tested by: `test/store/locks.test.ts`, `test/torture/rows/changes.ts`
 
 /**
- * The order in which every transaction takes its locks: the switch, names (idempotency keys and references), accounts,
- * attempts at processors, incidents, cases, and last the head of the audit log, which the trigger of `audit_entry` locks when a row is inserted. Locks of one
- * kind are taken in order, so that two transactions never deadlock. A decision uses rows read by a later statement than
- * the one that locked, or the locked rows themselves: under READ COMMITTED a statement that waits for a lock sees
- * everything else as it was before the wait.
+ * The order of locks in every transaction: the switch, names (idempotency keys and references), accounts, attempts at processors,
+ * incidents, cases, and last the head of the audit log, which the trigger of `audit_entry` locks when a row is inserted. Locks of
+ * one kind are taken in order, so that two transactions never deadlock. A decision uses the locked rows themselves, or rows that
+ * a later statement reads. Under READ COMMITTED, a statement that waits for a lock sees all other rows as they were before the
+ * wait.
  */
 const SWITCH_SPACE = 7201;
 
 /**
- * Advisory locks belong to the whole database, and each of its schemas may have a service: a change of one switch must
- * not wait for the transfers of another service. So the number is the oid of the table, which is looked up once, when
- * the statement is prepared. In `public` it is the number that earlier versions use.
+ * Advisory locks belong to the whole database, and each of its schemas may have a service. A change of one switch must not wait
+ * for the transfers of another service. So the number is the oid of the table, which is looked up once, when the statement is
+ * prepared. In `public` it is the number that earlier versions use.
  */
 const SWITCH_NUMBER = "case when current_schema() = 'public' then 1 else 'switch'::regclass::oid::int end";
 
-/** Locked exclusively to change the switch: once that has committed, nothing that was in flight can still complete. */
+/**
+ * Locks the switch exclusively to change it. Once the change has committed, no transaction that was in flight can still complete.
+ */
 export const HOLD_SWITCH: Statement = {
   name: 'hold_switch',
   text: `select pg_advisory_xact_lock(${SWITCH_SPACE}, ${SWITCH_NUMBER})`,
   values: [],
 };
 
-/** Something unique that may not exist yet, so that there is no row to lock: an idempotency key, or a name. */
+/** A unique value that may not exist yet, so that there is no row to lock: an idempotency key, or a name. */
 export type LockedName =
   | Pick<KeyInScope, 'keyHash'>
   | {
@@ -55,9 +57,9 @@ const SHARE_SWITCH_AND_LOCK_NAMES = {
 };
 
 /**
- * What every transfer locks before anything is read: the switch, shared by everything that moves money, so that a
- * change of it waits until they have ended; and the names. One statement, because neither decides anything by itself.
- * With `skip`, names that others have locked are omitted, and {@link toMissedNames} returns them.
+ * The locks that every transfer takes before it reads: the switch, shared by all operations that move money, so that a change of
+ * it waits for their end, and the names. One statement takes them, because neither lock affects the other. With `skip`, names
+ * that others have locked are omitted, and {@link toMissedNames} returns them.
  */
 export function shareSwitchAndLockNames(names: readonly LockedName[], mode: 'wait' | 'skip'): Statement {
   return SHARE_SWITCH_AND_LOCK_NAMES[mode]({ hashes: hashesOf(names) });
@@ -75,14 +77,14 @@ const LOCK_NAMES = statement(
 );
 
 /**
- * Locks names by their hash, in order of the hashes. Two names with the same hash wait for each other, which costs a
- * moment and breaks nothing; so do equal names of two services in two schemas of one database.
+ * Locks names by their hash, in order of the hashes. Two names with the same hash wait for each other, which costs a moment and
+ * breaks nothing. The same applies to equal names of two services in two schemas of one database.
  */
 export function lockNames(names: readonly LockedName[]): Statement {
   return LOCK_NAMES({ hashes: hashesOf(names) });
 }
 
-/** The number under which a name is locked. */
+/** The number to lock for a name. */
 export function hashOf(locked: LockedName): bigint {
   if ('keyHash' in locked) return BigInt.asIntN(64, BigInt(`0x${locked.keyHash.slice(19).replace('-', '')}`));
   const parts =
@@ -97,7 +99,7 @@ function hashesOf(names: readonly LockedName[]): readonly bigint[] {
 }
 
 /**
- * Comes first in a transaction that only reads: all its statements see the books at one moment, without a lock that
+ * Comes first in a transaction that only reads, so that all its statements see the books at one moment, without a lock that
  * others would wait for.
  */
 export const ONE_SNAPSHOT: Statement = {

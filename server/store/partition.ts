@@ -9,12 +9,10 @@ import { isPlace } from './connection/session-settings.ts';
 // Kept by: default partitions
 // Tested by: `test/store/events/order.test.ts`
 
-/**
- * Months ahead for which partitions are created: a service that is not restarted still has those of the next months.
- */
+/** Months ahead for which partitions are created, so that a service that is not restarted has those of the next months. */
 export const MONTHS_AHEAD = 3;
 
-/** Days ahead, for tables partitioned by day: a job that fails for a week does no harm. */
+/** Days ahead, for tables partitioned by day, so that a job can fail for a week without harm. */
 export const DAYS_AHEAD = 7;
 
 const DAY_MILLISECONDS = 86_400_000;
@@ -23,9 +21,9 @@ const DAY_MILLISECONDS = 86_400_000;
 const CALL_MILLISECONDS = 2_000;
 
 /**
- * Creates the missing partitions of a moment, or of now by the database's clock, and of the following days and months,
- * in UTC. In a sandbox whose clock is ahead, also those of its time, which its events have. Rows inserted before their
- * partition exists go to the default partition, and their day or month stays there; no data is lost.
+ * Creates the missing partitions of a moment, or of now by the database's clock, and of the following days and months, in UTC. In
+ * a sandbox whose clock is ahead, also creates the partitions for its own time, because its events have that time. Rows inserted
+ * before their partition exists go to the default partition, and all rows of their day or month stay there. No data is lost.
  */
 export async function preparePartitions(database: Database, moment?: Date): Promise<void> {
   await database.alone(async (client) => {
@@ -44,19 +42,19 @@ export async function preparePartitions(database: Database, moment?: Date): Prom
       for (const day of days) await changeTables(client, 'make_event_partition', table, day);
     }
     for (const day of daysFrom(real)) await changeTables(client, 'make_attempt_partition', day);
-    // So that a move need not lock them later.
+    // So that a move does not have to lock them later.
     if (isPlace(client)) await changeTables(client, 'identify_rows');
   });
 }
 
-/** The coordinator of a place is away or refuses. Partitions were made days ahead, and without one nothing stops. */
+/** The coordinator of a place is away or refuses. Partitions were created days ahead, and the service works without them. */
 export class CoordinatorFailure extends Error {
   override readonly name = 'CoordinatorFailure';
 }
 
 /**
- * Calls a function of the schema that makes or drops partitions, and returns what it returns. That of a place is called
- * on the coordinator: no other node of a Citus cluster may change tables. Throws {@link CoordinatorFailure}.
+ * Calls a function of the schema that creates or drops partitions, and returns its result. For a place, calls it on the
+ * coordinator, because no other node of a Citus cluster may change tables. Throws {@link CoordinatorFailure}.
  */
 export async function changeTables(
   client: pg.ClientBase,
@@ -77,8 +75,8 @@ export async function changeTables(
 }
 
 /**
- * The limits that the functions set for their locks hold on the coordinator only, so the whole call has one: transfers queue
- * behind a table that is to be locked.
+ * The functions' own lock limits apply on the coordinator only, so the whole call has a limit. Transfers queue behind a table
+ * that waits for this lock.
  */
 async function onCoordinator(
   client: pg.ClientBase,
@@ -99,7 +97,7 @@ async function onCoordinator(
     if (codeOf(error) === QUERY_CANCELED) return { success: false, result: `no end within ${CALL_MILLISECONDS} ms` };
     throw error;
   } finally {
-    // In a transaction that failed, its end does that.
+    // If the transaction failed, its end resets the setting.
     await client.query('set statement_timeout = 0').catch(() => undefined);
   }
 }
@@ -137,9 +135,9 @@ function toDay(moment: Date): string {
 }
 
 /**
- * Deletes errors older than `days` from the log, by the database's clock. Partitions are dropped whole, so a month
- * stays until its last day is that old; single rows are deleted from the default partition, which has no months. The
- * numbers of errors and transfers are deleted after `countDays`. Returns the names of the dropped partitions.
+ * Deletes errors older than `days` from the log, by the database's clock. Partitions are dropped whole, so a month stays until
+ * its last day is that old. Single rows are deleted from the default partition, which has no months. The counts of errors and
+ * transfers are deleted after `countDays`. Returns the names of the dropped partitions.
  */
 export async function dropOldErrors(
   database: Database,

@@ -20,23 +20,22 @@ import {
 } from './sql.ts';
 import { DISABLED_SCOPES, toDisabledScopes } from './switch.ts';
 
-/** A card program. */
 export type Program = {
   readonly programId: string;
   readonly name: string;
   readonly currency: string;
   readonly timeZone: string;
   readonly createdAt: Date;
-  /** Limits of its loads and unloads together; null for none. */
+  /** Limits of its loads and unloads together, or null for none. */
   readonly limits: Limits | null;
   /** Limits of each of its cards, unless the card has its own. */
   readonly cardLimits: Limits | null;
-  /** Its funding is low below this available amount, in minor units of its currency; null for never. */
+  /** Its funding is low below this available amount, in minor units of its currency. Null for never. */
   readonly fundingLowThreshold: bigint | null;
   readonly metadata: Metadata;
   /** The current day in its time zone, YYYY-MM-DD. */
   readonly today: string;
-  /** Its funding accounts, one for each currency; minor units. */
+  /** Its funding accounts, one for each currency. Minor units. */
   readonly funding: readonly { readonly currency: string; readonly balance: bigint; readonly held: bigint }[];
 };
 
@@ -72,7 +71,6 @@ const READ_PROGRAM = statement(
   `select ${COLUMNS} from program where program.program_id = :programId`,
 );
 
-/** Reads one program. */
 export function readProgram(programId: string): Statement {
   return READ_PROGRAM({ programId });
 }
@@ -83,7 +81,7 @@ const FIND_PROGRAM = statement(
   'select program_id from program where program_id = :programId',
 );
 
-/** Reads a program's id, if it exists: all that must be known before a request acts in it. */
+/** Reads a program's id, if it exists. A request needs no more to act in the program. */
 export function findProgram(programId: string): Statement {
   return FIND_PROGRAM({ programId });
 }
@@ -97,7 +95,7 @@ const LIST_PROGRAMS = statement(
     order by program.program_id desc limit :count`,
 );
 
-/** Reads a page of programs, newest first, after the program `after`; with a pair only those with this metadata. */
+/** Reads a page of programs, newest first, after the program `after`. With a pair, only programs with this metadata. */
 export function listPrograms(
   pair: { readonly name: string; readonly value: string } | null,
   after: string | null,
@@ -131,12 +129,12 @@ const LOCK_PROGRAM = statement(
   'select from program where program_id = :programId for no key update',
 );
 
-/** Locks a program against other changes; its values must be read by a later statement. */
+/** Locks a program against other changes. A later statement must read its values. */
 export function lockProgram(programId: string): Statement {
   return LOCK_PROGRAM({ programId });
 }
 
-/** Updates a program; it must be locked. */
+/** Updates a program, which must be locked. */
 export const updateProgram = statement(
   'update_program',
   PROGRAM.pick('programId', 'name', 'limits', 'cardLimits', 'fundingLowThreshold', 'metadata').columns,
@@ -168,8 +166,8 @@ const READ_TIME_ZONE = statement(
 );
 
 /**
- * Reads a time zone by its name as the server writes it, and reads no other (`pg_timezone_names` reads the files of
- * all). Fails with the SQLSTATE 22023 if there is none. The setting is local to the statement's own transaction.
+ * Reads a time zone by its name as the server writes it, and reads no other (`pg_timezone_names` reads the files of all). Fails
+ * with the SQLSTATE 22023 if there is none. The setting is local to the statement's transaction.
  */
 export function readTimeZone(name: string): Statement {
   return READ_TIME_ZONE({ name });
@@ -178,13 +176,13 @@ export function readTimeZone(name: string): Statement {
 /** The rules of a program and the switch at the moment of a decision. */
 export type RulesNow = {
   readonly rules: ProgramRules;
-  /** The database's clock, in milliseconds since 1970; the same in all rows of one query. */
+  /** The database's clock, in milliseconds since 1970. The same in all rows of one query. */
   readonly now: number;
-  /** What is disabled, in any program. */
+  /** The disabled scopes, in any program. */
   readonly switches: readonly SwitchSetting[];
-  /** The program's funding is low below this available amount, in minor units of its currency; null for never. */
+  /** The program's funding is low below this available amount, in minor units of its currency. Null for never. */
   readonly fundingLowThreshold: bigint | null;
-  /** The counted days of its funding account in the last weeks; null if the program has no limits or they were not asked for. */
+  /** The counted days of its funding account in the last weeks. Null if the program has no limits or they were not requested. */
   readonly days: CountedDays | null;
 };
 
@@ -195,14 +193,14 @@ const boundsOf = (period: Period): string => `
   ${milliseconds(`instant_of(date_trunc('${period}', local.now) + interval '1 ${period}', local.time_zone)`)}
     as ${period}_end`;
 
-/** SQL: the calendar of a time zone, in which `local` is the moment. */
+/** SQL: the calendar of a time zone. `local` is the moment. */
 const CALENDAR_OF_ZONE = `local.now::date::text as today, ${PERIODS.map(boundsOf).join(', ')}`;
 
 const MOMENT = `moment as materialized (
       select date_trunc('milliseconds', service_now()) as now, ${DISABLED_SCOPES}
     )`;
 
-/** SQL: what the rules of `program` are, but for its calendar. */
+/** SQL: the rules of `program`, without its calendar. */
 const RULES_BUT_CALENDAR = `${milliseconds('moment.now')} as now, moment.disabled, moment.disabled_at_connectors, program.program_id,
       program.currency, program.limits, program.card_limits, program.funding_low_threshold,
       case when program.limits is not null and :withDays::boolean then (
@@ -226,8 +224,8 @@ const READ_PROGRAM_RULES = statement(
     cross join lateral (select program.time_zone, moment.now at time zone program.time_zone as now) as local`,
 );
 
-// A calendar takes 5 to 15 µs, so it is computed once for all programs of a time zone. For a single program, the further steps cost
-// more than they save.
+// A calendar takes 5 to 15 µs, so it is computed once for all programs of a time zone. For a single program, the further steps
+// cost more than they save.
 const READ_RULES_OF_PROGRAMS = statement(
   'read_rules_of_programs',
   RULES_PARAMETERS,
@@ -246,10 +244,10 @@ const READ_RULES_OF_PROGRAMS = statement(
 );
 
 /**
- * Reads the limits of programs, their calendars, the switch and the clock. Must come after the switch was locked, in a
- * separate statement, and after the accounts were locked or read. The clock is read once for all programs, so that the
- * decisions of a group have one time and one day. The time is cut to milliseconds, as in records, and the day is the
- * day of that time. `withDays` also reads what the funding accounts have counted, which takes a third of the time.
+ * Reads the limits of programs, their calendars, the switch and the clock. Must come after the switch was locked, in a separate
+ * statement, and after the accounts were locked or read. The clock is read once for all programs, so that the decisions of a
+ * group have one time and one day. The time is cut to milliseconds, as in records, and the day is the day of that time.
+ * `withDays` also reads the counted days of the funding accounts, which takes a third of the time.
  */
 export function readProgramRules(programIds: readonly string[], withDays = true): Statement {
   const wanted = new Set(programIds);

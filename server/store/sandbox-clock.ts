@@ -20,8 +20,8 @@ const SET_CLOCK_AHEAD = statement(
 );
 
 /**
- * Sets how far the clock of the sandbox is ahead, and keeps the maximum so far. Every decision reads the clock, so the
- * switch must be locked exclusively.
+ * Sets how far the clock of the sandbox is ahead, and keeps the maximum so far. Every decision reads the clock, so the switch
+ * must be locked exclusively.
  */
 export function setClockAhead(seconds: number): Statement {
   return SET_CLOCK_AHEAD({ seconds });

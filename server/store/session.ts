@@ -15,13 +15,13 @@ import {
   word,
 } from './sql.ts';
 
-/** How long a session stays valid without being used. */
+/** How long an unused session stays valid. */
 export const IDLE_MINUTES = 15;
 
-/** How long a session stays valid, however much it is used. */
+/** How long a session stays valid in any case. */
 export const MAX_HOURS = 12;
 
-/** Maximum number of sessions of a key; one more ends the oldest. A team that shares a key has fewer. */
+/** Maximum number of sessions of a key. One more ends the oldest. A team that shares a key has fewer. */
 const MAX_SESSIONS_OF_KEY = 100;
 
 const CALLER_NAMES = columns({
@@ -33,7 +33,7 @@ const CALLER_NAMES = columns({
   secondsAhead: NUMBER,
 });
 
-/** How far the clock of the sandbox is ahead: 0 where it was never moved. */
+/** How far the clock of the sandbox is ahead, or 0 if it was never moved. */
 const SECONDS_AHEAD = `coalesce((select extract(epoch from ahead) from sandbox_clock where singleton), 0)::integer
       as seconds_ahead`;
 
@@ -50,7 +50,7 @@ const READ_CALLER_NAMES = statement(
     where api_key.key_id = :keyId`,
 );
 
-/** Reads {@link CallerNames}; no row if the key does not exist. */
+/** Reads {@link CallerNames}. No row if the key does not exist. */
 export function readCallerNames(keyId: string, sessionId: string | null): Statement {
   return READ_CALLER_NAMES({ keyId, sessionId });
 }
@@ -82,7 +82,7 @@ const BEARER = columns({
 
 /** A session found by its token. */
 export type FoundSession = RowOf<typeof BEARER.columns> & {
-  /** Milliseconds until its key expires, null for never. */
+  /** Milliseconds until its key expires, or null for never. */
   readonly keyLeft: number | null;
   /** Milliseconds until it ends if it is not used. */
   readonly idleLeft: number;
@@ -133,7 +133,7 @@ const LOCK_KEY_OF_SESSION = statement(
     from api_key where key_id = :keyId for no key update`,
 );
 
-/** Locks the key for which a session is made; `now` is the real time. No row if the key does not exist. */
+/** Locks the key of a new session. `now` is the real time. No row if the key does not exist. */
 export function lockKeyOfSession(keyId: string): Statement {
   return LOCK_KEY_OF_SESSION({ keyId });
 }
@@ -152,7 +152,6 @@ const SESSION = columns({
   lastActiveAt: DATE,
 });
 
-/** Inserts a session. */
 export const insertSession = insertRow('insert_session', 'console_session', SESSION);
 
 const DELETE_OLDEST_SESSIONS = statement(
@@ -163,7 +162,7 @@ const DELETE_OLDEST_SESSIONS = statement(
     )`,
 );
 
-/** Makes room for one more session of a key, which must be locked: ends the oldest ones above the maximum. */
+/** Makes room for one more session of a key, which must be locked. Ends the oldest sessions above the maximum. */
 export function deleteOldestSessions(keyId: string): Statement {
   return DELETE_OLDEST_SESSIONS({ keyId, kept: MAX_SESSIONS_OF_KEY - 1 });
 }
@@ -203,7 +202,7 @@ const LOCK_SESSION = statement(
     where session_id = :sessionId and ${IS_OPEN} for update of console_session`,
 );
 
-/** Locks a session that has not ended; `now` is the real time. */
+/** Locks a session that has not ended. `now` is the real time. */
 export function lockSession(sessionId: string): Statement {
   return LOCK_SESSION({ sessionId });
 }
@@ -226,7 +225,7 @@ export function deleteSession(sessionId: string): Statement {
 
 const SESSION_USE = columns({ sessionId: UUID, age: NUMBER });
 
-/** A use of a session that many milliseconds ago. */
+/** The use of a session, as a number of milliseconds ago. */
 export type SessionUse = RowOf<typeof SESSION_USE.columns>;
 
 /**

@@ -2,13 +2,13 @@ import { ArrayWriter, type ElementType } from './binary-array.ts';
 import type { Row, Statement } from './connection/database.ts';
 import { eventsOf } from './connection/work.ts';
 
-/** How values of one type are sent to PostgreSQL and read from its rows. SQL null is null in both directions. */
+/** The conversion of values of one type to PostgreSQL and back. SQL null is null in both directions. */
 export type Column<Value> = {
-  /** Converts what `pg` returns; undefined if `pg` returns the value itself. */
+  /** Converts the value that `pg` returns. Undefined if it needs no conversion. */
   readonly read: ((stored: never) => Value | null) | undefined;
   /** Converts the value of one parameter. */
   write(value: Value): unknown;
-  /** Writes the value as an element of an array parameter; undefined for types that are arrays themselves. */
+  /** Writes the value as an element of an array parameter. Undefined for types that are arrays themselves. */
   readonly element: ElementType<Value> | undefined;
   /** The name of the type in casts. */
   readonly type: string;
@@ -25,7 +25,7 @@ export type RowOf<Columns extends ColumnSet> = {
 /** Arrays are copied into the message that sends them, so one writer is enough. */
 const writer = new ArrayWriter();
 
-/** A type of PostgreSQL by its name in casts and its number; `write` converts the value of one parameter. */
+/** A type of PostgreSQL by its name in casts and its number. `write` converts the value of one parameter. */
 function columnOf<Value>(
   type: string,
   oid: number,
@@ -66,7 +66,7 @@ export const NUMBER = columnOf<number>('bigint', 20, (value, to) => to.wholeNumb
 export const BYTES = columnOf<Buffer>('bytea', 17, (bytes, to) => to.bytes(bytes));
 /** Hexadecimal digits for a `bytea`. */
 export const HEX = columnOf<string>('bytea', 17, (digits, to) => to.hex(digits), { write: fromHex, read: toHex });
-/** JSON text in a `text` column, exactly as it was written. */
+/** JSON text in a `text` column, kept exactly. */
 export const JSON_TEXT = TEXT;
 
 /** One of a fixed set of words. */
@@ -135,8 +135,8 @@ type ColumnRead = {
 
 /**
  * Compiles the function that a person would write for these columns. It is thirty times as fast as a loop that sets the
- * properties by name, which matters for thousands of rows a second. All names come from the code of the store; any that
- * is not a plain name is refused.
+ * properties by name, which matters for thousands of rows a second. All names come from the code of the store. Any name that is
+ * not a plain identifier is refused.
  */
 function readerOf(reads: readonly ColumnRead[]): (row: Row) => unknown {
   const members = reads.map(({ property, name, read }, index) => {
@@ -147,7 +147,7 @@ function readerOf(reads: readonly ColumnRead[]): (row: Row) => unknown {
   return compile(reads.map(({ read }) => read)) as (row: Row) => unknown;
 }
 
-/** Defines columns, each once: what is inserted, selected and mapped follows from it. */
+/** Defines columns once, for inserts, selects and mapping. */
 export function columns<Set extends ColumnSet>(set: Set): Columns<Set> {
   const reads: readonly ColumnRead[] = Object.entries(set).map(([property, { read }]) => ({
     property,
@@ -195,17 +195,16 @@ type Send = { readonly name: string; readonly write: (value: unknown) => unknown
 
 const texts = new Map<string, string>();
 
-/** The texts of all statements compiled so far, by their names. */
 export function compiledTexts(): ReadonlyMap<string, string> {
   return texts;
 }
 
-/** Comments, quoted text, or a parameter; `::` is a cast. */
+/** Matches comments, quoted text, or a parameter; `::` is a cast. */
 const TOKEN = /--[^\n]*|'(?:[^']|'')*'|(?<!:):([a-z][A-Za-z0-9]*)/g;
 
 /**
- * What follows a parameter that PostgreSQL would take for an `integer`, because the literal that it is computed with is one.
- * A greater value would then fail with "out of range".
+ * Matches the text after a parameter that PostgreSQL would take for an `integer`, because the parameter is computed with an
+ * `integer` literal. A greater value would then fail with "out of range".
  */
 const BESIDE_A_NUMBER = /^\s*[-+*/]\s*\d+(?![.\d])/;
 
@@ -247,8 +246,8 @@ function placeOf(name: string, parameter: ParameterSet[string], send: Send[]): s
 }
 
 /**
- * A statement with named parameters. Its text is compiled here, once, so it must be called when the module is loaded.
- * Throws if the text and the parameters do not match.
+ * A statement with named parameters. Its text is compiled here, once, so call this when the module is loaded. Throws if the text
+ * and the parameters do not match.
  */
 export function statement<Parameters extends ParameterSet>(
   name: string,
@@ -261,7 +260,7 @@ export function statement<Parameters extends ParameterSet>(
   return (values) => bind(name, compiled, values);
 }
 
-/** A statement whose text depends on the request: one name for each text, which is compiled on first use. */
+/** A statement whose text depends on the request. Each text has a name, and is compiled on first use. */
 export function statementVariants<Parameters extends ParameterSet>(
   parameters: Parameters,
 ): (name: string, text: () => string, values: ValuesOf<Parameters>) => Statement {
@@ -277,7 +276,7 @@ function bind(name: string, { text, send }: Compiled, values: Readonly<Record<st
   return { name, text, values: send.map((sent) => sent.write(values[sent.name])) };
 }
 
-/** A statement about many rows; in its text they are the relation `:sent`. */
+/** A statement about many rows. In its text they are the relation `:sent`. */
 export function statementOfRows<Set extends ColumnSet>(
   name: string,
   columns: Columns<Set>,
@@ -287,7 +286,6 @@ export function statementOfRows<Set extends ColumnSet>(
   return (sent) => bind(name, compiled, { sent });
 }
 
-/** A statement that inserts rows into a table. */
 export function insertRows<Set extends ColumnSet>(
   name: string,
   table: string,
@@ -296,7 +294,6 @@ export function insertRows<Set extends ColumnSet>(
   return statementOfRows(name, columns, `insert into ${table} (${columns.names}) select ${columns.names} from :sent`);
 }
 
-/** A statement that inserts one row into a table. */
 export function insertRow<Set extends ColumnSet>(
   name: string,
   table: string,
@@ -312,9 +309,9 @@ export function insertRow<Set extends ColumnSet>(
 }
 
 /**
- * SQL: the location (ctid) of the row of a table that has the key of a row of `:sent`. An update that joins its rows by
- * this location finds each with one index lookup, in the order of `:sent`. If joined by the key itself, the planner may
- * instead read the whole index of a table that it takes for small, once for every group.
+ * SQL: the location (ctid) of the row of a table that has the key of a row of `:sent`. An update that joins its rows by this
+ * location finds each with one index lookup, in the order of `:sent`. In a join by the key itself, the planner may instead read
+ * the whole index of a table that it takes for small, once for every group.
  */
 export function ctidOf(table: string, key: readonly string[]): string {
   const isSent = key.map((column) => `stored.${column} = sent.${column}`).join(' and ');
@@ -324,9 +321,9 @@ export function ctidOf(table: string, key: readonly string[]): string {
 const merged = new Map<string, { readonly name: string; readonly text: string }>();
 
 /**
- * Several writes as one statement, so that a group of transfers is saved with one message and one response. They see
- * the tables as they were before it, so none may depend on a row that another one writes. To a place they are sent one after
- * the other: so an update of rows stands before the insert of those that it did not find.
+ * Merges several writes into one statement, so that a group of transfers is saved with one message and one response. All of them
+ * see the tables as they were before the statement, so none may depend on a row that another one writes. On a place they are sent
+ * one after the other. So an update of rows stands before the insert of the rows that it did not find.
  */
 export function mergeWrites(writes: readonly Statement[]): Statement {
   const key = writes.map((write) => write.name).join();

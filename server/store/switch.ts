@@ -17,7 +17,10 @@ const SWITCH = columns({
   until: nullable(TIME),
 });
 
-/** Settings of connectors have a table of their own: earlier versions would take them for ones of a program, or of everything. */
+/**
+ * Settings of connectors have a separate table, because earlier versions would take them for settings of a program, or of
+ * everything.
+ */
 type SwitchTable = 'switch' | 'connector_switch';
 
 const connectorIn = (table: SwitchTable): string => (table === 'switch' ? 'null' : `${table}.connector_id`);
@@ -26,8 +29,7 @@ const columnsOf = (table: SwitchTable): string =>
   `switch_id, program_id, transfer_type, ${connectorIn(table)} as connector_id, disabled, reason, actor, since, until`;
 
 /**
- * The clock is truncated to milliseconds: if it were rounded, a moment in the next half millisecond would not be in the
- * future.
+ * The clock is truncated to milliseconds. If it were rounded, a moment in the next half millisecond would not be in the future.
  */
 const NOW = `(extract(epoch from date_trunc('milliseconds', service_now())) * 1000)::bigint as now`;
 
@@ -39,17 +41,17 @@ const disabledIn = (table: SwitchTable): string => `(
       from ${table} where disabled
     )`;
 
-/** SQL: what is disabled, as two columns, which {@link toDisabledScopes} reads. Must come after the switch was locked. */
+/** SQL: the disabled scopes, as two columns for {@link toDisabledScopes}. Must come after the switch was locked. */
 export const DISABLED_SCOPES = `${disabledIn('switch')} as disabled,
     ${disabledIn('connector_switch')} as disabled_at_connectors`;
 
-/** The settings from the columns of {@link DISABLED_SCOPES}; null stands for none. */
+/** The settings from the columns of {@link DISABLED_SCOPES}. Null stands for none. */
 export function toDisabledScopes(row: Row): readonly SwitchSetting[] {
   const found = [row.disabled, row.disabled_at_connectors] as readonly (readonly SwitchSetting[] | null)[];
   return found.flatMap((settings) => settings ?? []);
 }
 
-/** SQL expressions for what may be disabled, and the time at which. */
+/** SQL expressions for a scope that may be disabled, and for the time. */
 type Scope = Readonly<Record<'programId' | 'type' | 'connectorId' | 'now', string>>;
 
 const noneIn = (table: SwitchTable, { programId, type, connectorId, now }: Scope): string => `not exists (
@@ -59,7 +61,7 @@ const noneIn = (table: SwitchTable, { programId, type, connectorId, now }: Scope
           ${table === 'switch' ? '' : `and ${table}.connector_id = ${connectorId}`}
       )`;
 
-/** SQL: whether no setting of the switch disables this. `connectorId` is looked at only where one disables a connector. */
+/** SQL: whether no setting of the switch disables this. `connectorId` matters only if a setting disables a connector. */
 export function isEnabled(scope: Scope): string {
   return `${noneIn('switch', scope)} and ${noneIn('connector_switch', scope)}`;
 }
@@ -73,7 +75,7 @@ export function settingsInForce(now: string): string {
   return `${inForce('switch')} union all ${inForce('connector_switch')}`;
 }
 
-/** Reads the clock, and what is disabled apart from connectors. Must come after the switch was locked, in a separate statement. */
+/** Reads the clock and the disabled scopes, except connectors. Must come after the switch was locked, in a separate statement. */
 export const READ_SWITCH: Statement = {
   name: 'read_switch',
   text: `select ${NOW}, ${columnsOf('switch')} from (select) as always left join switch on disabled`,
@@ -117,7 +119,7 @@ const WRITE_CONNECTOR_SWITCH = statement(
     on conflict (connector_id, program_id, transfer_type) do update set ${CHANGED}`,
 );
 
-/** Stores one setting; the switch must be locked exclusively. */
+/** Stores one setting. The switch must be locked exclusively. */
 export function writeSwitch(switchId: string, setting: SwitchSetting): Statement {
   const { connectorId, ...ofAll } = setting;
   return connectorId === null ? WRITE_SWITCH({ switchId, ...ofAll }) : WRITE_CONNECTOR_SWITCH({ switchId, ...setting });

@@ -2,20 +2,24 @@
 // Kept by: this table
 // Tested by: `test/store/erasure/text-columns.test.ts` (the catalogue), `test/api/erasure` (a name in each)
 
-/** What may be in a text column, how it is redacted and how long it is kept, and what an erasure of a holder does with it. */
+/**
+ * The rule for a text column: its possible content, its redaction, how long it is kept, and which step erases it for a holder.
+ */
 export type TextRule = {
-  /** Who writes it. `service`: only its own words, codes, ids, hashes and sealed bytes. */
+  /** The author of the text. `service`: only its own words, codes, ids, hashes and sealed bytes. */
   readonly from: 'service' | 'caller' | 'operator' | 'processor' | 'receiver';
   /** `refuse`: a request with a card number in it is refused. `redact`: card numbers, keys and passwords are replaced. */
   readonly secrets: 'refuse' | 'redact' | 'none';
-  /** How long: `record` is as long as the row, which docs/retention.md has; otherwise the setting. */
+  /** How long it is kept. `record`: as long as the row, see docs/retention.md. Otherwise the setting. */
   readonly kept:
     | 'record'
     | 'ERROR_RETENTION_DAYS'
     | 'EVENT_RETENTION_DAYS'
     | 'WEBHOOK_ATTEMPT_RETENTION_DAYS'
     | '30 days';
-  /** The step of the erasure that removes it; null if it stays. docs/retention.md tells callers to put no person into these. */
+  /**
+   * The step of the erasure that removes it, or null if it stays. docs/retention.md tells callers to put no personal data there.
+   */
   readonly erasedBy: 'the request' | 'transfers' | 'responses' | 'events' | 'errors' | 'cases' | null;
 };
 
@@ -78,7 +82,7 @@ const OF_SERVICE: Readonly<Record<string, string>> = {
 /** The columns, by table, with texts of others. */
 const OF_OTHERS: Readonly<Record<string, Readonly<Record<string, TextRule>>>> = {
   api_key: { name: OPERATOR },
-  // Names of fields, and ids; fields about a holder are omitted (`withoutHolderValues`).
+  // Names of fields, and ids. Fields about a holder are omitted (`withoutHolderValues`).
   audit_entry: { details: OPERATOR, subject_id: NAME },
   card: {
     connector_id: OPERATOR,
@@ -127,7 +131,7 @@ const OF_OTHERS: Readonly<Record<string, Readonly<Record<string, TextRule>>>> = 
     processor_reference: PROCESSOR,
   },
   processor_break: { connector_id: OPERATOR, found: PROCESSOR, resolution: NOTE, sent_attempt_id: PROCESSOR },
-  // The hash of a token stays: whoever erases the holder of a stolen card must not be able to register it anew.
+  // The hash of a token stays, so that a stolen card cannot be registered again after the erasure of its holder.
   processor_card: { connector_id: OPERATOR },
   processor_notice: { body: PROCESSOR, connector_id: OPERATOR, notice_id: PROCESSOR },
   program: { metadata: OPERATOR, name: OPERATOR },
@@ -155,11 +159,11 @@ const OF_OTHERS: Readonly<Record<string, Readonly<Record<string, TextRule>>>> = 
       erasedBy: 'events',
     },
   },
-  // Only that of a test event.
+  // Only a test event has one.
   webhook_delivery: { body: NAME },
 };
 
-/** Every column of the schema with a text, as `table.column`, and its rule. */
+/** Every text column of the schema, as `table.column`, with its rule. */
 export const TEXT_COLUMNS: Readonly<Record<string, TextRule>> = Object.fromEntries([
   ...Object.entries(OF_SERVICE).flatMap(([table, names]) =>
     names.split(' ').map((name): [string, TextRule] => [`${table}.${name}`, SERVICE]),

@@ -19,13 +19,13 @@ import {
   word,
 } from '../sql.ts';
 
-/** Replaces the texts of an error that were erased; the trigger `error_of_erased_card` has the same. */
+/** Replaces the erased texts of an error. The trigger `error_of_erased_card` has the same text. */
 const ERASED_MESSAGE = 'The texts of this error were erased, together with those about the holder of its card.';
 
 /** Sorts before every other id. */
 const NO_ID = '00000000-0000-0000-0000-000000000000';
 
-/** The steps of an erasure, in order: each relies on the one before it having erased its part. */
+/** The steps of an erasure, in order. Each step relies on the previous one having erased its part. */
 export const ERASURE_STEPS = ['transfers', 'responses', 'events', 'errors', 'cases'] as const;
 
 /** One of {@link ERASURE_STEPS}. */
@@ -46,7 +46,7 @@ const ERASURE = columns({
   ...PLACE.columns,
 });
 
-/** An erasure and its progress: `cursor` is the last transfer, batch, request or case that the step has processed. */
+/** An erasure and its progress. `cursor` is the last transfer, batch, request or case that the step has processed. */
 export type CardErasure = ReturnType<typeof ERASURE.read>;
 
 /** The erasure from a row of {@link readErasure}, {@link readDueErasures} or {@link insertErasure}. */
@@ -93,8 +93,8 @@ const INSERT_ERASURE = statement(
 );
 
 /**
- * Inserts an erasure of a card that was created at `createdAt` and whose account is locked. `holderHash` is the SHA-256
- * of the holder reference, in hex.
+ * Inserts an erasure of a card that was created at `createdAt` and whose account is locked. `holderHash` is the SHA-256 of the
+ * holder reference, in hex.
  */
 export function insertErasure(
   erasure: Pick<CardErasure, 'programId' | 'cardId' | 'cardName' | 'requestedAt'> & {
@@ -124,7 +124,7 @@ const LOCK_ERASURE = statement(
     for update skip locked`,
 );
 
-/** Locks an erasure that is still where it was read; no row if another process is working on it, or has moved it on. */
+/** Locks an erasure that is unchanged since it was read. No row if another process is working on it, or has continued it. */
 export function lockErasure({ programId, cardId, round, step, cursor }: CardErasure): Statement {
   return LOCK_ERASURE({ programId, cardId, round, step, cursor });
 }
@@ -145,7 +145,10 @@ const MOVE_ERASURE = statement(
     where program_id = :programId and card_id = :cardId`,
 );
 
-/** What a batch erased, where the erasure continues, and after how many milliseconds at the earliest. */
+/**
+ * The result of a batch: the counts of erased records, where the erasure continues, and after how many milliseconds at the
+ * earliest.
+ */
 export type ErasureProgress = Pick<CardErasure, 'round' | 'step' | 'cursor' | 'transfers' | 'events' | 'errors'> & {
   readonly pauseMilliseconds: number;
 };
@@ -155,7 +158,6 @@ export function moveErasure({ programId, cardId }: CardErasure, progress: Erasur
   return MOVE_ERASURE({ ...progress, programId, cardId });
 }
 
-/** Completes a locked erasure. */
 export const completeErasure = statement(
   'complete_card_erasure',
   ONE.columns,
@@ -164,8 +166,8 @@ export const completeErasure = statement(
 );
 
 /**
- * Removes from a card what identifies its holder. Its account must be locked. The metadata is removed with
- * {@link insertErasure}, by a trigger (migration 0030).
+ * Removes the fields of a card that identify its holder. Its account must be locked. A trigger (migration 0030) removes the
+ * metadata with {@link insertErasure}.
  */
 export const eraseHolderOfCard = statement(
   'erase_holder_of_card',
@@ -175,8 +177,8 @@ export const eraseHolderOfCard = statement(
 );
 
 /**
- * Locks the account of a card. Every change to a transfer of the card locks this account, or fails if its version was
- * raised, so nothing decided earlier can write texts after they were erased.
+ * Locks the account of a card. Every change to a transfer of the card locks this account, or fails if its version was raised. So
+ * no earlier decision can write texts after they were erased.
  */
 export const lockAccountOfCard = statement(
   'lock_account_of_card',
@@ -225,8 +227,8 @@ const LOCK_TRANSFERS_OF_CARD = statement(
 );
 
 /**
- * Locks the next transfers from or to a card, in the order of their ids, against changes of their metadata. The rows
- * have `transfer_id`, and `has_texts` if there are texts.
+ * Locks the next transfers from or to a card, in the order of their ids, against changes of their metadata. The rows have
+ * `transfer_id`, and `has_texts` if there are texts.
  */
 export function lockTransfersOfCard({ programId, cardId, cursor: after }: CardErasure, count: number): Statement {
   return LOCK_TRANSFERS_OF_CARD({ programId, cardId, after, count });
@@ -234,7 +236,7 @@ export function lockTransfersOfCard({ programId, cardId, cursor: after }: CardEr
 
 const TRANSFERS = { programId: UUID, transferIds: many(UUID) } as const;
 
-/** Removes the texts of locked transfers; everything else stays. */
+/** Removes the texts of locked transfers. Everything else stays. */
 export const eraseTransfers = statement(
   'erase_transfers',
   TRANSFERS,
@@ -242,7 +244,7 @@ export const eraseTransfers = statement(
     where program_id = :programId and transfer_id = any (:transferIds)`,
 );
 
-/** Removes the metadata of locked transfers from the table for searching by it. */
+/** Removes the metadata of locked transfers from the search table. */
 export const eraseMetadata = statement(
   'erase_metadata',
   TRANSFERS,
@@ -258,8 +260,8 @@ export const eraseReversals = statement(
 );
 
 /**
- * Removes responses about a card, its transfers and their reversals that earlier versions stored with a body of their
- * own. A replay then returns what is stored now.
+ * Removes responses about a card, its transfers and their reversals that earlier versions stored with a separate body. A replay
+ * then returns the current record.
  */
 export const eraseResponses = statement(
   'erase_responses',
@@ -317,9 +319,7 @@ const READ_EVENTS_OF_CARD = statement(
     ) as found on true`,
 );
 
-/**
- * Reads the next `count` events of all programs, and returns those about a card. The last batch is always read whole.
- */
+/** Reads the next `count` events of all programs, and returns those about a card. The last batch is always read whole. */
 export function readEventsOfCard(
   { programId, cardId, cardName, eventsFrom: from, cursor: after }: CardErasure,
   count: number,
@@ -327,7 +327,7 @@ export function readEventsOfCard(
   return READ_EVENTS_OF_CARD({ programId, cardId, cardName, from, after, count });
 }
 
-/** The events from the rows of {@link readEventsOfCard}, and the last batch that was read; null at the end. */
+/** The events from the rows of {@link readEventsOfCard}, and the last batch that was read, or null at the end. */
 export function toFoundEvents(found: readonly Row[]): {
   readonly events: readonly FoundEvent[];
   readonly lastBatchId: string | null;
@@ -351,7 +351,7 @@ export const writePayloads = statement(
       and event.created_at >= found.created_at and event.created_at < found.before`,
 );
 
-/** Removes what receivers of webhooks answered to events, because they may have quoted them. */
+/** Removes the responses of webhooks' receivers to events, because they may have quoted the texts. */
 export const eraseAnswers = statement(
   'erase_webhook_answers',
   { eventIds: many(UUID) },
@@ -359,7 +359,7 @@ export const eraseAnswers = statement(
     where event_id = any (:eventIds) and response_start is not null`,
 );
 
-/** Makes every process reload what it has in memory about the webhooks that get the events of a program. */
+/** Makes every process reload the webhooks that get the events of a program. */
 export const rereadWebhooks = statement(
   'reread_webhooks',
   { programId: UUID },
@@ -388,8 +388,8 @@ const ERASE_ERRORS = statement(
 );
 
 /**
- * Erases the texts of the next `count` errors of the program that are about a card whose holder was erased; see
- * {@link toErasedErrors}.
+ * Erases the texts of the next `count` errors of the program that are about a card whose holder was erased, see {@link
+ * toErasedErrors}.
  */
 export function eraseErrors({ programId, cursor }: CardErasure, count: number): Statement {
   return ERASE_ERRORS({
@@ -400,7 +400,7 @@ export function eraseErrors({ programId, cursor }: CardErasure, count: number): 
   });
 }
 
-/** How many errors {@link eraseErrors} erased, and the last one that it read; null at the end. */
+/** How many errors {@link eraseErrors} erased, and the last one that it read, or null at the end. */
 export function toErasedErrors([row]: readonly Row[]): {
   readonly erased: number;
   readonly lastRequestId: string | null;
@@ -418,7 +418,7 @@ const POSTPONE_ERASURE = statement(
     where program_id = :programId and card_id = :cardId`,
 );
 
-/** Postpones an erasure, so that one that fails does not hold up others. */
+/** Postpones an erasure that failed, so that it does not hold up others. */
 export function postponeErasure({ programId, cardId }: CardErasure, pauseMilliseconds: number): Statement {
   return POSTPONE_ERASURE({ programId, cardId, pauseMilliseconds });
 }

@@ -3,7 +3,7 @@ import { CARD_DETAILS, type CardDetails, toCardDetails } from '../card.ts';
 import type { Row, Statement } from '../connection/database.ts';
 import { NUMBER, nullable, statement, statementVariants, TEXT, UUID, word } from '../sql.ts';
 
-/** Which cards are listed; null for no condition. */
+/** The conditions of a list of cards. Null for no condition. */
 export type CardFilter = {
   /** Today's status: a card past its last day has expired. */
   readonly status: CardStatus | null;
@@ -26,11 +26,11 @@ export const EVERY_CARD: CardFilter = {
 
 /** A chunk of the cards that match a filter. */
 export type CardChunk = {
-  /** The last card of the previous chunk (inner UUID); null for the first. */
+  /** The last card of the previous chunk (inner UUID), or null for the first. */
   readonly after: string | null;
   /** Maximum number of cards returned. */
   readonly count: number;
-  /** Maximum number of cards compared with the filter: it bounds the time of a chunk, however rare the matches. */
+  /** Maximum number of cards compared with the filter. It bounds the time of a chunk, even if matches are rare. */
   readonly maxExamined: number;
 };
 
@@ -44,7 +44,7 @@ type Route = {
   readonly condition?: string;
   /** By a pair, through the table of the metadata. */
   readonly isByPair?: true;
-  /** By name, in byte order; otherwise newest first. */
+  /** By name, in byte order. Otherwise newest first. */
   readonly isByName?: true;
 };
 
@@ -84,17 +84,17 @@ function routeFor({ prefix, holderReference, lastFour, metadata, status }: CardF
   if (lastFour !== null) return BY_LAST_FOUR;
   if (prefix !== null) return BY_PREFIX;
   if (metadata !== null) return BY_METADATA;
-  // Most cards are active, and expired ones are stored with the status that they had.
+  // Most cards are active, and expired cards keep the status that they were stored with.
   return status === null || status === 'active' || status === 'expired' ? ALL : BY_STATUS;
 }
 
-/** Whether a list compares more cards than it returns; false if one index covers the filter. */
+/** Whether a list compares more cards than it returns. False if one index covers the filter. */
 export function isCardFiltered(filter: CardFilter): boolean {
   const { covers } = routeFor(filter);
   return (Object.keys(filter) as (keyof CardFilter)[]).some((name) => filter[name] !== null && !covers.includes(name));
 }
 
-/** Whether the list is in the order of the names, so that it continues after the name of a card; otherwise after its id. */
+/** Whether the list is in the order of the names, so that it continues after the name of a card rather than after its id. */
 export function isCardListByName(filter: CardFilter): boolean {
   return routeFor(filter).isByName === true;
 }
@@ -137,8 +137,8 @@ const LIST_CARDS = statementVariants({
 });
 
 /**
- * Reads a chunk of a program's cards: newest first, or by id if the filter has a prefix. One index finds the cards that
- * can match, and each is compared with the rest of the filter, at most `maxExamined` of them.
+ * Reads a chunk of a program's cards: newest first, or by id if the filter has a prefix. One index finds the cards that can
+ * match, and at most `maxExamined` of them are compared with the rest of the filter.
  */
 export function listCards(programId: string, filter: CardFilter, chunk: CardChunk): Statement {
   const route = routeFor(filter);
@@ -156,8 +156,8 @@ export function listCards(programId: string, filter: CardFilter, chunk: CardChun
 }
 
 /**
- * SQL: the cards on a route, from the end of the previous chunk. Bounds on both ends of the ids make the route's index
- * the cheapest even before the planner has statistics of the table.
+ * SQL: the cards on a route, from the end of the previous chunk. Bounds on both ends of the ids make the route's index the
+ * cheapest even before the planner has statistics of the table.
  */
 function along({ lead, condition = '', isByName, isByPair }: Route, isLater: boolean): string {
   if (isByPair) {
@@ -216,7 +216,7 @@ function textOf(route: Route, filtered: boolean, isLater: boolean): string {
     order by page.${key} ${onward}`;
 }
 
-/** The cards of a chunk, from the rows of {@link listCards}. `next` is where the next one begins; null at the end. */
+/** The cards of a chunk, from the rows of {@link listCards}. `next` is where the next chunk begins, or null at the end. */
 export function toCardChunk(
   rows: readonly Row[],
   chunk: CardChunk,

@@ -1,6 +1,6 @@
 import { administer, type ConnectionSettings } from './connections.ts';
 
-/** A maximum of connections, null for none, and how many are open, except the one that reads it. */
+/** A maximum of connections, or null for none, and how many are open, except the reading connection. */
 type Usage = { readonly max: number | null; readonly used: number };
 type UsageRow = { readonly user: string; readonly database: string } & Readonly<
   Record<'role' | 'ofDatabase' | 'server', Usage>
@@ -16,8 +16,8 @@ export type ConnectionLimit = {
 };
 
 /**
- * Superusers are exempt from the limits of roles and databases and may use the reserved connections;
- * `reserved_connections` is new in PostgreSQL 16.
+ * Superusers are exempt from the limits of roles and databases and may use the reserved connections. `reserved_connections` is
+ * new in PostgreSQL 16.
  */
 const READ_USAGE = `with used as (
     select count(*)::integer as server, count(*) filter (where usename = session_user)::integer as role,
@@ -33,7 +33,9 @@ const READ_USAGE = `with used as (
         + coalesce(current_setting('reserved_connections', true), '0')::integer end) as server
   from used, pg_roles, pg_database where rolname = session_user and datname = current_database()`;
 
-/** The connection limits of the role, the database and the server: the lowest one, and the one with the fewest free. */
+/**
+ * The connection limits of the role, the database and the server: the lowest limit, and the one with the fewest free connections.
+ */
 export async function readConnectionLimits(
   settings: ConnectionSettings,
 ): Promise<{ readonly lowest: ConnectionLimit; readonly tightest: ConnectionLimit }> {

@@ -3,16 +3,15 @@ import pg from 'pg';
 import type { ConnectionSettings } from './connections.ts';
 import { HostListProblem, readHostList } from './hosts/host-list.ts';
 
-/** The values of `sslmode` that require TLS; with others the server may refuse it. */
+/** The values of `sslmode` that require TLS. With others the server may refuse it. */
 const REQUIRES_TLS = ['require', 'verify-ca', 'verify-full'];
 
 /**
- * Why a database must not be connected to, in a sentence that says what to set and repeats nothing of the address;
- * undefined if it may be, to every host that it names. A private connection must be safe from eavesdropping and
- * impersonation: on the same machine, or over TLS with a verified certificate.
- *
- * Only `pg` knows how it reads an address, its parameters, and PGHOST and PGSSLMODE where the address has none. So this
- * creates a client, which never connects. Throws the error of `pg` for an address that it cannot read.
+ * Why a database must not be connected to, or undefined if it may be, on every host of its address. The sentence says what to set
+ * and repeats nothing of the address. A private connection must be safe from eavesdropping and impersonation: on the same
+ * machine, or over TLS with a verified certificate.
+ * Only `pg` knows how it reads an address, its parameters, and PGHOST and PGSSLMODE for missing parts. So this creates a client
+ * that never connects. Throws the error of `pg` for an address that it cannot read.
  */
 export function findConnectionProblem(settings: ConnectionSettings, mustBePrivate: boolean): string | undefined {
   if (!('connectionString' in settings)) return findHostProblem(settings, mustBePrivate);
@@ -28,8 +27,8 @@ export function findConnectionProblem(settings: ConnectionSettings, mustBePrivat
 
 function findHostProblem(settings: ConnectionSettings, mustBePrivate: boolean): string | undefined {
   const client = new pg.Client(settings);
-  // PostgreSQL would quote it, and it may be the end of a password that was cut at a '/'. If no database is named, it
-  // is the user.
+  // PostgreSQL would quote the database's name, and it may be the end of a password that was cut at a '/'. If the address names
+  // no database, `pg` uses the user's name.
   if (client.database?.includes('@') && client.database !== client.user) {
     return 'DATABASE_URL has an @ in the name of the database. In a user name or a password, write @ as %40 and / as %2F.';
   }
@@ -46,7 +45,7 @@ function findHostProblem(settings: ConnectionSettings, mustBePrivate: boolean): 
     return 'DATABASE_URL has an empty parameter host. Remove it, or set it to where the database is.';
   }
   if (isOfThisMachine(client.host)) return undefined;
-  // A boolean, options of Node's TLS, or a text that `pg` did not understand; its types only have the first.
+  // A boolean, options of Node's TLS, or a text that `pg` did not understand. The types of `pg` allow only the boolean.
   const tls: unknown = client.ssl;
   const mode = parameters.get('sslmode');
   const isEncrypted = tls === true || (typeof tls === 'object' && tls !== null);
@@ -64,7 +63,7 @@ function findHostProblem(settings: ConnectionSettings, mustBePrivate: boolean): 
   );
 }
 
-/** The parameters as they were written; `pg` keeps only the last of each name. */
+/** The parameters as written. `pg` keeps only the last of each name. */
 function parametersOf(connectionString: string): URLSearchParams {
   const [address = ''] = connectionString.split('#', 1);
   const start = address.indexOf('?');

@@ -7,14 +7,13 @@ type Waiter = { readonly until: number; readonly admit: () => void; readonly ref
 
 /**
  * The requests that wait for a connection of a pool, in order of arrival.
- *
- * A wait fails as "too few connections" only after another connection of this process has received a response: only
- * then is it certain that connections are missing. If no connection receives a response, the database is silent, and
- * the wait fails for that reason.
+ * A wait fails as "too few connections" only after another connection of this process has received a response, because only this
+ * proves that connections are missing. If no connection receives a response, the database is silent, and the wait fails for that
+ * reason.
  */
 export class ConnectionQueue {
   #max: number;
-  /** How often the database has sent something, on any connection of this process. */
+  /** How often the database has sent a response, on any connection of this process. */
   readonly #responses: () => number;
   readonly #silentMilliseconds: number;
   #lent = 0;
@@ -28,8 +27,8 @@ export class ConnectionQueue {
   }
 
   /**
-   * Resolves when a connection is free; every call that resolves needs a {@link leave}. Rejects with
-   * {@link NoConnection}, as "too few connections" not before `until` (`performance.now()`).
+   * Resolves when a connection is free. Every call that resolves needs a {@link leave}. Rejects with {@link NoConnection}, as
+   * "too few connections" not before `until` (`performance.now()`).
    */
   enter(until: number): Promise<void> {
     if (this.#lent < this.#max) {
@@ -56,7 +55,7 @@ export class ConnectionQueue {
     else next.admit();
   }
 
-  /** Lowers the number of connections in use from now on. */
+  /** Lowers the maximum number of connections in use. */
   limit(max: number): void {
     this.#max = Math.min(this.#max, max);
   }
@@ -68,7 +67,7 @@ export class ConnectionQueue {
     this.#timer = setInterval(() => {
       const now = performance.now();
       const responses = this.#responses();
-      // A process that was frozen has not read what arrived meanwhile, so a late check counts as one check.
+      // A process that was frozen has not read the responses that arrived, so a late check counts as one check.
       silence = responses === seen ? silence + Math.min(now - checkedAt, 2 * WATCH_MILLISECONDS) : 0;
       if (silence > this.#silentMilliseconds) this.#refuse(() => true, false);
       else if (responses !== seen) this.#refuse(({ until }) => now > until, true);

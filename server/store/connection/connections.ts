@@ -23,8 +23,8 @@ import {
 // Tested by: `test/start/waits.test.ts`
 
 /**
- * The address of PostgreSQL in the form of `pg`, the schema of the tables if it is not {@link DEFAULT_SCHEMA}, and
- * whether nothing may be committed that does not wait for a standby.
+ * The address of PostgreSQL in the form of `pg`, the schema of the tables if it is not {@link DEFAULT_SCHEMA}, and whether every
+ * commit must wait for a standby.
  */
 export type ConnectionSettings = Address & { readonly schema?: string; readonly requiresStandby?: boolean };
 
@@ -33,13 +33,13 @@ type Address =
   | { readonly host: string; readonly port: number; readonly user: string; readonly database: string };
 
 /**
- * The role of the database under which a connection works; migrations/0005_row_level_security.sql has its rights.
- * `application` serves the requests of card programs, and sees only the rows of the programs that it has named.
- * `background` is for operators and loops, for all programs. `authentication` finds the caller of a request.
+ * The database role of a connection. migrations/0005_row_level_security.sql has its rights. `application` serves the requests of
+ * card programs, and sees only the rows of the programs that it has named. `background` is for operators and loops, for all
+ * programs. `authentication` finds the caller of a request.
  */
 export type Role = 'application' | 'background' | 'authentication';
 
-/** The minimum that a process needs: one of each kind, and one for work on a connection of its own. */
+/** The minimum that a process needs: one of each kind, and one for separate work. */
 export const MIN_CONNECTIONS = 6;
 
 /** The maximum that a process opens, unless DATABASE_CONNECTIONS is set. */
@@ -49,10 +49,7 @@ export const MAX_CONNECTIONS = 27;
 type Sizes = Readonly<Record<Role, RoleSizes>>;
 type RoleSizes = { readonly readers: number; readonly writers: number };
 
-/**
- * Divides the connections that a process may open, at least {@link MIN_CONNECTIONS}; one is for work on a connection of
- * its own.
- */
+/** Divides the connections that a process may open, at least {@link MIN_CONNECTIONS}. One is for separate work. */
 export function divideConnections(total: number): Sizes {
   const sizes = {
     application: { readers: 1, writers: 1 },
@@ -65,7 +62,7 @@ export function divideConnections(total: number): Sizes {
     for (const kind of ['writers', 'readers'] as const) {
       for (const role of ['application', 'background'] as const) if (left-- > 0) sizes[role][kind] += 1;
     }
-    // Keys are looked up in a fraction of a millisecond and cached for a second: two connections are plenty.
+    // Keys are looked up in a fraction of a millisecond and cached for a second, so two connections are plenty.
     if (round === 0 && left-- > 0) sizes.authentication.readers += 1;
   }
   return sizes;
@@ -75,8 +72,8 @@ export function divideConnections(total: number): Sizes {
 const IDLE_MILLISECONDS = 5000;
 
 /**
- * How long a writing connection, and each of its plans, is used. A plan made for a nearly empty table may use the wrong
- * one of two indexes, and must not stay when the table has grown.
+ * How long a writing connection, and each of its plans, is used. A plan for a nearly empty table may use the wrong one of two
+ * indexes, so it must end before the table grows.
  */
 const WRITER_LIFETIME_SECONDS = 60;
 
@@ -84,8 +81,8 @@ const WRITER_LIFETIME_SECONDS = 60;
 const NO_LIMIT = 0;
 
 /**
- * Time limits of a pool's connections: for a connection, for a free one while the database responds to other requests
- * (`crowded`) or to none (`silent`), for a response, and in PostgreSQL for a lock and a statement.
+ * Time limits of a pool's connections: for a connection, for a free one while the database responds to other requests (`crowded`)
+ * or to none (`silent`), for a response, and in PostgreSQL for a lock and a statement.
  */
 export type TimeLimits = PoolLimits & {
   readonly connectMilliseconds: number;
@@ -103,8 +100,8 @@ export const REQUESTS: TimeLimits = {
 };
 
 /**
- * For starts and commands, which nobody waits for and which would only be repeated: they wait for a slow server or a
- * held lock. The wait ends for a reason: PostgreSQL refuses, its process ends, or its machine is gone.
+ * For starts and commands, which no caller waits for and which would only be repeated. They wait for a slow server or a held
+ * lock. The wait ends for a reason: PostgreSQL refuses, its process ends, or its machine is gone.
  */
 export const STARTS: TimeLimits = {
   connectMilliseconds: NO_LIMIT,
@@ -114,7 +111,7 @@ export const STARTS: TimeLimits = {
   session: WITHOUT_LIMITS,
 };
 
-/** The settings that are not in force, or PostgreSQL's error about the role; in a few words. */
+/** The settings that are not in force, or PostgreSQL's error about the role, in a few words. */
 export type RoleProblem = { readonly differing: string } | { readonly refused: string };
 
 /** The open connections of one role. */
@@ -151,15 +148,15 @@ export class Connections {
   }
 
   /**
-   * Why the role cannot be used, in a few words. A pooler that distributes the statements of one connection over
-   * several sessions would silently drop the role and the settings, and with them the separation of programs.
+   * Why the role cannot be used, in a few words. A pooler that distributes the statements of one connection over several sessions
+   * would silently drop the role and the settings, and with them the separation of programs.
    */
   async findRoleProblem(): Promise<RoleProblem | undefined> {
     const table = this.#role === 'authentication' ? 'api_key' : 'switch';
     const more = [...READER_SETTINGS, ...this.#timeLimits.session, actAs(this.#role)];
     const settings = settingsFor(this.#settings, more);
     try {
-      // No rows: on a node of a Citus cluster without the tables, their policies would refuse.
+      // Reads no rows. On a node of a Citus cluster without the tables, their policies would refuse.
       await this.readers.query(`select from ${table} limit 0`);
       const differing = await findDifferingSettings(this.readers, settings);
       return differing === undefined ? undefined : { differing };
@@ -175,7 +172,7 @@ export class Connections {
     this.writers.limit(writers);
   }
 
-  /** Runs work on a connection of its own, without time limits. An aborted signal closes the connection. */
+  /** Runs work on a separate connection, without time limits. An aborted signal closes the connection. */
   alone<Result>(run: (client: pg.ClientBase) => Promise<Result>, signal?: AbortSignal): Promise<Result> {
     const { connectMilliseconds } = this.#timeLimits;
     const session = [...WITHOUT_LIMITS, actAs(this.#role)];
@@ -189,8 +186,8 @@ export class Connections {
 }
 
 /**
- * Runs work on a connection of its own, without time limits and with the rights of the user itself: for the schema and
- * the roles. Throws the error of `pg` if it cannot connect.
+ * Runs work on a separate connection, without time limits and with the rights of the user itself, for the schema and the roles.
+ * Throws the error of `pg` if it cannot connect.
  */
 export function administer<Result>(
   settings: ConnectionSettings,
@@ -203,9 +200,9 @@ export function administer<Result>(
 const UNKNOWN_SETTING = '42704';
 
 /**
- * Runs work on a connection with the user's own settings, except time limits that would end it at once. Works with
- * every PostgreSQL, however old: one that does not know all of these limits gets none of them. Throws the error of `pg`
- * if it cannot connect.
+ * Runs work on a connection with the user's own settings, except time limits that would end it at once. Works with every
+ * PostgreSQL. If a server is too old to know all of these limits, none of them is set. Throws the error of `pg` if it cannot
+ * connect.
  */
 export async function connectPlainly<Result>(
   settings: ConnectionSettings,
@@ -221,7 +218,10 @@ export async function connectPlainly<Result>(
   return endingAfter(await group.connect(undefined, performance.now() + LIMITS.crowded, attempt), run);
 }
 
-/** The same within the time limits of a request: for a query about sessions that wait, which must not wait itself. */
+/**
+ * Runs work like {@link connectPlainly}, within the time limits of a request, for a query about waiting sessions that must not
+ * wait itself.
+ */
 export function connectWithinLimits<Result>(
   settings: ConnectionSettings,
   run: (client: pg.ClientBase) => Promise<Result>,
@@ -230,7 +230,7 @@ export function connectWithinLimits<Result>(
   return withClient(where, WITHIN_LIMITS, run, { connectMilliseconds: LIMITS.connect });
 }
 
-/** Checks that the database accepts connections and responds; throws the error of `pg` otherwise. */
+/** Checks that the database accepts connections and responds. Throws the error of `pg` otherwise. */
 export async function probe(settings: ConnectionSettings): Promise<void> {
   await withClient(settings, WITHOUT_LIMITS, (client) => client.query('select 1'));
 }
@@ -252,7 +252,6 @@ function settingsFor({ schema, requiresStandby }: ConnectionSettings, more: read
 type Lone = {
   /** The pools that make room for it. */
   readonly group?: PoolGroup;
-  /** Closes it. */
   readonly signal?: AbortSignal | undefined;
   readonly connectMilliseconds?: number;
 };
@@ -280,7 +279,7 @@ async function withClient<Result>(
   });
 }
 
-/** Without settings the connection keeps those of its user. */
+/** Opens a connection. Without settings it keeps those of its user. */
 async function connect(
   where: pg.ClientConfig,
   connectionTimeoutMillis: number,
@@ -301,7 +300,7 @@ async function connect(
   return client;
 }
 
-/** Applies the settings in the first packet of a connection, in which one of several hosts is also asked for its state. */
+/** Applies the settings in the first packet of a connection. With several hosts, the packet also asks the host for its state. */
 async function prepare(
   client: pg.ClientBase,
   hosts: Hosts | undefined,
@@ -309,7 +308,7 @@ async function prepare(
 ): Promise<void> {
   const [[readOnly, on]] = READER_SETTINGS;
   const isOfReader = ([name, value]: Setting): boolean => name === readOnly && value === on;
-  // Of several hosts one must be seen to take writes before its connection is limited to reads.
+  // With several hosts, the host must first prove that it takes writes. Only then is the connection limited to reads.
   const isLimitedLater = hosts?.mustWrite === true && settings?.some(isOfReader) === true;
   const first = isLimitedLater ? settings.map((one): Setting => (isOfReader(one) ? [readOnly, 'off'] : one)) : settings;
   const apply = first && (() => applySettings(client, first));
@@ -317,7 +316,10 @@ async function prepare(
   if (isLimitedLater) await client.query(`set ${readOnly} to ${on}`);
 }
 
-/** Of several hosts one may have been made read-only because it was replaced: that must be seen before it is overridden. */
+/**
+ * With several hosts, a host may have been made read-only because it was replaced. The service must see this setting before it
+ * overrides it.
+ */
 function optionsOf(where: ConnectionSettings, settings: readonly Setting[]): string {
   const isKept = ([name]: Setting): boolean => name !== READER_SETTINGS[0][0];
   return startupOptions(hostsOf(where)?.mustWrite === true ? settings.filter(isKept) : settings);
@@ -335,7 +337,7 @@ async function endingAfter<Result>(
 }
 
 function toPooling({ min, max }: PoolSize): pg.PoolConfig {
-  // For `pg`, 0 means its own default rather than none.
+  // For `pg`, 0 means its default instead of none.
   return { min, max: Math.max(max, 1) };
 }
 
@@ -358,11 +360,11 @@ function openPool(
     query_timeout: responseMilliseconds,
     application_name: 'transfer-service',
     options: optionsOf(where, settings),
-    // A connection is used only with its settings; if they cannot be applied, it is closed.
+    // A connection is used only with its settings. If they cannot be applied, it is closed.
     onConnect: (client) => prepare(client, hosts, settings),
     types: { getTypeParser: parserOf },
   });
-  // A dead idle connection leaves the pool; without a listener it would end the process.
+  // A dead idle connection leaves the pool. Without a listener it would end the process.
   pool.on('error', () => undefined);
   pool.on('connect', (client) => {
     client.on('error', () => undefined);

@@ -9,7 +9,7 @@ import { DEFAULT_SCHEMA } from './session-settings.ts';
 // Kept by: this file, `server-problem.ts`
 // Tested by: `test/start/database-problems.test.ts`, `test/start/foreign-server.test.ts`
 
-/** What a database is opened for: commands that only check accept a read-only one. */
+/** The purpose of opening a database. Commands that only check accept a read-only one. */
 export type DatabaseUse = 'read' | 'write';
 
 /** The oldest version of PostgreSQL that the migrations support. */
@@ -29,9 +29,8 @@ export type ServerFacts = {
 };
 
 /**
- * Why the service cannot use a database; undefined if it can. Checked before anything else, on a connection without the
- * service's own settings, some of which an older server would refuse. Changes nothing. Throws the error of `pg` if it
- * cannot connect.
+ * Why the service cannot use a database, or undefined if it can. Checked first, on a connection without the service's settings,
+ * because an older server would refuse some of them. Changes nothing. Throws the error of `pg` if it cannot connect.
  */
 export function findDatabaseProblem(
   settings: ConnectionSettings,
@@ -40,7 +39,7 @@ export function findDatabaseProblem(
   return connectPlainly(settings, async (client) => {
     const problem = findServerProblem(await readServer(client), use);
     if (problem !== undefined) return problem;
-    // One snapshot: another process may be creating the schema.
+    // One snapshot, because another process may be creating the schema.
     await client.query('begin isolation level repeatable read, read only');
     const found = await findSchemaProblem(client, settings.schema ?? DEFAULT_SCHEMA);
     await client.query('commit');
@@ -72,7 +71,7 @@ export function findServerProblem(facts: ServerFacts, use: DatabaseUse): Startup
       'The database server is a standby, which is read-only. Set DATABASE_URL to the primary server.',
     );
   }
-  // The service overrides this setting of its user, but not of the whole database or server.
+  // The service overrides this setting if it is set for its user, but not if it is set for the whole database or server.
   if (readOnly === 'on' && !['user', 'database user', 'client', 'session'].includes(readOnlySource)) {
     return new StartupProblem(
       'database-read-only',
@@ -98,7 +97,6 @@ async function readServer(client: pg.ClientBase): Promise<ServerFacts> {
   return facts;
 }
 
-/** Whether a schema exists. */
 export async function hasSchema(client: pg.ClientBase, schema: string): Promise<boolean> {
   const { rowCount } = await client.query('select from pg_catalog.pg_namespace where nspname = $1', [schema]);
   return rowCount === 1;
@@ -132,10 +130,10 @@ function foreign(schema: string, problem: string): StartupProblem {
   );
 }
 
-/** The first columns of the history, the same in every version; later ones have more. */
+/** The first columns of the history, the same in every version. Later versions have more. */
 const HISTORY_COLUMNS = 'name text, checksum text, applied_at timestamp with time zone';
 
-/** The columns of the object with the name of the history; empty if there is none. */
+/** The columns of the object with the name of the history, or an empty text if there is none. */
 async function readHistoryColumns(client: pg.ClientBase, schema: string): Promise<string> {
   const { rows } = await client.query<{ columns: string }>(
     `select coalesce(pg_catalog.string_agg(attname || ' ' || pg_catalog.format_type(atttypid, atttypmod), ', '
@@ -174,7 +172,7 @@ async function findAccessProblem(
     );
   }
   if (usable) return undefined;
-  // Everything that a new ledger needs, so that its user asks for it once.
+  // Lists all rights that a new ledger needs, so that its user asks for them once.
   if (!isInstalled) return findMissingRights(client, schema);
   return new StartupProblem(
     'database-rights',
@@ -187,18 +185,18 @@ async function readAppliedNames(client: pg.ClientBase, schema: string): Promise<
   return rows.map(({ name }) => name);
 }
 
-/** Names that migrations have yet to create, without those that they only replace. */
+/** Names that migrations have yet to create, without the names that they only replace. */
 function namesToCome(migrations: readonly Migration[], applied: readonly string[]): readonly string[] {
   const isApplied = ({ name }: Migration): boolean => applied.includes(name);
   const ours = new Set(migrations.filter(isApplied).flatMap(namesCreatedBy));
-  // An interrupted attempt may have left what is not made in a transaction; `migrate` takes care of that.
+  // An interrupted attempt may have left objects that are created outside a transaction. `migrate` takes care of these.
   const wanted = migrations
     .filter((migration) => !isApplied(migration) && !migration.isOutsideTransaction)
     .flatMap(namesCreatedBy);
   return [...new Set(wanted)].filter((name) => !ours.has(name));
 }
 
-/** Which of some names exist in a schema, and as what. */
+/** The names that exist in a schema, and the kind of each object. */
 async function readTakenNames(
   client: pg.ClientBase,
   schema: string,
@@ -218,7 +216,7 @@ async function readTakenNames(
   return rows.map(({ what }) => what);
 }
 
-/** What `doctor` says about a database. */
+/** The facts about a database that `doctor` shows. */
 export type DatabaseFacts = { readonly version: string; readonly user: string; readonly megabytes: number };
 
 /** Reads the version of a database server, the user of the connection, and the size of the database. */

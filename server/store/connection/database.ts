@@ -30,23 +30,20 @@ import {
 
 export type { ChainedSteps, Decision, Loaded, Row, Statement, Steps, Work } from './work.ts';
 
-/**
- * How a transaction of unknown outcome ended: it `committed`, it never can (`abandoned`), or that is still `unknown`.
- */
+/** How a transaction of unknown outcome ended: it `committed`, it never can (`abandoned`), or that is still `unknown`. */
 export type Settlement = 'committed' | 'abandoned' | 'unknown';
 
 type Begun<Name extends string> = { readonly client: pg.PoolClient; readonly loaded: Loaded<Name> };
 
 /**
  * PostgreSQL as one role of the service. Everything except the migrations uses its methods.
- *
- * The role `application` sees only the rows of the programs given to {@link forProgram}: a statement without a
- * condition on its program finds nothing of other programs.
+ * The role `application` sees only the rows of the programs given to {@link forProgram}. A statement without a condition on its
+ * program finds no rows of other programs.
  */
 export class Database {
   readonly #connections: Connections;
   readonly #standby: Standby;
-  /** The setting of the programs, for `set` before a statement or after `begin`; null for all programs. */
+  /** The setting of the programs, for `set` before a statement or after `begin`. Null for all programs. */
   readonly #programs: string | null;
 
   constructor(connections: Connections, standby: Standby, programIds?: readonly string[]) {
@@ -55,9 +52,7 @@ export class Database {
     this.#programs = programIds === undefined ? null : `service.programs = '{${programIds.map(requireUuid).join()}}'`;
   }
 
-  /**
-   * How often the server may have been replaced: what was remembered earlier may come from transactions that it lacks.
-   */
+  /** How often the server may have been replaced. Earlier memories may come from transactions that the new server lacks. */
   get interruptions(): number {
     return this.#connections.group.interruptions;
   }
@@ -73,8 +68,8 @@ export class Database {
   }
 
   /**
-   * Runs one statement in a read-only transaction: PostgreSQL refuses one that writes. Throws {@link StoreFailure}.
-   * A connection that the server closed while it was idle is replaced once, silently.
+   * Runs one statement in a read-only transaction, in which PostgreSQL refuses writes. Throws {@link StoreFailure}. A connection
+   * that the server closed while it was idle is replaced once, silently.
    */
   async read(statement: Statement): Promise<readonly Row[]> {
     try {
@@ -82,7 +77,7 @@ export class Database {
     } catch (error) {
       if (!(error instanceof StoreFailure) || !error.connectionLost || error.timedOut) throw error;
     }
-    // What cut this connection may have cut every idle one, without the process having noticed yet.
+    // The same cause may have cut every idle connection, without the process having noticed yet.
     this.#connections.readers.closeIdle(0);
     return this.#readOnce(statement);
   }
@@ -96,7 +91,7 @@ export class Database {
       );
     }
     const client = await connect(readers);
-    // Set for the session: it is set again before every statement of a connection of this pool.
+    // Set for the session. Every statement on a connection of this pool sets it again.
     const [set, response] = await sendTogether(client, () => [
       client.query(`set ${this.#programs}`),
       client.query(toQuery(statement)),
@@ -109,8 +104,8 @@ export class Database {
   }
 
   /**
-   * Runs a transaction. Throws {@link StoreFailure} if it certainly changed nothing, and {@link CommitUnknown} if it is
-   * not known whether it was committed; whatever `decide` throws is rethrown after a rollback.
+   * Runs a transaction. Throws {@link StoreFailure} if it certainly changed nothing, and {@link CommitUnknown} if it is not known
+   * whether it was committed. An error that `decide` throws is rethrown after a rollback.
    */
   transact<Result, Name extends string>(work: Work<Result, Name>, deadline?: number): Promise<Result> {
     return this.#run(
@@ -125,8 +120,8 @@ export class Database {
   }
 
   /**
-   * Runs a transaction of a chain. Throws like {@link transact}, and throws what `whenBroken` returns if the
-   * transaction before it was not committed.
+   * Runs a transaction of a chain. Throws like {@link transact}, and throws the result of `whenBroken` if the previous
+   * transaction was not committed.
    */
   transactChained<Result, Name extends string>(
     work: ChainedSteps<Result, Name> & { readonly batchId: string },
@@ -177,14 +172,14 @@ export class Database {
   }
 
   /**
-   * Runs one statement that writes, with its fence, in one round trip, and returns its rows. Running it a second time must
-   * change nothing. Throws {@link StoreFailure} if it certainly changed nothing, and {@link CommitUnknown} otherwise.
+   * Runs one statement that writes, with its fence, in one round trip, and returns its rows. Running it a second time must change
+   * nothing. Throws {@link StoreFailure} if it certainly changed nothing, and {@link CommitUnknown} otherwise.
    */
   async write(statement: Statement, again = true): Promise<readonly Row[]> {
     const batchId = newBatchId();
     const begin = async () => {
       const client = await connect(this.#connections.writers);
-      // Not waited for. If it fails, so does what is sent after it.
+      // Not awaited. If it fails, so does everything sent after it.
       client.query(toBegin(this.#programs)).catch(() => undefined);
       return { client, loaded: {} };
     };
@@ -204,8 +199,8 @@ export class Database {
   }
 
   /**
-   * Runs one statement that writes what no response rests on, whether or not a required standby is set: errors, leases, times of
-   * use. It has no fence: running it a second time must change nothing. Throws {@link StoreFailure}.
+   * Runs one statement that writes data that no response depends on: errors, leases, times of use. It runs whether or not a
+   * required standby is set. It has no fence, so running it a second time must change nothing. Throws {@link StoreFailure}.
    */
   async writeUnguarded(statement: Statement): Promise<readonly Row[]> {
     const [rows] = await this.#sendPacket(
@@ -217,19 +212,19 @@ export class Database {
   }
 
   /**
-   * Takes a lock and runs a statement under it, which sees what the previous holder committed; with BEGIN and COMMIT in
-   * one packet, so that no other process waits for this one. Without a fence: running the statement a second time must
-   * change nothing. Throws {@link StoreFailure}.
+   * Takes a lock and runs a statement under it, which sees the commits of the previous holder. BEGIN and COMMIT are in one
+   * packet, so that no other process waits for this one. It has no fence, so running the statement a second time must change
+   * nothing. Throws {@link StoreFailure}.
    */
   async underLock(lock: Statement, statement: Statement): Promise<readonly Row[]> {
-    // Hash joins are off for writers, because their tables grow; what is joined here are parts of the statement.
+    // Hash joins are off for writers, because their tables grow. This joins only parts of the statement.
     const [, rows] = await this.inOnePacket([lock, statement], 'begin; set local enable_hashjoin = on');
     return rows ?? [];
   }
 
   /**
-   * Runs statements in one transaction and one packet, and returns the rows of each. Without a fence: running them a
-   * second time must change nothing. Throws {@link StoreFailure}.
+   * Runs statements in one transaction and one packet, and returns the rows of each. It has no fence, so running them a second
+   * time must change nothing. Throws {@link StoreFailure}.
    */
   inOnePacket(statements: readonly Statement[], begin = 'begin'): Promise<readonly (readonly Row[])[]> {
     return this.#sendPacket(this.#connections.writers, statements, begin);
@@ -248,7 +243,7 @@ export class Database {
       isPlace(client) ? client.query(toQuery(REQUIRE_PLACE)) : null,
       client.query('commit'),
     ]);
-    // On a standby `begin read write` fails too, with an error that does not say that it is one.
+    // On a standby `begin read write` also fails, but its error does not show that the server is a standby.
     const [begun, ...others] = responses;
     const failed = [...others, begun].find((response) => response?.status === 'rejected');
     const failure = failed === undefined ? undefined : new StoreFailure(failed.reason);
@@ -285,8 +280,8 @@ export class Database {
   }
 
   /**
-   * Whether everything that was visible on a server before the call is on its standby; false if that is not known by
-   * `deadline` (`performance.now()`). Without synchronous replication always true, for a commit.
+   * Whether all rows that were visible on a server before the call are on its standby. False if that is not known by `deadline`
+   * (`performance.now()`). Always true for a commit without synchronous replication.
    */
   confirm(server: string | undefined, deadline: number): Promise<boolean> {
     return this.#standby.confirm(server, deadline);
@@ -298,10 +293,10 @@ export class Database {
   }
 
   /**
-   * Resolves a commit whose response was lost. Reading back is not enough, because the server may still be committing.
-   * So the same batch id is inserted as abandoned: if that succeeds, the transaction can never commit; if it conflicts,
-   * the row says which came first. That row may itself have been committed only on this server, so under synchronous
-   * replication a later commit must be acknowledged.
+   * Resolves a commit whose response was lost. Reading back is not enough, because the server may still be committing. So the
+   * same batch id is inserted as abandoned. If that succeeds, the transaction can never commit. If it conflicts, the row shows
+   * which came first. That row may itself have been committed only on this server, so under synchronous replication a later
+   * commit must be acknowledged.
    */
   async settle(batchId: string, deadline: number): Promise<Settlement> {
     const remaining = Math.max(0, deadline - performance.now());
@@ -309,7 +304,7 @@ export class Database {
     const outOfTime = new Promise<Settlement>((resolve) => {
       timer = setTimeout(() => resolve('unknown'), remaining);
     });
-    // A query that hangs must not delay the caller beyond its deadline; it ends by itself a little later.
+    // A query that hangs must not delay the caller beyond its deadline. It ends a little later.
     const settlement = await Promise.race([this.#fence(batchId, deadline), outOfTime]);
     clearTimeout(timer);
     return settlement;
@@ -330,10 +325,7 @@ export class Database {
     return 'unknown';
   }
 
-  /**
-   * Reads something large, of all programs, on a connection of its own; undefined if it takes longer than
-   * `timeoutMilliseconds`.
-   */
+  /** Reads a large amount, of all programs, on a separate connection. Undefined if it takes longer than `timeoutMilliseconds`. */
   async survey(statement: Statement, timeoutMilliseconds: number): Promise<readonly Row[] | undefined> {
     try {
       return await this.#connections.alone(async (client) => {
@@ -348,14 +340,14 @@ export class Database {
   }
 
   /**
-   * Runs several statements, about all programs, on a connection of its own, without time limits: housekeeping. An
-   * aborted signal closes the connection and so ends the work.
+   * Runs several statements for housekeeping, about all programs, on a separate connection and without time limits. An aborted
+   * signal closes the connection and so ends the work.
    */
   alone<Result>(run: (client: pg.ClientBase) => Promise<Result>, signal?: AbortSignal): Promise<Result> {
     return this.#connections.alone(run, signal);
   }
 
-  /** Records what a failure says about the database as a whole, for all connections. */
+  /** Records the meaning of a failure for the database as a whole, for all connections. */
   #noted(failure: StoreFailure): StoreFailure {
     const { group } = this.#connections;
     group.suspect(failure);
@@ -376,7 +368,7 @@ export class Database {
     group.isDiskFull = false;
   }
 
-  /** BEGIN and the load; repeated on a new connection if the server had closed the idle one. */
+  /** Sends BEGIN and the load. Repeats them on a new connection if the server had closed the idle one. */
   async #begin<Name extends string>(
     work: { readonly load: Work<unknown, Name>['load'] },
     deadline: number | undefined,

@@ -14,7 +14,7 @@ import { hostsOf, type UsedHost } from './hosts/hosts.ts';
 import { type Health, type Pool, PoolGroup } from './pool.ts';
 import { Standby } from './standby.ts';
 
-/** Minimum connections of a thread with work of its own: one of each kind. */
+/** Minimum connections of a thread with separate connections: one of each kind. */
 const MIN_OWN_CONNECTIONS = 2;
 const MAX_OWN_CONNECTIONS = 4;
 
@@ -24,25 +24,25 @@ export type PoolFigures = { readonly role: Role } & Pick<Pool, 'kind' | 'lent' |
 /** One PostgreSQL, as each role of the service sees it. */
 export type Databases = {
   readonly settings: ConnectionSettings;
-  /** For the requests of card programs; sees rows only with {@link Database.forProgram}. */
+  /** For the requests of card programs. Sees rows only with {@link Database.forProgram}. */
   readonly application: Pick<Database, 'forProgram'>;
   /** For operators and loops: all programs. */
   readonly background: Database;
   /** For finding the caller of a request. */
   readonly authentication: Database;
-  /** Why the roles cannot be used; undefined if they can. */
+  /** Why the roles cannot be used, or undefined if they can. */
   readonly findRoleProblem: () => Promise<RoleProblem | undefined>;
-  /** The host of DATABASE_URL that is used; undefined before the first connection, and for the embedded PostgreSQL. */
+  /** The host of DATABASE_URL in use. Undefined before the first connection, and for the embedded PostgreSQL. */
   readonly host: () => UsedHost | undefined;
-  /** What all connections of this process have observed of the database. */
+  /** The observations of all connections of this process about the database. */
   readonly health: () => Health;
   /** How the connections of this process are used now. */
   readonly pools: () => readonly PoolFigures[];
-  /** Calls a listener after every commit of this process; returns how to stop that. */
+  /** Calls a listener after every commit of this process. Returns a function that stops the calls. */
   readonly onCommit: (listener: () => void) => () => void;
   /**
-   * Gives up connections for good, so that a thread of this process can open as many with {@link openOwnDatabase};
-   * returns how many, 0 if there are too few already.
+   * Permanently releases connections, so that a thread of this process can open as many with {@link openOwnDatabase}. Returns how
+   * many, or 0 if there are too few already.
    */
   readonly giveUpConnections: () => number;
   /** Closes every connection after its current work. */
@@ -64,7 +64,7 @@ export function openDatabases(
   const standby = new Standby(background.writers, settings.requiresStandby);
   return {
     settings,
-    // For no program until one is named.
+    // For no program until a request names one.
     application: new Database(application, standby, []),
     background: new Database(background, standby),
     authentication: new Database(authentication, standby),
@@ -105,7 +105,7 @@ function figuresOf(all: Readonly<Record<Role, Connections>>): readonly PoolFigur
   );
 }
 
-/** Opens the database for a thread with work of its own, which reaches what {@link Databases.background} does. */
+/** Opens the database for a thread with separate connections. It has the same access as {@link Databases.background}. */
 export function openOwnDatabase(
   settings: ConnectionSettings,
   count: number,

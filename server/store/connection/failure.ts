@@ -1,10 +1,10 @@
 import pg from 'pg';
 import { codeOf } from '../../foundation/startup-problem.ts';
 
-/** What a failed statement says: PostgreSQL's code, and whether the connection was lost. */
+/** The facts in the error of a failed statement: PostgreSQL's code, and whether the connection was lost. */
 type FailureFacts = { readonly sqlState: string | undefined; readonly connectionLost: boolean };
 
-/** Reads an error of `pg`: one with an SQLSTATE came from the server, any other means a lost connection. */
+/** Reads an error of `pg`. An error with an SQLSTATE came from the server. Any other means a lost connection. */
 export function describeFailure(error: unknown): FailureFacts {
   if (error instanceof NoWritableHost) return { sqlState: error.sqlState, connectionLost: true };
   if (!(error instanceof pg.DatabaseError)) return { sqlState: undefined, connectionLost: true };
@@ -22,7 +22,7 @@ export const INSUFFICIENT_PRIVILEGE = '42501';
 /** The SQLSTATE for a lock that was not available in time. */
 export const LOCK_NOT_AVAILABLE = '55P03';
 
-/** The SQLSTATE for a transaction that PostgreSQL ended because it and others waited for each other. */
+/** The SQLSTATE for a transaction that PostgreSQL ended because of a deadlock. */
 export const DEADLOCK_DETECTED = '40P01';
 
 /** The SQLSTATE for a statement that took too long. */
@@ -34,13 +34,13 @@ export const TOO_MANY_CONNECTIONS = '53300';
 /** The SQLSTATE for a write to a standby or in a read-only transaction. */
 export const READ_ONLY = '25006';
 
-/** The SQLSTATE for a null where a column takes none. */
+/** The SQLSTATE for a null in a column that takes none. */
 const NOT_NULL_VIOLATION = '23502';
 
 /** The SQLSTATE for a full disk. */
 export const DISK_FULL = '53100';
 
-/** Our own SQLSTATE: an account changed after the decision that is being written (`refuse_changed_accounts`). */
+/** Our own SQLSTATE: an account changed after the decision that is now being written (`refuse_changed_accounts`). */
 export const ACCOUNTS_CHANGED = 'TS001';
 
 /** The messages of `pg` for a time-out, of a response or of a new connection. */
@@ -50,10 +50,10 @@ const SILENCES: ReadonlySet<string> = new Set([
 ]);
 
 /**
- * SQLSTATEs after which a connection that still responds is closed, because a new one may work: a read-only server (the
- * address may lead to another one by now), a standby (55000: recovery is in progress), a backend out of memory, a
- * statement whose table has changed (0A000: the cached plan must not change its type), and, by class, I/O errors (58),
- * internal errors (XX) and connection exceptions (08).
+ * After these SQLSTATEs a connection that still responds is closed, because a new one may work: a read-only server (the address
+ * may lead to another one by now), a standby (55000: recovery is in progress), a backend out of memory, a statement whose table
+ * has changed (0A000: the cached plan must not change its type), and, by class, I/O errors (58), internal errors (XX) and
+ * connection exceptions (08).
  */
 const UNFIT_STATES: ReadonlySet<string> = new Set([READ_ONLY, '55000', '53200', '0A000']);
 const UNFIT_CLASSES: ReadonlySet<string> = new Set(['58', 'XX', '08']);
@@ -65,8 +65,8 @@ export function isUnfit(error: unknown): boolean {
 }
 
 /**
- * No connection was available in time. `crowded` if others of this process received responses meanwhile, so that there
- * are too few connections; otherwise the database is silent. `cause` is the server's error if it refused a connection.
+ * No connection was available in time. `crowded`: others of this process received responses during the wait, so there are too few
+ * connections. Otherwise the database is silent. `cause` is the server's error if it refused a connection.
  */
 export class NoConnection extends Error {
   override readonly name = 'NoConnection';
@@ -78,7 +78,7 @@ export class NoConnection extends Error {
   }
 }
 
-/** Why a host of DATABASE_URL cannot be used. `cause` is the error of the connection, if it was that. */
+/** Why a host of DATABASE_URL cannot be used. `cause` is the error of the connection, if that was the reason. */
 export type HostRefusal = {
   /** As configured, such as `db1:5432`. */
   readonly host: string;
@@ -88,15 +88,17 @@ export type HostRefusal = {
   readonly cause?: unknown;
 };
 
-/** Each host and why it cannot be used, for a sentence. */
+/** Lists each host and why it cannot be used, for a sentence. */
 export function describeRefusals(refusals: readonly HostRefusal[]): string {
   return refusals.map(({ host, reason }) => `${host} (${reason})`).join(', ');
 }
 
-/** None of the hosts of DATABASE_URL can be written to. `cause` is the first error of a connection, if there was one. */
+/** No host of DATABASE_URL can be written to. `cause` is the first error of a connection, if there was one. */
 export class NoWritableHost extends Error {
   override readonly name = 'NoWritableHost';
-  /** That of a read-only database if a host is one, otherwise what a server said; undefined if none said anything. */
+  /**
+   * The code of a read-only database if a host is one, otherwise the code of a server's error. Undefined without such an error.
+   */
   readonly sqlState: string | undefined;
   /** The SQLSTATE, or the code of Node for the connection. */
   readonly code: string | undefined;
@@ -126,14 +128,17 @@ export class StoreFailure extends Error {
     this.connectionLost = facts.connectionLost;
   }
 
-  /** No response on an open or a new connection, so trying again at once is in vain: it hangs, or packets are dropped. */
+  /**
+   * An open or a new connection got no response. Another try at once would not help, because the server hangs or packets are
+   * dropped.
+   */
   get timedOut(): boolean {
     const { cause } = this;
     if (cause instanceof NoConnection || cause instanceof NoWritableHost) return true;
     return cause instanceof Error && SILENCES.has(cause.message);
   }
 
-  /** There were too few connections: the same request may succeed later. */
+  /** There were too few connections, so the same request may succeed later. */
   get crowded(): boolean {
     return this.sqlState === TOO_MANY_CONNECTIONS || (this.cause instanceof NoConnection && this.cause.crowded);
   }
@@ -148,7 +153,7 @@ export class StoreFailure extends Error {
     return this.connectionLost || this.readOnly;
   }
 
-  /** A standby is required, and none is set: the fence refused the transaction (`round-trips.ts`). */
+  /** A standby is required, and none is set, so the fence refused the transaction (`round-trips.ts`). */
   get lacksStandby(): boolean {
     return lacksStandby(this);
   }
@@ -163,17 +168,17 @@ export class StoreFailure extends Error {
     return this.sqlState === LOCK_NOT_AVAILABLE;
   }
 
-  /** Waits took too long: for one lock, or altogether in a statement that takes several locks one after the other. */
+  /** A wait took too long, for one lock, or in total in a statement that takes several locks one after the other. */
   get waitedTooLong(): boolean {
     return this.lockTimeout || this.sqlState === QUERY_CANCELED;
   }
 
-  /** The transaction may succeed if it is repeated: there was a deadlock, or another transaction came first. */
+  /** The transaction may succeed if it is repeated, because there was a deadlock, or another transaction came first. */
   get conflict(): boolean {
     return this.sqlState === '40001' || this.sqlState === '40P01' || this.sqlState === '23505';
   }
 
-  /** Accounts changed after they were decided on without a lock: the decision must be made again. */
+  /** Accounts changed after a decision that did not lock them. The decision must be repeated. */
   get accountsChanged(): boolean {
     return this.sqlState === ACCOUNTS_CHANGED;
   }
@@ -185,24 +190,23 @@ export class StoreFailure extends Error {
   }
 }
 
-/** Whether an error, or its cause, is that of the fence where a required standby is not set. */
+/** Whether an error, or its cause, is the fence's error that a required standby is not set. */
 export function lacksStandby(error: unknown): boolean {
   const { code, table, column } = serverErrorOf(error) ?? {};
-  // The table is named as the partition of the row.
+  // The error names the table by the partition of the row.
   return code === NOT_NULL_VIOLATION && column === 'created_at' && table?.startsWith('write_batch') === true;
 }
 
 /**
- * Why it is not known whether the outcome of a transaction will last. `response_lost`: the response to COMMIT was lost
- * or is an error, or does not prove that a required standby was waited for. `local`: the server warned that it could not
- * wait for its standby. `unconfirmed`: the transaction changed nothing, and the earlier result that it found may not be on the
- * standby yet.
+ * Why it is unknown whether the outcome of a transaction will last. `response_lost`: the response to COMMIT was lost or is an
+ * error, or does not prove the wait for a required standby. `local`: the server warned that it could not wait for its standby.
+ * `unconfirmed`: the transaction changed nothing, and the earlier result that it found may not be on the standby yet.
  */
 export type Doubt = 'response_lost' | 'local' | 'unconfirmed';
 
 /**
- * The outcome of a transaction is not known: it may have been committed, or may be later. `result` is its decision,
- * valid if it turns out to be committed ({@link Database.clear}).
+ * The outcome of a transaction is not known: it may have been committed, or may be later. `result` is its decision, valid if it
+ * turns out to be committed ({@link Database.clear}).
  */
 export class CommitUnknown extends Error {
   override readonly name = 'CommitUnknown';
@@ -219,7 +223,7 @@ export class CommitUnknown extends Error {
   }
 }
 
-/** The error that the server itself reported, found in an error or its causes; undefined if there is none. */
+/** The error that the server itself reported, found in an error or its causes, or undefined if there is none. */
 export function serverErrorOf(error: unknown): pg.DatabaseError | undefined {
   if (error instanceof pg.DatabaseError) return error;
   return error instanceof Error ? serverErrorOf(error.cause) : undefined;
@@ -236,7 +240,7 @@ const CONNECTION_CODES: ReadonlySet<string> = new Set([
   'ETIMEDOUT',
 ]);
 
-/** Whether an error, or its cause, says that the database cannot be reached any more. */
+/** Whether an error, or its cause, shows that the database cannot be reached any more. */
 export function isLostConnection(error: unknown): boolean {
   if (!(error instanceof Error)) return false;
   const code = 'code' in error && typeof error.code === 'string' ? error.code : '';
@@ -244,7 +248,7 @@ export function isLostConnection(error: unknown): boolean {
   return error.message.startsWith('Connection terminated') || isLostConnection(error.cause);
 }
 
-/** Whether an error, or its cause, says that a connection that worked before was lost. */
+/** Whether an error, or its cause, shows that a connection that worked before was lost. */
 export function wasCutOff(error: unknown): boolean {
   if (error instanceof CommitUnknown) return true;
   if (error instanceof StoreFailure) return error.connectionLost;

@@ -5,7 +5,7 @@ const waiting = new Set<number>();
 
 /** Registers a connection without time limits, until it ends. */
 export function noteWaiting(client: pg.ClientBase): void {
-  // `pg` knows it from the server's greeting, but its types do not have it.
+  // `pg` knows it from the server's greeting, but its types lack it.
   const processId: unknown = Reflect.get(client, 'processID');
   if (typeof processId !== 'number') return;
   waiting.add(processId);
@@ -19,7 +19,7 @@ export function mayWaitForLock(): boolean {
 
 type Holder = { readonly process: number; readonly program: string | null; readonly user: string | null };
 
-/** Who holds a lock that a session of this process waits for, in a few words; undefined if nobody does. */
+/** Describes the holder of a lock that a session of this process waits for, in a few words. Undefined if there is none. */
 export async function readLockHolder(client: pg.ClientBase): Promise<string | undefined> {
   const { rows } = await client.query<Holder>(
     `select pid as process, nullif(application_name, '') as program, usename::text as "user"
@@ -32,7 +32,7 @@ export async function readLockHolder(client: pg.ClientBase): Promise<string | un
   return rows[0] && `${describeSession(rows[0])} holds a lock`;
 }
 
-/** Who holds an advisory lock, in a few words; undefined if nobody does. */
+/** Describes the holder of an advisory lock, in a few words. Undefined if there is none. */
 export async function readAdvisoryHolder(client: pg.ClientBase, key: number): Promise<string | undefined> {
   const { rows } = await client.query<Holder>(
     `select pid as process, nullif(application_name, '') as program, usename::text as "user"
@@ -45,8 +45,8 @@ export async function readAdvisoryHolder(client: pg.ClientBase, key: number): Pr
 }
 
 /**
- * Who has used tables of this session's schema for longest in an open transaction, in a few words; undefined if nobody
- * has.
+ * Describes the session with the longest open transaction that used tables of this session's schema, in a few words. Undefined if
+ * there is none.
  */
 export async function readTableUser(client: pg.ClientBase): Promise<string | undefined> {
   const { rows } = await client.query<Holder & { readonly table: string; readonly seconds: number }>(
@@ -63,7 +63,7 @@ export async function readTableUser(client: pg.ClientBase): Promise<string | und
   return `${describeSession(found)} uses the table ${found.table}${since}`;
 }
 
-/** Only a superuser sees the program of another user. */
+/** Describes a session. Only a superuser sees the program of another user. */
 export function describeSession({ process, program, user }: Holder): string {
   const who = [program, user && `user ${user}`].filter((part) => part !== null).join(', ');
   return `PostgreSQL process ${process}${who === '' ? '' : ` (${who})`}`;

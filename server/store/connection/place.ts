@@ -2,14 +2,14 @@ import pg from 'pg';
 import { codeOf } from '../../foundation/startup-problem.ts';
 import { READ_ONLY } from './failure.ts';
 
-// A place is a ledger whose schema is distributed over a Citus cluster: all its tables are on one node at a time, and
+// A place is a ledger whose schema is distributed over a Citus cluster. All its tables are on one node at a time, and
 // `transfer-service distribute` moves them to another.
 
 // Invariant: A transaction of a place takes its locks where its rows are
 // Kept by: `REQUIRE_PLACE` after the first write of every transaction; a place is not moved while a transaction has written
 // Tested by: `test/torture/rows/failovers/places.ts`
 
-/** SQL: whether the tables on the search path are those of a place; false without Citus. */
+/** SQL: whether the tables on the search path belong to a place. False without Citus. */
 export const IS_PLACE = "(pg_catalog.to_regprocedure('require_place()') is not null)";
 
 /** SQL: the same for the tables of the schema that the parameter names. */
@@ -17,14 +17,14 @@ export const IS_PLACE_IN =
   "(pg_catalog.to_regprocedure(pg_catalog.format('%I.require_place()', $1::text)) is not null)";
 
 /**
- * Fails like a write to a standby if the tables are on another node: Citus would forward the statements of this
- * transaction to it, and its advisory locks would exclude nobody there.
+ * Fails like a write to a standby if the tables are on another node. Citus would forward the statements of this transaction to
+ * that node, and its advisory locks would exclude no other session there.
  */
 export const REQUIRE_PLACE = { name: 'require_place', text: 'select require_place()', values: [] };
 
 /**
- * Citus cannot plan a statement without its values. Triggers and functions of the schema run statements of their own, which
- * it allows only on demand. And a session without programs is one to which a statement was forwarded: see `own_programs`.
+ * Citus cannot plan a statement without its values. Triggers and functions of the schema run further statements, which it allows
+ * only on demand. A session without programs is one that Citus has forwarded a statement to: see `own_programs`.
  */
 export const PLACE_SETTINGS =
   "set plan_cache_mode = auto; set citus.allow_nested_distributed_execution = on; set service.programs = '{}'";

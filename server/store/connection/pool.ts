@@ -16,24 +16,24 @@ export const TRANSACTION_MILLISECONDS = 1500;
 const FIRST_PAUSE_MILLISECONDS = 25;
 const LAST_PAUSE_MILLISECONDS = 200;
 
-/** The purpose of a pool and its number of connections: `min` stay open, the others are closed when idle. */
+/** The purpose of a pool and its number of connections. `min` stay open, and the others are closed when idle. */
 export type PoolSize = { readonly kind: 'readers' | 'writers'; readonly min: number; readonly max: number };
 
 /**
- * How long a request waits for a connection, in milliseconds: while the database responds to other requests of the process,
- * and while it responds to none.
+ * How long a request waits for a connection, in milliseconds: while the database responds to other requests of the process, and
+ * while it responds to none.
  */
 export type PoolLimits = { readonly crowdedMilliseconds: number; readonly silentMilliseconds: number };
 
-/** What the connections of a process have observed about the database. Times are by `performance.now()`. */
+/** The observations of a process's connections about the database. Times are by `performance.now()`. */
 export type Health = {
   /** How many idle connections the server closed, or broke. */
   readonly losses: number;
   /** When a transaction was last committed. */
   readonly committedAt: number;
-  /** When a transaction last failed for lack of disk space, an I/O error, or because COMMIT got no response. */
+  /** When a transaction last failed because of a full disk, an I/O error, or a COMMIT without a response. */
   readonly commitFailedAt: number;
-  /** Whether that was for lack of disk space. */
+  /** Whether that was because of a full disk. */
   readonly isDiskFull: boolean;
   /** When a connection was last refused, by the server or because those of the process were in use for too long. */
   readonly shortAt: number;
@@ -44,7 +44,8 @@ export type Health = {
 };
 
 /**
- * All pools of a process for one database: what they know about it, and which idle connections are closed for others.
+ * All pools of a process for one database: their shared knowledge about it, and the choice of idle connections to close for
+ * others.
  */
 export class PoolGroup implements Health {
   readonly #hosts: Hosts | undefined;
@@ -53,7 +54,7 @@ export class PoolGroup implements Health {
   #stopFollowing: (() => void) | undefined;
   #renewedAt = Number.NEGATIVE_INFINITY;
   #server: string | undefined;
-  /** How often the database has sent something, on any connection. */
+  /** How often the database has sent a response, on any connection. */
   responses = 0;
   losses = 0;
   /** How often the server may have been replaced by one that lacks the last commits. */
@@ -66,7 +67,7 @@ export class PoolGroup implements Health {
   shortAt = Number.NEGATIVE_INFINITY;
   readonly #commitListeners = new Set<() => void>();
 
-  /** `connectMilliseconds` limits how long a host that does not respond is waited for; 0 for no limit. */
+  /** `connectMilliseconds` limits the wait for a host that does not respond. 0 for no limit. */
   constructor(hosts?: Hosts, connectMilliseconds = 0) {
     this.#hosts = hosts;
     this.#connectMilliseconds = connectMilliseconds;
@@ -77,12 +78,12 @@ export class PoolGroup implements Health {
     this.#stopFollowing ??= this.#hosts?.onChange(() => this.#renewAll());
   }
 
-  /** Stops following which host is used. */
+  /** Stops following the host in use. */
   close(): void {
     this.#stopFollowing?.();
   }
 
-  /** Calls a listener after every commit of a transaction that writes; returns how to stop that. */
+  /** Calls a listener after every commit of a transaction that writes. Returns a function that stops the calls. */
   onCommit(listener: () => void): () => void {
     this.#commitListeners.add(listener);
     return () => this.#commitListeners.delete(listener);
@@ -104,8 +105,8 @@ export class PoolGroup implements Health {
   }
 
   /**
-   * Closes idle connections of other pools because the server has none left for this one: readers first. If no reader
-   * is idle, idle writers of the other pools are closed; for a reader, one of each pool stays.
+   * Closes idle connections of other pools, readers first, because the server has none left for this one. If no reader is idle,
+   * closes idle writers of the other pools. For a reader, one writer of each pool stays.
    */
   makeRoom(asking: Pool | undefined): void {
     const others = this.#pools.filter((pool) => pool !== asking && pool.idle > 0);
@@ -116,8 +117,8 @@ export class PoolGroup implements Health {
   }
 
   /**
-   * Records the server of a new connection. After a failover it may be another one, while older connections still lead
-   * to the primary that was replaced. Those are closed, so that nothing more is read or settled there.
+   * Records the server of a new connection. After a failover it may be another server, while older connections still lead to the
+   * replaced primary. Those are closed, so that no more reads or settlements happen there.
    */
   follow(server: string | undefined): void {
     if (this.#server !== undefined && this.#server !== server) {
@@ -128,8 +129,8 @@ export class PoolGroup implements Health {
   }
 
   /**
-   * Closes every connection, those in use when they are released: a read-only response means that the address may lead
-   * to another server by now, and open connections stay with the old one. At most once a second.
+   * Closes every connection, and those in use when they are released. A read-only response means that the address may lead to
+   * another server by now, and open connections stay with the old one. At most once a second.
    */
   renew(): void {
     const now = performance.now();
@@ -150,8 +151,8 @@ export class PoolGroup implements Health {
   }
 
   /**
-   * Of several hosts, another may have to be used after a failure: one that says that the connection is lost, or its server
-   * read-only, makes all connections suspect; after one without a response only the hosts are asked.
+   * With several hosts, another may have to be used after a failure. A failure that shows a lost connection or a read-only server
+   * makes all connections suspect. After a failure without a response, only the hosts are asked.
    */
   suspect(failure: StoreFailure): void {
     const { primaryLost, crowded, timedOut, cause } = failure;
@@ -171,8 +172,9 @@ export class PoolGroup implements Health {
   }
 
   /**
-   * Repeats an attempt to connect while the server has no connection left, until `until` (`performance.now()`), closing idle
-   * ones, and while no host can be written to, until `primaryBy`. Throws {@link NoConnection} if a pool gets no connection.
+   * Repeats an attempt to connect while the server has no connection left, until `until` (`performance.now()`), and closes idle
+   * ones. Also repeats it while no host can be written to, until `primaryBy`. Throws {@link NoConnection} if a pool gets no
+   * connection.
    */
   async connect<Client>(
     asking: Pool | undefined,
@@ -198,8 +200,7 @@ export class PoolGroup implements Health {
         if (performance.now() > until) {
           // Outside the pools the server's error is thrown unchanged.
           if (asking === undefined) throw refusal;
-          // The server refused the connection itself. Connections of this process that are in use must have had
-          // responses, too.
+          // The server itself refused the connection. Connections of this process that are in use must also have had responses.
           throw new NoConnection(this.responses !== responses || this.lent === 0, refusal);
         }
         await (asking === undefined ? rest(pause) : asking.rest(pause));
@@ -209,15 +210,15 @@ export class PoolGroup implements Health {
     }
   }
 
-  /** A reader opens no second connection while a writer waits for one: it would take the place freed for the writer. */
+  /** A reader opens no second connection while a writer waits for one, because it would take the one freed for the writer. */
   #mustYield(pool: Pool): boolean {
     return pool.kind === 'readers' && this.refusedWriters > 0 && pool.idle === 0 && pool.open > 0;
   }
 }
 
 /**
- * The connections of one role for one purpose. Requests beyond its maximum wait here and not in `pg`, which cannot tell
- * a busy pool from a silent database.
+ * The connections of one role for one purpose. Requests beyond its maximum wait here and not in `pg`, which cannot tell a busy
+ * pool from a silent database.
  */
 export class Pool {
   readonly kind: PoolSize['kind'];
@@ -252,7 +253,7 @@ export class Pool {
     pool.on('remove', () => this.#replace());
   }
 
-  /** Connections in use, idle ones, and all that are open or being opened; requests that wait for one. */
+  /** Connections in use, idle ones, and all that are open or being opened; then requests that wait for one. */
   get lent(): number {
     return this.#lent;
   }
@@ -266,15 +267,14 @@ export class Pool {
     return this.#pool.totalCount;
   }
 
-  /** The maximum number of connections. */
   get max(): number {
     return this.#queue.max;
   }
 
   /**
-   * Takes a connection, which must be released with its `release`; true closes it. Throws {@link NoConnection} if none
-   * is free, and the error of `pg` if the database cannot be reached. With a deadline (`performance.now()`) the wait
-   * ends early enough for a transaction.
+   * Takes a connection. The caller must release it with its `release`; true closes it. Throws {@link NoConnection} if none is
+   * free, and the error of `pg` if the database cannot be reached. With a deadline (`performance.now()`) the wait ends early
+   * enough for a transaction.
    */
   async take(deadline = Number.POSITIVE_INFINITY): Promise<pg.PoolClient> {
     const latest = deadline - TRANSACTION_MILLISECONDS;
@@ -288,7 +288,7 @@ export class Pool {
       for (;;) {
         const client = await this.#group.connect(this, until, () => this.#pool.connect(), primaryBy);
         if (this.#generations.get(client) === this.#generation) return this.#lend(client);
-        // The others of its time were closed while it was on its way.
+        // The other connections of its generation were closed while it was being made.
         client.release(true);
       }
     } catch (error) {
@@ -297,7 +297,6 @@ export class Pool {
     }
   }
 
-  /** Runs one statement. */
   async query<Row extends pg.QueryResultRow>(
     statement: string | pg.QueryConfig,
     values?: unknown[],
@@ -330,7 +329,7 @@ export class Pool {
     this.closeIdle(0);
   }
 
-  /** Limits the connections from now on; those in use beyond the limit are closed a while after they are released. */
+  /** Limits the connections from now on. Those in use beyond the limit are closed a while after they are released. */
   limit(max: number): void {
     this.#queue.limit(max);
     this.closeIdle(Math.max(0, max - this.#lent));
@@ -372,7 +371,7 @@ export class Pool {
     this.#queue.leave();
   }
 
-  /** Keeps the minimum open: a connection that has reached its age is replaced before others need its place. */
+  /** Keeps the minimum open. A connection that has reached its age is replaced before others need its place. */
   #replace(): void {
     if (this.#pool.ending || this.#group.refusedWriters > 0 || this.open >= this.#min) return;
     this.#pool.connect().then(

@@ -10,7 +10,7 @@ import { type ChainPlace, type Decision, eventsOf, type Loaded, type Row, type S
 // Kept by: `insertEvents`, `mergeWrites` and `toFence`
 // Tested by: `test/store/events/relay.test.ts`
 
-/** A connection of a pool; throws {@link StoreFailure} if none is free by the deadline. */
+/** Takes a connection of a pool. Throws {@link StoreFailure} if none is free by the deadline. */
 export async function connect(pool: Pool, deadline?: number): Promise<pg.PoolClient> {
   try {
     return await pool.take(deadline);
@@ -24,7 +24,7 @@ export function toBegin(programs: string | null, begin = 'begin'): string {
   return programs === null ? begin : `${begin}; set local ${programs}`;
 }
 
-/** Sends BEGIN with what a transaction loads. */
+/** Sends BEGIN with the statements that a transaction loads. */
 export async function load<Name extends string>(
   client: pg.PoolClient,
   programs: string | null,
@@ -45,7 +45,7 @@ export async function load<Name extends string>(
   return loaded;
 }
 
-/** Decides, or rolls back and rethrows what the decision threw. */
+/** Decides, or rolls back and rethrows the decision's error. */
 export async function decideOrRollBack<Result>(client: pg.PoolClient, decide: () => Result): Promise<Result> {
   try {
     return decide();
@@ -55,11 +55,11 @@ export async function decideOrRollBack<Result>(client: pg.PoolClient, decide: ()
   }
 }
 
-/** Has no time where a required standby is not set: PostgreSQL refuses such a row, and so the transaction. */
+/** Has no time if a required standby is not set. PostgreSQL then refuses the row, and so the transaction. */
 const INSERT_FENCE = `insert into write_batch (batch_id, created_at, relayed, events_at, event_programs, event_counts)
     values ($1, case when not ${LACKS_STANDBY} then clock_timestamp() end, $2::timestamptz is null, $2, $3, $4)`;
 
-/** Inserts the fence of a transaction that must never be committed, unless it is. */
+/** Inserts the fence of a transaction as abandoned, so that it can never be committed, unless it already is. */
 export const ABANDON = {
   name: 'abandon_batch',
   text: `insert into write_batch (batch_id, abandoned, created_at) values ($1, true, clock_timestamp())
@@ -76,12 +76,12 @@ const FENCE_COLUMNS = `created_at, ${REPLICATED}, ${SETTINGS_READ}`;
 
 const FENCE = { name: 'fence_batch', text: `${INSERT_FENCE} returning ${FENCE_COLUMNS}` };
 
-/** For a place, where RETURNING reads no settings. */
+/** For a place, whose RETURNING reads no settings. */
 const FENCE_OF_PLACE = { name: 'fence_batch_of_place', text: INSERT_FENCE };
 const READ_FENCE = { name: 'read_fence', text: `select ${FENCE_COLUMNS} from write_batch where batch_id = $1` };
 
 /**
- * The fence, which tells the relay which events the statements of its transaction insert. The last of these statements
+ * The fence, which lists for the relay the events that the statements of its transaction insert. The last of these statements
  * returns its row.
  */
 function toFence(client: pg.ClientBase, batchId: string, statements: readonly Statement[]): readonly Statement[] {
@@ -93,7 +93,7 @@ function toFence(client: pg.ClientBase, batchId: string, statements: readonly St
 
 const READ_REPLICATED = { name: 'read_replicated', text: `select ${REPLICATED}`, values: [] };
 
-/** Ends a transaction that changes nothing, if the check finds what it was decided on unchanged. */
+/** Ends a transaction that changes nothing, if the check finds the data it was decided on unchanged. */
 export async function leave(
   client: pg.PoolClient,
   { result, readsOnly }: Pick<Decision<unknown>, 'result' | 'readsOnly'>,
@@ -106,7 +106,7 @@ export async function leave(
   ]);
   if (checked?.status === 'rejected') throw new StoreFailure(checked.reason);
   if (readsOnly === true) return;
-  // A missing response proves nothing either.
+  // A missing response also proves nothing.
   const isLasting = read?.status === 'fulfilled' && read.value?.rows[0]?.replicated === null;
   const cause = new Error('the standby may lack what was found');
   if (!isLasting) throw new CommitUnknown(cause, result, 'unconfirmed', serverOf(client));
@@ -121,8 +121,8 @@ export async function requireBase(client: pg.PoolClient, place: ChainPlace): Pro
 }
 
 /**
- * Writes and commits, and returns the rows of the last write. In a chain there are two parts, and the second one, with the commit, is sent when the previous
- * transaction is committed.
+ * Writes and commits, and returns the rows of the last write. In a chain there are two parts. The second part, with the commit,
+ * is sent once the previous transaction is committed.
  */
 export async function save(
   client: pg.PoolClient,
@@ -134,7 +134,7 @@ export async function save(
 ): Promise<readonly Row[]> {
   let warned = false;
   const listen = (notice: { severity?: string | undefined; code?: string | undefined }): void => {
-    // A server that shuts down at once also warns (class 57), but not about a commit that it has confirmed.
+    // A server that shuts down immediately also warns (class 57), but not about a commit that it has confirmed.
     warned ||= notice.severity === 'WARNING' && notice.code?.startsWith('57') !== true;
   };
   const send = (statements: readonly Statement[]): Promise<pg.QueryResult>[] =>
@@ -160,8 +160,8 @@ export async function save(
   const failed = responses.find((response) => response.status === 'rejected');
   if (commit === undefined || commit.status === 'rejected') {
     const reason: unknown = commit?.reason;
-    // Even an ordinary error proves nothing: a pooler may report a lost response as one. Only the error of an earlier statement
-    // means that nothing was committed.
+    // Even an ordinary error proves nothing, because a pooler may report a lost response as one. Only the error of an earlier
+    // statement means that nothing was committed.
     if (failed === undefined || failed === commit || describeFailure(reason).connectionLost)
       throw new CommitUnknown(reason, result, 'response_lost');
     throw await rolledBack(client, failed.reason);
@@ -183,7 +183,7 @@ export async function save(
 
 type Responses = readonly PromiseSettledResult<pg.QueryResult | null>[];
 
-/** Sends queries in one packet if they fit: what is written between cork and uncork is sent together. */
+/** Sends queries in one packet if they fit. Node sends all writes between cork and uncork together. */
 export function sendTogether(
   client: pg.PoolClient,
   send: () => readonly (Promise<pg.QueryResult> | null)[],

@@ -3,13 +3,13 @@ import { administer, type ConnectionSettings } from './connections.ts';
 import { hasTables, IS_PLACE_IN } from './place.ts';
 import { DEFAULT_SCHEMA } from './session-settings.ts';
 
-// Settings of the server, or of a pooler in front of it, that the service cannot override on its connections. Each
-// function returns a sentence that says what to change; undefined if there is no problem.
+// Settings of the server, or of a pooler in front of it, that the service cannot override on its connections. Each function
+// returns a sentence that says what to change, or undefined if there is no problem.
 
-/** How often the sessions of two connections are compared: another client may use one in between. */
+/** How often the sessions of two connections are compared, because another client may use one in between. */
 const ATTEMPTS = 3;
 
-/** Which pooling the service supports. */
+/** The kind of pooling that the service supports. */
 export const USE_SESSIONS =
   'The service sets its role, its time limits and its locks per session. ' +
   'Use session pooling (pool_mode = session in PgBouncer), or connect to PostgreSQL directly.';
@@ -34,7 +34,7 @@ export function findPoolingProblem(settings: ConnectionSettings): Promise<string
   );
 }
 
-/** Explains that a pooler refuses the startup options of the service; undefined for any other error. */
+/** Explains that a pooler refuses the startup options of the service. Undefined for any other error. */
 export function findRefusedOptions(error: unknown): string | undefined {
   if (!(error instanceof Error) || !error.message.includes('unsupported startup parameter')) return undefined;
   return (
@@ -57,7 +57,7 @@ async function begins(client: pg.ClientBase): Promise<boolean> {
   }
 }
 
-/** Whether a crash of the server's machine can lose or damage what was committed. */
+/** Whether a crash of the server's machine can lose or damage committed data. */
 export function findDurabilityProblem(settings: ConnectionSettings): Promise<string | undefined> {
   return administer(settings, async (client) => {
     const { rows } = await client.query<{ name: string }>(
@@ -75,7 +75,7 @@ export function findDurabilityProblem(settings: ConnectionSettings): Promise<str
   });
 }
 
-/** Settings that only a superuser may set, and that may have been set for the user of the service. */
+/** Finds settings that only a superuser may set, and that may have been set for the user of the service. */
 export function findUserProblem(settings: ConnectionSettings): Promise<string | undefined> {
   return administer(settings, async (client) => {
     const { rows } = await client.query<{ user: string; replication: string }>(
@@ -96,7 +96,7 @@ export function findUserProblem(settings: ConnectionSettings): Promise<string | 
   });
 }
 
-/** That the tables of a place are on another node, so that nothing can be written here. */
+/** Reports that the tables of a place are on another node, so that this node cannot write. */
 export function findPlaceProblem(settings: ConnectionSettings): Promise<string | undefined> {
   const { schema = DEFAULT_SCHEMA } = settings;
   return administer(settings, async (client) => {

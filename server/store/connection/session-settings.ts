@@ -8,15 +8,15 @@ import { IS_PLACE, PLACE_SETTINGS } from './place.ts';
 /** A setting of PostgreSQL that the service fixes on its connections, as `pg_settings` writes it. */
 export type Setting = readonly [name: string, value: string];
 
-/** Time limits of requests, in milliseconds; no wait of a request in the store is longer. */
+/** Time limits of requests, in milliseconds. No wait of a request in the store is longer. */
 export const LIMITS = {
   /** For a connection: a running server responds in a few milliseconds. */
   connect: 1000,
   /** For a free connection of a pool or of the server, while the database responds to other requests. */
   crowded: 2000,
   /**
-   * For any response while requests wait for a connection: longer than `statement`, so that a running server reports its
-   * time-out first, and short enough that a failure is reported within two seconds.
+   * For any response while requests wait for a connection. Longer than `statement`, so that a running server reports its time-out
+   * first, and short enough to report a failure within two seconds.
    */
   silent: 1600,
   /** For a lock: the longest that a group waits for another transaction. */
@@ -24,32 +24,30 @@ export const LIMITS = {
   statement: 1500,
   /** Between two round trips: only a frozen process takes longer. */
   idleInTransaction: 3000,
-  /**
-   * For a response on an open connection; longer than `statement`, so that a running server reports its time-out first.
-   */
+  /** For a response on an open connection. Longer than `statement`, so that a running server reports its time-out first. */
   response: 1800,
 } as const;
 
 /**
- * Fixed on every connection. `ALTER ROLE ... SET`, `ALTER DATABASE ... SET` and postgresql.conf may set other values
- * for other users of the server; here those would change results. An ordinary user may set each of them.
+ * Fixed on every connection. `ALTER ROLE ... SET`, `ALTER DATABASE ... SET` and postgresql.conf may set other values for other
+ * users of the server, which would change results here. An ordinary user may set each of them.
  */
 const PINNED: readonly Setting[] = [
-  // How responses write dates, times and bytes: `pg` reads these forms only.
+  // The forms of dates, times and bytes in responses. `pg` reads only these.
   ['DateStyle', 'ISO, MDY'],
   ['IntervalStyle', 'postgres'],
   ['TimeZone', 'UTC'],
   ['bytea_output', 'hex'],
   ['extra_float_digits', '1'],
-  // How literals and comparisons in the statements are read.
+  // The rules for literals and comparisons in the statements.
   ['standard_conforming_strings', 'on'],
   ['array_nulls', 'on'],
   ['transform_null_equals', 'off'],
-  // What `pg` sends and expects.
+  // The encoding that `pg` sends and expects.
   ['client_encoding', 'UTF8'],
   // If off, a policy that would filter rows raises an error.
   ['row_security', 'on'],
-  // Locks are taken in the first statement, and rows are read in later ones, which must see what was committed before.
+  // Locks are taken in the first statement. Later statements read rows, and must see everything committed before.
   ['default_transaction_isolation', 'read committed'],
   ['default_transaction_read_only', 'off'],
   ['default_transaction_deferrable', 'off'],
@@ -74,15 +72,15 @@ const PINNED: readonly Setting[] = [
   ['transaction_timeout', '0'],
 ];
 
-/** The service's own setting of a session in which a standby is required. */
+/** The service's own setting of a session that requires a standby. */
 export const REQUIRED_STANDBY: Setting = ['service.standby', 'required'];
 
 /** SQL: whether a standby is required in this session. */
 export const STANDBY_IS_REQUIRED = `coalesce(current_setting('${REQUIRED_STANDBY[0]}', true), '') = '${REQUIRED_STANDBY[1]}'`;
 
 /**
- * Not among the startup options: PostgreSQL before 17 refuses a connection with `transaction_timeout`,
- * `synchronous_commit` depends on its current value, and PostgreSQL does not know the last one.
+ * Not among the startup options. PostgreSQL before 17 refuses a connection with `transaction_timeout`, `synchronous_commit`
+ * depends on its current value, and PostgreSQL does not know the last one.
  */
 const SET_LATER: readonly string[] = ['transaction_timeout', 'synchronous_commit', REQUIRED_STANDBY[0]];
 
@@ -93,7 +91,7 @@ export const WITHOUT_LIMITS: readonly Setting[] = [
   ['idle_in_transaction_session_timeout', '0'],
 ];
 
-/** For everything that a request waits for. */
+/** For all work that a request waits for. */
 export const WITHIN_LIMITS: readonly Setting[] = [
   ['lock_timeout', String(LIMITS.lock)],
   ['statement_timeout', String(LIMITS.statement)],
@@ -103,10 +101,9 @@ export const WITHIN_LIMITS: readonly Setting[] = [
 ];
 
 /**
- * Every statement of a transaction finds its rows by key. So one plan suits every call, and planning the merged write
- * of a group again would take longer than executing it for a single transfer. But a plan must not be made for a nearly
- * empty table and kept when the table has grown: sequential scans and hash joins, which the planner prefers then, are
- * disabled.
+ * Every statement of a transaction finds its rows by key. So one plan suits every call. For a single transfer, planning the
+ * merged write of a group again would take longer than executing it. But a plan must not be made for a nearly empty table and
+ * kept when the table has grown. So sequential scans and hash joins, which the planner prefers for small tables, are disabled.
  */
 export const WRITER_SETTINGS: readonly Setting[] = [
   ['plan_cache_mode', 'force_generic_plan'],
@@ -115,15 +112,15 @@ export const WRITER_SETTINGS: readonly Setting[] = [
   ['enable_mergejoin', 'off'],
 ];
 
-/** For single statements: whatever writes must ask for a transaction that may, see `Database`. */
+/** For single statements. A statement that writes must ask for a transaction that may, see `Database`. */
 export const READER_SETTINGS: readonly [Setting] = [['default_transaction_read_only', 'on']];
 
 /** The default schema of the tables. */
 export const DEFAULT_SCHEMA = 'public';
 
 /**
- * All settings of a connection: the pinned ones, the search path, and more, which take precedence. Temporary tables
- * come last in the search path: otherwise they would come first and hide the real ones.
+ * All settings of a connection: the pinned ones, the search path, and more, which take precedence. Temporary tables come last in
+ * the search path. Otherwise they would come first and hide the real ones.
  */
 export function sessionSettings(schema: string, ...more: readonly Setting[]): readonly Setting[] {
   const searchPath = `"${schema.replaceAll('"', '""')}", pg_temp`;
@@ -138,18 +135,18 @@ export function startupOptions(settings: readonly Setting[]): string {
     .join(' ');
 }
 
-/** SQL: when the server was started, which distinguishes it from one that has replaced it. */
+/** SQL: when the server was started, which distinguishes it from a server that has replaced it. */
 export const SERVER = 'extract(epoch from pg_catalog.pg_postmaster_start_time())::text';
 
 const servers = new WeakMap<pg.ClientBase, string>();
 const places = new WeakSet<pg.ClientBase>();
 
-/** The {@link SERVER} of a connection; undefined before its settings were applied. */
+/** The {@link SERVER} of a connection, or undefined before its settings were applied. */
 export function serverOf(client: pg.ClientBase): string | undefined {
   return servers.get(client);
 }
 
-/** Whether the tables of a connection are those of a place, after its settings were applied: see place.ts. */
+/** Whether the tables of a connection belong to a place, once its settings are applied: see place.ts. */
 export function isPlace(client: pg.ClientBase): boolean {
   return places.has(client);
 }
@@ -162,9 +159,9 @@ const APPLY = `select ${SERVER} as server, ${IS_PLACE} as "isPlace", pg_catalog.
   where name = '${REQUIRED_STANDBY[0]}' or pg_catalog.current_setting(name, true) is not null`;
 
 /**
- * Also applies the settings in the first statement of a connection: options in DATABASE_URL replace the startup
- * options, some poolers drop them, and two settings cannot be startup options. `synchronous_commit` stays
- * `remote_apply` if it is, and is `on` otherwise; settings that this version of PostgreSQL does not have are omitted.
+ * Applies the settings again in the first statement of a connection. Options in DATABASE_URL replace the startup options, some
+ * poolers drop them, and some settings cannot be startup options. `synchronous_commit` stays `remote_apply` if it is, and is `on`
+ * otherwise. Settings that this version of PostgreSQL does not have are omitted.
  */
 export async function applySettings(client: pg.ClientBase, settings: readonly Setting[]): Promise<void> {
   const values = [JSON.stringify(Object.fromEntries(settings))];
@@ -176,7 +173,7 @@ export async function applySettings(client: pg.ClientBase, settings: readonly Se
   await client.query(PLACE_SETTINGS);
 }
 
-/** The settings that are not in force, in a few words; undefined if all are. */
+/** The settings that are not in force, in a few words, or undefined if all are. */
 export async function findDifferingSettings(
   client: { query<Row extends pg.QueryResultRow>(text: string, values: unknown[]): Promise<pg.QueryResult<Row>> },
   settings: readonly Setting[],

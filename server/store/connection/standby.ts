@@ -13,20 +13,20 @@ import { type Row, type Statement, toQuery } from './work.ts';
 /** SQL: whether commits wait for a standby: one is named, and may connect. Read each time, because a reload can change it. */
 const WAITS = "(current_setting('synchronous_standby_names') <> '' and current_setting('max_wal_senders') <> '0')";
 
-/** SQL: whether a standby is required, and none is set: nothing may be committed. */
+/** SQL: whether a standby is required and none is set, so that commits are forbidden. */
 export const LACKS_STANDBY = `(${STANDBY_IS_REQUIRED} and not ${WAITS})`;
 
-/** SQL: the server, if its commits wait for a standby or must; otherwise null. */
+/** SQL: the server, if its commits wait for a standby or must. Otherwise null. */
 export const REPLICATED = `case when ${WAITS} or ${STANDBY_IS_REQUIRED} then ${SERVER} end as replicated`;
 
-/** SQL: when this session last read the settings of the server; null where no standby is required. */
+/** SQL: when this session last read the settings of the server. Null if no standby is required. */
 export const SETTINGS_READ = `case when ${STANDBY_IS_REQUIRED} then pg_catalog.pg_conf_load_time()::text end as settings_read`;
 
 /**
- * Sent after a COMMIT where a standby is required. If the names are emptied while a commit waits, PostgreSQL ends the
- * wait without a warning; but the session of that commit reads the settings again before its next statement, because
- * sessions are told of a reload before the process that ends the waits. What cannot be seen is that this process, the
- * checkpointer, does not know yet that the names are no longer empty.
+ * Sent after a COMMIT if a standby is required. If the names are emptied while a commit waits, PostgreSQL ends the wait without a
+ * warning. But the session of that commit then reads the settings again before its next statement, because sessions get the
+ * signal for a reload before the process that ends the waits (the checkpointer). One case stays invisible: the checkpointer may
+ * not have seen yet that the names are set again.
  */
 export const READ_WAITS: Statement = {
   name: 'read_waits',
@@ -35,17 +35,17 @@ export const READ_WAITS: Statement = {
 };
 
 /**
- * Whether a commit waited for a standby, where one is required: the names were set before it, are set after it, and the
- * settings were not read in between. Both rows have {@link SETTINGS_READ}.
+ * Whether a commit waited for a standby, if one is required. The names were set before it and are set after it, and the settings
+ * were not read in between. Both rows have {@link SETTINGS_READ}.
  */
 export function hasWaited(before: Row | undefined, after: Row | undefined): boolean {
   return after?.waits === true && after.settings_read === before?.settings_read;
 }
 
 /**
- * Writes to the WAL and commits. The commit is acknowledged when the standby has this record, and so everything that
- * was committed before. It commits inside the statement, because only there does `statement_timeout` end the wait for
- * an absent standby: PostgreSQL then warns, and no session waits forever. A message leaves no row.
+ * Writes to the WAL and commits. The commit is acknowledged when the standby has this record, and so all earlier commits. It
+ * commits inside the statement, because only there does `statement_timeout` end the wait for an absent standby. PostgreSQL then
+ * warns, and no session waits forever. A message leaves no row.
  */
 const BARRIER = `do $$ begin
   perform pg_catalog.pg_logical_emit_message(true, 'transfer_service', 'barrier');
@@ -53,8 +53,8 @@ const BARRIER = `do $$ begin
 end $$`;
 
 /**
- * The maximum time between reading the clock in a transaction and the acknowledgement of its commit. The time limits of
- * a transaction add up to less.
+ * The maximum time between reading the clock in a transaction and the acknowledgement of its commit. The time limits of a
+ * transaction add up to less.
  */
 const COMMIT_MILLISECONDS = 60_000;
 
@@ -62,20 +62,19 @@ const COMMIT_MILLISECONDS = 60_000;
 const PAUSE_MILLISECONDS = 50;
 
 /**
- * What the standby is known to have, under synchronous replication. A visible row need not be there: if the primary
- * crashes while a commit waits for the standby, recovery makes the commit visible, and a failover undoes it. So nothing
- * found in the database is known to last until a later commit has been acknowledged.
- *
- * That commit must be one of the same server. After a failover, connections may still lead to the old primary while new
- * ones lead to the standby that has replaced it: what the new primary commits says nothing about the old one.
+ * The data that the standby is known to have, under synchronous replication. A visible row may be missing there: if the primary
+ * crashes while a commit waits for the standby, recovery makes the commit visible, and a failover undoes it. So a row found in
+ * the database is known to last only once a later commit has been acknowledged.
+ * That commit must come from the same server. After a failover, connections may still lead to the old primary while new ones lead
+ * to the standby that has replaced it. Commits of the new primary prove nothing about the old one.
  */
 export class Standby {
-  /** Whether what did not wait for a standby is not acknowledged. */
+  /** Whether commits that did not wait for a standby must not be acknowledged. */
   readonly isRequired: boolean;
   readonly #writers: Pool;
-  /** Everything last changed on this server before this moment, by its clock, is on the standby. */
+  /** All rows last changed on this server before this moment, by its clock, are on the standby. */
   #confirmed: { readonly server: string; readonly before: number } | undefined;
-  /** The server whose standby has acknowledged the barrier; undefined if none has. */
+  /** The server whose standby has acknowledged the barrier, or undefined if none has. */
   #running: Promise<string | undefined> = Promise.resolve(undefined);
   #next: Promise<string | undefined> | undefined;
 
@@ -86,8 +85,8 @@ export class Standby {
   }
 
   /**
-   * Records a commit that began at this moment and that the server's standby has acknowledged. The latest call counts,
-   * not the latest moment: the database's clock may have been set back.
+   * Records a commit that began at this moment and that the server's standby has acknowledged. The latest call counts, not the
+   * latest moment, because the database's clock may have been set back.
    */
   note(begun: Date, server: string | undefined): void {
     this.#confirmed = server === undefined ? undefined : { server, before: begun.getTime() - COMMIT_MILLISECONDS };
@@ -99,8 +98,8 @@ export class Standby {
   }
 
   /**
-   * Whether the standby has everything that was visible on this server before the call; false if it has not
-   * acknowledged that by `deadline` (`performance.now()`), or if commits now go to another server.
+   * Whether the standby has everything that was visible on this server before the call. False if it has not acknowledged that by
+   * `deadline` (`performance.now()`), or if commits now go to another server.
    */
   async confirm(server: string | undefined, deadline: number): Promise<boolean> {
     const timer = Promise.withResolvers<false>();

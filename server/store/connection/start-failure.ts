@@ -12,9 +12,9 @@ import {
 } from './failure.ts';
 
 /**
- * Classes of SQLSTATEs about the server, its settings and the rights of the user, which an operator can change:
- * connections, read-only, authorization, missing database or schema, resources, locks, shutdowns, input and output,
- * corrupted data. Any other class at a start is a bug of the service, and is reported with its stack.
+ * Classes of SQLSTATEs about the server, its settings and the rights of the user, which an operator can change: connections,
+ * read-only, authorization, missing database or schema, resources, locks, shutdowns, input and output, corrupted data. Any other
+ * class at a start is a bug of the service, and is reported with its stack.
  */
 const OPERATORS_CLASSES: ReadonlySet<string> = new Set(['08', '25', '28', '3D', '3F', '53', '55', '57', '58', 'XX']);
 

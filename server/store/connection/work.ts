@@ -1,13 +1,13 @@
 import type pg from 'pg';
 
-/** A prepared statement with its values. Each name has one text: PostgreSQL keeps the plan under the name. */
+/** A prepared statement with its values. Each name has one text, because PostgreSQL keeps the plan under the name. */
 export type Statement = {
   readonly name: string;
   readonly text: string;
   readonly values: readonly unknown[];
-  /** What the fence must know about the events that the statement inserts. */
+  /** The facts that the fence stores about the events that the statement inserts. */
   readonly events?: BatchEvents;
-  /** The writes that the statement merges: Citus executes no statement that writes several tables. */
+  /** The writes that the statement merges. Citus executes no statement that writes several tables. */
   readonly parts?: readonly Statement[];
 };
 
@@ -20,8 +20,7 @@ export type BatchEvents = {
 };
 
 /**
- * The events that some statements of one transaction insert, all in one statement, which numbers them and gives them
- * one time.
+ * The events that some statements of one transaction insert, all in one statement, which numbers them and gives them one time.
  */
 export function eventsOf(statements: readonly Statement[]): BatchEvents | undefined {
   const [found, ...more] = statements.flatMap(({ events }) => events ?? []);
@@ -29,21 +28,21 @@ export function eventsOf(statements: readonly Statement[]): BatchEvents | undefi
   return found;
 }
 
-/** A row of PostgreSQL; `bigint` columns are JavaScript bigints, `timestamptz` columns Dates. */
+/** A row of PostgreSQL. `bigint` columns are JavaScript bigints, `timestamptz` columns Dates. */
 export type Row = Record<string, unknown>;
 
 /**
- * One transaction in two round trips: BEGIN with every statement of `load`, then every statement of the decision with
- * COMMIT. `decide` is pure and gets the rows of each load statement under its name.
+ * One transaction in two round trips: BEGIN with every statement of `load`, then every statement of the decision with COMMIT.
+ * `decide` is pure and gets the rows of each load statement under its name.
  */
 export type Work<Result, Name extends string = string> = Steps<Result, Name> & {
-  /** Identifies the transaction: a commit whose response is lost is settled by this id. */
+  /** Identifies the transaction. This id settles a commit whose response is lost. */
   readonly batchId: string;
 };
 
-/** What a transaction does, before it has an id. */
+/** The steps of a transaction, before it has an id. */
 export type Steps<Result, Name extends string = string> = {
-  /** Sent in this order; null loads no rows. */
+  /** Sent in this order. Null loads no rows. */
   readonly load: { readonly [Key in Name]: Statement | null };
   readonly decide: (loaded: Loaded<Name>, batchId: string) => Decision<Result>;
 };
@@ -52,9 +51,9 @@ export type Steps<Result, Name extends string = string> = {
 export type Loaded<Name extends string = string> = { readonly [Key in Name]: readonly Row[] };
 
 /**
- * The result of a decision, and the statements that write it; none if nothing changes. A result without writes usually
- * reports an earlier change, as a replay does, and is returned once that is on the standby (if there is one);
- * `readsOnly` if it reports no change.
+ * The result of a decision, and the statements that write it, if it changes anything. A result without writes usually reports an
+ * earlier change, like a replay, and is returned once that change is on the standby (if there is one). `readsOnly` if it reports
+ * no change.
  */
 export type Decision<Result> = {
   readonly result: Result;
@@ -68,23 +67,23 @@ export type ChainedSteps<Result, Name extends string = string> = {
   readonly decide: (loaded: Loaded<Name>, batchId: string) => ChainedDecision<Result>;
 };
 
-/** A decision based on what the previous transaction of the chain is about to commit. */
+/** A decision based on the state that the previous transaction of the chain is about to commit. */
 export type ChainedDecision<Result> = {
   readonly result: Result;
   /** Sent at once. They wait for no lock that another transaction of the chain holds. */
   readonly early: readonly Statement[];
-  /** Sent when the previous transaction is committed. The first one fails if what was decided on has changed. */
+  /** Sent when the previous transaction is committed. The first one fails if the data that was decided on has changed. */
   readonly late: readonly Statement[];
-  /** Sent instead of both if nothing is written: fails if what was decided on has changed. */
+  /** Sent instead of both if nothing is written. Fails if the data that was decided on has changed. */
   readonly check: Statement | null;
   readonly readsOnly: boolean;
 };
 
 /** The place of a transaction in its chain. */
 export type ChainPlace = {
-  /** Called when the decision is made: the next transaction may be loaded. */
+  /** Called when the decision is made, so that the next transaction may be loaded. */
   readonly onDecided: () => void;
-  /** Whether the previous transaction is committed; a promise until that is known. */
+  /** Whether the previous transaction is committed, or a promise until that is known. */
   readonly baseCommitted: () => boolean | Promise<boolean>;
   /** The error to throw, after a rollback, if it was not. */
   readonly whenBroken: () => Error;

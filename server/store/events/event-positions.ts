@@ -13,17 +13,16 @@ const POSITION = columns({
 });
 
 /**
- * The place of a transaction's events in one program. `position` is that of the first event in its program, and
- * `number` the same among the events of all programs. Shared events have no number of their own.
+ * The positions of a transaction's events in one program. `position` is the position of the first event in its program, and
+ * `number` its number among the events of all programs. Shared events have no number.
  */
 export type EventPlace = RowOf<typeof POSITION.columns>;
 
-/** The place as `pg` returns it. */
 export const toEventPlace: (row: Row) => EventPlace = POSITION.read;
 
 const HEAD = columns({ programId: UUID, position: NUMBER });
 
-/** Reads the last position of some programs, as `program_id` and `position`; a program without events has no row. */
+/** Reads the last position of some programs, as `program_id` and `position`. A program without events has no row. */
 export const readHeads = statement(
   'read_event_heads',
   { programIds: many(UUID) },
@@ -45,8 +44,8 @@ export const READ_ALL_HEADS: Statement = {
 /** A place, whether its events are deleted, and the server if its commits wait for a standby. */
 const PLACE = `${POSITION.names}, (select up_to_number from event_deletion) as deleted, relayed_at as created_at, ${REPLICATED}`;
 
-// Pages of places, oldest or newest first. The first place after a position may begin before it, and is found by one
-// lookup. Whether its events are deleted follows from its number, see {@link isDeleted}.
+// Pages of places, oldest or newest first. The first place after a position may begin before it, and is found by one lookup. Its
+// number shows whether its events are deleted, see {@link isDeleted}.
 
 const PLACES_AFTER = statement(
   'read_event_places_after',
@@ -95,17 +94,14 @@ const PLACES_OF_BATCH = statement(
     where batch_id between :first and :last order by position`,
 );
 
-/**
- * Which places to read: those of a program or, without `programId`, those of all programs by number, except shared
- * ones.
- */
+/** The places to read: those of a program or, without `programId`, the places of all programs by number, except shared ones. */
 export type PlaceRange =
   | { readonly programId?: string | undefined; readonly after: number; readonly count: number }
   | { readonly programId?: string | undefined; readonly before: number; readonly count: number };
 
 /**
- * Reads places: with `after` those of later positions, oldest first, with `before` those of earlier ones, newest first.
- * The first one may also contain events outside the range.
+ * Reads places: with `after` later positions, oldest first, with `before` earlier ones, newest first. The first place may also
+ * contain events outside the range.
  */
 export function readPlaces({ programId, count, ...range }: PlaceRange): Statement {
   if ('after' in range) {
@@ -118,11 +114,10 @@ export function readPlaces({ programId, count, ...range }: PlaceRange): Statemen
 
 const WANTED = columns({ programId: UUID, after: NUMBER });
 
-/** The events of a program after a position. */
 export type EventsAfter = RowOf<typeof WANTED.columns>;
 
 /**
- * Like {@link readPlaces} for several ranges at once, up to `count` places of each. The rows also have the range as
+ * Reads several ranges at once like {@link readPlaces}, up to `count` places of each. The rows also have the range as
  * `wanted_program` and `wanted_after`.
  */
 export const readPlacesOfPrograms = statement(
@@ -147,7 +142,7 @@ export function readPlacesOfBatch(eventId: string): Statement {
   return PLACES_OF_BATCH({ first: `${start}0000`, last: `${start}ffff` });
 }
 
-/** Whether an event of a place, the event `offset` after the first one, is deleted; from the row of the place. */
+/** Whether the event at `offset` in a place is deleted, from the row of the place. */
 export function isDeleted(row: Row, offset: number): boolean {
   const { number, isShared } = toEventPlace(row);
   return number + (isShared ? 0 : offset) <= Number(row.deleted);
@@ -166,8 +161,8 @@ const OLDEST_NUMBER: Statement = {
 };
 
 /**
- * Reads as `oldest` the first position of a program whose event is stored, or the position of its next event; without a
- * program, the number.
+ * Reads as `oldest` the first position of a program whose event is stored, or the position of its next event. Without a program,
+ * the number.
  */
 export function readOldestPosition(programId: string | undefined): Statement {
   return programId === undefined ? OLDEST_NUMBER : OLDEST_POSITION({ programId });

@@ -5,21 +5,20 @@ import { type EventPlace, toEventPlace } from './event-positions.ts';
 import { eventIdOf } from './read-events.ts';
 
 /**
- * When something happened whose event is wanted. Events have no index by subject, which would make every transfer more
- * expensive; so they are found through their transaction, whose id contains its time.
+ * The time of a change whose event is wanted. Events have no index by subject, because it would make every transfer more
+ * expensive. So they are found through their transaction, whose id contains its time.
  */
 const MOMENT = columns({
   /** Earliest and latest time at which the transaction began, by the database's clock. */
   earliest: DATE,
   latest: DATE,
-  /** Whether these times are of the service, whose clock in a sandbox can be ahead of the database's. */
+  /** Whether these times are by the clock of the service, which can be ahead of the database's in a sandbox. */
   isServiceTime: BOOLEAN,
   /** Earliest and latest time of the decision, by the clock of the service. */
   since: DATE,
   until: DATE,
 });
 
-/** A moment at which to look for an event. */
 export type EventMoment = ReturnType<typeof MOMENT.read>;
 
 const READ_PLACES_AT = statement(
@@ -41,7 +40,7 @@ const READ_PLACES_AT = statement(
     ) as found`,
 );
 
-/** Reads the places of a program's events at some moments; compares at most `maxExamined` transactions for each. */
+/** Reads the places of a program's events at some moments. Compares at most `maxExamined` transactions for each. */
 export function readPlacesAt(
   programId: string,
   moments: readonly EventMoment[],
@@ -81,9 +80,11 @@ export type SubjectEvent = {
   readonly subjectId: string;
   readonly position: number;
   readonly createdAt: Date;
-  /** The request that caused it; null if that is not known, or if none did. */
+  /** The request that caused it, or null if there was none or it is not known. */
   readonly requestId: string | null;
-  /** When its transaction began, by the database's clock: later for later events, whatever the sandbox's clock. */
+  /**
+   * When its transaction began, by the database's clock. Later events have later times, even if the sandbox's clock was moved.
+   */
   readonly begunAt: Date;
 };
 

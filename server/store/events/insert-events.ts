@@ -21,8 +21,7 @@ const INSERT_EVENTS = statement(
 const TRACED_EVENT = columns({ ...EVENT.columns, requestId: nullable(UUID), traceparent: nullable(TEXT) });
 
 /**
- * The same with their requests and traces. A separate statement, because most groups have none and would send columns
- * of nulls.
+ * The same with their requests and traces. A separate statement, because most groups have none and would send columns of nulls.
  */
 const INSERT_TRACED_EVENTS = statement(
   'insert_traced_events',
@@ -32,9 +31,9 @@ const INSERT_TRACED_EVENTS = statement(
 );
 
 /**
- * Inserts all events of a transaction, in this order, in the transaction that makes the changes they report. Batch and
- * index identify an event. The relay gives it a position after the commit: ids and sequences taken before a commit
- * leave gaps that are filled later.
+ * Inserts all events of a transaction, in this order, in the transaction of the changes that they report. Batch and index
+ * identify an event. The relay gives it a position after the commit, because ids and sequences taken before a commit leave gaps
+ * that are filled later.
  */
 export function insertEvents(
   batchId: string,

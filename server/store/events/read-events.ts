@@ -16,12 +16,9 @@ import { fullPayload } from './transfer-payload.ts';
 
 /** An event with its position. */
 export type StoredEvent = {
-  /** The id of its transaction, with its place there in the last 16 bits. */
+  /** The id of its transaction, with its index there in the last 16 bits. */
   readonly eventId: string;
-  /**
-   * Null for an event of the service itself. For an event for every program, the program under whose position it was
-   * read.
-   */
+  /** Null for an event of the service itself. For an event for every program, the program whose position it was read under. */
   readonly programId: string | null;
   /** In its program, from 1 without a gap. */
   readonly position: number;
@@ -31,16 +28,15 @@ export type StoredEvent = {
   readonly type: string;
   readonly subjectId: string;
   readonly createdAt: Date;
-  /** JSON text, as it was written. */
+  /** JSON text, unchanged since it was written. */
   readonly payload: string;
   /** The trace of the request that caused it, if the caller sent one. */
   readonly traceparent: string | null;
 };
 
 /**
- * A page: events of a program or, without `programId`, those of all programs by number. With `after` those of later
- * positions (or numbers), oldest first; with `before` earlier ones, newest first. `types` are names, or groups such as
- * `transfer.*`.
+ * A page: events of a program or, without `programId`, events of all programs by number. With `after` later positions (or
+ * numbers), oldest first; with `before` earlier ones, newest first. `types` are names, or groups such as `transfer.*`.
  */
 export type EventRange = {
   readonly programId?: string | undefined;
@@ -51,11 +47,10 @@ export type EventRange = {
   readonly subjectId?: string | undefined;
 } & ({ readonly after: number } | { readonly before: number });
 
-/** A page that was read. */
 export type EventPage = {
   readonly events: readonly StoredEvent[];
   /**
-   * How far was read, including events that the filters left out: the next page is after, or before, this position or
+   * How far the page reaches, including events that the filters left out. The next page is after, or before, this position or
    * number. Unchanged if there is nothing more.
    */
   readonly end: number;
@@ -87,9 +82,9 @@ const EVENT = columns({
 });
 
 /**
- * Reads events of some transactions; all of them without programs or types. The times are values of the statement, so
- * that only the partitions of their days are planned for and locked. Always returns `deleted`, as of the moment when
- * the partitions were read.
+ * Reads events of some transactions, or all of them without programs or types. The times are values of the statement, so that it
+ * plans for and locks only the partitions of their days. Always returns `deleted`, as of the moment when the partitions were
+ * read.
  */
 export const READ_EVENTS = statement(
   // Without a name it is planned every time. A cached plan would cover all partitions.
@@ -134,8 +129,7 @@ export async function readEventPage(database: Database, range: EventRange): Prom
 }
 
 /**
- * Reads a page of each of several ranges at once. A range that fails has its error in its place, and does not affect
- * the others.
+ * Reads a page of each of several ranges at once. A range that fails has its error in its place, and does not affect the others.
  */
 export async function readEventPages(
   database: Database,
@@ -158,7 +152,7 @@ export async function readEventPages(
   return (await Promise.allSettled(pages)).map((page) => (page.status === 'fulfilled' ? page.value : page.reason));
 }
 
-/** The places that were read for a range, and whether there are no others. */
+/** The places that were read for a range, and whether they are all places. */
 type ReadPlaces = { readonly rows: readonly Row[]; readonly isAll: boolean };
 
 async function toPage(
@@ -183,7 +177,7 @@ function hasFilter({ types, subjectId, onlyOf }: EventRange): boolean {
   return types !== undefined || subjectId !== undefined || onlyOf !== undefined;
 }
 
-/** Only a filter leaves out events: a lost one is an error, never a silent gap. */
+/** Only a filter may leave out events. A lost event is an error, never a silent gap. */
 function requireFilter(range: EventRange): void {
   if (!hasFilter(range)) throw new Error('an event that has a position is missing');
 }
@@ -250,8 +244,8 @@ function pageBefore(places: readonly Row[], found: FoundEvents, before: number, 
 }
 
 /**
- * Reads one event; undefined if there is none with this id (in the program, if one is given), or if it has no position
- * yet or is deleted.
+ * Reads one event. Undefined if there is none with this id (in the program, if one is given), or if it has no position yet or is
+ * deleted.
  */
 export async function findEvent(
   database: Database,
@@ -262,20 +256,20 @@ export async function findEvent(
   return (await findInPlaces(database, rows, [eventId], programId)).get(eventId);
 }
 
-/** Reads several events by id, like {@link findEvent}; of all programs, in few round trips. */
+/** Reads several events of all programs by id, like {@link findEvent}, in few round trips. */
 export async function findEvents(
   database: Database,
   eventIds: readonly string[],
   programId?: string,
 ): Promise<ReadonlyMap<string, StoredEvent>> {
   if (eventIds.length === 0) return new Map();
-  // One statement for all transactions would not use an index: the ids are looked up by prefix.
+  // One statement for all transactions would not use an index, because the ids are looked up by prefix.
   const batches = new Map(eventIds.map((eventId) => [eventId.slice(0, -4), eventId]));
   const rows = await database.inOnePacket([...batches.values()].map(readPlacesOfBatch));
   return findInPlaces(database, rows.flat(), eventIds, programId);
 }
 
-/** Reads those events that are in the places. */
+/** Reads the requested events that are in the places. */
 async function findInPlaces(
   database: Database,
   all: readonly Row[],
@@ -315,7 +309,7 @@ function untilEvents(places: readonly Row[], most: number): readonly Row[] {
 async function readEventsOf(
   database: Database,
   places: readonly EventPlace[],
-  /** Empty for those of all programs. */
+  /** Empty for all programs. */
   programIds: readonly string[],
   { types = [], subjectId = null }: Filter,
 ): Promise<FoundEvents> {
@@ -342,7 +336,7 @@ async function readEventsOf(
   };
 }
 
-/** The id of an event: its transaction's id, with its place there in the last 16 bits. */
+/** The id of an event: its transaction's id, with its index there in the last 16 bits. */
 export function eventIdOf({ batchId, index }: Pick<EventRow, 'batchId' | 'index'>): string {
   return `${batchId.slice(0, -4)}${(index + 1).toString(16).padStart(4, '0')}`;
 }

@@ -8,9 +8,8 @@ import { columns, INTEGER, many, nullable, statement, UUID } from '../sql.ts';
 // Tested by: `test/store/events/order.test.ts`, `test/store/events/concurrency.test.ts`, `test/mutants/relay.ts`
 
 /**
- * The lock of the process that numbers events: one at a time. Like the switch's, it belongs to the whole database and
- * its number to the schema. What is numbered must be read by a later statement, which sees what the previous holder
- * committed.
+ * The lock of the process that numbers events, one at a time. Like the switch's, it belongs to the whole database and its number
+ * to the schema. A later statement must read the events to number, so that it sees the commits of the previous holder.
  */
 export const HOLD_RELAY: Statement = {
   name: 'hold_relay',
@@ -25,9 +24,9 @@ const RELAYED = columns({ found: INTEGER, programIds: many(UUID) });
 
 /** The result of a statement of {@link relayEvents}. */
 export type Relayed = {
-  /** How many transactions it found. If {@link MAX_RELAYED}, more may wait. */
+  /** The number of transactions that it found. If {@link MAX_RELAYED}, more may wait. */
   readonly found: number;
-  /** The programs that have new positions; the nil UUID is the service itself. */
+  /** The programs that have new positions. The nil UUID is the service itself. */
   readonly programIds: readonly string[];
 };
 
@@ -85,12 +84,11 @@ const RELAY_EVENTS = statement(
 
 /**
  * Gives positions to the events of up to `count` committed transactions that have none yet, in the order in which the
- * transactions wrote their fences, by the database's clock: if one transaction began after another was answered, it
- * comes later. A transaction that commits after younger ones were numbered comes after those. Must follow
- * {@link HOLD_RELAY} in the same transaction.
- *
- * `withinSeconds` limits the search to the fences of the last seconds: recently numbered ones stay in the index until
- * no snapshot can see them. Null for no limit.
+ * transactions wrote their fences, by the database's clock. If one transaction began after another was answered, it comes later.
+ * A transaction that commits after younger ones were numbered comes after those. Must follow {@link HOLD_RELAY} in the same
+ * transaction.
+ * `withinSeconds` limits the search to the fences of the last seconds, because recently numbered ones stay in the index until no
+ * snapshot can see them. Null for no limit.
  */
 export function relayEvents(withinSeconds: number | null, count: number = MAX_RELAYED): Statement {
   return RELAY_EVENTS({ withinSeconds, everyProgram: EVERY_PROGRAM, count });

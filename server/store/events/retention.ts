@@ -13,36 +13,35 @@ import { CoordinatorFailure, changeTables, readDayBefore } from '../partition.ts
 // Tested by: `test/store/events/retention.test.ts`
 
 /**
- * Days after which fences are removed. The request whose commit a fence may settle has long ended, and no fence is
- * removed whose events have no position.
+ * Days until fences are removed. The request whose commit a fence may settle has long ended by then. A fence stays as long as its
+ * events have no position.
  */
 export const FENCE_DAYS = 7;
 
-/** The next partition to drop. It is searched before transfers are locked out, because that can take long. */
+/** The next partition to drop. The search runs before transfers are locked out, because it can take long. */
 const FIND_OLD = 'select find_droppable_event_partition($1, $2) as name';
 
 /**
- * How long a drop waits for other users of the table. Transfers queue behind it, so this is short; theirs take a few
+ * How long a drop waits for other users of the table. Transfers queue behind it, so this is short. They use the table for a few
  * milliseconds.
  */
 const LOCK_MILLISECONDS = 100;
 
 /**
- * How long a statement of a drop may take under the locks, including its wait for them. It looks at some pages of an
- * index, which the search before it has read. If it takes longer, the round fails rather than stop transfers.
+ * How long a statement of a drop may take under the locks, including its wait for them. It looks at some pages of an index, which
+ * the search before it has read. If it takes longer, the round fails rather than stop transfers.
  */
 const STATEMENT_MILLISECONDS = 1_000;
 
-/** How often a drop is tried, with pauses in which others continue. */
+/** How often a drop is tried, with pauses for other users. */
 const MAX_ATTEMPTS = 5;
 const PAUSE_MILLISECONDS = 500;
 
 /**
- * Deletes events older than `days`, by the database's clock, and what the relay needed for them; readers at a deleted
- * position are told so. Events without a position are kept, whatever their age. Partitions are dropped whole, under the
- * lock of the switch: otherwise a drop would wait for open transactions while others wait behind it, and could deadlock
- * with both. A partition that is in use all the time stays until the next round. Returns the names of the dropped
- * partitions.
+ * Deletes events older than `days`, by the database's clock, and the data that the relay needed for them. Readers at a deleted
+ * position get an error. Events without a position are kept, even if they are old. Partitions are dropped whole, under the lock
+ * of the switch: otherwise a drop would wait for open transactions while others wait for it, and could deadlock with both. A
+ * partition that is in use all the time stays until the next round. Returns the names of the dropped partitions.
  */
 export async function dropOldEvents(database: Database, days: number): Promise<readonly string[]> {
   return database.alone(async (client) => {

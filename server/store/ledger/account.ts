@@ -23,7 +23,7 @@ import {
 // Kept by: this file, `server/subjects/transfers/examined-accounts.ts`, and triggers for the rest
 // Tested by: `test/store/chain/guards.test.ts`
 
-/** What decisions use. */
+/** The columns that decisions use. */
 export const ACCOUNT = columns({
   programId: UUID,
   accountId: UUID,
@@ -38,12 +38,11 @@ export const ACCOUNT = columns({
 });
 
 /**
- * An account as it is stored. Every change of the account, its holds, its counters, its card or the transfers between
- * its cards raises `version`, so that a decision that did not lock the account can be checked when it is written.
+ * An account as stored. Every change of the account, its holds, its counters, its card or the transfers between its cards raises
+ * `version`. So a decision that did not lock the account can be checked when it is written.
  */
 export type StoredAccount = Account & { readonly version: bigint };
 
-/** An account from a row with its columns. */
 export function toAccount(row: Row): StoredAccount {
   return ACCOUNT.read(row);
 }
@@ -92,8 +91,7 @@ const OF_TRANSFERS = `select transfers.program_id, of_card.account_id
   ) as of_card(account_id)`;
 
 /**
- * How accounts are read: locked after waiting for other transactions, locked except those that others have locked, or
- * not locked.
+ * How accounts are read: locked after waiting for other transactions, locked except those that others have locked, or not locked.
  */
 type AccountMode = 'wait' | 'skip' | 'unlocked';
 
@@ -125,11 +123,11 @@ const LOCK_ACCOUNTS = {
 const READ_ACCOUNTS = ofBoth('read_accounts', 'unlocked');
 
 /**
- * Locks the accounts of the cards, with the funding accounts where they are needed, and those of the transfers, all in
- * the order of their ids, and reads them. The returned rows are the locked ones, so they are never stale. These locks
- * also cover the transfers, their holds, the cards and their counters: all of these change only under them. Indexes are
- * searched once per card: a plan that reads all cards of a program would cost more with every card. With `skip`,
- * accounts that others have locked are omitted.
+ * Locks and reads the accounts of the cards, their funding accounts if needed, and the accounts of the transfers, all in the
+ * order of their ids. The returned rows are the locked ones, so they are never stale. These locks also cover the transfers, their
+ * holds, the cards and their counters, because all of these change only under them. Indexes are searched once per card, because a
+ * plan that reads all cards of a program would cost more with every card. With `skip`, accounts that others have locked are
+ * omitted.
  */
 export function lockAccounts(
   cards: readonly NamedCard[],
@@ -141,9 +139,9 @@ export function lockAccounts(
 }
 
 /**
- * Reads the same accounts without locks. For decisions that are checked when they are written
- * ({@link updateAccountsIfUnchanged}), and only before what belongs to the accounts is read (cards, counters,
- * transfers): a version read after them would hide a change in between.
+ * Reads the same accounts without locks. For decisions that are checked when they are written ({@link
+ * updateAccountsIfUnchanged}). Must come before the accounts' data is read (cards, counters, transfers), because a version read
+ * after it would hide a change in between.
  */
 export function readAccounts(cards: readonly NamedCard[], transfers: readonly NamedTransfer[]): Statement {
   return READ_ACCOUNTS({ cards, transfers });
@@ -155,7 +153,6 @@ const READ_FUNDING_ACCOUNT = statement(
   "select account_id from account where owner_id = :programId and kind = 'funding' and currency = :currency",
 );
 
-/** Reads the id of a program's funding account in one currency. */
 export function readFundingAccount(programId: string, currency: string): Statement {
   return READ_FUNDING_ACCOUNT({ programId, currency });
 }
@@ -168,9 +165,7 @@ const LOCK_FUNDING_ACCOUNTS = statement(
     order by account_id for no key update`,
 );
 
-/**
- * Locks and reads the funding and world accounts of a program in one currency: two rows, or none before its first use.
- */
+/** Locks and reads the funding and world accounts of a program in one currency: two rows, or none before its first use. */
 export function lockFundingAccounts(programId: string, currency: string): Statement {
   return LOCK_FUNDING_ACCOUNTS({ programId, currency });
 }
@@ -181,7 +176,7 @@ const LOCK_ALL_FUNDING = statement(
   `select from account where owner_id = :programId and kind = 'funding' order by account_id for no key update`,
 );
 
-/** Locks the funding accounts of a program in all currencies; their values must be read by a later statement. */
+/** Locks the funding accounts of a program in all currencies. A later statement must read their values. */
 export function lockAllFunding(programId: string): Statement {
   return LOCK_ALL_FUNDING({ programId });
 }
@@ -192,10 +187,7 @@ const RAISE_FUNDING_VERSIONS = statement(
   "update account set version = version + 1 where owner_id = :programId and kind = 'funding'",
 );
 
-/**
- * Raises the versions of a program's funding accounts, which must be locked, so that pending decisions on them are
- * repeated.
- */
+/** Raises the versions of a program's funding accounts, which must be locked, so that pending decisions on them are repeated. */
 export function raiseFundingVersions(programId: string): Statement {
   return RAISE_FUNDING_VERSIONS({ programId });
 }
@@ -232,7 +224,10 @@ const CREATE_CARD_ACCOUNT = statement(
     values (:programId, :accountId, :kind, :cardId, :currency, :floor, service_now())`,
 );
 
-/** Creates the only account of a new card: for its money, or for what its processor has approved and not settled. */
+/**
+ * Creates the only account of a new card. It holds the card's money, or the amounts that its processor has approved and not
+ * settled.
+ */
 export function createCardAccount(
   { programId, accountId, cardId, currency }: Pick<Card, 'programId' | 'accountId' | 'cardId' | 'currency'>,
   { kind, floor }: Pick<Account, 'kind' | 'floor'>,
@@ -253,7 +248,7 @@ export const updateAccounts = statementOfRows(
     where account.program_id = sent.program_id and account.account_id = sent.account_id`,
 );
 
-/** An account that a decision has read: as it was then, and as it will be written. */
+/** An account of a decision, before and after it. */
 export type DecidedAccount = { readonly before: StoredAccount; readonly after: StoredAccount };
 
 const UPDATE_IF_UNCHANGED = statement(
@@ -273,9 +268,9 @@ const UPDATE_IF_UNCHANGED = statement(
 );
 
 /**
- * Locks the accounts of a decision, in the order of their ids, and updates them if they are all unchanged since the
- * decision; otherwise fails with {@link ACCOUNTS_CHANGED}. If another transaction is changing one of them, waits for
- * it, and compares the row as that transaction leaves it.
+ * Locks the accounts of a decision, in the order of their ids, and updates them if they are all unchanged since the decision.
+ * Otherwise fails with {@link ACCOUNTS_CHANGED}. If another transaction is changing one of them, waits for it, and compares the
+ * row that it leaves.
  */
 export function updateAccountsIfUnchanged(decided: readonly DecidedAccount[]): Statement {
   const sent = inLockOrder(decided).map(({ before, after }) => ({
@@ -332,7 +327,7 @@ const INSERT_POSTINGS = statement(
   `insert into posting (${POSTING.names}, created_at) select postings.*, :now::timestamptz from :postings`,
 );
 
-/** Inserts postings; `now` in milliseconds since 1970, by the database's clock. */
+/** Inserts postings. `now` in milliseconds since 1970, by the database's clock. */
 export function insertPostings(postings: readonly CausedPosting[], now: number): Statement {
   return INSERT_POSTINGS({ postings, now });
 }

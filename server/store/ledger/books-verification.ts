@@ -18,15 +18,14 @@ const VERIFICATION = columns({
   differingHolds: NUMBER,
 });
 
-/** What a verification of the books found. Times are in milliseconds since 1970, by the database's clock. */
+/** The result of a verification of the books. Times are in milliseconds since 1970, by the database's clock. */
 export type BooksVerification = RowOf<typeof VERIFICATION.columns> & {
   readonly unbalancedCurrencies: readonly string[];
 };
 
 /**
- * Runs before a verification. Like the relay's, the lock of a verification belongs to the whole database and its number
- * to the schema; it ends with the connection. A statement whose client is gone ends within a second, and none uses more
- * than one core.
+ * Runs before a verification. Like the relay's, the lock of a verification belongs to the whole database and its number to the
+ * schema. It ends with the connection. A statement whose client is gone ends within a second, and none uses more than one core.
  */
 const PREPARE = `select set_config('client_connection_check_interval', '1000', false),
   set_config('max_parallel_workers_per_gather', '0', false),
@@ -35,11 +34,13 @@ const PREPARE = `select set_config('client_connection_check_interval', '1000', f
 /** How long results are kept. */
 export const VERIFICATION_RETENTION_DAYS = 400;
 
-/** SQL: the last verification. One from the future is from before the clock was set back, and says nothing about now. */
+/**
+ * SQL: the last verification. A verification from the future is from before the clock was set back, and proves nothing about now.
+ */
 export const LAST_VERIFICATION =
   'from books_verification where finished_at <= clock_timestamp() order by finished_at desc limit 1';
 
-/** Reads the last verification; no row if there was none. */
+/** Reads the last verification. No row if there was none. */
 export const READ_LAST_VERIFICATION: Statement = {
   name: 'read_last_books_verification',
   text: `select ${VERIFICATION.names}, unbalanced_currencies, clock_timestamp() as now ${LAST_VERIFICATION}`,
@@ -49,7 +50,6 @@ export const READ_LAST_VERIFICATION: Statement = {
 /** The last verification, and how long ago it ended. */
 export type LastVerification = BooksVerification & { readonly ageMilliseconds: number };
 
-/** From the rows of {@link READ_LAST_VERIFICATION}. */
 export function toLastVerification([row]: readonly Row[]): LastVerification | undefined {
   if (row === undefined) return undefined;
   const verification = toVerification(row);
@@ -83,9 +83,9 @@ const INSERT_VERIFICATION = statement(
 );
 
 /**
- * Compares every balance with its postings and holds, each in one snapshot, and stores the result; however long that
- * takes, on a connection of its own. Undefined if another process is verifying, or has just done so (`isDue` is false
- * for its result). Rejects when the signal aborts.
+ * Compares every balance with its postings and holds, each in one snapshot, and stores the result. Uses a separate connection for
+ * as long as that takes. Undefined if another process is verifying, or has just done so (`isDue` is false for its result).
+ * Rejects when the signal aborts.
  */
 export function verifyAndStore(
   database: Database,

@@ -30,7 +30,7 @@ const MOVEMENT = columns({
   /** Unique within its program. */
   reference: nullable(TEXT),
   metadata: json<Metadata>(),
-  /** Who made it. */
+  /** The creator. */
   actor: TEXT,
 });
 
@@ -49,10 +49,7 @@ const INSERT_METADATA = insertRows(
   columns({ programId: UUID, name: TEXT, value: TEXT, movementId: UUID }),
 );
 
-/**
- * Inserts a deposit or withdrawal, with its metadata also in the table for searching by it; its posting is inserted
- * separately.
- */
+/** Inserts a deposit or withdrawal, with its metadata also in the search table. Its posting is inserted separately. */
 export function insertFundingMovement(movement: FundingMovement, now: number): readonly Statement[] {
   const { programId, movementId, metadata } = movement;
   const pairs = Object.entries(metadata).map(([name, value]) => ({ programId, movementId, name, value }));
@@ -70,7 +67,7 @@ export function readMovementReference(programId: string, reference: string): Sta
   return READ_REFERENCE({ programId, reference });
 }
 
-/** The deposit or withdrawal from the rows of {@link readMovementReference}; undefined if the reference is free. */
+/** The deposit or withdrawal from the rows of {@link readMovementReference}, or undefined if the reference is free. */
 export function toReferenceHolder([row]: readonly Row[]): Pick<FundingMovement, 'kind' | 'movementId'> | undefined {
   return row === undefined ? undefined : MOVEMENT.pick('kind', 'movementId').read(row);
 }
@@ -93,19 +90,18 @@ export function readFundingMovement(programId: string, movementId: string): Stat
   return READ_MOVEMENT({ programId, movementId });
 }
 
-/** Which deposits and withdrawals are listed; null for no condition. */
+/** The conditions of a list of deposits and withdrawals. Null for no condition. */
 export type MovementFilter = {
   readonly reference: string | null;
   /** A pair of the metadata. */
   readonly metadata: { readonly name: string; readonly value: string } | null;
 };
 
-/** The filter that matches all of them. */
 export const EVERY_MOVEMENT: MovementFilter = { reference: null, metadata: null };
 
 const AFTER = '(:after::uuid is null or movement_id < :after)';
 
-/** SQL for a page, along the index that finds what a filter can match. */
+/** SQL for a page, along the index that finds the possible matches of a filter. */
 const FOUND = {
   list_funding_movements: `select * from funding_movement
       where program_id = :programId and ${AFTER} order by movement_id desc limit :count`,

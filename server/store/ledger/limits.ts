@@ -28,14 +28,14 @@ import {
 // Invariant: No limit counter is removed that can still be read or changed
 // Tested by: `test/store/old-counters.test.ts`
 
-/** Limits as they are stored and returned: whole numbers under the names of the contract. */
+/** Limits in their stored form: whole numbers under the names of the contract. */
 export type StoredLimits = {
   readonly in?: Readonly<Partial<Record<LimitName, number>>>;
   readonly out?: Readonly<Partial<Record<LimitName, number>>>;
   readonly maximum_balance?: number;
 };
 
-/** Limits from a jsonb column; null if there are none. */
+/** Limits from a jsonb column, or null if there are none. */
 export function toLimits(stored: unknown): Limits | null {
   if (stored === null || stored === undefined) return null;
   const { in: incoming, out, maximum_balance: most } = stored as StoredLimits;
@@ -43,7 +43,7 @@ export function toLimits(stored: unknown): Limits | null {
   return { in: toDirection(incoming), out: toDirection(out), maximumBalance };
 }
 
-/** Limits as they are stored and returned; null if nothing is limited. */
+/** The stored form of limits, or null if nothing is limited. */
 export function fromLimits(limits: Limits | null): StoredLimits | null {
   if (limits === null || limitsNothing(limits)) return null;
   return {
@@ -53,7 +53,7 @@ export function fromLimits(limits: Limits | null): StoredLimits | null {
   };
 }
 
-/** In the order of the contract, because `jsonb` has its own. */
+/** In the order of the contract, because `jsonb` has a different one. */
 function toDirection(stored: StoredLimits['in']): DirectionLimits {
   const limits: { [Name in LimitName]?: bigint } = {};
   for (const name of Object.keys(LIMIT_NAMES) as LimitName[]) {
@@ -80,7 +80,7 @@ export const LIMITS: Column<Limits | null> = {
 /** A change of a counter within its program. */
 export type CounterChangeOf = CounterChange & { readonly programId: string };
 
-/** Days that can count in a current period. The extra days are for time zones, and for clocks of services that go wrong. */
+/** Days that can count in a current period. The extra days are for time zones, and for wrong clocks of services. */
 export const READ_DAYS = Math.max(...Object.values(LONGEST_DAYS)) + 9;
 
 const DAY = 24 * 60 * 60 * 1000;
@@ -89,14 +89,14 @@ const DAY = 24 * 60 * 60 * 1000;
 export const HELD_DAYS = MAX_HOLD_MILLISECONDS / DAY + 2;
 
 /**
- * How long counters are stored, in days: longer than they are read, and longer than the longest hold, whose end
- * subtracts from the day it was counted on. The extra days are for holds that end late because the service was down.
+ * How long counters are stored, in days: longer than they are read, and longer than the longest hold, whose end subtracts from
+ * the day it was counted on. The extra days are for holds that end late because the service was down.
  */
 export const KEPT_COUNTER_DAYS = Math.max(HELD_DAYS, READ_DAYS) + 8;
 
 /**
- * SQL: the counted days of an account that a current period can contain, as JSON; the parameters are columns. The clock
- * is read in a subquery, so that it is an index condition and the whole history is not read.
+ * SQL: the counted days of an account that a current period can contain, as JSON. The parameters are columns. The clock is read
+ * in a subquery, so that it is an index condition and the whole history is not read.
  */
 export function countedDays(program: string, account: string): string {
   return `(
@@ -113,7 +113,7 @@ export function countedDays(program: string, account: string): string {
 /** The counted days of an account, by direction. */
 export type CountedDays = { readonly [Way in Direction]: readonly CountedDay[] };
 
-/** The result of {@link countedDays}; null if it was not requested. */
+/** The result of {@link countedDays}, or null if it was not requested. */
 export function toCountedDays(found: unknown): CountedDays | null {
   if (found === null || found === undefined) return null;
   const rows = found as readonly (readonly [string, number, string, string])[];
@@ -137,10 +137,7 @@ const COUNTER = columns({
 
 const COUNTER_KEY = ['program_id', 'account_id', 'direction', 'day_start'];
 
-/**
- * Adds to the existing counters, or subtracts from them if a change is negative. Subtracting too much would violate a
- * CHECK.
- */
+/** Adds to the existing counters, or subtracts from them if a change is negative. Subtracting too much would violate a CHECK. */
 export const updateCounters = statementOfRows(
   'update_counters',
   COUNTER,
@@ -150,9 +147,9 @@ export const updateCounters = statementOfRows(
 );
 
 /**
- * Inserts the counters that do not exist yet. It is merged into one statement with {@link updateCounters}: both see the
- * tables as they were before, so each change is made by exactly one of them. An insert with ON CONFLICT could do both,
- * but it writes a lock to the WAL for each row that it updates, and nearly every counter exists.
+ * Inserts the counters that do not exist yet. It is merged into one statement with {@link updateCounters}. Both see the tables as
+ * they were before, so exactly one of them makes each change. An insert with ON CONFLICT could do both, but it writes a lock to
+ * the WAL for each row that it updates, and nearly every counter exists.
  */
 export const insertCounters = statementOfRows(
   'insert_counters',
@@ -163,7 +160,7 @@ export const insertCounters = statementOfRows(
     insert into limit_counter (${COUNTER.names}) select ${COUNTER.names} from missing`,
 );
 
-/** A number that no other lock of this kind has: the process that holds it deletes counters. */
+/** A number that no other lock of this kind has. The process that holds it deletes counters. */
 const FORGET_LOCK = { space: 7201, number: 2 };
 
 const FORGET_COUNTERS = statement(
@@ -188,14 +185,11 @@ const FORGET_COUNTERS = statement(
 );
 
 /**
- * Deletes counters older than {@link KEPT_COUNTER_DAYS}, at most `count` at a time; returns their number as
- * `forgotten`.
- *
- * No transaction can need one of these rows, so this locks no account. They are not read: reads go back
- * {@link READ_DAYS} days by a clock that is never behind the database's own, which this statement uses. Nothing is
- * added to them: transfers add to the current day. Nothing is subtracted from them: the day of a hold that is still
- * open stays, however late that hold ends; open holds that old are few, because they are past their end. One process at
- * a time deletes; the others do nothing rather than wait.
+ * Deletes counters older than {@link KEPT_COUNTER_DAYS}, at most `count` at a time. Returns their number as `forgotten`.
+ * No transaction can need one of these rows, so this locks no account. They are not read: reads go back {@link READ_DAYS} days by
+ * a clock that is never behind the database's own, which this statement uses. Nothing is added to them: transfers add to the
+ * current day. Nothing is subtracted from them: the day of a hold that is still open stays, even if that hold ends late. Open
+ * holds that old are few, because they are past their end. One process at a time deletes. The others do nothing rather than wait.
  */
 export function forgetCounters(count: number): Statement {
   return FORGET_COUNTERS({ count });

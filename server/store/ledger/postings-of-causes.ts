@@ -2,10 +2,9 @@ import type { PostingPurpose } from '../../../domain/ledger/ledger.ts';
 import type { Row, Statement } from '../connection/database.ts';
 import { BIGINT, columns, DATE, NUMBER, rows, statement, TIME, UUID, word } from '../sql.ts';
 
-/** What caused a posting, the inner UUID of a transfer or a reversal, and when: postings have no index by cause. */
+/** The cause of a posting, the inner UUID of a transfer or a reversal, and its time. Postings have no index by cause. */
 const CAUSE = columns({ causeId: UUID, moment: DATE });
 
-/** The cause of a wanted posting. */
 export type PostingCause = ReturnType<typeof CAUSE.read>;
 
 const POSTING = columns({
@@ -30,8 +29,8 @@ const postingsWhere = (side: 'source' | 'destination'): string => `
 const READ_POSTINGS_OF_CAUSES = statement(
   'read_postings_of_causes',
   { sent: rows(CAUSE), programId: UUID, cardId: UUID, maxExamined: NUMBER },
-  // By its number, which the moment leads to, and among the latest, because the clock of a sandbox may have been set
-  // back.
+  // Finds a posting by its number, through the moment, and also among the latest, because the clock of a sandbox may have been
+  // set back.
   `with of_card as materialized (
       select account.account_id, account.sequence
       from card cross join lateral (
@@ -49,8 +48,8 @@ const READ_POSTINGS_OF_CAUSES = statement(
 );
 
 /**
- * Reads the postings of a card that have one of the causes. At most `maxExamined` lines of the card's statement are
- * compared for each cause: more than one group of transfers can have at one moment.
+ * Reads the postings of a card that have one of the causes. At most `maxExamined` lines of the card's statement are compared for
+ * each cause: more than one group of transfers can have at one moment.
  */
 export function readPostingsOfCauses(
   programId: string,

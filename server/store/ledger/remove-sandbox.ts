@@ -10,19 +10,19 @@ import { namesCreatedBy, readMigrations } from '../migrations/migration-files.ts
 // Kept by: the mode is read under a lock, in the transaction that drops
 // Tested by: `test/start/host/sandbox-reset.test.ts`
 
-/** What a sandbox contains, for the question whether to remove it. */
+/** The contents of a sandbox, for the question whether to remove it. */
 export type SandboxContents = { readonly cards: number; readonly transfers: number };
 
 /** Objects of one kind that the migrations created, as written in a statement. */
 type Objects = {
   readonly tables: string;
-  /** Those that take a row of a table need it, and the tables need the others. */
+  /** Functions that take a row of a table depend on it. The tables depend on the others. */
   readonly rowFunctions: string;
   readonly functions: string;
   readonly types: string;
 };
 
-/** Maximum wait for a lock: a transaction that holds one for longer is using the ledger. */
+/** Maximum wait for a lock. A transaction that holds one for longer is using the ledger. */
 const LOCK_TIMEOUT = '10s';
 
 /** The SQLSTATEs of a lock that was not available in time, and of other objects that need one to be dropped. */
@@ -30,8 +30,8 @@ const LOCK_NOT_AVAILABLE = '55P03';
 const STILL_NEEDED = '2BP01';
 
 /**
- * What a sandbox ledger contains; undefined if there is no ledger. Throws {@link StartupProblem} if the ledger may not
- * be removed: it is live, its mode is not known yet, or a service uses it.
+ * The contents of a sandbox ledger, or undefined if there is no ledger. Throws {@link StartupProblem} if the ledger may not be
+ * removed, because it is live, its mode is not known yet, or a service uses it.
  */
 export function inspectSandbox(settings: ConnectionSettings): Promise<SandboxContents | undefined> {
   return administer(settings, async (client) => {
@@ -47,9 +47,9 @@ export function inspectSandbox(settings: ConnectionSettings): Promise<SandboxCon
 }
 
 /**
- * Removes a sandbox ledger: everything that the migrations created in the schema, and nothing else. The mode is read in
- * the transaction that removes it, under a lock that keeps every service from starting, so a live ledger is never
- * removed. Throws {@link StartupProblem} as {@link inspectSandbox} does; then nothing was removed.
+ * Removes a sandbox ledger: everything that the migrations created in the schema, and nothing else. The mode is read in the
+ * transaction that removes it, under a lock that prevents services from starting, so a live ledger is never removed. Throws
+ * {@link StartupProblem} like {@link inspectSandbox}, and then removes nothing.
  */
 export function removeSandbox(settings: ConnectionSettings): Promise<void> {
   const remove = async (client: pg.ClientBase): Promise<void> => {
@@ -58,7 +58,7 @@ export function removeSandbox(settings: ConnectionSettings): Promise<void> {
     if (await isThere(client, 'ledger_mode')) await client.query('lock table ledger_mode in access exclusive mode');
     await requireUnusedSandbox(client);
     const { tables, rowFunctions, functions, types } = await findObjects(client, settings.schema ?? DEFAULT_SCHEMA);
-    // Together, because they refer to one another. Without CASCADE, because what others built on them is theirs.
+    // Together, because they refer to one another. Without CASCADE, because objects that others built on them must stay.
     for (const statement of [
       rowFunctions === '' ? '' : `drop function ${rowFunctions}`,
       `drop table ${tables}`,
@@ -108,7 +108,7 @@ async function requireUnusedSandbox(client: pg.ClientBase): Promise<void> {
   );
 }
 
-/** What the migrations created and is in the schema; partitions go with their tables. */
+/** The objects that the migrations created in the schema. Partitions go with their tables. */
 async function findObjects(client: pg.ClientBase, schema: string): Promise<Objects> {
   const names = [...new Set((await readMigrations()).flatMap(namesCreatedBy)), 'schema_migration'];
   const { rows } = await client.query<{ [Kind in keyof Objects]: string | null }>(

@@ -6,9 +6,9 @@ const STATEMENT = columns({
   cardName: TEXT,
   accountId: UUID,
   cardCurrency: CURRENCY,
-  /** Number of the last line before the period; 0 for none. */
+  /** Number of the last line before the period, or 0 for none. */
   first: BIGINT,
-  /** Number of the last line in it; equal to `first` if there is none. */
+  /** Number of the last line in it. Equal to `first` if there is none. */
   last: BIGINT,
   openingBalance: BIGINT,
   closingBalance: BIGINT,
@@ -25,7 +25,7 @@ const LINE = columns({
   /** The balance of the card after it. */
   balance: BIGINT,
   currency: CURRENCY,
-  /** Inner UUID; null if no transfer caused the posting. */
+  /** Inner UUID, or null if no transfer caused the posting. */
   transferId: nullable(UUID),
   reversalId: nullable(UUID),
   createdAt: DATE,
@@ -38,12 +38,10 @@ const LINE = columns({
 /** A line of a card's statement: a posting as the card sees it. */
 export type StatementLine = RowOf<typeof LINE.columns>;
 
-/** The period of a statement: `from` is included, `to` is not; null for no bound. */
+/** The period of a statement: `from` is included, `to` is not. Null for no bound. */
 export type Period = { readonly from: Date | null; readonly to: Date | null };
 
-/**
- * A page of a statement: `count` lines below the number `below`, in a statement that ends at `upTo`; null for no bound.
- */
+/** A page of a statement: `count` lines below the number `below`, in a statement that ends at `upTo`. Null for no bound. */
 export type StatementPageRequest = {
   readonly count: number;
   readonly upTo: bigint | null;
@@ -51,8 +49,8 @@ export type StatementPageRequest = {
 };
 
 /**
- * Lines of an account with numbers above `low` and up to `high`. Every posting gives the account the next number, so
- * the numbers have no gaps and a range of them is a page: two ranges of an index, and no row is read in vain.
+ * Lines of an account with numbers above `low` and up to `high`. Every posting gives the account the next number, so the numbers
+ * have no gaps and a range of them is a page: two ranges of an index, without rows read for nothing.
  */
 const linesOf = (account: string, low: string, high: string): string => `
   select line.sequence, line.direction, line.balance, line.purpose, line.amount, line.currency, line.created_at,
@@ -85,7 +83,7 @@ const linesOf = (account: string, low: string, high: string): string => `
     limit 1
   ) as transfer on true`;
 
-/** SQL: the balance of an account after the line with a number; 0 before the first. */
+/** SQL: the balance of an account after the line with a number, or 0 before the first. */
 const balanceAfter = (account: string, sequence: string): string => `coalesce(
     (select source_balance from posting where program_id = :programId and source_account_id = ${account}
       and source_sequence = ${sequence}),
@@ -127,9 +125,8 @@ const READ_STATEMENT = statement(
 );
 
 /**
- * Reads a page of a card's statement, newest line first, with its two balances. One statement sees one moment: lines
- * and balances agree, whatever is written meanwhile. No row if the card does not exist; one row without a line if it
- * has no lines.
+ * Reads a page of a card's statement, newest line first, with its two balances. One statement sees one moment, so lines and
+ * balances agree even during writes. No row if the card does not exist, and one row without a line if it has no lines.
  */
 export function readStatement(
   programId: string,
@@ -146,12 +143,12 @@ const READ_STATEMENT_LINES = statement(
   `${linesOf(':accountId', ':low::bigint', ':high::bigint')} order by line.sequence`,
 );
 
-/** Reads lines of an account, oldest first: those with numbers above `low` and up to `high`. */
+/** Reads lines of an account with numbers above `low` and up to `high`, oldest first. */
 export function readStatementLines(programId: string, accountId: string, low: bigint, high: bigint): Statement {
   return READ_STATEMENT_LINES({ programId, accountId, low, high });
 }
 
-/** A statement from a row of {@link readStatement}; all its rows have the same. */
+/** A statement from a row of {@link readStatement}. All its rows have the same. */
 export function toCardStatement(row: Row): CardStatement {
   const { cardCurrency: currency, ...rest } = STATEMENT.read(row);
   return { ...rest, currency };

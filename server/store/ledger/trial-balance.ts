@@ -18,7 +18,7 @@ export const SUM_KINDS: Statement = {
   values: [],
 };
 
-/** Accounts that differ from their postings, in one snapshot; at most 100. */
+/** Finds accounts that differ from their postings, in one snapshot, at most 100. */
 export const FIND_DIFFERING_ACCOUNTS: Statement = {
   name: 'find_differing_accounts',
   text: `with moved as (

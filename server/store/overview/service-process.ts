@@ -1,7 +1,7 @@
 import type { Row, Statement } from '../connection/database.ts';
 import { columns, DATE, json, NUMBER, type RowOf, statement, TEXT, UUID } from '../sql.ts';
 
-/** What a process did in a period, so that those of several can be added up. */
+/** The activity of a process in a period, in a form that can be added up over several processes. */
 export type StoredMinute = {
   readonly milliseconds: number;
   readonly transfers: number;
@@ -9,12 +9,12 @@ export type StoredMinute = {
   readonly refused: number;
   readonly invalid: number;
   readonly failed: number;
-  /** How many requests were in which bucket of latencies. */
+  /** The number of requests in each bucket of latencies. */
   readonly latencies: readonly (readonly [bucket: number, count: number])[];
 };
 
 const PROCESS = columns({
-  /** A UUID that a process gives itself. */
+  /** A UUID that the process generates for itself. */
   processId: UUID,
   host: TEXT,
   pid: NUMBER,
@@ -28,13 +28,13 @@ const LISTED = columns({ ...PROCESS.columns, seenAt: DATE, secondsAgo: NUMBER })
 /** A process as it stores itself. */
 export type StoredProcess = RowOf<typeof PROCESS.columns>;
 
-/** A process as others see it; `secondsAgo` is negative where the clock was set back since. */
+/** A process as others see it. `secondsAgo` is negative if the clock was set back since. */
 export type ListedProcess = RowOf<typeof LISTED.columns>;
 
-/** A process that was not seen for so long is of no interest any more. */
+/** A process that was not seen for this long no longer matters. */
 const KEPT_SECONDS = 3_600;
 
-/** SQL: whether a process is of interest. What was seen in the future was seen before the clock was set back. */
+/** SQL: whether a process still matters. A time in the future is from before the clock was set back. */
 const IS_KEPT = `seen_at between statement_timestamp() - make_interval(secs => ${KEPT_SECONDS})
       and statement_timestamp() + make_interval(secs => ${KEPT_SECONDS})`;
 
@@ -50,7 +50,7 @@ const STORE_PROCESS = statement(
       on conflict (process_id) do update set seen_at = excluded.seen_at, minute = excluded.minute`,
 );
 
-/** Stores what a process did lately, and that it lives; forgets those that have not been seen for an hour. */
+/** Stores the recent activity of a process, and that it is alive. Deletes processes that have not been seen for an hour. */
 export function storeProcess(process: StoredProcess): Statement {
   return STORE_PROCESS(process);
 }
@@ -61,7 +61,7 @@ const DELETE_PROCESS = statement(
   'delete from service_process where process_id = :processId',
 );
 
-/** Forgets a process that stops as it should. */
+/** Deletes a process that stops normally. */
 export function deleteProcess(processId: string): Statement {
   return DELETE_PROCESS({ processId });
 }
@@ -75,7 +75,7 @@ const LIST_PROCESSES = statement(
     order by started_at, process_id limit :most`,
 );
 
-/** Reads the processes that were seen in the last hour, the oldest first, and at most so many. */
+/** Reads at most `most` processes that were seen in the last hour, the oldest first. */
 export function listProcesses(most: number): Statement {
   return LIST_PROCESSES({ most });
 }

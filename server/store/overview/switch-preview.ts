@@ -17,7 +17,7 @@ import {
 import { CONNECTOR_OF_TRANSFER } from '../transfers/due.ts';
 import type { CountedScope } from './transfer-count.ts';
 
-/** Maximum number of scheduled transfers counted: takes about ten milliseconds, however many there are. */
+/** Maximum number of scheduled transfers counted. Counting that many takes about ten milliseconds. */
 export const MAX_SCHEDULED = 10_000;
 
 /** Maximum number of programs named. */
@@ -28,7 +28,7 @@ const PROGRAMS = columns({
   named: json<readonly { readonly programId: string; readonly name: string }[]>(),
 });
 
-/** How many programs there are, and the newest of them. */
+/** The number of programs, and the newest of them. */
 export type ProgramsInScope = RowOf<typeof PROGRAMS.columns>;
 
 const READ_PROGRAMS_IN_SCOPE = statement(
@@ -55,19 +55,18 @@ export function toProgramsInScope(row: Row): ProgramsInScope {
 
 const SCHEDULED = columns({ transfers: NUMBER, atLeast: BOOLEAN, withinDay: NUMBER, nextAt: nullable(TIME) });
 
-/** How many scheduled transfers a scope has. */
 export type ScheduledInScope = RowOf<typeof SCHEDULED.columns>;
 
 const SCOPE = { programId: nullable(UUID), type: nullable(word<TransferType>()), connectorId: nullable(TEXT) };
 
-/** What a change of the switch would apply to; null for no condition. */
+/** The scope of a proposed change of the switch. Null for no condition. */
 export type PreviewedScope = CountedScope & { readonly connectorId: string | null };
 
 const COUNT_SCHEDULED = statementVariants({ ...SCOPE, maxExamined: NUMBER });
 
 /**
- * Counts the scheduled transfers of a scope, at most {@link MAX_SCHEDULED}: those of all programs in the order in which
- * they are due, those of one program in the order of their ids.
+ * Counts the scheduled transfers of a scope, at most {@link MAX_SCHEDULED}. For all programs, in the order in which they are due;
+ * for one program, in the order of their ids.
  */
 export function countScheduled({ programId, type, connectorId }: PreviewedScope): Statement {
   const isOne = programId !== null;
@@ -101,13 +100,13 @@ const ORDERS = columns({
   ...PROGRAMS.columns,
 });
 
-/** How many orders went to a connector lately. */
+/** The number of recent orders to a connector. */
 export type OrdersInScope = RowOf<typeof ORDERS.columns>;
 
-/** Maximum number of orders looked at: takes some ten milliseconds, however many there are. */
+/** Maximum number of orders examined, which takes some ten milliseconds. */
 const MAX_ORDERS = 10_000;
 
-/** With an upper bound, too, the index is taken also before the table has been analyzed for the first time. */
+/** The upper bound makes the planner use the index even before the table has been analyzed for the first time. */
 const COUNT_ORDERS = statement(
   'count_orders_at_connector',
   { ...SCOPE, firstId: UUID, latelyId: UUID, most: NUMBER, maxExamined: NUMBER },
@@ -132,8 +131,8 @@ const COUNT_ORDERS = statement(
 );
 
 /**
- * Counts the orders to a connector whose ids are not below `firstId`, and of these not below `latelyId`: ids begin with the time.
- * Of all connectors only the newest {@link MAX_ORDERS} orders are looked at.
+ * Counts the orders to a connector whose ids are not below `firstId`, and those not below `latelyId`. Ids begin with the time.
+ * Only the newest {@link MAX_ORDERS} orders of all connectors are examined.
  */
 export function countOrders(scope: PreviewedScope, firstId: string, latelyId: string): Statement {
   return COUNT_ORDERS({ ...scope, firstId, latelyId, most: MAX_NAMED, maxExamined: MAX_ORDERS });

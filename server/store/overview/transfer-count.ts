@@ -7,15 +7,15 @@ const COUNT = columns({
   hour: TIME,
   programId: UUID,
   type: word<TransferType>(),
-  /** The process that counted: a UUID that it gives itself. */
+  /** The process that counted: a UUID that it generates for itself. */
   processId: UUID,
   count: NUMBER,
 });
 
-/** How many transfers of a type a process has made in a card program in an hour. */
+/** The number of transfers of a type that a process made in a card program in an hour. */
 export type TransferCount = RowOf<typeof COUNT.columns>;
 
-/** Stores what a process has counted. Counts only grow, so they can be stored in any order and repeatedly. */
+/** Stores the counts of a process. Counts only grow, so they can be stored in any order and repeatedly. */
 export const storeTransferCounts = statementOfRows(
   'store_transfer_counts',
   COUNT,
@@ -24,12 +24,12 @@ export const storeTransferCounts = statementOfRows(
       where transfer_count.count < excluded.count`,
 );
 
-/** Which transfers are counted; null for no condition. */
+/** The conditions of a count of transfers. Null for no condition. */
 export type CountedScope = { readonly programId: string | null; readonly type: TransferType | null };
 
 const HOURLY = columns({ hour: TIME, type: word<TransferType>(), count: NUMBER });
 
-/** How many transfers of a type an hour had. */
+/** The number of transfers of a type in an hour. */
 export type HourlyCount = RowOf<typeof HOURLY.columns>;
 
 const READ_TRANSFER_COUNTS = statement(
@@ -41,7 +41,7 @@ const READ_TRANSFER_COUNTS = statement(
     group by hour, type order by hour, type`,
 );
 
-/** Reads how many transfers each hour had since the hour `from`, by type, oldest first. */
+/** Reads the number of transfers of each hour since the hour `from`, by type, oldest first. */
 export function readTransferCounts(from: Date, { programId, type }: CountedScope): Statement {
   return READ_TRANSFER_COUNTS({ from, programId, type });
 }

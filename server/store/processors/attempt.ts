@@ -75,7 +75,6 @@ export function toAttempt(row: Row): Attempt {
 /** The columns that {@link toAttempt} reads, from `processor_attempt`. */
 export const ATTEMPT_COLUMNS: string = ATTEMPT.of('processor_attempt');
 
-/** Inserts attempts with the transfers that they are about. */
 export const insertAttempts = insertRows('insert_attempts', 'processor_attempt', ATTEMPT);
 
 const READ_OF_TRANSFER = statement(
@@ -157,7 +156,7 @@ const IS_SENT = `processor_attempt.program_id = sent.program_id and processor_at
         and processor_attempt.status = sent.status_before and processor_attempt.looks = sent.looks_before
         and processor_attempt.tries = sent.tries_before`;
 
-/** The same rows, locked in the order of their ids: an update by itself would lock them in any. */
+/** The same rows, locked in the order of their ids. A plain update would lock them in any order. */
 const LOCKED = `sent as materialized (
       select sent.* from :sent join processor_attempt on ${IS_SENT}
       order by sent.attempt_id for no key update of processor_attempt
@@ -179,7 +178,7 @@ const UPDATE_REPORTED = statement(
 /** An attempt before and after a group. */
 export type DecidedAttempt = { readonly before: Attempt; readonly after: Attempt };
 
-/** Updates the attempts of a group; fails as with changed accounts if one has changed since it was decided on. */
+/** Updates the attempts of a group. Fails as with changed accounts if one has changed since it was decided on. */
 export function updateReportedAttempts(decided: readonly DecidedAttempt[]): Statement {
   return UPDATE_REPORTED({ sent: decided.map(toSent), number: decided.length });
 }
@@ -194,12 +193,11 @@ const UPDATE_ATTEMPT = statement(
   `update processor_attempt set ${SET_CHANGED} from :sent where ${IS_SENT} returning processor_attempt.attempt_id`,
 );
 
-/** Updates an attempt while its transfer stays as it is. Returns no row if somebody else has changed it. */
+/** Updates an attempt while its transfer stays unchanged. Returns no row if another process has changed it. */
 export function updateAttempt(decided: DecidedAttempt): Statement {
   return UPDATE_ATTEMPT({ sent: [toSent(decided)] });
 }
 
-/** An attempt as a step leaves it. */
 export function attemptAfter(attempt: Attempt, step: Step, now: number): Attempt {
   const { effect: _effect, failure: _failure, ...change } = step;
   return { ...attempt, ...change, updatedAt: now };
@@ -242,7 +240,7 @@ const CLAIM = statement(
       checked.transfer_type, checked.today, checked.is_disabled, checked.now`,
 );
 
-/** An attempt that a process has taken up, with what is looked at once more before anything is sent. */
+/** An attempt that a process has claimed, with the data that is checked again before the order is sent. */
 export type ClaimedAttempt = {
   readonly attempt: Attempt;
   readonly transferType: TransferType;
@@ -252,13 +250,14 @@ export type ClaimedAttempt = {
   readonly today: string;
   readonly processorToken: string;
   readonly isDisabled: boolean;
-  /** When it was taken up, by the database's clock. */
+  /** When it was claimed, by the database's clock. */
   readonly now: number;
 };
 
 /**
- * Takes up attempts that are due, which no other process does until the lease is over; none while a required standby is not set. It does not change what they are: a
- * `ready` one is marked as sent by {@link markSent}, in a transaction of its own, before its order leaves.
+ * Claims attempts that are due. No other process does so until the lease is over. Claims none while a required standby is not
+ * set. Their state does not change: {@link markSent} marks a `ready` attempt as sent, in a separate transaction, before its order
+ * leaves.
  */
 export function claimAttempts(
   connectorIds: readonly string[],
@@ -307,9 +306,9 @@ const MARK_SENT = statement(
 );
 
 /**
- * Marks attempts as sent, before their orders leave: returns those that this process may send, and none that the switch has
- * disabled since they were taken up. After `milliseconds` the processor must not execute them any more, and they count as lost
- * if this process says nothing.
+ * Marks attempts as sent, before their orders leave. Returns the attempts that this process may send, without those that the
+ * switch has disabled since they were claimed. After `milliseconds` the processor must not execute them any more, and they count
+ * as lost unless this process reports on them.
  */
 export function markSent(attempts: readonly Attempt[], milliseconds: number): Statement {
   return MARK_SENT({ sent: attempts, window: milliseconds });

@@ -27,9 +27,9 @@ const BREAK = columns({
   /** Minor units. */
   amount: nullable(BIGINT),
   currency: nullable(CURRENCY),
-  /** What the books say. */
+  /** The state in the books. */
   expected: TEXT,
-  /** What the processor said. */
+  /** The processor's answer. */
   found: TEXT,
   createdAt: TIME,
   closedAt: nullable(TIME),
@@ -41,7 +41,7 @@ const BREAK = columns({
 /** A difference between a processor and the books. Ids are inner UUIDs. */
 export type Break = RowOf<typeof BREAK.columns>;
 
-/** Which breaks are listed; null for no condition. */
+/** The conditions of a list of breaks. Null for no condition. */
 export type BreakFilter = {
   readonly isClosed: boolean;
   readonly kind: BreakKind | null;
@@ -63,7 +63,7 @@ const CONDITIONS = [
   ['programId', 'program_id = :programId'],
 ] as const;
 
-/** Reads a page of breaks after the one with the inner UUID `after`: the open ones the oldest first, the closed ones the newest. */
+/** Reads a page of breaks after the one with the inner UUID `after`: open ones oldest first, closed ones newest first. */
 export function listBreaks(filter: BreakFilter, after: string | null, count: number): Statement {
   const { isClosed } = filter;
   const used = CONDITIONS.filter(([name]) => filter[name] !== null);
@@ -81,7 +81,6 @@ export function listBreaks(filter: BreakFilter, after: string | null, count: num
   return LIST_BREAKS(name, text, { ...filter, after, count });
 }
 
-/** Locks a break and reads it. */
 export const lockBreak = statement(
   'lock_break',
   { breakId: UUID },
@@ -112,7 +111,10 @@ const CLOSE = statement(
       and closed.break_id in (processor_attempt.break_id, contradiction_break_id)`,
 );
 
-/** Closes a locked break: a contradiction or late approval is settled on its attempt, and notices that keep failing are not tried again. */
+/**
+ * Closes a locked break. A contradiction or late approval is settled on its attempt, and notices that keep failing are not tried
+ * again.
+ */
 export function closeBreak(closed: Break): Statement {
   return CLOSE({ ...closed, maxFailures: MAX_NOTICE_FAILURES });
 }

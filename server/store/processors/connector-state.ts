@@ -3,7 +3,7 @@ import { columns, many, NUMBER, nullable, statement, TEXT, TIME } from '../sql.t
 
 const STATE = columns({ connectorId: TEXT, openedAt: nullable(TIME), reason: nullable(TEXT) });
 
-/** That the breaker of a connector is open: nothing new is sent to it. */
+/** An open breaker of a connector: no new orders are sent to it. */
 export type OpenBreaker = {
   readonly connectorId: string;
   /** Milliseconds since 1970. */
@@ -11,7 +11,7 @@ export type OpenBreaker = {
   readonly reason: string;
 };
 
-/** Reads which breakers are open; the service has a row for each connector that ever had one. */
+/** Reads which breakers are open. There is a row for each connector that ever had one. */
 export const READ_OPEN_BREAKERS: Statement = {
   name: 'read_open_breakers',
   text: `select ${STATE.names} from connector_state where opened_at is not null`,
@@ -34,7 +34,7 @@ const OPEN_BREAKER = statement(
       where connector_state.opened_at is null`,
 );
 
-/** Opens the breaker of a connector for all processes, unless it is open; the first probe is due after `probeSeconds`. */
+/** Opens the breaker of a connector for all processes, unless it is open. The first probe is due after `probeSeconds`. */
 export function openBreaker(connectorId: string, reason: string, probeSeconds: number): Statement {
   return OPEN_BREAKER({ connectorId, reason, probeSeconds });
 }
@@ -50,7 +50,7 @@ const TAKE_PROBES = statement(
     returning connector_id`,
 );
 
-/** Takes the probes that are due: each is made by one process. Returns `connector_id`. */
+/** Takes the probes that are due, so that one process makes each. Returns `connector_id`. */
 export function takeProbes(connectorIds: readonly string[], probeSeconds: number): Statement {
   return TAKE_PROBES({ connectorIds, probeSeconds });
 }

@@ -18,12 +18,12 @@ const BREAK = columns({
   createdAt: TIME,
 });
 
-/** What contradicts the books, until a person closes it. An attempt has at most one of each kind. */
+/** A contradiction to the books, until a person closes it. An attempt has at most one of each kind. */
 export type NewBreak = RowOf<typeof BREAK.columns>;
 
 /**
- * If its attempt has a break of the kind, what the processor had not said yet is added there, and the break is open again: who
- * has closed it did not know that. The audit log keeps that it was closed.
+ * If its attempt already has a break of the kind, the processor's new statements are added there, and the break reopens, because
+ * the person who closed it did not know them. The audit log keeps that it was closed.
  */
 const INSERT = `insert into processor_break (${BREAK.names})
     values (:breakId, :kind, :connectorId, :programId, :attemptId, :transferId, :amount, :currency, :expected, :found, :createdAt)
@@ -32,17 +32,17 @@ const INSERT = `insert into processor_break (${BREAK.names})
       where excluded.found <> all (string_to_array(processor_break.found, ', '))
         and char_length(processor_break.found) < :maxFound`;
 
-/** The most characters to which more is added that a processor says: a person has seen enough by then. */
+/** The maximum length of a break's text to which more statements of the processor are added. A person has seen enough by then. */
 const MAX_FOUND_CHARACTERS = 1_000;
 
 const INSERT_BREAK = statement('insert_processor_break', { ...BREAK.columns, maxFound: INTEGER }, INSERT);
 
-/** Inserts a break, or adds what its attempt's break of the kind does not say yet and opens that again. */
+/** Inserts a break, or adds the new statements to the break of the same kind of its attempt and reopens that. */
 export function insertBreak(found: NewBreak): Statement {
   return INSERT_BREAK({ ...found, maxFound: MAX_FOUND_CHARACTERS });
 }
 
-/** Inserts the break of a notice about no attempt, or adds what the id's break does not say yet and opens that again. */
+/** Inserts the break of a notice about no attempt, or adds the new statements to the break of the same id and reopens that. */
 export const insertBreakOfUnknown = statement(
   'insert_break_of_unknown',
   {
@@ -71,8 +71,8 @@ const RECORD_CONTRADICTION = statement(
 );
 
 /**
- * Inserts the break of a contradiction as {@link insertBreak} does, and notes on the attempt what the processor has said last,
- * unless it had said it before. Nothing else of the attempt changes.
+ * Inserts the break of a contradiction like {@link insertBreak}, and notes the processor's last statement on the attempt, unless
+ * it is known already. The rest of the attempt does not change.
  */
 export function recordContradiction(found: NewBreak): Statement {
   return RECORD_CONTRADICTION({ ...found, maxFound: MAX_FOUND_CHARACTERS });
@@ -85,7 +85,7 @@ const MARK_LATE = statement(
     where program_id = :programId and attempt_id = :attemptId`,
 );
 
-/** Notes on an attempt that its processor has executed it after it had failed. Nothing else of it changes. */
+/** Notes on an attempt that its processor has executed it after it had failed. The rest of it does not change. */
 export function markLateApproval({ programId, attemptId, breakId, createdAt }: NewBreak): Statement {
   return MARK_LATE({ programId, attemptId, breakId, lateApprovalAt: createdAt });
 }
@@ -99,7 +99,7 @@ const FIND_BREAK = statement(
     where connector_id = :connectorId and attempt_id = :attemptId and kind = :kind`,
 );
 
-/** Finds the break of an attempt: no row, or one. It comes after the lock of the accounts, so that money is posted once. */
+/** Finds the break of an attempt: no row, or one. Must come after the accounts were locked, so that money is posted once. */
 export function findBreak({ connectorId, attemptId }: OfAttempt, kind: NewBreak['kind']): Statement {
   return FIND_BREAK({ connectorId, attemptId, kind });
 }
@@ -112,7 +112,7 @@ const CREATE_SUSPENSE = statement(
     on conflict do nothing`,
 );
 
-/** Creates a program's account for money that nobody can explain yet, in one currency, unless it exists. */
+/** Creates a program's account for money without an explanation yet, in one currency, unless it exists. */
 export function createSuspenseAccount(
   account: Pick<Attempt, 'programId' | 'currency'> & { readonly accountId: string; readonly floor: bigint },
 ): Statement {

@@ -15,7 +15,7 @@ const FORGET_NOTES_OF_ATTEMPTS = statement(
     select count(*) as forgotten from done`,
 );
 
-/** Removes notes with which operators ended attempts so many days ago, at most `count`; their number is `forgotten`. */
+/** Removes operators' notes on attempts that they ended `days` days ago, at most `count`. Their number is `forgotten`. */
 export function forgetNotesOfAttempts(days: number, count: number): Statement {
   return FORGET_NOTES_OF_ATTEMPTS({ days, count });
 }
@@ -34,7 +34,7 @@ const FORGET_NOTES_OF_BREAKS = statement(
     select count(*) as forgotten from done`,
 );
 
-/** Removes notes with which operators closed breaks so many days ago, at most `count`; their number is `forgotten`. */
+/** Removes operators' notes on breaks that they closed `days` days ago, at most `count`. Their number is `forgotten`. */
 export function forgetNotesOfBreaks(days: number, count: number): Statement {
   return FORGET_NOTES_OF_BREAKS({ days, count });
 }

@@ -8,7 +8,7 @@ import { ATTEMPT_COLUMNS, toAttempt } from './attempt.ts';
 // Kept by: the primary key of `processor_notice`; `server/subjects/processors/receive-notice.ts`
 // Tested by: `test/api/processors/notices.test.ts`
 
-/** What a processor sent by itself, as the contract of adapters describes it; it was verified before it was stored. */
+/** An unasked message of a processor, as the contract of adapters describes it. It was verified before it was stored. */
 export type NoticeBody = {
   readonly attempt_id: string;
   readonly status: 'approved' | 'declined' | 'pending' | 'not_found' | 'reversed' | 'not_executed';
@@ -39,7 +39,7 @@ export const insertNotice = statement(
     returning notice_id`,
 );
 
-/** Reads the notice that has an id, whether it is the same as a sent one, and the attempt that the sent one is about. */
+/** Reads the notice with an id, whether it is the same as the sent one, and the attempt that the sent one is about. */
 export const readNotice = statement(
   'read_notice',
   {
@@ -62,7 +62,7 @@ export function toNotice(row: Row) {
   return { ...STORED.read(row), attempt: row.attempt_id === null ? undefined : toAttempt(row) };
 }
 
-/** What a notice says, such as `approved of 10.00 USD`. */
+/** The content of a notice, such as `approved of 10.00 USD`. */
 export function saidBy({ status, amount, currency }: NoticeBody): string {
   return `${status} of ${formatMoney(BigInt(amount), currency)}`;
 }
@@ -92,20 +92,20 @@ const READ_WAITING = statement(
     order by notice.tries, notice.received_at`,
 );
 
-/** A notice that nobody has handled yet. */
+/** A notice that is not handled yet. */
 export type WaitingNotice = {
   readonly connectorId: string;
   readonly noticeId: string;
   readonly body: NoticeBody;
   /** How often it could not be handled. */
   readonly tries: number;
-  /** The attempt that it is about; undefined if it is about none. */
+  /** Its attempt, or undefined if it is about none. */
   readonly attempt: Attempt | undefined;
   /** When it was read, by the database's clock. */
   readonly now: number;
 };
 
-/** Reads notices that nobody has handled, `count` of each connector: those that failed least often first, then the oldest. */
+/** Reads notices that are not handled, `count` of each connector: those that failed least often first, then the oldest. */
 export function readWaitingNotices(connectorIds: readonly string[], count: number): Statement {
   return READ_WAITING({ connectorIds, count });
 }
@@ -125,7 +125,7 @@ const MARK_HANDLED = statement(
     where connector_id = :connectorId and notice_id = :noticeId and handled_at is null`,
 );
 
-/** Marks a notice as handled: once what follows from it is committed. */
+/** Marks a notice as handled, once its effects are committed. */
 export function markNoticeHandled(connectorId: string, noticeId: string): Statement {
   return MARK_HANDLED({ connectorId, noticeId });
 }
@@ -156,7 +156,7 @@ const MAX_PAUSE_SECONDS = 600;
 
 /**
  * Postpones a notice that could not be handled, and the others about its attempt: by 1 s, then by twice as long each time. Rows
- * that another process holds are skipped, so that none waits for the other. Returns the rows that it postponed.
+ * that another process holds are skipped, so that neither process waits for the other. Returns the rows that it postponed.
  */
 export function markNoticeFailed({ connectorId, noticeId, attempt }: WaitingNotice): Statement {
   return MARK_FAILED({ connectorId, noticeId, attemptId: attempt?.attemptId ?? null, maxPause: MAX_PAUSE_SECONDS });
@@ -186,8 +186,8 @@ const MARK_FOREIGN = statement(
 );
 
 /**
- * Marks a notice about nobody's attempt as handled, with the break that a person looks at: one for each id that the notices of
- * a connector name, however many there are and whoever handles them.
+ * Marks a notice about an unknown attempt as handled, and creates a break for a person to look at: one for each id that the
+ * notices of a connector name, even if there are many notices or several processes handle them.
  */
 export function markNoticeForeign(
   { connectorId, noticeId, body }: Pick<WaitingNotice, 'connectorId' | 'noticeId' | 'body'>,
@@ -198,7 +198,7 @@ export function markNoticeForeign(
   return MARK_FOREIGN({ connectorId, noticeId, breakId, amount, currency, found, sentAttemptId: attemptId });
 }
 
-/** How often a notice has failed by now, from the rows of {@link markNoticeFailed}; undefined if another process held its row. */
+/** How often a notice has failed by now, from the rows of {@link markNoticeFailed}. Undefined if another process held its row. */
 export function toFailures(rows: readonly Row[], { noticeId }: WaitingNotice): number | undefined {
   return rows.map((row) => FAILED.read(row)).find((row) => row.noticeId === noticeId)?.tries;
 }

@@ -6,17 +6,17 @@ import { columns, HEX, insertRow, NUMBER, nullable, statement, TEXT, UUID } from
 // Kept by: the primary key of `processor_card`; the lock on its name in `server/subjects/cards/create-card.ts`
 // Tested by: `test/api/processors/processor-cards.test.ts`
 
-/** The SHA-256 by which the processor's name of a card is found, in hex: tokens themselves are in no index. */
+/** The SHA-256 that finds the processor's name of a card, in hex. No index contains the tokens themselves. */
 export function tokenHashOf(processorToken: string): string {
   return hash('sha256', processorToken, 'hex');
 }
 
 const PROCESSOR_CARD = columns({ connectorId: TEXT, tokenHash: HEX, programId: UUID, cardId: UUID });
 
-/** Notes which card of a processor a card is. Its name must be locked, and {@link readProcessorCard} must have found none. */
+/** Links a card to the processor's card. Its name must be locked, and {@link readProcessorCard} must have found no card. */
 export const insertProcessorCard = insertRow('insert_processor_card', 'processor_card', PROCESSOR_CARD);
 
-/** Reads whether any card program has a card of a processor; `own_name` is the name of the card if it is in `programId`. */
+/** Reads whether any card program has a card of a processor. `own_name` is the name of the card if it is in `programId`. */
 export const readProcessorCard = statement(
   'read_processor_card',
   PROCESSOR_CARD.omit('cardId').columns,
@@ -27,7 +27,7 @@ export const readProcessorCard = statement(
 
 const TAKEN = columns({ ownName: nullable(TEXT) });
 
-/** The name of the card in a row of {@link readProcessorCard}; null if another card program has the card. */
+/** The name of the card in a row of {@link readProcessorCard}, or null if another card program has the card. */
 export const toOwnName = (row: Row): string | null => TAKEN.read(row).ownName;
 
 /** Counts, by connector, the cards that were registered twice before version 0.2.0 refused that, and names one. */

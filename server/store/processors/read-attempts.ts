@@ -12,7 +12,7 @@ export type ShownAttempt = {
   readonly now: number;
 };
 
-/** Maximum number of attempts of one transfer. There is one, unless others were proved not to be executed. */
+/** Maximum number of attempts of one transfer. There is one, unless earlier ones were proved not to be executed. */
 const MAX_OF_TRANSFER = 100;
 
 const SHOWN = `${ATTEMPT_COLUMNS}, card.name as card_name, service_now() as now`;
@@ -34,14 +34,14 @@ export function listAttempts(programId: string, transferId: string): Statement {
   return LIST_ATTEMPTS({ programId, transferId, count: MAX_OF_TRANSFER });
 }
 
-/** Reads an attempt by its inner UUID, whatever its card program. */
+/** Reads an attempt by its inner UUID, in any card program. */
 export const readAttempt = statement(
   'read_attempt',
   { attemptId: UUID },
   `select ${SHOWN} from processor_attempt ${WITH_CARD} where processor_attempt.attempt_id = :attemptId`,
 );
 
-/** Which attempts are listed; null for no condition. `open`: all that have not ended. */
+/** The conditions of a list of attempts. Null for no condition. `open`: all that have not ended. */
 export type AttemptFilter = {
   readonly status: AttemptStatus | 'open';
   readonly connectorId: string | null;
@@ -58,17 +58,17 @@ const SEARCH_ATTEMPTS = statementVariants({
 
 /** A part of the attempts that match a filter. */
 export type AttemptChunk = {
-  /** The last attempt of the previous chunk (inner UUID); null for the first. */
+  /** The last attempt of the previous chunk (inner UUID), or null for the first. */
   readonly after: string | null;
   /** Maximum number of attempts returned. */
   readonly count: number;
-  /** Maximum number of attempts compared with the filter: it bounds the time of a chunk, however rare the matches. */
+  /** Maximum number of attempts compared with the filter. It bounds the time of a chunk, even if matches are rare. */
   readonly maxExamined: number;
 };
 
 /**
- * Reads a chunk of the attempts of a filter: those that have ended the newest first, others the oldest. One index finds those
- * that can match, and each is compared with the rest of the filter.
+ * Reads a chunk of the attempts of a filter: ended ones newest first, others oldest first. One index finds the attempts that can
+ * match, and each is compared with the rest of the filter.
  */
 export function searchAttempts(filter: AttemptFilter, chunk: AttemptChunk): Statement {
   const { status, connectorId, programId } = filter;
@@ -77,7 +77,7 @@ export function searchAttempts(filter: AttemptFilter, chunk: AttemptChunk): Stat
   return SEARCH_ATTEMPTS(name, () => textOf(filter, chunk.after !== null), { connectorId, programId, ...chunk });
 }
 
-/** Whether a search compares more attempts than it returns; false if one index covers the filter. */
+/** Whether a search compares more attempts than it returns. False if one index covers the filter. */
 export function isAttemptFiltered({ status, connectorId, programId }: AttemptFilter): boolean {
   return status === 'approved' || programId !== null || (connectorId !== null && ENDED.has(status));
 }
@@ -86,9 +86,9 @@ const FIRST_ID = "'00000000-0000-0000-0000-000000000000'::uuid";
 const LAST_ID = "'ffffffff-ffff-ffff-ffff-ffffffffffff'::uuid";
 
 /**
- * SQL: the attempts among which a chunk is looked for, which of them match, and the order of the index. Few have not ended, or
- * have ended without money, and have indexes of their own. Of the others a card program's are found by its bounds alone: beside
- * an equal sign the planner could walk through those of all programs.
+ * SQL: the attempts that a chunk is searched in, the condition for matches, and the order of the index. Few attempts have not
+ * ended, or have ended without money, and these have their own indexes. Of the others, the attempts of a card program are found
+ * by its bounds alone: with an equal sign as well, the planner could walk through those of all programs.
  */
 function routeOf({ status, connectorId, programId }: AttemptFilter, isLater: boolean) {
   const ofConnector = connectorId === null ? [] : ['processor_attempt.connector_id = :connectorId'];
@@ -136,7 +136,9 @@ function textOf(filter: AttemptFilter, isLater: boolean): string {
     order by page.attempt_id ${onward}`;
 }
 
-/** The attempts of a chunk, from the rows of {@link searchAttempts}. `next` is where the next one begins; null at the end. */
+/**
+ * The attempts of a chunk, from the rows of {@link searchAttempts}. `next` is where the next chunk begins, or null at the end.
+ */
 export function toAttemptChunk(
   rows: readonly Row[],
   chunk: AttemptChunk,

@@ -3,9 +3,9 @@ import type { Row, Statement } from '../connection/database.ts';
 import { eventIdOf } from '../events/read-events.ts';
 import { columns, DATE, INTEGER, many, NUMBER, nullable, type RowOf, statement, TEXT, UUID } from '../sql.ts';
 
-// The traces of a request are found without an index. Ids begin with their time, and a request takes a few seconds at
-// most: so what it created is among the ids of these seconds. The statements run one after the other, with limits for
-// what a busy ledger writes in that time.
+// The traces of a request are found without an index. Ids begin with their time, and a request takes a few seconds at most, so
+// the records that it created are among the ids of these seconds. The statements run one after the other, with limits for the
+// amount that a busy ledger writes in that time.
 
 /** Rows per program that one statement compares with the request. */
 const MAX_EXAMINED = 50_000;
@@ -13,7 +13,6 @@ const MAX_EXAMINED = 50_000;
 /** A range of time: `from` is included, `to` is not. */
 export type TimeRange = { readonly from: Date; readonly to: Date };
 
-/** The columns of the rows of {@link findCreated}. */
 const CREATED_RECORD = columns({ programId: UUID, id: UUID, isTransfer: TEXT });
 
 const FIND_CREATED = statement(
@@ -53,7 +52,6 @@ export function findCreated(
 /** A transfer or a reversal that a request created; ids are inner UUIDs. */
 export type CreatedRecord = { readonly programId: string; readonly id: string; readonly isTransfer: boolean };
 
-/** From a row of {@link findCreated}. */
 export function toCreated(row: Row): CreatedRecord {
   const { isTransfer, ...ids } = CREATED_RECORD.read(row);
   return { ...ids, isTransfer: isTransfer === 'yes' };
@@ -93,18 +91,18 @@ const FIND_EVENTS = statement(
     order by batch_id, index limit :count`,
 );
 
-/** Which events are looked for. */
+/** The conditions of a search for events. */
 export type EventSearch = {
   readonly requestId: string;
-  /** Those of one card program; null for those of all and of the service. */
+  /** The card program of the events, or null for all of them and the service's own. */
   readonly programId: string | null;
-  /** Ids on the wire: also events that name no request and are about one of them. */
+  /** Ids on the wire: finds also events that name no request and are about one of them. */
   readonly subjects: readonly string[];
 };
 
 /**
- * Finds events in transactions of a range of time. `aheadMilliseconds`: how far the clock of a sandbox was ahead, which
- * applies to events but not to transactions.
+ * Finds events in transactions of a range of time. `aheadMilliseconds`: how far the clock of a sandbox was ahead, which applies
+ * to events but not to transactions.
  */
 export function findEvents(
   { requestId, programId, subjects }: EventSearch,
@@ -128,7 +126,6 @@ export function findEvents(
 /** An event that a request caused; ids are inner UUIDs. */
 export type CausedEvent = Omit<RowOf<typeof EVENT.columns>, 'batchId' | 'index'> & { readonly eventId: string };
 
-/** From a row of {@link findEvents}. */
 export function toCausedEvent(row: Row): CausedEvent {
   const { batchId, index, ...event } = EVENT.read(row);
   return { ...event, eventId: eventIdOf({ batchId, index }) };

@@ -2,7 +2,7 @@ import { CARD_DETAILS } from '../card.ts';
 import type { Row, Statement } from '../connection/database.ts';
 import { HEX, many, NUMBER, statement, TEXT, UUID } from '../sql.ts';
 
-/** SQL: cards with their accounts, given a relation of their programs and ids, and what else to select. */
+/** SQL: cards with their accounts, given a relation of their programs and ids, and further columns to select. */
 const showCards = (found: string, order: string, more = ''): string => `select ${CARD_DETAILS}${more}
   from (${found}) as found
   cross join lateral (
@@ -31,7 +31,7 @@ const FIND_BY_NAME = statement(
   ),
 );
 
-/** Finds cards whose id on the wire begins with a text of visible ASCII; the shortest ids first. */
+/** Finds cards whose id on the wire begins with a text of visible ASCII, the shortest ids first. */
 export function findCardsByName(programIds: readonly string[], start: string, count: number): Statement {
   return FIND_BY_NAME({ programIds, start, count });
 }
@@ -68,7 +68,7 @@ export function findCardsByHolder(programIds: readonly string[], value: string, 
   return FIND_BY_HOLDER({ programIds, value, count });
 }
 
-/** SQL: holders along the index, from a beginning on. */
+/** SQL: holders along the index, from a start on. */
 const holders = (from: string, maxExamined: string): string => `select program_id, card_id, holder_reference from card
     where holder_reference is not null ${from}
     order by holder_reference, program_id, card_id limit ${maxExamined}`;
@@ -88,8 +88,8 @@ const FIND_BY_PART_OF_HOLDER = statement(
 );
 
 /**
- * Finds the newest cards whose holder reference contains a text, whatever the letters' case, among those that begin with it
- * and, in the order of the references, the first `maxExamined`: no index finds a part of a text.
+ * Finds the newest cards whose holder reference contains a text, in any case. Searches the references that begin with it and, in
+ * the order of the references, the first `maxExamined`, because no index finds a part of a text.
  */
 export function findCardsByPartOfHolder(
   programIds: readonly string[],
@@ -106,17 +106,17 @@ const FIND_BY_TOKEN = statement(
   showCards(
     'select program_id, card_id from processor_card where token_hash = :tokenHash and program_id = any (:programIds)',
     'card.card_id desc',
-    // Of a shorter one, four characters would be half.
+    // Four characters would be half of a shorter token.
     `, case when char_length(card.processor_token) >= 8 then right(card.processor_token, 4) end as token_end`,
   ),
 );
 
-/** Finds the cards whose name at their processor has a hash; see {@link toTokenEnd}. */
+/** Finds the cards whose name at their processor has a hash, see {@link toTokenEnd}. */
 export function findCardsByToken(programIds: readonly string[], tokenHash: string, count: number): Statement {
   return FIND_BY_TOKEN({ programIds, tokenHash, count });
 }
 
-/** The last four characters of the token, from a row of {@link findCardsByToken}; null if it is short, or was erased. */
+/** The last four characters of the token, from a row of {@link findCardsByToken}. Null if it is short, or was erased. */
 export const toTokenEnd = (row: Row): string | null => row.token_end as string | null;
 
 const FIND_BY_ID = statement(

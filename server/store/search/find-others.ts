@@ -36,7 +36,7 @@ const FIND_PROGRAMS = statement(
     order by lower(name) = lower(:text) desc, program_id desc limit :count`,
 );
 
-/** Finds the programs whose name contains a text; all of them if it is empty. */
+/** Finds the programs whose name contains a text, or all of them if it is empty. */
 export function findPrograms(programIds: readonly string[], text: string, count: number): Statement {
   return FIND_PROGRAMS({ programIds, text, count });
 }
@@ -65,10 +65,10 @@ const FIND_KEY_USES = statement(
     order by found.created_at desc limit :count`,
 );
 
-/** The use of an idempotency key: for what, and with which result. */
+/** The use of an idempotency key: its operation and its result. */
 export type KeyUse = RowOf<typeof KEY_USE.columns>;
 
-/** Finds what an idempotency key, as it is stored, was used for in any of the programs. */
+/** Finds the uses of an idempotency key, in its stored form, in any of the programs. */
 export function findKeyUses(
   programIds: readonly string[],
   operations: readonly string[],
@@ -165,7 +165,7 @@ const FIND_KEY = statement(
     where key_id = :keyId and (:programId::uuid is null or program_id = :programId)`,
 );
 
-/** Reads an API key by its id; with a program only if it is bound to it. */
+/** Reads an API key by its id. With a program, only if it is bound to it. */
 export function findKey(keyId: string, programId: string | null): Statement {
   return FIND_KEY({ keyId, programId });
 }
@@ -178,7 +178,7 @@ const FIND_KEYS_BY_NAME = statement(
     order by key_id desc limit :count`,
 );
 
-/** Finds the newest API keys whose name has a text in it; with a program only those that are bound to it. */
+/** Finds the newest API keys whose name contains a text. With a program, only keys that are bound to it. */
 export function findKeysByName(text: string, programId: string | null, count: number): Statement {
   return FIND_KEYS_BY_NAME({ text, programId, count });
 }

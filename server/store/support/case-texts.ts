@@ -31,7 +31,7 @@ const FORGET_TEXTS = statement(
     select count(*) as forgotten from done`,
 );
 
-/** Removes the texts of cases that were closed so many days ago, at most `count` at a time; their number is `forgotten`. */
+/** Removes the texts of cases that were closed `days` days ago, at most `count` at a time. Their number is `forgotten`. */
 export function forgetTextsOfCases(days: number, count: number): Statement {
   return FORGET_TEXTS({ days, count });
 }
@@ -63,15 +63,15 @@ const ERASE_TEXTS = statement(
 );
 
 /**
- * Removes the texts of the next `count` cases of a program that are about a card whose holder was erased; see
- * {@link toLastCase}. A text that was written after the request to erase stays.
+ * Removes the texts of the next `count` cases of a program that are about a card whose holder was erased, see {@link toLastCase}.
+ * A text that was written after the request to erase stays.
  */
 export function eraseTextsOfCases(erasure: CardErasure, count: number): Statement {
   const { programId, cardId, requestedAt, cursor: after } = erasure;
   return ERASE_TEXTS({ programId, cardId, requestedAt, after, count });
 }
 
-/** The last case that {@link eraseTextsOfCases} read; null at the end. */
+/** The last case that {@link eraseTextsOfCases} read, or null at the end. */
 export function toLastCase([row]: readonly Row[]): string | null {
   return (row?.last_case_id as string | null | undefined) ?? null;
 }

@@ -24,13 +24,12 @@ const CASE = columns({
   programId: UUID,
   status: word<CaseStatus>(),
   severity: word<Severity>(),
-  /** Its place in the queue, see `urgencyOf`. */
+  /** Its position in the queue, see `urgencyOf`. */
   urgency: SMALLINT,
   requestId: nullable(UUID),
   transferId: nullable(UUID),
   operation: nullable(TEXT),
   code: nullable(TEXT),
-  /** Type of the error. */
   type: nullable(TEXT),
   moneyMoved: nullable(word<MoneyMoved>()),
   incidentId: nullable(UUID),
@@ -52,7 +51,6 @@ export type SupportCase = RowOf<typeof CASE.columns>;
 
 const QUEUED = columns({ ...CASE.columns, summary: nullable(TEXT) });
 
-/** A case in the queue. */
 export type QueuedCase = RowOf<typeof QUEUED.columns>;
 
 const WHOLE = columns({
@@ -60,7 +58,7 @@ const WHOLE = columns({
   text: nullable(TEXT),
   contact: nullable(TEXT),
   resolution: nullable(TEXT),
-  /** What was known about its request or transfer, as support sees it; null once it is erased. */
+  /** The known facts about its request or transfer, as support sees them. Null once they are erased. */
   snapshot: nullable(json<object>('json')),
 });
 
@@ -69,11 +67,10 @@ export type WholeCase = RowOf<typeof WHOLE.columns>;
 
 const NEW = columns({
   ...WHOLE.columns,
-  /** The cards that the request or the transfer names: with the holder of one of them, the texts are erased. */
+  /** The cards that the request or the transfer names. Erasing the holder of one of them erases the texts. */
   cardNames: many(TEXT),
 });
 
-/** Inserts a case. */
 export const insertCase = insertRow('insert_case', 'support_case', NEW);
 
 const ONE = { caseId: UUID, programId: nullable(UUID) } as const;
@@ -81,14 +78,14 @@ const IS_ONE = 'case_id = :caseId and (:programId::uuid is null or program_id = 
 
 const LOCK_CASE = statement('lock_case', ONE, `select from support_case where ${IS_ONE} for no key update`);
 
-/** Locks a case against other changes, with a program only if it belongs to it; its values are read by a later statement. */
+/** Locks a case against other changes. With a program, only if it belongs to it. A later statement reads its values. */
 export function lockCase(caseId: string, programId: string | null): Statement {
   return LOCK_CASE({ caseId, programId });
 }
 
 const READ_CASE = statement('read_case', ONE, `select ${WHOLE.names} from support_case where ${IS_ONE}`);
 
-/** Reads a case; with a program only if it belongs to it. */
+/** Reads a case. With a program, only if it belongs to it. */
 export function readCase(caseId: string, programId: string | null): Statement {
   return READ_CASE({ caseId, programId });
 }
@@ -133,7 +130,7 @@ const CHANGED = CASE.pick(
   'closedAt',
 );
 
-/** Updates everything of locked cases that changes, except their texts. */
+/** Updates all changing columns of locked cases, except their texts. */
 export const updateCases: (changed: readonly SupportCase[]) => Statement = statementOfRows(
   'update_cases',
   CHANGED,
@@ -144,7 +141,7 @@ export const updateCases: (changed: readonly SupportCase[]) => Statement = state
     from :sent where support_case.case_id = sent.case_id`,
 );
 
-/** Stores what was found and done about locked cases. */
+/** Stores the findings and the resolution of locked cases. */
 export const writeResolution = statement(
   'write_case_resolution',
   { caseIds: many(UUID), resolution: nullable(TEXT) },
@@ -166,10 +163,9 @@ const MESSAGE = columns({
   createdAt: DATE,
 });
 
-/** A message of a case. */
 export type CaseMessage = RowOf<typeof MESSAGE.columns>;
 
-/** Inserts a message; its case must be locked. */
+/** Inserts a message. Its case must be locked. */
 export const insertMessage = insertRow('insert_case_message', 'case_message', MESSAGE);
 
 const HAS_TEXTS = statement(
@@ -210,7 +206,7 @@ const LIST_CASES = statementVariants({
   count: INTEGER,
 });
 
-/** Which cases are listed; null for no condition. */
+/** The conditions of a list of cases. Null for no condition. */
 export type CaseFilter = {
   readonly programId: string | null;
   readonly status: CaseStatus | null;
@@ -262,7 +258,7 @@ function listStatement(
   return LIST_CASES(name, text, { ...filter, after, count });
 }
 
-/** Finds a case by its id, whatever program it belongs to. */
+/** Finds a case by its id, in any program. */
 export const findCase = statement('find_case', { caseId: UUID }, 'select from support_case where case_id = :caseId');
 
 /** Reads other cases with an error code, newest first. */
@@ -272,14 +268,13 @@ export const readSimilarCases = statement(
   `select ${CASE.names} from support_case where code = :code and case_id <> :caseId order by case_id desc limit :count`,
 );
 
-/** Locks cases in the order of their ids; their values are read by a later statement. */
+/** Locks cases in the order of their ids. A later statement reads their values. */
 export const lockCases = statement(
   'lock_cases',
   { caseIds: many(UUID) },
   'select from support_case where case_id = any (:caseIds) order by case_id for no key update',
 );
 
-/** Reads cases by their ids. */
 export const readCases = statement(
   'read_cases',
   { caseIds: many(UUID) },
@@ -316,7 +311,7 @@ const CLOSE_RESOLVED_CASES = statement(
     select count(*) as forgotten from done`,
 );
 
-/** Closes cases that were resolved so many days ago, at most `count` at a time; their number is `forgotten`. */
+/** Closes cases that were resolved `days` days ago, at most `count` at a time. Their number is `forgotten`. */
 export function closeResolvedCases(days: number, count: number): Statement {
   return CLOSE_RESOLVED_CASES({ days, count });
 }

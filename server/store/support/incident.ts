@@ -40,7 +40,6 @@ const PROGRESS = columns({ ...INCIDENT.columns, settledUpTo: nullable(UUID) });
 /** A resolved incident, and the last case that was resolved with it. */
 export type SettlingIncident = RowOf<typeof PROGRESS.columns>;
 
-/** An incident. */
 export type Incident = RowOf<typeof INCIDENT.columns>;
 
 const COUNTED = columns({ ...INCIDENT.columns, caseCount: NUMBER, unresolvedCaseCount: NUMBER });
@@ -48,12 +47,11 @@ const COUNTED = columns({ ...INCIDENT.columns, caseCount: NUMBER, unresolvedCase
 /** An incident with the number of its cases. */
 export type CountedIncident = RowOf<typeof COUNTED.columns>;
 
-/** Inserts an incident. */
 export const insertIncident = insertRow('insert_incident', 'incident', INCIDENT);
 
 const ONE = { incidentId: UUID } as const;
 
-/** Locks an incident; its values are read by a later statement. */
+/** Locks an incident. A later statement reads its values. */
 export const lockIncident = statement(
   'lock_incident',
   ONE,
@@ -77,7 +75,7 @@ export const toCountedIncident: (row: Row) => CountedIncident = COUNTED.read;
 /** An incident from a row of any other statement. */
 export const toIncident: (row: Row) => Incident = INCIDENT.read;
 
-/** Updates everything of a locked incident that changes. */
+/** Updates all changing columns of a locked incident. */
 export const updateIncident: (changed: Incident) => Statement = statement(
   'update_incident',
   INCIDENT.omit('scope', 'programId', 'operation', 'createdBy', 'startedAt').columns,
@@ -96,7 +94,7 @@ const LIST_INCIDENTS = statement(
     order by incident_id desc limit :count`,
 );
 
-/** Reads a page of incidents, newest first: of a program those within its reach, otherwise all. */
+/** Reads a page of incidents, newest first. With a program, only those within its reach. */
 export function listIncidents(
   programId: string | null,
   isResolved: boolean | null,
@@ -107,7 +105,7 @@ export function listIncidents(
   return LIST_INCIDENTS({ programId, isResolved: resolved, after, count });
 }
 
-/** Reads the ids of the unresolved cases without an incident that one covers, oldest first, as `case_id`. */
+/** Reads the ids of the unresolved cases without an incident that this one covers, oldest first, as `case_id`. */
 export const readProposedCases = statement(
   'read_proposed_cases',
   { ...INCIDENT.pick('programId', 'operation', 'codes', 'startedAt').columns, count: INTEGER },
@@ -118,14 +116,14 @@ export const readProposedCases = statement(
     order by case_id limit :count`,
 );
 
-/** Reads the incidents that are open, or of which cases are still to be resolved, the newest first. */
+/** Reads the incidents that are open, or still have cases to resolve, newest first. */
 export const READ_CURRENT_INCIDENTS: Statement = {
   name: 'read_current_incidents',
   text: `select ${INCIDENT.names} from incident where not is_settled order by incident_id desc`,
   values: [],
 };
 
-/** Reads how far a locked, resolved incident has been settled; no row once it is. */
+/** Reads how far a locked, resolved incident has been settled. No row once it is. */
 export const readSettling = statement(
   'read_settling_incident',
   ONE,

@@ -10,8 +10,8 @@ const FIND_EXPIRED_HOLDS = statement(
 );
 
 /**
- * Finds holds past their end, oldest first. The clock is read in a subquery, so that it is an index condition; called
- * for each row, it would be compared with every open hold.
+ * Finds holds past their end, oldest first. The clock is read in a subquery, so that it is an index condition. As a plain
+ * function call, it would be compared with every open hold.
  */
 export function findExpiredHolds(count: number): Statement {
   return FIND_EXPIRED_HOLDS({ count });
@@ -41,7 +41,7 @@ const FIND_DUE_TRANSFERS = statement(
 
 /**
  * Finds scheduled transfers that are due, oldest first. Transfers that are disabled, or whose processor cannot be reached, wait
- * and never block the others. So do those whose connector is not among `connectorIds`, which this process has.
+ * and never block the others. The same applies to transfers whose connector is not among this process's `connectorIds`.
  */
 export function findDueTransfers(connectorIds: readonly string[], count: number): Statement {
   return FIND_DUE_TRANSFERS({ connectorIds, count });

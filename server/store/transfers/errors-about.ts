@@ -26,7 +26,7 @@ const READ_ERRORS_ABOUT = statement(
     maxExamined: NUMBER,
     count: NUMBER,
   },
-  // Errors have no index by transfer or key. People ask about those near the transfer and the latest ones.
+  // Errors have no index by transfer or key. People ask about errors near the transfer, and about the latest ones.
   `with examined as materialized (
       (${examined("'card, first' as part", OF_CARD, 'asc')})
       union all (${examined("'card, last' as part", OF_CARD, 'desc')})
@@ -50,14 +50,13 @@ const READ_ERRORS_ABOUT = statement(
     order by found.created_at, found.request_id`,
 );
 
-/** Which errors to find. */
 export type ErrorsAbout = {
   readonly programId: string;
   /** Inner UUID. */
   readonly transferId: string;
   /** The card of the transfer, by its id on the wire. */
   readonly cardName: string;
-  /** The idempotency key of the transfer's request; null if it had none. */
+  /** The idempotency key of the transfer's request, or null if it had none. */
   readonly key: string | null;
   /** Operations whose errors name no card, only the transfer. */
   readonly operations: readonly string[];
@@ -72,7 +71,7 @@ export function readErrorsAbout(about: ErrorsAbout): Statement {
   return READ_ERRORS_ABOUT(about);
 }
 
-/** The errors from the rows of {@link readErrorsAbout}, and whether there were more than were compared. */
+/** The errors from the rows of {@link readErrorsAbout}, and whether there were more errors than were compared. */
 export function toErrorsAbout(
   rows: readonly Row[],
   { maxExamined }: Pick<ErrorsAbout, 'maxExamined'>,

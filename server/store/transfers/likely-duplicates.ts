@@ -4,7 +4,7 @@ import { columns, DATE, NUMBER, nullable, statement, TEXT, UUID } from '../sql.t
 import { LAST_ID } from './transfer-list.ts';
 import { cardIdOf } from './transfer-route.ts';
 
-/** SQL: whether the money of a transfer has moved, or still may. A canceled or refused transfer charged nobody. */
+/** SQL: whether the money of a transfer has moved, or still may. A canceled or refused transfer charged no one. */
 const IS_LIVE = `transfer.status in ('scheduled', 'pending', 'completed')
   and not (transfer.status = 'pending' and transfer.expires_at <= (select service_now()))`;
 
@@ -56,27 +56,27 @@ const READ_DUPLICATE_PAIRS = statement(
     order by page.transfer_id desc`,
 );
 
-/** Which of a card's transfers are compared. */
+/** The part of a card's transfers to compare. */
 export type DuplicateChunk = {
-  /** Only transfers before this one (inner UUID); null for the newest. */
+  /** Only transfers before this one (inner UUID), or null for the newest. */
   readonly before: string | null;
   readonly windowSeconds: number;
-  /** Maximum number of transfers compared, which bounds the time, however rare duplicates are. */
+  /** Maximum number of transfers compared. It bounds the time, even if duplicates are rare. */
   readonly maxExamined: number;
   /** Maximum number of pairs. */
   readonly count: number;
 };
 
 /**
- * Reads pairs of transfers of a card, newest first, each with the one before it of the same card, type and amount, and with
- * the first of its chain: of three alike, the third repeats the first as well. No
- * row if the card does not exist, and one row without a pair if there is none.
+ * Reads pairs of transfers of a card, newest first. Each pair has a transfer, the previous one of the same card, type and amount,
+ * and the first of its chain: of three alike, the third also repeats the first. No row if the card does not exist, and one row
+ * without a pair if there is none.
  */
 export function readDuplicatePairs(programId: string, cardName: string, chunk: DuplicateChunk): Statement {
   return READ_DUPLICATE_PAIRS({ programId, cardName, ...chunk, before: chunk.before ?? LAST_ID });
 }
 
-/** The pairs from the rows of {@link readDuplicatePairs}; `reached` is where the next chunk begins, null at the end. */
+/** The pairs from the rows of {@link readDuplicatePairs}. `reached` is where the next chunk begins, or null at the end. */
 export function toDuplicatePairs(rows: readonly Row[]): {
   readonly pairs: readonly DuplicatePair[];
   readonly reached: string | null;
@@ -99,8 +99,7 @@ const READ_TRANSFERS_ALIKE = statement(
     maxExamined: NUMBER,
     count: NUMBER,
   },
-  // Ids of earlier versions have the time of another clock (see endsOf in transfer-list.ts); here a minute of margin is
-  // enough.
+  // Ids of earlier versions have the time of another clock (see endsOf in transfer-list.ts). A minute of margin is enough here.
   `with candidate as materialized (
       select * from transfer
       where program_id = :programId and card_id = :cardId

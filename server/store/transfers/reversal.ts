@@ -28,7 +28,6 @@ const REVERSAL = columns({
   createdAt: TIME,
 });
 
-/** Inserts reversals. */
 export const insertReversals = insertRows('insert_reversals', 'reversal', REVERSAL);
 
 const READ_REVERSAL = statement(
@@ -37,7 +36,6 @@ const READ_REVERSAL = statement(
   `select ${REVERSAL.names}, ${REPLICATED} from reversal where program_id = :programId and reversal_id = :reversalId`,
 );
 
-/** Reads one reversal. */
 export function readReversal(programId: string, reversalId: string): Statement {
   return READ_REVERSAL({ programId, reversalId });
 }

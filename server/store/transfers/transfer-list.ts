@@ -9,17 +9,17 @@ import { type Along, cardIdOf, type Route, routeFor, type TransferFilter } from 
 /** A chunk of transfers in the order of their ids (inner UUIDs). */
 export type Chunk = {
   readonly order: 'newest_first' | 'oldest_first';
-  /** The last transfer of the previous chunk; null for the first chunk. */
+  /** The last transfer of the previous chunk, or null for the first chunk. */
   readonly after: string | null;
-  /** The newest transfer of an export, which starts with the oldest; null for no end. */
+  /** The newest transfer of an export, which starts with the oldest. Null for no end. */
   readonly until: string | null;
   /** Maximum number of transfers returned. */
   readonly count: number;
-  /** Maximum number of transfers compared with the filter: it bounds the time of a chunk, however rare the matches. */
+  /** Maximum number of transfers compared with the filter. It bounds the time of a chunk, even if matches are rare. */
   readonly maxExamined: number;
 };
 
-/** The transfers of a chunk. `next` is where the next one begins; null at the end. */
+/** The transfers of a chunk. `next` is where the next chunk begins, or null at the end. */
 export type ChunkRead = { readonly transfers: readonly Transfer[]; readonly next: string | null };
 
 const FIRST_ID = '00000000-0000-0000-0000-000000000000';
@@ -32,12 +32,11 @@ const READ_NEWEST_TRANSFER = statement(
   'select transfer_id from transfer where program_id = :programId order by transfer_id desc limit 1',
 );
 
-/** Reads the id of a program's newest transfer. */
 export function readNewestTransfer(programId: string): Statement {
   return READ_NEWEST_TRANSFER({ programId });
 }
 
-/** Whether a list compares more transfers than it returns; false if one index covers the filter. */
+/** Whether a list compares more transfers than it returns. False if one index covers the filter. */
 export function isFiltered(filter: TransferFilter): boolean {
   const { covers } = routeFor(filter);
   const names = Object.keys(filter) as (keyof TransferFilter)[];
@@ -64,13 +63,12 @@ const LIST_TRANSFERS = statementVariants({
 });
 
 /**
- * Reads a chunk of transfers. One index finds the transfers that can match, and each of them is compared with the rest
- * of the filter, at most `maxExamined` of them. So a filter that matches nothing in a long history is no slower than
- * any other: the chunk is empty and says where to continue.
- *
- * The planner does not choose that index: the chunk is sorted in an order that only one index has, so the index is the
- * same for a new table and a full one. The rest of the filter cannot change the plan. All of it is in the text, so that
- * there are dozens of texts to keep plans for, not thousands.
+ * Reads a chunk of transfers. One index finds the transfers that can match, and at most `maxExamined` of them are compared with
+ * the rest of the filter. So a filter that matches nothing in a long history is no slower than any other: the chunk is empty and
+ * says where to continue.
+ * The planner does not choose that index. The chunk is sorted in an order that only one index has, so the index is the same for a
+ * new table and a full one. The rest of the filter cannot change the plan. All of it is in the text, so that there are dozens of
+ * texts to keep plans for, not thousands.
  */
 export function listTransfers(programId: string, filter: TransferFilter, chunk: Chunk): Statement {
   const route = routeFor(filter);
@@ -91,7 +89,7 @@ export function listTransfers(programId: string, filter: TransferFilter, chunk: 
   });
 }
 
-/** What the text of a list depends on. */
+/** The properties that determine the text of a list. */
 type Variant = {
   readonly route: Route;
   readonly order: Chunk['order'];
@@ -99,7 +97,7 @@ type Variant = {
   readonly isFiltered: boolean;
 };
 
-/** One name for each text; PostgreSQL compares its first 63 characters. */
+/** One name for each text. PostgreSQL compares its first 63 characters. */
 function nameOf({ order, route, isTimed, isFiltered }: Variant): string {
   const verb = order === 'newest_first' ? 'list_transfers' : 'export_transfers';
   const more = isTimed ? 'in_time' : isFiltered ? 'scan' : '';
@@ -160,10 +158,9 @@ export function toChunkRead(rows: readonly Row[], chunk: Chunk): ChunkRead {
 type Ends = { readonly low: string; readonly high: string; readonly below: '<' | '<=' };
 
 /**
- * The ids between which a chunk lies. An id contains the time of `created_at`. In transfers of earlier versions it is
- * the time of the process that received the request: the two differ by how far the sandbox's clock was ahead, and by
- * the difference between the clocks of two machines. So a list by time searches that much further in both directions,
- * and compares `created_at`.
+ * The ids at the ends of a chunk. An id contains the time of `created_at`. In transfers of earlier versions it contains the time
+ * of the process that received the request. The two times differ by how far the sandbox's clock was ahead, and by the difference
+ * between the clocks of two machines. So a list by time searches that much further in both directions, and compares `created_at`.
  */
 function endsOf(order: Chunk['order'], isTimed: boolean): Ends {
   const [low, high] = [':low::uuid', ':high::uuid'];
@@ -179,7 +176,7 @@ function endsOf(order: Chunk['order'], isTimed: boolean): Ends {
 
 type Condition = readonly [covered: keyof TransferFilter, parameter: string, condition: string];
 
-/** What a transfer must match for each parameter that is not null. */
+/** The condition for each parameter that is not null. */
 const CONDITIONS: readonly Condition[] = [
   ['type', ':type::text', 'transfer.type = :type'],
   [

@@ -1,6 +1,6 @@
 import type { TransferStatus, TransferType } from '../../../domain/transfers/transfer.ts';
 
-/** Which transfers are listed; null for no condition. Amounts are minor units. */
+/** The conditions of a list of transfers. Null for no condition. Amounts are minor units. */
 export type TransferFilter = {
   /** The card at either end, by its id on the wire. */
   readonly cardName: string | null;
@@ -36,7 +36,7 @@ export const NO_FILTER: TransferFilter = {
 /** The columns of an index before the transfer's id, and their values. */
 type Lead = readonly (readonly [column: string, value: string])[];
 
-/** SQL that reads transfers, or their ids, along one index; `only` repeats the condition of a partial index. */
+/** SQL that reads transfers, or their ids, along one index. `only` repeats the condition of a partial index. */
 export type Along = (table: 'transfer' | 'transfer_metadata', lead: Lead, only: string) => string;
 
 /** SQL: whether an id is between the ends of the page. */
@@ -45,13 +45,13 @@ export type IsOnPage = (id: string) => string;
 /** A query for all transfers that a filter can match, in the order of their ids. */
 export type Route = {
   readonly name: string;
-  /** The parts of the filter that every transfer on the route matches: they need no further comparison. */
+  /** The parts of the filter that every transfer on the route matches, so that they are not compared again. */
   readonly covers: readonly (keyof TransferFilter)[];
-  /** SQL for the transfers on the route; several if two indexes are needed to find them. */
+  /** SQL for the transfers on the route. Several if two indexes are needed to find them. */
   readonly relations: (along: Along, isOnPage: IsOnPage) => readonly string[];
 };
 
-/** SQL: the inner id of a card by its name; no row, and so equal to nothing, if the card does not exist. */
+/** SQL: the inner id of a card by its name. If the card does not exist, there is no row, which is equal to nothing. */
 export function cardIdOf(name: string): string {
   return `(select card.card_id from card where card.program_id = :programId and card.name = ${name})`;
 }
@@ -71,7 +71,7 @@ const CANCELED = statusRoute(['canceled'], ['status']);
 const PENDING = statusRoute(['pending'], []);
 const EXPIRED = statusRoute(['expired', 'pending'], []);
 
-/** Nearly all transfers are completed: they have no index of their own, and any other finds them quickly. */
+/** Nearly all transfers are completed. They have no separate index, and any other finds them quickly. */
 const BY_STATUS: Readonly<Record<TransferStatus, Route | undefined>> = {
   scheduled: SCHEDULED,
   pending: PENDING,
@@ -155,6 +155,6 @@ export function routeFor(filter: TransferFilter): Route {
   const byStatus = filter.status === null ? undefined : BY_STATUS[filter.status];
   if (byStatus !== undefined) return byStatus;
   if (filter.minimumAmount !== null && filter.minimumAmount === filter.maximumAmount) return BY_AMOUNT;
-  // Most transfers are loads: they have no index of their own.
+  // Most transfers are loads. They have no separate index.
   return filter.type === null || filter.type === 'load' ? ALL : BY_TYPE;
 }

@@ -105,8 +105,8 @@ export const REFERENCE_TAKER = columns({
 });
 
 /**
- * The columns of a transfer that completes when it is created; the others follow from these and are not sent, because
- * each column costs time.
+ * The columns of a transfer that completes when it is created. The others follow from these and are not sent, because each column
+ * costs time.
  */
 const COMPLETED = TRANSFER.omit(
   'capturedAmount',
@@ -145,7 +145,6 @@ const READ_TRANSFER = statement(
     where transfer.program_id = :programId and transfer.transfer_id = :transferId`,
 );
 
-/** Reads one transfer. */
 export function readTransfer(programId: string, transferId: string): Statement {
   return READ_TRANSFER({ programId, transferId });
 }
@@ -172,8 +171,8 @@ export function readTransfers(programId: string, transferIds: readonly string[])
 }
 
 /**
- * Reads transfers as they were last written, with their open holds. Must come after their accounts were locked: both
- * change only under these locks.
+ * Reads transfers as last written, with their open holds. Must come after their accounts were locked, because both change only
+ * under these locks.
  */
 export const readTransfersForChange = statementOfRows(
   'read_transfers_for_change',
@@ -215,7 +214,7 @@ export function toTransferWithHold(row: Row): { readonly transfer: Transfer; rea
   return { transfer, hold: { programId, transferId, amount, expiresAt, ...rest } };
 }
 
-/** Updates transfers, except their metadata ({@link writeMetadata}); their accounts must be locked. */
+/** Updates transfers, except their metadata ({@link writeMetadata}). Their accounts must be locked. */
 export const updateTransfers = statementOfRows(
   'update_transfers',
   TRANSFER.pick(
@@ -236,7 +235,7 @@ export const updateTransfers = statementOfRows(
     where transfer.program_id = sent.program_id and transfer.transfer_id = sent.transfer_id`,
 );
 
-/** Replaces the metadata of transfers; their accounts must be locked. */
+/** Replaces the metadata of transfers. Their accounts must be locked. */
 export const writeMetadata = statementOfRows(
   'write_metadata',
   TRANSFER.pick('programId', 'transferId', 'metadata'),
@@ -248,7 +247,7 @@ export const writeMetadata = statementOfRows(
 const METADATA = columns({ programId: UUID, name: TEXT, value: TEXT, transferId: UUID });
 const INSERT_METADATA = insertRows('insert_metadata', 'transfer_metadata', METADATA);
 
-/** Inserts the metadata of transfers that had none into the table for searching by it. */
+/** Inserts the metadata of transfers that had none into the search table. */
 export function insertMetadata(
   transfers: readonly (NamedTransfer & { readonly metadata: Transfer['metadata'] })[],
 ): Statement {
@@ -259,7 +258,7 @@ export function insertMetadata(
   );
 }
 
-/** Deletes the metadata of transfers from the table for searching by it. */
+/** Deletes the metadata of transfers from the search table. */
 export const deleteMetadata = statementOfRows(
   'delete_metadata',
   NAMED_TRANSFER,
@@ -267,7 +266,7 @@ export const deleteMetadata = statementOfRows(
     where transfer_metadata.program_id = sent.program_id and transfer_metadata.transfer_id = sent.transfer_id`,
 );
 
-/** A transfer as it is now, from a row with {@link TRANSFER_COLUMNS}: a hold past its end has expired. */
+/** A transfer in its current state, from a row with {@link TRANSFER_COLUMNS}. A hold past its end has expired. */
 export function toTransfer(row: Row): Transfer {
   const stored = TRANSFER_WITH_CARDS.read(row);
   return row.now instanceof Date ? transferAt(stored, row.now.getTime()) : stored;
@@ -283,10 +282,8 @@ const HOLD = columns({
   dayStart: TIME,
 });
 
-/** Inserts holds. */
 export const insertHolds = insertRows('insert_holds', 'hold', HOLD);
 
-/** Deletes holds that have ended. */
 export const deleteHolds = statementOfRows(
   'delete_holds',
   NAMED_TRANSFER,

@@ -28,7 +28,6 @@ const ATTEMPT = columns({
   eventType: TEXT,
   position: nullable(NUMBER),
   kind: word<AttemptKind>(),
-  /** 1 for the first. */
   try: SMALLINT,
   startedAt: TIME,
   milliseconds: INTEGER,
@@ -54,11 +53,11 @@ export function insertAttempts(attempts: readonly Attempt[]): ReturnType<typeof 
   return { ...insert, text: `${insert.text} on conflict do nothing` };
 }
 
-/** Which attempts are listed; null where it does not matter. */
+/** The conditions of a list of attempts. Null for no condition. */
 export type AttemptFilter = {
   readonly eventId: string | null;
   readonly succeeded: boolean | null;
-  /** Statuses from the first to the last; `none` for attempts without a response. */
+  /** Statuses from the first to the last. `none` for attempts without a response. */
   readonly status: { readonly from: number; readonly to: number } | 'none' | null;
   /** First moment at which they began, included. */
   readonly from: Date | null;
@@ -78,7 +77,7 @@ const FILTER_VALUES = {
   count: NUMBER,
 };
 
-/** The conditions of a filter, and the name of the statement that has them: each leads to another index. */
+/** The conditions of a filter, and the name of the statement that has them. Each leads to another index. */
 function conditionsOf({ eventId, succeeded, status, from, to }: AttemptFilter, after: string | null) {
   // An id begins with the time of its attempt, so a period is a part of the index.
   const conditions: readonly (readonly [name: string, condition: string] | null)[] = [
@@ -100,7 +99,6 @@ function conditionsOf({ eventId, succeeded, status, from, to }: AttemptFilter, a
   };
 }
 
-/** The values of a filter. */
 function valuesOf({ eventId, status, from, to }: AttemptFilter, after: string | null, count: number) {
   const range = status === null || status === 'none' ? null : status;
   return {
@@ -126,14 +124,15 @@ export function listAttempts(webhookId: string, filter: AttemptFilter, after: st
   return LIST_ATTEMPTS(nameAfter('list_webhook_attempts'), text, { webhookId, ...valuesOf(filter, after, count) });
 }
 
-/** Which failed attempts are listed, of the webhooks of a program or of all. */
+/** The conditions of a list of failed attempts, of the webhooks of a program or of all. */
 export type FailureFilter = Pick<AttemptFilter, 'status' | 'from' | 'to'> & { readonly programId: string | null };
 
 const LIST_FAILED_ATTEMPTS = statementVariants({ programId: nullable(UUID), ...FILTER_VALUES });
 
 /**
- * Reads a page of the failed attempts of all webhooks, newest first, after the attempt `after`: of each webhook the newest, by
- * the index of its failures, and of these the newest. So it reads as much as there are webhooks, however much was sent.
+ * Reads a page of the failed attempts of all webhooks, newest first, after the attempt `after`. The index of failures gives the
+ * newest ones of each webhook, and the newest of these are returned. So the number of webhooks determines the time, not the
+ * number of deliveries.
  */
 export function listFailedAttempts(filter: FailureFilter, after: string | null, count: number): Statement {
   const { programId } = filter;
@@ -163,7 +162,7 @@ export function readAttemptsOfEvents(eventIds: readonly string[], since: Date, c
   return READ_ATTEMPTS_OF_EVENTS({ eventIds, since, count });
 }
 
-/** Deletes attempts of days that ended `days` ago, by the database's clock; returns the dropped partitions. */
+/** Deletes attempts of days that ended `days` ago, by the database's clock. Returns the dropped partitions. */
 export async function dropOldAttempts(database: Database, days: number): Promise<readonly string[]> {
   return database.alone(async (client) => {
     const day = await readDayBefore(client, days);

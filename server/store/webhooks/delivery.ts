@@ -27,7 +27,7 @@ const DELIVERY = columns({
   nextAt: nullable(TIME),
 });
 
-/** Something to send outside the order of the cursor. */
+/** An event to send outside the order of the cursor. */
 export type StoredDelivery = ReturnType<typeof DELIVERY.read>;
 
 export const toDeliveries = (found: readonly Row[]): readonly StoredDelivery[] => found.map(DELIVERY.read);
@@ -43,7 +43,7 @@ export const readRetries = statement(
     ) as retry`,
 );
 
-/** Reads tests, and events that somebody asked to resend, except those of some webhooks. */
+/** Reads tests and requested resends, except those of some webhooks. */
 export const readRequestedDeliveries = statement(
   'read_asked_webhook_deliveries',
   { shards: many(SMALLINT), except: many(UUID), count: INTEGER },
@@ -52,7 +52,7 @@ export const readRequestedDeliveries = statement(
     order by next_at limit :count`,
 );
 
-/** Reads the oldest event of a webhook that failed and was not given up. */
+/** Reads the oldest event of a webhook that failed and will be retried. */
 export const readOldestRetry = statement(
   'read_oldest_webhook_retry',
   { webhookId: UUID },
@@ -61,7 +61,7 @@ export const readOldestRetry = statement(
     order by position limit 1`,
 );
 
-/** Reads events of a webhook that were given up, in their order. */
+/** Reads the abandoned events of a webhook, in their order. */
 export const readDeadDeliveries = statement(
   'read_dead_webhook_deliveries',
   { webhookId: UUID, after: NUMBER, until: NUMBER, count: INTEGER },
@@ -90,7 +90,7 @@ export type Wait = ReturnType<typeof WAIT.read>;
 export const readWaitsOfEvents = statement(
   'read_webhook_waits_of_events',
   { sent: rows(HELD_EVENT), programId: UUID, count: INTEGER },
-  // Each row is looked up by its key: a page that is rarely opened must not read a whole table.
+  // Each row is looked up by its key, because a page that is rarely opened must not read a whole table.
   `select ${WAIT.names} from (
       select webhook_id, types from webhook where program_id = :programId order by webhook_id limit ${MAX_WEBHOOKS}
     ) as own cross join lateral (
@@ -119,10 +119,10 @@ const FAILED = columns({
   nextAt: nullable(TIME),
 });
 
-/** An event that failed: it is sent again at `nextAt`, or given up if that is null. */
+/** An event that failed. It is sent again at `nextAt`, or abandoned if that is null. */
 export type FailedDelivery = ReturnType<typeof FAILED.read>;
 
-/** Stores that events failed, replacing what was stored about them before. */
+/** Stores that events failed, and replaces their earlier state. */
 export const storeFailedDeliveries = statement(
   'store_failed_webhook_deliveries',
   { sent: rows(FAILED), owner: UUID },
@@ -159,8 +159,8 @@ export const deleteDeliveries = statement(
 );
 
 /**
- * Deletes what can no longer be sent: events that were given up, and replays that ended, so long ago that all events of
- * that time are deleted. `days` is how long events are stored.
+ * Deletes deliveries that can no longer be sent: abandoned events, and replays that ended so long ago that all events of that
+ * time are deleted. `days` is how long events are stored.
  */
 export async function deleteOldDeliveries(database: Database, days: number): Promise<void> {
   await database.alone(async (client) => {
@@ -171,8 +171,8 @@ export async function deleteOldDeliveries(database: Database, days: number): Pro
 }
 
 /**
- * Requests that an event be sent to a webhook at once, outside the order of its cursor. A resend that is still waiting
- * starts again. `body` is the text of an event that is not stored.
+ * Requests that an event be sent to a webhook at once, outside the order of its cursor. A resend that is still waiting starts
+ * again. `body` is the text of an event that is not stored.
  */
 export const requestDelivery = statement(
   'request_webhook_delivery',

@@ -57,7 +57,7 @@ const MOVED = columns({
 /** The progress of a replay. */
 export type MovedReplay = ReturnType<typeof MOVED.read>;
 
-/** Moves the cursors of replays, forward only; a canceled one is left unchanged. */
+/** Moves the cursors of replays, forward only. A canceled replay is left unchanged. */
 export const moveReplays = statement(
   'move_webhook_replays',
   { sent: rows(MOVED), owner: UUID },
@@ -85,7 +85,6 @@ const NEW_REPLAY = columns({
   createdAt: DATE,
 });
 
-/** Inserts a replay. */
 export const insertReplay = insertRow('insert_webhook_replay', 'webhook_replay', NEW_REPLAY);
 
 const startOf = (name: string, place: 'position' | 'number', condition: string) =>
@@ -111,8 +110,8 @@ const REPLAY_START = startOf('find_webhook_replay_start', 'position', 'program_i
 const REPLAY_START_OF_ALL = startOf('find_webhook_replay_start_of_all', 'number', 'not is_shared');
 
 /**
- * Finds by bisection, as `start`, a position (without a program, a number) after which every event since a moment is.
- * Events are numbered after they were written, by a clock that in a sandbox may have been behind theirs.
+ * Finds by bisection, as `start`, a position (without a program, a number) before every event since a moment. Events are numbered
+ * after they were written, and the numbering clock may have been behind the events' clock in a sandbox.
  */
 export function findReplayStart(programId: string | null, from: Date): Statement {
   return programId === null

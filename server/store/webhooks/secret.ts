@@ -23,13 +23,11 @@ const SECRET = columns({
   expiresAt: nullable(DATE),
 });
 
-/** A secret of a webhook as it is stored. */
 export type WebhookSecret = RowOf<typeof SECRET.columns>;
 
-/** Inserts a secret. */
 export const insertSecret = insertRow('insert_webhook_secret', 'webhook_secret', SECRET);
 
-/** Sets when secrets expire; their webhook must be locked. */
+/** Sets when secrets expire. Their webhook must be locked. */
 export const expireSecrets = statementOfRows(
   'expire_webhook_secrets',
   SECRET.pick('secretId', 'expiresAt'),
@@ -69,7 +67,7 @@ const READ_SEALED_BY_OTHERS = statement(
     union all select webhook_id, headers from webhook where substr(headers, 2, 4) <> :keyId`,
 );
 
-/** Reads what is encrypted with any other key. */
+/** Reads the values that are encrypted with any other key. */
 export function readSealedByOthers(keyId: Buffer): Statement {
   return READ_SEALED_BY_OTHERS({ keyId });
 }
@@ -87,7 +85,7 @@ const RESEAL = statement(
     where webhook_id = :webhookId`,
 );
 
-/** Replaces an encrypted value, unless it was changed meanwhile. */
+/** Replaces an encrypted value, unless it has changed since `before` was read. */
 export function reseal(webhookId: string, before: Buffer, after: Buffer): Statement {
   return RESEAL({ webhookId, before, after });
 }

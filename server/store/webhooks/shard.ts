@@ -5,7 +5,7 @@ import { columns, INTEGER, many, NUMBER, SMALLINT, statement, TIME, UUID } from 
 // Kept by: every write compares owner and epoch under the lock of the shard
 // Tested by: `test/store/webhooks/leases.test.ts`, `test/delivery/processes.test.ts`
 
-/** How many parts the webhooks are divided into: that many processes can deliver at once. */
+/** The number of parts that the webhooks are divided into, and so of processes that can deliver at once. */
 export const SHARDS = 16;
 
 /** How long a process holds a shard without renewing its lease. */
@@ -16,7 +16,7 @@ const SHARD = columns({ shard: SMALLINT, epoch: NUMBER });
 /** A shard that this process holds. Each change of owner raises the epoch. */
 export type HeldShard = ReturnType<typeof SHARD.read>;
 
-/** In one order, so that the same shards are given up each time. */
+/** In one order, so that the same shards are released each time. */
 export const toHeldShards = (found: readonly Row[]): readonly HeldShard[] =>
   found.map(SHARD.read).toSorted((left, right) => left.shard - right.shard);
 
@@ -32,10 +32,10 @@ export const noteWorker = statement(
     on conflict (owner) do update set seen_at = excluded.seen_at`,
 );
 
-/** SQL: the shards of `owner`, locked in the same order as in {@link lockShards}: otherwise both could deadlock. */
+/** SQL: the shards of `owner`, locked in the same order as in {@link lockShards}. Otherwise the two could deadlock. */
 const OWN_SHARDS = 'select shard from webhook_shard where owner = :owner order by shard for no key update';
 
-/** Renews the leases of a process. A shard whose lease has expired is renewed, too, if nobody has taken it. */
+/** Renews the leases of a process. Also renews a shard whose lease has expired, if no other process has taken it. */
 export const renewShards = statement(
   'renew_webhook_shards',
   { owner: UUID, seconds: INTEGER },
@@ -44,13 +44,13 @@ export const renewShards = statement(
 );
 
 /**
- * SQL: whether a lease has ended. No lease lasts longer than its length, so one that lies further ahead is from before the
- * database's clock was set back; twice the length, so that a clock that is corrected by a moment ends no lease in use.
+ * SQL: whether a lease has ended. A lease that ends further ahead than its length is from before the database's clock was set
+ * back. Twice the length is allowed, so that a small correction of the clock ends no lease in use.
  */
 const HAS_ENDED = `(owner is null
       or expires_at not between statement_timestamp() and statement_timestamp() + 2 * make_interval(secs => :seconds))`;
 
-/** Takes up to `count` shards that nobody holds. */
+/** Takes up to `count` shards that no process holds. */
 export const claimShards = statement(
   'claim_webhook_shards',
   { owner: UUID, seconds: INTEGER, count: INTEGER },
@@ -79,8 +79,8 @@ export const removeWorker = statement(
 );
 
 /**
- * Locks shards against a change of owner until the end of the transaction. The statements after it compare owner and
- * epoch, in a snapshot in which they cannot be out of date.
+ * Locks shards against a change of owner until the end of the transaction. The statements after it compare owner and epoch, in a
+ * snapshot that cannot be out of date for them.
  */
 export const lockShards = statement(
   'lock_webhook_shards',
@@ -88,18 +88,15 @@ export const lockShards = statement(
   `select ${SHARD.names} from webhook_shard where owner = :owner and shard = any (:shards) order by shard for share`,
 );
 
-/**
- * SQL: the shards that the process still holds, among rows `sent` with `shard` and `epoch`; needs the parameter
- * `owner`.
- */
+/** SQL: the shards that the process still holds, among rows `sent` with `shard` and `epoch`. Needs the parameter `owner`. */
 export const HELD = `webhook_shard on webhook_shard.shard = sent.shard and webhook_shard.epoch = sent.epoch
       and webhook_shard.owner = :owner`;
 
 const WORKERS = columns({ now: TIME, workers: INTEGER });
 
 /**
- * Reads the database's clock, and how many processes deliver: not those that were last seen in the future, before the clock
- * was set back, and have not been seen since.
+ * Reads the database's clock, and how many processes deliver. Excludes processes that were last seen in the future, before the
+ * clock was set back, and have not been seen since.
  */
 export const READ_WORKERS: Statement = {
   name: 'read_webhook_workers',
@@ -115,7 +112,6 @@ export function toWorkers([row]: readonly Row[]): ReturnType<typeof WORKERS.read
   return WORKERS.read(row);
 }
 
-/** Whether any webhook exists. */
 export const READ_WHETHER_WEBHOOKS_EXIST: Statement = {
   name: 'read_whether_webhooks_exist',
   text: 'select exists (select from webhook) as exist',

@@ -24,7 +24,7 @@ import { HELD } from './shard.ts';
 
 const REVISION = columns({ webhookId: UUID, revision: NUMBER, shard: SMALLINT });
 
-/** Which version of a webhook is stored. */
+/** The stored version of a webhook. */
 export type WebhookRevision = ReturnType<typeof REVISION.read>;
 
 /** The versions of all webhooks of some shards. */
@@ -64,7 +64,7 @@ const DELIVERED = columns({
   nextRetryAt: nullable(TIME),
 });
 
-/** A webhook with what its delivery needs. */
+/** A webhook with the data that its delivery needs. */
 export type DeliveredWebhook = ReturnType<typeof DELIVERED.read>;
 
 export const readDeliveredWebhooks = statement(
@@ -111,7 +111,7 @@ const PROGRESS = columns({
 /** The progress of a webhook. */
 export type Progress = ReturnType<typeof PROGRESS.read>;
 
-/** Moves cursors, forward only; returns the webhooks that the process still holds. */
+/** Moves cursors, forward only. Returns the webhooks that the process still holds. */
 export const moveCursors = statement(
   'move_webhook_cursors',
   { sent: rows(PROGRESS), owner: UUID },
@@ -141,16 +141,14 @@ const HEALTH = columns({
 /** The health of a webhook, as decided on one version of it. */
 export type StoredHealth = ReturnType<typeof HEALTH.read>;
 
-/** Locks webhooks against changes by requests, so that no change is overwritten by a decision on an earlier version. */
+/** Locks webhooks against changes by requests, so that a decision on an earlier version overwrites no change. */
 export const lockRevisions = statement(
   'lock_webhook_revisions',
   { webhookIds: many(UUID) },
   'select webhook_id from webhook where webhook_id = any (:webhookIds) order by webhook_id for share',
 );
 
-/**
- * Stores the health of webhooks, unless a request has changed the webhook meanwhile; returns those that were stored.
- */
+/** Stores the health of webhooks, except of webhooks that a request has changed since. Returns the stored ones. */
 export const storeHealth = statement(
   'store_webhook_health',
   { sent: rows(HEALTH), owner: UUID },
@@ -168,7 +166,7 @@ const READ_REVISION = statement(
   'select revision, is_failing_told from webhook join webhook_state using (webhook_id) where webhook_id = :webhookId',
 );
 
-/** Reads of a webhook, which must be locked, its version as `revision`, and `is_failing_told`. */
+/** Reads the version of a webhook, which must be locked, as `revision`, and `is_failing_told`. */
 export function readRevision(webhookId: string): Statement {
   return READ_REVISION({ webhookId });
 }
@@ -190,7 +188,7 @@ const RAISE_REVISION = statement(
   'update webhook set revision = revision + 1 where webhook_id = :webhookId',
 );
 
-/** Records that a webhook was changed other than by a request about it. */
+/** Records a change of a webhook that no request about it made. */
 export function raiseRevision(webhookId: string): Statement {
   return RAISE_REVISION({ webhookId });
 }

@@ -9,7 +9,7 @@ const INSERT_STATE = statement(
     values (:webhookId, :programId, :shard, :cursor, 'enabled')`,
 );
 
-/** Inserts the state of a new webhook: the events after the cursor are sent. */
+/** Inserts the state of a new webhook. The events after the cursor are sent. */
 export function insertState(state: {
   readonly webhookId: string;
   readonly programId: string | null;
@@ -27,7 +27,7 @@ const ENABLE_WEBHOOK = statement(
     where webhook_id = :webhookId`,
 );
 
-/** Enables a webhook with its health reset; it continues with the events after its cursor, or after a later one. */
+/** Enables a webhook with its health reset. It continues with the events after its cursor, or after a later one. */
 export function enableWebhook(webhookId: string, cursor: number | null): Statement {
   return ENABLE_WEBHOOK({ webhookId, cursor });
 }
@@ -38,7 +38,7 @@ const PROBE_NOW = statement(
   'update webhook_state set next_probe_at = :now where webhook_id = :webhookId',
 );
 
-/** Makes the next probe of a paused webhook due; `now` is the real time. */
+/** Makes the next probe of a paused webhook due. `now` is the real time. */
 export function probeNow(webhookId: string, now: Date): Statement {
   return PROBE_NOW({ webhookId, now });
 }
@@ -50,7 +50,7 @@ const DISABLE_WEBHOOK = statement(
     where webhook_id = :webhookId`,
 );
 
-/** Disables a webhook; its cursor stays, and its replay must be canceled. */
+/** Disables a webhook. Its cursor stays, and its replay must be canceled. */
 export function disableWebhook(webhookId: string, reason: WebhookStatusReason): Statement {
   return DISABLE_WEBHOOK({ webhookId, reason });
 }
@@ -73,7 +73,7 @@ const GIVE_UP_RETRIES = statement(
     where webhook_id = :webhookId and kind = 'event' and state = 'waiting'`,
 );
 
-/** Gives up the events of a webhook that failed and were to be sent again. */
+/** Abandons the events of a webhook that failed and would be sent again. */
 export function giveUpRetries(webhookId: string): Statement {
   return GIVE_UP_RETRIES({ webhookId });
 }

@@ -28,33 +28,33 @@ import {
 
 const WEBHOOK = columns({
   webhookId: UUID,
-  /** Null for a webhook of operators: it gets the events of all programs and of the service, by their number. */
+  /** Null for a webhook of operators. It gets the events of all programs and of the service, by their number. */
   programId: nullable(UUID),
   url: TEXT,
   description: nullable(TEXT),
-  /** Types and groups; null for all. */
+  /** Types and groups, or null for all. */
   types: nullable(many(TEXT)),
   payload: word<WebhookPayload>(),
   deliveryOrder: word<WebhookOrder>(),
   concurrency: SMALLINT,
-  /** Requests per second; null for no limit. */
+  /** Requests per second, or null for no limit. */
   rate: nullable(INTEGER),
   headerNames: many(TEXT),
-  /** Encrypted; null without headers. */
+  /** Encrypted. Null without headers. */
   headers: nullable(BYTES),
   version: TEXT,
   createdAt: DATE,
   updatedAt: DATE,
 });
 
-/** What callers set on a webhook. */
+/** The fields of a webhook that callers set. */
 export type Webhook = RowOf<typeof WEBHOOK.columns>;
 
 const DETAILS = columns({
   ...WEBHOOK.columns,
   status: word<WebhookStatus>(),
   statusReason: nullable(word<WebhookStatusReason>()),
-  /** The last position, or number, up to which nothing remains to be sent for the first time. */
+  /** The last position, or number, up to which all events have been sent for the first time. */
   cursor: NUMBER,
   backlog: NUMBER,
   /** Failures in a row. */
@@ -68,20 +68,20 @@ const DETAILS = columns({
   nextRetryAt: nullable(DATE),
   /** Events that failed and are sent again. */
   retries: NUMBER,
-  /** Events that were given up, counted up to a maximum. */
+  /** Abandoned events, counted up to a maximum. */
   dead: NUMBER,
   secrets: json<readonly StoredSecret[]>('json'),
   replay: nullable(json<StoredReplay>('json')),
 });
 
-/** A secret that still signs; times in milliseconds since 1970. */
+/** A secret that still signs. Times in milliseconds since 1970. */
 export type StoredSecret = {
   readonly secretId: string;
   readonly createdAt: number;
   readonly expiresAt: number | null;
 };
 
-/** The last replay of a webhook; times in milliseconds since 1970. */
+/** The last replay of a webhook. Times in milliseconds since 1970. */
 export type StoredReplay = {
   readonly replayId: string;
   readonly selection: ReplaySelection;
@@ -118,9 +118,7 @@ const HEAD = `(
     select position from event_head where event_head.program_id = coalesce(webhook.program_id, '${EVERY_PROGRAM}')
   )`;
 
-/**
- * Maximum number of deliveries counted per webhook, so that a page of webhooks stays quick however many have failed.
- */
+/** Maximum number of deliveries counted per webhook, so that a page of webhooks stays quick even if many have failed. */
 const MAX_COUNTED = 100_000;
 
 const DELIVERIES = `(
@@ -145,7 +143,7 @@ const READ_WEBHOOK = statement(
     where webhook.webhook_id = :webhookId and (:programId::uuid is null or webhook.program_id = :programId)`,
 );
 
-/** Reads a webhook; with a program only if it belongs to it. */
+/** Reads a webhook. With a program, only if it belongs to it. */
 export function readWebhook(webhookId: string, programId: string | null): Statement {
   return READ_WEBHOOK({ webhookId, programId });
 }
@@ -153,7 +151,6 @@ export function readWebhook(webhookId: string, programId: string | null): Statem
 /** A webhook from a row of {@link readWebhook} or {@link listWebhooks}. */
 export const toWebhookDetails: (row: Row) => WebhookDetails = DETAILS.read;
 
-/** Which webhooks are listed. */
 export type WebhookFilter = { readonly programId: string | null; readonly status: WebhookStatus | null };
 
 const LIST_WEBHOOKS = statement(
@@ -176,20 +173,19 @@ const COUNT_WEBHOOKS = statement(
   'select count(*) as count from webhook where program_id is not distinct from :programId::uuid',
 );
 
-/** Counts the webhooks of a program or, without one, those of operators that belong to no program. */
+/** Counts the webhooks of a program or, without one, those of operators. */
 export function countWebhooks(programId: string | null): Statement {
   return COUNT_WEBHOOKS({ programId });
 }
 
 /**
- * The shard of a webhook, by which the processes divide the webhooks: the last hexadecimal digit of its id, which is
- * random.
+ * The shard of a webhook, which decides the process that delivers to it: the last hexadecimal digit of its id, which is random.
  */
 export function shardOf(webhookId: string): number {
   return Number.parseInt(webhookId.slice(-1), 16);
 }
 
-/** Inserts a webhook; its state and a secret must follow. */
+/** Inserts a webhook. Its state and a secret must follow. */
 export const insertWebhook = insertRow('insert_webhook', 'webhook', WEBHOOK);
 
 const LOCK_WEBHOOK = statement(
@@ -200,12 +196,12 @@ const LOCK_WEBHOOK = statement(
     for no key update`,
 );
 
-/** Locks a webhook and its state against other changes; its values must be read by a later statement. */
+/** Locks a webhook and its state against other changes. A later statement must read its values. */
 export function lockWebhook(webhookId: string, programId: string | null): Statement {
   return LOCK_WEBHOOK({ webhookId, programId });
 }
 
-/** Updates what callers set; the webhook must be locked. The process that delivers to it reads it again. */
+/** Updates the fields that callers set. The webhook must be locked. The process that delivers to it reads it again. */
 export const updateWebhook: (webhook: Webhook) => Statement = statement(
   'update_webhook',
   WEBHOOK.omit('programId', 'version', 'createdAt').columns,

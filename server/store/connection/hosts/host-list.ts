@@ -5,7 +5,7 @@ import { isIPv6 } from 'node:net';
 
 /** The hosts that DATABASE_URL names, in its order. */
 export type HostList = {
-  /** For each host the URL as if it named only this one; exactly the URL itself if it names one or none. */
+  /** For each host, the URL as if it named only this one. Exactly the URL itself if it names one or none. */
   readonly urls: readonly [string, ...string[]];
   /** Whether only a host that can be written to may be used. */
   readonly mustWrite: boolean;
@@ -19,7 +19,7 @@ export class HostListProblem extends Error {
 /** The parts of a URL up to its parameters: scheme, user and hosts, path, parameters. */
 const PARTS = /^(postgres(?:ql)?:\/\/)([^/?#]*)([^?#]*)(?:\?([^#]*))?/;
 
-/** What libpq reads as one list per parameter; every other parameter holds for all hosts. */
+/** The parameters that libpq reads as lists. Every other parameter applies to all hosts. */
 const OF_HOSTS: readonly string[] = ['host', 'port', 'target_session_attrs'];
 
 const FORM =
@@ -27,8 +27,8 @@ const FORM =
   'In a user name or a password, write @ as %40, / as %2F and a comma as %2C.';
 
 /**
- * Reads the hosts of a URL. Names, addresses and ports are those of libpq: a port for each host, one for all, or none
- * (5432); the parameters `host` and `port` take precedence. Throws {@link HostListProblem}.
+ * Reads the hosts of a URL. Names, addresses and ports follow the rules of libpq: a port for each host, one for all, or none
+ * (5432). The parameters `host` and `port` take precedence. Throws {@link HostListProblem}.
  */
 export function readHostList(url: string): HostList {
   const [, scheme = '', authority = '', path = '', query = ''] = PARTS.exec(url) ?? [];
@@ -52,7 +52,7 @@ export function readHostList(url: string): HostList {
   return { urls: [first, ...more], mustWrite };
 }
 
-/** A URL as if it named these hosts; one that can be written to is used if there are several. */
+/** A URL as if it named these hosts. If there are several, a host that can be written to is used. */
 export function withHosts(url: string, hosts: readonly { readonly host: string; readonly port: number }[]): string {
   const [, scheme = '', authority = '', path = '', query = ''] = PARTS.exec(url) ?? [];
   const userInfo = authority.slice(0, authority.lastIndexOf('@') + 1);
@@ -61,7 +61,7 @@ export function withHosts(url: string, hosts: readonly { readonly host: string; 
   return toUrl(`${scheme}${userInfo}${path}`, place, [...othersOf(query), ...target]);
 }
 
-/** The parameters that hold for all hosts. */
+/** The parameters that apply to all hosts. */
 function othersOf(query: string): readonly string[] {
   const nameOf = (pair: string): string => [...new URLSearchParams(pair).keys()][0] ?? '';
   return query.split('&').filter((pair) => pair !== '' && !OF_HOSTS.includes(nameOf(pair)));
@@ -73,7 +73,9 @@ function toUrl(base: string, { host, port }: Place, others: readonly string[]): 
   return `${base}?${[own.toString().replaceAll('%2C', ','), ...others].join('&')}`;
 }
 
-/** Whether `target_session_attrs` demands a host that can be written to. A standby is refused: money is not read there. */
+/**
+ * Whether `target_session_attrs` demands a host that can be written to. A standby is refused, because money is not read there.
+ */
 function readTarget(target: string | undefined, isList: boolean): boolean {
   switch (target) {
     case undefined:
@@ -101,7 +103,7 @@ function readTarget(target: string | undefined, isList: boolean): boolean {
 
 type Place = { readonly host: string; readonly port: string };
 
-/** A host of the URL itself, with its port. */
+/** Reads a host of the URL itself, with its port. */
 function readPlace(text: string): Place {
   const [, address, name = '', port = ''] = /^(?:\[([^\]]+)\]|([\w.%~-]+))(?::([0-9]*))?$/.exec(text) ?? [];
   if (address !== undefined && isIPv6(address.split('%', 1)[0] ?? '')) return { host: address, port };

@@ -12,23 +12,21 @@ import { findReadOnly, type History, isOlder, readHistory } from './host-state.t
 // Tested by: `test/store/hosts.test.ts`, `test/faults/hosts.test.ts`
 
 /**
- * How long the other hosts may take to respond after the first that can be written to, in milliseconds, and how long a
- * connection may take before all are asked. A healthy host needs a few.
+ * How long the other hosts may take to respond after the first that can be written to, in milliseconds. Also how long a
+ * connection may take before all hosts are asked. A healthy host needs a few milliseconds.
  */
 const LEAD_MILLISECONDS = 200;
 
 /** The pause before a host that cannot be used is asked again while others have not responded. */
 const PAUSE_MILLISECONDS = 500;
 
-/** How long a failed search counts: requests must not take a standby's time from its promotion. */
+/** How long a failed search counts. Requests must not take a standby's time from its promotion. */
 const FAILED_MILLISECONDS = 100;
 
 /** The pause of a request before it looks again for a host that can be written to. */
 const AGAIN_MILLISECONDS = 50;
 
-/**
- * The kernel of a running machine responds at once, however slow its PostgreSQL is; a machine that is gone is noticed.
- */
+/** The kernel of a running machine responds at once, even if its PostgreSQL is slow, so this detects a machine that is gone. */
 export const KEEP_ALIVE = { keepAlive: true, keepAliveInitialDelayMillis: 30_000 } as const;
 
 /** A host as configured, such as `db1:5432` or the path of a socket, and since when this process has used it. */
@@ -40,12 +38,12 @@ type Host = { readonly name: string; readonly connectionString: string };
 /** A host that can be written to. */
 type Found = { readonly host: Host; readonly history: History | undefined };
 
-/** An open connection: where it leads, the timer until it is ready, and how to cut it. */
+/** An open connection: its host, the timer until it is ready, and how to cut it. */
 type Opened = { readonly host: Host; readonly late: NodeJS.Timeout; readonly cut: () => void };
 
 const known = new Map<string, Hosts>();
 
-/** The hosts of a DATABASE_URL, which all connections of a thread share; undefined for the embedded PostgreSQL. */
+/** The hosts of a DATABASE_URL, which all connections of a thread share. Undefined for the embedded PostgreSQL. */
 export function hostsOf(settings: object): Hosts | undefined {
   if (!('connectionString' in settings) || typeof settings.connectionString !== 'string') return undefined;
   const { connectionString } = settings;
@@ -57,13 +55,12 @@ export function hostsOf(settings: object): Hosts | undefined {
 }
 
 /**
- * The hosts of one DATABASE_URL: which of them is used, since when, and why others cannot be.
- *
- * With several, or `target_session_attrs=read-write`, the one that can be written to is found by asking them side by side,
- * and is trusted until something makes that doubtful. A single host without it is connected to as it is.
+ * The hosts of one DATABASE_URL: the one in use, since when, and why others cannot be used.
+ * With several hosts, or with `target_session_attrs=read-write`, all hosts are asked at the same time for one that can be written
+ * to. That host is trusted until there is a reason for doubt. A single host without this parameter is connected to directly.
  */
 export class Hosts {
-  /** Whether a host must be one that can be written to. */
+  /** Whether a host must be writable. */
   readonly mustWrite: boolean;
   /** See {@link LEAD_MILLISECONDS}. */
   leadMilliseconds = LEAD_MILLISECONDS;
@@ -77,7 +74,7 @@ export class Hosts {
   #history: History | undefined;
   #isTrusted = false;
 
-  /** `schema` is that of the tables. */
+  /** `schema` is the schema of the tables. */
   constructor(url: string, schema: string) {
     this.#schema = schema;
     const { urls, mustWrite } = readHostList(url);
@@ -86,28 +83,28 @@ export class Hosts {
     this.mustWrite = mustWrite;
   }
 
-  /** The host that was used last; undefined before the first connection. */
+  /** The host that was used last, or undefined before the first connection. */
   get used(): UsedHost | undefined {
     return this.#current && { name: this.#current.name, since: this.#current.since };
   }
 
-  /** Each host that was found unusable, and why; undefined if there is nothing to say. */
+  /** Each unusable host, and why. Undefined if there is none to report. */
   describe(): string | undefined {
     if (!this.mustWrite || this.#isTrusted) return undefined;
     return describeRefusals(this.#all.map((host) => this.#refusals.get(host) ?? noResponse(host)));
   }
 
-  /** Calls a listener whenever another host is used from now on; returns how to stop that. */
+  /** Calls a listener each time another host comes into use. Returns a function that stops the calls. */
   onChange(listener: () => void): () => void {
     this.#listeners.add(listener);
     return () => this.#listeners.delete(listener);
   }
 
   /**
-   * Connects once it is known which host can be written to; `attempt` makes its clients by {@link clientOf} or
-   * {@link poolClient}. Once more if the host has just been lost, and until `primaryBy` (`performance.now()`) while there is
-   * none. Throws {@link NoWritableHost} after that, or what `attempt` throws. A host that does not respond is waited for as
-   * long as `limitMilliseconds`, with 0 without a limit.
+   * Connects once it is known which host can be written to. `attempt` makes its clients with {@link clientOf} or {@link
+   * poolClient}. Tries once more if the host has just been lost, and until `primaryBy` (`performance.now()`) while there is none.
+   * After that it throws {@link NoWritableHost}, or the error of `attempt`. Waits `limitMilliseconds` for a host that does not
+   * respond, or without limit for 0.
    */
   async connect<Client>(attempt: () => Promise<Client>, limitMilliseconds: number, primaryBy = 0): Promise<Client> {
     if (!this.mustWrite) {
@@ -129,14 +126,14 @@ export class Hosts {
     }
   }
 
-  /** A client that leads to the host that is used now. */
+  /** A client that connects to the host now in use. */
   clientOf(config: pg.ClientConfig): pg.Client {
     if (!this.mustWrite) return new pg.Client(config);
     const host = this.#current?.host ?? this.#all[0];
     return this.#watch(new pg.Client({ ...config, connectionString: host.connectionString }), host);
   }
 
-  /** The option of a `pg.Pool` with which its clients are like those of {@link clientOf}. */
+  /** The option of a `pg.Pool` that makes its clients like those of {@link clientOf}. */
   get poolClient(): Pick<pg.PoolConfig, 'Client'> {
     if (!this.mustWrite) return {};
     const next = (): Host => this.#current?.host ?? this.#all[0];
@@ -154,7 +151,7 @@ export class Hosts {
 
   /** Follows a client that is about to connect, until it ends. */
   #watch(client: pg.Client, host: Host): pg.Client {
-    // A connection that takes long may lead to a host that is gone or stopped: another is looked for until it is made.
+    // A slow connection may lead to a host that is gone or stopped, so the search for another host runs until it is made.
     const late = setInterval(() => this.doubt(), this.leadMilliseconds).unref();
     this.#open.set(client, { host, late, cut: () => void client.connection.stream.destroy() });
     client.once('end', () => this.#forget(client));
@@ -162,8 +159,8 @@ export class Hosts {
   }
 
   /**
-   * Applies settings to a new connection, and checks in the same packet that its host can be written to; throws
-   * {@link NoWritableHost} otherwise.
+   * Applies settings to a new connection, and checks in the same packet that its host can be written to. Throws {@link
+   * NoWritableHost} otherwise.
    */
   async require(client: pg.ClientBase, apply?: () => Promise<unknown>): Promise<void> {
     if (!this.mustWrite) {
@@ -182,19 +179,19 @@ export class Hosts {
     throw new NoWritableHost([{ host: host.name, ...refusal }]);
   }
 
-  /** Whether a connection that broke led to the host that is used, rather than to one that was replaced. */
+  /** Whether a broken connection led to the host in use, rather than to a replaced one. */
   isUsedBy(client: pg.ClientBase): boolean {
     return this.#open.has(client);
   }
 
-  /** The host may be lost: all are asked again at once, and a new connection waits for the result. */
+  /** Notes that the host may be lost. All hosts are asked again at once, and a new connection waits for the result. */
   doubt(): void {
     if (!this.mustWrite) return;
     this.#isTrusted = false;
     this.#search(LIMITS.connect).catch(() => undefined);
   }
 
-  /** Everybody with the same limit waits for the same search. */
+  /** All callers with the same limit wait for the same search. */
   #search(limitMilliseconds: number): Promise<void> {
     const running = this.#searches.get(limitMilliseconds);
     if (running !== undefined) return running;
@@ -214,7 +211,8 @@ export class Hosts {
     if (before === host) return;
     this.#current = { name: host.name, since: new Date(), host };
     if (before === undefined) return;
-    // Also those in use: what they still return would be of a server that was replaced, such as a commit that it lacks.
+    // Connections in use are cut too. Their results would come from a replaced server, for example a commit that the new primary
+    // lacks.
     for (const [client, opened] of [...this.#open]) {
       if (opened.host === host) continue;
       this.#forget(client);
@@ -229,8 +227,8 @@ export class Hosts {
   }
 
   /**
-   * Asks all hosts side by side. Of those that can be written to, one may not know yet that a standby was promoted in its
-   * place: so the others have a lead to respond after the first, and the newest history wins, then the host that was used last.
+   * Asks all hosts at the same time. A writable host may not know yet that a standby was promoted in its place. So the other
+   * hosts have a lead to respond after the first, and the newest history wins, then the host that was used last.
    */
   async #find(limitMilliseconds: number): Promise<Found> {
     const { promise, resolve, reject } = Promise.withResolvers<Found>();
@@ -272,7 +270,7 @@ export class Hosts {
     });
   }
 
-  /** Whether a host can be written to now; otherwise why not. */
+  /** Whether a host can be written to now, or why not. */
   async #ask(host: Host, limitMilliseconds: number, over: AbortSignal): Promise<Found | HostRefusal> {
     const { name, connectionString } = host;
     const client = new pg.Client({ connectionString, ...KEEP_ALIVE, pipeline: true });
@@ -306,7 +304,7 @@ export class Hosts {
   }
 }
 
-/** `pg` knows where a URL leads, also by PGHOST and PGPORT; this client never connects. */
+/** `pg` knows where a URL leads, also with PGHOST and PGPORT. This client never connects. */
 function toHost(connectionString: string): Host {
   const { host, port } = new pg.Client({ connectionString });
   return { name: `${host.includes(':') ? `[${host}]` : host}:${port}`, connectionString };
@@ -316,7 +314,7 @@ function noResponse({ name }: Host): HostRefusal {
   return { host: name, reason: 'no response yet', isReadOnly: false };
 }
 
-/** A server without a free connection is waited for, as if it were the only one. */
+/** The service waits for a server without a free connection as if it were the only one. */
 function failureOf(refusals: readonly HostRefusal[]): unknown {
   const crowded = refusals.find(({ cause }) => codeOf(cause) === TOO_MANY_CONNECTIONS);
   return crowded?.cause ?? new NoWritableHost(refusals);
