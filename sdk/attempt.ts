@@ -1,7 +1,7 @@
 import type { TextChunks } from './call.ts';
 import type { NoResponseReason } from './error.ts';
 
-/** Why there is no response, or only part of one. */
+/** The reason why there is no response, or only part of one. */
 export type NoResponse = {
   readonly reason: NoResponseReason;
   /** Whether the service may have received the request. */
@@ -20,7 +20,6 @@ export class AttemptTimer {
   #timer: ReturnType<typeof setTimeout> | undefined;
   #timedOut = false;
 
-  /** Starts the timer. */
   constructor(callerSignal: AbortSignal | undefined, timeoutMilliseconds: number) {
     this.#callerSignal = callerSignal;
     this.#timeoutMilliseconds = timeoutMilliseconds;
@@ -53,7 +52,7 @@ export class AttemptTimer {
     this.#callerSignal?.removeEventListener('abort', this.#abort);
   }
 
-  /** Why the attempt, which threw `cause`, got no response. */
+  /** Returns the reason why the attempt, which threw `cause`, got no response. */
   noResponse(cause: unknown): NoResponse {
     const signal = this.#callerSignal;
     if (signal?.aborted) return { reason: 'aborted', mayHaveArrived: true, cause: signal.reason };
@@ -63,7 +62,7 @@ export class AttemptTimer {
   }
 }
 
-/** The message when there was no response. */
+/** Returns the message for a missing response. */
 export function noResponseMessage({ reason, cause }: NoResponse, { baseUrl, timeoutMilliseconds }: Target): string {
   switch (reason) {
     case 'unreachable':
@@ -77,12 +76,12 @@ export function noResponseMessage({ reason, cause }: NoResponse, { baseUrl, time
   }
 }
 
-/** The message when the response was cut off. */
+/** Returns the message for a response that was cut off. */
 export function incompleteMessage(cut: NoResponse, target: Target): string {
   return `${cutMessage(cut, target)} The response is incomplete.`;
 }
 
-/** How the response was cut off. */
+/** Returns a sentence that says how the response was cut off. */
 export function cutMessage({ reason, cause }: NoResponse, { baseUrl, timeoutMilliseconds }: Target): string {
   switch (reason) {
     case 'unreachable':
@@ -95,11 +94,11 @@ export function cutMessage({ reason, cause }: NoResponse, { baseUrl, timeoutMill
   }
 }
 
-/** Codes for certificates that Node rejects, which happens before anything is sent. */
+/** Codes for certificates that Node rejects before anything is sent. */
 const REJECTED_CERTIFICATE =
   /^(?:CERT_|CRL_|DEPTH_ZERO_|SELF_SIGNED_|UNABLE_TO_|HOSTNAME_MISMATCH$|INVALID_CA$|ERR_TLS_CERT_ALTNAME_INVALID$)/;
 
-/** Whether an error shows that there was no connection. Node reports it in the cause; browsers never do. */
+/** Whether an error shows that there was no connection. Node reports it in the cause. Browsers never do. */
 export function neverConnected(error: unknown): boolean {
   const cause = error instanceof Error ? error.cause : undefined;
   if (typeof cause !== 'object' || cause === null) return false;
@@ -109,7 +108,7 @@ export function neverConnected(error: unknown): boolean {
   return typeof code === 'string' && REJECTED_CERTIFICATE.test(code);
 }
 
-/** The reason of a failure of the connection, in parentheses; empty if there is none to show. */
+/** Returns the reason of a connection failure, in parentheses, or an empty string if there is none to show. */
 export function detailOf(cause: unknown): string {
   const inner = cause instanceof Error && cause.cause instanceof Error ? cause.cause : cause;
   if (!(inner instanceof Error)) return '';
@@ -120,8 +119,8 @@ export function detailOf(cause: unknown): string {
 }
 
 /**
- * Starts to read a body, and resolves when its first chunk has arrived. A response that is cut off before then rejects
- * here, where a retry is still possible; `failure` makes the error for one that is cut off later.
+ * Starts to read a body, and resolves when its first chunk has arrived. A response that is cut off before that rejects
+ * here, while a retry is still possible. `failure` makes the error for a response that is cut off later.
  */
 export async function beginText(
   body: ReadableStream<Uint8Array> | null,
@@ -149,7 +148,7 @@ async function* readText(body: ReadableStream<Uint8Array> | null, timer: Attempt
     }
   } finally {
     timer.end();
-    // Rejects if the body has failed, which is reported already.
+    // Rejects if the body has failed, which is already reported.
     await reader?.cancel().catch(() => undefined);
   }
 }

@@ -1,6 +1,6 @@
 /** Options of every call. */
 export type CallOptions = {
-  /** The card program to act in, instead of the client's; required for operator keys. */
+  /** The card program to act in, instead of the client's. Required for operator keys. */
   readonly programId?: string | undefined;
   /**
    * Your id for the request: 1 to 64 letters, digits, `.`, `_` or `-`, without 12 digits in a row. Returned as
@@ -24,39 +24,39 @@ export type KeyedCallOptions = CallOptions & {
 /** Options of a call that changes or deletes a record with a version. */
 export type VersionedCallOptions = CallOptions & {
   /**
-   * The `version` of the response in which the record was read. If the record has another one by now, nothing is changed, and
-   * the call rejects with the code `precondition_failed`.
+   * The `version` of the response that the record was read from. If the record has a different version now, nothing
+   * changes, and the call rejects with the code `precondition_failed`.
    */
   readonly ifMatch?: string | undefined;
 };
 
 /**
- * An amount in minor units of its currency (cents, for USD), 1 to 999,999,999,999. A number is sent as it is, a bigint
- * as a JSON integer, a string of digits as a string. The service rejects anything else with `invalid_amount`. Neither
- * the service nor the client rounds.
+ * An amount in minor units of its currency (cents, for USD), 1 to 999,999,999,999. A number is sent unchanged, a bigint as
+ * a JSON integer, a string of digits as a string. The service rejects anything else with `invalid_amount`. The service and
+ * the client never round.
  */
 export type Amount = number | bigint | string;
 
-/** One page of a list, newest first; `next_cursor` is null on the last page. */
+/** One page of a list, newest first. `next_cursor` is null on the last page. */
 export type Page<Item> = { readonly data: readonly Item[]; readonly next_cursor: string | null };
 
 /**
- * A streamed response, chunk by chunk, for `for await`; a chunk can begin and end in the middle of a line. If the
- * response is cut off, the loop throws an IncompleteResponse. Leaving the loop cancels the response. The client waits
- * for a slow reader, but the service ends a stream from which nothing is read for 30 seconds.
+ * A streamed response, chunk by chunk, for `for await`. A chunk can begin and end in the middle of a line. If the response
+ * is cut off, the loop throws an IncompleteResponse. Leaving the loop cancels the response. The client waits for a slow
+ * reader, but the service ends a stream if nothing is read from it for 30 seconds.
  */
 export type TextChunks = AsyncGenerator<string, void, undefined>;
 
-/** Whether a call moved money; `no` and `yes` are certain. */
+/** Whether a call moved money. `no` and `yes` are certain. */
 export type MoneyMoved = 'no' | 'yes' | 'unknown';
 
-/** What is known about a response besides its body. */
+/** The facts about a response in addition to its body. */
 export type ResponseDetails = {
   /** HTTP status, 200 or 201. */
   readonly status: number;
-  /** The id to quote to support; undefined only if a proxy removed the header. */
+  /** The id to quote to support. Undefined only if a proxy removed the header. */
   readonly requestId: string | undefined;
-  /** Whether this is the stored first response to the idempotency key: this request changed nothing. */
+  /** Whether this is the stored first response to the idempotency key. If so, this request changed nothing. */
   readonly replayed: boolean;
   /**
    * Whether the request moved money: `no` for a hold, a scheduled transfer, a cancellation and every read. A replay has the
@@ -67,8 +67,8 @@ export type ResponseDetails = {
   /** The idempotency key that was sent, including a generated one. */
   readonly idempotencyKey: string | undefined;
   /**
-   * The version of a card, card program, transfer or webhook (the `ETag` header), to be sent as `ifMatch` with a change;
-   * undefined for everything else, and from version 0.1.0.
+   * The version of a card, card program, transfer or webhook (the `ETag` header). Send it as `ifMatch` with a change.
+   * Undefined for everything else, and from version 0.1.0.
    */
   readonly version: string | undefined;
   /** The number of attempts. */
@@ -77,12 +77,12 @@ export type ResponseDetails = {
 };
 
 /**
- * The body of a response, with `response` added. `response` is not enumerable, so the body prints, compares and
- * serializes as the service sent it. A copy made by spreading has no `response`.
+ * The body of a response, with `response` added. `response` is not enumerable, so the body prints, compares and serializes
+ * as the service sent it. A copy made by spreading has no `response`.
  */
 export type WithResponse<Body> = Body & { readonly response: ResponseDetails };
 
-/** Every item of a list; reads the next page when it is needed. Throws the errors of `list`. */
+/** Returns every item of a list, and reads the next page when it is needed. Throws the errors of `list`. */
 export async function* everyItem<Item>(
   list: (cursor: string | undefined) => Promise<Page<Item>>,
   from: string | undefined,

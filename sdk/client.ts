@@ -42,13 +42,13 @@ export { newWebhookSecret, signWebhook, type WebhookHeaders } from './webhook-si
 export type TransferServiceOptions = {
   /** Default: `http://127.0.0.1:8080`. */
   readonly baseUrl?: string | undefined;
-  /** The API key; not required by a sandbox on the same machine. */
+  /** The API key. A sandbox on the same machine does not require one. */
   readonly key?: string | undefined;
   /** The card program to act in, if the key is not bound to one. */
   readonly programId?: string | undefined;
   /**
-   * The maximum duration of one attempt; for an export, of the wait for its next chunk. Above 0, at most 2,147,483,647.
-   * Default: 10,000 (10 s).
+   * The maximum duration of one attempt. For an export, the maximum wait for its next chunk. Above 0, at most
+   * 2,147,483,647. Default: 10,000 (10 s).
    */
   readonly timeoutMilliseconds?: number | undefined;
   /** The maximum number of automatic retries, from 0. Only requests that are safe to repeat are retried. Default: 2. */
@@ -56,8 +56,8 @@ export type TransferServiceOptions = {
   /** Called instead of the platform's fetch: for a proxy, for metrics, or in a test. */
   readonly fetch?: Fetch | undefined;
   /**
-   * Called when a sandbox ignored fields that the operation does not have, such as misspelt ones: once in a process for
-   * each operation, and never for a live service. Default: `console.warn`. `false` for no warnings.
+   * Called when a sandbox ignored fields that the operation does not have, such as misspelt ones: once per process for each
+   * operation, and never for a live service. Default: `console.warn`. `false` switches the warnings off.
    */
   readonly warn?: Warn | false | undefined;
 };
@@ -74,12 +74,12 @@ const platformWarn: Warn = (message) => globalThis.console.warn(message);
  * A client of the Transfer Service. Every operation is a method, grouped by resource: create_transfer is
  * `transfers.create`.
  *
- * A method resolves to the body of the response; its `response` has the request id, `replayed` and the headers. It
- * rejects with a TransferServiceError (RequestError, ServerError, ProcessError), a ConnectionFailure, an
- * UnexpectedResponse or an InvalidArgument; the first three report whether money moved. An export resolves to its
- * chunks of text, with the same `response`; the loop over them throws an IncompleteResponse if the response is cut off.
+ * A method resolves to the body of the response. Its `response` has the request id, `replayed` and the headers. A method
+ * rejects with a TransferServiceError (RequestError, ServerError, ProcessError), a ConnectionFailure, an UnexpectedResponse
+ * or an InvalidArgument. The first three report whether money moved. An export resolves to its chunks of text, with the
+ * same `response`. The loop over them throws an IncompleteResponse if the response is cut off.
  *
- * Keep one client for the whole program: it has no state, and calls can be made at the same time.
+ * Keep one client for the whole program: it has no state, and calls can run at the same time.
  *
  * @example
  * const service = new TransferService({ baseUrl: process.env.TRANSFER_SERVICE_URL, key: process.env.TRANSFER_SERVICE_KEY });
@@ -115,7 +115,7 @@ export class TransferService extends Resources {
 function readBaseUrl(text: string): string {
   const url = URL.canParse(text) ? new URL(text) : undefined;
   if (url === undefined || (url.protocol !== 'http:' && url.protocol !== 'https:')) {
-    // A URL that may contain a password is not shown.
+    // The message does not show a URL that may contain a password.
     const shown = text.includes('@') ? '' : `, but it is '${text}'`;
     throw new InvalidArgument(`The base URL must be a valid URL that begins with http:// or https://${shown}.`);
   }

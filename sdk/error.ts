@@ -9,9 +9,9 @@ type AnyText = string & Record<never, never>;
 const IS_NODE = (globalThis as { process?: { versions?: { node?: string } } }).process?.versions?.node !== undefined;
 
 /**
- * Adds the code, the request id and whether money moved to what consoles print of an error. Node prints the stack and
- * the enumerable fields, so undefined fields are made non-enumerable. A browser prints only the stack, with the message
- * in place of everything above the first call, so for browsers these facts are at the end.
+ * Adds the code, the request id and whether money moved to the console's output of an error. Node prints the stack and the
+ * enumerable fields, so undefined fields are made non-enumerable. A browser prints only the stack, and replaces everything
+ * above the first call with the message, so for browsers these facts are at the end.
  */
 function describe(
   error: Error,
@@ -20,7 +20,7 @@ function describe(
 ): void {
   const facts = `${requestId === undefined ? '' : `request ${requestId}, `}money moved: ${moneyMoved}`;
   const { stack, message } = error;
-  // V8 begins the stack with the name and the message; in other engines the console adds them.
+  // V8 begins the stack with the name and the message. In other engines, the console adds them.
   const end = stack?.indexOf(message) ?? -1;
   if (stack !== undefined && end >= 0) {
     const calls = stack.slice(end + message.length);
@@ -32,7 +32,7 @@ function describe(
   hide(error, 'headers', ...empty.map(([name]) => name));
 }
 
-/** Makes fields non-enumerable; they can still be read. */
+/** Makes fields non-enumerable. They can still be read. */
 function hide(error: Error, ...names: readonly string[]): void {
   for (const name of names) if (Object.hasOwn(error, name)) Object.defineProperty(error, name, { enumerable: false });
 }
@@ -43,9 +43,9 @@ export type ReceivedRecord = Omit<ErrorRecord, 'Code' | 'Type'> & {
   readonly Type: ErrorType | AnyText;
 };
 
-/** What is known about every failed call. */
+/** The facts that every failed call has. */
 export type FailedCall = {
-  /** Whether this call moved money, all its attempts together. */
+  /** Whether this call moved money, over all its attempts. */
   readonly moneyMoved: MoneyMoved;
   /** The idempotency key that was sent. Sending the same request with it again is always safe. */
   readonly idempotencyKey: string | undefined;
@@ -54,25 +54,25 @@ export type FailedCall = {
 };
 
 /**
- * The service responded with an error record (specification, sections 2.1 and 7). The subclasses are the types of
- * error; an error of a type that this client does not know is a plain TransferServiceError.
+ * The service responded with an error record (specification, sections 2.1 and 7). The subclasses are the types of error. An
+ * error of a type that this client does not know is a plain TransferServiceError.
  */
 export class TransferServiceError extends Error implements ReceivedRecord, FailedCall {
   /** The specific cause; the same as `message`. */
   readonly Message: string;
   /** HTTP status. */
   readonly Status: number;
-  /** Category of causes; compare this instead of the message (specification, section 7.2, rule 2). */
+  /** Category of causes. Compare this instead of the message (specification, section 7.2, rule 2). */
   readonly Code: ErrorCode | AnyText;
   readonly Type: ErrorType | AnyText;
   /** The id to quote to support. */
   readonly requestId: string | undefined;
   /**
    * Whether this call moved money. If an earlier attempt got no response, this is `unknown` even when the last response
-   * reports `no`, because a response reports about its own request only.
+   * reports `no`, because a response only covers its own request.
    */
   readonly moneyMoved: MoneyMoved;
-  /** Whether the same request can succeed when it is retried unchanged. */
+  /** Whether the same request can succeed if it is retried unchanged. */
   readonly shouldRetry: boolean;
   /** How long to wait before a retry, in seconds, if the service reported it. */
   readonly retryAfterSeconds: number | undefined;
@@ -126,8 +126,8 @@ export class TransferServiceError extends Error implements ReceivedRecord, Faile
   }
 
   /**
-   * Opens a case with support about this error, or returns the one that is open already. The key needs the scope
-   * `cases:write`. `text` says what the error record does not, such as who waits. Rejects as every call does.
+   * Opens a case with support about this error, or returns its open case. The key needs the scope `cases:write`. `text`
+   * adds facts that the error record lacks, such as who waits. Rejects like every call.
    */
   async openCase(text?: string): Promise<WithResponse<CaseRecord>> {
     const open = OPENERS.get(this);
@@ -135,7 +135,7 @@ export class TransferServiceError extends Error implements ReceivedRecord, Faile
     return open({ request_id: this.requestId, ...(text !== undefined && { text }) });
   }
 
-  /** The error record with what is known about the call, for your log. */
+  /** Returns the error record with all facts about the call, for your log. */
   toJSON(): object {
     return Object.assign({ Message: this.Message }, this);
   }
@@ -143,16 +143,18 @@ export class TransferServiceError extends Error implements ReceivedRecord, Faile
 
 type OpenCase = (body: CreateCaseBody) => Promise<WithResponse<CaseRecord>>;
 
-/** How to open a case about each error: not a property, so that an error prints and compares as its record. */
+/**
+ * The function that opens a case for each error. It is not a property, so that an error prints and compares as its record.
+ */
 const OPENERS = new WeakMap<object, OpenCase>();
 
-/** Lets an error open a case with the client that got it. */
+/** Lets an error open a case with the client that received it. */
 export function withOpener(error: Error, open: OpenCase): Error {
   OPENERS.set(error, open);
   return error;
 }
 
-/** `Request Error`: the caller resolves it by correcting what the message describes. */
+/** `Request Error`: the caller resolves it by correcting the problem in the message. */
 export class RequestError extends TransferServiceError {
   override get name(): string {
     return 'RequestError';
@@ -166,7 +168,7 @@ export class ServerError extends TransferServiceError {
   }
 }
 
-/** `Process Error`: support resolves it; it can take longer than a server error. */
+/** `Process Error`: support resolves it. It can take longer than a server error. */
 export class ProcessError extends TransferServiceError {
   override get name(): string {
     return 'ProcessError';
@@ -179,15 +181,15 @@ const CLASSES: Readonly<Record<ErrorType, typeof TransferServiceError>> = {
   'Process Error': ProcessError,
 };
 
-/** The error for a record, of the class for its type. */
+/** Returns the error for a record, in the class for its type. */
 export function errorFor(record: ReceivedRecord, headers: Headers, call: FailedCall): TransferServiceError {
   const known = Object.hasOwn(CLASSES, record.Type) ? CLASSES[record.Type as ErrorType] : TransferServiceError;
   return new known(record, headers, call);
 }
 
 /**
- * Why there is no response. With `unreachable`, or `aborted` before the first attempt, the service did not receive the
- * request.
+ * The reason why there is no response. With `unreachable`, or `aborted` before the first attempt, the service did not
+ * receive the request.
  */
 export type NoResponseReason = 'unreachable' | 'lost' | 'timeout' | 'aborted';
 
@@ -219,8 +221,8 @@ export class ConnectionFailure extends Error implements FailedCall {
 }
 
 /**
- * An export was cut off: what was received is not the complete export. The service cuts off an export that it cannot
- * complete; its error log has the reason under the request id.
+ * An export was cut off: the received part is not the complete export. The service cuts off an export that it cannot
+ * complete. Its error log has the reason under the request id.
  */
 export class IncompleteResponse extends ConnectionFailure {
   override get name(): string {
@@ -238,12 +240,9 @@ export class IncompleteResponse extends ConnectionFailure {
   }
 }
 
-/**
- * The response is neither a record nor an error record: a proxy responded instead of the service, or the base URL is
- * wrong.
- */
+/** The response is not a record or an error record: a proxy responded instead of the service, or the base URL is wrong. */
 export class UnexpectedResponse extends Error implements FailedCall {
-  /** HTTP status; 0 for a redirect that a browser hides. */
+  /** HTTP status, or 0 for a redirect that a browser hides. */
   readonly status: number;
   readonly requestId: string | undefined;
   /** The beginning of the body, at most 200 characters. */
@@ -282,7 +281,7 @@ export class InvalidArgument extends TypeError {
   }
 }
 
-/** Whether what was thrown is the failure of a call, which reports whether money moved. */
+/** Whether a thrown value is the failure of a call, which reports whether money moved. */
 export function isFailedCall(error: unknown): error is Error & FailedCall {
   return (
     error instanceof TransferServiceError || error instanceof ConnectionFailure || error instanceof UnexpectedResponse
@@ -295,8 +294,8 @@ export function isErrorCode(text: string): text is ErrorCode {
 }
 
 /**
- * Whether a request that got this response moved money. The service reports it for operations that move money. An
- * error of the HTTP layer can come without the header; then the error code decides.
+ * Returns whether a request that got this response moved money. The service reports it for operations that move money. An
+ * error of the HTTP layer can lack the header. Then the error code decides.
  */
 export function moneyMovedBy(movesMoney: boolean, headers: Headers, code: string | undefined): MoneyMoved {
   const reported = headers.get('money-moved');
@@ -305,7 +304,7 @@ export function moneyMovedBy(movesMoney: boolean, headers: Headers, code: string
   return code !== undefined && isErrorCode(code) && ERRORS[code].moneyMoved === 'no' ? 'no' : 'unknown';
 }
 
-/** `Retry-After` in whole seconds from now, whether sent in seconds or as a date; undefined if it is neither. */
+/** Returns `Retry-After` in whole seconds from now, sent in seconds or as a date, or undefined for anything else. */
 export function readRetryAfter(headers: Headers): number | undefined {
   const sent = headers.get('retry-after')?.trim() ?? '';
   if (/^[0-9]{1,9}$/.test(sent)) return Number(sent);
@@ -313,7 +312,7 @@ export function readRetryAfter(headers: Headers): number | undefined {
   return Number.isNaN(moment) ? undefined : Math.max(0, Math.ceil((moment - Date.now()) / 1000));
 }
 
-/** The error record in a body, or undefined if one of its four fields is missing (specification, section 2.1). */
+/** Returns the error record in a body, or undefined if one of its four fields is missing (specification, section 2.1). */
 export function readErrorRecord(body: unknown): ReceivedRecord | undefined {
   if (typeof body !== 'object' || body === null) return undefined;
   const { Message, Status, Code, Type } = body as Record<string, unknown>;

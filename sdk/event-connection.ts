@@ -8,20 +8,20 @@ import type { ClientSettings } from './settings.ts';
 /** A stream of events that has begun. */
 export type EventConnection = {
   readonly kind: 'stream';
-  /** The next messages or, if the stream has ended, the reason. Never rejects. */
+  /** Returns the next messages or, if the stream has ended, the reason. Never rejects. */
   readonly read: () => Promise<readonly StreamMessage[] | ConnectionFailure>;
   /** Ends the connection. */
   readonly close: () => Promise<void>;
-  /** The error for a message that does not conform to the contract. */
+  /** Returns the error for a message that does not conform to the contract. */
   readonly unexpected: (what: string, excerpt: string) => UnexpectedResponse;
 };
 
-/** What is known about every failure of a stream: reading moves no money. */
+/** The facts that every failure of a stream has: reading moves no money. */
 const READING = { moneyMoved: 'no', idempotencyKey: undefined, attempts: 1 } as const;
 
 /**
- * Sends the request for a stream; resolves to the stream or to the failure. The stream counts as lost when nothing
- * arrives for `maxSilenceMilliseconds`.
+ * Sends the request for a stream. Resolves to the stream or to the failure. The stream counts as lost when nothing arrives
+ * for `maxSilenceMilliseconds`.
  */
 export async function openEventStream(
   settings: ClientSettings,
@@ -32,7 +32,7 @@ export async function openEventStream(
   if (signal?.aborted) return { kind: 'no response', reason: 'aborted', mayHaveArrived: false, cause: signal.reason };
   const timer = new AttemptTimer(signal, request.timeoutMilliseconds);
   let isStream = false;
-  // Called as a plain function: a browser's fetch throws when it is called as a method of another object.
+  // Called as a plain function, because a browser's fetch throws when it is called as a method of another object.
   const { fetch } = settings;
   try {
     const { url, method } = request;
@@ -84,7 +84,7 @@ function connectionOf(
     },
     close: async () => {
       timer.end();
-      // Rejects if the body has failed, which is reported already.
+      // Rejects if the body has failed, which is already reported.
       await reader.cancel().catch(() => undefined);
     },
     unexpected: (what, excerpt) =>

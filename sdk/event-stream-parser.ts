@@ -1,8 +1,8 @@
 /** A message of an event stream. */
 export type StreamMessage = {
-  /** The last id that the stream has sent, with this message or before; undefined if it has sent none. */
+  /** The last id that the stream has sent, with this message or an earlier one. Undefined if it has sent none. */
   readonly id: string | undefined;
-  /** The name of the event; `message` if it has none. */
+  /** The name of the event, or `message` if it has none. */
   readonly event: string;
   /** Undefined for a message that only sets the id. */
   readonly data: string | undefined;
@@ -12,11 +12,11 @@ export type StreamMessage = {
 const MAX_MESSAGE_CHARACTERS = 1_000_000;
 
 /**
- * Reads an event stream (HTML standard, section 9.2.6), in chunks that can begin and end anywhere, also within a
- * character or a line end. A message that is not complete at the end of the stream is not returned.
+ * Reads an event stream (HTML standard, section 9.2.6), in chunks that can begin and end anywhere, even within a character
+ * or a line end. An incomplete message at the end of the stream is not returned.
  *
- * The platform's `EventSource` is not used: it sends no Authorization header, hides the status and the body of a refusal,
- * does not report a connection on which nothing arrives, and is missing in Node by default.
+ * The platform's `EventSource` is not used. It sends no Authorization header, hides the status and the body of a refusal,
+ * does not report a silent connection, and is missing in Node by default.
  */
 export class EventStreamParser {
   // Removes a byte order mark at the beginning. Fatal, because replacing an invalid character would change the event.
@@ -29,11 +29,13 @@ export class EventStreamParser {
   #data: string[] = [];
   #characters = 0;
 
-  /** The messages that this chunk completes. Throws if it is not UTF-8, or if a message is longer than any event. */
+  /**
+   * Returns the messages that this chunk completes. Throws if it is not UTF-8, or if a message is longer than any event.
+   */
   read(chunk: Uint8Array): readonly StreamMessage[] {
     let text = this.#decoder.decode(chunk, { stream: true });
     if (text === '') return [];
-    // A carriage return at the end of a chunk has ended its line; a line feed after it belongs to the same line end.
+    // A carriage return at the end of a chunk has ended its line. A line feed after it belongs to the same line end.
     if (this.#skipsLineFeed && text.startsWith('\n')) text = text.slice(1);
     this.#skipsLineFeed = text.endsWith('\r');
     const lines = (this.#rest + text).split(/\r\n|\r|\n/);

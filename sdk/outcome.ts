@@ -12,7 +12,7 @@ import { parseJson } from './generated/parse-json.ts';
 import type { PreparedRequest } from './request.ts';
 import type { ClientSettings, Warn } from './settings.ts';
 
-/** What is known of a response before its body. */
+/** The facts about a response before its body is read. */
 export type ResponseHead = { readonly status: number; readonly headers: Headers };
 
 /** The outcome of one attempt. */
@@ -52,7 +52,7 @@ export function readRecord({ expects }: PreparedRequest, status: number, headers
   return { kind: 'unexpected', status, headers, excerpt: text.slice(0, 200) };
 }
 
-/** The error that the last attempt of a call throws. */
+/** Returns the error that the last attempt of a call throws. */
 export function failureOf(
   outcome: Failure,
   request: PreparedRequest,
@@ -80,13 +80,13 @@ function consequenceOf({ moneyMoved, idempotencyKey }: FailedCall, { repeatable 
   return `${moved} Send the same request again${key}: it moves money at most once.`;
 }
 
-/** The operations for which this process has had a warning. */
+/** The operations that this process has already warned about. */
 const warned = new Set<OperationId>();
 
 /**
- * Warns if a sandbox has ignored fields of a request, once in a process for each operation. A live service causes no
- * warning: it would fill a log that the author of the request may never read. Never throws, because the response matters
- * more.
+ * Warns if a sandbox has ignored fields of a request, once per process for each operation. A live service causes no
+ * warning, because it would fill a log that the author of the request may never read. Never throws, because the response
+ * matters more.
  */
 export function warnOfIgnoredFields(operation: OperationId, headers: Headers, warn: Warn | undefined): void {
   const names = headers.get('ignored-fields');

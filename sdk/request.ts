@@ -24,9 +24,9 @@ export type PreparedRequest = {
   /** Whether sending it twice has the same effect as sending it once. */
   readonly repeatable: boolean;
   readonly movesMoney: boolean;
-  /** What the response is, if not an error record: a record, a stream of comma-separated values, or one of events. */
+  /** The expected response, if not an error record: a record, a stream of comma-separated values, or a stream of events. */
   readonly expects: 'record' | 'export' | 'stream';
-  /** The maximum duration of one attempt; longer if the request asks the service to wait. */
+  /** The maximum duration of one attempt. Longer if the request asks the service to wait. */
   readonly timeoutMilliseconds: number;
   readonly maxRetries: number;
   readonly signal: AbortSignal | undefined;
@@ -39,7 +39,7 @@ const ACCEPTED: Readonly<Record<PreparedRequest['expects'], string>> = {
 };
 
 /**
- * Turns a call into an HTTP request. Throws {@link InvalidArgument} for what HTTP or JSON cannot carry; the service
+ * Turns a call into an HTTP request. Throws {@link InvalidArgument} for values that HTTP or JSON cannot carry. The service
  * validates everything else.
  */
 export function prepareRequest(
@@ -78,8 +78,8 @@ export function prepareRequest(
 }
 
 /**
- * JSON omits undefined fields. If a request without the field would do more, an undefined value is refused: it is usually
- * a misspelt property, such as `{ amount: order.amout }`.
+ * Refuses an undefined value if a request without the field would do more. JSON omits undefined fields, and such a value is
+ * usually a misspelt property, such as `{ amount: order.amout }`.
  */
 function refuseUndefined(operation: OperationId, body: object): void {
   for (const [name, omitted] of Object.entries(OPERATIONS[operation].definedFields)) {
@@ -88,7 +88,7 @@ function refuseUndefined(operation: OperationId, body: object): void {
   }
 }
 
-/** Not `crypto.randomUUID`: browsers provide that only on pages served over HTTPS. */
+/** Generates a key without `crypto.randomUUID`, because browsers provide that only on pages served over HTTPS. */
 function newIdempotencyKey(): string {
   const bytes = crypto.getRandomValues(new Uint8Array(16));
   return Array.from(bytes, (byte) => byte.toString(16).padStart(2, '0')).join('');
@@ -107,7 +107,7 @@ function setHeader(headers: Headers, name: string, value: string, what: string):
 function fillPath(path: string, parameters: Readonly<Record<string, string>>): string {
   return path.replaceAll(/\{([a-z_]+)\}/g, (_, name: string) => {
     const value = parameters[name];
-    // An empty id would make it the path of the list, and dots the path of another resource.
+    // An empty id would make this the path of the list, and dots the path of another resource.
     if (value === undefined || value === '' || value === '.' || value === '..') {
       throw new InvalidArgument(`${name} cannot be ${value === undefined ? 'omitted' : `'${value}'`}.`);
     }
@@ -119,7 +119,7 @@ function queryText(query: object): string {
   const parameters = new URLSearchParams();
   for (const [name, value] of Object.entries(query)) {
     if (value === undefined) continue;
-    // Omitting the filter would select everything, and the service rejects an empty one but for the value of a pair.
+    // Omitting the filter would select everything. The service rejects an empty filter, except for the value of a pair.
     if (value === null || (value === '' && name !== 'metadata_value'))
       throw new InvalidArgument(`${name} cannot be empty in a query; omit it instead.`);
     parameters.set(name, String(value));

@@ -12,7 +12,7 @@ import type { Send } from './send.ts';
 import type { ClientSettings } from './settings.ts';
 import { type EventStreamOptions, type ReceivedEvent, streamEvents } from './stream-events.ts';
 
-/** Events: what happened in a card program, in order and without a gap. */
+/** Events: everything that happens in a card program, in order and without a gap. */
 export class Events extends EventsResource {
   readonly #settings: ClientSettings;
 
@@ -22,23 +22,23 @@ export class Events extends EventsResource {
   }
 
   /**
-   * The events of the card program as they happen, for `for await`: each one once, in order. The loop survives restarts
-   * of the service and lost connections. It ends only when you leave it, or abort the signal.
+   * Returns the events of the card program as they happen, for `for await`: each event once, in order. The loop survives
+   * restarts of the service and lost connections. It ends only when you leave it, or abort the signal.
    *
-   * To survive a restart of your own program too, store the `position` of each event together with what you did for it,
-   * and begin with it as `after`.
+   * To survive a restart of your own program too, store the `position` of each event together with the result of processing
+   * it. Then begin with the last position as `after`.
    *
    * Throws a RequestError with the code `events_expired` if events after `after` are no longer stored, an EventGap if the
-   * service left one out, and the errors of any call; once connected, only those that a retry cannot resolve, such as a
-   * revoked key.
+   * service left out an event, and the errors of any call. Once connected, it throws only errors that a retry cannot
+   * resolve, such as a revoked key.
    */
   async *stream(options: EventStreamOptions = {}): AsyncGenerator<TransferServiceEvent, void, undefined> {
     for await (const { event } of this.streamWithText(options)) yield event;
   }
 
   /**
-   * The same as `stream`, with the text of each event as the service sent it: to pass it on unchanged, or to sign it as
-   * the service signs webhooks.
+   * Works like `stream`, and also returns the text of each event as the service sent it: to pass it on unchanged, or to
+   * sign it as the service signs webhooks.
    */
   async *streamWithText(
     options: EventStreamOptions = {},
@@ -53,8 +53,8 @@ export class Events extends EventsResource {
   }
 
   /**
-   * The events of all card programs and of the service as they happen, or those of `programId`. Continues after a
-   * `number` instead of a `position`; otherwise the same as `stream`. Requires an operator key.
+   * Returns the events of all card programs and of the service as they happen, or the events of `programId`. Continues
+   * after a `number` instead of a `position`, and otherwise works like `stream`. Requires an operator key.
    */
   async *streamAllPrograms(options: EventStreamOptions = {}): AsyncGenerator<OperatorEventRecord, void, undefined> {
     const position = await beginning(options, async (call) => (await this.search({ limit: 1 }, call)).number);
@@ -70,8 +70,8 @@ export class Events extends EventsResource {
 }
 
 /**
- * The position after which a stream begins. Without `after`, it is requested first: a stream from the next event on would
- * have no position to continue from if its connection were lost before that event. Undefined if the signal aborts.
+ * Returns the start position of a stream. Without `after`, it is requested first. Otherwise, if the connection were lost
+ * before the first event, the stream would have no position to continue from. Returns undefined if the signal aborts.
  */
 async function beginning(
   { after, programId, signal }: EventStreamOptions,
@@ -86,37 +86,46 @@ async function beginning(
   }
 }
 
-/** What to disable, why, and until when: the whole service, a card program, one type of transfer of it, or a connector. */
+/**
+ * The scope to disable, the reason and the end: the whole service, a card program, one of its transfer types, or a
+ * connector.
+ */
 export type DisableBody = Omit<ChangeSwitchBody, 'disabled' | 'reason'> & { readonly reason: string };
 
-/** What to enable: the whole service, a card program, one type of transfer of it, or a connector. */
+/** The scope to enable: the whole service, a card program, one of its transfer types, or a connector. */
 export type EnableBody = Omit<ChangeSwitchBody, 'disabled' | 'until'>;
 
-/** The switch, with a method for each direction, as the command line has. */
+/** The switch, with a method for each direction, like the command line. */
 export class Switch extends SwitchResource {
-  /** change_switch with `disabled: true`: takes effect immediately. Without `program_id` and `connector_id` it stops everything. */
+  /**
+   * change_switch with `disabled: true`. It takes effect immediately. Without `program_id` and `connector_id` it stops
+   * everything.
+   */
   disable(body: DisableBody, options?: KeyedCallOptions): Promise<WithResponse<SwitchRecord>> {
     return this.change({ ...body, disabled: true }, options);
   }
 
-  /** change_switch with `disabled: false`. Without `program_id` and `connector_id` it enables what was disabled for the whole service. */
+  /**
+   * change_switch with `disabled: false`. Without `program_id` and `connector_id` it ends the disabling of the whole
+   * service.
+   */
   enable(body?: EnableBody, options?: KeyedCallOptions): Promise<WithResponse<SwitchRecord>> {
     return this.change({ ...body, disabled: false }, options);
   }
 }
 
-/** A webhook that was created by this call, with its secret. */
+/** A webhook that this call created, with its secret. */
 export type CreatedWebhook = NewWebhookRecord & { readonly secret: string };
 
 /** Options of a call whose idempotency key the client generates. */
 export type UnkeyedCallOptions = CallOptions & { readonly idempotencyKey?: undefined };
 
-/** Webhooks of a card program: URLs that its events are sent to. */
+/** Webhooks of a card program: URLs that receive its events. */
 export class Webhooks extends WebhooksResource {
   /**
-   * create_webhook: Create a webhook. Store its `secret`: it is not shown again. With an `idempotencyKey` of your own,
-   * `secret` is null if the key has already created the webhook. Otherwise it is never null: if the response with the
-   * secret was lost, the client rolls the secret.
+   * create_webhook: Create a webhook. Store its `secret`: it is not shown again. With your own `idempotencyKey`, `secret`
+   * is null if the key has already created the webhook. Otherwise it is never null: if the response with the secret was
+   * lost, the client rolls the secret.
    */
   override create(body: CreateWebhookBody, options?: UnkeyedCallOptions): Promise<WithResponse<CreatedWebhook>>;
   override create(body: CreateWebhookBody, options?: KeyedCallOptions): Promise<WithResponse<NewWebhookRecord>>;
@@ -124,7 +133,7 @@ export class Webhooks extends WebhooksResource {
     let webhook = await super.create(body, options);
     // Only a replay has no secret. With the caller's own key, the webhook may be old and its secret in use.
     while (webhook.secret === null && !options?.idempotencyKey) {
-      // Nobody has the earlier secret, so it ends at once.
+      // No one has the earlier secret, so it ends immediately.
       webhook = await this.rollSecret(webhook.webhook_id, { previous_until: webhook.created_at }, options);
     }
     return webhook;

@@ -26,8 +26,8 @@ export type Send = <Id extends OperationId>(
  * `Should-Retry: true`, and only if it is safe to repeat: a GET, or a request with an idempotency key. An export is not
  * retried after its first chunk.
  *
- * Rejects with a TransferServiceError for an error record, a ConnectionFailure for no response, an UnexpectedResponse
- * for any other response, and an InvalidArgument for what cannot be sent.
+ * Rejects with a TransferServiceError for an error record, a ConnectionFailure for no response, an UnexpectedResponse for
+ * any other response, and an InvalidArgument for values that cannot be sent.
  */
 export function sender(settings: ClientSettings): Send {
   const send: Send = async <Id extends OperationId>(operation: Id, call: Operations[Id]['call']) => {
@@ -58,7 +58,7 @@ async function attempt(settings: ClientSettings, request: PreparedRequest, attem
   if (signal?.aborted) return { kind: 'no response', reason: 'aborted', mayHaveArrived: false, cause: signal.reason };
   const timer = new AttemptTimer(signal, request.timeoutMilliseconds);
   let isStreaming = false;
-  // Called as a plain function: a browser's fetch throws when it is called as a method of another object.
+  // Called as a plain function, because a browser's fetch throws when it is called as a method of another object.
   const { fetch } = settings;
   try {
     const response = await fetch(request.url, {
@@ -89,7 +89,7 @@ function isCsv({ status, headers }: ResponseHead): boolean {
   return isSuccess(status) && /^text\/csv\b/i.test(headers.get('content-type') ?? '');
 }
 
-/** An export moves no money, so the message does not mention money. */
+/** Returns the error of a truncated export. An export moves no money, so the message does not mention money. */
 function incomplete(cut: NoResponse, headers: Headers, settings: ClientSettings, attempts: number): IncompleteResponse {
   const { reason, cause } = cut;
   const call = { moneyMoved: 'no', idempotencyKey: undefined, attempts } as const;
@@ -98,8 +98,9 @@ function incomplete(cut: NoResponse, headers: Headers, settings: ClientSettings,
 }
 
 /**
- * Whether all attempts together moved money. An attempt without a response may have moved it, whatever a later response
- * reports about its own request. A 409 or 422 is certain: if the key had moved money, the response would be the transfer.
+ * Returns whether all attempts together moved money. An attempt without a response may have moved it, even if a later
+ * response reports otherwise about its own request. A 409 or 422 is certain: if the key had moved money, the response would
+ * be the transfer.
  */
 function moneyMovedSoFar(before: MoneyMoved, outcome: Failure, request: PreparedRequest): MoneyMoved {
   const now = moneyMovedIn(outcome, request);
@@ -126,7 +127,10 @@ function detailsOf({ status, headers }: ResponseHead, request: PreparedRequest, 
   };
 }
 
-/** The client trusts the service to respond in the form of the contract; this cast is the only one. */
+/**
+ * Adds the details to a body. The client trusts the service to respond in the form of the contract. This cast is the only
+ * one.
+ */
 function withResponse<Body>(body: object, response: ResponseDetails): WithResponse<Body> {
   return Object.defineProperty(body, 'response', { value: response, enumerable: false }) as WithResponse<Body>;
 }

@@ -21,18 +21,18 @@ export type ClientSettings = {
   readonly timeoutMilliseconds: number;
   readonly maxRetries: number;
   readonly fetch: Fetch;
-  /** Undefined for no warnings. */
+  /** Undefined switches the warnings off. */
   readonly warn: Warn | undefined;
 };
 
 /** The maximum duration of one attempt, and the maximum number of retries of a call. */
 type Limits = { readonly timeoutMilliseconds: number; readonly maxRetries: number };
 
-/** With a longer time, `setTimeout` would fire at once. */
+/** With a longer time, `setTimeout` would fire immediately. */
 const MAX_MILLISECONDS = 2 ** 31 - 1;
 
 /**
- * The given limits, or else the defaults; an attempt may take `waitSeconds` longer, up to the maximum. Throws
+ * Returns the given limits, or else the defaults. An attempt may take `waitSeconds` longer, up to the maximum. Throws
  * {@link InvalidArgument} if a limit is out of range.
  */
 export function readLimits(

@@ -20,26 +20,26 @@ export type EventTypeOrGroup = EventType | GroupOf<EventType>;
 /** Options of a stream of events. */
 export type EventStreamOptions = {
   /**
-   * The position after which to begin: that of the last event that you have processed, or 0 for all that are stored.
-   * If omitted, the stream begins with the next event after the beginning of the loop.
+   * The start of the stream: the position of the last event that you have processed, or 0 for all stored events. If
+   * omitted, the stream begins with the next event after the loop starts.
    */
   readonly after?: number | undefined;
-  /** Only events of these types, such as `transfer.completed`, or `transfer.*` for all of transfers. */
+  /** Only events of these types, such as `transfer.completed`, or `transfer.*` for all transfer events. */
   readonly types?: readonly EventTypeOrGroup[] | undefined;
   /** Only events about this subject, such as a transfer. */
   readonly subjectId?: string | undefined;
-  /** The card program to read, instead of the client's; required for operator keys. */
+  /** The card program to read, instead of the client's. Required for operator keys. */
   readonly programId?: string | undefined;
   /** Aborting it ends the loop, without an error. */
   readonly signal?: AbortSignal | undefined;
-  /** Called whenever the connection was lost and before the client connects again, for your log. */
+  /** Called after the connection was lost and before the client connects again, for your log. */
   readonly onRetry?: ((retry: StreamRetry) => void) | undefined;
 };
 
-/** An event, and the text in which the service sent it. */
+/** An event and its text as the service sent it. */
 export type ReceivedEvent<Event> = {
   readonly event: Event;
-  /** JSON, byte for byte as the service sends it to webhooks: serializing `event` again can give a different text. */
+  /** JSON, byte for byte as the service sends it to webhooks. Serializing `event` again can give a different text. */
   readonly text: string;
 };
 
@@ -47,15 +47,15 @@ export type ReceivedEvent<Event> = {
 export type StreamRetry = {
   /** A ConnectionFailure, a TransferServiceError or an UnexpectedResponse. */
   readonly error: Error;
-  /** Where the stream continues: after this position. */
+  /** The stream continues after this position. */
   readonly position: number;
   /** How long the client waits before it connects again. */
   readonly waitMilliseconds: number;
 };
 
 /**
- * An event is missing in the stream, which never happens unless the service or its database is faulty. The stream ends, so
- * that the loss is noticed: begin again after `after` to look for the event, or after `received - 1` to skip it.
+ * An event is missing in the stream. This never happens unless the service or its database is faulty. The stream ends, so
+ * that you notice the loss. Begin again after `after` to look for the event, or after `received - 1` to skip it.
  */
 export class EventGap extends Error {
   /** The position of the last event before the gap. */
@@ -74,23 +74,23 @@ export class EventGap extends Error {
   }
 }
 
-/** The operation that a stream reads, and where it begins. */
+/** The operation that a stream reads, and its start. */
 type EventSource = {
   readonly operation: 'list_events' | 'search_events';
-  /** Where to begin. */
+  /** The position of the start. */
   readonly position: number;
   /** Whether positions have no gaps unless a filter leaves out events. */
   readonly isContiguous: boolean;
 };
 
-/** The service sends a comment after 15 seconds without an event; this allows for two late ones. */
+/** The service sends a comment after 15 seconds without an event. This allows for two late ones. */
 const MAX_SILENCE_MILLISECONDS = 45_000;
 /** After a connection that lasted longer than this, the backoff begins again with its shortest wait. */
 const GOOD_CONNECTION_MILLISECONDS = 5_000;
-/** Longer than any Retry-After of the service: if a proxy asks for an hour, the client tries again sooner. */
+/** Longer than any Retry-After of the service. If a proxy asks for an hour, the client tries again sooner. */
 const MAX_RETRY_AFTER_SECONDS = 60;
 
-/** How far a stream has been read. */
+/** The progress of a stream. */
 type Progress = {
   position: number;
   /** Consecutive failed attempts. */
@@ -98,9 +98,9 @@ type Progress = {
 };
 
 /**
- * Reads events one after the other, in order. When the connection is lost, it connects again and continues after the
- * last event, however long that takes; but the first connection is retried only as often as any call. Throws errors that
- * a retry cannot resolve: a refused key, events that are no longer stored, a gap.
+ * Reads events one after the other, in order. When the connection is lost, it connects again and continues after the last
+ * event, no matter how long that takes. The first connection is retried only as often as any call. Throws errors that a
+ * retry cannot resolve: a refused key, events that are no longer stored, a gap.
  */
 export async function* streamEvents<Event extends TransferServiceEvent>(
   settings: ClientSettings,
@@ -135,7 +135,7 @@ export async function* streamEvents<Event extends TransferServiceEvent>(
   }
 }
 
-/** The events of one connection; returns how it ended. */
+/** Yields the events of one connection, and returns how it ended. */
 async function* readEvents<Event extends TransferServiceEvent>(
   connection: EventConnection,
   filter: Filter,
@@ -152,7 +152,7 @@ async function* readEvents<Event extends TransferServiceEvent>(
         const next = positionOf(message, connection);
         // Skips an event that was read before the connection was lost.
         if (next <= progress.position) continue;
-        // Without data: the filter leaves out all events up to this position.
+        // Without data, the filter leaves out all events up to this position.
         if (message.data === undefined) {
           if (!filter.isContiguous) progress.position = next;
           continue;
@@ -201,12 +201,12 @@ function eventOf<Event>(data: string, connection: EventConnection): Event {
   }
 }
 
-/** How long to wait before the first connection is tried again; undefined if it is not. */
+/** Returns how long to wait before the first connection is tried again, or undefined if it must not be. */
 function firstWaitAfter(outcome: Failure, request: PreparedRequest, attempts: number, maxRetries: number) {
   return attempts > maxRetries ? undefined : backoffMilliseconds(outcome, request, attempts);
 }
 
-/** How long to wait before the client connects again; undefined if it must not. */
+/** Returns how long to wait before the client connects again, or undefined if it must not. */
 function waitAfter(ended: ConnectionFailure | Failure, attempts: number): number | undefined {
   const backoff = jitteredBackoff(attempts);
   if (ended instanceof Error || ended.kind === 'no response') return backoff;

@@ -1,7 +1,7 @@
 import type { ErrorRow, ErrorRows, OperationId, OperationRow } from './generated/operations.ts';
 import { BASE_PATH, DEFINED_FIELDS, ERROR_LINES, OPERATION_LINES } from './generated/tables.ts';
 
-/** How each operation is sent. */
+/** The method, path and other properties of each operation. */
 export const OPERATIONS: Readonly<Record<OperationId, OperationRow>> = readOperations();
 
 /** Every error code, with its HTTP status, its type, whether a retry can succeed, and whether money may have moved. */

@@ -3,7 +3,7 @@ import type { TransferServiceEvent } from './generated/operations.ts';
 import { parseJson } from './generated/parse-json.ts';
 import { bytesOf, readSecret, type SigningKey, signedContent } from './webhook-signature.ts';
 
-/** The headers of a received request: those of Node's `request.headers`, or `Headers`. */
+/** The headers of a received request: Node's `request.headers`, or `Headers`. */
 export type ReceivedHeaders = Headers | Readonly<Record<string, string | readonly string[] | undefined>>;
 
 /** Options of {@link verifyWebhook}. */
@@ -15,9 +15,9 @@ export type VerifyWebhookOptions = {
 };
 
 /**
- * Why a webhook was refused. `missing_header`: one of its three headers is missing. `invalid_timestamp`: the time is not a
- * number of seconds. `too_old` and `too_new`: it is too far from now; the request may be a repetition of a recorded
- * one, or a clock is wrong. `no_matching_signature`: no signature was made of this body with one of the secrets.
+ * The reason why a webhook was refused. `missing_header`: one of its three headers is missing. `invalid_timestamp`: the
+ * time is not a number of seconds. `too_old` and `too_new`: the time is too far from now; the request may be a recorded one
+ * that is replayed, or a clock is wrong. `no_matching_signature`: no signature matches this body and one of the secrets.
  * `invalid_body`: the signature matches, but the body is not an event.
  */
 export type WebhookRefusal =
@@ -47,11 +47,12 @@ const DEFAULT_TOLERANCE_SECONDS = 300;
 /**
  * Verifies a webhook by the rules of Standard Webhooks, and returns its event.
  *
- * `rawBody` is the body as it was received: text or bytes. An object that a framework has parsed cannot be verified,
- * because the bytes were signed. Of several secrets, as while one is replaced, one must match.
+ * `rawBody` is the received body: text or bytes. An object that a framework has parsed cannot be verified, because the
+ * signature covers the bytes. If you pass several secrets, for example while you replace one, one must match.
  *
- * Rejects with a {@link WebhookVerificationError} if the webhook must not be trusted, and with an {@link InvalidArgument}
- * if the argument for the body or a secret is not valid: that is a mistake in your program, not in the request.
+ * Rejects with a {@link WebhookVerificationError} if the webhook must not be trusted. Rejects with an {@link
+ * InvalidArgument} if the argument for the body or a secret is not valid: this is a mistake in your program, not in the
+ * request.
  */
 export async function verifyWebhook(
   rawBody: string | Uint8Array,
@@ -98,14 +99,14 @@ function headerOf(headers: ReceivedHeaders, name: string): string {
 function valueIn(headers: Exclude<ReceivedHeaders, Headers>, name: string): string | undefined {
   for (const [key, value] of Object.entries(headers)) {
     if (key.toLowerCase() !== name) continue;
-    // A parser may return a repeated header as an array; its values form one list.
+    // A parser may return a repeated header as an array. Its values form one list.
     return typeof value === 'object' ? value.join(' ') : value;
   }
   return undefined;
 }
 
 function checkTime(timestamp: string, options: VerifyWebhookOptions): void {
-  // Twelve digits are the year 33,658: more would lose precision before it is compared.
+  // Twelve digits reach the year 33,658. More would lose precision before the comparison.
   if (!/^[0-9]{1,12}$/.test(timestamp)) {
     throw new WebhookVerificationError('invalid_timestamp', 'webhook-timestamp is not a number of seconds since 1970.');
   }
@@ -134,7 +135,7 @@ async function isSigned(
   return false;
 }
 
-/** A sender that has the secret is trusted to send events that conform to the contract. */
+/** Reads the event. A sender that has the secret is trusted to send events that conform to the contract. */
 function readEvent(body: Uint8Array): TransferServiceEvent {
   let event: unknown;
   try {

@@ -2,16 +2,16 @@ import { InvalidArgument } from './error.ts';
 
 /** The headers of a signed webhook, as Standard Webhooks names them. */
 export type WebhookHeaders = {
-  /** The id of the event: the same on every delivery. */
+  /** The id of the event. It is the same on every delivery. */
   readonly 'webhook-id': string;
-  /** When it was signed, in seconds since 1970. */
+  /** The time of signing, in seconds since 1970. */
   readonly 'webhook-timestamp': string;
-  /** `v1,` and the signature in Base64; several are separated by spaces. */
+  /** `v1,` and the signature in Base64. Several signatures are separated by spaces. */
   readonly 'webhook-signature': string;
 };
 
 const SECRET_PREFIX = 'whsec_';
-/** The bounds of Standard Webhooks: fewer bytes could be guessed, and more add no strength to SHA-256. */
+/** The bounds of Standard Webhooks. Fewer bytes could be guessed, and more add no strength to SHA-256. */
 const MIN_SECRET_BYTES = 24;
 const MAX_SECRET_BYTES = 64;
 /** The size of a SHA-256 digest, which is within the bounds. */
@@ -41,14 +41,14 @@ export async function readSecret(secret: string): Promise<SigningKey> {
   return crypto.subtle.importKey('raw', bytes, { name: 'HMAC', hash: 'SHA-256' }, false, ['sign', 'verify']);
 }
 
-/** A new random secret: `whsec_` and 32 bytes in Base64. */
+/** Returns a new random secret: `whsec_` and 32 bytes in Base64. */
 export function newWebhookSecret(): string {
   return SECRET_PREFIX + base64Of(crypto.getRandomValues(new Uint8Array(NEW_SECRET_BYTES)));
 }
 
 /**
- * The headers of a webhook with this body, signed as the service signs; also for tests of your own receiver. `signedAt`
- * is now unless you give it. Rejects with an {@link InvalidArgument} if the secret is not valid.
+ * Returns the headers of a webhook with this body, signed as the service signs. You can use it to test your own receiver.
+ * `signedAt` is now unless you give it. Rejects with an {@link InvalidArgument} if the secret is not valid.
  */
 export async function signWebhook(
   { id, body, signedAt = new Date() }: { readonly id: string; readonly body: string; readonly signedAt?: Date },
@@ -65,7 +65,7 @@ export async function signWebhook(
 }
 
 /**
- * What is signed: the id, the time and the body as received, byte for byte.
+ * Returns the signed content: the id, the time and the received body, byte for byte.
  * @internal
  */
 export function signedContent(id: string, timestamp: string, body: Uint8Array): Uint8Array<ArrayBuffer> {
@@ -77,7 +77,7 @@ export function signedContent(id: string, timestamp: string, body: Uint8Array): 
 }
 
 /**
- * The bytes of a text in Base64; undefined if it is anything else.
+ * Returns the bytes of a text in Base64, or undefined if it is anything else.
  * @internal
  */
 export function bytesOf(base64: string): Uint8Array<ArrayBuffer> | undefined {
