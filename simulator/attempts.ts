@@ -2,25 +2,25 @@ import { type Behavior, readBehavior } from './behavior.ts';
 import type { Fact } from './book.ts';
 import type { Answer, OrderKey, Status } from './order.ts';
 
-/** An attempt, as the facts about it say. */
+/** An attempt, built from the facts about it. */
 export type Attempt = {
   readonly attemptId: string;
   readonly order: OrderKey;
   readonly behavior: Behavior;
-  /** In milliseconds since 1970; both are null where they do not apply. */
+  /** In milliseconds since 1970. Both are null if they do not apply. */
   readonly dueAt: number | null;
   readonly notAfter: number | null;
   state: 'received' | 'executed' | 'declined' | 'not_executed' | 'reversed';
   executed: { readonly amount: number; readonly reference: string } | null;
   declined: { readonly code: string; readonly retryAfterSeconds: number | null } | null;
-  /** How often an inquiry was answered with `not_found`. */
+  /** How many inquiries were answered with `not_found`. */
   notFounds: number;
   noticesSent: number;
 };
 
-/** Takes over a fact: both what happens now and, after a restart, what the book says. */
+/** Applies a fact: a new one or, after a restart, one from the book. */
 export function apply(attempts: Map<string, Attempt>, fact: Omit<Fact, 'at'> & Pick<Fact, 'fact'>): void {
-  // What the distributive union of facts loses by Omit.
+  // Restores the distributive union of facts, which Omit loses.
   const it = fact as Fact;
   if (it.fact === 'received') attempts.set(it.attempt_id, received(it));
   const attempt = attempts.get(it.attempt_id);
@@ -65,7 +65,7 @@ function received(fact: Extract<Fact, { fact: 'received' }>): Attempt {
   };
 }
 
-/** The answer that an attempt has with a status. */
+/** Returns the answer of an attempt with a status. */
 export function answerOf({ attemptId, order, executed, declined }: Attempt, status: Status): Answer {
   return {
     attempt_id: attemptId,
@@ -78,7 +78,7 @@ export function answerOf({ attemptId, order, executed, declined }: Attempt, stat
   };
 }
 
-/** How many notices are sent about an attempt once it has ended. */
+/** Returns how many notices are sent about an attempt once it has ended. */
 export function noticesOf({ behavior }: Attempt): number {
   if (behavior.kind === 'duplicate') return 2;
   return behavior.kind === 'late' || behavior.kind === 'pending' ? 1 : 0;

@@ -1,4 +1,4 @@
-/** What the simulator does with an order, in place of approving it. */
+/** What the simulator does with an order instead of approving it. */
 export type Behavior =
   | { readonly kind: 'approve' | 'silent_executed' | 'silent_not_executed' | 'duplicate' | 'partial' | 'malformed' }
   | { readonly kind: 'wrong_amount' | 'cut' | 'cut_before' | 'refused' | '500' | 'not_found_then_found' }
@@ -21,9 +21,9 @@ const PLAIN = [
 ] as const;
 const TIMED = ['slow', 'late', 'pending'] as const;
 
-/** A longer wait than anybody has for a test. */
+/** A longer wait than any test has time for. */
 const MAX_SECONDS = 86_400;
-/** The longest advice that the contract of adapters allows; a longer one would make the outcome unknown. */
+/** The longest advice that the adapter contract allows. A longer one would make the outcome unknown. */
 const MAX_RETRY_AFTER_SECONDS = 2_678_400;
 /** The code of ISO 8583 for a card number that does not exist. */
 const NO_SUCH_CARD = '14';
@@ -31,8 +31,8 @@ const NO_SUCH_CARD = '14';
 const INVALID_TRANSACTION = '12';
 
 /**
- * The behavior that an order asks for: its `sandbox_behavior`, or else its token after `sim_`; any other token is approved.
- * A name that does not exist is declined, which ends the order: an error would leave its outcome unknown.
+ * Returns the behavior that an order asks for: its `sandbox_behavior`, or else its token after `sim_`. Any other token is
+ * approved. An unknown name is declined, which ends the order: an error would leave its outcome unknown.
  */
 export function behaviorOf(asked: string | null, processorToken: string): Behavior {
   const decline = (code: string): Behavior => ({ kind: 'decline', code, retryAfterSeconds: null });
@@ -41,7 +41,9 @@ export function behaviorOf(asked: string | null, processorToken: string): Behavi
   return readBehavior(processorToken.slice('sim_'.length)) ?? decline(NO_SUCH_CARD);
 }
 
-/** Reads a behavior such as `cut`, `slow=2`, `decline=51` or, with the seconds until it may be tried again, `decline=65:3600`. */
+/**
+ * Reads a behavior such as `cut`, `slow=2`, `decline=51` or, with the seconds until a retry is allowed, `decline=65:3600`.
+ */
 export function readBehavior(text: string): Behavior | undefined {
   const plain = PLAIN.find((name) => name === text);
   if (plain !== undefined) return { kind: plain };

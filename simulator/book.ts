@@ -5,36 +5,39 @@ import { DatabaseSync } from 'node:sqlite';
 import { setTimeout as sleep } from 'node:timers/promises';
 import type { OrderKey, Status } from './order.ts';
 
-/** One line of the book: what happened, in the order in which it happened. `at` is a time in UTC. */
+/** One line of the book. Facts are in the order of their occurrence. `at` is a time in UTC. */
 export type Fact = { readonly at: string; readonly attempt_id: string } & (
   | ({
       readonly fact: 'received';
       readonly call: 'send' | 'reverse';
       readonly behavior: string | null;
-      /** When it is to be executed, for an order that is executed later. */
+      /** The time of execution, for an order that is executed later. */
       readonly due_at: string | null;
       readonly not_after: string | null;
     } & OrderKey)
-  /** The money has moved. The amount is smaller than that of the order if it was executed in part. */
+  /** The money has moved. The amount is smaller than the order's amount if it was executed in part. */
   | { readonly fact: 'executed'; readonly amount: number; readonly processor_reference: string }
   | { readonly fact: 'declined'; readonly code: string; readonly retry_after_seconds: number | null }
-  /** Nothing has moved, and never will: its time was over. */
+  /** Nothing has moved, and nothing ever will, because the order's time was over. */
   | { readonly fact: 'not_executed' }
-  /** What had moved has moved back; an order that was not executed never will be. */
+  /** The moved money has moved back. An order that was not executed never will be. */
   | { readonly fact: 'reversed' }
-  /** `status` is null where the behavior is to give no answer, or none that can be read. */
+  /** `status` is null if the behavior requires no answer, or an unreadable one. */
   | { readonly fact: 'answered'; readonly call: string; readonly status: Status | null }
   | { readonly fact: 'notice_sent'; readonly notice_id: string }
 );
 
-/** A fact before it has its time. */
+/** A fact without its time. */
 export type NewFact = Fact extends infer Each ? (Each extends Fact ? Omit<Each, 'at'> : never) : never;
 
 const FILE = 'book.jsonl';
-/** The simulator of a service that was killed ends as soon as it notices; on a busy machine that takes seconds. */
+/** The simulator of a killed service ends as soon as it notices. On a busy machine that takes seconds. */
 const LOCK_WAIT_MILLISECONDS = 30_000;
 
-/** The facts in a directory; none if there is no book. A line that a kill cut off was never answered, and is left out. */
+/**
+ * Returns the facts in a directory, or none if there is no book. A line that a kill cut off was never answered, and is left
+ * out.
+ */
 export function readBook(directory: string): readonly Fact[] {
   const lines = textOf(directory).split('\n').slice(0, -1);
   return lines.map((line) => JSON.parse(line) as Fact);
@@ -50,12 +53,12 @@ function textOf(directory: string): string {
 }
 
 /**
- * The book of a simulator: a file to which lines are only added. What it has written is on disk when `write` resolves; facts that
- * arrive while one is being written to disk share the next write.
+ * The book of a simulator: a file that only grows. When `write` resolves, the facts are on disk. Facts that arrive during a
+ * write to disk share the next write.
  */
 export class Book {
   readonly #file: FileHandle;
-  /** Held until the process ends: one simulator writes to a book. */
+  /** Held until the process ends, so that only one simulator writes to a book. */
   readonly #lock: DatabaseSync;
   #waiting: string[] = [];
   #next: Promise<void> | undefined;
@@ -65,7 +68,7 @@ export class Book {
     this.#lock = lock;
   }
 
-  /** Opens the book of a directory, with the facts in it. Rejects if another process keeps it. */
+  /** Opens the book of a directory, with its facts. Rejects if another process has it open. */
   static async open(directory: string): Promise<{ readonly book: Book; readonly facts: readonly Fact[] }> {
     mkdirSync(directory, { recursive: true, mode: 0o700 });
     const lock = await lockDirectory(directory);
@@ -76,7 +79,7 @@ export class Book {
     return { book: new Book(file, lock), facts: readBook(directory) };
   }
 
-  /** Adds facts; resolves when they are on disk, in the order of the calls. */
+  /** Adds facts. Resolves when they are on disk, in the order of the calls. */
   write(...facts: readonly NewFact[]): Promise<void> {
     const at = new Date().toISOString();
     this.#waiting.push(...facts.map((fact) => `${JSON.stringify({ at, ...fact })}\n`));
@@ -84,7 +87,6 @@ export class Book {
     return this.#next;
   }
 
-  /** Ends all writing. */
   async close(): Promise<void> {
     await this.#next;
     await this.#current;
@@ -104,7 +106,7 @@ export class Book {
   }
 }
 
-/** A lock of the kernel, taken through SQLite because Node has no call for one: it ends with its process. */
+/** Takes a lock of the kernel, through SQLite because Node has no call for one. The lock ends with its process. */
 async function lockDirectory(directory: string): Promise<DatabaseSync> {
   const deadline = performance.now() + LOCK_WAIT_MILLISECONDS;
   for (;;) {

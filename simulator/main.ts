@@ -1,6 +1,6 @@
-// The simulator: a processor for the sandbox, in a process of its own as a real one is. Whoever starts it writes one line of
-// settings to its standard input, and reads one line with its addresses; it ends when that input ends, which is also how it
-// notices that the process that started it was killed.
+// The simulator: a processor for the sandbox, in a separate process like a real one. The starting process writes one line
+// of settings to standard input, and reads one line with the simulator's addresses. The simulator ends when its input ends,
+// which also happens when the starting process is killed.
 import { randomBytes } from 'node:crypto';
 import { once } from 'node:events';
 import { type AddressInfo, connect, createServer } from 'node:net';
@@ -10,31 +10,30 @@ import { sendNotice } from './notices.ts';
 import { Processor } from './processor.ts';
 import { serve } from './server.ts';
 
-/** The line of settings. */
 export type SimulatorSettings = {
-  /** Where the book is kept. */
+  /** The directory of the book. */
   readonly directory: string;
-  /** Where notices are sent; null if nowhere. */
+  /** The URL for notices, or null to send none. */
   readonly notice_url: string | null;
-  /** `whsec_…`; a new one if omitted. */
+  /** `whsec_…`. If omitted, a new one is made. */
   readonly secret?: string;
 };
 
-/** The line that says where it is. */
+/** The line with its addresses. */
 export type SimulatorAddresses = {
   readonly port: number;
-  /** A port that refuses every connection for as long as the simulator runs. */
+  /** A port that refuses every connection while the simulator runs. */
   readonly refused_port: number;
   readonly secret: string;
 };
 
-// A signal to the whole group, as by Ctrl-C, is for the service: it may still be waiting for answers.
+// Ignores signals to the whole group, such as Ctrl-C. They are for the service, which may still be waiting for answers.
 for (const signal of ['SIGINT', 'SIGTERM', 'SIGHUP'] as const) process.on(signal, () => undefined);
 
 const input = createInterface({ input: process.stdin });
 const ended = new AbortController();
 input.once('close', () => ended.abort());
-// Until it has started there is nothing to be ended in order.
+// Before the start is complete, nothing needs an orderly end.
 const exit = (): never => process.exit(0);
 ended.signal.addEventListener('abort', exit);
 const [line] = (await once(input, 'line')) as [string];
@@ -55,7 +54,7 @@ server.listen(0, '127.0.0.1');
 await once(server, 'listening');
 const { port } = server.address() as AddressInfo;
 
-// The local end of an open connection has a port on which nobody listens, and on which nobody else can begin to.
+// The local end of an open connection has a port that no one listens on, and that no one else can listen on.
 const holder = createServer().listen(0, '127.0.0.1');
 await once(holder, 'listening');
 const placeholder = connect((holder.address() as AddressInfo).port, '127.0.0.1');

@@ -7,13 +7,10 @@ import { sign } from './signature.ts';
 type Notice = Answer & { readonly notice_id: string };
 
 const TIMEOUT_MILLISECONDS = 10_000;
-/** The first waits are short: whoever tries something out looks at it now. The last one is repeated. */
+/** The first waits are short, because developers look at the result now. The last one repeats. */
 const WAITS_MILLISECONDS = [200, 500, 1_000, 2_000, 5_000, 10_000];
 
-/**
- * Sends a notice until the service has received it. Resolves to false if the signal ended that, or if there is nowhere to
- * send it.
- */
+/** Sends a notice until the service has received it. Resolves to false if the signal ended that, or if there is no URL. */
 export async function sendNotice(
   notice: Notice,
   { url, secret, signal }: { readonly url: string | null; readonly secret: string; readonly signal: AbortSignal },
@@ -27,7 +24,7 @@ export async function sendNotice(
   return false;
 }
 
-/** The status of the answer; undefined if there is none. */
+/** Returns the status of the answer, or undefined if there is none. */
 function post(url: string, body: string, secret: string, signal: AbortSignal): Promise<number | undefined> {
   const id = `msg_${randomUUID().replaceAll('-', '')}`;
   return new Promise((resolve) => {

@@ -1,4 +1,4 @@
-/** What an attempt is about: the same in every call about it. */
+/** The subject of an attempt. It is the same in every call about it. */
 export type OrderKey = {
   readonly program_id: string;
   readonly transfer_id: string;
@@ -12,12 +12,12 @@ export type OrderKey = {
 /** The body of /send, /inquire and /reverse. */
 export type Order = OrderKey & {
   readonly attempt_id: string;
-  /** In /send only: it must not be executed later. In milliseconds since 1970. */
+  /** Only in /send: the order must not be executed later. In milliseconds since 1970. */
   readonly not_after: number | null;
   readonly sandbox_behavior: string | null;
 };
 
-/** What is said about an attempt. */
+/** The status that an answer gives an attempt. */
 export type Status = 'approved' | 'declined' | 'pending' | 'not_found' | 'reversed' | 'not_executed';
 
 /** The body of every answer. */
@@ -31,10 +31,10 @@ export type Answer = {
   readonly retry_after_seconds: number | null;
 };
 
-/** A request that is not an order; the message says why. */
+/** A request that is not an order. The message gives the reason. */
 export class NotAnOrder extends Error {}
 
-/** Reads the body of a call; fields that it does not know are ignored. Throws {@link NotAnOrder}. */
+/** Reads the body of a call. Unknown fields are ignored. Throws {@link NotAnOrder}. */
 export function readOrder(body: Buffer, call: 'send' | 'inquire' | 'reverse'): Order {
   const given = parse(body);
   const text = (name: string, pattern = /^.+$/s): string => {
@@ -68,17 +68,16 @@ function parse(body: Buffer): Readonly<Record<string, unknown>> {
     if (typeof value === 'object' && value !== null && !Array.isArray(value))
       return value as Readonly<Record<string, unknown>>;
   } catch {
-    // Said below.
+    // The error below covers this.
   }
   throw new NotAnOrder('The body is not a JSON object.');
 }
 
-/** The part of an order that must be the same in every call. */
+/** Returns the part of an order that must be the same in every call. */
 export function keyOf({ program_id, transfer_id, kind, amount, currency, processor_token }: OrderKey): OrderKey {
   return { program_id, transfer_id, kind, amount, currency, processor_token };
 }
 
-/** Whether two calls are about the same order. */
 export function isSameOrder(one: OrderKey, other: OrderKey): boolean {
   return JSON.stringify(keyOf(one)) === JSON.stringify(keyOf(other));
 }

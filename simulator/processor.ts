@@ -4,7 +4,7 @@ import { type Behavior, behaviorOf } from './behavior.ts';
 import type { Book, Fact, NewFact } from './book.ts';
 import { type Answer, isSameOrder, keyOf, type Order, type Status } from './order.ts';
 
-/** What goes back over the connection. */
+/** The reply over the connection. */
 export type Reply =
   | { readonly kind: 'answer' | 'malformed'; readonly answer: Answer; readonly afterSeconds: number }
   /** The connection stays open without an answer, ends without one, or ends in the middle of one. */
@@ -13,13 +13,13 @@ export type Reply =
 
 type Settings = {
   readonly book: Book;
-  /** What the book had when it was opened. */
+  /** The facts in the book when it was opened. */
   readonly facts: readonly Fact[];
-  /** Sends one notice, again and again until it is received; resolves to false if that was given up. */
+  /** Sends one notice, again and again until it is received. Resolves to false if it stopped before that. */
   readonly sendNotice: (notice: Answer & { readonly notice_id: string }) => Promise<boolean>;
 };
 
-/** A processor that moves no money but keeps a book as if it did. */
+/** A processor that moves no money, but keeps a book as if it did. */
 export class Processor {
   readonly #book: Book;
   readonly #sendNotice: Settings['sendNotice'];
@@ -30,21 +30,21 @@ export class Processor {
     this.#book = book;
     this.#sendNotice = sendNotice;
     for (const fact of facts) apply(this.#attempts, fact);
-    // What a kill interrupted goes on.
+    // Continues the work that a kill interrupted.
     for (const attempt of this.#attempts.values()) {
       if (attempt.state === 'received') this.#schedule(attempt);
       else void this.#sendNotices(attempt);
     }
   }
 
-  /** Executes an order, once; what it answers is in the book first. */
+  /** Executes an order, once. Its answer is in the book first. */
   async send(order: Order): Promise<Reply> {
     const known = this.#attempts.get(order.attempt_id);
     if (known !== undefined && !isSameOrder(known.order, order)) return { kind: 'conflict' };
     const attempt = known ?? this.#receive(order, 'send');
     const reply = this.#decide(attempt, order, known === undefined);
     const isSaid = reply.kind === 'answer' || reply.kind === 'malformed';
-    // The facts are in the book in their order, so that all are there when the last one is.
+    // The book keeps the order of the facts, so when the last one is there, all are.
     await this.#note({
       fact: 'answered',
       attempt_id: attempt.attemptId,
@@ -56,7 +56,7 @@ export class Processor {
     return reply;
   }
 
-  /** Says what is known about an attempt. */
+  /** Answers with the known status of an attempt. */
   async inquire(order: Order): Promise<Reply> {
     const attempt = this.#attempts.get(order.attempt_id);
     const status = attempt === undefined ? 'not_found' : statusOf(attempt);
@@ -65,7 +65,7 @@ export class Processor {
     return said(answerOf(attempt, status));
   }
 
-  /** Moves back what was moved. An order that has not come yet will not be executed when it comes. */
+  /** Moves the money back. An order that comes later will not be executed. */
   async reverse(order: Order): Promise<Reply> {
     const known = this.#attempts.get(order.attempt_id);
     if (known !== undefined && !isSameOrder(known.order, order)) return { kind: 'conflict' };
@@ -76,7 +76,7 @@ export class Processor {
     return said(answerOf(attempt, 'reversed'));
   }
 
-  /** Ends what would happen later; the book says what it was. */
+  /** Cancels all later work. The book has it. */
   stop(): void {
     for (const timer of this.#timers) clearTimeout(timer);
     this.#timers.clear();
@@ -104,7 +104,10 @@ export class Processor {
     return attempt;
   }
 
-  /** What /send does and answers. Only the first order gets the behavior: the same order again is executed as any other. */
+  /**
+   * Decides the action and the answer of /send. Only the first order gets the behavior. A repeated order is executed
+   * normally.
+   */
   #decide(attempt: Attempt, order: Order, isFirst: boolean): Reply {
     const { state, behavior, attemptId } = attempt;
     if (state === 'reversed') return said(answerOf(attempt, 'not_executed'));
@@ -118,7 +121,7 @@ export class Processor {
     return isFirst ? this.#begin(attempt, behavior) : this.#execute(attempt);
   }
 
-  /** The first order of an attempt. */
+  /** Begins the first order of an attempt. */
   #begin(attempt: Attempt, behavior: Behavior): Reply {
     switch (behavior.kind) {
       case 'silent_not_executed':
@@ -153,7 +156,7 @@ export class Processor {
     return said(answerOf(attempt, 'approved'));
   }
 
-  /** Has an order executed when it is due. */
+  /** Schedules the execution of an order for its due time. */
   #schedule(attempt: Attempt): void {
     if (attempt.dueAt === null) return;
     const timer = setTimeout(
@@ -168,14 +171,14 @@ export class Processor {
 
   async #executeDue(attempt: Attempt): Promise<void> {
     if (attempt.state !== 'received') return;
-    // One that was answered as pending is accepted; one that was not answered may be given up by then.
+    // An order that was answered as pending is accepted. An unanswered order may already count as lost by then.
     const isTooLate = attempt.behavior.kind === 'late' && attempt.notAfter !== null && Date.now() > attempt.notAfter;
     if (isTooLate) void this.#note({ fact: 'not_executed', attempt_id: attempt.attemptId });
     else this.#execute(attempt);
     await this.#sendNotices(attempt);
   }
 
-  /** Sends the notices about an attempt that are not sent yet; a duplicate has the id of the first. */
+  /** Sends the notices about an attempt that are not sent yet. A duplicate has the id of the first. */
   async #sendNotices(attempt: Attempt): Promise<void> {
     const status = attempt.executed !== null ? 'approved' : attempt.state;
     if (status !== 'approved' && status !== 'not_executed') return;
@@ -188,7 +191,7 @@ export class Processor {
   }
 }
 
-/** What happened, as a behavior says it. */
+/** Returns the reply in the form that the behavior requires. */
 function answeredAs(behavior: Behavior, reply: Reply & { readonly kind: 'answer' }): Reply {
   const { answer } = reply;
   switch (behavior.kind) {
@@ -213,7 +216,7 @@ function said(answer: Answer): Reply & { readonly kind: 'answer' } {
   return { kind: 'answer', answer, afterSeconds: 0 };
 }
 
-/** What an inquiry is answered. An order that is executed later without having been answered cannot be found before. */
+/** Returns the answer to an inquiry. An order that is executed later and was not answered cannot be found before. */
 function statusOf({ state, behavior, notFounds }: Attempt): Status {
   if (state === 'reversed') return state;
   if (state === 'received') return behavior.kind === 'pending' ? 'pending' : 'not_found';

@@ -9,11 +9,11 @@ const MAX_BODY_BYTES = 65_536;
 
 const CALLS = { '/send': 'send', '/inquire': 'inquire', '/reverse': 'reverse' } as const;
 
-/** The server that speaks the adapter contract for a processor. */
+/** Creates the server that implements the adapter contract for a processor. */
 export function serve(processor: Processor, secret: string): Server {
   return createServer((request, response) => {
     respond(request, response, processor, secret).catch((error: unknown) => {
-      // The caller has gone, or the book cannot be written: then nothing may be answered any more.
+      // The caller has disconnected, or the book cannot be written. Then no answer is allowed.
       request.destroy();
       if (!request.readableAborted) throw error;
     });

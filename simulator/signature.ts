@@ -1,7 +1,6 @@
 import { createHmac, timingSafeEqual } from 'node:crypto';
 import type { IncomingMessage } from 'node:http';
 
-/** The headers of Standard Webhooks. */
 export type SignedHeaders = {
   readonly 'webhook-id': string;
   /** Seconds since 1970. */
@@ -9,10 +8,10 @@ export type SignedHeaders = {
   readonly 'webhook-signature': string;
 };
 
-/** How far the time of a signature may be from now. */
+/** The maximum distance of a signature's time from now. */
 const TOLERANCE_SECONDS = 300;
 
-/** Signs a notice under an id. The simulator has code of its own for this: it stands for a program of somebody else. */
+/** Signs a notice under an id. The simulator has its own code for this, because it represents another company's program. */
 export function sign(id: string, body: string, secret: string): SignedHeaders {
   const timestamp = String(Math.floor(Date.now() / 1000));
   return {
@@ -38,7 +37,7 @@ export function isSigned(
   if (!/^\d{1,12}$/.test(timestamp) || age > TOLERANCE_SECONDS) return false;
   const head = `${read('webhook-id')}.${timestamp}.${method} ${path}.`;
   const expected = Buffer.from(`v2,${signatureOf(head, body, secret)}`);
-  // While a secret is replaced, there is a signature for each.
+  // While a secret is being replaced, there is a signature for each.
   return read('webhook-signature')
     .split(' ')
     .map((signature) => Buffer.from(signature))
