@@ -25,7 +25,8 @@ import { type RunningJob, startRounds } from '../jobs/rounds.ts';
 import type { Connector } from './http-connector.ts';
 import { applyStep, type ReportParts, recordAnswer } from './report.ts';
 
-// Invariant: The order of an attempt leaves only after `sent` is committed, from one process, and never again without asking first
+// Invariant: The order of an attempt leaves only after `sent` is committed, from one process, and never again without asking
+//   first
 // Kept by: `markSent`: only its rows are sent; `lostStep`
 // Tested by: `test/processors/matrix.test.ts`
 

@@ -190,7 +190,7 @@ const WINDOW_MILLISECONDS = 30_000;
 /** This many calls in a row without a valid answer open the breaker. */
 const IN_A_ROW = 5;
 
-/** With at least this many answers in the window, the breaker opens if half of them are invalid. */
+/** With at least this many calls in the window, the breaker opens if half of them had no valid answer. */
 const ENOUGH = 10;
 
 /**
