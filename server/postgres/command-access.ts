@@ -9,7 +9,7 @@ import { chooseServerUser, findLedger, isClaimed, SYSTEM_DIRECTORY } from './led
 import { connectAsSuperuser, SERVER_PORT, SERVICE_NAME } from './postgres-server.ts';
 import { findRunningPostgres } from './processes.ts';
 
-/** Access of a command to the ledger, through the PostgreSQL of the running service or one started for the command. */
+/** A command's access to the ledger, through the PostgreSQL of the running service or one started for the command. */
 export type CommandAccess = {
   readonly connection: EmbeddedPostgres['connection'];
   /** Stops the server if this process started it. */
@@ -17,15 +17,15 @@ export type CommandAccess = {
 };
 
 /**
- * Maximum wait while the service has no PostgreSQL that could respond: it may be about to start one, or to end. For a
+ * Maximum wait while the service has no PostgreSQL that could respond, because it may be about to start one, or to end. For a
  * running one, the wait has no limit.
  */
 const TIMEOUT_MILLISECONDS = 15_000;
 const RETRY_MILLISECONDS = 100;
 
 /**
- * Opens the ledger of a data directory for a command: through the PostgreSQL that the service runs there, or through
- * one that is started here and stopped by `close`.
+ * Opens the ledger of a data directory for a command: through the PostgreSQL that the service runs there, or through one that
+ * this function starts and `close` stops.
  *
  * @throws StartupProblem if there is no ledger, or if the service's PostgreSQL cannot be reached in time.
  */
@@ -88,13 +88,13 @@ type Outcome =
   /** `isAlive`: the server is running but not ready yet. */
   | { readonly obstacle: string; readonly isAlive: boolean };
 
-/** The obstacle while the service has not yet made the database. */
+/** The obstacle while the service has not yet created the database. */
 const BEING_SET_UP = 'it is being set up';
 
 /** SQLSTATE of a server that is starting or recovering. */
 const CANNOT_CONNECT_NOW = '57P03';
 
-/** The socket of the server of a data directory's ledger, after checking that it uses these files. */
+/** The socket of the server of a data directory's ledger, after a check that the server uses these files. */
 async function findServerOf({
   dataDirectory,
   systemDirectory = SYSTEM_DIRECTORY,
@@ -121,7 +121,7 @@ async function findServerOf({
   }
 }
 
-/** Why the server behind a socket is not the one for these files, or not ready; undefined if it is. */
+/** Why the server behind a socket does not belong to these files, or is not ready. Undefined if it does and is. */
 async function findDifference(socketDirectory: string, ledger: string): Promise<string | undefined> {
   const client = await connectAsSuperuser(socketDirectory);
   try {

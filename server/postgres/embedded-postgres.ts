@@ -34,7 +34,7 @@ import { Supervisor, type SupervisorReports, type SupervisorState } from './supe
 
 /** The PostgreSQL that is bundled with the service, running and supervised. */
 export type EmbeddedPostgres = {
-  /** What `pg` needs to connect; `host` is the directory of a Unix socket. */
+  /** The options that `pg` needs to connect. `host` is the directory of a Unix socket. */
   connection: { host: string; port: number; user: string; database: string };
   /** The same as a URL, for the DATABASE_URL of a second process of the same user on this machine. */
   url: string;
@@ -42,49 +42,48 @@ export type EmbeddedPostgres = {
   dataDirectory: string;
   /** Whether that is outside the requested data directory, because PostgreSQL's user cannot reach it there. */
   moved: boolean;
-  /** Where it archives its WAL, and the state recorded there; undefined without BACKUP_DIR. */
+  /** The archive of its WAL, and the state recorded there. Undefined without BACKUP_DIR. */
   archive: ClaimedArchive | undefined;
-  /** Path of PostgreSQL's own log, at most about 8 MB; the previous one has `.1` appended. */
+  /** Path of PostgreSQL's own log, at most about 8 MB. The previous log has `.1` appended. */
   serverLog: string;
-  /** The server's main process; undefined while there is none. */
+  /** The server's main process, or undefined while there is none. */
   processId(): number | undefined;
   state(): SupervisorState;
   /** Whether the server cannot be started because its disk is full. */
   isDiskFull(): boolean;
   /** Sandbox only: stops the server until `resume`. Does nothing if it is already stopped. */
   pause(): Promise<void>;
-  /** Resolves when the server accepts connections again; keeps trying until then. */
+  /** Resolves when the server accepts connections again. Keeps trying until then. */
   resume(): Promise<void>;
   /** Stops the server for good, in less than 4 s, and releases the data directory. */
   stop(): Promise<void>;
 };
 
 export type EmbeddedPostgresOptions = {
-  /** Made if it is missing, unless a ledger must exist. */
+  /** Created if it is missing, unless a ledger must exist. */
   dataDirectory: string;
-  /** Set if a ledger must already exist; nothing is made if there is none. The text says where the path comes from. */
+  /** Set if a ledger must already exist. Nothing is created if there is none. The text says where the path comes from. */
   existing?: { readonly origin: string };
   /** BACKUP_DIR: where the server archives its WAL. */
   backupDirectory?: string | null;
-  /** Memory in which the server keeps pages of its tables, in MB; 256 by default. */
+  /** Memory for pages of the server's tables, in MB. 256 by default. */
   sharedBuffers?: number;
-  /** The command that needs it, for the message to the next process; null for the service. */
+  /** The command that needs it, for the message to the next process. Null for the service. */
   task?: string | null;
-  /** Called with what a slow start is doing, as one sentence for people. */
+  /** Called with the current step of a slow start, as one sentence for people. */
   onProgress?: (line: string) => void;
   /** Called each time the server ended unexpectedly or could not be started again. */
   onServerExit?: (description: string) => void;
-  /** Where root puts files that PostgreSQL's user must reach but cannot reach where they are. */
+  /** Where root puts files that PostgreSQL's user must reach, but cannot reach in their usual place. */
   systemDirectory?: string;
 };
 
 /**
  * Starts the PostgreSQL that npm installed with the service, on the ledger of a data directory, and keeps it running.
+ * The order matters: the lock is taken before anything is read. So any remains found there (an orphaned server, a half-made
+ * ledger) have certainly lost their owner.
  *
- * The order matters: the lock is taken before anything is read, so that whatever is found there (an orphaned server, a
- * half-made ledger) has certainly lost its owner.
- *
- * @throws StartupProblem if the data directory or this machine cannot be used as they are.
+ * @throws StartupProblem if the data directory or this machine cannot be used in its current state.
  */
 export async function startEmbeddedPostgres(options: EmbeddedPostgresOptions): Promise<EmbeddedPostgres> {
   const reports: SupervisorReports = {
@@ -200,7 +199,7 @@ function describe(
     async stop() {
       isStopped = true;
       await supervisor.end();
-      // Only an empty directory is removed, and one that stays does no harm.
+      // Only an empty directory is removed. A remaining one does no harm.
       await rmdir(socketDirectory).catch(() => undefined);
       releaseAll(locks);
     },

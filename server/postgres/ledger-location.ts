@@ -7,7 +7,7 @@ import { codeOf, StartupProblem } from '../foundation/startup-problem.ts';
 
 /** The operating system user that PostgreSQL runs as. It refuses to run as root. */
 export type ServerUser = {
-  /** As the owner of files; never negative. */
+  /** As the owner of files. Never negative. */
   uid: number;
   gid: number;
   name: string;
@@ -15,13 +15,12 @@ export type ServerUser = {
   serviceName: string;
   /** Whether it differs from the user of the service. */
   differs: boolean;
-  /** Options for `spawn`; empty if it is the user of the service. */
+  /** Options for `spawn`. Empty if it is the user of the service. */
   spawnAs: { uid?: number; gid?: number };
 };
 
-/** The location of a ledger. */
 export type Placement = {
-  /** The directory that contains `postgresql` with PostgreSQL's files; owned by the user of the service. */
+  /** The directory that contains `postgresql` with PostgreSQL's files. The user of the service owns it. */
   home: string;
   dataDirectory: string;
   /** Whether `home` differs from the requested data directory. */
@@ -68,7 +67,7 @@ export async function chooseServerUser(): Promise<ServerUser> {
     return { ...own, name: serviceName, serviceName, differs: false, spawnAs: {} };
   }
   const nobody = await lookUpNobody();
-  // macOS writes the id of nobody as -2; files carry it unsigned, and `spawn` accepts it only signed.
+  // macOS writes the id of `nobody` as -2. Files carry it unsigned, and `spawn` accepts it only signed.
   const own = { uid: nobody.uid >>> 0, gid: nobody.gid >>> 0 };
   const spawnAs = { uid: nobody.uid | 0, gid: nobody.gid | 0 };
   return { ...own, name: nobody.name, serviceName, differs: true, spawnAs };
@@ -101,15 +100,13 @@ export async function findObstacle(path: string, user: ServerUser): Promise<stri
 }
 
 /**
- * Finds the location of a data directory's ledger: where an earlier start created it; otherwise inside that directory,
- * or below the system directory if the server's user cannot reach it.
- *
+ * Finds the location of a data directory's ledger. If an earlier start created a ledger, that is its location. Otherwise it is
+ * inside the data directory, or below the system directory if the server's user cannot reach it.
  * An existing ledger is never replaced by a new, empty one: a recorded or found ledger is used, or the start fails.
  *
  * @param asked real path of the requested data directory, locked by the caller.
- * @param systemDirectory where root keeps what other users must reach.
- * @throws StartupProblem if an earlier ledger is missing, belongs to another user or PostgreSQL version, or if there
- *   are two.
+ * @param systemDirectory root's directory for files that other users must reach.
+ * @throws StartupProblem if an earlier ledger is missing, belongs to another user or PostgreSQL version, or if there are two.
  */
 export async function placeLedger(asked: string, user: ServerUser, systemDirectory: string): Promise<Placement> {
   const existing = await findHome(asked, user, systemDirectory);
@@ -122,10 +119,10 @@ export async function placeLedger(asked: string, user: ServerUser, systemDirecto
 }
 
 /**
- * PostgreSQL's files of the ledger of a data directory, checked as in {@link placeLedger}; undefined if there are none.
- * Nothing is made, and the data directory need not exist.
+ * PostgreSQL's files of the ledger of a data directory, checked as in {@link placeLedger}. Undefined if there are none. Creates
+ * nothing, and the data directory does not have to exist.
  *
- * @param asked real path of the data directory; the caller need not have locked it.
+ * @param asked real path of the data directory; the caller does not have to lock it.
  */
 export async function findLedger(
   asked: string,
@@ -138,7 +135,7 @@ export async function findLedger(
   return join(home, 'postgresql');
 }
 
-/** The directory that contains `postgresql`; undefined if there is no ledger yet. */
+/** The directory that contains `postgresql`, or undefined if there is no ledger yet. */
 async function findHome(asked: string, user: ServerUser, systemDirectory: string): Promise<string | undefined> {
   const recorded = await readLocation(asked);
   const away = awayFrom(asked, systemDirectory);
@@ -203,7 +200,7 @@ async function readLocation(asked: string): Promise<string | undefined> {
 }
 
 /**
- * Records the location of the ledger for later starts; relative if it is inside, so that the directory can be moved.
+ * Records the location of the ledger for later starts. The path is relative if it is inside, so that the directory can be moved.
  */
 export async function recordLocation(asked: string, placement: Placement): Promise<void> {
   const path = join(asked, LOCATION_FILE);
@@ -308,9 +305,9 @@ export function shortHash(path: string): string {
 }
 
 /**
- * Creates a private directory for the server's socket. Its path is short, because a socket path has at most 107 bytes
- * (103 on macOS). Anybody can create a directory of that name in /tmp: one that is not exclusively ours is not used,
- * because its owner could put their own socket in it.
+ * Creates a private directory for the server's socket. Its path is short, because a socket path has at most 107 bytes (103 on
+ * macOS). Any user can create a directory of that name in /tmp. So a directory that is not exclusively ours is not used, because
+ * its owner could put another socket in it.
  */
 export async function claimSocketDirectory(placement: Placement, user: ServerUser): Promise<string> {
   const name = `transfer-service-${shortHash(placement.dataDirectory)}`;
@@ -331,9 +328,7 @@ export async function claimSocketDirectory(placement: Placement, user: ServerUse
   );
 }
 
-/**
- * Creates the socket directory again if it was removed as a temporary file. Throws if it now belongs to another user.
- */
+/** Creates the socket directory again if it was removed as a temporary file. Throws if it now belongs to another user. */
 export async function restoreSocketDirectory(path: string, user: ServerUser): Promise<void> {
   const outcome = await claim(path, user);
   if (outcome !== 'claimed') throw new Error(`the socket directory ${path} is ${outcome}`);

@@ -12,27 +12,27 @@ import { codeOf, diskFullProblem, isDiskFull, StartupProblem } from '../foundati
 import type { PostgresBinaries } from './binaries.ts';
 import type { ServerUser } from './ledger-location.ts';
 
-/** Everything needed to start one PostgreSQL server repeatedly. */
+/** All that is needed to start one PostgreSQL server repeatedly. */
 export type ServerSetup = {
   binaries: PostgresBinaries;
   dataDirectory: string;
   socketDirectory: string;
   user: ServerUser;
   serverLog: string;
-  /** Settings that add to, or replace, those of every server. */
+  /** Settings in addition to, or instead of, the settings of every server. */
   settings?: Readonly<Record<string, string>>;
 };
 
 /** A server process and its end. */
 export type ServerProcess = {
   child: ChildProcess;
-  /** Resolves, never rejects, when the process has ended or could not be spawned; the text says how. */
+  /** Resolves when the process has ended or could not be spawned. The text says how. Never rejects. */
   exited: Promise<string>;
 };
 
 /** The name of the service's role and of its database. */
 export const SERVICE_NAME = 'transfer_service';
-/** Part of the socket's file name; nothing listens on a network. */
+/** Part of the socket's file name. Nothing listens on a network. */
 export const SERVER_PORT = 5432;
 const SUPERUSER = 'postgres';
 const IDENTITY_MAP = 'transfer_service';
@@ -40,12 +40,12 @@ const ENVIRONMENT = { LC_ALL: 'C', TZ: 'UTC' };
 
 /** SQLSTATEs of a server that is alive but not ready: starting, recovering or shutting down. */
 const NOT_READY_CODES = new Set(['57P03', 'ENOENT', 'ECONNREFUSED', 'ECONNRESET', 'EPIPE']);
-/** SQLSTATE of a server without a free connection, as when the pools reconnect first. */
+/** SQLSTATE of a server without a free connection, for example when the pools reconnect first. */
 const TOO_MANY_CONNECTIONS = '53300';
 
 /**
- * The server's settings, each with its reason. They are set on the command line: there they follow every upgrade of the
- * service, and neither postgresql.conf nor ALTER SYSTEM can weaken what keeps committed money on disk.
+ * The server's settings, each with its reason. They are set on the command line, so they follow every upgrade of the service, and
+ * postgresql.conf and ALTER SYSTEM cannot weaken the settings that keep committed money on disk.
  */
 function settingsFor(socketDirectory: string): Record<string, string> {
   return {
@@ -54,41 +54,41 @@ function settingsFor(socketDirectory: string): Record<string, string> {
     unix_socket_directories: `"${socketDirectory}"`,
     unix_socket_permissions: '0700',
     port: String(SERVER_PORT),
-    // Confirmed transfers survive a power failure: never trade these for speed.
+    // Confirmed transfers survive a power failure, so never trade these for speed.
     fsync: 'on',
     synchronous_commit: 'on',
     full_page_writes: 'on',
     // Enough for backups and a standby, without a restart when an operator adds one.
     wal_level: 'replica',
-    // For a small ledger; small enough for a machine with 1 GB.
+    // For a small ledger, and small enough for a machine with 1 GB.
     shared_buffers: '256MB',
-    // As before PostgreSQL 18, each process reads for itself. With I/O workers, which gain little if the pages are in
-    // memory, a recovery after a crash was once seen to wait for ever (README.md).
+    // As before PostgreSQL 18, each process reads for itself. I/O workers gain little if the pages are in memory, and with them a
+    // recovery after a crash was once seen to wait forever (README.md).
     io_method: 'sync',
     // In containers that limit huge pages, trying to use them can end in SIGBUS.
     huge_pages: 'off',
     // The pools of three service processes at once (27 each, at most), the loops, and a person with psql.
     max_connections: '100',
-    // A checkpoint makes each page go to the WAL in full once more, so load must not force one every few seconds ...
+    // After a checkpoint, each page goes to the WAL in full once more, so load must not force a checkpoint every few seconds ...
     max_wal_size: '4GB',
     // ... and these pages are not compressed: this build only has pglz, which takes longer than writing them.
     wal_compression: 'off',
-    // Vacuum marks each page of new rows once. Before the next checkpoint that costs little; after it, the mark makes the
-    // page go to the WAL in full. So it comes soon, and not when a fifth of a large table is new.
+    // Vacuum marks each page of new rows once. Before the next checkpoint that costs little. After it, the mark makes the page go
+    // to the WAL in full. So vacuum runs soon, and not when a fifth of a large table is new.
     autovacuum_naptime: '10s',
     autovacuum_vacuum_insert_threshold: '10000',
     autovacuum_vacuum_insert_scale_factor: '0',
-    // After a crash, what was written since the last checkpoint is replayed, while the service returns errors.
+    // After a crash, all writes since the last checkpoint are replayed, while the service returns errors.
     checkpoint_timeout: '5min',
     // Compiling a statement takes longer than any statement of the service.
     jit: 'off',
     timezone: 'UTC',
     log_timezone: 'UTC',
-    // The collector rotates by size but never removes or truncates files; the supervisor limits the one file instead.
+    // The collector rotates by size but never removes or truncates files. The supervisor limits the one file instead.
     log_destination: 'stderr',
     logging_collector: 'off',
     log_line_prefix: '%m [%p] ',
-    // The detail of a failed statement quotes the row, and rows contain what customers wrote: none of it is logged.
+    // The detail of a failed statement quotes the row, and rows contain customers' texts, so none of it is logged.
     log_error_verbosity: 'terse',
     log_parameter_max_length_on_error: '0',
     lc_messages: 'C',
@@ -125,7 +125,7 @@ export function spawnServer(setup: ServerSetup): ServerProcess {
 }
 
 /**
- * Makes the data directory of a new ledger, completely or not at all: `initdb` works under a temporary name.
+ * Creates the data directory of a new ledger, completely or not at all: `initdb` works under a temporary name.
  *
  * @param home the directory that contains it, locked by the caller.
  * @throws StartupProblem with the last message of `initdb` if it fails.
@@ -161,7 +161,7 @@ export async function createDataDirectory(home: string, binaries: PostgresBinari
   }
 }
 
-/** Removes what starts left behind that were killed during `initdb`. The caller holds the lock of `home`. */
+/** Removes the leftovers of starts that were killed during `initdb`. The caller holds the lock of `home`. */
 export async function removeUnfinishedDataDirectories(home: string): Promise<void> {
   for (const entry of await readdir(home)) {
     if (!/^postgresql\.new-[0-9a-f]{12}$/.test(entry)) continue;
@@ -170,8 +170,8 @@ export async function removeUnfinishedDataDirectories(home: string): Promise<voi
 }
 
 /**
- * Writes who may log in: processes of the service's user and of the server's user, as any role, identified by the
- * kernel. There is no password that could be lost.
+ * Writes who may log in: processes of the service's user and of the server's user, as any role, identified by the kernel. There
+ * is no password that could be lost.
  */
 export async function writeAccessRules(dataDirectory: string, user: ServerUser): Promise<void> {
   const heading = '# Written by the Transfer Service at each start of PostgreSQL.';
@@ -180,7 +180,7 @@ export async function writeAccessRules(dataDirectory: string, user: ServerUser):
   const rules = { 'pg_hba.conf': [`local all all peer map=${IDENTITY_MAP}`], 'pg_ident.conf': identities };
   for (const [name, lines] of Object.entries(rules)) {
     const path = join(dataDirectory, name);
-    // Never written in place: as root, that would follow a link that the server's user may have put there.
+    // Never written in its place: as root, that would follow a link that the server's user may have put there.
     await rm(`${path}.new`, { force: true });
     await writeFile(`${path}.new`, `${[heading, ...lines].join('\n')}\n`, { flag: 'wx', mode: 0o644 });
     await chown(`${path}.new`, user.uid, user.gid);
@@ -189,7 +189,7 @@ export async function writeAccessRules(dataDirectory: string, user: ServerUser):
 }
 
 /**
- * Connects as the superuser, which the access rules allow the service's user. Waits for a slow server: if it ends, it
+ * Connects as the superuser, which the access rules allow the service's user. Waits for a slow server. If the server ends, it
  * closes its socket, which ends the attempt.
  */
 export async function connectAsSuperuser(socketDirectory: string, database: string = SUPERUSER): Promise<Client> {
@@ -216,17 +216,19 @@ export async function connectAsSuperuser(socketDirectory: string, database: stri
 export type Waiting = {
   /** Ends the wait, without an error, when the server process is gone or no longer wanted. */
   signal: AbortSignal;
-  /** Whether every error means "not yet". Only a first start gains from giving up; later ones must succeed in the end. */
+  /**
+   * Whether every error means "not yet". Only a first start benefits from an early failure. Later starts must succeed in the end.
+   */
   isPatient: boolean;
   onProgress: (line: string) => void;
   everyMilliseconds?: number;
 };
 
 /**
- * Waits until the server accepts connections, however long its recovery takes.
+ * Waits until the server accepts connections, even if its recovery is slow.
  *
  * @returns whether it accepts them.
- * @throws the server's answer if that is anything else than "not yet", unless the wait is patient.
+ * @throws the server's answer if it is not "not yet", unless the wait is patient.
  */
 export async function waitUntilAccepting(socketDirectory: string, waiting: Waiting): Promise<boolean> {
   const say = (seconds: number): void => waiting.onProgress(`PostgreSQL is still starting (${seconds} s).`);
@@ -250,16 +252,17 @@ async function tryUntilAccepting(socketDirectory: string, { signal, isPatient }:
   return false;
 }
 
-/** Errors of a connection attempt that timed out or was dropped have no code, only a message. */
+/**
+ * Whether an error means "not yet". Errors of a connection attempt that timed out or was dropped have no code, only a message.
+ */
 function meansNotYet(error: unknown): boolean {
   if (NOT_READY_CODES.has(codeOf(error) ?? '')) return true;
   return error instanceof Error && /timeout|terminated/i.test(error.message);
 }
 
 /**
- * Makes the service's role and database if they are missing; a kill between any two steps does no harm.
- *
- * The role is not a superuser; it may create the roles under which the parts of the service work.
+ * Creates the service's role and database if they are missing. A kill between any two steps does no harm.
+ * The role is not a superuser. It may create the roles for the parts of the service.
  */
 export async function provision(socketDirectory: string): Promise<void> {
   const client = await connectAsSuperuser(socketDirectory);
@@ -273,10 +276,10 @@ export async function provision(socketDirectory: string): Promise<void> {
   }
 }
 
-/** What a starting or stopping server logs about clients that connect too early or too late. */
+/** A starting or stopping server's log lines about clients that connect too early or too late. */
 const NOT_READY_ANSWER = /FATAL: +the database system is /;
 
-/** The last line of a log that gives a reason: the last fatal one if there is one, without its prefix. */
+/** The last line of a log that gives a reason, without its prefix: the last fatal one, if there is one. */
 export function lastReasonIn(log: string): string | undefined {
   const lines = log
     .split('\n')

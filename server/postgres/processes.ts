@@ -24,8 +24,8 @@ const END_LEFTOVERS: readonly EndingStep[] = [
 ];
 
 /**
- * Whether a process is still running. A zombie is not: where process 1 does not reap its children (in many containers),
- * an orphan that ends stays a zombie for ever.
+ * Whether a process is still running. A zombie is not. If process 1 does not reap its children (in many containers), an orphan
+ * that ends stays a zombie forever.
  */
 export function isAlive(processId: number): boolean {
   if (!processExists(processId)) return false;
@@ -39,9 +39,9 @@ export function isAlive(processId: number): boolean {
 }
 
 /**
- * Stops every PostgreSQL process that still works on a data directory, and removes traces that would wrongly block a
- * new server. The caller holds the lock of the data directory, so whatever runs there has lost its service; it must end
- * before a new server starts, or a transaction of the dead service could still commit after its outcome was settled.
+ * Stops every PostgreSQL process that still works on a data directory, and removes traces that would wrongly block a new server.
+ * The caller holds the lock of the data directory, so any server there has lost its service. It must end before a new server
+ * starts. Otherwise a transaction of the dead service could still commit after its outcome was settled.
  *
  * @param dataDirectory real path of PostgreSQL's files.
  * @param socketDirectory the private socket directory, which is emptied.
@@ -54,7 +54,7 @@ export async function clearLeftovers(
   await endServerOf(dataDirectory, onProgress);
   const pidFile = join(dataDirectory, 'postmaster.pid');
   const remaining = await readProcessId(pidFile);
-  // PostgreSQL takes any process with the recorded id for a server and gives up, although the id may belong to another
+  // PostgreSQL takes any process with the recorded id for a server and refuses to start, although the id may belong to another
   // program by now. With a dead id the file stays: PostgreSQL then checks the shared memory that it names.
   if (remaining !== undefined && processExists(remaining) && !(await isPostgresOf(remaining, dataDirectory))) {
     await rm(pidFile, { force: true });
@@ -73,10 +73,10 @@ export async function endServerOf(dataDirectory: string, onProgress: (line: stri
   if (leftovers.length > 0) await endProcesses(leftovers, END_LEFTOVERS);
 }
 
-/** What PostgreSQL records in its data directory while it runs. */
+/** PostgreSQL's record in its data directory while it runs. */
 export type RunningPostgres = { readonly processId: number; readonly socketDirectory: string };
 
-/** The PostgreSQL that works on a data directory; undefined if none does. Rejects if the files may not be read. */
+/** The PostgreSQL that works on a data directory, or undefined if none does. Rejects if the files may not be read. */
 export async function findRunningPostgres(dataDirectory: string): Promise<RunningPostgres | undefined> {
   let text: string;
   try {
@@ -101,14 +101,14 @@ async function readProcessId(pidFile: string): Promise<number | undefined> {
   }
 }
 
-/** Sends each step's signal to the processes that are still running; ends as soon as none is. */
+/** Sends each step's signal to the processes that are still running. Ends as soon as no process is left. */
 async function endProcesses(processIds: readonly number[], steps: readonly EndingStep[]): Promise<void> {
   for (const { signal, waitMilliseconds } of steps) {
     for (const processId of processIds.filter(isAlive)) {
       try {
         process.kill(processId, signal);
       } catch {
-        // It ended in between, or we may not end it; the wait below shows which.
+        // It ended in between, or we may not end it. The wait below shows which.
       }
     }
     const deadline = performance.now() + waitMilliseconds;
@@ -139,7 +139,7 @@ async function worksIn(processId: number, dataDirectory: string): Promise<boolea
   }
 }
 
-/** Empty without /proc: there PostgreSQL's own check of its shared memory makes the new server wait. */
+/** Empty without /proc. There PostgreSQL's own check of its shared memory makes the new server wait. */
 async function postgresProcessesOf(dataDirectory: string): Promise<number[]> {
   if (process.platform !== 'linux') return [];
   const found: number[] = [];
@@ -153,7 +153,7 @@ async function postgresProcessesOf(dataDirectory: string): Promise<number[]> {
 
 const TEMPORARY = /^postgresql\.restore-[0-9a-f]{12}$/;
 
-/** Removes what a killed restore left behind, and stops its server. The caller holds the lock of `home`. */
+/** Removes the leftovers of killed restores, and stops their servers. The caller holds the lock of `home`. */
 export async function removeUnfinishedRestores(home: string, onProgress: (line: string) => void): Promise<void> {
   for (const name of await readdir(home)) {
     if (!TEMPORARY.test(name)) continue;

@@ -12,7 +12,7 @@ import {
 } from '../foundation/data-directory.ts';
 import { codeOf } from '../foundation/startup-problem.ts';
 
-/** What a running service publishes for commands on its host. */
+/** The information that a running service publishes for commands on its host. */
 export type RunningService = {
   readonly processId: number;
   readonly host: string;
@@ -24,8 +24,8 @@ export type RunningService = {
 };
 
 /**
- * Each process has its own numbered directory here, locked while the process lives. Several can share a data directory,
- * because those with a DATABASE_URL keep only errors in it.
+ * Each process has its own numbered directory here, locked while the process lives. Several can share a data directory, because
+ * processes with a DATABASE_URL keep only errors in it.
  */
 const DIRECTORY = 'running';
 const FILE = 'settings.json';
@@ -69,8 +69,8 @@ async function lockNumber(parent: string): Promise<{ readonly directory: string;
 }
 
 /**
- * The services that run with a data directory, from what they published. Nothing is made or changed. Must not be called
- * by a process that has announced itself.
+ * The services that run with a data directory, as they published it. Creates and changes nothing. Must not be called by a process
+ * that has announced itself.
  *
  * @throws the error of the operating system if this user may not read it.
  */

@@ -13,16 +13,15 @@ import {
 } from './postgres-server.ts';
 import { clearLeftovers } from './processes.ts';
 
-/** `failed` means that the last attempt to start it again failed; the next one follows within two seconds. */
+/** `failed` means that the last attempt to start it again failed. The next one follows within two seconds. */
 export type SupervisorState = 'running' | 'starting' | 'stopped' | 'failed';
 
 export type SupervisorReports = {
   onProgress: (line: string) => void;
-  /** Called each time the server ended unexpectedly, and each time it could not be restarted. */
   onServerExit: (description: string) => void;
 };
 
-/** Fast, immediate, kill: 3.8 s at most. An immediate shutdown loses nothing; it moves work to the next start. */
+/** Fast, immediate, kill: 3.8 s at most. An immediate shutdown loses nothing, but moves work to the next start. */
 const END_SERVER = [
   { signal: 'SIGINT', waitMilliseconds: 2_500 },
   { signal: 'SIGQUIT', waitMilliseconds: 800 },
@@ -30,12 +29,11 @@ const END_SERVER = [
 ] as const;
 
 /**
- * The first restart is immediate; then the delay doubles up to the maximum. Restarts never stop, because a full disk
- * can recover.
+ * The first restart is immediate. Then the delay doubles up to the maximum. Restarts never stop, because a full disk can recover.
  */
 const FIRST_BACKOFF_MILLISECONDS = 100;
 const LAST_BACKOFF_MILLISECONDS = 2_000;
-/** A server that ran this long was healthy: its next restart is immediate again. */
+/** A server that ran this long was healthy, so its next restart is immediate again. */
 const HEALTHY_MILLISECONDS = 10_000;
 
 /** Temporary errors of a start shortly after a server was killed. */
@@ -44,7 +42,7 @@ const TEMPORARY_ERRORS_MILLISECONDS = 15_000;
 
 const STOPPED_MEANWHILE = 'PostgreSQL was stopped before it accepted connections.';
 
-/** The log and the previous one together stay below about twice this, whatever happens. */
+/** The log and the previous one together always stay below about twice this. */
 const MAX_LOG_BYTES = 8 * 1_024 * 1_024;
 const LOG_CHECK_MILLISECONDS = 30_000;
 /** Less than a server writes to its log and its lock file while it starts. */
@@ -66,7 +64,7 @@ export class Supervisor {
   readonly #logTimer: NodeJS.Timeout;
   #state: SupervisorState = 'stopped';
   #isDiskFull = false;
-  /** The last request; `#wanted` is what the current loop uses. */
+  /** The last request. `#wanted` is the value for the current loop. */
   #requested: 'run' | 'stop' = 'stop';
   #wanted = false;
   #loop: Promise<void> | undefined;
@@ -82,7 +80,7 @@ export class Supervisor {
     process.on('exit', this.#onProcessExit);
   }
 
-  /** A service that ends without `stop`, for example through an uncaught exception, still stops its server. */
+  /** If the service ends without `stop`, for example through an uncaught exception, it still stops its server. */
   readonly #onProcessExit = (): void => {
     this.#server?.child.kill('SIGINT');
   };
@@ -101,11 +99,11 @@ export class Supervisor {
   }
 
   /**
-   * Starts the server and resolves when it accepts connections; from then on it is restarted whenever it ends.
+   * Starts the server and resolves when it accepts connections. From then on the server is restarted whenever it ends.
    *
    * @param persistent whether to keep trying if it fails before it ever accepted connections.
-   * @throws StartupProblem with the server's last message if it failed and `persistent` is false, or if it was stopped
-   *   meanwhile.
+   * @throws StartupProblem with the server's last message if it failed and `persistent` is false, or if it was stopped during the
+   * start.
    */
   async begin(persistent: boolean): Promise<void> {
     this.#requested = 'run';
@@ -177,7 +175,7 @@ export class Supervisor {
     return new StartupProblem('embedded-postgres-failed', `${problem} See its log, ${serverLog}.`);
   }
 
-  /** One run of the server, from removing what its predecessor left to its end. Never throws. */
+  /** Runs the server once, from removing its predecessor's leftovers to its end. Never throws. */
   async #runOnce(isPatient: boolean): Promise<{ accepted: boolean; ranMilliseconds: number; description: string }> {
     const { dataDirectory, socketDirectory, serverLog, user } = this.#setup;
     if (this.#state === 'stopped') this.#state = 'starting';
@@ -192,7 +190,7 @@ export class Supervisor {
       await writeAccessRules(dataDirectory, user);
       await this.#boundLog();
       logBegin = await sizeOf(serverLog);
-      // Paused meanwhile: `pause` found no process to end, so none may start after it.
+      // If it was paused in the meantime, `pause` found no process to end, so none may start after it.
       if (!this.#wanted) return { accepted, ranMilliseconds: 0, description: ending };
       const server = spawnServer(this.#setup);
       this.#server = server;
@@ -220,8 +218,7 @@ export class Supervisor {
     const { serverLog } = this.#setup;
     const tail = await readTail(serverLog, logBegin);
     const words = lastReasonIn(tail);
-    // A start that fails on a full disk says so in the middle of its log; a server that was running may have got over
-    // it.
+    // A start that fails on a full disk logs this in the middle of its log. A server that was running may have recovered from it.
     if (!accepted && (isDiskFull(tail) || (words === undefined && (await hasNoRoom(serverLog)))))
       return 'the disk is full';
     return words;
@@ -240,7 +237,9 @@ export class Supervisor {
     return accepted;
   }
 
-  /** The server appends, so the file can be emptied while it runs; what it writes during the copy may be lost. */
+  /**
+   * Keeps the log small. The server appends, so the file can be emptied while it runs. Lines written during the copy may be lost.
+   */
   async #boundLog(): Promise<void> {
     const { serverLog } = this.#setup;
     try {
@@ -269,7 +268,7 @@ async function endServer(server: ServerProcess): Promise<void> {
   }
 }
 
-/** Whether a log stays empty because its disk is full: then nothing else says why the server ended. */
+/** Whether a log stays empty because its disk is full, so that nothing else shows why the server ended. */
 async function hasNoRoom(path: string): Promise<boolean> {
   try {
     const { bavail, bsize } = await statfs(dirname(path));
@@ -283,7 +282,7 @@ async function sizeOf(path: string): Promise<number> {
   return (await stat(path).catch(() => undefined))?.size ?? 0;
 }
 
-/** The end of what was appended to a file since it had a size; the end of the whole file if it was emptied since. */
+/** The end of the text that was appended to a file since it had a size, or the end of the whole file if it was emptied since. */
 async function readTail(path: string, sizeBefore: number): Promise<string> {
   try {
     const handle = await open(path, 'r');

@@ -18,7 +18,7 @@ export async function listArchive(wal: string): Promise<ReadonlySet<string>> {
   return new Set(await readdir(wal));
 }
 
-/** Removes what the archiver left behind after failed attempts, such as on a full disk. */
+/** Removes the files that failed attempts of the archiver left behind, for example on a full disk. */
 export async function removeAbandoned(wal: string): Promise<void> {
   for (const name of await readdir(wal)) {
     if (!name.startsWith('archtemp.') && !name.startsWith('.')) continue;
@@ -29,13 +29,13 @@ export async function removeAbandoned(wal: string): Promise<void> {
 }
 
 /**
- * Frees the disk space of the zeros at the end of a WAL file. A file that PostgreSQL ended early, as it does at least
- * once a minute, has 16 MB like all others, most of them zeros. Its content stays the same.
+ * Frees the disk space of the zeros at the end of a WAL file. A file that PostgreSQL ended early, at least once a minute, has 16
+ * MB like all others, most of them zeros. Its content stays the same.
  */
 export async function punchHole({ wal, user }: BackupDirectory, name: string): Promise<void> {
   const path = join(wal, name);
   const temporary = join(wal, `.sparse-${name}`);
-  // PostgreSQL's user owns the directory: a link there must not lead to files of the service's user.
+  // PostgreSQL's user owns the directory. A link there must not lead to files of the service's user.
   const source = await open(path, constants.O_RDONLY | constants.O_NOFOLLOW);
   try {
     const { size, mtime, atime } = await source.stat();
@@ -57,7 +57,7 @@ export async function punchHole({ wal, user }: BackupDirectory, name: string): P
     await rename(temporary, path);
   } catch (error) {
     await rm(temporary, { force: true });
-    // Removed meanwhile, or no room for the new file: the old one is just as good.
+    // The file was removed in the meantime, or there is no room for the new file. The old file is just as good.
     if (codeOf(error) !== 'ENOENT' && codeOf(error) !== 'ENOSPC') throw error;
   } finally {
     await source.close();

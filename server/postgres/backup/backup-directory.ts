@@ -18,7 +18,7 @@ import { flushDirectory } from '../../foundation/data-directory.ts';
 import { codeOf, diskFullProblem, isDiskFull, StartupProblem } from '../../foundation/startup-problem.ts';
 import { findObstacle, type ServerUser } from '../ledger-location.ts';
 
-/** A checked directory for backups: `wal` belongs to PostgreSQL's user, everything else to the service's user. */
+/** A checked directory for backups. `wal` belongs to PostgreSQL's user, everything else to the service's user. */
 export type BackupDirectory = {
   /** Real path. */
   readonly path: string;
@@ -34,8 +34,8 @@ export const WAL_DIRECTORY = 'wal';
 export const BASE_DIRECTORY = 'base';
 
 /**
- * Checks BACKUP_DIR and makes what is missing in it. The directory itself is not made: if a disk were not mounted, the
- * backups would be on the disk of the ledger.
+ * Checks BACKUP_DIR and creates its missing subdirectories. It does not create the directory itself: if a disk were not mounted,
+ * the backups would be on the disk of the ledger.
  *
  * @param places real paths that must be separate from it: the data directory and the directory of PostgreSQL's files.
  * @throws StartupProblem if it cannot be used.
@@ -103,7 +103,7 @@ async function findDirectory(asked: string): Promise<string> {
   throw refuse(asked, 'it is not a directory. Set BACKUP_DIR to a directory');
 }
 
-/** Losing one of the two directories must not mean losing the other. */
+/** The loss of one of the two directories must not include the other. */
 function requireApart(asked: string, path: string, place: string): void {
   const isIn = (inner: string, outer: string): boolean => `${inner}${sep}`.startsWith(`${outer}${sep}`);
   if (!isIn(path, place) && !isIn(place, path)) return;
@@ -127,8 +127,7 @@ async function makePrivate(path: string): Promise<void> {
 }
 
 /**
- * Writes a file, because permissions do not say what a network file system allows. A full disk is no reason not to
- * start.
+ * Writes a file, because permissions do not show whether a network file system allows it. A full disk does not prevent the start.
  */
 async function tryToWrite(directory: string): Promise<void> {
   const path = join(directory, `.try-${process.pid}`);
@@ -159,7 +158,7 @@ function refuse(asked: string, reason: string, cause?: unknown): StartupProblem 
   );
 }
 
-/** Replaces a small file as a whole; it is on disk when this returns. */
+/** Replaces a small file as a whole. The file is on disk when this returns. */
 export async function writeWhole(path: string, text: string): Promise<void> {
   await rm(`${path}.new`, { force: true });
   const handle = await open(`${path}.new`, 'wx', 0o600);
@@ -173,7 +172,7 @@ export async function writeWhole(path: string, text: string): Promise<void> {
   await flushDirectory(join(path, '..'));
 }
 
-/** The text of a file; undefined if it does not exist. */
+/** The text of a file, or undefined if it does not exist. */
 export async function readIfThere(path: string): Promise<string | undefined> {
   try {
     return await readFile(path, 'utf8');

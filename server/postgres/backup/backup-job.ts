@@ -13,21 +13,21 @@ import { type ArchiveState, readArchiveState, writeArchiveState } from './owners
 import { findLastCopy, isCopyDue, removeSurplus } from './retention.ts';
 import { parsePosition, parseSegment, segmentAt, segmentName } from './wal-files.ts';
 
-/** What the job knows about the backups, for metrics and the status. */
+/** The job's knowledge of the backups, for metrics and the status. */
 export type BackupStatus = {
   /** When the last good copy was finished. */
   readonly lastCopyAt: Date | undefined;
-  /** When a copy, or the maintenance of the archive, last failed, and why; kept after a later success. */
+  /** When a copy, or the maintenance of the archive, last failed, and why. Kept after a later success. */
   readonly lastFailureAt: Date | undefined;
   readonly lastFailure: string | undefined;
   /** Failures since the process began. */
   readonly failures: number;
-  /** Everything committed until then can be restored; about half a minute ago if all is well. */
+  /** All commits until then can be restored. About half a minute ago if all is well. */
   readonly coveredUntil: Date | undefined;
   readonly isCopying: boolean;
 };
 
-/** What the job works with. */
+/** The parts that the job needs. */
 export type BackupJobParts = {
   readonly directory: BackupDirectory;
   /** The state when the server was started. */
@@ -41,8 +41,8 @@ export type BackupJobParts = {
 };
 
 /**
- * How often written WAL is handed to the archiver. Two such intervals, plus the time for a file to arrive, are less
- * than the minute that may be lost at most.
+ * How often written WAL is handed to the archiver. Two such intervals, plus the time for a file to arrive, are less than the
+ * minute that may be lost at most.
  */
 const INTERVAL_MILLISECONDS = 25_000;
 
@@ -51,7 +51,7 @@ const CARE_MILLISECONDS = 600_000;
 
 const DAY_MILLISECONDS = 86_400_000;
 
-/** The archiver stores a file at once unless it fails: then it tries again after a minute. */
+/** The archiver stores a file at once. After a failure it tries again a minute later. */
 const ARCHIVER_MILLISECONDS = 5_000;
 const LOOK_MILLISECONDS = 200;
 const LATE_MILLISECONDS = 60_000;
@@ -60,7 +60,7 @@ const STALE_MILLISECONDS = 600_000;
 /** Time for the thread to remove an unfinished copy. */
 const STOP_MILLISECONDS = 1_500;
 
-/** Maintains the backups while the service runs: takes copies, watches the archive, deletes what is too old. */
+/** Maintains the backups while the service runs: takes copies, watches the archive, deletes files that are too old. */
 export class BackupJob {
   readonly #parts: BackupJobParts;
   readonly #end = new AbortController();
@@ -69,15 +69,15 @@ export class BackupJob {
   #worker: Worker | undefined;
   #running: Promise<unknown> = Promise.resolve();
   #copying: Promise<unknown> = Promise.resolve();
-  /** By the monotonic clock, like all times that something waits for: the time of day may be set back. */
+  /** By the monotonic clock, like all waits, because the time of day may be set back. */
   #nextCare = 0;
   #nextRetention = 0;
   /**
-   * What was last handed to the archiver, until it is in the archive, and when: by the clock of the database, and by the
-   * monotonic one.
+   * The WAL last handed to the archiver, until it is in the archive, and when: by the clock of the database, and by the monotonic
+   * one.
    */
   #handedOver: { readonly time: Date; readonly at: number; readonly segment: string } | undefined;
-  /** Number of the first file whose hole has not been punched. */
+  /** Number of the first file without a hole. */
   #shrunk: number | undefined;
   #failing: string | undefined;
 
@@ -110,7 +110,7 @@ export class BackupJob {
     const late = sleep(STOP_MILLISECONDS, undefined, { ref: false });
     await Promise.race([Promise.all([this.#running, this.#copying]), late]);
     await this.#worker?.terminate();
-    // A restored ledger then need not wait. If this cannot be written, it waits.
+    // A restored ledger then does not have to wait. If this cannot be written, it waits.
     await writeArchiveState(this.#parts.directory.path, { ...this.#state, seenAt: null }).catch(() => undefined);
   }
 
@@ -162,7 +162,7 @@ export class BackupJob {
     }
   }
 
-  /** Whether the command `backup` is running: then there is nothing to do, and nothing has failed. */
+  /** Whether the command `backup` is running. Then there is nothing to do, and nothing has failed. */
   async #hasCopyElsewhere(): Promise<boolean> {
     try {
       (await lockCopies(this.#parts.dataDirectory)).release();
@@ -184,7 +184,7 @@ export class BackupJob {
       const [row] = rows;
       const now = clock.rows[0]?.now;
       if (row === undefined || now === undefined) return;
-      // The position after the last byte; if nothing was written, the start of the next file.
+      // The position after the last byte. If nothing was written, the start of the next file.
       const number = segmentAt(parsePosition(row.position) - 1n);
       this.#handedOver = { time: now, at: performance.now(), segment: segmentName({ timeline: row.timeline, number }) };
     } finally {
@@ -192,7 +192,7 @@ export class BackupJob {
     }
   }
 
-  /** It usually takes a moment; if it fails, the next round checks again. */
+  /** Waits briefly for the archiver. If it needs longer, the next round checks again. */
   async #awaitArchiver(): Promise<void> {
     const handedOver = this.#handedOver;
     if (handedOver === undefined) return;
@@ -201,11 +201,11 @@ export class BackupJob {
       if (performance.now() > deadline) break;
       await sleep(LOOK_MILLISECONDS, undefined, { ref: false, signal: this.#end.signal });
     }
-    // Its file was deleted with those that no copy needs.
+    // Its file was deleted with the files that no copy needs.
     if (performance.now() - handedOver.at > STALE_MILLISECONDS) this.#handedOver = undefined;
   }
 
-  /** Throws if the archiver has not stored a file within the time after which it tries again. */
+  /** Throws if the archiver has not stored a file before its next retry is due. */
   #requireArchived(): void {
     const handedOver = this.#handedOver;
     if (handedOver === undefined || performance.now() - handedOver.at < LATE_MILLISECONDS) return;
@@ -215,7 +215,7 @@ export class BackupJob {
     );
   }
 
-  /** Records in the directory for backups up to which time it is complete, and that this ledger is alive. */
+  /** Records in the directory for backups that this ledger is alive, and until when the backup is complete. */
   async #noteArchived(): Promise<void> {
     this.#end.signal.throwIfAborted();
     const { directory } = this.#parts;
@@ -241,7 +241,7 @@ export class BackupJob {
     await this.#shrink(handedOver.segment);
   }
 
-  /** Shrinks the files since the last call; those that a killed process did not get to stay as they are. */
+  /** Shrinks the files since the last call. Files that a killed process did not shrink stay unchanged. */
   async #shrink(name: string): Promise<void> {
     const segment = parseSegment(name);
     if (segment === undefined) return;

@@ -29,7 +29,7 @@ import { parseSegment, segmentName } from './wal-files.ts';
 // Kept by: a temporary name until its WAL is archived (`backup/base-copy.ts`), a manifest with its own sum
 // Tested by: `test/embedded/backup-failures.test.ts`
 
-/** What to copy, and where to. */
+/** The source and the target of a copy. */
 export type CopySource = {
   /** Directory of the socket of the ledger's server. */
   readonly socketDirectory: string;
@@ -40,7 +40,7 @@ export type CopySource = {
 };
 
 export type CopyOptions = {
-  /** Whether the checkpoint at its beginning is written at once instead of over minutes, like every other one. */
+  /** Whether the checkpoint at its beginning is written at once instead of over minutes, like other checkpoints. */
   readonly fast: boolean;
   readonly signal?: AbortSignal;
   readonly onProgress?: (line: string) => void;
@@ -48,7 +48,7 @@ export type CopyOptions = {
   readonly archiveTimeoutMilliseconds?: number;
 };
 
-/** A quarter of what a modest disk reads and writes: 100 GB take an hour, and transfers are not affected. */
+/** A quarter of the speed of a modest disk: 100 GB take an hour, and transfers are not affected. */
 const BYTES_PER_SECOND = 32 * 1_048_576;
 
 /** Longer than the archiver waits before it tries again. A copy whose WAL is not archived cannot be restored. */
@@ -58,11 +58,11 @@ const LOOK_MILLISECONDS = 200;
 const LOCK_DIRECTORY = 'backup-lock';
 
 /**
- * Takes a copy of the ledger's files while the ledger is in use: complete, on disk and with the WAL it needs, or not at
- * all.
+ * Takes a copy of the ledger's files while the ledger is in use. The copy is complete, on disk and with the WAL it needs, or it
+ * does not exist.
  *
  * @returns its name and its contents.
- * @throws StartupProblem with what an operator can do about it.
+ * @throws StartupProblem with the operator's possible action.
  */
 export async function takeCopy(
   source: CopySource,
@@ -95,7 +95,7 @@ export class CopyInProgress extends StartupProblem {
   }
 }
 
-/** One process at a time takes copies and removes what is no longer needed. */
+/** Locks copies, so that one process at a time takes copies and removes old ones. */
 export async function lockCopies(dataDirectory: string): Promise<DataDirectoryLock> {
   const directory = join(dataDirectory, LOCK_DIRECTORY);
   await makeDirectories(directory, 0o700);
@@ -195,7 +195,10 @@ async function describeServer(client: Client, wal: string): Promise<ServerFacts>
   };
 }
 
-/** Otherwise the copy would fill the disk, and then nothing could be archived either. */
+/**
+ * Throws {@link StartupProblem} if there is too little room. Otherwise the copy would fill the disk, and the archiver would also
+ * fail.
+ */
 async function requireRoom(base: string, bytes: number): Promise<void> {
   const { bavail, bsize } = await statfs(base);
   const free = bavail * bsize;
@@ -217,7 +220,7 @@ async function startBackup(client: Client, fast: boolean): Promise<{ position: s
 
 type Stop = { readonly position: string; readonly label: string; readonly time: Date; readonly timeline: number };
 
-/** The time is read afterwards, because recovery must not stop before the end of the backup. */
+/** Ends the backup. The time is read afterwards, because recovery must not stop before the end of the backup. */
 async function stopBackup(client: Client): Promise<Stop> {
   const { rows } = await client.query<{ position: string; label: string }>(
     'select lsn::text as position, labelfile as label from pg_backup_stop(false)',
@@ -265,7 +268,7 @@ async function describeMissing(client: Client, wal: string, file: string): Promi
   );
 }
 
-/** Removes what a killed process left behind. The caller holds the lock of copies. */
+/** Removes the leftovers of a killed process. The caller holds the lock of copies. */
 async function removeUnfinished(base: string): Promise<void> {
   for (const name of await readdir(base)) {
     if (name.startsWith(UNFINISHED)) await rm(join(base, name), { recursive: true, force: true, maxRetries: 3 });

@@ -5,13 +5,10 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import { codeOf, StartupProblem } from '../../foundation/startup-problem.ts';
 import type { CopiedFile } from './manifest.ts';
 
-/**
- * Bytes read and written at once: large enough for a disk, and a pause of a millisecond for everything else in the
- * process.
- */
+/** Bytes read and written at once: large enough for a disk, and a pause of a millisecond for everything else in the process. */
 const CHUNK_BYTES = 1_048_576;
 
-/** What PostgreSQL makes again when it starts, or what must not be copied. */
+/** Files that PostgreSQL creates again when it starts, or that must not be copied. */
 const LEFT_OUT = new Set([
   'postmaster.pid',
   'postmaster.opts',
@@ -33,7 +30,7 @@ const LEFT_EMPTY = new Set([
   'pg_stat_tmp',
   'pg_subtrans',
 ]);
-/** Says where recovery begins, so it is copied last and read until two readings agree. */
+/** Contains where recovery begins, so it is copied last and read until two readings agree. */
 const CONTROL_FILE = 'global/pg_control';
 
 /** Limits the bytes per second of a copy, and ends it when it is no longer wanted. */
@@ -64,8 +61,8 @@ export class Pace {
 export type CopiedFiles = { readonly directories: readonly string[]; readonly files: readonly CopiedFile[] };
 
 /**
- * Copies the files of a running PostgreSQL, between pg_backup_start and pg_backup_stop. Files may change, grow and
- * vanish meanwhile: the WAL contains what is missing.
+ * Copies the files of a running PostgreSQL, between pg_backup_start and pg_backup_stop. Files may change, grow and vanish during
+ * the copy, because the WAL contains the missing changes.
  */
 export async function copyLedgerFiles(from: string, to: string, pace: Pace): Promise<CopiedFiles> {
   const directories: string[] = [];
@@ -75,7 +72,7 @@ export async function copyLedgerFiles(from: string, to: string, pace: Pace): Pro
       const path = directory === '' ? entry.name : `${directory}/${entry.name}`;
       if (isLeftOut(path, entry.name)) continue;
       const isLeftEmpty = LEFT_EMPTY.has(path);
-      // The WAL may be on a disk of its own, behind a link.
+      // The WAL may be on a separate disk, behind a link.
       if (entry.isDirectory() || (isLeftEmpty && entry.isSymbolicLink())) {
         directories.push(path);
         await mkdir(join(to, path), { mode: 0o700 });
@@ -104,7 +101,7 @@ export async function copyLedgerFiles(from: string, to: string, pace: Pace): Pro
 }
 
 function isLeftOut(path: string, name: string): boolean {
-  // Temporary files of queries, caches that are made again, and the temporary names of access rules.
+  // Temporary files of queries, caches that are created again, and the temporary names of access rules.
   return (
     LEFT_OUT.has(path) || name.startsWith('pgsql_tmp') || name.startsWith('pg_internal.init') || name.endsWith('.new')
   );
@@ -115,7 +112,7 @@ function ifVanished(error: unknown): [] {
   throw error;
 }
 
-/** Copies a file, flushed to disk, and returns the checksum of what was written; undefined if it has vanished. */
+/** Copies a file, flushed to disk, and returns the checksum of the written bytes. Undefined if the file has vanished. */
 export async function copyOne(
   from: string,
   to: string,
@@ -159,7 +156,7 @@ async function writeAll(target: FileHandle, chunk: Buffer): Promise<void> {
   }
 }
 
-/** Writes a small file, flushed to disk; returns its size and checksum. */
+/** Writes a small file, flushed to disk. Returns its size and checksum. */
 export async function writeFileWhole(path: string, content: Buffer): Promise<[bytes: number, sha256: string]> {
   const handle = await open(path, 'wx', 0o600);
   try {

@@ -5,7 +5,7 @@ import { parseJson } from '../../../domain/parse-json.ts';
 import { codeOf } from '../../foundation/startup-problem.ts';
 import { parsePosition, segmentAt } from './wal-files.ts';
 
-/** The contents of a copy of the ledger's files, and what a restore needs to know about it. */
+/** The contents of a copy of the ledger's files, and the facts that a restore needs about it. */
 export type Manifest = {
   readonly format: 1;
   /** The identifier of the PostgreSQL cluster: the same for a ledger and everything restored from it. */
@@ -29,7 +29,7 @@ export type CopiedFile = readonly [path: string, bytes: number, sha256: string];
 
 /** A copy in the directory of backups. */
 export type Copy = {
-  /** The time at which it began, which is the name of its directory. */
+  /** The name of its directory: the time when it began. */
   readonly name: string;
   readonly path: string;
   /** Undefined if the copy cannot be used. */
@@ -63,7 +63,7 @@ export function copyName(time: Date): string {
   return time.toISOString().replace(/\.\d+/, '').replaceAll(/[-:]/g, '');
 }
 
-/** The copies in `base`, oldest first, including those that cannot be used. Unfinished ones have another name. */
+/** The copies in `base`, oldest first, including unusable ones. Unfinished copies have another name. */
 export async function listCopies(base: string): Promise<readonly Copy[]> {
   const names = (await readdir(base)).filter((name) => COPY_NAME.test(name)).sort();
   return Promise.all(names.map((name) => readCopy(join(base, name), name)));
@@ -94,7 +94,7 @@ async function readManifest(path: string): Promise<Manifest> {
   return manifest;
 }
 
-/** The first file of a copy that is missing or has another size; a restore compares the contents. */
+/** The first file of a copy that is missing or has another size. A restore compares the contents. */
 export async function findIncompleteFile({ path, manifest }: Copy): Promise<string | undefined> {
   for (const [file, bytes] of manifest?.files ?? []) {
     const size = await stat(join(path, FILES_DIRECTORY, file)).then(
@@ -123,7 +123,7 @@ export async function findUnfinished(base: string): Promise<readonly Unfinished[
     if (date === undefined) continue;
     let bytes = 0;
     for (const path of await readdir(join(base, name), { recursive: true }).catch(() => [])) {
-      // Files appear and disappear meanwhile.
+      // Files appear and disappear during the copy.
       const file = await stat(join(base, name, path)).catch(() => undefined);
       if (file?.isFile() === true) bytes += file.size;
     }

@@ -5,14 +5,13 @@ import { type ArchiveState, claimBackupDirectory, refuseNewLedger } from './owne
 /** A directory for backups that belongs to a ledger, and the state recorded there. */
 export type ClaimedArchive = { readonly directory: BackupDirectory; readonly state: ArchiveState };
 
-/** A directory for backups that was checked. */
 export type OpenArchive = {
-  /** Makes the ledger, which now exists, its owner; its server is not running yet. */
+  /** Makes the ledger, which now exists, the owner of the directory. The ledger's server is not running yet. */
   readonly claim: () => Promise<ClaimedArchive>;
 };
 
 /**
- * Checks BACKUP_DIR before anything is done for a ledger; undefined if it is not set.
+ * Checks BACKUP_DIR before any work for a ledger. Undefined if it is not set.
  *
  * @param dataDirectory real path of the data directory.
  * @throws StartupProblem if the ledger cannot be backed up there.
@@ -34,14 +33,14 @@ export async function openArchive(
   };
 }
 
-/** Makes a server archive its WAL. */
+/** The settings that make a server archive its WAL. */
 export function archiveSettings({ wal }: BackupDirectory): Record<string, string> {
   return {
     archive_mode: 'on',
     // Without a shell, and flushed to disk before PostgreSQL may remove its own file.
     archive_library: 'basic_archive',
     'basic_archive.archive_directory': wal,
-    // The service ends files itself, more often; this applies when it cannot.
+    // The service itself ends files more often. This applies when it cannot.
     archive_timeout: '60s',
   };
 }

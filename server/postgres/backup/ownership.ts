@@ -11,10 +11,10 @@ import { parseHistoryName, parseSegment } from './wal-files.ts';
 // Kept by: an id per data directory, and timelines (`backup/ownership.ts`)
 // Tested by: `test/embedded/backups.test.ts`
 
-// Two ledgers that archive into one directory would spoil each other's backups. Ledgers restored from the same backup
-// have the same PostgreSQL identifier, so each data directory also has an id of its own.
+// Two ledgers that archive into one directory would spoil each other's backups. Ledgers restored from the same backup have the
+// same PostgreSQL identifier, so each data directory also has an id.
 
-/** What the archiving ledger records in the directory for backups. */
+/** The archiving ledger's record in the directory for backups. */
 export type ArchiveState = {
   readonly format: 1;
   readonly systemIdentifier: string;
@@ -22,22 +22,22 @@ export type ArchiveState = {
   readonly owner: string;
   readonly host: string;
   readonly dataDirectory: string;
-  /** When the owner was last active, RFC 3339; null if it was stopped and released the directory. */
+  /** When the owner was last active, RFC 3339. Null if it was stopped and released the directory. */
   readonly seenAt: string | null;
   readonly timeline: number;
-  /** Everything committed until then is in the archive; null before the first file. RFC 3339. */
+  /** All commits until then are in the archive. Null before the first file. RFC 3339. */
   readonly coveredUntil: string | null;
   /** The last WAL file that this requires. */
   readonly coveredSegment: string | null;
 };
 
-/** What a data directory records about itself. */
+/** A data directory's record about itself. */
 type Owner = { readonly id: string; readonly directory: string };
 
 const STATE_FILE = 'archive.json';
 const OWNER_FILE = 'backup-owner.json';
 
-/** Three times the interval in which an owner reports that it is alive. */
+/** Three times the interval between two reports that an owner is alive. */
 const ALIVE_MILLISECONDS = 90_000;
 
 /** Offsets in global/pg_control of PostgreSQL 18. */
@@ -53,7 +53,7 @@ export async function writeArchiveState(path: string, state: ArchiveState): Prom
   await writeWhole(join(path, STATE_FILE), `${JSON.stringify(state, null, 2)}\n`);
 }
 
-/** The identifier and the timeline of PostgreSQL's files, for a server that was stopped. */
+/** Reads the identifier and the timeline of PostgreSQL's files, for a server that was stopped. */
 export async function readControlFile(
   ledger: string,
 ): Promise<{ readonly systemIdentifier: string; readonly timeline: number }> {
@@ -66,7 +66,7 @@ export async function readControlFile(
   }
 }
 
-/** Throws {@link StartupProblem} if a new ledger would be made although there are backups of one. */
+/** Throws {@link StartupProblem} if a start would create a new ledger although there are backups of one. */
 export async function refuseNewLedger({ path }: BackupDirectory, dataDirectory: string): Promise<void> {
   if ((await readArchiveState(path)) === undefined) return;
   throw new StartupProblem(
@@ -78,11 +78,11 @@ export async function refuseNewLedger({ path }: BackupDirectory, dataDirectory: 
 }
 
 /**
- * Makes a ledger the owner of a directory for backups. Its server is not running yet.
+ * Makes a ledger the owner of a directory for backups. The ledger's server is not running yet.
  *
  * @param dataDirectory real path of the data directory.
  * @param ledger real path of PostgreSQL's files.
- * @throws StartupProblem if it has the backups of another ledger, or of another copy of this one that still archives.
+ * @throws StartupProblem if the directory has the backups of another ledger, or of another copy of this one that still archives.
  */
 export async function claimBackupDirectory(
   directory: BackupDirectory,
@@ -115,7 +115,7 @@ export async function claimBackupDirectory(
     owner: owner.id,
     host: hostname(),
     dataDirectory,
-    // The job of the service reports that it is alive; a command leaves nothing that others would wait for.
+    // The job of the service reports that it is alive. A command must leave nothing that others would wait for.
     seenAt: null,
     timeline,
     coveredUntil: isSame ? state.coveredUntil : null,
@@ -133,7 +133,10 @@ function describeEmptied(path: string, ownerFile: string): StartupProblem {
   );
 }
 
-/** A restored ledger takes the place of the previous one, unless that one is still active. */
+/**
+ * Throws if another ledger still uses the directory. A restored ledger replaces the previous one, unless that one is still
+ * active.
+ */
 async function requireFree(
   { path, wal }: BackupDirectory,
   { seenAt, host, dataDirectory: other }: ArchiveState,
@@ -168,7 +171,8 @@ async function requireFree(
 }
 
 /**
- * PostgreSQL archives the history of a timeline when the timeline begins, and a restore begins it without archiving.
+ * Copies the histories of timelines. PostgreSQL archives a history when its timeline begins, and a restore begins it without
+ * archiving.
  */
 async function copyHistories({ wal, user }: BackupDirectory, ledger: string): Promise<void> {
   const source = join(ledger, 'pg_wal');

@@ -18,7 +18,7 @@ export type RecoveryTask = {
   readonly setup: ServerSetup;
   readonly wal: string;
   readonly timeline: number;
-  /** The time of the last wanted commit; undefined for all. */
+  /** The time of the last wanted commit, or undefined for all. */
   readonly time: RestoreTime;
   readonly onProgress: (line: string) => void;
 };
@@ -28,7 +28,7 @@ export type Recovery =
   | {
       readonly kind: 'recovered';
       readonly server: ServerProcess;
-      /** Time of the last transaction that was replayed; undefined if there was none after the copy. */
+      /** Time of the last transaction that was replayed, or undefined if there was none after the copy. */
       readonly lastTransactionAt: Date | undefined;
       /** Number of the WAL file that contains the last record. */
       readonly lastSegment: number | undefined;
@@ -49,8 +49,8 @@ const DAMAGE =
 const TOO_EARLY = /recovery ended before configured recovery target was reached/;
 
 /**
- * Replays the WAL on a copy in the server's data directory, and lets the server run when it accepts connections, on a
- * new timeline.
+ * Replays the WAL on a copy in the server's data directory. Once it accepts connections, the server keeps running, on a new
+ * timeline.
  */
 export async function recover(task: RecoveryTask): Promise<Recovery> {
   const { setup, onProgress } = task;
@@ -81,16 +81,16 @@ export async function recover(task: RecoveryTask): Promise<Recovery> {
   return { kind: 'failed', reason: damage ?? lastReasonIn(log) ?? ending, isDiskFull: isDiskFull(log) };
 }
 
-/** PostgreSQL reads the target before it knows names of zones, even `Z`. */
+/** The settings of a recovery. PostgreSQL reads the target time before it knows names of zones, even `Z`. */
 function settingsOf({ wal, timeline, time }: RecoveryTask): Record<string, string> {
   return {
-    // The shell gets the path unchanged, and PostgreSQL replaces what follows a percent sign.
+    // The shell gets the path unchanged, and PostgreSQL replaces the character after a percent sign.
     restore_command: `cp '${wal.replaceAll("'", "'\\''").replaceAll('%', '%%')}/%f' '%p'`,
     recovery_target_timeline: String(timeline),
     ...(time === undefined ? {} : { recovery_target_time: time.toISOString().replace('T', ' ').replace('Z', '+00') }),
     recovery_target_inclusive: 'on',
     recovery_target_action: 'promote',
-    // Nobody may read the books before recovery has ended.
+    // No session may read the books before recovery has ended.
     hot_standby: 'off',
     archive_mode: 'off',
   };
@@ -115,7 +115,7 @@ async function readLastTransaction(socketDirectory: string): Promise<Date | unde
   }
 }
 
-/** Tells PostgreSQL that the files are a copy to be recovered. */
+/** Marks the files for PostgreSQL as a copy that needs recovery. */
 export async function markForRecovery(dataDirectory: string): Promise<void> {
   await writeFile(join(dataDirectory, 'recovery.signal'), '', { flag: 'wx', mode: 0o600 });
 }

@@ -11,7 +11,7 @@ afterEach(async () => {
   for (const path of made.splice(0)) await rm(path, { recursive: true });
 });
 
-/** What a copy of a day of January 2020 says about itself; it needs only the WAL file with this number. */
+/** The manifest of a copy from a day of January 2020. The copy needs only the WAL file with this number. */
 function manifestOf(day: number, number: number): Manifest {
   const file = `0/${number.toString(16).toUpperCase()}000`;
   const endedAt = new Date(Date.UTC(2020, 0, day)).toISOString();

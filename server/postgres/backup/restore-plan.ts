@@ -16,23 +16,23 @@ import {
   segmentName,
 } from './wal-files.ts';
 
-/** The time to restore to; undefined for everything in the backup. */
+/** The time to restore to, or undefined for everything in the backup. */
 export type RestoreTime = Date | undefined;
 
-/** A copy from which a restore can begin. */
+/** A copy that a restore can begin from. */
 export type Candidate = { readonly copy: Copy; readonly manifest: Manifest; readonly chain: Chain };
 
-/** What a restore is made from. */
+/** The sources of a restore. */
 export type RestorePlan = {
-  /** Newest first: if one turns out to be damaged, the next is used. */
+  /** Newest first. If one turns out to be damaged, the next is used. */
   readonly candidates: readonly Candidate[];
-  /** For a restore to the latest: the newest copy from which only the time before a gap in the WAL can be restored. */
+  /** For a restore to the latest: the newest copy that allows a restore only up to a gap in the WAL. */
   readonly beforeGap: Candidate | undefined;
   readonly timeline: number;
   readonly state: ArchiveState | undefined;
 };
 
-/** Which seconds can be restored: from a copy until the WAL that follows it ends. */
+/** The seconds that can be restored: from a copy until the end of the WAL that follows it. */
 export type BackupSurvey = {
   readonly copies: readonly Copy[];
   readonly timeline: number;
@@ -40,9 +40,7 @@ export type BackupSurvey = {
   readonly candidates: readonly Candidate[];
 };
 
-/**
- * Reads what a directory for backups contains for a timeline, by default the timeline of the ledger that archived last.
- */
+/** Surveys the contents of a directory for backups for a timeline, by default the timeline of the ledger that archived last. */
 export async function surveyBackups(
   { path, wal, base }: { readonly path: string; readonly wal: string; readonly base: string },
   asked?: number,
@@ -58,7 +56,7 @@ export async function surveyBackups(
   return { copies, timeline, state, candidates: markBroken(candidates) };
 }
 
-/** A copy proves that there was WAL up to its own end, also when none of that is left. */
+/** A copy proves that there was WAL up to its own end, even if none of that is left. */
 function markBroken(candidates: readonly Candidate[]): readonly Candidate[] {
   const end = Math.max(-1, ...candidates.map(({ manifest }) => segmentsOf(manifest).last));
   return candidates.map((candidate) => {
@@ -93,7 +91,7 @@ function isOnTheWay(manifest: Manifest, timeline: number, branches: readonly Bra
   return branch !== undefined && parsePosition(manifest.stopPosition) <= branch.end;
 }
 
-/** Throws {@link StartupProblem} that says what can be restored, if the time cannot. */
+/** Throws {@link StartupProblem} that lists the possible times, if the requested time cannot be restored. */
 export function planRestore({ copies, timeline, state, candidates }: BackupSurvey, time: RestoreTime): RestorePlan {
   const usable = candidates.filter(({ manifest, chain }) => (chain.last?.number ?? -1) >= segmentsOf(manifest).last);
   const [oldest] = usable;

@@ -33,19 +33,19 @@ import { parseSegment, segmentName } from './wal-files.ts';
 /** A ledger that was recovered under a temporary name. Its server is running, so that the books can be verified. */
 export type RecoveredLedger = {
   readonly connection: { host: string; port: number; user: string; database: string };
-  /** The copy from which it began. */
+  /** The copy that it began from. */
   readonly copyName: string;
   /** When that copy was finished. */
   readonly copyEndedAt: string;
   readonly lastTransactionAt: Date | undefined;
-  /** Stops the server and puts the ledger in its place. Returns the path of PostgreSQL's files. */
+  /** Stops the server and moves the ledger to its final name. Returns the path of PostgreSQL's files. */
   readonly keep: () => Promise<string>;
   /** Stops the server and removes everything. */
   readonly discard: () => Promise<void>;
 };
 
 export type RestoreOptions = {
-  /** Where to put the ledger; made if it is missing. There must be no ledger yet. */
+  /** The target directory, which is created if it is missing. It must not contain a ledger yet. */
   readonly dataDirectory: string;
   readonly source: { readonly wal: string; readonly base: string };
   readonly plan: RestorePlan;
@@ -57,14 +57,14 @@ export type RestoreOptions = {
 /** While one file waits for the disk, others are read. */
 const FILES_AT_ONCE = 4;
 
-/** Space for the WAL of a recovery, besides the files of the copy. */
+/** Space for the WAL of a recovery, in addition to the files of the copy. */
 const SPARE_BYTES = 128 * 1_048_576;
 
 /**
- * Restores a ledger to a time, into a data directory that has none. Until `keep` is called it has a temporary name,
- * which no service takes for a ledger.
+ * Restores a ledger to a time, into a data directory that has none. Until `keep` is called, the ledger has a temporary name that
+ * no service takes for a ledger.
  *
- * @throws StartupProblem if there is a ledger, or if the backup lacks what is needed.
+ * @throws StartupProblem if there is a ledger, or if the backup is incomplete.
  */
 export async function restoreLedger(options: RestoreOptions): Promise<RecoveredLedger> {
   const { dataDirectory, systemDirectory = SYSTEM_DIRECTORY, onProgress } = options;
@@ -105,7 +105,7 @@ export async function restoreLedger(options: RestoreOptions): Promise<RecoveredL
   }
 }
 
-/** PostgreSQL reads the WAL as its own user, and files copied from elsewhere often belong to another one. */
+/** Throws if PostgreSQL's user cannot read the WAL. Files copied from elsewhere often belong to another user. */
 async function requireReadable(wal: string, candidates: readonly Candidate[], user: ServerUser): Promise<void> {
   const segments = candidates.flatMap(({ manifest, chain: { last } }) => [
     { timeline: manifest.timeline, number: segmentsOf(manifest).first },
@@ -190,7 +190,7 @@ async function requireRoom(target: string, bytes: number): Promise<void> {
   );
 }
 
-/** Restores the files of a copy and compares them with its manifest. Returns what is wrong with them. */
+/** Restores the files of a copy and compares them with its manifest. Returns a description of the first difference. */
 async function copyBack({ copy, manifest }: Candidate, target: string, user: ServerUser): Promise<string | undefined> {
   const own = async (path: string): Promise<void> => {
     if (user.differs) await chown(path, user.uid, user.gid);
@@ -229,7 +229,7 @@ async function recoverFrom(candidate: Candidate, options: RestoreOptions, setup:
   onProgress(`Replaying the WAL in ${source.wal}.`);
   let recovery = await recover({ ...task, time });
   const isCovered = time !== undefined && isCoveredUntil(time, candidate, plan);
-  // Nothing was committed between that time and the end of the WAL, so all of the WAL is what was asked for.
+  // Nothing was committed between that time and the end of the WAL, so the whole WAL gives the requested state.
   const isToItsEnd = time === undefined || (recovery.kind === 'ended early' && isCovered);
   if (time !== undefined && isToItsEnd) recovery = await recover({ ...task, time: undefined });
   if (recovery.kind === 'recovered') {
@@ -327,7 +327,7 @@ function describeRecovered(parts: Parts): RecoveredLedger {
   };
 }
 
-/** Waits for the end, however long the server's last checkpoint takes. */
+/** Waits for the end, even if the server's last checkpoint is slow. */
 async function endServer({ child, exited }: ServerProcess): Promise<void> {
   child.kill('SIGINT');
   await exited;

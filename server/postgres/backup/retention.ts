@@ -8,15 +8,15 @@ import { followChain, parseSegment } from './wal-files.ts';
 // Kept by: `backup/retention.ts`
 // Tested by: `server/postgres/backup/retention.test.ts`
 
-/** What is no longer needed to restore any second since `keptFrom`. */
+/** Files that are not needed to restore any second since `keptFrom`. */
 export type Surplus = { readonly copies: readonly Copy[]; readonly wal: readonly string[] };
 
 const DAY_MILLISECONDS = 86_400_000;
 
 /**
- * Chooses what can be deleted. The last good copy before the window stays, because every second at the beginning of the
- * window is restored from it; so does the last good copy of all, however old. Copies that cannot be used are deleted
- * only if a newer good one stays.
+ * Chooses the files to delete. The last good copy before the window stays, because every second at the beginning of the window is
+ * restored from it. The last good copy of all also stays, however old it is. Copies that cannot be used are deleted only if a
+ * newer good one stays.
  *
  * @param good whether a copy is unchanged since it was stored.
  */
@@ -41,8 +41,8 @@ export function findSurplus(
 }
 
 /**
- * Deletes copies that are older than the window, and the WAL that only they need. The caller holds the lock of copies.
- * Returns the number of deleted copies.
+ * Deletes copies that are older than the window, and the WAL that only they need. The caller holds the lock of copies. Returns
+ * the number of deleted copies.
  */
 export async function removeSurplus(
   { base, wal }: { readonly base: string; readonly wal: string },
@@ -55,7 +55,7 @@ export async function removeSurplus(
   const keptFrom = new Date(now.getTime() - retentionDays * DAY_MILLISECONDS);
   const surplus = findSurplus(copies, await listArchive(wal), keptFrom, (copy) => !incomplete.has(copy));
   for (const { name, path } of surplus.copies) {
-    // Renamed first, so that what a kill leaves behind is not taken for a copy.
+    // Renamed first, so that leftovers after a kill do not look like a copy.
     const temporary = join(base, `${UNFINISHED}${name}`);
     await rename(path, temporary);
     await rm(temporary, { recursive: true, force: true, maxRetries: 3 });
@@ -65,8 +65,8 @@ export async function removeSurplus(
 }
 
 /**
- * The last usable copy. One that ended more than a day in the future is from before the clock was set back, and must not
- * put off the next one until the clock is there again. Less counts as just now.
+ * The last usable copy. A copy that ended more than a day in the future is from before the clock was set back. It must not delay
+ * the next copy until the clock reaches that time again. A smaller difference counts as just now.
  */
 export function findLastCopy(copies: readonly Copy[], now: Date): Copy | undefined {
   return copies.findLast(
@@ -78,8 +78,8 @@ export function findLastCopy(copies: readonly Copy[], now: Date): Copy | undefin
 export const COPY_DAYS = 7;
 
 /**
- * Whether a copy is due: if there is no usable one, after a week, on a new timeline, or if the WAL after the last one
- * has a gap, as after the service ran without BACKUP_DIR.
+ * Whether a copy is due: if there is no usable one, after a week, on a new timeline, or if the WAL after the last one has a gap,
+ * for example after the service ran without BACKUP_DIR.
  */
 export function isCopyDue(
   last: Copy | undefined,

@@ -1,13 +1,13 @@
 /** Size of a WAL file, as initdb sets it. */
 export const SEGMENT_BYTES = 16_777_216;
 
-/** Number of WAL files in which the first half of the number stays the same. */
+/** Number of WAL files that share the first half of their number. */
 const SEGMENTS_PER_LOG = 0x1_0000_0000 / SEGMENT_BYTES;
 
 /** A WAL file by its name: timeline and number. */
 export type Segment = { readonly timeline: number; readonly number: number };
 
-/** Where a timeline branched off to the next one: everything before the position belongs to `timeline`. */
+/** The point where a timeline branched off to the next one. Everything before the position belongs to `timeline`. */
 export type Branch = { readonly timeline: number; readonly end: bigint };
 
 const SEGMENT_NAME = /^([0-9A-F]{8})([0-9A-F]{8})([0-9A-F]{8})$/;
@@ -20,7 +20,7 @@ export function segmentName({ timeline, number }: Segment): string {
   return hex(timeline) + hex(Math.floor(number / SEGMENTS_PER_LOG)) + hex(number % SEGMENTS_PER_LOG);
 }
 
-/** Undefined for other files, such as the history of a timeline. */
+/** Parses the name of a WAL file. Undefined for other files, such as the history of a timeline. */
 export function parseSegment(name: string): Segment | undefined {
   const [, timeline, log, rest] = SEGMENT_NAME.exec(name) ?? [];
   if (timeline === undefined || log === undefined || rest === undefined) return undefined;
@@ -32,7 +32,7 @@ export function historyName(timeline: number): string {
   return `${hex(timeline)}.history`;
 }
 
-/** The timeline of a history file; undefined for other files. */
+/** The timeline of a history file, or undefined for other files. */
 export function parseHistoryName(name: string): number | undefined {
   const [, timeline] = HISTORY_NAME.exec(name) ?? [];
   return timeline === undefined ? undefined : Number.parseInt(timeline, 16);
@@ -59,7 +59,7 @@ export function parseHistory(text: string): readonly Branch[] {
 }
 
 /**
- * The timeline on which recovery reads the file with a number: the last of those that have a part of it.
+ * The timeline on which recovery reads the file with a number: the last timeline that has a part of it.
  *
  * @param branches the timelines before `timeline`, oldest first.
  */
@@ -67,11 +67,11 @@ export function timelineOfSegment(number: number, timeline: number, branches: re
   return branches.find(({ end }) => number < segmentAt(end))?.timeline ?? timeline;
 }
 
-/** What the archive has for a recovery: consecutive files, and whether others follow after the first missing one. */
+/** The files in the archive for a recovery: consecutive files, and whether others follow after the first missing one. */
 export type Chain = {
   /** Undefined if even the first file is missing. */
   readonly last: Segment | undefined;
-  /** Whether later files are there although the one after `last` is missing. */
+  /** Whether later files exist although the one after `last` is missing. */
   readonly isBroken: boolean;
   /** The file after `last`. */
   readonly missing: Segment;
