@@ -16,21 +16,21 @@ import {
 // Kept by: this file for the setting and for each connection; `server/background/outbound/send.ts`
 // Tested by: `server/background/processors/http-connector.test.ts`, `server/foundation/configuration/connectors.test.ts`
 
-/** Where requests to a connector may go. */
+/** The allowed addresses for requests to a connector. */
 export type ConnectorAddress = {
   readonly mode: 'sandbox' | 'live';
   /** Without a slash at its end. */
   readonly url: string;
-  /** Networks and addresses that are allowed in addition to public ones; in a sandbox loopback is too. */
+  /** Networks and addresses that are allowed in addition to public ones. In a sandbox loopback is allowed too. */
   readonly allowedNetworks: readonly string[];
 };
 
 /** A connector of the setting CONNECTORS: plain values, which can be passed to a worker thread. */
 export type ConnectorSettings = ConnectorAddress & {
   readonly connectorId: string;
-  /** The inner UUIDs of the card programs that may have its cards; omitted for all. */
+  /** The inner UUIDs of the card programs that may have its cards. Omitted for all. */
   readonly programIds?: readonly string[] | undefined;
-  /** Certificates in PEM that are trusted besides those of Node, or null. */
+  /** Certificates in PEM that are trusted in addition to those of Node, or null. */
   readonly ca: string | null;
   /** One or two secrets, each `whsec_…`. All of them sign, and each of them verifies. */
   readonly secrets: readonly string[];

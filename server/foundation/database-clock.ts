@@ -1,15 +1,15 @@
-/** The database's time when `performance.now()` was 0; this machine's until the first reading. */
+/** The database's time when `performance.now()` was 0. This machine's time until the first reading. */
 let origin = performance.timeOrigin;
 
 /**
- * The database's clock in milliseconds since 1970: the last reading plus the time since; exact to some milliseconds.
- * Changes of this machine's clock do not affect it.
+ * The database's clock in milliseconds since 1970: the last reading plus the time since, exact to some milliseconds. Changes of
+ * this machine's clock do not affect it.
  */
 export function databaseTime(): number {
   return Math.round(origin + performance.now());
 }
 
-/** Sets the clock to a reading of the database's; `readAt` is the time of the reading by `performance.now()`. */
+/** Sets the clock to a reading of the database's. `readAt` is the time of the reading by `performance.now()`. */
 export function setDatabaseTime(reading: number, readAt: number): void {
   origin = reading - readAt;
 }

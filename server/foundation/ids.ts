@@ -4,8 +4,8 @@ import { databaseTime } from './database-clock.ts';
 // Invariant: The time in an id is the database's time at the decision, even if the process's clock is wrong
 // Tested by: `test/api/clocks.test.ts`
 
-// Lists are sorted by id, and an id begins with its time. All ids use one clock, the database's, so that a process with
-// a wrong clock does not sort its rows into the past or future.
+// Lists are sorted by id, and an id begins with its time. All ids use one clock, the database's, so that a process with a wrong
+// clock does not sort its rows into the past or future.
 
 /** `place` is used modulo this. */
 const MAX_SEQUENCE = 4096;
@@ -18,7 +18,7 @@ export function newId(): string {
 /** The highest time that a UUIDv7 can have, in milliseconds since 1970. */
 const LAST_TIME = 2 ** 48 - 1;
 
-/** An id below all of a moment, and above all of those before it. */
+/** An id below all ids of a moment, and above all earlier ids. */
 export function lowestIdAt(moment: Date): string {
   const milliseconds = Math.min(Math.max(0, moment.getTime()), LAST_TIME);
   const time = milliseconds.toString(16).padStart(12, '0');
@@ -26,14 +26,14 @@ export function lowestIdAt(moment: Date): string {
 }
 
 /**
- * The id of a transaction. Its last 16 bits are zero: the ids of its events have the place of the event there. So no
- * two transactions may have all other bits in common, which the key of `write_batch` ensures.
+ * The id of a transaction. Its last 16 bits are zero, because the ids of its events have the index of the event there. So no two
+ * transactions may have all other bits in common, which the key of `write_batch` ensures.
  */
 export function newBatchId(): string {
   return `${newId().slice(0, -4)}0000`;
 }
 
-/** Random bytes for many ids: requesting them for each id would take longer than everything else. */
+/** Random bytes for many ids. Requesting them for each id would take longer than everything else. */
 const randomBytes = Buffer.alloc(8192);
 let nextRandomByte = randomBytes.length;
 
@@ -49,7 +49,7 @@ function takeRandomBytes(count: number): number {
 
 const DIGITS = Uint8Array.from('0123456789abcdef', (digit) => digit.charCodeAt(0));
 
-/** The characters of the last id; those of the time stay until the next millisecond. */
+/** The characters of the last id. The characters of the time stay until the next millisecond. */
 const characters = Buffer.from('00000000-0000-7000-8000-000000000000', 'latin1');
 let momentOfCharacters = 0;
 
@@ -58,7 +58,7 @@ const RANDOM_PLACES = Uint8Array.of(20, 21, 22, 24, 25, 26, 27, 28, 29, 30, 31, 
 
 /**
  * A UUIDv7 of a moment, in milliseconds since 1970. Rows get the time of their transaction's decision, so that ids and
- * `created_at` agree; `place` orders the ids of one moment.
+ * `created_at` agree. `place` orders the ids of one moment.
  */
 export function idAt(moment: number, place?: number): string {
   if (moment !== momentOfCharacters) {

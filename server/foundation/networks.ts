@@ -2,34 +2,37 @@ import { isIP } from 'node:net';
 import ipaddr, { type IPv4, type IPv6 } from 'ipaddr.js';
 
 /**
- * A network: its first address, and how many leading bits its addresses share. A single address is a network with all
- * of its bits.
+ * A network: its first address, and how many leading bits its addresses share. A single address is a network with all of its
+ * bits.
  */
 export type Network = readonly [address: IPv4 | IPv6, prefix: number];
 
-/** Where requests may be sent. */
+/** The rules for the addresses of requests. */
 export type AddressRules = {
-  /** Why requests cannot be sent to a URL, as a sentence. A name is not looked up: its addresses are checked when connecting. */
+  /**
+   * Why requests cannot be sent to a URL, as a sentence. Does not look up names, because their addresses are checked at the
+   * connection.
+   */
   findUrlProblem(url: string): string | undefined;
   /** Whether a request of this protocol to this port may go to this address. */
   isAllowed(address: string, to: Destination): boolean;
 };
 
-/** The parts of a URL, besides its address, that the rules check. The protocol ends in a colon. */
+/** The parts of a URL, other than its address, that the rules check. The protocol ends in a colon. */
 export type Destination = { readonly protocol: string; readonly port: number };
 
 const BITS = { ipv4: 32, ipv6: 128 } as const;
 
 /**
- * The machine itself, its link, and the services of cloud providers that give credentials to any caller inside. They
- * are allowed only one by one, because a range of them is hardly ever intended.
+ * The machine itself, its link, and the services of cloud providers that give credentials to any caller inside. They are allowed
+ * only one by one, because a range of them is hardly ever intended.
  */
 const LOCAL = readAll(
   '127.0.0.0/8',
   '::1',
   '169.254.0.0/16',
   'fe80::/10',
-  // AWS, Google Cloud, Scaleway, Alibaba Cloud and Azure; the address that most of them share is 169.254.169.254.
+  // AWS, Google Cloud, Scaleway, Alibaba Cloud and Azure. The address that most of them share is 169.254.169.254.
   'fd00:ec2::/32',
   'fd20:ce::/32',
   'fd00:42::42',
@@ -41,14 +44,14 @@ const LOCAL = readAll(
 const PRIVATE = readAll('10.0.0.0/8', '100.64.0.0/10', '172.16.0.0/12', '192.168.0.0/16', '198.18.0.0/15', 'fc00::/7');
 
 /**
- * Addresses that belong to no single machine on the internet, from IANA's registries of special-purpose addresses.
- * Webhooks are never sent to them. An IPv6 address that contains an IPv4 address could lead to any address of a private
- * network. The ranges of ipaddr.js are not used, because an update must not allow an address.
+ * Addresses that belong to no single machine on the internet, from IANA's registries of special-purpose addresses. Webhooks are
+ * never sent to them. An IPv6 address that contains an IPv4 address could lead to any address of a private network. The ranges of
+ * ipaddr.js are not used, because an update must not allow an address.
  */
 const SPECIAL = readAll(
   '0.0.0.0/8',
   '192.0.0.0/24',
-  // All IPv6 addresses outside 2000::/3, where the global ones are; so also ::/96, ::ffff:0:0/96, 64:ff9b::/96,
+  // All IPv6 addresses outside 2000::/3, the range of global addresses. This includes ::/96, ::ffff:0:0/96, 64:ff9b::/96,
   // 5f00::/16 and others.
   '::/3',
   '4000::/2',
@@ -65,7 +68,7 @@ const SPECIAL = readAll(
   '192.88.99.0/24',
   '192.175.48.0/24',
   '2620:4f:8000::/48',
-  // Multicast; reserved, and broadcast.
+  // Multicast, reserved, and broadcast.
   '224.0.0.0/4',
   '240.0.0.0/4',
   // Protocols, with Teredo (2001::/32) and ORCHID; 6to4; the former 6bone.
@@ -77,7 +80,7 @@ const SPECIAL = readAll(
 /** The kinds of addresses: `local` ones are allowed only one by one, `special` ones never. */
 export type AddressKind = 'public' | 'private' | 'local' | 'special';
 
-/** The kind of an address. Anything that is not an address, or has a zone such as fe80::1%eth0, is special. */
+/** The kind of an address. A text that is not an address, or has a zone such as fe80::1%eth0, is special. */
 export function kindOf(text: string): AddressKind {
   const address = readAddress(text);
   if (address === undefined) return 'special';
@@ -97,7 +100,7 @@ export function isSingle([address, prefix]: Network): boolean {
   return prefix === BITS[address.kind()];
 }
 
-/** Reads an address, or a network in CIDR notation; undefined if it is neither. */
+/** Reads an address, or a network in CIDR notation. Undefined for any other text. */
 export function readNetwork(text: string): Network | undefined {
   const [, base = '', length] = /^([^/]*)(?:\/([0-9]{1,3}))?$/.exec(text) ?? [];
   const address = readAddress(base);
@@ -107,7 +110,7 @@ export function readNetwork(text: string): Network | undefined {
   return prefix <= bits ? [address, prefix] : undefined;
 }
 
-/** What is wrong with an entry of WEBHOOK_ALLOWED_NETWORKS, as the end of a sentence that begins with the entry. */
+/** The problem of an entry of WEBHOOK_ALLOWED_NETWORKS, as the end of a sentence that begins with the entry. */
 export function findNetworkProblem(text: string): string | undefined {
   const network = readNetwork(text);
   if (network === undefined) return 'is neither an IP address nor a network such as 10.0.0.0/8';
@@ -131,12 +134,11 @@ export function findNetworkProblem(text: string): string | undefined {
   return 'contains addresses for special purposes, to which nothing is ever sent';
 }
 
-/** The host of a URL as it is looked up: without the brackets of IPv6 and without a trailing dot. */
+/** The host of a URL for a look-up: without the brackets of IPv6 and without a trailing dot. */
 export function hostOf({ hostname }: URL): string {
   return hostname.replace(/^\[(.*)\]$/, '$1').replace(/\.$/, '');
 }
 
-/** The port of a URL. */
 export function portOf({ protocol, port }: URL): number {
   if (port !== '') return Number(port);
   return protocol === 'https:' ? 443 : 80;
@@ -175,7 +177,7 @@ export function requireNetwork(text: string): Network {
   return network;
 }
 
-/** Node decides what an address is: ipaddr.js also reads 127.1, 0x7f.1 and 010.0.0.1. */
+/** Reads an address. Node decides whether it is one, because ipaddr.js also reads 127.1, 0x7f.1 and 010.0.0.1. */
 function readAddress(text: string): IPv4 | IPv6 | undefined {
   return isIP(text) === 0 || text.includes('%') ? undefined : ipaddr.parse(text);
 }

@@ -3,8 +3,8 @@
 // Tested by: `server/commit/group-commit.test.ts`, `test/simulation`
 
 /**
- * Calls a listener: an observer, a trace, a counter. What it throws becomes a warning of the process and changes
- * nothing else: a bug in a listener must not make committed work look failed, so that it is committed again.
+ * Calls a listener: an observer, a trace, a counter. If it throws, the error becomes a warning of the process and changes nothing
+ * else. A bug in a listener must not make committed work look failed, because it would be committed again.
  */
 export function notify(listener: () => void): void {
   try {

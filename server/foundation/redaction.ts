@@ -2,13 +2,12 @@ import { REDACTED, redactCardNumbers } from '../../domain/cards/card-number.ts';
 import { withoutUrlEncoding } from '../../domain/cards/url-text.ts';
 import { withoutUrlCredentials } from './url-credentials.ts';
 
-/** A value of JSON. */
 export type Json = string | number | boolean | null | readonly Json[] | { readonly [name: string]: Json };
 
 /** One link of the chain of causes, the outermost first. `stack` has the frames only. */
 export type Cause = { readonly name: string; readonly message: string; readonly stack: string | null };
 
-/** Maximum characters of one text; the longest field of any operation has a quarter of this. */
+/** Maximum characters of one text. The longest field of any operation has a quarter of this. */
 export const MAX_TEXT_LENGTH = 2_000;
 
 const MAX_STACK_LENGTH = 4_000;
@@ -18,7 +17,7 @@ const MAX_CAUSES = 6;
 
 const OMITTED = '[omitted]';
 
-/** An API key, also a mistyped, truncated or partly masked one: everything after the prefix is redacted. */
+/** An API key, also a mistyped, truncated or partly masked one. Everything after the prefix is redacted. */
 const KEY = /(?<![0-9a-z])ts_(?:[^\s"'\\/?&,;<>]{16,}|[0-9a-f]{6,})/gi;
 /** The secret of a webhook. */
 const WEBHOOK_SECRET = /whsec_[\w+/=-]{8,}/gi;
@@ -32,8 +31,8 @@ const MARKS = /ts_|bearer|whsec_/i;
 const PASSWORD_MARK = /password/i;
 
 /**
- * Text without card numbers, API keys, passwords and characters that PostgreSQL cannot store, truncated to `most`
- * characters: safe for the error log and the log of the process.
+ * Removes card numbers, API keys, passwords and characters that PostgreSQL cannot store from a text, and truncates it to `most`
+ * characters. The result is safe for the error log and the log of the process.
  */
 export function withoutSecrets(text: string, most = MAX_TEXT_LENGTH): string {
   // Slightly more than the result, so that a number at its end is redacted before the text is cut.
@@ -63,7 +62,7 @@ function truncated(text: string, most: number): string {
   return text;
 }
 
-/** A URL may contain card numbers in encoded form. If it does, it is shown decoded. */
+/** Redacts encoded card numbers in URLs. A URL that contains one is shown decoded. */
 function redactEncoded(text: string): string {
   if (!/[%+]/.test(text)) return text;
   const plain = withoutUrlEncoding(text);
@@ -72,9 +71,8 @@ function redactEncoded(text: string): string {
 }
 
 /**
- * A value as JSON with all texts {@link withoutSecrets}. `budget` limits the total characters and `depth` the nesting;
- * the rest is replaced by a marker. Errors become their causes, without further properties: those of PostgreSQL quote
- * rows.
+ * Converts a value to JSON with all texts {@link withoutSecrets}. `budget` limits the total characters and `depth` the nesting. A
+ * marker replaces the rest. Errors become their causes, without further properties, because those of PostgreSQL quote rows.
  */
 export function jsonWithoutSecrets(value: unknown, budget: { left: number }, depth: number): Json {
   if (value === null || typeof value === 'boolean') return value;
@@ -100,7 +98,7 @@ export function jsonWithoutSecrets(value: unknown, budget: { left: number }, dep
   return cleaned;
 }
 
-/** Whether a value is an amount, which is shown as it was sent. */
+/** Whether a value is an amount, which is shown as sent. */
 function isAmount(value: object): value is { readonly source: string } {
   return 'source' in value && 'quoted' in value && typeof value.source === 'string';
 }
@@ -119,7 +117,7 @@ export function causesOf(thrown: unknown, stacks: boolean): readonly Cause[] {
       if (next instanceof AggregateError) waiting.push(...next.errors);
       if (next instanceof Error && next.cause !== undefined && next.cause !== null) waiting.push(next.cause);
     } catch {
-      // Anything can be thrown, even something that throws when it is read.
+      // Any value can be thrown, even a value that throws when it is read.
       causes.push({ name: 'unknown', message: 'What was thrown cannot be read.', stack: null });
     }
   }
@@ -137,21 +135,21 @@ function causeOf(thrown: unknown, stacks: boolean): Cause {
   };
 }
 
-/** The frames only; the lines above them repeat name and message. */
+/** The frames only. The lines above them repeat name and message. */
 function stackOf({ stack = '' }: Error): string | null {
   const frames = stack.search(/^ {4}at /m);
   return frames === -1 ? null : withoutSecrets(stack.slice(frames), MAX_STACK_LENGTH);
 }
 
-/** Digits in a row that are shown; longer runs can be part of a card number. */
+/** Maximum number of digits in a row that are shown. Longer runs can be part of a card number. */
 const MAX_DIGITS = 7;
 
 /** Separators between two digits of one number: "4111 - 1111" is one number. */
 const MAX_SEPARATOR_LENGTH = 3;
 
 /**
- * Caller text for a message, header or report: at most `maxLength` characters, printable ASCII, and no run of eight or
- * more digits, also when grouped by blanks, dots or dashes, because it could be part of a card number.
+ * A caller's text for a message, header or report: at most `maxLength` characters, printable ASCII, and no run of eight or more
+ * digits, also when grouped by blanks, dots or dashes, because it could be part of a card number.
  */
 export function maskedText(text: string, maxLength = 40): string {
   const shown = text.length > maxLength ? `${text.slice(0, maxLength)}…` : text;
@@ -179,10 +177,7 @@ export function maskLongNumbers(text: string): string {
   return copied === 0 ? text : result + text.slice(copied);
 }
 
-/**
- * Masks the long numbers of a path, also where it is escaped once or several times. A path without one is returned as
- * it was sent.
- */
+/** Masks the long numbers of a path, even if it is escaped once or several times. A path without one is returned unchanged. */
 export function maskPath(path: string): string {
   const decoded = path.replaceAll(/%(?:25)*([2-7][0-9a-f])/gi, (_, code: string) =>
     String.fromCharCode(Number.parseInt(code, 16)),

@@ -4,8 +4,8 @@ import { IS_CLONE, ROOT } from '../../installation.mjs';
 // Tested by: `server/host/start/runbook.test.ts`; `test/harness/process.ts` follows each refusal that a test causes
 
 /**
- * The pages of the runbook: the name of the file in docs/runbook/, without `.md`, and its title. One for each kind of
- * problem that prevents a start, each alert, and each state that the readiness or the status names.
+ * The pages of the runbook: the name of the file in docs/runbook/, without `.md`, and its title. One for each kind of problem
+ * that prevents a start, each alert, and each state that the readiness or the status names.
  */
 export const RUNBOOK = {
   'archiving-failing': 'The write-ahead log cannot be archived',
@@ -87,14 +87,15 @@ export const RUNBOOK = {
 
 export type RunbookPage = keyof typeof RUNBOOK;
 
-/** Where a page is, from the root of the project. */
+/** The path of a page, from the root of the project. */
 export function runbookPath(page: RunbookPage): string {
   return `docs/runbook/${page}.md`;
 }
 
 /**
- * The line that follows the message of a problem. A reader in a terminal or a log has a clone, from whose root the
- * service is usually started, or the package, which may be anywhere, or in a container whose files cannot be opened.
+ * The line after the message of a problem, which leads to its page. A reader in a terminal or a log has one of three
+ * installations: a clone, usually with the service started from its root; the package, which may be anywhere; or a container,
+ * whose files cannot be opened.
  */
 export function runbookLine(page: RunbookPage, directory = process.cwd(), isClone = IS_CLONE): string {
   const path = runbookPath(page);

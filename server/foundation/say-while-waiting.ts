@@ -1,9 +1,9 @@
-/** How often a waiting start or command says what it waits for. */
+/** How often a waiting start or command reports what it waits for. */
 const SAY_EVERY_MILLISECONDS = 5_000;
 
 /**
- * Does something that a start or a command waits for, without a time limit; meanwhile `say` is called at intervals,
- * with the whole seconds so far, to tell the operator what is being waited for.
+ * Runs work that a start or a command waits for, without a time limit. During the wait, calls `say` at intervals with the whole
+ * seconds so far, so that it can report the reason to the operator.
  */
 export async function sayWhileWaiting<Result>(
   say: (seconds: number) => void,

@@ -8,7 +8,7 @@ import { createHmac, timingSafeEqual } from 'node:crypto';
 // Kept by: `verifyNotice`
 // Tested by: `server/foundation/signature.test.ts`
 
-/** What is signed. The body is the text exactly as it is sent. */
+/** The signed message. The body is exactly the text that is sent. */
 export type SignedMessage = { readonly id: string; readonly sentAt: Date; readonly body: string };
 
 /** The headers of Standard Webhooks. */
@@ -32,14 +32,14 @@ export function readSigningKey(secret: string): Buffer {
 const MIN_KEY_BYTES = 24;
 const MAX_KEY_BYTES = 64;
 
-/** What a secret is, as it follows "must be" in a message. */
+/** The form of a secret, as it follows "must be" in a message. */
 export const SECRET_RULE = `${SECRET_PREFIX} and ${MIN_KEY_BYTES} to ${MAX_KEY_BYTES} bytes in Base64`;
 
-/** Whether a text is a secret as {@link SECRET_RULE} says. */
+/** Whether a text is a secret of the form {@link SECRET_RULE}. */
 export function isSigningSecret(text: string): boolean {
   if (!text.startsWith(SECRET_PREFIX)) return false;
   const key = readSigningKey(text);
-  // The decoder skips what is not Base64.
+  // The decoder skips characters that are not Base64.
   const isExact = key.toString('base64') === text.slice(SECRET_PREFIX.length);
   return isExact && key.length >= MIN_KEY_BYTES && key.length <= MAX_KEY_BYTES;
 }
@@ -55,12 +55,12 @@ function signatureOf(key: Buffer, id: string, timestamp: string, body: string | 
   return `v1,${createHmac('sha256', key).update(`${id}.${timestamp}.`).update(body).digest('base64')}`;
 }
 
-/** A signature is valid for so long, and before its time as well: clocks differ. Standard Webhooks recommends it. */
+/** How long a signature is valid, and also how long before its time, because clocks differ. Standard Webhooks recommends it. */
 const TOLERANCE_MILLISECONDS = 300_000;
 
 /**
- * Signs a request to an adapter, by version v2: as v1, but of a text that begins with the method and the path, such as
- * `POST /send.{"attempt_id": …}`. Otherwise an inquiry that somebody has recorded could be sent again as an order.
+ * Signs a request to an adapter, by version v2. It is like v1, but the signed text begins with the method and the path, such as
+ * `POST /send.{"attempt_id": …}`. Otherwise an attacker could record an inquiry and send it again as an order.
  */
 export function signRequest(
   { method, path, body, ...message }: SignedMessage & { readonly method: string; readonly path: string },
@@ -82,9 +82,9 @@ export type NoticeProblem =
 type Headers = Readonly<Record<string, string | readonly string[] | undefined>>;
 
 /**
- * Verifies that a notice was signed with one of the secrets of its connector: the `webhook-id` of the message, or why it does
- * not count. `now` is in milliseconds since 1970. Whoever repeats a message within the time still has a valid one, so the
- * receiver must recognize what it has stored.
+ * Verifies that a notice was signed with one of the secrets of its connector. Returns the `webhook-id` of the message, or why it
+ * does not count. `now` is in milliseconds since 1970. A message replayed within the tolerance is still valid, so the receiver
+ * must recognize the messages that it has stored.
  */
 export function verifyNotice(
   headers: Headers,
@@ -102,7 +102,7 @@ export function verifyNotice(
   if (age < -TOLERANCE_MILLISECONDS) return { problem: 'timestamp_too_new' };
   const sent = signatures.split(' ').map((signature) => Buffer.from(signature));
   const expected = secrets.map((secret) => Buffer.from(signatureOf(readSigningKey(secret), id, timestamp, body)));
-  // Compares all of them, so that the time says nothing about which one matches.
+  // Compares all of them, so that the time does not reveal which one matches.
   const matches = expected.flatMap((one) => sent.filter((other) => isSame(one, other)));
   return matches.length > 0 ? { id } : { problem: 'no_signature_matches' };
 }

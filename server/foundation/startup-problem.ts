@@ -2,9 +2,8 @@ import type { RunbookPage } from './runbook.ts';
 
 /**
  * A condition that prevents the start of the service and that an operator can fix.
- *
- * The message says what is wrong and what to do; the page of the runbook has the details. `main.ts` prints both without
- * a stack, because it is not a bug, and exits with a non-zero status.
+ * The message names the problem and the fix, and the page of the runbook has the details. `main.ts` prints both without a stack,
+ * because it is not a bug, and exits with a non-zero status.
  */
 export class StartupProblem extends Error {
   override readonly name = 'StartupProblem';
@@ -37,7 +36,7 @@ export function isDiskFull(problem: unknown): boolean {
   return isDiskFull(problem.cause);
 }
 
-/** The problem of a full disk; `what` is the part of the sentence that says what failed, and where. */
+/** The problem of a full disk. `what` is the part of the sentence that says what failed, and where. */
 export function diskFullProblem(what: string, cause?: unknown): StartupProblem {
   return new StartupProblem('disk-full', `${what}: the disk is full. Free up space on it and try again.`, { cause });
 }

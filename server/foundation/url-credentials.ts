@@ -1,12 +1,12 @@
 import { REDACTED } from '../../domain/cards/card-number.ts';
 
-// Passwords in URLs. They are often not percent-encoded, so everything from the :// to the last @ counts as user name
-// and password.
+// Passwords in URLs. They are often not percent-encoded, so everything from the :// to the last @ counts as user name and
+// password.
 
-/** Maximum characters from the :// to the @; texts of callers are searched as well. */
+/** Maximum characters from the :// to the @. Texts of callers are also searched. */
 const MAX_USER_INFO_LENGTH = 1_000;
 
-/** An http URL with a complete host: a later @ belongs to its path or to the surrounding text. */
+/** An http URL with a complete host. A later @ belongs to its path or to the surrounding text. */
 const PLAIN_HOST = /^(?:[a-z0-9.-]+|\[[0-9a-f:.]+\])(?::[0-9]{1,5})?[/?#\s,;)]/i;
 
 /** A host of a database URL, with its port. */
@@ -18,19 +18,19 @@ const WELL_FORMED = new RegExp(
   'i',
 );
 
-/** Text without the user names and passwords of URLs, safe to print. */
+/** Removes the user names and passwords of URLs from a text, so that it is safe to print. */
 export function withoutUrlCredentials(text: string): string {
   return text.includes('://') && text.includes('@') ? hide(text, MAX_USER_INFO_LENGTH) : text;
 }
 
-/** Whether the value of a setting can contain the user name or password of a URL; a database URL always can. */
+/** Whether the value of a setting can contain the user name or password of a URL. A database URL always can. */
 export function holdsUrlCredentials(value: string): boolean {
   if (/postgres(?:ql)?:/i.test(value) || /:\/\/.*[?&]\w*password=/is.test(value)) return true;
   const line = value.replaceAll('\n', ' ');
   return hide(line, line.length) !== line;
 }
 
-/** A database URL without its password. A malformed one is not shown, because the password cannot be located. */
+/** A database URL without its password. A malformed URL is not shown, because its password cannot be located. */
 export function shownDatabaseUrl(url: string): string {
   const found = WELL_FORMED.exec(url);
   if (found === null) return 'postgresql://*** (not shown, since it is not well-formed)';
@@ -68,7 +68,7 @@ function hide(text: string, most: number): string {
   return shown + text.slice(copied);
 }
 
-/** Whether the text after a scheme has no user: a page, or a file as in stacks; a package name may contain an @. */
+/** Whether the text after a scheme has no user: a page, or a file as in stacks. A package name may contain an @. */
 function isPlain(scheme: string, rest: string): boolean {
   if (/(?:^|[^a-z])https?$/i.test(scheme)) return PLAIN_HOST.test(rest);
   return /(?:^|[^a-z])file$/i.test(scheme) && rest.startsWith('/');

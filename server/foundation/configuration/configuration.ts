@@ -20,18 +20,19 @@ type FieldsWith<Property extends keyof Setting, Value> = {
 
 /** The settings of the service, read once from the environment. */
 export type Configuration = { readonly [Field in keyof Settings]: ValueOf<Settings[Field]> } & {
-  /** The absolute path of the file that a secret came from; null if it came from no file. */
+  /** The absolute path of the file that a secret came from, or null if it came from no file. */
   readonly [Field in FieldsWith<'mayBeInFile', true> as `${Field}File`]: string | null;
 } & {
   /** Whether only this machine can reach the service. */
   readonly loopbackOnly: boolean;
   /**
-   * Where the path of the data directory comes from, for messages: a wrong one is often a missing or mistyped setting.
+   * Where the path of the data directory comes from, for messages. A wrong path often has a missing or mistyped setting as its
+   * cause.
    */
   readonly dataDirectoryOrigin: string;
 };
 
-/** What the commands on the host of the service may use of its settings. */
+/** The settings that the commands on the host of the service may use. */
 export type CommandConfiguration = Pick<
   Configuration,
   FieldsWith<'readBy', 'commands'> | 'loopbackOnly' | 'dataDirectoryOrigin'
@@ -53,12 +54,12 @@ export function readConfiguration(environment: NodeJS.ProcessEnv = process.env):
   return configuration;
 }
 
-/** The text of a setting, empty if it is not set; how messages name it; and the file that it came from. */
+/** The text of a setting, empty if it is not set, its name in messages, and the file that it came from. */
 type Source = { readonly text: string; readonly origin: string; readonly file: string | null };
 
 /**
- * The text from the variable or, for a secret, from the file that the variable with `_FILE` names: containers and
- * systemd pass secrets as files, because more programs can see the environment of a process.
+ * The text from the variable or, for a secret, from the file that the variable with `_FILE` names. Containers and systemd pass
+ * secrets as files, because more programs can see the environment of a process.
  */
 function sourceOf(
   { name, mayBeInFile }: Pick<Setting, 'name' | 'mayBeInFile'>,
@@ -72,7 +73,7 @@ function sourceOf(
   return { text: readSecret(name, path), origin: `The content of ${fileSetting}`, file: resolve(path) };
 }
 
-/** Reads the file of a secret, which no message quotes. */
+/** Reads the file of a secret. No message quotes it. */
 function readSecret(name: string, path: string): string {
   const refuse = (problem: string, cause?: unknown): StartupProblem =>
     invalid(`${fileSettingOf(name)} is ${quoted(path)}, but that file ${problem}.`, cause);
@@ -131,7 +132,7 @@ function refuseTogether(
   }
 }
 
-/** Reads the data directory only, which works even when other settings are invalid. */
+/** Reads the data directory only. This works even if other settings are invalid. */
 export function readDataDirectory(
   environment: NodeJS.ProcessEnv = process.env,
 ): Pick<Configuration, 'dataDirectory' | 'dataDirectoryOrigin'> {
@@ -145,8 +146,8 @@ export function readDataDirectory(
 }
 
 /**
- * Opens something from a library that also reads environment variables by itself: those whose names begin with the
- * prefix are hidden meanwhile, so that only the settings above decide.
+ * Runs `open` while the variables whose names begin with the prefix are hidden. It is for libraries that also read environment
+ * variables, so that only the settings above decide.
  */
 export function withoutVariables<T>(prefix: string, open: () => T): T {
   const hidden = Object.entries(process.env).filter(([name]) => name.startsWith(prefix));
@@ -158,7 +159,7 @@ export function withoutVariables<T>(prefix: string, open: () => T): T {
   }
 }
 
-/** A password in any other setting could be printed, or quoted in responses. */
+/** Refuses credentials in any setting that is not for them, because such a value could be printed, or quoted in responses. */
 function refuseCredentials(environment: NodeJS.ProcessEnv): void {
   const { name: allowed } = SETTINGS.databaseUrl;
   for (const { name, purpose } of LISTED_SETTINGS) {

@@ -13,13 +13,13 @@ import { CERTIFICATES, type Kind, quoted, type Surroundings } from './values.ts'
 /** The connectors of a file, and its path. */
 export type Connectors = { readonly path: string; readonly connectors: readonly ConnectorSettings[] };
 
-/** Ids that mean something else, and what. */
+/** Ids with another meaning, and that meaning. */
 const RESERVED_IDS: ReadonlyMap<unknown, string> = new Map([
   ['simulator', 'the simulator of a sandbox'],
   ['other', 'metrics of connectors that are not in the settings'],
 ]);
 
-/** Far more than card programs have processors. */
+/** Far more processors than card programs have. */
 const MAX_CONNECTORS = 50;
 const MAX_NETWORKS = 50;
 const MAX_PROGRAMS = 1_000;
@@ -29,7 +29,7 @@ const MAX_SECRETS = 2;
 
 const DAY_SECONDS = 86_400;
 
-/** A trait in the file: what it may be, and what it is if it is not there. */
+/** A trait in the file: its allowed values, and its default. */
 type TraitRow<Value> = {
   readonly name: string;
   readonly fallback: Value;
@@ -63,8 +63,8 @@ function word<const Word extends string>(
 const KEY_MEMORY: Range = { unit: 'seconds', min: 1, max: 3_650 * DAY_SECONDS };
 
 /**
- * The traits, in the order in which people read them. A processor about which nothing is said gets nothing twice, and no order
- * is taken for undone.
+ * The traits, in the order for readers. With the defaults, a processor never gets an order twice, and no order is
+ * taken for undone.
  */
 export const TRAITS = {
   hasInquiry: flag('has_inquiry', true, 'whether it can look up an order by its `attempt_id`'),
@@ -87,7 +87,7 @@ export const TRAITS = {
   } satisfies TraitRow<number | null>,
   settleDelaySeconds: number(
     'settle_delay_seconds',
-    // What Mastercard Send asks its users to wait.
+    // The wait that Mastercard Send prescribes to its users.
     40,
     { unit: 'seconds', min: 0, max: DAY_SECONDS },
     'how long an order may take until an inquiry finds it',
@@ -150,7 +150,7 @@ export const CONNECTORS: Kind<Connectors> = {
 type Refuse = (problem: string) => Error;
 type Fields = Readonly<Record<string, unknown>>;
 
-/** The content of the file. A message quotes nothing of it: somebody may have written a secret there. */
+/** The content of the file. A message quotes nothing of it, because it may contain a secret by mistake. */
 function readFile(path: string, refuse: Refuse): unknown {
   let content: string;
   try {
@@ -210,7 +210,7 @@ function readNetworks(value: unknown, wrong: Wrong): readonly string[] {
   });
 }
 
-/** The card programs that may have cards of the connector; undefined for all. */
+/** The card programs that may have cards of the connector, or undefined for all. */
 function readPrograms(value: unknown, wrong: Wrong): readonly string[] | undefined {
   if (value === undefined) return undefined;
   if (!Array.isArray(value) || value.length > MAX_PROGRAMS) {
@@ -223,7 +223,7 @@ function readPrograms(value: unknown, wrong: Wrong): readonly string[] | undefin
   });
 }
 
-/** The certificates of the adapter's own authority; null without a file. */
+/** The certificates of the adapter's own authority, or null without a file. */
 function readCertificates(value: unknown, wrong: Wrong, around: Surroundings): string | null {
   if (value === undefined) return null;
   const problem = 'it must be the path of a file of certificates in PEM format';
@@ -233,7 +233,7 @@ function readCertificates(value: unknown, wrong: Wrong, around: Surroundings): s
   return read.certificates;
 }
 
-/** The secrets in the variables that are named. A message does not quote a name, which somebody may have put a secret for. */
+/** The secrets in the named variables. A message quotes no name, because it may be a secret by mistake. */
 function readSecrets(value: unknown, wrong: Wrong, { readVariable }: Surroundings): readonly string[] {
   const names: readonly unknown[] = Array.isArray(value) ? value : [value];
   const isList = names.length > 0 && names.length <= MAX_SECRETS && new Set(names).size === names.length;
@@ -266,7 +266,7 @@ function readTraits(value: unknown, refuse: Refuse, wrong: Wrong): Traits {
       return [trait, set];
     }),
   ) as Traits;
-  // Nobody knows how long a processor remembers, and a wrong guess pays twice.
+  // It is unknown how long a processor remembers, and a wrong guess pays twice.
   if (traits.canResend && value[TRAITS.keyMemorySeconds.name] === undefined) {
     throw wrong('traits.key_memory_seconds', 'it must be set if can_resend is true');
   }

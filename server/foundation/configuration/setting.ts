@@ -1,6 +1,6 @@
 import type { Kind } from './values.ts';
 
-/** What defaults depend on. In the table, these settings come before those that depend on them. */
+/** The settings that defaults depend on. In the table, they come before their dependents. */
 export type Earlier = {
   readonly mode: 'sandbox' | 'live';
   readonly hosts: readonly string[];
@@ -11,22 +11,22 @@ export type Earlier = {
 export type Setting = {
   /** The variable of the environment. */
   readonly name: string;
-  /** What it may be, with the unit, and how to parse it. */
+  /** Its allowed values, with the unit, and how to parse them. */
   readonly kind: Kind<unknown>;
-  /** The default as people read it; empty if there is none. */
+  /** The default as people read it, or an empty text if there is none. */
   readonly fallback: string;
-  /** The value if it is not set. Without it, the default is parsed like a value that is set. */
+  /** The value if it is not set. If omitted, the default is parsed like a set value. */
   readonly unset?: (earlier: Earlier) => unknown;
   readonly purpose: string;
-  /** Whether no output and no message may contain it. */
+  /** Whether it must stay out of every output and message. */
   readonly isSecret?: true;
   /** Whether the variable with `_FILE` after the name may name a file with it. */
   readonly mayBeInFile?: true;
-  /** Who uses it: the service only, or also the commands on its host. The types of the commands keep them to that. */
+  /** Its users: the service only, or also the commands on its host. The types of the commands enforce this. */
   readonly readBy: 'service' | 'commands';
   /** Whether `start --help` lists it too. */
   readonly isInHelp?: true;
-  /** How `config` shows it, if not as it is set. */
+  /** Formats it for `config`, if that differs from the set text. */
   readonly show?: (value: never) => string;
 };
 

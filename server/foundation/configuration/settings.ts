@@ -34,12 +34,12 @@ const notSet = () => null;
 /** Responses to idempotency keys are stored in their events, and replays are exact for this many days. */
 export const MIN_EVENT_RETENTION_DAYS = 31;
 
-/** Integrators are promised that a key has one response for this many days. */
+/** The contract promises integrators one response per key for this many days. */
 export const MIN_KEY_RETENTION_DAYS = 30;
 
 /**
- * Default limits of live mode, in requests per second and process: far more than a normal caller sends, and less than a
- * process can serve, so that one faulty caller leaves capacity for others.
+ * Default limits of live mode, in requests per second and process: far more than a normal caller sends, and less than a process
+ * can serve, so that one faulty caller leaves capacity for others.
  */
 const LIVE_ADDRESS_RATE = 2_000;
 const LIVE_KEY_RATE = 1_000;
@@ -47,14 +47,14 @@ const LIVE_KEY_RATE = 1_000;
 const rate = numberOf('requests per second', { min: 1, max: 999_999, zero: 'for no limit' });
 
 /**
- * Buffers of a live ledger in MB: a quarter of the memory (bytes), bounded because PostgreSQL searches all of them when
- * it drops a table.
+ * Buffers of a live ledger in MB: a quarter of the memory (bytes), bounded because PostgreSQL searches all of them when it drops
+ * a table.
  */
 export function liveBuffersMegabytes(memory: number): number {
   return Math.min(4096, Math.max(256, Math.floor(memory / 4 / 1024 ** 2)));
 }
 
-/** Only this machine: a sandbox needs no key there. */
+/** Only this machine, where a sandbox needs no key. */
 const DEFAULT_HOSTS = ['127.0.0.1', '::1'];
 
 /** Developers receive webhooks on their own machine. */
@@ -146,7 +146,7 @@ export const SETTINGS = {
     purpose: 'memory of the embedded PostgreSQL for pages of its tables',
     readBy: 'service',
   },
-  /** Absolute path; null for no backups. */
+  /** Absolute path, or null for no backups. */
   backupDirectory: {
     name: 'BACKUP_DIR',
     kind: DIRECTORY,
@@ -255,7 +255,7 @@ export const SETTINGS = {
     purpose: "number of proxies in front of the service that append the caller's address to X-Forwarded-For",
     readBy: 'commands',
   },
-  /** The origin that callers use; null for that of each request. */
+  /** The origin that callers use, or null for each request's own. */
   publicUrl: {
     name: 'PUBLIC_URL',
     kind: ORIGIN,

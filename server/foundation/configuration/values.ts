@@ -5,21 +5,21 @@ import { resolve } from 'node:path';
 import { findNetworkProblem } from '../networks.ts';
 import { codeOf } from '../startup-problem.ts';
 
-/** What the text of a setting may be. */
+/** The type of a setting's text. */
 export type Kind<Value> = {
-  /** As it follows "must be" in a message, with the unit; also in docs/configuration.md. */
+  /** As it follows "must be" in a message, with the unit. Also in docs/configuration.md. */
   readonly allowed: string;
   /**
-   * The value of a text, which is not empty; undefined if the text is not allowed. Where there is more to say, throws
-   * what `refuse` makes of the end of the sentence.
+   * The value of a text, which is not empty. Undefined if the text is not allowed. If there is more to say, throws the error that
+   * `refuse` makes from the end of the sentence.
    */
   readonly parse: (text: string, refuse: (problem: string) => Error, around: Surroundings) => Value | undefined;
 };
 
-/** What a value may depend on besides its text. */
+/** The context of a value, beyond its text. */
 export type Surroundings = {
   readonly mode: 'sandbox' | 'live';
-  /** A variable that the value names, or the content of the file that the variable with `_FILE` names; empty if not set. */
+  /** A variable that the value names, or the content of the file that the variable with `_FILE` names. Empty if not set. */
   readonly readVariable: (name: string) => string;
 };
 
@@ -37,7 +37,7 @@ export function oneOf<const Word extends string>(...words: readonly Word[]): Kin
 type Range = {
   readonly min: number;
   readonly max: number;
-  /** What 0 means, if it is not a number like the others. */
+  /** The meaning of 0, if it is not a number like the others. */
   readonly zero?: string;
 };
 
@@ -92,7 +92,7 @@ export function isLoopback(host: string): boolean {
   return host === 'localhost' || host === '::1' || (isIP(host) === 4 && host.startsWith('127.'));
 }
 
-/** The origin of a URL. The service needs the whole host: a path would be lost. */
+/** The origin of a URL. The service needs the whole host, so a path would be lost. */
 export const ORIGIN: Kind<string> = {
   allowed: 'a URL of a scheme and a host only, such as https://transfers.example.com',
   parse: (text) => {
@@ -155,7 +155,6 @@ export const NETWORKS: Kind<readonly string[]> = {
 /** Certificates in PEM format, and the file that they are from. */
 export type Certificates = { readonly path: string; readonly certificates: string };
 
-/** The certificates of a file. */
 export const CERTIFICATES: Kind<Certificates> = {
   allowed: 'a file of certificates in PEM format',
   parse: (text, refuse) => {
@@ -197,8 +196,8 @@ export const DATABASE_URL: Kind<string> = {
 };
 
 /**
- * Only names that need no quotes in SQL: a quoted name with capitals would differ from the one that people create
- * without quotes. PostgreSQL reserves `pg_` and `information_schema`.
+ * Only names that need no quotes in SQL. A quoted name with capitals would differ from the name that people create without
+ * quotes. PostgreSQL reserves `pg_` and `information_schema`.
  */
 export const SCHEMA: Kind<string> = {
   allowed:
@@ -210,7 +209,7 @@ export const SCHEMA: Kind<string> = {
   },
 };
 
-/** A value for a message; one that could contain a URL with a password is not shown. */
+/** A value for a message. A value that could contain a URL with a password is not shown. */
 export function quoted(value: string): string {
   return /^[^@]{0,80}$/.test(value) && !value.includes('://') ? `'${value}'` : 'set to a value that is not shown here';
 }
