@@ -10,7 +10,7 @@ export const ANY_NEED = '*';
 type Turn = {
   readonly names: readonly string[];
   readonly run: () => Promise<void>;
-  /** The number of its names for which an earlier item runs or waits. */
+  /** How many of its names an earlier item uses or waits for. */
   behind: number;
 };
 

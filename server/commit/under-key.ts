@@ -213,7 +213,7 @@ export function refusalToStore({ fingerprint, requestId }: FirstRequest, refusal
   };
 }
 
-/** Recreates a stored refusal as it was first thrown. Undefined for a stored success. */
+/** Recreates a stored refusal. Undefined for a stored success. */
 export function storedRefusal(response: StoredResponse): Refusal | undefined {
   if (response.code === null) return undefined;
   return new Refusal(response.code, response.message ?? '', {

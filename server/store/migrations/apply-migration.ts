@@ -6,26 +6,26 @@ import { concurrentIndexOf, splitStatements } from './statements.ts';
 /** How the application of migrations reports, and how often a lock is tried. */
 export type Applying = {
   readonly onApplied?: (name: string, milliseconds: number) => void;
-  /** Called with a sentence when something takes longer than expected. */
+  /** Called with a sentence when a step takes longer than expected. */
   readonly onWait?: (sentence: string) => void;
-  /** Attempts to get the locks of a migration; for tests. */
+  /** Attempts to get the locks of a migration, for tests. */
   readonly tries?: number;
 };
 
 /**
- * The longest wait for a lock, in milliseconds. Every later statement on the table queues behind a waiting migration,
- * so the wait and the time for which the lock is held must stay below half a second together.
+ * The longest wait for a lock, in milliseconds. Every later statement on the table queues behind a waiting migration. So the wait
+ * and the time under the lock must stay below half a second together.
  */
 const LOCK_MILLISECONDS = 150;
 
 /** With the pauses in between, about half a minute. */
 const TRIES = 40;
 
-/** The pause after the first attempt; each further pause is longer, up to the maximum. */
+/** The pause after the first attempt. Each further pause is longer, up to the maximum. */
 const FIRST_PAUSE_MILLISECONDS = 50;
 const LONGEST_PAUSE_MILLISECONDS = 1000;
 
-/** Longer than `deadlock_timeout`, by default a second, after which a requested lock ends an autovacuum. */
+/** Longer than `deadlock_timeout` (a second by default). After that time a requested lock ends an autovacuum. */
 const AUTOVACUUM_MILLISECONDS = 3000;
 
 /** Applies a migration and records it in the history. */
@@ -49,10 +49,7 @@ async function note(client: pg.ClientBase, { name, checksum, needs }: Migration)
   ]);
 }
 
-/**
- * Runs a transaction that gives up soon if it does not get a lock, and tries again after the statements that queued
- * behind it.
- */
+/** Runs a transaction that soon stops waiting for a lock, and tries again after the statements that queued behind it. */
 async function inTries(
   client: pg.ClientBase,
   what: string,
@@ -79,8 +76,8 @@ async function inTries(
 }
 
 /**
- * Ends autovacuums of our tables, which may run for hours and only give way to a wait longer than our attempts. The
- * lock requested here holds up nobody: reads and writes do not conflict with it.
+ * Ends autovacuums of our tables, which may run for hours and only end for a wait longer than our attempts. The lock requested
+ * here holds up no one, because reads and writes do not conflict with it.
  */
 async function endAutovacuum(client: pg.ClientBase): Promise<void> {
   const { rows } = await client.query<{ name: string }>(`select distinct quote_ident(relname) as name
@@ -100,9 +97,9 @@ async function endAutovacuum(client: pg.ClientBase): Promise<void> {
 }
 
 /**
- * Applies what cannot be done in a transaction. Its locks let others read and write, so it waits for them without a
- * limit. An interrupted attempt leaves an invalid index, which is removed and built again; an attempt interrupted
- * before it was recorded leaves a valid one, which is kept.
+ * Applies a migration that cannot run in a transaction. Its locks let others read and write, so it waits for them without a
+ * limit. An interrupted attempt leaves an invalid index, which is removed and built again. An attempt that was interrupted before
+ * it was recorded leaves a valid index, which is kept.
  */
 async function applyByStatement(client: pg.ClientBase, migration: Migration, applying: Applying): Promise<void> {
   for (const statement of splitStatements(migration.text)) {

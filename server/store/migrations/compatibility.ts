@@ -7,16 +7,13 @@ import { type Migration, numberOf, readMigrations } from './migration-files.ts';
 export type AppliedMigration = {
   readonly name: string;
   readonly checksum: string;
-  /**
-   * Number of the newest migration that a program must know to run on the schema; null in rows of versions before
-   * 0.1.0.
-   */
+  /** Number of the newest migration that a program must know to run on the schema. Null in rows of versions before 0.1.0. */
   readonly needs: string | null;
 };
 
 /**
- * How the schema of a database relates to this program: `current`; `older`, which lacks migrations; `newer_usable`,
- * with migrations of a newer version that this one can work with; `newer_unusable`, on which it must not run.
+ * How the schema of a database relates to this program: `current`; `older`, which lacks migrations; `newer_usable`, whose
+ * additional migrations this version can work with; `newer_unusable`, which this version must not run on.
  */
 export type SchemaState = 'current' | 'older' | 'newer_usable' | 'newer_unusable';
 
@@ -35,7 +32,7 @@ export const READ_NEWEST_MIGRATION: Statement = {
 let known: Promise<readonly Migration[]> | undefined;
 
 /**
- * Reads the current state of the schema with one statement on a table that has one row per migration: the schema can
+ * Reads the current state of the schema with one statement on a table that has one row per migration, because the schema can
  * change under a running service. Throws {@link StoreFailure} if the database does not respond.
  */
 export async function findSchemaState(database: Pick<Database, 'read'>): Promise<SchemaState> {
@@ -52,18 +49,17 @@ export async function findSchemaState(database: Pick<Database, 'read'>): Promise
   ).state;
 }
 
-/** What a database has, compared with the migrations of this program. */
+/** The migrations of a database, compared with those of this program. */
 export type SchemaComparison = {
   readonly state: SchemaState;
   /** Migrations of this program that the database lacks, in order. */
   readonly pending: readonly Migration[];
   /** Names of migrations that this program does not know but can work with. */
   readonly usable: readonly string[];
-  /** Unknown migrations that it cannot work with. */
+  /** Unknown migrations that this program cannot work with. */
   readonly unusable: readonly AppliedMigration[];
 };
 
-/** Compares the applied migrations with those of this program. */
 export function compareSchema(
   migrations: readonly Migration[],
   applied: readonly AppliedMigration[],
@@ -88,8 +84,8 @@ function stateOf(unusable: number, pending: number, usable: number): SchemaState
 }
 
 /**
- * Checksums of migrations that were edited once, before a release contained them; after the migrations that follow, the
- * result is the same. Ledgers of clones may have them.
+ * Checksums of migrations that were edited before a release contained them. Later migrations lead to the same result. Ledgers of
+ * clones may have them.
  */
 const ALSO_APPLIED: ReadonlySet<string> = new Set([
   // 0021_card_erasure.sql, with the function that 0034_errors_of_erased_cards.sql replaces.
@@ -100,12 +96,12 @@ const ALSO_APPLIED: ReadonlySet<string> = new Set([
 const FIRST_RELEASE = '0021';
 
 /**
- * Throws a {@link StartupProblem} if this program must not run on the schema: it is from a version before 0.1.0, has
- * migrations of a newer version that this one cannot work with, or one that was edited after it was applied.
+ * Throws a {@link StartupProblem} if this program must not run on the schema: it is from a version before 0.1.0, has newer
+ * migrations that this version cannot work with, or has a migration that was edited after it was applied.
  */
 export function requireUsableSchema(migrations: readonly Migration[], applied: readonly AppliedMigration[]): void {
   const lacking = compareSchema(migrations, applied).pending.find(({ name }) => numberOf(name) <= FIRST_RELEASE);
-  // If every row says what it needs, a later version has begun to create the schema, and may continue.
+  // If every row has `needs`, a later version has begun to create the schema, and may continue.
   if (lacking !== undefined && applied.some(({ needs }) => needs === null)) {
     throw new StartupProblem(
       'schema-behind',

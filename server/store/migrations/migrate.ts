@@ -13,8 +13,8 @@ import { type Migration, numberOf, readMigrations } from './migration-files.ts';
 import { findMissingRights, findMissingUpgradeRights } from './rights.ts';
 
 /**
- * A fixed number: the process that holds it migrates. One for the whole database, whatever the schema, because
- * migrations also create roles, which all services on a server share.
+ * A fixed number. The process that holds this lock migrates. The whole database has one lock for all schemas, because migrations
+ * also create roles, which all services on a server share.
  */
 const MIGRATION_LOCK = 7_201_001;
 
@@ -22,11 +22,11 @@ const MIGRATION_LOCK = 7_201_001;
 const TURN_MILLISECONDS = 100;
 
 export type MigrateOptions = Applying & {
-  /** Called with the names of migrations of a newer version that this program can work with, if there are any. */
+  /** Called with the names of a newer version's migrations that this program can work with, if there are any. */
   readonly onNewer?: (names: readonly string[]) => void;
-  /** How often to report a wait for another process that migrates; for tests. */
+  /** How often to report a wait for another process that migrates, for tests. */
   readonly everyMilliseconds?: number;
-  /** Those of this program if omitted. */
+  /** This program's migrations if omitted. */
   readonly migrations?: readonly Migration[];
 };
 
@@ -44,16 +44,16 @@ export async function pendingMigrations(settings: ConnectionSettings): Promise<r
 }
 
 /**
- * Applies the missing migrations, one process at a time, and returns their names. Forward only. It can be repeated
- * however it ended. Throws {@link StartupProblem} if this program cannot run on the schema, an applied migration was
- * edited, the user of the database lacks the right to migrate, or the tables are in use for too long.
+ * Applies the missing migrations, one process at a time, and returns their names. Forward only. It can be repeated after any end.
+ * Throws {@link StartupProblem} if this program cannot run on the schema, an applied migration was edited, the user of the
+ * database lacks the right to migrate, or the tables are in use for too long.
  */
 export async function migrate(settings: ConnectionSettings, options: MigrateOptions = {}): Promise<readonly string[]> {
   const apply = async (client: pg.ClientBase): Promise<readonly string[]> => {
     // The server ends our statement soon after this process is killed.
     await client.query("set client_connection_check_interval = '1s'");
     await takeTurn(client, options);
-    // Everything that can be refused is, before the first change.
+    // All refusals come before the first change.
     const schema = settings.schema ?? DEFAULT_SCHEMA;
     const isNew = !(await hasHistory(client));
     const migrations = options.migrations ?? (await readMigrations());
@@ -73,8 +73,8 @@ export async function migrate(settings: ConnectionSettings, options: MigrateOpti
       await client.query(`create table schema_migration (name text primary key, checksum text not null,
         applied_at timestamptz not null default clock_timestamp(), needs text)`);
     }
-    // On a ledger that starts with this version, no older one has to run: what only this one can read is written from
-    // the start.
+    // A ledger that starts with this version never needs to run an older one, so it gets data that only this version can read
+    // from the start.
     for (const { needs, ...migration } of pending) {
       await applyMigration(client, { ...migration, needs: isNew ? numberOf(migration.name) : needs }, options);
     }
@@ -88,8 +88,8 @@ export async function migrate(settings: ConnectionSettings, options: MigrateOpti
 }
 
 /**
- * Waits until no other process migrates, by polling: a statement that waits for the lock has a snapshot, and a `create
- * index concurrently` of the holder would wait in turn for that to end.
+ * Waits until no other process migrates, by polling. A statement that waits for the lock would have a snapshot, and a `create
+ * index concurrently` of the holder would wait in turn for the end of that snapshot.
  */
 async function takeTurn(client: pg.ClientBase, { onWait, everyMilliseconds }: MigrateOptions): Promise<void> {
   const isOurs = async (): Promise<boolean> => {
@@ -117,7 +117,10 @@ async function hasHistory(client: pg.ClientBase): Promise<boolean> {
   return rows[0]?.present === true;
 }
 
-/** Migrations are written for plain PostgreSQL: Citus would refuse some, and others would leave a place that cannot be moved. */
+/**
+ * Refuses a place. Migrations are written for plain PostgreSQL: Citus would refuse some, and others would leave a place that
+ * cannot be moved.
+ */
 async function requireNoPlace(client: pg.ClientBase): Promise<void> {
   const { rows } = await client.query<{ isPlace: boolean }>(`select ${IS_PLACE} as "isPlace"`);
   if (rows[0]?.isPlace !== true) return;
@@ -153,7 +156,7 @@ async function findTableUser(client: pg.ClientBase): Promise<string | undefined>
     await client.query('rollback');
     return await readTableUser(client);
   } catch {
-    // The reason why the migration failed is the one that matters.
+    // Ignored, so that the reason for the failed migration is reported.
     return undefined;
   }
 }
@@ -163,15 +166,17 @@ function adviceFor(user: string | undefined): string {
   return `${who}. Nothing has changed: end that transaction, and run the command again.`;
 }
 
-/** What a service must know about the schema on which it runs. */
+/** The facts about its schema that a service must know. */
 export type SchemaFacts = {
   /** The name of the newest migration that the database has. */
   readonly migration: string | undefined;
-  /** Whether every program that may run on the schema knows the compact payloads of events that this one writes (migration 0046). */
+  /**
+   * Whether every program that may run on the schema can read the compact payloads of events that this version writes (migration
+   * 0046).
+   */
   readonly compactsPayloads: boolean;
 };
 
-/** Reads what a service must know about the schema. */
 export async function readSchema(settings: ConnectionSettings): Promise<SchemaFacts> {
   return administer(settings, async (client) => {
     const { rows } = await client.query<{ name: string | null; compacts: boolean }>(

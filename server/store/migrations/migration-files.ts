@@ -5,21 +5,21 @@ import { placeOf } from '../../../installation.mjs';
 
 const DIRECTORY = placeOf('server/store/migrations');
 
-/** A change of the schema: the text of its file, and what its first lines say about it. */
+/** A change of the schema: the text of its file, and the statements in its first lines. */
 export type Migration = {
   readonly name: string;
   readonly text: string;
   readonly checksum: string;
   /**
-   * Number of the newest migration that a program must know to run on the schema after this one is applied, from the
-   * line `-- Needs: 0018`. Without that line its own: programs that do not know it are refused.
+   * Number of the newest migration that a program must know to run on the schema after this one is applied, from the line `--
+   * Needs: 0018`. Without that line its own number, so that programs that do not know it are refused.
    */
   readonly needs: string;
   /** Whether it is applied statement by statement, from the line `-- Transaction: none`. It must be repeatable. */
   readonly isOutsideTransaction: boolean;
 };
 
-/** All migrations, in the order in which they are applied. */
+/** All migrations, in the order of their application. */
 export async function readMigrations(): Promise<readonly Migration[]> {
   const names = (await readdir(DIRECTORY)).filter((name) => name.endsWith('.sql')).sort();
   return Promise.all(names.map(async (name) => toMigration(name, await readFile(join(DIRECTORY, name), 'utf8'))));
@@ -27,7 +27,7 @@ export async function readMigrations(): Promise<readonly Migration[]> {
 
 /** The migration of a file with this name and text. */
 export function toMigration(name: string, text: string): Migration {
-  // Only the comment at the top: the same words further down are not a header.
+  // Only the comment at the top counts. The same words further down are not a header.
   const [header = ''] = /^(?:--.*\n)*/.exec(text) ?? [];
   return {
     name,

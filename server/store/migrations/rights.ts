@@ -3,7 +3,7 @@ import { StartupProblem } from '../../foundation/startup-problem.ts';
 import type { AppliedMigration } from './compatibility.ts';
 import { type Migration, namesCreatedBy } from './migration-files.ts';
 
-/** The roles under which the service works. They belong to the whole server. */
+/** The roles of the service. They belong to the whole server. */
 export const ROLES = [
   'transfer_service_application',
   'transfer_service_background',
@@ -23,7 +23,7 @@ type Rights = {
   readonly hasSchema: boolean;
   readonly usesSchema: boolean;
   readonly createsInSchema: boolean;
-  /** Whether the roles of the service may use the schema, or the user may let them. */
+  /** Whether the roles of the service may use the schema, or the user may grant them that right. */
   readonly letsRolesIn: boolean;
   readonly languages: readonly string[];
 };
@@ -36,8 +36,8 @@ type RoleRights = {
 };
 
 /**
- * The rights that a user needs to make a new ledger and that it lacks, all of them at once, with the statements that
- * grant them. Changes nothing: the first migrations would succeed and leave half a ledger. Undefined if none is missing.
+ * The rights that a user lacks to create a new ledger, all of them at once, with the statements that grant them. Checked first,
+ * because otherwise the first migrations would succeed and leave half a ledger. Changes nothing. Undefined if none is missing.
  */
 export async function findMissingRights(client: pg.ClientBase, schema: string): Promise<StartupProblem | undefined> {
   const rights = await readRights(client, schema);
@@ -53,7 +53,7 @@ export async function findMissingRights(client: pg.ClientBase, schema: string): 
   return missing.length === 0 ? undefined : new StartupProblem('database-rights', missing.join('\n'));
 }
 
-/** The same for a user that migrates an existing ledger: it must own the tables and see their rows. */
+/** The same for a user that migrates an existing ledger. It must own the tables and see their rows. */
 export async function findMissingUpgradeRights(
   client: pg.ClientBase,
   schema: string,
@@ -125,7 +125,7 @@ function findMissingRoles(rights: Rights, roles: readonly RoleRights[]): readonl
   return [`The user ${user} may not ${what}. As a superuser: ${statements.join(' ')}`];
 }
 
-/** From PostgreSQL 16 on, a grant says itself whether its role is inherited. */
+/** From PostgreSQL 16 on, a grant itself states whether its role is inherited. */
 function inheriting({ inheritsRoles, versionNumber }: Rights): string {
   return inheritsRoles || versionNumber < ADMIN_OPTION_VERSION ? '' : ' WITH INHERIT TRUE';
 }
@@ -187,7 +187,7 @@ async function readOtherOwners(client: pg.ClientBase, names: readonly string[]):
   return rows.map(({ owner }) => owner);
 }
 
-/** Whether policies hide rows from the user: a change of rows would succeed without changing any. */
+/** Whether policies hide rows from the user. A change of rows would then succeed without changing any. */
 async function isBlind(client: pg.ClientBase): Promise<boolean> {
   const { rows } = await client.query<{ blind: boolean }>(
     `select coalesce(not pg_has_role(to_regrole('transfer_service_background'), 'usage'), false)

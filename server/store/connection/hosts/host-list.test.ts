@@ -2,7 +2,7 @@ import pg from 'pg';
 import { expect, test } from 'vitest';
 import { HostListProblem, readHostList, withHosts } from './host-list.ts';
 
-/** Where `pg` would connect for each host, and as whom. */
+/** The address and user with which `pg` would connect to each host. */
 function placesOf(url: string): readonly string[] {
   return readHostList(url).urls.map((connectionString) => {
     const { host, port, user, password, database } = new pg.Client({ connectionString });
