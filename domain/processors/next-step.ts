@@ -160,7 +160,7 @@ export function overdueStep(attempt: Attempt, traits: Traits, now: number): Step
   return { ...keep(attempt), status: 'attention', nextAt: null, effect: null, failure: null };
 }
 
-/** The step for a `ready` attempt that was never sent and may no longer be sent. */
+/** The step for a `ready` attempt that may no longer be sent. */
 export function refusedStep(attempt: Attempt, failure: Failure): Step {
   return { ...keep(attempt), status: 'failed', nextAt: null, effect: 'fail', failure };
 }
@@ -193,7 +193,7 @@ export function expiredStep(attempt: Attempt, traits: Traits, now: number): Step
   return refusedStep(attempt, failureOf(attempt, 'processor_unavailable', NO_ANSWER, NOT_EXECUTED));
 }
 
-/** The failure of an order whose processor stayed unreachable for as long as the order may wait. */
+/** The failure of an order whose processor could not be reached in time. */
 export function unreachable(attempt: Attempt): Failure {
   const sentence = attempt.tries === 0 ? NOT_REACHED : NOT_REACHED_AGAIN;
   return failureOf(attempt, 'processor_unavailable', NO_ANSWER, sentence);

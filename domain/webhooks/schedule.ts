@@ -5,7 +5,7 @@ const HOUR = 60 * MINUTE;
 /** The kind of a failure, as far as it determines the next attempt. */
 export type FailureKind = 'failed' | 'too_many_requests' | 'timed_out';
 
-/** The pauses after the first, second and further attempts of an event. After the last attempt the event is abandoned. */
+/** The pauses after the first, second and further attempts of an event. After the last attempt the event is dead. */
 const RETRY_PAUSES = [
   5 * SECOND,
   5 * MINUTE,
@@ -18,7 +18,7 @@ const RETRY_PAUSES = [
   24 * HOUR,
 ] as const;
 
-/** How often an event is sent before it is abandoned. */
+/** How often an event is sent before it is dead. */
 export const MAX_TRIES = RETRY_PAUSES.length + 1;
 
 /**

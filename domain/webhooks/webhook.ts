@@ -34,7 +34,7 @@ export const WEBHOOK_STATUS_REASONS = ['requested', 'gone', 'failing'] as const;
 /** One of {@link WEBHOOK_STATUS_REASONS}. */
 export type WebhookStatusReason = (typeof WEBHOOK_STATUS_REASONS)[number];
 
-/** The events that a replay sends: only the abandoned ones, or all. */
+/** The events that a replay sends: only the dead ones, or all. */
 export const REPLAY_SELECTIONS = ['failed', 'all'] as const;
 
 /** One of {@link REPLAY_SELECTIONS}. */

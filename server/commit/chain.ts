@@ -11,7 +11,7 @@ export const DEPTH = 3;
 /** Enough items for a group while others are in flight. Smaller groups cost more than they gain. */
 const ENOUGH = 64;
 
-/** A group was rolled back because an earlier group failed, or because the chain's memory did not match the database. */
+/** A group was rolled back because an earlier group failed, or because the chain's memory was not enough to decide it. */
 export class ChainBroken extends Error {
   override readonly name = 'ChainBroken';
 }

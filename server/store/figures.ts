@@ -136,7 +136,7 @@ const WEBHOOKS = columns({
   /** Age of the oldest event not yet sent to an enabled webhook, and to a paused one. */
   enabledLagSeconds: nullable(NUMBER),
   pausedLagSeconds: nullable(NUMBER),
-  /** Events that failed and will be sent again, and abandoned events. Both are counted up to a maximum. */
+  /** Events that failed and will be sent again, and dead events. Both are counted up to a maximum. */
   retrying: NUMBER,
   dead: NUMBER,
 });

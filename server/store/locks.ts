@@ -58,7 +58,7 @@ const SHARE_SWITCH_AND_LOCK_NAMES = {
 
 /**
  * The locks that every transfer takes before it reads: the switch, shared by all operations that move money, so that a change of
- * it waits for their end, and the names. One statement takes them, because neither lock affects the other. With `skip`, names
+ * it waits for their end, and the names. One statement takes both, because no decision happens in between. With `skip`, names
  * that others have locked are omitted, and {@link toMissedNames} returns them.
  */
 export function shareSwitchAndLockNames(names: readonly LockedName[], mode: 'wait' | 'skip'): Statement {

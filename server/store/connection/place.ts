@@ -24,7 +24,7 @@ export const REQUIRE_PLACE = { name: 'require_place', text: 'select require_plac
 
 /**
  * Citus cannot plan a statement without its values. Triggers and functions of the schema run further statements, which it allows
- * only on demand. A session without programs is one that Citus has forwarded a statement to: see `own_programs`.
+ * only on demand. The empty list of programs shows that Citus has not forwarded a statement to this session: see `own_programs`.
  */
 export const PLACE_SETTINGS =
   "set plan_cache_mode = auto; set citus.allow_nested_distributed_execution = on; set service.programs = '{}'";

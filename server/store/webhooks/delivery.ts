@@ -61,7 +61,7 @@ export const readOldestRetry = statement(
     order by position limit 1`,
 );
 
-/** Reads the abandoned events of a webhook, in their order. */
+/** Reads the dead events of a webhook, in their order. */
 export const readDeadDeliveries = statement(
   'read_dead_webhook_deliveries',
   { webhookId: UUID, after: NUMBER, until: NUMBER, count: INTEGER },
@@ -119,7 +119,7 @@ const FAILED = columns({
   nextAt: nullable(TIME),
 });
 
-/** An event that failed. It is sent again at `nextAt`, or abandoned if that is null. */
+/** An event that failed. It is sent again at `nextAt`, or dead if that is null. */
 export type FailedDelivery = ReturnType<typeof FAILED.read>;
 
 /** Stores that events failed, and replaces their earlier state. */
@@ -159,7 +159,7 @@ export const deleteDeliveries = statement(
 );
 
 /**
- * Deletes deliveries that can no longer be sent: abandoned events, and replays that ended so long ago that all events of that
+ * Deletes deliveries that can no longer be sent: dead events, and replays that ended so long ago that all events of that
  * time are deleted. `days` is how long events are stored.
  */
 export async function deleteOldDeliveries(database: Database, days: number): Promise<void> {

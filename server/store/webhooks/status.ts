@@ -73,7 +73,7 @@ const GIVE_UP_RETRIES = statement(
     where webhook_id = :webhookId and kind = 'event' and state = 'waiting'`,
 );
 
-/** Abandons the events of a webhook that failed and would be sent again. */
+/** Marks the events of a webhook that failed and would be sent again as dead. */
 export function giveUpRetries(webhookId: string): Statement {
   return GIVE_UP_RETRIES({ webhookId });
 }

@@ -68,7 +68,7 @@ const DETAILS = columns({
   nextRetryAt: nullable(DATE),
   /** Events that failed and are sent again. */
   retries: NUMBER,
-  /** Abandoned events, counted up to a maximum. */
+  /** Dead events, counted up to a maximum. */
   dead: NUMBER,
   secrets: json<readonly StoredSecret[]>('json'),
   replay: nullable(json<StoredReplay>('json')),
