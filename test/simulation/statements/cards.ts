@@ -1,3 +1,4 @@
+import { READ_DAYS } from '../../../server/store/ledger/limits.ts';
 import { type Meaning, type Meanings, NOTHING } from '../store/meaning.ts';
 import { columnsOf, type StoredRow } from '../store/parameters.ts';
 import type { Transaction } from '../store/transaction.ts';
@@ -5,9 +6,6 @@ import { cardsOf, raiseVersion, shown } from './accounts.ts';
 import { disabledScopes } from './switch.ts';
 
 const DAY = 86_400_000;
-
-/** How many days of counters are read. */
-const READ_DAYS = 40;
 
 const FOR_DECISION = [
   'program_id',
