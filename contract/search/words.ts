@@ -37,6 +37,8 @@ function wordsIn(text: string): string[] {
     .replaceAll(/(\p{Ll})(\p{Lu})/gu, '$1 $2')
     .normalize('NFKC')
     .toLowerCase()
+    // `up` is no word of its own in the index, and `back` alone is not about backups.
+    .replaceAll(/\bback(?:s|ed|ing)? up\b/g, 'backup')
     // The apostrophe belongs to the word: `doesn't` is not `doesn`.
     .replaceAll(/(\p{L})['’](\p{L})/gu, '$1$2');
   return plain.match(/[\p{L}\p{N}]+/gu) ?? [];

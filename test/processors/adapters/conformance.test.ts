@@ -121,8 +121,8 @@ test('the command says how many rules passed, and exits with 0 or 1', async () =
       '        Expected: An order is not executed after its not_after; the answer is\n' +
       '                  not_executed.\n' +
       '        Came:     /send answered with status "approved".\n' +
-      '        Why:      A request can be delayed until after the service has given\n' +
-      '                  the money back.\n',
+      '        Why:      A request can be delayed until after the service has returned\n' +
+      '                  the money.\n',
   );
   expect(failed.output).toContain(`\n${RULES.length - 1} of ${RULES.length} rules passed, 1 failed\n`);
   expect(failed.exitCode).toBe(1);
