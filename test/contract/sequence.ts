@@ -62,11 +62,12 @@ const FIRST = ['list_cards', 'list_transfers', 'list_webhooks', 'create_card', '
 /** What only requests get that the document does not allow: another method, a body or head that is too large, another type. */
 const NEVER: ReadonlySet<number> = new Set([405, 408, 413, 414, 415, 417, 431]);
 
-/** A generated sequence, sent step by step: each step may use what the responses before it said. */
+/** Generates a sequence and sends it step by step: each step may use the values of earlier responses. */
 export async function runGenerated(
   target: Target,
   seed: readonly number[],
   length: number,
+  atEdges: boolean,
 ): Promise<{ readonly outcome: Outcome; readonly steps: readonly Step[] }> {
   const random = new Random(...seed);
   const run = new Run(target);
@@ -82,6 +83,7 @@ export async function runGenerated(
     resolve: (value) => run.resolve(value),
     isValid: (schema, value) => target.document.problemOf(schema, run.resolve(value)) === undefined,
     credentials: Object.keys(target.keys) as Credential[],
+    atEdges,
   };
   while (steps.length < length && run.violation === undefined) {
     // What creates or changes something leads to most of what can go wrong later.

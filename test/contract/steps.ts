@@ -123,6 +123,8 @@ export type Making = {
   /** Whether a schema allows a value: some of its keywords are only tried. */
   readonly isValid: (schema: Schema, value: unknown) => boolean;
   readonly credentials: readonly Credential[];
+  /** Whether every integer of a query is sent with its largest value. */
+  readonly atEdges: boolean;
 };
 
 /** How many values are tried for a schema. */
@@ -150,14 +152,16 @@ export function generate(operation: Operation, making: Making): Step | undefined
   const isKnown = Object.values(path).every((value) => value instanceof Reference);
   // Mostly what exists: otherwise nearly everything is a 404.
   if (!isKnown && !random.chance(0.03)) return undefined;
-  const isSent = ({ required }: Parameter): boolean => required === true || random.chance(0.3);
+  const isAtEdge = ({ in: place, schema }: Parameter): boolean =>
+    making.atEdges && place === 'query' && schema.type === 'integer' && schema.maximum !== undefined;
+  const isSent = (one: Parameter): boolean => one.required === true || isAtEdge(one) || random.chance(0.3);
   const inQuery = of('query');
   const picked = new Set(inQuery.filter(isSent).flatMap(({ name, schema }) => [name, schema['x-requires'] ?? name]));
   const query = Object.fromEntries(
     inQuery
       // A request that waits for news would take up to 25 seconds.
       .filter(({ name }) => name !== 'wait' && name !== 'cursor' && picked.has(name))
-      .map(({ name, schema }) => [name, valueFor(schema, name)])
+      .map((one) => [one.name, isAtEdge(one) ? one.schema.maximum : valueFor(one.schema, one.name)])
       .filter(([, value]) => value !== undefined),
   );
   const headers = Object.fromEntries(
