@@ -125,7 +125,7 @@ const TRANSLATED: readonly (readonly [pattern: string, instead: string])[] = [
 const TRANSLATED_WORD = new RegExp(`(?<!')\\b(?:${TRANSLATED.map(([pattern]) => `(${pattern})`).join('|')})\\b`, 'gi');
 
 /** Where people read first. Code that a page shows is not text, and what was released stays as it was. */
-const PLAIN_TEXT = /^(?!CHANGELOG)[A-Z]+\.md$|^docs\/.*\.md$|^(?:server|console|sdk|tools)\/(?:.*\/)?README\.md$/;
+const PLAIN_TEXT = /^(?!CHANGELOG)[A-Z]+\.md$|^docs\/.*\.md$|\/README\.md$/;
 
 const translated: Rule = ({ path, text }) => {
   if (!PLAIN_TEXT.test(path)) return [];

@@ -259,18 +259,25 @@ const RULES = columns({
   ...PROGRAM.pick('programId', 'currency', 'limits', 'cardLimits', 'fundingLowThreshold').columns,
   today: TEXT,
 });
-const CALENDAR = columns(
-  Object.fromEntries(
-    ['now', ...PERIODS.flatMap((period) => [`${period}Start`, `${period}End`])].map((name) => [name, NUMBER]),
-  ) as Record<'now' | `${Period}${'Start' | 'End'}`, typeof NUMBER>,
-);
+const CALENDAR = columns({
+  now: NUMBER,
+  dayStart: NUMBER,
+  dayEnd: NUMBER,
+  weekStart: NUMBER,
+  weekEnd: NUMBER,
+  monthStart: NUMBER,
+  monthEnd: NUMBER,
+});
 
 /** Rules from a row of {@link readProgramRules}. */
 export function toRulesNow(row: Row): RulesNow {
-  const { now, ...bounds } = CALENDAR.read(row);
-  const calendar = Object.fromEntries(
-    PERIODS.map((period) => [period, { start: bounds[`${period}Start`], end: bounds[`${period}End`] }]),
-  ) as Calendar;
+  const { now, dayStart, dayEnd, weekStart, weekEnd, monthStart, monthEnd } = CALENDAR.read(row);
+  // Written out, because every group of transfers needs it: built from PERIODS, it took four times as long.
+  const calendar: Calendar = {
+    day: { start: dayStart, end: dayEnd },
+    week: { start: weekStart, end: weekEnd },
+    month: { start: monthStart, end: monthEnd },
+  };
   const switches = toDisabledScopes(row);
   const { fundingLowThreshold, ...rules } = RULES.read(row);
   return { now, switches, fundingLowThreshold, days: toCountedDays(row.used), rules: { ...rules, calendar } };

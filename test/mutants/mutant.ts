@@ -38,11 +38,9 @@ export async function readSources(root: string): Promise<Sources> {
 
 /** The file of an edit. Throws if its text does not occur exactly once: the mutant must follow the code. */
 export function fileOf({ file, find }: Edit, sources: Sources): string {
-  const found = [...sources].flatMap(([path, text]) =>
-    (file === undefined || path === file) && text.includes(find)
-      ? Array.from({ length: text.split(find).length - 1 }, () => path)
-      : [],
-  );
+  const found = [...sources]
+    .filter(([path]) => file === undefined || path === file)
+    .flatMap(([path, text]) => Array<string>(text.split(find).length - 1).fill(path));
   const [only] = found;
   if (only !== undefined && found.length === 1) return only;
   const where = found.length === 0 ? '' : ` (${[...new Set(found)].join(', ')})`;
