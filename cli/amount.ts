@@ -2,7 +2,7 @@ import { InvalidArgumentError } from 'commander';
 import { CURRENCY_EXPONENTS } from '../domain/ledger/currency.ts';
 import { InvalidArgument } from '../sdk/client.ts';
 
-/** An amount as it was typed: its minor units, and its currency if that was typed, too. */
+/** An amount that was typed: its minor units, and its currency if it was typed too. */
 export type TypedAmount = { readonly minorUnits: string; readonly currency: string | undefined };
 
 /** The help of an option that takes an amount. */
@@ -12,7 +12,7 @@ const MONEY = /^(\d{1,3}(?:,\d{3})+|\d+)(?:\.(\d+))? ?([A-Za-z]{3})$/;
 
 /**
  * Reads an amount: minor units, which the service validates, or what a person writes, with the currency and all of its
- * decimals. Whatever could be meant in two ways is refused. Digits stay text: an amount is never a floating-point number.
+ * decimals. An ambiguous amount is refused. Digits stay text: an amount is never a floating-point number.
  */
 export function readAmount(text: string): TypedAmount {
   if (/^\d+$/.test(text)) return { minorUnits: text, currency: undefined };
@@ -47,7 +47,7 @@ function wrongDecimals(whole: string, decimals: string, currency: string, expone
   return decimals.length < exponent ? `${rule}: type "${meant}".` : `${rule}, and this has ${decimals.length}.`;
 }
 
-/** The fields of a request for an amount as it was typed. Throws InvalidArgument if `--currency` is another one. */
+/** Returns the fields of a request for a typed amount. Throws InvalidArgument if `--currency` is another one. */
 export function amountFields(
   typed: TypedAmount,
   currency: string | undefined,

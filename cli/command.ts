@@ -28,7 +28,7 @@ type OptionSpec<Value> = {
   readonly conflicts?: readonly string[];
 };
 
-/** The options that set the fields of `Values`, often those of a request: an option for every field. */
+/** The options that set the fields of `Values`, often a request's fields. Every field has an option. */
 export type OptionsFor<Values> = {
   readonly [Name in keyof Values]-?: OptionSpec<Exclude<Values[Name], undefined>> &
     (Record<never, never> extends Pick<Values, Name> ? { readonly required?: never } : { readonly required: true });

@@ -128,7 +128,7 @@ export function nextAfter(code: string): Next | undefined {
   return Object.hasOwn(NEXT, code) ? NEXT[code] : undefined;
 }
 
-/** Whether the key can act in every card program, and the request names none: its code is that of the operation. */
+/** Whether the key can act in every card program and the request names none. The error then has the operation's own code. */
 function lacksProgram({ Code, Message }: TransferServiceError): boolean {
   return Code.endsWith('_schema') && Message.startsWith("The required header 'Program-Id' is missing");
 }
@@ -146,7 +146,7 @@ async function whatToDo(error: TransferServiceError, { command }: FailureContext
   const label = 'What to do:'.padEnd(LABEL_WIDTH);
   return [
     ...texts.map((text, index) => wrap(text, index === 0 ? label : indent, indent)),
-    // On a line of its own, so that it can be copied.
+    // On a separate line, so that it can be copied.
     next === undefined ? '' : `${indent}  ${command} ${next[1]}\n`,
     keyHint(error),
   ].join('');

@@ -17,7 +17,7 @@ import { hostname } from 'node:os';
 import { basename, join } from 'node:path';
 import { libraryOfC, packageOfPinnedNode, SetupProblem } from './service-node.mjs';
 
-/** Where the pinned Node is once installed; undefined on a platform for which none is published. */
+/** Returns the path of the pinned Node once it is installed, or undefined on a platform that has none. */
 export function pinnedNode(root) {
   const name = packageOfPinnedNode();
   return name === undefined ? undefined : join(root, 'node_modules', name, 'bin', 'node');
@@ -103,7 +103,7 @@ function isStale(path, owner) {
     return false;
   }
   if (owner.host !== hostname()) return silentSeconds > 60;
-  // npm keeps running if this process is killed: while it writes, nobody else may install. After five minutes without a
+  // npm keeps running if this process is killed: while it writes, no other process may install. After five minutes without a
   // write the process id must have been reused.
   return silentSeconds > 300 || (!isAlive(owner.pid) && !isAlive(owner.installer));
 }
@@ -131,7 +131,7 @@ function tryToLock(path, owner) {
   }
 }
 
-/** Renames the lock before checking it: of two processes that find a stale lock, neither removes the other's new one. */
+/** Renames the lock before checking it: if two processes find a stale lock, the slower one does not remove the new lock of the faster one. */
 function removeStale(path, seen) {
   const aside = `${path}.${randomUUID()}`;
   try {
@@ -170,7 +170,7 @@ function npmCommand() {
   return ['npm'];
 }
 
-/** How often a log that is no terminal says that the install goes on. */
+/** How often the progress of an install is logged when the output is not a terminal. */
 const SAY_EVERY_MILLISECONDS = 10_000;
 
 /** On a terminal a line that counts the seconds; elsewhere a line now and then, so that a log is not silent for long. */

@@ -35,7 +35,7 @@ export function pairsOf(record: object, currency = currencyOf(record)): Pair[] {
   });
 }
 
-/** Fields that are shown as they are stored. */
+/** Returns the fields that are shown unchanged. */
 function freeForm(record: object, currency: string | undefined): Pair[] {
   return Object.entries(record).flatMap(([name, value]): Pair[] => {
     if (typeof value === 'string') return [[name, value]];

@@ -1,7 +1,7 @@
 import util from 'node:util';
 
 // Text for people is painted while it is put together, and the codes are removed where it is written to anything but a
-// terminal that wants them. No colour carries a meaning alone. Yellow and cyan cannot be read on white, nor blue on black.
+// terminal that wants them. No colour carries a meaning alone. Yellow and cyan are unreadable on white, and blue on black.
 
 type Format = 'bold' | 'green' | 'magenta' | 'red';
 

@@ -123,7 +123,7 @@ export function buildProgram(context: CommandContext): Command {
       // Help is always painted: the writer removes colour codes where they are not wanted.
       getOutHasColors: () => true,
       getErrHasColors: () => true,
-      // usageAdvice has a suggestion of its own.
+      // usageAdvice makes its own suggestion.
       outputError: (text, write) =>
         write(text.replace(/^error:/, bad('error:')).replace(/^(.*unknown command.*\n)\(Did you mean .*\)\n/, '$1')),
     })

@@ -57,7 +57,7 @@ export function programEvents({ service }: Session): Reading<TransferServiceEven
   };
 }
 
-/** The same, with the text in which the service sent each event. */
+/** The same, with each event's text as the service sent it. */
 export function programEventsWithText(session: Session): Reading<ReceivedEvent<TransferServiceEvent>> {
   return {
     ...programEvents(session),
@@ -107,7 +107,7 @@ type Reported = Pick<StreamRetry, 'position' | 'waitMilliseconds'> & { readonly 
 /** The same failure is reported once a minute, so that a night without the service does not fill the terminal. */
 const REPORT_INTERVAL_MILLISECONDS = 60_000;
 
-/** Reports a failure after which the command continues. `next` says how. */
+/** Reports a failure that does not end the command. `next` says how it continues. */
 export function retryReporter(
   writeError: (text: string) => void,
   next: (retry: Pick<StreamRetry, 'position'>) => string,

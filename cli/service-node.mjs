@@ -59,7 +59,7 @@ export function packageOfPinnedNode() {
 /** Whether this Node can run the service. */
 export const isNewEnough = () => Number.parseInt(process.versions.node, 10) >= OLDEST_NODE_OF_SERVICE;
 
-/** What a reader does who has neither the pinned Node nor one that is new enough. */
+/** Says how to get a Node that is new enough. */
 export function describeMissingNode() {
   const need = `Node ${OLDEST_NODE_OF_SERVICE} or later is needed to run the service, and this is ${process.versions.node}.`;
   if (libraryOfC() === 'musl') {
@@ -145,8 +145,8 @@ export function passSignalsOn() {
 
 /**
  * A signal ends npm's shell without telling this process, and npm may be killed. Then nothing could stop the child any
- * more, which would keep its port: so their end counts as a SIGTERM. Only for a process that npm started: a program that
- * somebody put into the background of a shell is meant to outlive it.
+ * more, which would keep its port: so their end counts as a SIGTERM. Only for a process that npm started: a program in the
+ * background of a shell should outlive the shell.
  */
 export function endWithNpm() {
   const parent = process.ppid;

@@ -173,7 +173,7 @@ const DONE_BY = /"(actor|author|caller|closed_by|created_by|resolved_by)":"(key_
 const PAGE_SIZE = 100;
 
 /**
- * Calls `fetch`, and puts the names of keys in the place of their ids in responses: for people, who know each other by
+ * Calls `fetch`, and replaces the ids of keys in responses with their names, because people know each other by
  * name. The end of the id stays, because names are not unique. A name that cannot be read leaves the id.
  */
 function withKeyNames(fetch: Fetch, service: TransferService): Fetch {
@@ -194,7 +194,7 @@ function withKeyNames(fetch: Fetch, service: TransferService): Fetch {
   };
 }
 
-/** The names that the caller may read: of its own key, and with the scope for that those of all keys. */
+/** Reads the names of keys that the caller may see: its own, and with the right scope all others. */
 async function readNames(service: TransferService): Promise<ReadonlyMap<string, string>> {
   const { key_id: ownId, key_name: ownName, scopes } = await service.sessions.current();
   const names = new Map(ownId !== null && ownName !== null ? [[ownId, ownName]] : []);

@@ -5,7 +5,7 @@ const TIME = /^(\d{4}-\d\d-\d\d)T(\d\d:\d\d:\d\d)(\.\d+)?Z$/;
 /** Fields whose text is a time. */
 const TIME_NAMES = /(^|_)(at|from|to|since|until|start|now|scheduled_for|restorable)$/;
 
-/** A time of the API in words: `2026-01-31 09:30:00 UTC`. Other text stays as it is. */
+/** A time of the API in words: `2026-01-31 09:30:00 UTC`. Other text stays unchanged. */
 export function plainTime(text: string): string {
   return text.replace(TIME, '$1 $2 UTC');
 }
@@ -18,7 +18,7 @@ export function plainField(name: string, text: string): string {
 const UNIT_MILLISECONDS: Readonly<Record<string, number>> = { m: 60_000, h: 3_600_000, d: 86_400_000 };
 
 const DATE = /^\d{4}-\d\d-\d\d$/;
-/** The format of the API, and that of this command line's output. */
+/** The formats of the API and of this command line's output. */
 const DATE_AND_TIME = /^(\d{4}-\d\d-\d\d)[Tt ](\d\d:\d\d(?::\d\d(?:\.\d+)?)?)(?: ?(?:UTC|[Zz])|([+-]\d\d:\d\d))?$/;
 
 /**

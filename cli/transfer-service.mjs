@@ -11,8 +11,8 @@ if (existsSync(new URL('./bootstrap.mjs', import.meta.url))) {
   process.stderr.write(`Node 20 or later is needed, and this is ${process.versions.node}.\n`);
   process.exitCode = 1;
 } else {
-  // The compile cache lies beside the code, so that only people who may change the code may change it; the service inherits
-  // it. Node 20 has no such cache, and neither has a folder that is not writable.
+  // The compile cache is next to the code, so only people who may change the code may change the cache. The service inherits
+  // it. There is no cache on Node 20 or in a folder that is not writable.
   process.env.NODE_COMPILE_CACHE ??= fileURLToPath(new URL('../dist/.compile-cache', import.meta.url));
   nodeModule.enableCompileCache?.(process.env.NODE_COMPILE_CACHE);
   await import('../dist/cli/main.js');

@@ -49,7 +49,7 @@ export async function sendWebhook(
       method: 'POST',
       headers: { 'content-type': 'application/json', 'user-agent': 'transfer-service-cli', ...signed },
       body,
-      // A redirect would be followed with a GET. It is a failure, as it is for the webhooks of most services.
+      // A redirect would be followed with a GET. So it counts as a failure, like in the webhooks of most services.
       redirect: 'manual',
       signal,
     });

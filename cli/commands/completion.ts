@@ -35,7 +35,7 @@ export type Shell = (typeof SHELLS)[number];
 
 const NAME = 'transfer-service';
 
-/** The script with which a shell completes the command line. */
+/** Returns the script that completes the command line in a shell. */
 export function completionScript(shell: Shell, words: readonly CommandWords[]): string {
   const head = `# Completion of ${NAME} for ${shell}, written by: ${NAME} completion ${shell}\n`;
   if (shell === 'bash') return head + bash(words);
@@ -56,7 +56,7 @@ function valued(words: readonly CommandWords[]) {
   );
 }
 
-/** Finds the path of the command that is typed; the same in bash and zsh, but for the array and where it begins. */
+/** Finds the path of the typed command. Bash and zsh differ only in the array and its first index. */
 function findPath(words: readonly CommandWords[], array: string, first: number, current: string): string {
   const paths = words.filter(({ path }) => path !== '').map(({ path }) => quoted(` ${path}`));
   return `  local line='' word='' skip='' at
@@ -233,7 +233,7 @@ function optionWord({ long, description, required, argChoices, flags }: Option):
   };
 }
 
-/** The flags after which a value follows, whatever the command. */
+/** Returns the flags that take a value in any command. */
 export function flagsWithValue(words: readonly CommandWords[]): readonly string[] {
   const flags = words.flatMap(({ options }) => options.filter(({ takesValue }) => takesValue));
   return [...new Set(flags.map(({ flag }) => flag))];

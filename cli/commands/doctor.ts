@@ -40,7 +40,7 @@ export const addDoctor: AddCommands = (program, context) =>
     notes: NOTES,
     run: async (session, { host = false, remote = false }) => {
       const { url, json, write, showText, exitWith } = session;
-      // Loaded on demand: no other command opens sockets of its own.
+      // Loaded on demand: no other command opens its own sockets.
       const { examine } = await import('../doctor/examine.ts');
       const sections: Section[] = [];
       for await (const section of examine(session, session.hasKey, host || (!remote && isOnThisMachine(url)))) {

@@ -224,11 +224,11 @@ function explain(entry: CatalogueRecord, url: string, command: string): string {
   ].join('');
 }
 
-/** For operators, who resolve such errors, “contact support” is not enough. */
+/** Returns the next step for operators. They resolve such errors, so “contact support” is not enough. */
 function forOperators(code: string, command: string): string {
   const indent = ' '.repeat(LABEL_WIDTH);
   const [purpose, next] = nextAfter(code) ?? ['See what caused it:', 'errors inspect <request_id>'];
-  // On a line of its own, so that it can be copied.
+  // On a separate line, so that it can be copied.
   return `${wrap(purpose, 'Operators:'.padEnd(LABEL_WIDTH), indent)}${indent}  ${command} ${next}\n`;
 }
 

@@ -61,7 +61,7 @@ const BREAK_COLUMNS: readonly Column<BreakRecord>[] = [
   'transfer_id',
 ];
 
-/** The statuses of which `attempts queue` can show one: all, in their order. */
+/** The statuses that `attempts queue` can filter by: all of them, in order. */
 const STATUSES = [
   'open',
   'ready',

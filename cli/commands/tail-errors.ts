@@ -179,7 +179,7 @@ function isTemporary(error: unknown): boolean {
   return error instanceof TransferServiceError && (!(error instanceof RequestError) || error.shouldRetry);
 }
 
-/** An error on one line: when, what, in which operation, which request, and the message. */
+/** Returns an error as one line: time, code, operation, request and message. */
 function errorText(error: Found): string {
   const { created_at, status, code, type, operation, request_id, program_id, message } = error;
   const paint = type === 'Request Error' ? warning : bad;

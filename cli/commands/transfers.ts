@@ -253,7 +253,7 @@ const isRefused = ({ error }: BatchOutcome): boolean => error?.Type === 'Request
 /** Whether the service failed for the row; its money may have moved. */
 const isFault = (row: BatchOutcome): boolean => row.error !== null && !isRefused(row);
 
-/** How many rows had which outcome, and what to do about those for which the service failed. */
+/** Counts the rows by outcome, and says what to do if the service failed for some. */
 function batchSummary(rows: readonly BatchOutcome[]): string {
   const faults = rows.filter(isFault);
   const failed = (moved: BatchOutcome['money_moved']): number =>

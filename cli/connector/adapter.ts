@@ -30,7 +30,7 @@ export type Returned = {
   readonly record: Readonly<Record<string, unknown>> | undefined;
 };
 
-/** How a request is signed, of which `text` is the method, the path and the body; as the contract demands if omitted. */
+/** Signs a request. `text` is its method, path and body. Omitted: as the contract demands. */
 export type Signing = (id: string, text: string, secret: string) => Promise<Readonly<Record<string, string>>>;
 
 /** What the service reads of an answer. */
@@ -41,7 +41,7 @@ const TIMEOUT_MILLISECONDS = 10_000;
 /** Signs now. */
 export const signed: Signing = async (id, text, secret) => ({ ...(await signWebhook({ id, body: text }, secret)) });
 
-/** The version v2 of signatures: that of webhooks, of a text that begins with the method and the path. */
+/** Version v2 of signatures: signed like webhooks, but the text begins with the method and the path. */
 async function headersOf(signing: Signing, line: string, body: string, secret: string) {
   const headers = await signing(newId('msg'), `${line}.${body}`, secret);
   const { 'webhook-signature': signature } = headers;
@@ -55,7 +55,7 @@ export type Adapter = {
   readonly health: () => Promise<Returned>;
 };
 
-/** The adapter at a base URL. Every request has a connection of its own, as those of the service have. */
+/** Returns the adapter at a base URL. Like the service, it opens a separate connection for each request. */
 export function adapterAt(url: string, secret: string, timeoutMilliseconds = TIMEOUT_MILLISECONDS): Adapter {
   const base = url.replace(/\/+$/, '');
   return {

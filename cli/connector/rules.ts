@@ -34,7 +34,7 @@ async function expectUnauthorized(trial: Trial, signing: Signing): Promise<void>
   await trial.ask('inquire', order, 'not_found');
 }
 
-/** The rules, in the order in which they are checked. */
+/** The rules in the order of the checks. */
 export const RULES: readonly Rule[] = [
   {
     name: 'health',
@@ -287,8 +287,8 @@ export type AdapterToCheck = {
 };
 
 /**
- * Checks an adapter by every rule of the contract, one after the other; about twenty orders of 1.15 USD are executed. Ends after
- * the first rule if there is no answer at all. Throws what is not about the adapter, such as an InvalidArgument for the secret.
+ * Checks an adapter against every rule of the contract, one after the other. About twenty orders of 1.15 USD are executed. Ends
+ * after the first rule if nothing answers. Throws errors that are not about the adapter, such as an InvalidArgument for the secret.
  */
 export async function* checkAdapter({ url, secret, token }: AdapterToCheck): AsyncGenerator<RuleResult> {
   const trial = new Trial(adapterAt(url, secret), token);

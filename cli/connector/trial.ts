@@ -4,7 +4,7 @@ import { JsonNumber, type JsonValue } from '../../contract/reading/json.ts';
 import { parseJson } from '../../sdk/generated/parse-json.ts';
 import { type Adapter, type Call, newId, type Order, type Returned, type Signing } from './adapter.ts';
 
-/** What an adapter did in place of what a rule expects; the message is a sentence. */
+/** An adapter broke a rule. The message says in a sentence what it did. */
 export class Violation extends Error {}
 
 /** The rule does not apply to this adapter; the message says why. */
@@ -17,7 +17,7 @@ export type Answer = {
 };
 
 /**
- * Small, in case somebody checks an adapter that moves money, and one that shows a conversion by floating point: 1.15 × 100 is
+ * Small, in case the adapter under check moves real money. It also reveals floating-point conversions: 1.15 × 100 is
  * 114.99999999999999.
  */
 const AMOUNT = 115;
@@ -56,9 +56,9 @@ export class Trial {
     };
   }
 
-  /** What the adapter returns, whatever it is. */
+  /** Returns any answer of the adapter unchecked. */
   raw(call: Call, body: object | string, signing?: Signing): Promise<Returned> {
-    // As the service does: only an order that is to be executed has a time.
+    // Like the service: only an order to execute has a time.
     const isTimed = typeof body === 'string' || call === 'send';
     return this.#adapter.call(call, isTimed ? body : { ...body, not_after: undefined }, signing);
   }

@@ -13,7 +13,7 @@ const TIMEOUT_MILLISECONDS = 10_000;
 const WARNING_SECONDS = 30;
 const PROBLEM_SECONDS = 300;
 
-/** What a command knows of the service that it calls. */
+/** The service that a command calls. */
 export type Called = {
   readonly service: TransferService;
   readonly url: string;

@@ -93,7 +93,7 @@ export function runAdministration(context: CommandContext, ...task: string[]): P
   return runServer(context, task);
 }
 
-/** Runs the service, or a task, in a separate process whose exit code becomes that of the command. */
+/** Runs the service, or a task, in a separate process whose exit code the command takes over. */
 async function runServer({ environment, exitWith, writeError }: CommandContext, task?: readonly string[]) {
   try {
     exitWith(await runOnServiceNode({ isRunByNpm: environment.isRunByNpm, ...(task && { task }) }));

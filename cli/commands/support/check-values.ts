@@ -46,7 +46,7 @@ function shownValue(name: string, value: unknown, currency: string | undefined):
   return /^-?\d+$/.test(text) ? money(text, currency) : value;
 }
 
-/** The currency of the amounts in the message, or else that of the request. Names in quotes are of callers. */
+/** Returns the currency of the amounts in the message, or the request's. Names in quotes come from callers. */
 function currencyOf({ message = '', request }: Checked): string | undefined {
   const named = new Set([...message.replaceAll(QUOTED, '').matchAll(MONEY_IN_TEXT)].map(([, currency]) => currency));
   if (named.size > 0) return named.size === 1 ? [...named][0] : undefined;

@@ -15,7 +15,7 @@ export const REACH_OPTION: OptionsFor<Reach> = {
   operator: { flag: '--operator', help: 'as an operator: webhooks of any card program' },
 };
 
-/** The operations on webhooks of the card program, or those of operators on any webhook. */
+/** Returns the operations on the card program's webhooks, or the operators' operations on any webhook. */
 export function webhooksOf(
   { service }: Session,
   operator: boolean | undefined,
