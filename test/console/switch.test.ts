@@ -27,7 +27,7 @@ describe('the switch', () => {
     await page.getByLabel('What to stop').selectOption('transfer_type');
     await page.getByLabel('Card program', { exact: true }).selectOption(programId);
     await page.getByText('What continues').waitFor();
-    await page.locator('.details').getByText('1, of which 1 within 24 hours').waitFor();
+    await page.locator('.details').getByText('1, 1 of them within 24 hours').waitFor();
     await page.locator('.details').getByText(`Shop ${SCRIPT}`).waitFor();
     expect(new URL(page.url()).searchParams.get('of')).toBe(programId);
     await expectAccessibleInEveryView(page);

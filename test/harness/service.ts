@@ -10,7 +10,7 @@ type KeptService = ServiceProcess & { readonly directory: string };
 /**
  * A service on a sandbox ledger, whose DATA_DIR is `directory`. All files of a worker process that ask for the same settings
  * share it, one after the other: a file makes cards and programs of its own, counts no rows but its own, and leaves the clock
- * and the switch as it found them. Other tests take `useOwnService`.
+ * and the switch as it found them. Webhooks that it leaves are deleted. Other tests take `useOwnService`.
  */
 export function useService(settings: Settings = {}): () => KeptService {
   useWorker();
@@ -30,7 +30,10 @@ const kept = new Map<string, Promise<KeptService>>();
 async function keptService(settings: Settings): Promise<KeptService> {
   const key = JSON.stringify(Object.entries(settings).sort());
   const known = await kept.get(key)?.catch(() => undefined);
-  if (known !== undefined && isUp(known)) return known;
+  if (known !== undefined && isUp(known)) {
+    await deleteWebhooks(known);
+    return known;
+  }
   const starting = startOnNewLedger(settings);
   kept.set(
     key,
@@ -39,6 +42,12 @@ async function keptService(settings: Settings): Promise<KeptService> {
   const { service, end } = await starting;
   endWithWorker(end);
   return service;
+}
+
+/** The timelines of later files would show that their events wait for the webhooks of an earlier one. */
+async function deleteWebhooks({ client }: KeptService): Promise<void> {
+  const webhooks = client.operatorWebhooks;
+  for await (const { webhook_id } of webhooks.listAll()) await webhooks.delete(webhook_id);
 }
 
 const isUp = ({ child }: ServiceProcess): boolean => child.exitCode === null && child.signalCode === null;
