@@ -59,19 +59,19 @@ describe('list_cards', () => {
     [{ metadata_name: 'tier', metadata_value: 'gold', last_four: '4711' }, ['Shop-c']],
     [{ metadata_name: 'tier', metadata_value: 'gold', card_id_prefix: 'shop-' }, ['shop-a']],
   ])('%j', async (query, expected) => {
-    // By digits and holder the newest is first, whatever else is asked; by the start of an id their order counts.
+    // Lists by digits or holder are newest first, with any other filters. Only lists by the start of the id have the id's order.
     const isByName = query.card_id_prefix !== undefined && query.last_four === undefined;
     const names = await namesOf(query);
     expect(isByName ? names : [...names].sort()).toEqual(isByName ? expected : [...expected].sort());
     expect(await everyPage({ ...query, limit: 1 })).toEqual(names);
   });
 
-  test('without a filter the newest is first', async () => {
+  test('sorts the newest first if there is no filter', async () => {
     expect(await namesOf({})).toEqual(['shop-~', 'missing', 'stale', 'waiting', 'old', 'Shop-c', 'shop-a', 'shop-b']);
     expect(await everyPage({ limit: 3 })).toEqual(await namesOf({}));
   });
 
-  test('cards of other programs are not found', async () => {
+  test('does not find cards of other programs', async () => {
     await client().cards.create({
       card_id: 'shop-z',
       last_four: '4242',
@@ -92,11 +92,11 @@ describe('list_cards', () => {
     [{ holder_reference: 'x'.repeat(256) }, '/holder_reference'],
     [{ metadata_name: 'tier' }, '/metadata_value'],
     [{ metadata_value: 'gold' }, '/metadata_name'],
-  ])('%j is refused', async (query, field) => {
+  ])('refuses %j', async (query, field) => {
     expect(await refusalOf(list(query as ListCardsQuery))).toMatchObject({ Code: 'list_cards_schema', field });
   });
 
-  test('a list by the start of the id does not continue after a card that does not exist', async () => {
+  test('does not continue a list by the start of the id after a card that does not exist', async () => {
     const first = await list({ card_id_prefix: 'shop-', limit: 1 });
     const cursor = first.next_cursor ?? '';
     expect(await namesOf({ card_id_prefix: 'shop-', cursor })).toEqual(['shop-b', 'shop-~']);
@@ -109,7 +109,7 @@ describe('list_cards', () => {
     expect(await refusalOf(other)).toMatchObject({ Code: 'list_cards_schema', field: '/cursor' });
   });
 
-  test('a card number is refused, and is in no record of it', async () => {
+  test('refuses a card number and stores it nowhere', async () => {
     const refused = await refusalOf(list({ card_id_prefix: '4111111111111111' }));
     expect(refused.Code).toBe('card_number_refused');
     expect(refused.Message).not.toContain('4111111111111111');
@@ -117,7 +117,7 @@ describe('list_cards', () => {
 });
 
 describe('list_holds', () => {
-  test('shows the open holds on a card and for it, with what they come to', async () => {
+  test('shows the open holds on a card and for it, with their sums', async () => {
     const { cards, transfers } = client();
     for (const card_id of ['here', 'there']) await cards.create({ card_id });
     await transfers.create({ amount: 5000, card_id: 'here' });
@@ -150,7 +150,7 @@ describe('list_holds', () => {
     expect(second.next_cursor).toBeNull();
   });
 
-  test('refuses a card that is not there, and a cursor that it did not give out', async () => {
+  test('refuses a missing card and a cursor of another list', async () => {
     expect(await refusalOf(client().cards.holds('nobody'))).toMatchObject({ Code: 'card_not_found', Status: 404 });
     const refused = await refusalOf(client().cards.holds('here', { cursor: 'x' }));
     expect(refused).toMatchObject({ Code: 'list_holds_schema', field: '/cursor' });

@@ -17,7 +17,7 @@ const update = (cardId: string, body: UpdateCardBody, ifMatch?: string) =>
   client().cards.update(cardId, body, { ifMatch });
 const day = (days: number): string => new Date(Date.now() + days * 86_400_000).toISOString().slice(0, 10);
 
-/** The seeded card of a state, whose name says it; one of the test's own where the state can be given. */
+/** A card with this status: the seeded one if no request can set the status, a new one otherwise. */
 async function cardIn(status: CardStatus, balance = 0): Promise<string> {
   if (status === 'preactive') return (await client().cards.create({ status })).card_id;
   const cardId = await card(balance);
@@ -52,7 +52,7 @@ describe('update_card', () => {
     expect({ ...last }).toEqual({ ...changed, last_four: '0000', updated_at: last.updated_at });
   });
 
-  test('metadata is set with the card, merged pair by pair, and never changed on a closed card', async () => {
+  test('sets metadata at creation, merges it pair by pair, and never changes it on a closed card', async () => {
     const { card_id: cardId, metadata } = await client().cards.create({ metadata: { tier: 'gold', shop: '7' } });
     expect(metadata).toEqual({ tier: 'gold', shop: '7' });
     expect((await client().cards.create({})).metadata).toEqual({});
@@ -64,7 +64,7 @@ describe('update_card', () => {
     expect(refused).toMatchObject({ Code: 'update_card_schema', field: '/metadata' });
     expect(refused.Message).toContain('it would have 21');
     expect((await update(cardId, { metadata: pairs(18) })).metadata).toEqual({ ...changed.metadata, ...pairs(18) });
-    // An event is listed once the relay has given it a position, shortly after its commit.
+    // Events appear in lists shortly after their commit, when the relay has given them a position.
     const newest = async () =>
       (await client().events.list({ subject_id: cardId, type: 'card.updated', limit: 1 })).data;
     const shown = { tier: 'silver', note: '', 'name 17': 'x' };
@@ -76,7 +76,7 @@ describe('update_card', () => {
     expect((await client().cards.get(cardId)).metadata).toEqual({ reason: 'lost' });
   });
 
-  test('a request that changes nothing succeeds and leaves updated_at as it is', async () => {
+  test('accepts a request that changes nothing, and keeps updated_at', async () => {
     const cardId = await card();
     const body: UpdateCardBody = { holder_reference: 'x', status: 'lost', limits: { out: { weekly_count: 2 } } };
     const first = await update(cardId, body);
@@ -85,7 +85,7 @@ describe('update_card', () => {
     expect({ ...(await update(cardId, {})) }).toEqual({ ...first });
   });
 
-  test('limits are merged: null removes a limit, and the others stay', async () => {
+  test('merges limits: null removes a limit, and the other limits stay', async () => {
     const cardId = await card();
     const limitsAfter = async (limits: UpdateCardBody['limits']) => (await update(cardId, { limits })).limits;
     const all = { in: { maximum_amount: 10, daily_count: 3 }, out: { maximum_amount: 9 }, maximum_balance: 50 };
@@ -108,7 +108,7 @@ describe('update_card', () => {
     await client().transfers.create({ amount: 51, card_id: cardId });
   });
 
-  test('null removes holder_reference, last_four and expires_on, and nothing else', async () => {
+  test('removes holder_reference, last_four and expires_on if they are null, and nothing else', async () => {
     const { card_id } = await client().cards.create({
       holder_reference: 'one',
       last_four: '1234',
@@ -129,7 +129,7 @@ describe('update_card', () => {
     });
   });
 
-  test('a limit that contradicts an existing one is refused, and changes nothing', async () => {
+  test('refuses a limit that contradicts an existing one, and changes nothing', async () => {
     const cardId = await card();
     const { limits } = await update(cardId, { limits: { in: { maximum_amount: 10 } } });
     const refused = await refusalOf(update(cardId, { limits: { in: { minimum_amount: 11 }, maximum_balance: 5 } }));
@@ -139,7 +139,7 @@ describe('update_card', () => {
     expect(moved.limits).toEqual({ in: { minimum_amount: 11 } });
   });
 
-  test('create_card takes limits too', async () => {
+  test('create_card accepts limits too', async () => {
     const limits = { in: { maximum_amount: 10 }, maximum_balance: 15 };
     const made = await client().cards.create({ limits });
     expect(made.limits).toEqual(limits);
@@ -176,13 +176,13 @@ describe('update_card', () => {
     [{ limits: { out: { minimum_amount: 1, maximum_amount: 0 } } }, '/limits/out/minimum_amount', "'limits.out.max"],
   ];
 
-  test.each(BAD)('the body %j is refused', async (body, field, says) => {
+  test.each(BAD)('refuses the body %j', async (body, field, says) => {
     const refused = await refusalOf(update('card_missing', body as UpdateCardBody));
     expect(refused).toMatchObject({ Code: 'update_card_schema', Status: 400, field, moneyMoved: 'no' });
     expect(refused.Message).toContain(says);
   });
 
-  test('create_card refuses limits that contradict themselves', async () => {
+  test('create_card refuses limits that contradict each other', async () => {
     const limits = { in: { minimum_amount: 2, maximum_amount: 1 } };
     const refused = await refusalOf(client().cards.create({ limits }));
     expect(refused).toMatchObject({ Code: 'create_card_schema', field: '/limits/in/minimum_amount' });
@@ -193,7 +193,7 @@ describe('card status', () => {
   const STATES = Object.keys(CARD_RULES) as readonly CardStatus[];
   const GIVEN = ['active', 'inactive', 'lost', 'stolen', 'fraud', 'closed'] as const;
 
-  test.each(STATES)('from %s only the moves of the table are allowed', async (from) => {
+  test.each(STATES)('allows only the changes in the table from %s', async (from) => {
     for (const to of GIVEN) {
       const cardId = await cardIn(from);
       expect((await client().cards.get(cardId)).status).toBe(from);
@@ -210,14 +210,14 @@ describe('card status', () => {
     }
   });
 
-  test('the refusal for a stolen card lists the statuses it can get', async () => {
+  test('lists the possible statuses when it refuses a status for a stolen card', async () => {
     const refused = await refusalOf(update('card_stolen', { status: 'active' }));
     expect(refused.Message).toBe(
       "The card 'card_stolen' is 'stolen' and cannot change to 'active'. Allowed: 'closed'.",
     );
   });
 
-  test('a new status applies to the next transfer', async () => {
+  test('applies a new status to the next transfer', async () => {
     const cardId = await card(100);
     const load = () => client().transfers.create({ amount: 1, card_id: cardId });
     await update(cardId, { status: 'fraud' });
@@ -226,7 +226,7 @@ describe('card status', () => {
     expect((await load()).status).toBe('completed');
   });
 
-  test('a later expires_on restores the status of an expired card', async () => {
+  test('restores the status of an expired card when expires_on is later', async () => {
     const cardId = await cardIn('expired', 100);
     const refused = await refusalOf(update(cardId, { status: 'active' }));
     expect(refused.Code).toBe('invalid_card_status');
@@ -236,7 +236,7 @@ describe('card status', () => {
     await client().transfers.create({ amount: 1, card_id: cardId });
   });
 
-  test('in one request, expires_on applies before status', async () => {
+  test('applies expires_on before status in one request', async () => {
     const cardId = await cardIn('expired');
     expect((await update(cardId, { status: 'inactive', expires_on: day(2) })).status).toBe('inactive');
     const refused = await refusalOf(update(cardId, { status: 'active', expires_on: day(-2) }));
@@ -244,9 +244,9 @@ describe('card status', () => {
     expect((await client().cards.get(cardId)).expires_on).toBe(day(2));
   });
 
-  test('a card is active on the day of expires_on', async () => {
+  test('keeps a card active on the day of expires_on', async () => {
     const cardId = await card();
-    // Days of the demo program are those of UTC.
+    // Days of the demo program are UTC days.
     expect((await update(cardId, { expires_on: day(0) })).status).toBe('active');
     expect((await update(cardId, { expires_on: day(-1) })).status).toBe('expired');
   });
@@ -257,7 +257,7 @@ describe('card status', () => {
     [{ expires_on: '2099-01-01' }, '/expires_on'],
     [{ limits: { in: { daily_count: 1 } } }, '/limits'],
     [{ status: 'closed', holder_reference: 'y' } as const, '/holder_reference'],
-  ])('a closed card cannot be changed: %j', async (body, field) => {
+  ])('refuses to change a closed card: %j', async (body, field) => {
     const before = await client().cards.get('card_closed');
     const refused = await refusalOf(update('card_closed', body));
     expect(refused).toMatchObject({ Code: 'invalid_card_status', Status: 409, field });
@@ -266,14 +266,14 @@ describe('card status', () => {
 });
 
 describe('closing a card', () => {
-  test('an empty card closes', async () => {
+  test('closes an empty card', async () => {
     const cardId = await card();
     expect((await update(cardId, { status: 'closed' })).status).toBe('closed');
     expect((await refusalOf(client().transfers.create({ amount: 1, card_id: cardId }))).Code).toBe('card_closed');
     expect((await client().transfers.list({ card_id: cardId })).data).toEqual([]);
   });
 
-  test('a card with a balance is refused; the message gives the balance and what to do', async () => {
+  test('refuses a card with a balance; the message gives the balance and says what to do', async () => {
     const cardId = await card(1234);
     const refused = await refusalOf(update(cardId, { status: 'closed' }));
     expect(refused).toMatchObject({ Code: 'card_not_empty', Status: 409, moneyMoved: 'no', field: '/status' });
@@ -283,7 +283,7 @@ describe('closing a card', () => {
     expect(await client().cards.get(cardId)).toMatchObject({ status: 'active', balance: 1234 });
   });
 
-  test('a card with outgoing or incoming holds is refused, with or without balance_to', async () => {
+  test('refuses a card with outgoing or incoming holds, with and without balance_to', async () => {
     const cardId = await card(1000);
     const out = await held(client(), cardId, 300, { type: 'unload' });
     const into = await held(client(), cardId, 70);
@@ -300,7 +300,7 @@ describe('closing a card', () => {
     expect(await close()).toMatchObject({ status: 'closed', balance: 0 });
   });
 
-  test('balance_to funding unloads the balance by an ordinary transfer', async () => {
+  test('unloads the balance with an ordinary transfer for balance_to funding', async () => {
     const cardId = await card(1234);
     const funding = await fundingOf(cardId);
     const closed = await update(cardId, { status: 'closed', balance_to: 'funding', holder_reference: 'left' });
@@ -326,28 +326,25 @@ describe('closing a card', () => {
     expect(reversed.Code).toBe('card_closed');
   });
 
-  test('a repeated request succeeds and moves nothing', async () => {
+  test('accepts a repeated request and moves nothing', async () => {
     const cardId = await card(10);
     const first = await update(cardId, { status: 'closed', balance_to: 'funding' });
     expect({ ...(await update(cardId, { status: 'closed', balance_to: 'funding' })) }).toEqual({ ...first });
     expect((await client().transfers.list({ card_id: cardId })).data.length).toBe(2);
   });
 
-  test('an empty card with balance_to makes no transfer', async () => {
+  test('makes no transfer for an empty card with balance_to', async () => {
     const cardId = await card();
     expect(await update(cardId, { status: 'closed', balance_to: 'funding' })).toMatchObject({ status: 'closed' });
     expect((await client().transfers.list({ card_id: cardId })).data).toEqual([]);
   });
 
-  test.each(['inactive', 'lost', 'stolen', 'fraud', 'expired'] as const)(
-    'a card that is %s can be closed',
-    async (from) => {
-      const cardId = await cardIn(from, 50);
-      expect(await update(cardId, { status: 'closed', balance_to: 'funding' })).toMatchObject({ balance: 0 });
-    },
-  );
+  test.each(['inactive', 'lost', 'stolen', 'fraud', 'expired'] as const)('closes a card that is %s', async (from) => {
+    const cardId = await cardIn(from, 50);
+    expect(await update(cardId, { status: 'closed', balance_to: 'funding' })).toMatchObject({ balance: 0 });
+  });
 
-  test('limits do not apply and nothing is counted', async () => {
+  test('applies no limits and counts nothing', async () => {
     const cardId = await card(50);
     const limits = { out: { maximum_amount: 1, daily_amount: 2, daily_count: 0, monthly_amount: 3 } };
     await update(cardId, { limits });
@@ -356,7 +353,7 @@ describe('closing a card', () => {
     expect(out.limits.map(({ used }) => used)).toEqual([null, 0, 0, 0]);
   });
 
-  test('a balance above the maximum of one transfer is refused', async () => {
+  test('refuses a balance above the maximum of one transfer', async () => {
     const refused = await refusalOf(update('card_full', { status: 'closed', balance_to: 'funding' }));
     expect(refused).toMatchObject({ Code: 'limit_exceeded', Status: 409, field: '/balance_to', moneyMoved: 'no' });
     expect(refused.Message).toContain('the maximum of one transfer is 9,999,999,999.99 GBP');
@@ -364,7 +361,7 @@ describe('closing a card', () => {
     expect((await client().cards.get('card_full')).status).toBe('active');
   });
 
-  test('during 64 concurrent transfers the card closes empty, and no money is lost', async () => {
+  test('closes the card empty during 64 concurrent transfers, and loses no money', async () => {
     const cardId = await card(5000);
     const funding = await fundingOf(cardId);
     const move = async (index: number): Promise<unknown> => {
@@ -390,7 +387,7 @@ describe('the switch', () => {
   const enable = (scope: object) => client().switch.change({ disabled: false, ...scope });
 
   test.each([['the service'], ['the program'], ['unloads of the program']])(
-    '%s disabled: no balance moves, but a card can be blocked, and closed when empty',
+    'moves no balance while %s is disabled, but blocks cards and closes empty ones',
     async (what) => {
       const [full, empty] = [await card(10), await card()];
       const { program_id } = await client().cards.get(full);
@@ -408,7 +405,7 @@ describe('the switch', () => {
     },
   );
 
-  test('loads of the program disabled: the balance is unloaded', async () => {
+  test('unloads the balance while loads of the program are disabled', async () => {
     const cardId = await card(10);
     const { program_id } = await client().cards.get(cardId);
     await disable({ program_id, type: 'load' });
@@ -421,7 +418,7 @@ describe('the switch', () => {
 });
 
 describe('precedence of refusals', () => {
-  /** One cause a code, in the order of the contract; each is also tried while the service is disabled. */
+  /** One cause for each code, in the order of the contract. The tests also try each cause while the service is disabled. */
   const CAUSES: readonly (readonly [ErrorCode, cardId: string, body: UpdateCardBody])[] = [
     ['card_not_found', 'card_missing', { status: 'closed', balance_to: 'funding' }],
     ['invalid_card_status', 'card_closed', { status: 'closed', balance_to: 'funding', last_four: '1234' }],
@@ -429,7 +426,7 @@ describe('precedence of refusals', () => {
     ['limit_exceeded', 'card_full', { status: 'closed', balance_to: 'funding' }],
   ];
 
-  test('the table has every code of the contract except the first and the last', () => {
+  test('tests every code of the contract except the first and the last', () => {
     const named: readonly ErrorCode[] = ['service_disabled', ...CAUSES.map(([code]) => code), 'precondition_failed'];
     expect(named).toEqual([...OPERATIONS.update_card.errors]);
   });
@@ -439,7 +436,7 @@ describe('precedence of refusals', () => {
     expect((await refusalOf(update(cardId, body, '"stale"'))).Code).toBe(code);
   });
 
-  test('service_disabled comes first where money would move', async () => {
+  test('reports service_disabled first if money would move', async () => {
     await client().switch.change({ disabled: true, reason: 'a test' });
     try {
       for (const [code, cardId, body] of CAUSES) {
@@ -451,7 +448,7 @@ describe('precedence of refusals', () => {
     }
   });
 
-  test('a schema error comes first, and reports that no money moved', async () => {
+  test('reports a schema error first, and that no money moved', async () => {
     const refused = await sendRaw(running().url, {
       method: 'PATCH',
       path: '/api/v0.1/core/card/card_full',
@@ -464,7 +461,7 @@ describe('precedence of refusals', () => {
     ]);
   });
 
-  test('unknown_update_card: the database is stopped', async () => {
+  test('responds with unknown_update_card while the database is stopped', async () => {
     await running().database.stop();
     try {
       const refused = await refusalOf(update('card_active', { status: 'inactive' }));

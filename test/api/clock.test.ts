@@ -26,12 +26,12 @@ describe('move_clock', () => {
       const { created_at } = await client().transfers.create({ amount: 1, card_id: 'card_active' });
       const moments = [asked + seconds * SECOND, moved.now, created_at, Date.now() + seconds * SECOND];
       const times = moments.map((moment) => new Date(moment).getTime());
-      // One after the other, but for what a clock of milliseconds cannot tell.
+      // In ascending order. The 2 ms allow for clocks with millisecond precision.
       for (const [at, time] of times.entries()) expect(time).toBeGreaterThanOrEqual((times[at - 1] ?? 0) - 2);
     }
   });
 
-  test('ids carry the time of the record, so lists by time find records made at any clock setting', async () => {
+  test('makes ids with the time of the record, so lists by time find records made at any clock setting', async () => {
     const { card_id } = await client().cards.create({});
     const made = new Map<number, TransferRecord>();
     for (const seconds of [0, 86_400, 315_360_000, 5]) {
@@ -56,13 +56,13 @@ describe('move_clock', () => {
     [{ seconds_ahead: 315_360_001 }, '/seconds_ahead'],
     [{ seconds_ahead: 1.5 }, '/seconds_ahead'],
     [{ seconds_ahead: '60' }, '/seconds_ahead'],
-  ])('%j is refused', async (body, field) => {
+  ])('refuses %j', async (body, field) => {
     const response = await sendRaw(running().url, { path: '/api/v0.1/sandbox/clock', body });
     expect([response.status, response.fields.Code]).toEqual([400, 'move_clock_schema']);
     expect([response.headers['error-field'], response.headers['money-moved']]).toEqual([field, undefined]);
   });
 
-  test('unknown_move_clock: the database is stopped', async () => {
+  test('responds with unknown_move_clock while the database is stopped', async () => {
     await running().database.stop();
     try {
       const refused = await refusalOf(client().sandbox.moveClock({ seconds_ahead: 60 }));
@@ -72,7 +72,7 @@ describe('move_clock', () => {
     }
   });
 
-  test('the clock never moves within a transaction: each transfer counts on the day of its created_at, and limits hold', async () => {
+  test('never moves the clock within a transaction: a transfer counts on the day of its created_at', async () => {
     const most = 40;
     const card = await (await limitedProgram(client())).card({ in: { daily_count: most } });
     const days = [0, 50, 400, 800].map((ahead) => midweek() + ahead * DAY);
@@ -88,7 +88,7 @@ describe('move_clock', () => {
       }
     };
     const jumpToAndFro = async (): Promise<void> => {
-      // Until loads were made on more than one day, which takes longer on a machine that is busy.
+      // Stops when loads were made on more than one day, which takes longer on a busy machine.
       const isEnough = (jump: number) => jump >= (isThorough ? 24 : 8) && new Set(made).size > 1;
       for (let jump = 0; !isEnough(jump); jump += 1) await moveTo(days[jump % days.length] ?? 0);
     };
@@ -104,7 +104,7 @@ describe('move_clock', () => {
     }
   });
 
-  test('a card expires at the end of expires_on in the time zone of its program', async () => {
+  test('expires a card at the end of expires_on in the time zone of its program', async () => {
     const zone = 'Pacific/Auckland';
     const made = await limitedProgram(client(), { zone });
     const card = await made.card();
@@ -119,7 +119,7 @@ describe('move_clock', () => {
   });
 });
 
-/** One to the east and one to the west; more of them in `npm run verify`. */
+/** One zone east of UTC and one west of it. `npm run verify` tests more. */
 const ZONES = [
   ...['Pacific/Auckland', 'America/Los_Angeles'],
   ...(isThorough ? ['UTC', 'Europe/Berlin', 'Asia/Kolkata'] : []),
@@ -131,43 +131,39 @@ async function cardIn(zone: string, limits: object): Promise<LimitedCard> {
   return (await limitedProgram(client(), { zone })).card({ in: limits });
 }
 
-/** The limits of loads by their names. */
 async function limitsOf(card: LimitedCard) {
   return new Map((await card.limits()).in.limits.map((limit) => [limit.name, limit]));
 }
 
 describe.each(ZONES)('periods in %s', (zone) => {
-  test.each(PERIODS)(
-    'a %s counts from its first local moment to its last, to the second, and then starts again',
-    async (period) => {
-      const { start, end } = calendarAt(calendarAt(midweek(), zone)[period].end, zone)[period];
-      if (period === 'week') expect(new Date(`${dayIn(zone, end)}T00:00:00Z`).getUTCDay()).toBe(1);
-      if (period === 'month') expect(dayIn(zone, end)).toMatch(/-01$/);
-      const card = await cardIn(zone, { [`${PREFIX[period]}_amount`]: 50, [`${PREFIX[period]}_count`]: 9 });
-      await moveTo(start);
-      await card.load(40);
-      // A minute early, so that a slow machine does not cross it by itself.
-      await moveTo(end - MINUTE);
-      const [amount] = (await card.limits()).in.limits;
-      expect(amount).toMatchObject({ used: 40, left: 10, frees_at: new Date(end).toISOString() });
-      const refused = await refusalOf(card.load(11));
-      expect(refused.Message).toContain(`per ${period}: 0.40 USD used, 0.10 USD left`);
-      expect(refused.Message).toContain(`resets at ${asWritten(end)}`);
-      await moveTo(end);
-      expect(await card.used()).toEqual({ [`${PREFIX[period]}_amount`]: 0, [`${PREFIX[period]}_count`]: 0 });
-      await card.load(50);
-      const next = calendarAt(end, zone)[period].end;
-      expect((await card.limits()).in.limits[0]).toMatchObject({
-        used: 50,
-        left: 0,
-        frees_at: new Date(next).toISOString(),
-      });
-    },
-  );
+  test.each(PERIODS)('counts a %s from its first local second to its last, and then starts again', async (period) => {
+    const { start, end } = calendarAt(calendarAt(midweek(), zone)[period].end, zone)[period];
+    if (period === 'week') expect(new Date(`${dayIn(zone, end)}T00:00:00Z`).getUTCDay()).toBe(1);
+    if (period === 'month') expect(dayIn(zone, end)).toMatch(/-01$/);
+    const card = await cardIn(zone, { [`${PREFIX[period]}_amount`]: 50, [`${PREFIX[period]}_count`]: 9 });
+    await moveTo(start);
+    await card.load(40);
+    // One minute early, so that a slow machine does not reach the end before the next request.
+    await moveTo(end - MINUTE);
+    const [amount] = (await card.limits()).in.limits;
+    expect(amount).toMatchObject({ used: 40, left: 10, frees_at: new Date(end).toISOString() });
+    const refused = await refusalOf(card.load(11));
+    expect(refused.Message).toContain(`per ${period}: 0.40 USD used, 0.10 USD left`);
+    expect(refused.Message).toContain(`resets at ${asWritten(end)}`);
+    await moveTo(end);
+    expect(await card.used()).toEqual({ [`${PREFIX[period]}_amount`]: 0, [`${PREFIX[period]}_count`]: 0 });
+    await card.load(50);
+    const next = calendarAt(end, zone)[period].end;
+    expect((await card.limits()).in.limits[0]).toMatchObject({
+      used: 50,
+      left: 0,
+      frees_at: new Date(next).toISOString(),
+    });
+  });
 
-  test('a week that began in the previous month counts all its days, the month only its own', async () => {
+  test('counts a week across the end of a month in full, and in the month only its own days', async () => {
     const card = await cardIn(zone, { weekly_amount: 500, monthly_amount: 500 });
-    // The first of a month that is no Monday.
+    // The first of a month that is not a Monday.
     let first = calendarAt(midweek(), zone).month.end;
     while (calendarAt(first, zone).week.start === first) first = calendarAt(first, zone).month.end;
     await moveTo(first - HOUR);
@@ -182,7 +178,7 @@ describe.each(ZONES)('periods in %s', (zone) => {
 });
 
 describe('days of daylight saving changes', () => {
-  /** The next day, at least two days ahead, that has so many hours in a zone. */
+  /** The next day with this many hours in a zone, at least two days ahead. */
   function dayOf(hours: number, zone: string) {
     let { day } = calendarAt(Date.now() + 2 * DAY, zone);
     while (day.end - day.start !== hours * HOUR) ({ day } = calendarAt(day.end, zone));
@@ -194,7 +190,7 @@ describe('days of daylight saving changes', () => {
     [25, 'Europe/Berlin'],
     [23, 'Pacific/Auckland'],
     [25, 'Pacific/Auckland'],
-  ])('a day of %i hours in %s is one day', async (hours, zone) => {
+  ])('counts a day of %i hours in %s as one day', async (hours, zone) => {
     const { start, end } = dayOf(hours, zone);
     const card = await cardIn(zone, { daily_amount: 100 });
     await moveTo(start - MINUTE);
@@ -213,14 +209,14 @@ describe('days of daylight saving changes', () => {
   });
 });
 
-describe('released amounts are subtracted from the day on which they were counted', () => {
+describe('released amounts', () => {
   const ALL = { daily_amount: 1000, daily_count: 9, weekly_amount: 1000, weekly_count: 9 };
   const zone = 'Pacific/Auckland';
   const midnight = calendarAt(midweek(), zone).day.end;
   const before = midnight - 10 * MINUTE;
   const after = midnight + 10 * MINUTE;
 
-  /** A card with a hold of 100 of the first day, a load of 30 of the first day and one of 7 of the second. */
+  /** A card with a hold of 100 and a load of 30 on the first day, and a load of 7 on the second. */
   async function twoDays(expiresIn = 5 * DAY) {
     const made = await limitedProgram(client(), { zone, limits: { in: ALL } });
     const card = await made.card({ in: ALL });
@@ -234,7 +230,7 @@ describe('released amounts are subtracted from the day on which they were counte
     return { card, transferId: transfer_id, options };
   }
 
-  /** What a day's and the week's limits show: amounts and counts, of the card and of the program. */
+  /** Checks amounts and counts of the day and the week, for the card and for the program. */
   async function expectUsed(card: LimitedCard, time: number, daily: readonly number[], weekly: readonly number[]) {
     await moveTo(time);
     const [daily_amount, daily_count, weekly_amount, weekly_count] = [...daily, ...weekly];
@@ -242,27 +238,27 @@ describe('released amounts are subtracted from the day on which they were counte
     expect([await card.used(), await card.used('in', 'program')]).toEqual([used, used]);
   }
 
-  test('a hold counts on the day of its creation', async () => {
+  test('counts a hold on the day of its creation', async () => {
     const { card } = await twoDays();
     await expectUsed(card, after, [7, 1], [137, 3]);
     await expectUsed(card, before, [130, 2], [137, 3]);
   });
 
-  test('canceled', async () => {
+  test('subtracts a canceled hold from the day of its creation', async () => {
     const { card, transferId, options } = await twoDays();
     await client().transfers.cancel(transferId, options);
     await expectUsed(card, after, [7, 1], [37, 2]);
     await expectUsed(card, before, [30, 1], [37, 2]);
   });
 
-  test('a partial capture gives back the rest', async () => {
+  test('subtracts the rest of a partial capture from the day of the hold', async () => {
     const { card, transferId, options } = await twoDays();
     await client().transfers.capture(transferId, { amount: 60 }, options);
     await expectUsed(card, after, [7, 1], [97, 3]);
     await expectUsed(card, before, [90, 2], [97, 3]);
   });
 
-  test('expired', async () => {
+  test('subtracts an expired hold from the day of its creation', async () => {
     const { card, transferId, options } = await twoDays(15 * MINUTE);
     expect((await client().transfers.get(transferId, options)).status).toBe('expired');
     await waitFor('the hold to be released', async () => (await card.get()).incoming === 0);
@@ -270,7 +266,7 @@ describe('released amounts are subtracted from the day on which they were counte
     await expectUsed(card, before, [30, 1], [37, 2]);
   });
 
-  test('a reversal gives back nothing', async () => {
+  test('subtracts nothing for a reversal', async () => {
     const { card, transferId, options } = await twoDays();
     await client().transfers.capture(transferId, {}, options);
     await client().transfers.reverse(transferId, {}, options);
@@ -278,7 +274,7 @@ describe('released amounts are subtracted from the day on which they were counte
     await expectUsed(card, before, [130, 2], [137, 3]);
   });
 
-  test('a scheduled transfer counts on the day it is executed, under the limits of that day', async () => {
+  test('counts a scheduled transfer on the day of its execution, under the limits of that day', async () => {
     const card = await cardIn(zone, { daily_amount: 1000, weekly_amount: 9000 });
     const options = { programId: (await card.limits()).program_id };
     await moveTo(before);

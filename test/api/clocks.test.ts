@@ -11,9 +11,9 @@ const PRELOAD = new URL('../harness/wrong-clock.ts', import.meta.url).href;
 
 let server: TestServer;
 const directory = await useDirectory();
-/** One whose clock is right, one whose clock is three hours slow, and one whose clock is three hours fast. */
+/** The clock of the first is right, of the second three hours slow, and of the third three hours fast. */
 let services: readonly ServiceProcess[] = [];
-/** Before the first request and after the last, by the database's clock. */
+/** From before the first request to after the last, by the database's clock. */
 let period: { readonly created_from: string; readonly created_to: string };
 
 const card = `card-${randomUUID()}`;
@@ -46,7 +46,7 @@ beforeAll(async () => {
   await first?.client.cards.create({ card_id: card });
   const created_from = await databaseTime();
   for (let round = 0; round < ROUNDS; round += 1) for (const { client } of services) await makeOneOfEach(client);
-  // The period ends before this millisecond.
+  // Ensures that the period ends after the millisecond of the last request.
   await new Promise((resolve) => setTimeout(resolve, 2));
   period = { created_from, created_to: await databaseTime() };
 });
@@ -65,14 +65,14 @@ async function makeOneOfEach(client: ServiceProcess['client']): Promise<void> {
   errors.unshift((refused as { readonly requestId: string }).requestId);
 }
 
-/** Everything of a list, page by page. */
+/** Reads all pages of a list. */
 async function all<Item>(items: AsyncIterable<Item>): Promise<readonly Item[]> {
   const found: Item[] = [];
   for await (const item of items) found.push(item);
   return found;
 }
 
-/** The values of one column of an export, from its last line to its first: an export begins with the oldest. */
+/** The values of one column of an export, in reverse order, because an export begins with the oldest line. */
 async function columnOf(chunks: AsyncIterable<string>, name: string): Promise<readonly string[]> {
   const text = (await all(chunks)).join('');
   const [head = '', ...lines] = text.trimEnd().split('\r\n');
@@ -85,7 +85,7 @@ function expectNewestFirst(items: readonly { readonly created_at: string }[]): v
   expect(times).toEqual(times.toSorted().reverse());
 }
 
-/** The time in an id on the wire. */
+/** The time in an id of the API. */
 function timeOf(id: string): string {
   return new Date(Number.parseInt(id.slice(id.indexOf('_') + 1).slice(0, 12), 16)).toISOString();
 }
@@ -94,13 +94,13 @@ const moved = (time: string, by: number): string => new Date(Date.parse(time) + 
 
 const CLOCKS = ['right', 'three hours slow', 'three hours fast'] as const;
 
-describe.each(CLOCKS)('requested from the process whose clock is %s', (which) => {
+describe.each(CLOCKS)('requests to the process whose clock is %s', (which) => {
   const client = (): ServiceProcess['client'] => {
     const service = services[CLOCKS.indexOf(which)];
     if (service === undefined) throw new Error('there is no such service');
     return service.client;
   };
-  /** Where nothing is: up to the period, and from its end on, as far as any of the clocks is off. */
+  /** The times around the period, wider than the error of any clock. Nothing was created in them. */
   const besides = () => [
     { created_from: moved(period.created_from, -4 * HOUR), created_to: period.created_from },
     { created_from: period.created_to, created_to: moved(period.created_to, 4 * HOUR) },
@@ -143,7 +143,7 @@ describe.each(CLOCKS)('requested from the process whose clock is %s', (which) =>
   });
 
   test('list_errors returns every error of a period, newest first', async () => {
-    // An error is dated before the database is asked for anything, to some milliseconds: time for a request to be sent.
+    // An error has its time from before the first database query, so it can be off by the time that a request takes.
     const nearly = { from: moved(period.created_from, -5000), to: moved(period.created_to, 5000) };
     const query = { created_from: nearly.from, created_to: nearly.to, code: 'card_lost', limit: 7 };
     await waitFor(
@@ -156,13 +156,13 @@ describe.each(CLOCKS)('requested from the process whose clock is %s', (which) =>
   });
 });
 
-test('a process whose clock is wrong logs it', async () => {
+test('logs that the clock of a process is wrong', async () => {
   const [right, ...wrong] = services.map((service) => service.output());
   expect(right).not.toContain('"event":"clock"');
   for (const output of wrong) expect(output).toMatch(/"event":"clock","aheadMilliseconds":-?10[78]\d{5}/);
 });
 
-test('a first start with a clock a year slow creates the partitions of the days of the database clock', async (context) => {
+test('creates the partitions for the days of the database clock on a first start with a clock a year slow', async (context) => {
   requireNoTables(context);
   const schema = 'of_a_slow_clock';
   const service = await start(-365 * 24, { DATABASE_SCHEMA: schema });

@@ -4,21 +4,21 @@ import { idAt } from '../../server/foundation/ids.ts';
 const MOMENT = Date.parse('2026-11-22T01:02:03.004Z');
 const FORM = /^([0-9a-f]{8})-([0-9a-f]{4})-7([0-9a-f]{3})-[89ab][0-9a-f]{3}-[0-9a-f]{12}$/;
 
-test('an id is a UUIDv7 with the milliseconds of its moment', () => {
+test('makes UUIDv7 ids with the given milliseconds', () => {
   for (const moment of [MOMENT, MOMENT, MOMENT + 1, 0, 2 ** 48 - 1, MOMENT]) {
     const [, high = '', low = ''] = FORM.exec(idAt(moment)) ?? [];
     expect(Number.parseInt(high + low, 16)).toBe(moment);
   }
 });
 
-test('ids of one moment are in the order of their places', () => {
+test('sorts ids of one millisecond by their place', () => {
   const ids = Array.from({ length: 4096 }, (_, place) => idAt(MOMENT, place));
   expect(ids.toSorted()).toEqual(ids);
   expect(ids.map((id) => Number.parseInt(FORM.exec(id)?.[3] ?? '', 16))).toEqual(ids.map((_, place) => place));
   expect(idAt(MOMENT, 4096).slice(0, 18)).toBe(idAt(MOMENT, 0).slice(0, 18));
 });
 
-test('each other digit of an id is any digit, whatever the others are', () => {
+test('makes the remaining digits of an id random', () => {
   const ids = Array.from({ length: 20_000 }, () => idAt(MOMENT));
   expect(new Set(ids).size).toBe(ids.length);
   const random = ids.map((id) => id.slice(15).replaceAll('-', ''));
@@ -26,7 +26,7 @@ test('each other digit of an id is any digit, whatever the others are', () => {
     const variant = place === 3;
     expect(new Set(random.map((digits) => digits[place])).size).toBe(variant ? 4 : 16);
     const next = place + 1 === 3 ? 4 : 16;
-    // Also no digit follows from the one before it.
+    // A digit does not depend on the one before it either.
     if (place < 18)
       expect(new Set(random.map((digits) => digits.slice(place, place + 2))).size).toBe((variant ? 4 : 16) * next);
   }

@@ -20,7 +20,7 @@ import { expectBalancedBooks, refusalOf, useService } from '../harness/service.t
 
 const TRANSFERS = '/api/v0.1/core/transfer';
 
-/** The warnings and errors in the log of a service, without those about a database that responds late on a crowded machine. */
+/** The warnings and errors in the log of a service, except those about a slow database: a crowded machine causes them. */
 function complaintsOf(service: ServiceProcess): readonly object[] {
   type Line = { readonly level: number; readonly reason?: string; readonly cause?: string };
   const isOfSlowMachine = ({ reason, cause }: Line): boolean =>
@@ -31,7 +31,7 @@ function complaintsOf(service: ServiceProcess): readonly object[] {
 
 const SANDBOX_OPERATIONS = OPERATION_IDS.filter((id) => OPERATIONS[id].reach === 'sandbox');
 
-describe('live mode, starting from an empty directory', () => {
+describe('live mode on an empty directory', () => {
   let directory: Awaited<ReturnType<typeof temporaryDirectory>>;
   let service: ServiceProcess;
   let operatorKey = '';
@@ -54,7 +54,7 @@ describe('live mode, starting from an empty directory', () => {
     await directory?.remove();
   });
 
-  test('without a schema or an operator key it does not start, and says which command to run', async (context) => {
+  test('does not start without a schema or an operator key, and names the command to run', async (context) => {
     requireNoTables(context);
     const bare = await startInVain(environment);
     expect(bare.exitCode).toBe(1);
@@ -90,12 +90,12 @@ describe('live mode, starting from an empty directory', () => {
 
   test.each([
     ['none', {}],
-    ['an empty one', { Authorization: '' }],
+    ['an empty header', { Authorization: '' }],
     ['another scheme', { Authorization: 'Basic dXNlcjpwYXNz' }],
     ['nonsense', { Authorization: 'Bearer nonsense' }],
-    ['no key behind the scheme', { Authorization: 'Bearer' }],
-    ['a well-formed key that nobody made', { Authorization: `Bearer ts_${'0'.repeat(16)}_${'0'.repeat(72)}` }],
-  ])('credentials: %s gets a 401 that explains the scheme', async (_, headers) => {
+    ['a scheme without a key', { Authorization: 'Bearer' }],
+    ['a well-formed key that was never created', { Authorization: `Bearer ts_${'0'.repeat(16)}_${'0'.repeat(72)}` }],
+  ])('responds to %s with a 401 that explains the scheme', async (_, headers) => {
     const response = await get(TRANSFERS, headers);
     expect(response.fields).toMatchObject({ Status: 401, Code: 'unauthenticated', Type: 'Request Error' });
     expect(response.fields.Message).toContain('Bearer <key>');
@@ -104,7 +104,7 @@ describe('live mode, starting from an empty directory', () => {
     expect([money.status, money.headers['money-moved']]).toEqual([401, 'no']);
   });
 
-  test('a mistyped key is distinguished from an unknown one; a key with another public part is unknown', async () => {
+  test('distinguishes a mistyped key from an unknown key, and treats a changed public part as unknown', async () => {
     const last = operatorKey.endsWith('0') ? '1' : '0';
     const mistyped = await get(TRANSFERS, bearer(`${operatorKey.slice(0, -1)}${last}`));
     expect(mistyped.status).toBe(401);
@@ -115,12 +115,12 @@ describe('live mode, starting from an empty directory', () => {
     for (const { text } of [mistyped, spliced]) expect(text).not.toContain(secret.slice(0, 20));
   });
 
-  test('the scheme is case-insensitive', async () => {
+  test('accepts the scheme in any case', async () => {
     const response = await get('/api/v0.1/core/card/card-of-first', { Authorization: `bearer ${keys.first}` });
     expect(response.status).toBe(200);
   });
 
-  test('revoked and expired keys stop working', async () => {
+  test('refuses revoked and expired keys', async () => {
     const operator = as(operatorKey);
     const revoked = await withSecret(operator.keys.create(programKey('to be revoked', programs.first)));
     expect((await as(revoked.key).cards.list()).data.length).toBe(1);
@@ -139,7 +139,7 @@ describe('live mode, starting from an empty directory', () => {
     }
   });
 
-  test('cards and transfers of another program look exactly like missing ones', async () => {
+  test('responds to cards and transfers of another program as to missing ones', async () => {
     const [mine, other] = [as(keys.first), as(keys.second)];
     const { transfer_id } = await other.transfers.create(
       { amount: 5, card_id: 'card-of-second', reference: 'theirs' },
@@ -170,7 +170,7 @@ describe('live mode, starting from an empty directory', () => {
     expect((await mine.transfers.create(same, { idempotencyKey: 'theirs' })).response.replayed).toBe(false);
   });
 
-  test('a program key cannot use operator routes or other programs', async () => {
+  test('refuses a program key on operator routes and in other programs', async () => {
     const mine = as(keys.first);
     const calls: readonly (() => Promise<unknown>)[] = [
       () => mine.trialBalance.get(),
@@ -186,7 +186,7 @@ describe('live mode, starting from an empty directory', () => {
     expect((await mine.cards.list({}, { programId: programs.first })).data.length).toBe(1);
   });
 
-  test('an operator key must name the program', async () => {
+  test('requires the program of an operator key', async () => {
     const body = { amount: 1, card_id: 'card-of-first' };
     const refused = await refusalOf(as(operatorKey).transfers.create(body));
     expect(refused).toMatchObject({ Code: 'create_transfer_schema', Status: 400, moneyMoved: 'no' });
@@ -196,14 +196,14 @@ describe('live mode, starting from an empty directory', () => {
     expect((await as(operatorKey, programs.first).transfers.create(body)).program_id).toBe(programs.first);
   });
 
-  test.each(SANDBOX_OPERATIONS)('the sandbox route %s does not exist', async (id) => {
+  test.each(SANDBOX_OPERATIONS)('does not have the sandbox route %s', async (id) => {
     const { path, body } = exampleOf(id);
     const nothing = '/api/v0.1/sandbox/nothing';
     for (const headers of [{}, bearer(operatorKey), bearer(keys.first)]) {
       for (const method of [OPERATIONS[id].method, 'GET', 'OPTIONS']) {
         const told = async (asked: string) => {
           const response = await send({ method, path: asked, headers, ...(method === 'POST' ? { body } : {}) });
-          // What differs between any two responses; the rate limit counts down.
+          // These headers differ between any two responses. The rate limit counts down.
           const { date, ratelimit, 'request-id': requestId, 'content-length': length, ...others } = response.headers;
           for (const header of [date, ratelimit, requestId, length]) expect(header).toBeTypeOf('string');
           return { status: response.status, headers: others, text: response.text.replaceAll(asked, '*') };
@@ -216,13 +216,13 @@ describe('live mode, starting from an empty directory', () => {
     }
   });
 
-  test('with a key, Host and Origin are not checked', async () => {
+  test('does not check Host and Origin of a request with a key', async () => {
     const strangers = { Host: 'bank.test', Origin: 'https://bank.test', 'Sec-Fetch-Site': 'cross-site' };
     expect((await get(TRANSFERS, { ...bearer(keys.first), ...strangers })).status).toBe(200);
     expect((await get(TRANSFERS, strangers)).fields.Code).toBe('unauthenticated');
   });
 
-  test('no secret is stored in the database', async () => {
+  test('stores no secret in the database', async () => {
     const { databaseUrl } = await embeddedServerOf(directory.path);
     const client = new pg.Client({ connectionString: databaseUrl });
     await client.connect();
@@ -248,9 +248,9 @@ describe('live mode, starting from an empty directory', () => {
     }
   });
 
-  test('while the database is stopped, a key that must be looked up gets a 500 or a 503, never a 401', async () => {
+  test('responds with a 500 or a 503, never a 401, to an unknown key while the database is stopped', async () => {
     const operator = as(operatorKey);
-    // Keys that were never used: nothing is known of them without asking the database.
+    // Keys that were never used, so no process has them in memory.
     const fresh: string[] = [];
     for (let count = 0; count < 20; count += 1) {
       fresh.push((await withSecret(operator.keys.create(programKey(`spare ${count}`, programs.first)))).key);
@@ -258,7 +258,7 @@ describe('live mode, starting from an empty directory', () => {
     process.kill((await embeddedServerOf(directory.path)).processId, 'SIGKILL');
     const responses = await Promise.all(fresh.map((key) => get(TRANSFERS, bearer(key))));
     for (const { status, fields } of responses) {
-      // A slow machine may refuse some of the crowd before it looks their keys up.
+      // A slow machine may refuse some requests before it looks up their keys.
       const unanswered = ['500 unknown_list_transfers', '503 service_unavailable'];
       if (status !== 200) expect(unanswered).toContain(`${fields.Status} ${fields.Code}`);
     }
@@ -267,7 +267,7 @@ describe('live mode, starting from an empty directory', () => {
     }
   });
 
-  test('it warns once about unencrypted HTTP on a network interface', async () => {
+  test('warns once about unencrypted HTTP on a network interface', async () => {
     expect(service.errors()).not.toContain('clear_text');
     const { databaseUrl } = await embeddedServerOf(directory.path);
     const other = await temporaryDirectory();
@@ -292,13 +292,13 @@ describe('live mode, starting from an empty directory', () => {
     }
   });
 
-  test('the books balance, and it stops cleanly', async () => {
+  test('has balanced books at the end, and stops cleanly', async () => {
     await expectBalancedBooks({ ...service, client: as(operatorKey) });
     expect(await service.stop()).toBe(0);
   });
 });
 
-describe('a sandbox without keys serves its own machine only', () => {
+describe('a sandbox without keys responds only to its own machine', () => {
   const running = useService();
   const CARD = '/api/v0.1/core/card/card_active';
   const get = (headers: Readonly<Record<string, string>>) =>
@@ -325,7 +325,7 @@ describe('a sandbox without keys serves its own machine only', () => {
     { Via: '1.1 proxy' },
     { 'CF-Connecting-IP': '203.0.113.9' },
     { Host: '127.0.0.1:8080', Origin: 'http://127.0.0.1:8080', 'X-Forwarded-For': '203.0.113.9' },
-  ])('%j is refused', async (headers) => {
+  ])('refuses %j', async (headers) => {
     const response = await get(headers);
     expect(response.fields).toMatchObject({ Status: 403, Code: 'forbidden', Type: 'Request Error' });
     const money = await sendRaw(running().url, { headers, body: { amount: 1, card_id: 'card_active' } });
@@ -342,11 +342,11 @@ describe('a sandbox without keys serves its own machine only', () => {
     { Origin: 'http://localhost:3000' },
     { Origin: 'http://127.0.0.1:8080', 'Sec-Fetch-Site': 'same-origin' },
     { 'Sec-Fetch-Site': 'none' },
-  ])('%j is served', async (headers) => {
+  ])('accepts %j', async (headers) => {
     expect((await get(headers)).status).toBe(200);
   });
 
-  test('through a proxy, operator routes need a key', async () => {
+  test('requires a key for operator routes through a proxy', async () => {
     const list = (headers: Readonly<Record<string, string>>) =>
       sendRaw(running().url, { method: 'GET', path: '/api/v0.1/operator/key', headers });
     const forwarded = { Host: `127.0.0.1:${new URL(running().url).port}`, 'X-Forwarded-For': '203.0.113.9' };
@@ -358,7 +358,7 @@ describe('a sandbox without keys serves its own machine only', () => {
     expect((await list({ ...forwarded, Authorization: `Bearer ${key}` })).status).toBe(200);
   });
 
-  test('an invalid key is refused, and a valid one is bound to its program', async () => {
+  test('refuses an invalid key, and binds a valid key to its program', async () => {
     expect((await get({ Authorization: 'Bearer nonsense' })).fields.Code).toBe('unauthenticated');
     const { client } = running();
     const { program_id } = await client.programs.create({ name: 'Other', currency: 'USD' });

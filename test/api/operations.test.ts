@@ -10,7 +10,7 @@ afterAll(() => expectBalancedBooks(running()));
 
 const IN_AN_HOUR = 3_600_000;
 
-/** A card of a test's own, so that no test counts another's money. */
+/** A card that only the calling test uses, so that no other test moves its money. */
 async function newCard(balance = 0, programId?: string): Promise<string> {
   const { card_id } = await client().cards.create({}, { programId });
   if (balance > 0) await client().transfers.create({ amount: balance, card_id }, { programId });
@@ -33,7 +33,7 @@ async function fundingOf(programId: string, currency = 'USD'): Promise<number | 
 }
 
 describe('create_transfer', () => {
-  test('a load, the default type, moves money from funding to card; the record has every field', async () => {
+  test('loads money from funding to the card by default, and returns every field of the record', async () => {
     const programId = await newProgram('USD', 5000);
     const { card_id } = await client().cards.create({ card_id: 'gift/1' }, { programId });
     const transfer = await client().transfers.create({ amount: 1200, card_id }, { programId });
@@ -73,7 +73,7 @@ describe('create_transfer', () => {
     });
   });
 
-  test('unload: card to funding', async () => {
+  test('unloads money from the card to funding', async () => {
     const programId = await newProgram('USD', 5000);
     const cardId = await newCard(2000, programId);
     const body = { amount: 500n, card_id: cardId, type: 'unload', currency: 'USD' } as const;
@@ -82,7 +82,7 @@ describe('create_transfer', () => {
     expect(await fundingOf(programId)).toBe(3500);
   });
 
-  test('card_to_card changes only the two cards; description, reference and metadata are returned', async () => {
+  test('moves money between two cards only, and returns description, reference and metadata', async () => {
     const [from, to] = [await newCard(2000), await newCard(100)];
     const programId = (await client().transfers.list({ card_id: from })).data[0]?.program_id ?? '';
     const funding = await fundingOf(programId);
@@ -101,7 +101,7 @@ describe('create_transfer', () => {
     expect(await client().transfers.get(transfer.transfer_id)).toEqual({ ...transfer });
   });
 
-  test('a hundred concurrent loads of one card all succeed', async () => {
+  test('completes a hundred concurrent loads of one card', async () => {
     const cardId = await newCard();
     const amounts = Array.from({ length: 100 }, (_, index) => index + 1);
     await Promise.all(amounts.map((amount) => client().transfers.create({ amount, card_id: cardId })));
@@ -109,7 +109,7 @@ describe('create_transfer', () => {
   });
 
   test.each([{ status: 'lost' }, { status: 'stolen' }, { expires_on: '2020-01-31' }] as const)(
-    'the balance of a card with %j can be moved away',
+    'moves the balance away from a card with %j',
     async (change) => {
       const [cardId, safe] = [await newCard(5000), await newCard()];
       await client().cards.update(cardId, change);
@@ -126,7 +126,7 @@ describe('create_transfer', () => {
 });
 
 describe('list_transfers and get_transfer', () => {
-  test('a transfer is found by its idempotency key and by its reference', async () => {
+  test('finds a transfer by its idempotency key and by its reference', async () => {
     const cardId = await newCard();
     const body = { amount: 7, card_id: cardId, reference: 'invoice & 8/9' };
     const transfer = await client().transfers.create(body, { idempotencyKey: 'look/me&up' });
@@ -136,14 +136,14 @@ describe('list_transfers and get_transfer', () => {
     expect((await client().transfers.list({ idempotency_key: 'never sent' })).data).toEqual([]);
   });
 
-  test('the key of a refused request finds no transfer', async () => {
+  test('finds no transfer by the key of a refused request', async () => {
     const options = { idempotencyKey: 'refused-and-looked-up' };
     const refused = client().transfers.create({ amount: 1, card_id: 'card_empty', type: 'unload' }, options);
     expect((await refusalOf(refused)).Code).toBe('insufficient_funds');
     expect((await client().transfers.list({ idempotency_key: options.idempotencyKey })).data).toEqual([]);
   });
 
-  test('filters: card (as source or destination), type, status', async () => {
+  test('filters by card (as source or destination), type and status', async () => {
     const [first, second] = [await newCard(100), await newCard()];
     const moved = { amount: 40, card_id: first, type: 'card_to_card', destination_card_id: second } as const;
     const { transfer_id } = await client().transfers.create(moved);
@@ -157,7 +157,7 @@ describe('list_transfers and get_transfer', () => {
     expect(await idsOf({ card_id: 'card_missing' })).toEqual([]);
   });
 
-  test('pages are stable while rows arrive: each older transfer once, newest first', async () => {
+  test('keeps pages stable while transfers arrive: each older transfer once, newest first', async () => {
     const cardId = await newCard();
     const older: string[] = [];
     for (let amount = 1; amount <= 12; amount += 1) {
@@ -174,7 +174,7 @@ describe('list_transfers and get_transfer', () => {
     expect(seen).toEqual(older);
   });
 
-  test('next_cursor is null on the last page, also when it is full', async () => {
+  test('returns no next_cursor on the last page, even if the page is full', async () => {
     const cardId = await newCard();
     for (const amount of [1, 2, 3, 4]) await client().transfers.create({ amount, card_id: cardId });
     const first = await client().transfers.list({ card_id: cardId, limit: 2 });
@@ -191,12 +191,12 @@ describe('list_transfers and get_transfer', () => {
     [{ limit: 101 }, '/limit'],
     [{ cursor: 'tr_nonsense' }, '/cursor'],
     [{ cursor: 'card_01900000000070008000000000000001' }, '/cursor'],
-  ])('the query %j is refused', async (query, field) => {
+  ])('refuses the query %j', async (query, field) => {
     expect(await refusalOf(client().transfers.list(query))).toMatchObject({ Code: 'list_transfers_schema', field });
   });
 
   test.each(['tr_missing', 'tr_01900000000070008000000000000001', 'card_active', 'tr_%00'])(
-    'there is no transfer %s',
+    'does not find the transfer %s',
     async (transferId) => {
       expect(await refusalOf(client().transfers.get(transferId))).toMatchObject({
         Code: 'transfer_not_found',
@@ -207,7 +207,7 @@ describe('list_transfers and get_transfer', () => {
 });
 
 describe('cards', () => {
-  test('a card with a given id, and one with a generated id', async () => {
+  test('creates a card with a given id and with a generated id', async () => {
     const details = { holder_reference: 'employee 7', last_four: '4242', expires_on: '2099-12-31' };
     const own = await client().cards.create({ ...details, card_id: 'my:card?7' });
     expect(own).toMatchObject({ ...details, card_id: 'my:card?7', status: 'active', currency: 'USD', balance: 0 });
@@ -219,13 +219,13 @@ describe('cards', () => {
     expect(refused).toMatchObject({ Code: 'duplicate_card', Status: 409, field: '/card_id' });
   });
 
-  test('a card expires by its date, whatever its status', async () => {
+  test('expires a card by its date in any status', async () => {
     const { card_id } = await client().cards.create({ expires_on: '2020-01-31' });
     expect((await client().cards.get(card_id)).status).toBe('expired');
     expect(await refusalOf(client().transfers.create({ amount: 1, card_id }))).toMatchObject({ Code: 'card_expired' });
   });
 
-  test('the list has all cards, newest first', async () => {
+  test('lists all cards, newest first', async () => {
     const { card_id } = await client().cards.create();
     const listed: string[] = [];
     for await (const card of client().cards.listAll({ limit: 7 })) listed.push(card.card_id);
@@ -247,13 +247,13 @@ describe('cards', () => {
     expect(await refusalOf(client().cards.create(body))).toMatchObject({ Code: 'create_card_schema', field });
   });
 
-  test('a missing card is a 404', async () => {
+  test('responds with a 404 to a missing card', async () => {
     expect(await refusalOf(client().cards.get('card_missing'))).toMatchObject({ Code: 'card_not_found', Status: 404 });
   });
 });
 
 describe('programs, deposits, withdrawals', () => {
-  test('a program has separate cards and funding', async () => {
+  test('separates the cards and the funding of programs', async () => {
     const program = await client().programs.create({ name: 'Löhne', currency: 'JPY', time_zone: 'Asia/Tokyo' });
     expect(program).toMatchObject({ name: 'Löhne', currency: 'JPY', time_zone: 'Asia/Tokyo' });
     const programId = program.program_id;
@@ -265,7 +265,7 @@ describe('programs, deposits, withdrawals', () => {
     expect(refused.Message).toContain('0 JPY');
   });
 
-  test('a deposit adds money, a withdrawal removes it, never more than is available', async () => {
+  test('adds a deposit and removes a withdrawal, but never more than is available', async () => {
     const programId = await newProgram();
     const deposit = await client().deposits.create(programId, { amount: 1000, description: 'wire 7' });
     expect(deposit).toMatchObject({ kind: 'deposit', amount: 1000, balance: 1000, description: 'wire 7' });
@@ -276,13 +276,13 @@ describe('programs, deposits, withdrawals', () => {
     expect(await fundingOf(programId)).toBe(600);
   });
 
-  test('each currency of a program has its own funding', async () => {
+  test('has a separate funding account for each currency of a program', async () => {
     const programId = await newProgram('USD', 100);
     await client().deposits.create(programId, { amount: 900, currency: 'EUR' });
     expect([await fundingOf(programId, 'USD'), await fundingOf(programId, 'EUR')]).toEqual([100, 900]);
   });
 
-  test('a repeated deposit moves money once, and needs an idempotency key', async () => {
+  test('makes a repeated deposit once, and requires an idempotency key', async () => {
     const programId = await newProgram();
     const options = { idempotencyKey: 'wire-8' };
     const first = await client().deposits.create(programId, { amount: 5 }, options);
@@ -295,13 +295,13 @@ describe('programs, deposits, withdrawals', () => {
     expect(await fundingOf(programId)).toBe(5);
   });
 
-  test('a deposit past the largest balance is refused: the demo program has all the GBP there can be', async () => {
+  test('refuses a deposit above the largest balance: the demo program has the maximum in GBP', async () => {
     const demo = (await client().cards.get('card_full')).program_id;
     const refused = await refusalOf(client().deposits.create(demo, { amount: 1, currency: 'GBP' }));
     expect(refused).toMatchObject({ Code: 'limit_exceeded', Status: 409, moneyMoved: 'no' });
   });
 
-  test('invalid amounts and unknown programs are refused', async () => {
+  test('refuses invalid amounts and unknown programs', async () => {
     const programId = await newProgram();
     for (const amount of [0, 85.5, '1e3', 1_000_000_000_000]) {
       expect(await refusalOf(client().deposits.create(programId, { amount }))).toMatchObject({
@@ -318,7 +318,7 @@ describe('programs, deposits, withdrawals', () => {
 });
 
 describe('the switch', () => {
-  test('disabling a program stops only its transfers', async () => {
+  test('stops only the transfers of a disabled program', async () => {
     const [stopped, free] = [await newProgram('USD', 100), await newProgram('USD', 100)];
     const load = async (programId: string) =>
       client().transfers.create({ amount: 1, card_id: await newCard(0, programId) }, { programId });
@@ -338,7 +338,7 @@ describe('the switch', () => {
     expect((await load(stopped)).status).toBe('completed');
   });
 
-  test('disabling a type of a program stops only that type', async () => {
+  test('stops only a disabled type of a program', async () => {
     const programId = await newProgram('USD', 100);
     const cardId = await newCard(10, programId);
     const move = (type: 'load' | 'unload') =>
@@ -350,14 +350,14 @@ describe('the switch', () => {
     expect(refused).toMatchObject({ Code: 'service_disabled', Type: 'Process Error' });
     expect(refused.Message).toContain("'load'");
     expect((await move('unload')).type).toBe('unload');
-    // Programs learn that it is disabled, and not what operators wrote to each other.
+    // Programs learn that the service is disabled, but not the reason, which operators wrote for each other.
     const asked = { amount: 1, card_id: cardId, type: 'load' } as const;
     const { checks } = await client().transfers.explain(asked, { programId });
     const saw = { disabled: true, scope: 'transfer_type', until };
     expect(checks.find(({ code }) => code === 'service_disabled')?.saw).toEqual(saw);
   });
 
-  test('disabling the service stops every program', async () => {
+  test('stops the transfers of every program while the service is disabled', async () => {
     const programId = await newProgram('USD', 100);
     const cardId = await newCard(0, programId);
     await client().switch.change({ disabled: false, program_id: programId });
@@ -371,7 +371,7 @@ describe('the switch', () => {
     }
   });
 
-  test('a scope with an end reports it, and is enabled again by itself', async () => {
+  test('shows the end of a disabled scope, and enables it then', async () => {
     const programId = await newProgram('USD', 100);
     const cardId = await newCard(0, programId);
     const load = () => client().transfers.create({ amount: 1, card_id: cardId }, { programId });
@@ -391,7 +391,7 @@ describe('the switch', () => {
         () => true,
         () => false,
       );
-    await waitFor('the switch opens by itself', isOpen);
+    await waitFor('the switch is enabled at its end', isOpen);
     const settings = (await client().switch.get()).data.filter(({ program_id }) => program_id === programId);
     expect(settings).toMatchObject([{ disabled: false }]);
   });
@@ -405,14 +405,14 @@ describe('the switch', () => {
     expect(await refusalOf(client().switch.change(body))).toMatchObject({ Code: 'change_switch_schema', field });
   });
 
-  test('a missing program cannot be disabled', async () => {
+  test('does not disable a missing program', async () => {
     const body = { disabled: true, reason: 'x', program_id: 'prog_x' };
     expect(await refusalOf(client().switch.change(body))).toMatchObject({ Code: 'program_not_found' });
   });
 });
 
 describe('resources of another card program', () => {
-  test('are not found by any operation, also with a program key', async () => {
+  test('are not found by any operation, even with a program key', async () => {
     const programId = await newProgram('USD', 100);
     const cardId = await newCard(50, programId);
     const [load] = (await client().transfers.list({}, { programId })).data;
@@ -447,7 +447,7 @@ describe('resources of another card program', () => {
     });
   });
 
-  test('are accessible with a key of that program', async () => {
+  test('are found with a key of that program', async () => {
     const programId = await newProgram('USD', 100);
     const cardId = await newCard(50, programId);
     const { key } = await withSecret(client().keys.create(programKey('shop', programId)));
@@ -466,7 +466,7 @@ describe('resources of another card program', () => {
 });
 
 describe('keys', () => {
-  test('the secret is shown once; a revoked key stays in the list', async () => {
+  test('shows the secret once, and lists a revoked key', async () => {
     const programId = await newProgram();
     const made = await withSecret(client().keys.create(programKey('shop', programId)));
     expect(made.key).toMatch(/^ts_/);
@@ -482,7 +482,7 @@ describe('keys', () => {
     expect({ ...(await client().keys.revoke(made.key_id)) }).toEqual({ ...revoked });
   });
 
-  test('invalid keys are refused', async () => {
+  test('refuses invalid keys', async () => {
     const past = { ...operatorKey('x'), expires_at: '2020-01-01T00:00:00Z' };
     expect(await refusalOf(client().keys.create(past))).toMatchObject({ Code: 'create_key_schema' });
     expect(await refusalOf(client().keys.create(programKey('x', 'prog_x')))).toMatchObject({

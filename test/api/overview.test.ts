@@ -14,9 +14,9 @@ import { sendRaw } from '../harness/raw-request.ts';
 import { refusalOf, useOwnService } from '../harness/service.ts';
 import { useConnection, useLedger, useServer } from '../harness/use-ledger.ts';
 
-// What an operator sees at a glance, and what the switch would stop.
+// The figures of the overview, and the preview of a change to the switch.
 
-const running = useOwnService('Its figures are those of the whole service.');
+const running = useOwnService('It compares the figures of the whole service.');
 const client = () => running().client;
 const server = await useServer();
 const ledger = useLedger(server.connection);
@@ -27,7 +27,7 @@ const load = (amount = 1) => client().transfers.create({ amount, card_id: 'card_
 const sum = (values: readonly number[]): number => values.reduce((total, value) => total + value, 0);
 
 describe('get_overview', () => {
-  test('shows what the process has responded, and what the database says', async () => {
+  test('shows the responses of the process and the state of the database', async () => {
     await load();
     await load();
     await client()
@@ -40,7 +40,7 @@ describe('get_overview', () => {
     expect(overview.now.p50_milliseconds).toBeGreaterThan(0);
     expect(overview.lane_waiting).toBe(0);
     expect(overview.status).toMatchObject({ mode: 'sandbox', readiness: { ready: true }, database: { state: 'up' } });
-    // The requests can be on both sides of the end of a point, or of a storing of the counts.
+    // The requests may fall into two points, or into two storings of the counts.
     await waitFor('the points of the chart', async () => {
       const { transfers, errors } = (await seen()).recent;
       return sum(transfers) === 2 && errors.length > 0;
@@ -67,7 +67,7 @@ describe('get_overview', () => {
     await two.store(database, minute({ transfers: 60, succeeded: 3, latencies: [[60, 3]] }));
     const seen = async (from = one) => from.show(await from.list(database), minute({ transfers: 180, succeeded: 1 }));
     const { all, processes } = await seen();
-    // What a process knows of itself is newer than what it has stored.
+    // A process shows its own current figures, not its stored ones.
     expect(all).toMatchObject({ transfers_per_second: 4, requests: 4, p50_milliseconds: expect.any(Number) });
     expect(processes.map(({ version, alive, current }) => [version, alive, current]).toSorted()).toEqual([
       ['1.0.0', true, true],
@@ -79,7 +79,7 @@ describe('get_overview', () => {
     const later = await seen();
     expect(later.all).toMatchObject({ transfers_per_second: 3, requests: 1 });
     expect(later.processes.find(({ version }) => version === '1.1.0')).toMatchObject({ alive: false, current: false });
-    // As a process that died before the clock was set back.
+    // A process that died before the clock was set back.
     await owner.query(
       "update service_process set seen_at = statement_timestamp() + interval '10 minutes' where version = '1.1.0'",
     );
@@ -94,20 +94,20 @@ describe('get_overview', () => {
     expect((await owner.query('select from service_process')).rowCount).toBe(1);
     await one.leave(database);
     expect((await owner.query('select from service_process')).rowCount).toBe(0);
-    // The service that is asked is one of its processes, and counts itself at once.
+    // The service itself is one of the processes and counts itself immediately.
     await waitFor('the process', async () => (await caller.status.overview()).processes?.length === 1);
     expect((await caller.status.overview()).processes).toMatchObject([{ alive: true, current: true }]);
   });
 
-  test('everybody gets the same bytes within a second', async () => {
+  test('gives all callers the same bytes within a second', async () => {
     const read = async () => (await client().status.overview()).made_at;
     const begun = performance.now();
     const made = await Promise.all(Array.from({ length: 20 }, read));
-    // Two where a second ends meanwhile, and more where a slow machine takes seconds for them.
+    // Two responses if a second ends in between, and more if a slow machine takes several seconds.
     expect(new Set(made).size).toBeLessThanOrEqual(2 + Math.floor((performance.now() - begun) / 1000));
   });
 
-  test('without its database: what the process knows, and no more', async (context) => {
+  test("shows only the process's own figures without the database", async (context) => {
     requireOwnPostgres(context);
     const path = '/api/v0.1/operator/overview';
     const { key } = await withSecret(client().keys.create(operatorKey('overview')));
@@ -115,7 +115,7 @@ describe('get_overview', () => {
     expect((await get()).status).toBe(200);
     await client().sandbox.stopDatabase();
     try {
-      // Its parts are read at the same time, so one may still be from before the stop.
+      // The parts are read in parallel, so one of them may be older than the stop.
       let seen = await client().status.overview();
       await waitFor('the outage', async () => {
         seen = await client().status.overview();
@@ -142,7 +142,7 @@ describe('counts of transfers', () => {
   const counted = async (programId: string | null = null) =>
     (await ledger.database.read(readTransferCounts(new Date(0), { programId, type: null }))).map(toHourlyCount);
 
-  test('are exact, whatever is stored twice, and of all processes together', async () => {
+  test('are exact over all processes, even if counts are stored twice', async () => {
     const [program, other] = [randomUUID(), randomUUID()];
     const [one, two] = [new TransferCounts(), new TransferCounts()];
     for (const counts of [one, two]) {
@@ -156,12 +156,12 @@ describe('counts of transfers', () => {
     }
     const rows = await counted(program);
     const countOf = (wanted: string) => sum(rows.filter(({ type }) => type === wanted).map(({ count }) => count));
-    // An hour may begin in between, and has rows of its own.
+    // An hour may end during the test, and each hour has its own rows.
     expect([countOf('card_to_card'), countOf('load'), countOf('unload')]).toEqual([2, 8, 0]);
     expect(sum((await counted(other)).map(({ count }) => count))).toBe(2);
   });
 
-  test('only of transfers that were created: no refusals, replays or changes', async () => {
+  test('include only created transfers: no refusals, replays or changes', async () => {
     const before = (await counted()).reduce((sum, { count }) => sum + count, 0);
     const key = randomUUID();
     const create = (members: object, idempotencyKey: string = randomUUID()) =>
@@ -175,7 +175,7 @@ describe('counts of transfers', () => {
     expect((await counted()).reduce((sum, { count }) => sum + count, 0)).toBe(before + 2);
   });
 
-  test('are stored once more when the service is stopped, and a failure is reported', async () => {
+  test('are stored once more when the service stops, and a failure is reported', async () => {
     const counts = new TransferCounts();
     const program = randomUUID();
     counts.note(program, 'load');
@@ -193,7 +193,7 @@ describe('counts of transfers', () => {
     expect((await counted(program)).map(({ count }) => count)).toEqual([1]);
   });
 
-  test('are removed with the numbers of errors', async () => {
+  test('are removed together with the counts of errors', async () => {
     const [program, process] = [randomUUID(), randomUUID()];
     const old = 'insert into transfer_count values (now() - make_interval(days => $1), $2, $3, $4, 1)';
     for (const days of [39, 41]) await owner.query(old, [days, program, 'load', process]);
@@ -215,7 +215,7 @@ describe('preview_switch', () => {
     return { programId, of, card_id };
   };
 
-  test('of the whole service: every program, and the counts of all processes', async () => {
+  test('shows every program and the counts of all processes for the whole service', async () => {
     await owner.query('truncate transfer_count');
     const counts = new TransferCounts();
     for (let count = 0; count < 5; count += 1) counts.note(randomUUID(), 'load');
@@ -233,7 +233,7 @@ describe('preview_switch', () => {
     expect(all.goes_on.length).toBeGreaterThan(0);
   });
 
-  test('of a program and of one type: only what is in it, and what will wait', async () => {
+  test('shows only the transfers of the program and type, including scheduled ones', async () => {
     const { programId, of, card_id } = await programWithCards();
     const at = (hours: number) => new Date(Date.now() + hours * 3_600_000).toISOString();
     const soon = await of.transfers.create({ amount: 1, card_id, scheduled_for: at(2) });
@@ -259,7 +259,7 @@ describe('preview_switch', () => {
     expect(loads.transfers).toBe(2);
   });
 
-  test('names the settings that are in force, the widest first, and no others', async () => {
+  test('names only the settings in force, the widest first', async () => {
     const { programId } = await programWithCards();
     const change = (disabled: boolean, scope: object = {}) =>
       client().switch.change({ disabled, ...(disabled && { reason: 'a test' }), ...scope });
@@ -277,7 +277,7 @@ describe('preview_switch', () => {
     expect((await client().switch.preview()).in_force).toEqual([]);
   });
 
-  test('a type needs a program, and a program has to be there', async () => {
+  test('requires a program for a type, and the program must exist', async () => {
     expect(await refusalOf(client().switch.preview({ type: 'load' }))).toMatchObject({ code: 'preview_switch_schema' });
     const unknown = { program_id: 'prog_00000000000000000000000000000000' };
     expect(await refusalOf(client().switch.preview(unknown))).toMatchObject({ code: 'program_not_found' });

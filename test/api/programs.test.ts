@@ -8,7 +8,7 @@ import { limitedProgram, midweek, type ProgramSetting, setClock } from './transf
 const running = useOwnService('It reads which program is the newest.');
 const client = () => running().client;
 const program = (setting?: ProgramSetting) => limitedProgram(client(), setting);
-/** The client does not repeat a PATCH by itself, and a busy machine makes a service refuse one. */
+/** Repeats the PATCH, because the client does not and a busy machine refuses some. */
 const update = (programId: string, body: UpdateProgramBody) =>
   patiently(() => client().programs.update(programId, body));
 
@@ -22,7 +22,7 @@ const LIMITS = { in: { daily_amount: 1000, monthly_count: 5 }, out: { maximum_am
 const CARD_LIMITS = { in: { minimum_amount: 2 }, maximum_balance: 500 };
 
 describe('update_program', () => {
-  test('a new program has no limits', async () => {
+  test('creates a program without limits', async () => {
     const made = await client().programs.create({ name: 'Plain', currency: 'USD' });
     expect(made).toMatchObject({ limits: null, card_limits: null });
   });
@@ -42,7 +42,7 @@ describe('update_program', () => {
     expect({ ...(await update(programId, { limits: LIMITS, name: 'Geschenke ÄÖ' })) }).toEqual({ ...both });
   });
 
-  test('metadata is set with the program, merged pair by pair, and finds it', async () => {
+  test('sets metadata with the program, merges it pair by pair, and finds the program by it', async () => {
     const shop = `shop ${Date.now()}`;
     const made = await client().programs.create({ name: 'Shops', currency: 'USD', metadata: { shop, tier: 'a' } });
     const { program_id: programId } = made;
@@ -55,7 +55,7 @@ describe('update_program', () => {
     const changed = await update(programId, { metadata: { tier: null, region: 'west' } });
     expect({ ...changed }).toEqual({ ...made, metadata: { shop, region: 'west' } });
     expect((await update(programId, { name: 'Shops 2' })).metadata).toEqual(changed.metadata);
-    // An event is listed once the relay has given it a position, shortly after its commit.
+    // Events appear in lists shortly after their commit, when the relay has given them a position.
     const newest = async () => (await client().events.list({ subject_id: programId, limit: 1 }, { programId })).data;
     await expect
       .poll(newest)
@@ -64,7 +64,7 @@ describe('update_program', () => {
     expect(await found(shop)).toEqual([]);
   });
 
-  test('limits are merged: null removes a limit, and the others stay', async () => {
+  test('merges limits: null removes a limit, and the other limits stay', async () => {
     const { programId } = await program({ limits: LIMITS, cardLimits: CARD_LIMITS });
     const limitsAfter = async (body: UpdateProgramBody) => {
       const { limits, card_limits } = await update(programId, body);
@@ -87,7 +87,7 @@ describe('update_program', () => {
     expect(await limitsAfter({ limits: null })).toEqual({ limits: null, card_limits: null });
   });
 
-  test('a limit that contradicts an existing one is refused', async () => {
+  test('refuses a limit that contradicts an existing one', async () => {
     const { programId } = await program({ limits: { in: { maximum_amount: 5 } }, cardLimits: CARD_LIMITS });
     const refused = await refusalOf(update(programId, { limits: { in: { minimum_amount: 6 } } }));
     expect(refused).toMatchObject({ Code: 'update_program_schema', field: '/limits/in/minimum_amount' });
@@ -99,7 +99,7 @@ describe('update_program', () => {
     });
   });
 
-  test('two concurrent changes of different fields are both kept', async () => {
+  test('keeps two concurrent changes of different fields', async () => {
     const { programId } = await program();
     for (let round = 1; round <= 10; round += 1) {
       const [limits, cardLimits] = [{ in: { daily_count: round } }, { out: { weekly_count: round } }];
@@ -131,21 +131,24 @@ describe('update_program', () => {
     [{ metadata: Object.fromEntries(Array.from({ length: 21 }, (_, at) => [`name ${at}`, 'x'])) }, '/metadata'],
   ];
 
-  test.each(BAD)('the body %j is refused', async (body, field) => {
+  test.each(BAD)('refuses the body %j', async (body, field) => {
     const { programId } = await program({ funding: 0 });
     const refused = await refusalOf(update(programId, body));
     expect(refused).toMatchObject({ Code: 'update_program_schema', Status: 400, field });
   });
 
-  test.each(['prog_missing', `prog_${'0'.repeat(32)}`, 'card_active'])('there is no program %s', async (programId) => {
-    for (const body of [{ name: 'x' }, { limits: {} }]) {
-      const refused = await refusalOf(update(programId, body));
-      expect(refused).toMatchObject({ Code: 'program_not_found', Status: 404 });
-      expect(refused.Message).toContain(`'${programId}'`);
-    }
-  });
+  test.each(['prog_missing', `prog_${'0'.repeat(32)}`, 'card_active'])(
+    'does not find the program %s',
+    async (programId) => {
+      for (const body of [{ name: 'x' }, { limits: {} }]) {
+        const refused = await refusalOf(update(programId, body));
+        expect(refused).toMatchObject({ Code: 'program_not_found', Status: 404 });
+        expect(refused.Message).toContain(`'${programId}'`);
+      }
+    },
+  );
 
-  test('unknown_update_program: the database is stopped', async () => {
+  test('responds with unknown_update_program while the database is stopped', async () => {
     const { programId } = await program();
     await running().database.stop();
     try {
@@ -182,7 +185,7 @@ describe('limits of a program', () => {
     await (await free.card()).load(1);
   });
 
-  test('after the response to a lower limit, no transfer exceeds it, also none that was in progress', async () => {
+  test('hold for every transfer after the response, even one that was in progress', async () => {
     for (let round = 0; round < 5; round += 1) {
       const made = await program();
       const card = await made.card();
@@ -203,7 +206,7 @@ describe('limits of a program', () => {
 describe('list_funding_movements', () => {
   const movements = (programId: string, query = {}) => client().programs.movements(programId, query);
 
-  test('shows deposits and withdrawals as they were answered, newest first, page by page', async () => {
+  test('shows deposits and withdrawals as in their responses, newest first, page by page', async () => {
     const { program_id: programId } = await client().programs.create({ name: 'Moved', currency: 'USD' });
     expect((await movements(programId)).data).toEqual([]);
     const made = [
@@ -223,7 +226,7 @@ describe('list_funding_movements', () => {
     expect({ ...(await movements(programId, { limit: 2, cursor })) }).toEqual({ data: [made[0]], next_cursor: null });
   });
 
-  test('of no other program', async () => {
+  test('shows no movements of other programs', async () => {
     const { program_id: programId } = await client().programs.create({ name: 'Other', currency: 'USD' });
     await client().deposits.create((await client().programs.create({ name: 'Third', currency: 'USD' })).program_id, {
       amount: 1,
@@ -237,7 +240,7 @@ describe('list_funding_movements', () => {
 describe('the reference and the metadata of deposits and withdrawals', () => {
   const newProgram = async () => (await client().programs.create({ name: 'Named', currency: 'USD' })).program_id;
 
-  test('a reference is used once by the deposits and withdrawals of a program, also by two at once', async () => {
+  test('is unique among the deposits and withdrawals of a program, also for concurrent requests', async () => {
     const [programId, other] = [await newProgram(), await newProgram()];
     const metadata = { bank: 'north', batch: '7' };
     const made = await client().deposits.create(programId, { amount: 900, reference: 'wire 7', metadata });
@@ -257,7 +260,7 @@ describe('the reference and the metadata of deposits and withdrawals', () => {
       expect(refused.Message).toContain(`'wire 7' already belongs to the deposit ${made.movement_id}.`);
     }
     await client().deposits.create(other, { amount: 1, reference: 'wire 7' });
-    // Those of transfers are others.
+    // Transfers have their own references.
     const card = await client().cards.create({}, { programId });
     const load = { amount: 5, card_id: card.card_id, reference: 'wire 7' };
     await client().transfers.create(load, { programId });
@@ -268,7 +271,7 @@ describe('the reference and the metadata of deposits and withdrawals', () => {
     expect(codes).toEqual(['duplicate_reference', 'duplicate_reference', 'duplicate_reference', 'made']);
   });
 
-  test('they find what they belong to, and a replay has the bytes of the first response', async () => {
+  test('find their movement, and a replay has the bytes of the first response', async () => {
     const programId = await newProgram();
     const key = { idempotencyKey: `wire-of-${programId}` };
     const body = { amount: 900, reference: 'wire 9', metadata: { z: '1', bank: 'north', a: '2' } };

@@ -7,12 +7,12 @@ import { waitFor } from '../harness/process.ts';
 import { refusalOf, useService } from '../harness/service.ts';
 import { newCard } from './arrange.ts';
 
-// No response shows what its key could not read at its own address.
+// A response shows only what its key can also read directly.
 
 const running = useService();
 const client = () => running().client;
 
-/** A client with a new key that has these scopes: of one program, or of operators. */
+/** A client with a new key that has these scopes, for one program or for operators. */
 async function having(
   scopes: readonly KeyScope[],
   bound: { readonly program_id: string } | { readonly all_programs: true } = { program_id: DEMO_PROGRAM },
@@ -30,7 +30,7 @@ describe('a case', () => {
   const HIDDEN = { operation: null, code: null, type: null, money_moved: null };
   const CASES = ['cases:read', 'cases:write'] as const;
 
-  test('about a transfer tells a key without transfers:read nothing of it, also when a response is repeated', async () => {
+  test('about a transfer hides it from a key without transfers:read, also in repeated responses', async () => {
     const { transfer_id } = await loaded();
     const idempotencyKey = transfer_id;
     const open = (by: TransferService) => by.cases.create({ transfer_id }, { idempotencyKey });
@@ -55,7 +55,7 @@ describe('a case', () => {
     });
   });
 
-  test('about a request tells a key its code with errors:read, and its sentence with what get_request needs', async () => {
+  test('about a request shows its code with errors:read, and its summary with the scopes of get_request', async () => {
     const { card_id } = await client().cards.create({});
     const refused = await refusalOf(client().transfers.create({ amount: 1, card_id, type: 'unload' }));
     const { case_id } = await client().cases.create({ request_id: refused.requestId });
@@ -71,8 +71,8 @@ describe('a case', () => {
   });
 });
 
-test('a timeline has the balances, events, webhooks and errors that the scopes of its key reach', async () => {
-  // Webhooks of the demo program would add attempts to send the event, and many errors of it what is not compared.
+test("shows in a timeline only the balances, events, webhooks and errors that the key's scopes allow", async () => {
+  // A new program, because webhooks and errors of the demo program would add steps that the test does not compare.
   const { program_id } = await client().programs.create({ name: 'Timelines', currency: 'USD' });
   await client().deposits.create(program_id, { amount: 12_345 });
   const reading = (...scopes: readonly KeyScope[]) => having(['transfers:read', ...scopes], { program_id });
@@ -97,7 +97,7 @@ test.each([
   ['transfer', 'transfers:read'],
   ['card', 'cards:read'],
   ['webhook', 'webhooks:read'],
-] as const)('a search finds a %s only for a key with %s', async (kind, scope) => {
+] as const)('finds a %s only for a key with %s', async (kind, scope) => {
   const { transfer_id, card_id } = await loaded();
   const webhook = await client().webhooks.create({ url: 'http://127.0.0.1:9/', types: ['card.erased'] });
   const q = { transfer: transfer_id, card: card_id, webhook: webhook.webhook_id }[kind];

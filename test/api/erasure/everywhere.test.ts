@@ -18,7 +18,7 @@ import { embeddedServerOf, waitFor } from '../../harness/process.ts';
 import { expectBalancedBooks, refusalOf, useOwnService } from '../../harness/service.ts';
 import { untilRelayed } from '../events/event-reader.ts';
 
-/** Stands in every text about the holder, and nowhere else. */
+/** Every text about the holder contains it, and no other text. */
 const MARKER = `holder${randomUUID().replaceAll('-', '')}`;
 const CARD = 'card-of-the-holder';
 const OTHER = 'card-of-another';
@@ -48,7 +48,7 @@ async function connect(): Promise<pg.Client> {
   return client;
 }
 
-/** A receiver that answers with what it was sent. */
+/** A receiver that responds with the body of each request. */
 async function echo(request: IncomingMessage): Promise<string> {
   let body = '';
   for await (const part of request) body += String(part);
@@ -72,7 +72,7 @@ async function rowsWith(text: string): Promise<readonly string[]> {
   return found;
 }
 
-/** The columns, as `table.column`, in which a text is. */
+/** The columns that contain a text, as `table.column`. */
 async function columnsWith(text: string): Promise<readonly string[]> {
   const found: string[] = [];
   for (const column of Object.keys(TEXT_COLUMNS)) {
@@ -83,12 +83,12 @@ async function columnsWith(text: string): Promise<readonly string[]> {
   return found;
 }
 
-/** The columns that an erasure clears. `last_four` is too short for the marker, and has digits of its own. */
+/** The columns that an erasure clears, except `last_four`: it is too short for the marker, and has only digits. */
 const ERASED_COLUMNS = Object.keys(TEXT_COLUMNS)
   .filter((column) => TEXT_COLUMNS[column]?.erasedBy !== null && column !== 'card.last_four')
   .sort();
 
-/** Every file of the data directory that contains a text, without those of PostgreSQL's tables and its log. */
+/** Every file of the data directory that contains a text, except PostgreSQL's tables and log. */
 async function filesWith(text: string): Promise<readonly string[]> {
   const entries = await readdir(service().directory, { recursive: true, withFileTypes: true });
   const found: string[] = [];
@@ -102,7 +102,9 @@ async function filesWith(text: string): Promise<readonly string[]> {
 
 type Made = { readonly key: string; readonly send: (client: TransferService) => Promise<WithResponse<object>> };
 
-/** Whatever can be stored about a card, with the marker in every text. Returns the requests that can be repeated. */
+/**
+ * Stores everything that can be stored about a card, with the marker in every text. Returns the requests that can be repeated.
+ */
 async function plant(): Promise<{ readonly keyed: readonly Made[]; readonly first: readonly object[] }> {
   const { client } = service();
   const keyed: Made[] = [];
@@ -158,7 +160,7 @@ async function plant(): Promise<{ readonly keyed: readonly Made[]; readonly firs
   return { keyed, first };
 }
 
-/** Refused requests that quote the marker, also where they do not name the card as its field. */
+/** Refused requests that quote the marker, including some that do not name the card in a field. */
 async function plantErrors(client: TransferService, transferId: string): Promise<void> {
   const texts = { description: MARKER, metadata: METADATA };
   await refusalOf(client.transfers.create({ amount: 99_999_999, card_id: CARD, type: 'unload', ...texts }));
@@ -175,7 +177,7 @@ async function plantErrors(client: TransferService, transferId: string): Promise
   await refusalOf(client.cards.update(CARD, { holder_reference: MARKER, expires_on: '2026-02-30' }));
 }
 
-/** Cases about requests that name the card, only a transfer of it, or only its holder; and one that names it in its text. */
+/** Cases about requests that name the card, only its transfer, or only its holder, and a case that names the card in its text. */
 async function plantCases(client: TransferService, transferId: string): Promise<void> {
   const refusals = [
     await refusalOf(client.transfers.reverse(transferId, { amount: 99_999_999, description: MARKER })),
@@ -190,7 +192,7 @@ async function plantCases(client: TransferService, transferId: string): Promise<
   }
   cases.push(await client.cases.create({ transfer_id: transferId, text: MARKER }));
   cases.push(await client.cases.create({ text: `${MARKER} has ${CARD}.` }));
-  // Nothing but the holder reference says whom it is about, so no other text can be found.
+  // Only the holder reference connects this case with the card, so the erasure cannot find any other text.
   const noConnector = { holder_reference: MARKER, connector_id: 'none', processor_token: 'none' };
   const { requestId } = await refusalOf(client.cards.create(noConnector));
   const { case_id: ofHolder } = await client.cases.create({ request_id: requestId });
@@ -201,7 +203,7 @@ async function plantCases(client: TransferService, transferId: string): Promise<
   }
 }
 
-/** Texts that only a processor, an operator in trouble or an earlier version of the service makes; by SQL, as they store them. */
+/** Inserts texts with SQL that only a processor, an operator in an incident or an earlier version of the service stores. */
 async function plantBySql(transferId: string): Promise<void> {
   const ids = [fromWireId('tr', transferId), MARKER];
   await database.query(
@@ -235,7 +237,7 @@ async function plantBySql(transferId: string): Promise<void> {
   ]);
 }
 
-/** What an operator does goes to the audit log, which is never changed. */
+/** Actions of an operator, which go to the audit log. Nothing ever changes the audit log. */
 async function plantByOperator(client: TransferService): Promise<void> {
   const { key } = await client.keys.create(operatorKey('operator'));
   const operator = new TransferService({
@@ -254,20 +256,20 @@ async function erasure(): Promise<Record<string, unknown>> {
   return (await database.query('select * from card_erasure where card_name = $1', [CARD])).rows[0];
 }
 
-/** Waits until all errors, events and attempts are stored: what came later would be stored beside the erasure. */
+/** Waits until all errors, events and deliveries are stored. Any stored later would escape the erasure. */
 async function untilAllIsStored(client: TransferService, webhookId: string): Promise<void> {
-  // Errors are stored in their order, so when this one is there the others are, too.
+  // Errors are stored in order, so all earlier errors are stored too.
   const { requestId } = await refusalOf(client.cards.get('card-of-no-one'));
   await waitFor('the errors are stored', () => client.errors.inspect(requestId).then(Boolean, () => false));
   await waitFor('the attempts are stored', async () =>
     (await rowsWith(MARKER)).some((row) => row.startsWith('webhook_attempt')),
   );
-  // An attempt that ends after the last round of the erasure would store what the receiver has answered.
+  // A delivery that ends after the last round of the erasure would store the receiver's response.
   await untilRelayed(database);
   await waitFor('all is sent', async () => (await client.webhooks.get(webhookId)).backlog === 0);
 }
 
-test('nothing that can tell who held a card is left anywhere, and everything else is as it was', async (context) => {
+test('erases everything that identifies the holder of a card, and keeps the rest unchanged', async (context) => {
   requireOwnPostgres(context);
   const { client } = service();
   const { port } = receiver.address() as AddressInfo;
@@ -276,14 +278,14 @@ test('nothing that can tell who held a card is left anywhere, and everything els
   await client.cards.update(CARD, { status: 'closed', balance_to: 'funding' });
   await untilAllIsStored(client, webhook.webhook_id);
   await plantBySql(String(Reflect.get(first[1] ?? {}, 'transfer_id')));
-  // A name of metadata has 40 characters at most.
+  // A metadata name has at most 40 characters, so it contains only the start of the marker.
   expect((await columnsWith(MARKER.slice(0, 30))).toSorted()).toEqual(ERASED_COLUMNS);
   const caseCount = (await client.cases.list({ limit: 100 })).data.length;
   const statement = await client.cards.postings(CARD, { limit: 100 });
   const balances = (await client.trialBalance.get()).currencies;
 
   expect(await client.cards.erase(CARD)).toMatchObject({ card_id: CARD, status: 'running', completed_at: null });
-  // While the database is away, errors about the card wait in a file.
+  // Errors about the card wait in a file while the database is stopped.
   await waitFor('the first round is over', async () => (await erasure()).round === 2);
   await client.sandbox.stopDatabase();
   await client.transfers
@@ -341,7 +343,7 @@ function withoutTexts({ data, ...rest }: StatementPage): StatementPage {
   return { ...rest, data: data.map((line) => ({ ...line, description: null })) };
 }
 
-/** Positions without a gap, each with an event that can be read. */
+/** Checks that positions have no gap and that each event can be read. */
 async function expectEventsInOrder(client: TransferService): Promise<void> {
   const positions: number[] = [];
   for (let after = 0; ; ) {

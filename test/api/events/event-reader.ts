@@ -8,7 +8,7 @@ import { type RawResponse, sendRaw } from '../../harness/raw-request.ts';
 export const EVENTS = OPERATIONS.list_events.path;
 export const OPERATOR_EVENTS = OPERATIONS.search_events.path;
 
-/** An event as it is on the wire. */
+/** An event in the format of the API. */
 export type WireEvent = {
   readonly event_id: string;
   readonly type: string;
@@ -38,14 +38,14 @@ export function get(url: string, path: string, query: object = {}, headers: Head
   return sendRaw(url, { method: 'GET', path: `${path}${text}`, headers });
 }
 
-/** A page that must be there. */
+/** A page. Fails if the response is not 200. */
 export async function page(url: string, query: object = {}, headers: Headers = {}, path = EVENTS): Promise<WirePage> {
   const { status, text, fields } = await get(url, path, query, headers);
   expect(status, text).toBe(200);
   return fields as WirePage;
 }
 
-/** Every event after a position, page after page, as a program reads them. Each page begins where the last one ended. */
+/** Reads all events after a position, as a client does: each page begins where the previous page ended. */
 export async function readAll(url: string, headers: Headers = {}, after = 0): Promise<readonly WireEvent[]> {
   const events: WireEvent[] = [];
   for (let position = after; ; ) {
@@ -57,26 +57,25 @@ export async function readAll(url: string, headers: Headers = {}, after = 0): Pr
   }
 }
 
-/** A message of a stream: an event, or an `id` alone. */
+/** A message of a stream: an event, or only an `id`. */
 export type Message = { readonly id: number; readonly event: string | undefined; readonly data: string | undefined };
 
-/** A stream of events that a test reads. */
 export type EventStream = {
   readonly status: number;
   readonly headers: IncomingMessage['headers'];
-  /** What it has sent so far. */
+  /** The messages so far. */
   readonly messages: readonly Message[];
-  /** Its events so far. */
+  /** The events so far. */
   readonly events: () => readonly WireEvent[];
-  /** The last `id`, with which a client resumes. */
+  /** The last `id`. A client resumes with it. */
   readonly lastId: () => number;
-  /** Everything that it has sent. */
+  /** The whole text so far. */
   readonly text: () => string;
   readonly isOver: () => boolean;
   readonly close: () => void;
 };
 
-/** Opens a stream, which is closed at the end of the test. */
+/** Opens a stream and closes it at the end of the test. */
 export async function openStream(
   url: string,
   query: object = {},
@@ -131,13 +130,13 @@ function toMessage(part: string): readonly Message[] {
   return id === undefined ? [] : [{ id: Number(id), event: fields.get('event'), data: fields.get('data') }];
 }
 
-/** Waits until a stream has sent that many events. */
+/** Waits until a stream has sent this many events. */
 export async function untilEvents(stream: EventStream, count: number): Promise<readonly WireEvent[]> {
   await expect.poll(() => stream.events().length).toBeGreaterThanOrEqual(count);
   return stream.events();
 }
 
-/** Waits until every event that was committed has its position. */
+/** Waits until every committed event has its position. */
 export async function untilRelayed(database: pg.Client): Promise<void> {
   await waitFor('events to be relayed', async () => {
     const { rowCount } = await database.query('select from write_batch where not relayed and not abandoned limit 1');

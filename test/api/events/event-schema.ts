@@ -5,7 +5,7 @@ import { EVENT_TYPES, type EventType } from '../../../domain/event.ts';
 
 type Json = { readonly [name: string]: unknown };
 
-/** A schema with the error record in place, and without room for fields that it does not name. */
+/** A schema that includes the error record and refuses unknown fields. */
 function closed(schema: unknown): unknown {
   if (Array.isArray(schema)) return schema.map(closed);
   if (typeof schema !== 'object' || schema === null) return schema;
@@ -22,7 +22,7 @@ const CHECKS = new Map(
   }),
 );
 
-/** How the data of an event differs from the schema of its type. */
+/** The differences between the data of an event and the schema of its type. */
 export function problemsOf(type: EventType, data: unknown): readonly unknown[] {
   const check = CHECKS.get(type);
   if (check === undefined) throw new Error(`${type} has no schema`);

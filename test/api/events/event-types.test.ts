@@ -30,13 +30,13 @@ async function send({ method, path, headers, body }: SampleRequest): Promise<{ s
   return { status: response.status, text: await response.text() };
 }
 
-/** Sends the requests of a sample, each with the id that the last one with an id has returned. */
+/** Sends the requests of a sample. Each request gets the last id that a response has returned. */
 class Runner {
   #id = 'none';
   readonly #unique = crypto.randomUUID();
 
   async send(request: SampleRequest, status?: number): Promise<void> {
-    // Not today, in the last second of which the sample could not be run.
+    // A minute from now, because the sample fails if the day ends while it runs.
     const today = new Date(Date.now() + 60_000).toISOString().slice(0, 'YYYY-MM-DD'.length);
     const filled = filledRequest(request, { id: this.#id, today, unique: this.#unique });
     const response = await send(filled);
@@ -46,7 +46,7 @@ class Runner {
   }
 }
 
-/** Waits until every event that was committed has its position. */
+/** Waits until every committed event has its position. */
 async function relayed(): Promise<void> {
   if (opened === undefined) {
     const { databaseUrl } = await embeddedServerOf(service().directory);
@@ -56,7 +56,7 @@ async function relayed(): Promise<void> {
   await untilRelayed(opened);
 }
 
-/** Has the processor asked what it did, and waits for the answer: its event would come among those of a later sample. */
+/** Makes the service ask the processor for the result, and waits for it. Otherwise a later sample would get the event. */
 async function untilKnown(transferId: string): Promise<void> {
   const { sandbox, transfers } = service().client;
   await sandbox.moveClock({ seconds_ahead: 60 });
@@ -64,20 +64,19 @@ async function untilKnown(transferId: string): Promise<void> {
   await sandbox.moveClock({ seconds_ahead: 0 });
 }
 
-/** The events of all programs after a number, oldest first. */
 async function after(number: number): Promise<readonly OperatorEventRecord[]> {
   const { data } = await service().client.events.search({ after: number, limit: 100 });
   return data;
 }
 
-/** What a sample causes besides, before its event. */
+/** The additional events that a sample causes before its own event. */
 const BESIDES: Partial<Record<EventType, readonly EventType[]>> = {
   'funding.low': ['program.updated'],
   'transfer.unknown': ['transfer.pending'],
   'transfer.late_approval': ['transfer.failed'],
 };
 
-/** The subject of an event as the API returns it now; undefined where no operation does. */
+/** The subject of an event as the API returns it now, or the event's data if no operation returns the subject. */
 async function subjectNow(type: EventType, { subject_id: id, data }: TransferServiceEvent): Promise<unknown> {
   const { client } = service();
   switch (EVENT_CATALOGUE[type].operation) {
@@ -108,7 +107,7 @@ async function subjectNow(type: EventType, { subject_id: id, data }: TransferSer
   }
 }
 
-/** Events that come from a job, and not from a request. */
+/** Events of jobs. They have no request, so no trace. */
 const OF_JOBS: readonly EventType[] = [
   'error.recorded',
   'transfer.expired',
@@ -124,24 +123,24 @@ async function tracesOf(event: OperatorEventRecord): Promise<readonly unknown[]>
   return (await opened?.query(text, [`${batch}%`]))?.rows.map(({ traceparent }) => traceparent) ?? [];
 }
 
-/** What a webhook has to do besides its settings, which changes with every event. */
+/** Removes the backlog of a webhook, because every event changes it. */
 function withoutProgress(data: unknown): unknown {
   const { backlog: _, ...rest } = Object(data);
   return rest;
 }
 
-/** Types that a sample causes at once, and that are read as events. */
+/** The types of events that their sample causes immediately, and that lists contain. */
 const LISTED = EVENT_TYPES.filter((type) => {
   const { listed, sample } = EVENT_CATALOGUE[type];
   return listed && sample.takes === undefined;
 });
 
-test('all types but two are listed, and caused at once', () => {
+test('lists all types but two, and their samples cause them immediately', () => {
   const others = EVENT_TYPES.filter((type) => !LISTED.includes(type));
   expect(others).toEqual(['webhook.tested', 'webhook.failing']);
 });
 
-describe('the sample of each type of event causes exactly this event', () => {
+describe('the sample of each event type causes only this event', () => {
   test.each(LISTED)('%s', async (type) => {
     const { sample, subject, subjectOtherwise = '' } = EVENT_CATALOGUE[type];
     const runner = new Runner();
@@ -182,14 +181,14 @@ describe('the sample of each type of event causes exactly this event', () => {
 });
 
 describe('the example of each type', () => {
-  test.each(EVENT_TYPES)('has the form of what is sent: %s', (type) => {
+  test.each(EVENT_TYPES)('has the same fields as an event that is sent: %s', (type) => {
     const { subject, subjectOtherwise = '' } = EVENT_CATALOGUE[type];
     const event = exampleEvent(type);
     expect(problemsOf(type, event.data)).toEqual([]);
     expect(event.subject_id).toBe(Reflect.get(event.data, subject) ?? subjectOtherwise);
   });
 
-  test('would be refused with a field too many or too few', () => {
+  test('would be refused with an additional or a missing field', () => {
     const { data } = exampleEvent('transfer.failed');
     expect(problemsOf('transfer.failed', { ...data, more: 1 })).not.toEqual([]);
     const { error: _, ...less } = Object(data);

@@ -9,7 +9,7 @@ import { EVENTS, get, OPERATOR_EVENTS, page, readAll, type WireEvent, type WireP
 const service = useOwnService('It counts the events of the ledger.');
 const url = () => service().url;
 
-/** Waits until a subject has events of these types, and returns all events up to then. */
+/** Waits until a subject has events of these types, and returns all events so far. */
 async function untilTypes(subject: string, ...types: readonly string[]): Promise<readonly WireEvent[]> {
   await waitFor(`${types} of ${subject}`, async () => {
     const { data } = await page(url(), { subject_id: subject, limit: 100, after: 0 });
@@ -18,7 +18,7 @@ async function untilTypes(subject: string, ...types: readonly string[]): Promise
   return readAll(url());
 }
 
-/** The ids of what the events are about, by type. */
+/** Types and subjects, to compare orders. */
 const shortOf = (events: readonly WireEvent[]) => events.map(({ type, subject_id: id }) => `${type} ${id}`);
 
 let card: string;
@@ -44,7 +44,7 @@ describe('the events of a card program', () => {
     expect(new Set(all.map(({ event_id: id }) => id)).size).toBe(all.length);
   });
 
-  test('come in the order of what they report', () => {
+  test('are in the order of the changes that they report', () => {
     const own = all.filter(({ subject_id: id }) => id === transfer);
     expect(own.map(({ type }) => type)).toEqual(['transfer.pending', 'transfer.completed']);
     const created = shortOf(all).indexOf(`card.created ${card}`);
@@ -52,12 +52,12 @@ describe('the events of a card program', () => {
     expect(created).toBeLessThan(shortOf(all).indexOf(`transfer.pending ${transfer}`));
   });
 
-  test('have the record of their subject at that moment, as the operation returned it', async () => {
+  test('contain their subject as the operation returned it at that time', async () => {
     const { text } = await get(url(), `/api/v0.1/core/transfer/${transfer}`);
     const [pending, completed] = all.filter(({ subject_id: id }) => id === transfer);
     expect(pending?.data).toMatchObject({ status: 'pending', captured_amount: 0, amount: 1000 });
     const event = await get(url(), `${EVENTS}/${completed?.event_id}`);
-    // The same bytes, not only the same values.
+    // Compares the bytes, not only the values.
     expect(event.text.endsWith(`,"data":${text}}`)).toBe(true);
   });
 
@@ -85,7 +85,7 @@ describe('the events of a card program', () => {
 });
 
 describe('a list', () => {
-  test('is newest first, and page after page complete', async () => {
+  test('is newest first and complete over all pages', async () => {
     const read: WireEvent[] = [];
     const first = await page(url(), { limit: 5 });
     expect(first.position).toBe(first.data[0]?.position);
@@ -108,7 +108,7 @@ describe('a list', () => {
     expect(read.slice(0, all.length - 3)).toEqual(all.slice(3));
   });
 
-  test('oldest first can also be read by its cursor', async () => {
+  test('can also be read oldest first by its cursor', async () => {
     const read: WireEvent[] = [];
     let cursor: string | null = null;
     do {
@@ -119,7 +119,7 @@ describe('a list', () => {
     expect(read.slice(0, all.length)).toEqual(all);
   });
 
-  test('at its end is empty, and stays where it is', async () => {
+  test('is empty at its end and keeps the position', async () => {
     const { position } = await page(url(), { limit: 1 });
     expect(await page(url(), { after: position })).toEqual({ data: [], next_cursor: null, position });
   });
@@ -138,12 +138,12 @@ describe('a list', () => {
       () => ({ subject_id: transfer, type: 'transfer.completed' }),
       (event: WireEvent) => event.subject_id === transfer && event.type === 'transfer.completed',
     ],
-    ['what nothing has', () => ({ subject_id: 'nothing' }), () => false],
-  ] as const)('can be of %s', async (_, filterOf, matches) => {
+    ['an unknown subject', () => ({ subject_id: 'nothing' }), () => false],
+  ] as const)('can be filtered by %s', async (_, filterOf, matches) => {
     const expected = all.filter(matches);
     const ascending = await page(url(), { after: 0, limit: 100, ...filterOf() });
     expect(ascending.data.filter(({ position }) => position <= all.length)).toEqual(expected);
-    // Everything has been read, though not everything is shown.
+    // The position includes the events that the filter leaves out.
     expect(ascending.position).toBeGreaterThanOrEqual(all.length);
     const descending = await page(url(), { limit: 100, ...filterOf() });
     expect(descending.data.filter(({ position }) => position <= all.length).toReversed()).toEqual(expected);
@@ -191,7 +191,7 @@ describe('operators', () => {
       const inspected = await get(url(), `${OPERATOR_EVENTS}/${event.event_id}`);
       expect(inspected.fields).toEqual(event);
     }
-    // One by one, by the number of the page before.
+    // Page by page, each from the number of the previous page.
     const walked: WireEvent[] = [];
     for (let after = 0; walked.length < found.length; ) {
       const next = await page(url(), { after, limit: 3 }, {}, OPERATOR_EVENTS);
@@ -203,7 +203,7 @@ describe('operators', () => {
   });
 });
 
-test('what every program is told is one event, with a position in each of them', async () => {
+test('stores an event for all programs once, with a position in each program', async () => {
   const { client } = service();
   const { program_id: program } = await client.programs.create({ name: 'Told', currency: 'USD' });
   await client.switch.change({ disabled: true, reason: 'for operators only' });
@@ -219,13 +219,13 @@ test('what every program is told is one event, with a position in each of them',
   const { text, fields } = await get(url(), `${OPERATOR_EVENTS}/${mine[0]?.event_id}`);
   expect(fields).toMatchObject({ type: 'switch.changed', program_id: null, position: null, number: null });
   expect(text).not.toContain('for operators only');
-  // Operators have an event of the service instead, which says why.
+  // Operators have their own event of the service instead, which contains the reason.
   const { data } = await page(url(), query, {}, OPERATOR_EVENTS);
   expect(data.map(({ program_id: of }) => of)).toEqual([null, null]);
   expect(data[0]?.data).toMatchObject({ reason: 'for operators only' });
 });
 
-test('a program reads neither the events of other programs nor those of the service', async () => {
+test('shows a program no events of other programs or of the service', async () => {
   const { client } = service();
   const { program_id: program } = await client.programs.create({ name: 'Third', currency: 'USD' });
   const { key } = await withSecret(client.keys.create(programKey('Reader', program)));

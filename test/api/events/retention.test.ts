@@ -22,7 +22,7 @@ beforeAll(async () => {
 });
 afterAll(() => database?.end());
 
-/** Deletes the events up to a number as the retention does, which drops the partitions of days: number first. */
+/** Deletes the events up to a number like the retention job, which stores the number and then drops the partitions of days. */
 async function deleteUpTo(number: number): Promise<void> {
   await database.query('begin');
   await database.query('update event_deletion set up_to_number = $1', [number]);
@@ -34,7 +34,7 @@ async function deleteUpTo(number: number): Promise<void> {
   await database.query('commit');
 }
 
-/** The last event that is deleted, and all that are stored. */
+/** The last deleted event, and all events that are still stored. */
 function around(index: number) {
   return { last: all[index] as WireEvent, stored: all.slice(index + 1) };
 }
@@ -50,7 +50,7 @@ describe('after events were deleted', () => {
     oldest = stored[0]?.position ?? 0;
   });
 
-  test.each([0, 3])('reading after position %i is refused, and the message says where to continue', async (after) => {
+  test.each([0, 3])('refuses to read after position %i, and the message says where to continue', async (after) => {
     const { status, fields, headers } = await get(url(), EVENTS, { after });
     expect(status).toBe(410);
     expect(fields).toEqual({
@@ -68,23 +68,23 @@ describe('after events were deleted', () => {
     ['a filter', { type: 'transfer.*' }],
     ['a wait', { wait: 25 }],
     ['a cursor', { cursor: '2' }],
-  ])('with %s, too', async (_, query) => {
+  ])('refuses this with %s too', async (_, query) => {
     expect((await get(url(), EVENTS, { after: 0, ...query })).fields.Code).toBe('events_expired');
   });
 
-  test('a stream is refused before its first byte', async () => {
+  test('refuses a stream before its first byte', async () => {
     const headers = { Accept: 'text/event-stream', 'Last-Event-ID': '2' };
     const { status, fields } = await get(url(), EVENTS, {}, headers);
     expect([status, fields.Code]).toEqual([410, 'events_expired']);
   });
 
-  test('what is stored is read from where the message says', async () => {
+  test('reads the stored events from the position in the message', async () => {
     expect((await page(url(), { after: oldest - 1, limit: 100 })).data).toEqual(around(INDEX).stored);
     const stream = await openStream(url(), { after: oldest - 1 });
     await expect.poll(() => stream.events()).toEqual(around(INDEX).stored);
   });
 
-  test('newest first, a list ends with the oldest one', async () => {
+  test('ends a list that is newest first with the oldest stored event', async () => {
     const read: WireEvent[] = [];
     for (let cursor: string | null = ''; cursor !== null; ) {
       const next: Awaited<ReturnType<typeof page>> = await page(url(), {
@@ -97,7 +97,7 @@ describe('after events were deleted', () => {
     expect(read.toReversed()).toEqual(around(INDEX).stored);
   });
 
-  test('operators are refused with the number', async () => {
+  test('names the number when it refuses an operator', async () => {
     const { status, fields } = await get(url(), OPERATOR_EVENTS, { after: 1 });
     expect(status).toBe(410);
     expect(fields.Message).toMatch(
@@ -109,14 +109,14 @@ describe('after events were deleted', () => {
     );
   });
 
-  test('a deleted event is not found', async () => {
+  test('does not find a deleted event', async () => {
     const { event_id: id } = around(INDEX).last;
     expect((await get(url(), `${EVENTS}/${id}`)).fields.Code).toBe('event_not_found');
     expect((await get(url(), `${OPERATOR_EVENTS}/${id}`)).fields.Code).toBe('event_not_found');
   });
 });
 
-test('after all of them were deleted, with their positions, whoever missed some is told, and whoever did not goes on', async () => {
+test('refuses a reader that missed events even after all of them were deleted, and not an up-to-date one', async () => {
   const { position: head = 0 } = await page(url(), { limit: 1 });
   await deleteUpTo(1_000_000_000);
   await database.query('delete from event_position');

@@ -25,14 +25,14 @@ afterAll(() => services?.end());
 
 const load = ({ client }: ServiceProcess) => client.transfers.create({ amount: 5, card_id: 'card_active' });
 
-/** Fails unless these are all events between two of them, once and in their order. */
+/** Fails unless the events are complete, in order and without duplicates. */
 function expectContiguous(events: readonly WireEvent[]): void {
   const start = events[0]?.position ?? 0;
   expect(events.map(({ position }) => position)).toEqual(events.map((_, index) => start + index));
 }
 
 describe('a stream', () => {
-  test('has each event as a list has it, whichever process committed it', async () => {
+  test('has the same events as a list, from all processes', async () => {
     const stream = await openStream(second.url, { after: 0 });
     expect([stream.status, stream.headers['content-type'], stream.headers['x-accel-buffering']]).toEqual([
       200,
@@ -55,7 +55,7 @@ describe('a stream', () => {
     expect(sent?.data).toBe(text);
   });
 
-  test('without a position begins with the next event, and tells where it is before that', async () => {
+  test('begins with the next event if it has no position, and first sends its own position', async () => {
     const { position = 0 } = await page(first.url, { limit: 1 });
     const stream = await openStream(first.url);
     await expect.poll(() => stream.messages.length).toBeGreaterThan(0);
@@ -63,7 +63,7 @@ describe('a stream', () => {
     expect(stream.text()).toMatch(/^retry: 1000\nid: \d+\n\n/);
     const begun = stream.lastId();
     expect(begun).toBeGreaterThanOrEqual(position);
-    // Disconnected before its first event, its reader misses nothing.
+    // The reader disconnects before the first event and misses nothing.
     stream.close();
     const { transfer_id: id } = await load(first);
     const resumed = await openStream(first.url, {}, { 'Last-Event-ID': String(begun) });
@@ -71,7 +71,7 @@ describe('a stream', () => {
     expect(resumed.events()[0]?.position).toBe(begun + 1);
   });
 
-  test('Last-Event-ID has precedence over `after`, which a browser sends again', async () => {
+  test('prefers Last-Event-ID to `after`, because a browser sends both when it reconnects', async () => {
     await load(first);
     const { position = 0 } = await page(first.url, { limit: 1 });
     const stream = await openStream(first.url, { after: 0 }, { 'Last-Event-ID': String(position - 1) });
@@ -89,7 +89,7 @@ describe('a stream', () => {
     for (const { type } of stream.events()) expect(type).toMatch(/^card\./);
   });
 
-  test('of operators has the events of all programs by number', async () => {
+  test('has the events of all programs by number for operators', async () => {
     const stream = await openStream(second.url, { after: 0 }, {}, OPERATOR_EVENTS);
     const { program_id: id } = await first.client.programs.create({ name: 'Streamed', currency: 'USD' });
     await expect.poll(() => stream.events().some(({ program_id: of }) => of === id)).toBe(true);
@@ -116,16 +116,16 @@ describe('a stream', () => {
   });
 });
 
-test('a key that is revoked, in any process, reads nothing more', async () => {
+test('ends the streams of a revoked key in all processes', async () => {
   const { key, key_id: id } = await withSecret(
     first.client.keys.create(programKey('Reader', (await first.client.programs.list()).data.at(-1)?.program_id ?? '')),
   );
   const headers = { Authorization: `Bearer ${key}` };
   const stream = await openStream(second.url, {}, headers);
-  // Or more than one message: the event that the key was created may come after the stream has begun.
+  // There may be more messages, because the key's own event may come after the stream has begun.
   await expect.poll(() => stream.messages.length).toBeGreaterThan(0);
   await first.client.keys.revoke(id);
-  // It is refused everywhere within a second.
+  // All processes refuse the key within a second.
   await expect.poll(async () => (await get(second.url, EVENTS, {}, headers)).status).toBe(401);
   const { transfer_id: transfer } = await load(first);
   await expect.poll(() => stream.isOver()).toBe(true);
@@ -133,7 +133,7 @@ test('a key that is revoked, in any process, reads nothing more', async () => {
   expect(stream.events().map(({ subject_id: subject }) => subject)).not.toContain(transfer);
 });
 
-/** Reads all events for as long as it is told to, and resumes after whatever ends a stream. */
+/** Reads all events until it is ended, and resumes after every end of a stream. */
 class Follower {
   readonly #urlOf: () => string;
   readonly events: WireEvent[] = [];
@@ -147,7 +147,6 @@ class Follower {
     this.running = this.#run();
   }
 
-  /** Cuts its connection. */
   cut(): void {
     this.#current?.close();
   }
@@ -179,8 +178,8 @@ class Follower {
   }
 }
 
-describe('nobody misses an event, and nobody gets one twice,', () => {
-  test('whose connection is cut again and again', async () => {
+describe('a reader gets every event exactly once', () => {
+  test('while its connection is cut again and again', async () => {
     const follower = new Follower(() => second.url);
     for (let count = 0; count < 40; count += 1) {
       await load(count % 2 === 0 ? first : second);
@@ -193,7 +192,7 @@ describe('nobody misses an event, and nobody gets one twice,', () => {
     expect(follower.events.slice(0, all.length)).toEqual(all);
   });
 
-  test('who reads while the database is stopped and started', async () => {
+  test('while the database stops and starts', async () => {
     const stream = await openStream(first.url, { after: 0 });
     await untilEvents(stream, 1);
     for (let times = 0; times < 2; times += 1) {
@@ -212,13 +211,13 @@ describe('nobody misses an event, and nobody gets one twice,', () => {
     }
     const all = await untilRelayed();
     await untilEvents(stream, all.length);
-    // It is still the same connection.
+    // The connection stays the same.
     expect(stream.isOver()).toBe(false);
     expectContiguous(stream.events());
     expect(stream.events().slice(0, all.length)).toEqual(all);
   });
 
-  test('whose service is stopped, or killed, and starts again', async () => {
+  test('while the service stops or is killed, and starts again', async () => {
     const settings = { DATABASE_URL: services.databaseUrl, LOG_LEVEL: 'silent' };
     let third = await startForTest(settings);
     const follower = new Follower(() => third.url);
@@ -238,7 +237,7 @@ describe('nobody misses an event, and nobody gets one twice,', () => {
     expect(follower.events.slice(0, all.length)).toEqual(all);
   });
 
-  /** All events, once that of a transfer of now is among them. */
+  /** Makes a transfer and returns all events once its event is among them. */
   async function untilRelayed(): Promise<readonly WireEvent[]> {
     const { transfer_id: id } = await load(first);
     let all: readonly WireEvent[] = [];
@@ -252,11 +251,11 @@ describe('nobody misses an event, and nobody gets one twice,', () => {
   }
 });
 
-test('a service that stops ends its streams at once', async () => {
+test('ends its streams immediately when it stops', async () => {
   const third = await startService({ DATABASE_URL: services.databaseUrl, LOG_LEVEL: 'silent' });
   const stream = await openStream(third.url);
   await expect.poll(() => stream.messages.length).toBeGreaterThan(0);
   expect(await third.stop()).toBe(0);
-  // The end of the process may be seen here before that of the connection.
+  // The process may exit before this test sees the end of the connection.
   await expect.poll(() => stream.isOver()).toBe(true);
 });

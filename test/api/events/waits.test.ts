@@ -6,7 +6,8 @@ import { startForTest } from '../../harness/service.ts';
 import { startTwoServices, type TwoServices } from '../../torture/two-services.ts';
 import { EVENTS, get, OPERATOR_EVENTS, page, untilRelayed, type WirePage } from './event-reader.ts';
 
-// A wait that nothing wakes ends with an empty page, without reading again: an event in its page proves that it was woken.
+// If nothing wakes a wait, it ends with an empty page and does not read again. So an event in its page proves that something woke
+// it.
 
 const WAIT = 25;
 
@@ -25,18 +26,18 @@ afterAll(async () => {
   await services?.end();
 });
 
-/** The last position, once everything has one: no event comes while nothing is done. */
+/** Returns the last position once every event has one. After that no event comes without a request. */
 async function settledPosition(): Promise<number> {
   await untilRelayed(database);
   return (await page(first.url, { limit: 1 })).position ?? 0;
 }
 
-/** A wait that is over in so short a time from its beginning to its event cannot have ended because its time was over. */
+/** If a wait gets its event within this time, it cannot have ended by its timeout. */
 const SOON_MILLISECONDS = (WAIT * 1000) / 2;
 
 /**
- * Runs what begins a wait and then causes its end, and gives what both have returned. Again, if a slow machine took so long
- * for it that the time of the wait may have been over. What each attempt needs is made by `prepare`.
+ * Runs an attempt that begins a wait and then causes its end, and returns both results. Repeats the attempt if a slow machine
+ * took so long that the wait may have timed out. `prepare` makes the things that each attempt needs.
  */
 async function whileWaiting<Attempt extends { readonly response: Promise<unknown> }, Needed = undefined>(
   attempt: (needed: Needed) => Promise<Attempt>,
@@ -52,7 +53,7 @@ async function whileWaiting<Attempt extends { readonly response: Promise<unknown
   }
 }
 
-/** A request that waits, and that is known to wait when this resolves: a read of the same kind has come back empty. */
+/** Sends a request that waits, and resolves once it is known to wait: later reads of the same kind have returned. */
 async function beginWait(url: string, query: object, path = EVENTS): Promise<{ readonly response: Promise<WirePage> }> {
   const response = page(url, { wait: WAIT, ...query }, {}, path);
   response.catch(() => undefined);
@@ -63,7 +64,7 @@ async function beginWait(url: string, query: object, path = EVENTS): Promise<{ r
 test.each([
   ['the process that committed it', () => first],
   ['another process', () => second],
-])('an event ends the waits in %s', async (_, reader) => {
+])('ends the waits in %s with an event', async (_, reader) => {
   const { position, id, got } = await whileWaiting(async () => {
     const position = await settledPosition();
     const { response } = await beginWait(reader().url, { after: position });
@@ -74,7 +75,7 @@ test.each([
   expect(got.position).toBe(position + 1);
 });
 
-test('operators wait for the events of all programs', async () => {
+test('lets operators wait for the events of all programs', async () => {
   const { id, got } = await whileWaiting(async () => {
     await settledPosition();
     const { number } = await page(first.url, { limit: 1 }, {}, OPERATOR_EVENTS);
@@ -85,7 +86,7 @@ test('operators wait for the events of all programs', async () => {
   expect(got.data).toMatchObject([{ type: 'program.created', program_id: id }]);
 });
 
-test('what a filter leaves out does not end a wait, and is not read again', async () => {
+test('continues a wait over events that its filter leaves out, and does not read them again', async () => {
   const { position, id, got } = await whileWaiting(async () => {
     const position = await settledPosition();
     const { response } = await beginWait(first.url, { after: position, type: 'card.created' });
@@ -98,22 +99,22 @@ test('what a filter leaves out does not end a wait, and is not read again', asyn
   expect(got.position).toBe(position + 6);
 });
 
-test('a wait in vain ends with an empty page when its time is over', async () => {
+test('ends a wait with an empty page when its time is over', async () => {
   const position = await settledPosition();
   const begun = performance.now();
   const { text, status } = await get(first.url, EVENTS, { after: position, wait: 1 });
   expect([status, text]).toEqual([200, `{"data":[],"next_cursor":null,"position":${position}}`]);
-  // The service's clock and ours agree to a few milliseconds.
+  // The service's clock and ours can differ by a few milliseconds.
   expect(performance.now() - begun).toBeGreaterThan(900);
 });
 
-test('a wait with something to read does not wait', async () => {
+test('responds immediately if there is something to read', async () => {
   const position = await settledPosition();
   const { data } = await page(first.url, { after: position - 1, wait: WAIT });
   expect(data).toHaveLength(1);
 });
 
-test('hundreds of waits hold no database connection', async () => {
+test('holds no database connection for hundreds of waits', async () => {
   const { client, url } = first;
   const { program_id: program } = await client.programs.create({ name: 'Waiting', currency: 'USD' });
   const { key } = await withSecret(client.keys.create(programKey('Waiting', program)));
@@ -122,7 +123,7 @@ test('hundreds of waits hold no database connection', async () => {
     const position = await settledPosition();
     const { position: own } = await page(url, { limit: 1 }, headers);
     const waits: Promise<WirePage>[] = [];
-    // Together more than the process has connections. They begin a few at a time: if all read at once, a slow machine refuses those
+    // There are more waits than the process has connections. They begin a few at a time, because a slow machine refuses requests
     // that have waited too long for a connection.
     for (let count = 0; count < 20; count += 1) {
       const few = Array.from({ length: 4 }, () => [
@@ -147,8 +148,8 @@ test('hundreds of waits hold no database connection', async () => {
   for (const { data } of pages) expect(data).toMatchObject([{ type: 'card.created' }]);
 });
 
-test('a service that stops ends its waits at once, with an empty page', async () => {
-  // One that it had not ended would be abandoned with an error, long before its time is over.
+test('ends its waits immediately with an empty page when it stops', async () => {
+  // Otherwise the wait would fail with an error long before its time is over.
   const { position, stopped, got } = await whileWaiting(
     async (third) => {
       const position = await settledPosition();

@@ -10,7 +10,7 @@ import { ledgerGateway, startHttpServer } from '../../harness/http-server.ts';
 import { sendRaw } from '../../harness/raw-request.ts';
 import { checkBalances, useConnection, useLedger, useServer } from '../../harness/use-ledger.ts';
 
-// What the operations show is inserted here; test/processors has what leads to it.
+// The tests insert the attempts. The tests in test/processors produce them with a processor.
 const server = await useServer();
 const processors = new SilentProcessors();
 const ledger = useLedger(server.connection, undefined, undefined, undefined, processors);
@@ -28,7 +28,7 @@ async function ask(method: string, path: string, body?: object, headers: Readonl
   return { status, fields, code: fields.Code, moved: received['money-moved'] };
 }
 
-/** A transfer that waits for the processor, and its attempt with the status. */
+/** A transfer that waits for the processor, with an attempt in this status. */
 async function waiting(status: AttemptStatus = 'unknown', type: 'load' | 'unload' = 'load') {
   const card = { connector_id: 'simulator', processor_token: 'sim_approve', card_id: `card-${randomUUID()}` };
   await ledger.call('create_card', card);
@@ -60,7 +60,7 @@ async function auditOf(attemptId: string): Promise<readonly Fields[]> {
 }
 
 describe('list_attempts', () => {
-  test('shows what the processor said about a transfer', async () => {
+  test("shows the processor's responses about a transfer", async () => {
     const { transferId, attemptId, cardId } = await waiting('attention');
     const { status, fields } = await ask('GET', `/api/v0.1/core/transfer/${transferId}/attempt`);
     expect(status).toBe(200);
@@ -94,7 +94,7 @@ describe('list_attempts', () => {
     ]);
   });
 
-  test('is empty for a transfer that no processor has to do with', async () => {
+  test('is empty for a transfer without a processor', async () => {
     const { fields } = await ask('POST', '/api/v0.1/core/transfer', { amount: 5, card_id: 'card_active' });
     expect(await ask('GET', `/api/v0.1/core/transfer/${fields.transfer_id}/attempt`)).toMatchObject({
       status: 200,
@@ -106,7 +106,7 @@ describe('list_attempts', () => {
     expect((await ask('GET', `/api/v0.1/core/transfer/${id}/attempt`)).code).toBe('transfer_not_found');
   });
 
-  test("refuses another program's transfer, like one that does not exist", async () => {
+  test('refuses a transfer of another program like a missing one', async () => {
     const { transferId } = await waiting();
     const { fields } = await ask('POST', '/api/v0.1/operator/program', { name: 'Other', currency: 'USD' });
     const other = { 'Program-Id': String(fields.program_id) };
@@ -120,7 +120,7 @@ describe('search_attempts', () => {
     (fields.data as readonly OperatorAttemptRecord[]).map((one) => one.attempt_id);
   const search = (query: string) => ask('GET', `/api/v0.1/operator/attempt?${query}`);
 
-  test('lists what has not ended, the oldest first, page by page', async () => {
+  test('lists unsettled attempts, the oldest first, page by page', async () => {
     const made = [await waiting('unknown'), await waiting('pending'), await waiting('attention')];
     const mine = new Set(made.map(({ attemptId }) => attemptId));
     const found: string[] = [];
@@ -134,9 +134,9 @@ describe('search_attempts', () => {
     expect(found).toEqual([...found].sort());
   });
 
-  test.each(ATTEMPT_STATUSES)('lists those with the status %s', async (status) => {
+  test.each(ATTEMPT_STATUSES)('lists attempts with the status %s', async (status) => {
     const { attemptId, transferId } = await waiting('unknown');
-    // Only the attempt, so that the books stay as they are.
+    // Changes only the attempt, so that the books stay balanced.
     await client.query('update processor_attempt set status = $2 where attempt_id = $1', [inner(attemptId), status]);
     const { fields } = await search(`status=${status}&connector_id=simulator&limit=100`);
     const data = fields.data as readonly OperatorAttemptRecord[];
@@ -155,7 +155,7 @@ describe('search_attempts', () => {
     await client.query('update processor_attempt set status = $2 where attempt_id = $1', [inner(attemptId), 'unknown']);
   });
 
-  test('compares a bounded number of those that have ended, and says where it goes on', async () => {
+  test('compares a bounded number of settled attempts for each page, and returns where to continue', async () => {
     const made = [await waiting('unknown'), await waiting('unknown'), await waiting('unknown')];
     const ids = made.map(({ attemptId }) => inner(attemptId));
     const set = (status: string, connectorId: string) =>
@@ -223,7 +223,7 @@ describe('resolve_attempt', () => {
         detail: 'Their ticket 4711.',
       });
       expect(await transferOf(transferId)).toMatchObject({ status: 'completed', captured_amount: 1000, error: null });
-      // The note is for operators; the timeline is for card programs.
+      // The timeline is for card programs, so it must not show the note.
       const { fields: timeline } = await ask('GET', `/api/v0.1/core/transfer/${transferId}/timeline`);
       expect(JSON.stringify(timeline)).not.toContain('ticket 4711');
       expect(await auditOf(attemptId)).toEqual([
@@ -244,7 +244,7 @@ describe('resolve_attempt', () => {
     const { transferId, attemptId } = await waiting(status);
     const { status: answered200, fields, moved } = await resolve(attemptId, 'not_executed');
     expect([answered200, moved]).toEqual([200, 'no']);
-    // What was being reversed may have been executed before: an approval that comes later may be older than its reversal.
+    // An attempt in reversal may have been executed before, and a later approval may be older than the reversal.
     const ended = status === 'reversing' ? 'reversed' : 'failed';
     expect(fields).toMatchObject({ status: ended, resolved_by: 'sandbox' });
     expect(await transferOf(transferId)).toMatchObject({
@@ -267,7 +267,7 @@ describe('resolve_attempt', () => {
     expect(await auditOf(attemptId)).toHaveLength(1);
   });
 
-  test('ends an attempt once, however many operators resolve it at the same time', async () => {
+  test('ends an attempt once if several operators resolve it at the same time', async () => {
     const { attemptId, transferId } = await waiting();
     const outcomes = ['executed', 'not_executed', 'executed', 'not_executed'] as const;
     const answers = await Promise.all(outcomes.map((outcome) => resolve(attemptId, outcome)));
@@ -293,7 +293,7 @@ describe('resolve_attempt', () => {
     expect(await auditOf(attemptId)).toHaveLength(1);
   });
 
-  test('refuses the other outcome of what the processor has ended', async () => {
+  test('refuses to change the outcome that a processor reported', async () => {
     const { transferId, attemptId } = await waiting('pending');
     const attempt = await attemptOf(ledger, transferId);
     await report(ledger, attempt, stepFor(attempt, 'inquire', answered('approved')));
@@ -302,17 +302,20 @@ describe('resolve_attempt', () => {
     expect(await auditOf(attemptId)).toEqual([]);
   });
 
-  test.each(['ready', 'sent'] as const)('refuses an attempt that is %s: its answer can still come', async (status) => {
-    const { transferId, attemptId } = await waiting(status);
-    expect(await resolve(attemptId, 'executed')).toMatchObject({ code: 'invalid_attempt_status', moved: 'no' });
-    expect(await transferOf(transferId)).toMatchObject({ status: 'pending' });
-  });
+  test.each(['ready', 'sent'] as const)(
+    'refuses an attempt that is %s: its response can still arrive',
+    async (status) => {
+      const { transferId, attemptId } = await waiting(status);
+      expect(await resolve(attemptId, 'executed')).toMatchObject({ code: 'invalid_attempt_status', moved: 'no' });
+      expect(await transferOf(transferId)).toMatchObject({ status: 'pending' });
+    },
+  );
 
-  test.each(['pat_0', toWireId('pat', randomUUID())])('refuses the attempt %s, which does not exist', async (id) => {
+  test.each(['pat_0', toWireId('pat', randomUUID())])('refuses the missing attempt %s', async (id) => {
     expect(await resolve(id, 'executed')).toMatchObject({ status: 404, code: 'attempt_not_found', moved: 'no' });
   });
 
-  test('is for keys that may move funding', async () => {
+  test('requires a key that may move funding', async () => {
     const { attemptId } = await waiting();
     const { fields } = await ask('POST', '/api/v0.1/operator/key', {
       name: 'reader',

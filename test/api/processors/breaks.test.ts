@@ -32,7 +32,7 @@ const close = (breakId: string, note: string) =>
 
 let made = 0;
 
-/** Inserts a break, as what follows from a processor's answer does. Its ids rise. */
+/** Inserts a break like the one that follows from a processor's response. The ids are ascending. */
 async function insert(kind: BreakKind, of: 'attempt' | 'nothing' = 'attempt'): Promise<string> {
   made += 1;
   const breakId = idAt(Date.now(), made);
@@ -73,7 +73,7 @@ describe('list_breaks', () => {
     expect(second.next_cursor).toBeNull();
   });
 
-  test('filters by kind, connector, card program and whether it is closed', async () => {
+  test('filters by kind, connector, card program and closed or open', async () => {
     const breakId = await insert('unknown_attempt', 'nothing');
     const found = await list({ kind: 'unknown_attempt' });
     expect(found.data.at(-1)).toMatchObject({
@@ -97,7 +97,7 @@ describe('list_breaks', () => {
 });
 
 describe('close_break', () => {
-  test('closes a break once, without its note in the audit log, which nothing is ever erased from', async () => {
+  test('closes a break once, without its note in the audit log, because nothing can be erased there', async () => {
     const breakId = await insert('late_approval');
     const closed = await close(breakId, 'They returned it.');
     expect(closed).toMatchObject({ note: 'They returned it.', closed_by: 'sandbox', closed_at: expect.any(String) });
@@ -116,15 +116,15 @@ describe('close_break', () => {
     expect(closed.note).toBe('They have [redacted] and password=[redacted]');
   });
 
-  test.each(['brk_0', toWireId('brk', randomUUID())])('refuses the break %s, which does not exist', async (id) => {
+  test.each(['brk_0', toWireId('brk', randomUUID())])('refuses the missing break %s', async (id) => {
     const answer = await close(id, 'x').catch((error: unknown) => error);
     expect(answer).toBeInstanceOf(Refusal);
     expect(answer).toMatchObject({ code: 'break_not_found' });
   });
 });
 
-describe('what a processor says about an attempt that has ended', () => {
-  /** An attempt that was approved. */
+describe('a notice about a settled attempt', () => {
+  /** An approved attempt. */
   async function approvedAttempt(): Promise<Attempt> {
     const card_id = `card-${randomUUID()}`;
     await ledger.call('create_card', { connector_id: 'simulator', processor_token: 'sim_approve', card_id });
@@ -136,7 +136,7 @@ describe('what a processor says about an attempt that has ended', () => {
     return attemptOf(ledger, id);
   }
 
-  /** Has the service handle notices of the processor, each of which it has stored. */
+  /** Stores notices of the processor and waits until the service has handled them. */
   async function say(about: Attempt, ...said: readonly { readonly status: string; readonly amount?: number }[]) {
     for (const { status, amount = 1000 } of said) {
       const body = { attempt_id: toWireId('pat', about.attemptId), status, amount, currency: 'USD' };
@@ -161,7 +161,7 @@ describe('what a processor says about an attempt that has ended', () => {
     return data.filter((one) => one.attempt_id === toWireId('pat', attemptId));
   };
 
-  test('is added to its break, which opens again if it was closed and the processor says something else', async () => {
+  test('is added to the break, and reopens a closed break if the processor reports something new', async () => {
     const attempt = await approvedAttempt();
     await say(attempt, { status: 'declined' }, { status: 'declined' });
     const [first, ...others] = await breaksOf(attempt);
@@ -179,7 +179,7 @@ describe('what a processor says about an attempt that has ended', () => {
     ]);
   });
 
-  test('names the amount, if that is another one than was ordered', async () => {
+  test('shows the amount in the break if it differs from the ordered amount', async () => {
     const attempt = await approvedAttempt();
     await say(attempt, { status: 'approved', amount: 123_456 });
     expect(await breaksOf(attempt)).toMatchObject([
@@ -187,7 +187,7 @@ describe('what a processor says about an attempt that has ended', () => {
     ]);
   });
 
-  test('is looked at as the notice before it has left the attempt', async () => {
+  test('is judged by the state after the previous notice', async () => {
     const card_id = `card-${randomUUID()}`;
     await ledger.call('create_card', { connector_id: 'simulator', processor_token: 'sim_approve', card_id });
     const { transfer_id: id } = await bodyOf<{ transfer_id: string }>(
@@ -205,7 +205,7 @@ describe('list_connectors', () => {
   const connectors = async () =>
     (await bodyOf<{ data: readonly ConnectorRecord[] }>(ledger.call('list_connectors'))).data;
 
-  test('counts what waits for a connector, by status', async () => {
+  test('counts the waiting attempts of a connector by status', async () => {
     const none = { ready: 0, sent: 0, unknown: 0, pending: 0, reversing: 0, attention: 0 };
     const shown = {
       connector_id: 'simulator',

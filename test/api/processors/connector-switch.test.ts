@@ -10,7 +10,7 @@ import { waitFor } from '../../harness/process.ts';
 import { sendRaw } from '../../harness/raw-request.ts';
 import { checkBalances, useConnection, useLedger, useServer } from '../../harness/use-ledger.ts';
 
-// The switch for what goes to one connector. test/processors/sending.test.ts has what becomes of the orders.
+// The switch for the orders to one connector. test/processors/sending.test.ts tests what happens to the orders.
 const server = await useServer();
 const ledger = useLedger(server.connection, undefined, undefined, UNLIMITED, new SilentProcessors());
 const client = await useConnection(server.connection);
@@ -35,7 +35,7 @@ const disable = (scope: object, more: object = {}) =>
 const enable = (scope: object) => ask('POST', SWITCH, { disabled: false, ...scope });
 const changes: object[] = [];
 
-/** Disables it until the end of the test. */
+/** Disables a scope until the end of the test. */
 async function disabled(scope: object, more: object = {}) {
   changes.push(scope);
   const changed = await disable(scope, more);
@@ -64,7 +64,7 @@ async function demoProgram(): Promise<string> {
 }
 
 describe('change_switch of a connector', () => {
-  test('is shown by get_switch, and told to operators with the reason and to programs without', async () => {
+  test('shows the change in get_switch, and in events: with the reason for operators, without it for programs', async () => {
     const changed = await disabled(AT);
     const record = { scope: 'connector', ...AT, program_id: null, type: null, disabled: true, reason: 'fraud' };
     expect(changed.fields).toMatchObject(record);
@@ -92,7 +92,7 @@ describe('change_switch of a connector', () => {
     expect(fields).toMatchObject({ Code: code, Message: expect.stringContaining(message) });
   });
 
-  test('enables what was disabled at a connector that has left the settings', async () => {
+  test('enables a scope of a connector that is no longer in the settings', async () => {
     expect((await enable({ connector_id: 'gone' })).code).toBe('connector_not_found');
     await client.query(
       `insert into connector_switch (switch_id, connector_id, disabled, actor, since)
@@ -103,7 +103,7 @@ describe('change_switch of a connector', () => {
     expect((await enable({ connector_id: 'gone' })).fields).toMatchObject({ disabled: false });
   });
 
-  test('is previewed with its orders, its programs and what waits', async () => {
+  test('previews the orders, programs and scheduled transfers of the connector', async () => {
     const card = await newCard();
     expect((await create(card)).status).toBe(201);
     const at = new Date(Date.now() + 7_200_000).toISOString();
@@ -124,7 +124,7 @@ describe('change_switch of a connector', () => {
 });
 
 describe('while a connector is disabled', () => {
-  test('loads and unloads of its cards are refused with its name and its end, others are not', async () => {
+  test('refuses loads and unloads of its cards with its name and the end, and no others', async () => {
     const card = await newCard();
     await disabled(AT, { until: new Date(Date.now() + 3_600_000).toISOString() });
     const refused = await create(card);
@@ -158,7 +158,7 @@ describe('while a connector is disabled', () => {
     expect((await create(card, { type })).status).toBe(isMade ? 201 : 424);
   });
 
-  test('explain_transfer and the limits of the card say so', async () => {
+  test('shows it in explain_transfer and in the limits of the card', async () => {
     const card = await newCard();
     await disabled({ ...AT, type: 'load' });
     const { fields } = await ask('POST', `${TRANSFER}/explain`, { amount: 10, card_id: card });
@@ -176,7 +176,7 @@ describe('while a connector is disabled', () => {
     expect(limits.fields).not.toMatchObject({ out: { most: 0 } });
   });
 
-  test('a scheduled transfer that is due waits, holds up no other, and is executed once it is enabled', async () => {
+  test('keeps its due scheduled transfers waiting without delaying others, and executes them once it is enabled', async () => {
     const scheduled_for = new Date(Date.now() + 3_600_000).toISOString();
     const made = await create(await newCard(), { scheduled_for });
     const other = await create('card_active', { scheduled_for });
@@ -195,7 +195,7 @@ describe('while a connector is disabled', () => {
     }
   });
 
-  test('an order that was taken up before it was disabled is not marked as sent', async () => {
+  test('does not mark an order as sent that was claimed before', async () => {
     const { fields } = await create(await newCard());
     const claim = async (lease: number) =>
       (await ledger.database.writeUnguarded(claimAttempts(['simulator'], 1_000, { ready: lease, other: 1 })))
@@ -220,7 +220,7 @@ describe('list_connectors', () => {
     return (data[0] as { readonly disabled_by: readonly object[] }).disabled_by;
   };
 
-  test('has what disables a connector, the widest first, as change_switch has said it', async () => {
+  test('lists the settings that disable a connector, the widest first, as change_switch returned them', async () => {
     expect(await disabledBy()).toEqual([]);
     const inProgram = await disabled({ ...AT, program_id: await demoProgram(), type: 'load' });
     const until = new Date(Date.now() + 3_600_000).toISOString();
@@ -232,7 +232,7 @@ describe('list_connectors', () => {
     expect(await disabledBy()).toEqual([inProgram.fields]);
   });
 
-  test('leaves out what has reached its end', async () => {
+  test('leaves out settings whose end has passed', async () => {
     await disabled(AT, { until: new Date(Date.now() + 3_600_000).toISOString() });
     await ledger.call('move_clock', { seconds_ahead: 3_601 });
     try {
@@ -243,8 +243,8 @@ describe('list_connectors', () => {
   });
 });
 
-describe('a change of the switch and transfers at once', () => {
-  test('nothing is created after the response to a disable', async () => {
+describe('a change of the switch during transfers', () => {
+  test('creates nothing after the response to a disable', async () => {
     const card = await newCard();
     const count = async (): Promise<number> => {
       const { rows } = await client.query<{ readonly count: string }>(
@@ -264,7 +264,7 @@ describe('a change of the switch and transfers at once', () => {
     expect(new Set(statuses).difference(new Set([201, 424]))).toEqual(new Set());
   });
 
-  test('a connector that is disabled while a transfer waits for the switch stops the transfer', async () => {
+  test('stops a transfer that waits for the switch while its connector is disabled', async () => {
     const card = await newCard();
     const stranger = await connect(server.connection);
     try {

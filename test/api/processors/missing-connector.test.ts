@@ -9,7 +9,7 @@ import { checkBalances, useLedger, useServer } from '../../harness/use-ledger.ts
 const server = await useServer();
 const processors = new SilentProcessors();
 const ledger = useLedger(server.connection, undefined, undefined, undefined, processors);
-/** A process whose settings name no connector. */
+/** A process without connectors in its settings. */
 const lacking = useLedger(server.connection);
 
 checkBalances(ledger);
@@ -24,7 +24,7 @@ async function statusOf({ transfer_id }: TransferRecord): Promise<string> {
   return JSON.parse(body).status;
 }
 
-test('a scheduled transfer that is due waits in a process that lacks the connector, and holds up no other', async () => {
+test('keeps a due scheduled transfer waiting in a process without the connector, without delaying others', async () => {
   const scheduledFor = new Date(Date.now() + 3_600_000).toISOString();
   const card = { card_id: randomUUID(), connector_id: 'simulator', processor_token: 'sim_approve' };
   await ledger.call('create_card', card);
@@ -34,7 +34,7 @@ test('a scheduled transfer that is due waits in a process that lacks the connect
   try {
     expect(await settleDue(lacking.service)).toMatchObject({ settled: 1, failed: 0 });
     expect([await statusOf(local), await statusOf(made)]).toEqual(['completed', 'scheduled']);
-    // Found as if the process had the connector, and decided by one that lacks it.
+    // Finds transfers as a process with the connector does, and decides without the connector.
     expect(await settleDue({ ...lacking.service, processors })).toMatchObject({ settled: 0, failed: 0 });
     expect(await statusOf(made)).toBe('scheduled');
     const lines: string[] = [];

@@ -16,7 +16,7 @@ const client = await useConnection(server.connection);
 const connector = openHttpConnector(simulatorSettings());
 let handling: ReturnType<typeof startHandlingNotices>;
 
-/** A decline with this code cannot be stored: a real failure, for as long as a test needs it. */
+/** The database refuses a decline with this code: a real failure that a test can switch on. */
 const BAD = 'bad';
 beforeAll(async () => {
   await client.query(`alter table processor_attempt add constraint refused check (code <> '${BAD}') not valid`);
@@ -31,7 +31,7 @@ afterAll(async () => {
 
 type Sent = { readonly transferId: string; readonly noticeIds: readonly string[] };
 
-/** A transfer at a processor that sends notices with a code about it. */
+/** A transfer, and notices with this code about it. */
 async function declined(connectorId: string, code: string, count = 1): Promise<Sent> {
   const card_id = `card-${randomUUID()}`;
   await ledger.call('create_card', { connector_id: 'simulator', processor_token: 'sim_pending', card_id });
@@ -61,20 +61,20 @@ async function breaksOf({ transferId }: Sent): Promise<readonly BreakRecord[]> {
   return data.filter((one) => one.transfer_id === transferId);
 }
 
-/** Lets notices fail once more than they have: with 7 failures before, that makes them breaks. */
+/** Makes notices fail once more. After 7 earlier failures they become breaks. */
 const failAgain = (sent: Sent, failures: number) =>
   client.query('update processor_notice set tries = $1, next_at = null where notice_id = any ($2)', [
     failures,
     sent.noticeIds,
   ]);
 
-test('notices that fail delay neither those behind them nor those of other connectors', async () => {
+test('does not delay later notices or other connectors when notices fail', async () => {
   for (let count = 0; count < 12; count += 1) await declined('simulator', BAD, 10);
   await untilFailed(await declined('simulator', '51'));
   await untilFailed(await declined('other', '51'));
 });
 
-test('a notice that keeps failing becomes a break, is tried until the break is closed, and is then left', async () => {
+test('turns a failing notice into a break, and retries it only until the break is closed', async () => {
   const [closed, open] = [await declined('simulator', BAD, 2), await declined('simulator', BAD)];
   for (const sent of [closed, open]) {
     expect(await breaksOf(sent)).toEqual([]);

@@ -19,12 +19,12 @@ afterAll(() => http.server.close());
 
 const OTHER_SECRET = `whsec_${Buffer.alloc(32, 'other').toString('base64')}`;
 
-/** Where and how a notice is sent; by default as it should be. */
+/** Where and how a notice is sent. The defaults are correct. */
 type Sending = {
   readonly to?: string;
   readonly secret?: string;
   readonly sentAt?: Date;
-  /** What is signed, if it is not what is sent. */
+  /** The signed text, if it differs from the sent text. */
   readonly signed?: string;
   readonly headers?: Readonly<Record<string, string>>;
   readonly port?: number;
@@ -44,7 +44,7 @@ async function send(notice: object | string, sending: Sending = {}) {
   return { status, code: fields.Code, fields };
 }
 
-/** An attempt that the processor may send notices about. */
+/** An attempt that notices can be about. */
 async function newAttempt(): Promise<{ readonly wireId: string; readonly attemptId: string }> {
   const card = { connector_id: 'simulator', processor_token: 'sim_pending', card_id: `card-${randomUUID()}` };
   await ledger.call('create_card', card);
@@ -69,7 +69,7 @@ async function storedOf(noticeId: string) {
 }
 
 describe('a signed notice', () => {
-  test('is stored before it is acknowledged, and wakes whoever handles it', async () => {
+  test('is stored before it is acknowledged, and wakes the handling of notices', async () => {
     const { wireId, attemptId } = await newAttempt();
     const notice = noticeOf(wireId);
     const wakes = processors.wakes;
@@ -81,7 +81,7 @@ describe('a signed notice', () => {
     expect(processors.wakes).toBe(wakes + 1);
   });
 
-  test('is stored once, however often and at however many a time it comes', async () => {
+  test('is stored once if it arrives several times at once', async () => {
     const { wireId } = await newAttempt();
     const notice = noticeOf(wireId);
     const wakes = processors.wakes;
@@ -91,7 +91,7 @@ describe('a signed notice', () => {
     expect(processors.wakes).toBe(wakes + 1);
   });
 
-  test('is refused if an earlier one has its id and says something else, and operators see a break', async () => {
+  test('is refused if it reuses an id for other content, and operators see a break', async () => {
     const { wireId, attemptId } = await newAttempt();
     const notice = noticeOf(wireId);
     expect(await send(notice)).toMatchObject({ status: 200 });
@@ -124,7 +124,7 @@ describe('a signed notice', () => {
     ]);
   });
 
-  test('is kept if its connector has no such attempt', async () => {
+  test('is stored even if its connector has no such attempt', async () => {
     const { wireId } = await newAttempt();
     const unknown = noticeOf(toWireId('pat', randomUUID()));
     expect(await send(unknown)).toMatchObject({ status: 200 });
@@ -137,7 +137,7 @@ describe('a signed notice', () => {
     expect(await storedOf(foreign.notice_id)).toMatchObject([{ attempt_id: null }]);
   });
 
-  test('needs no key and no session, and ignores those that are sent', async () => {
+  test('needs no key or session, and ignores them', async () => {
     const { wireId } = await newAttempt();
     const live = await serve(ledgerGateway(ledger, { keyless: false }));
     expect(await send(noticeOf(wireId), { port: live.port })).toMatchObject({ status: 200 });
@@ -149,7 +149,7 @@ describe('a signed notice', () => {
     expect(await send(noticeOf(wireId), { port: live.port, headers })).toMatchObject({ status: 200 });
   });
 
-  test('is stored without what looks like a card number', async () => {
+  test('is stored without a possible card number', async () => {
     const { wireId } = await newAttempt();
     const notice = noticeOf(wireId, { processor_reference: '4242424242424242', raw: { pan: '4242424242424242' } });
     expect(await send(notice)).toMatchObject({ status: 200 });
@@ -186,21 +186,21 @@ async function storedAttempt(wireId: string) {
   return rows[0];
 }
 
-describe('without a valid signature, every notice gets the same response, and nothing is stored', () => {
+describe('a notice without a valid signature gets the same response in all cases and is not stored:', () => {
   const SECOND = 1000;
-  // Called by the test, so that no time passes between the moments and the sending.
+  // Functions, so that the times are computed when the notice is sent.
   const CASES: readonly (readonly [string, () => Sending])[] = [
-    ['of another secret', () => ({ secret: OTHER_SECRET })],
-    ['of another body', () => ({ signed: '{}' })],
-    ['of more than 5 minutes ago', () => ({ sentAt: new Date(Date.now() - 302 * SECOND) })],
-    ['of more than 5 minutes ahead', () => ({ sentAt: new Date(Date.now() + 330 * SECOND) })],
-    ['to an unknown connector', () => ({ to: 'missing' })],
-    ['to an unknown connector, with another secret', () => ({ to: 'missing', secret: OTHER_SECRET })],
-    ['malformed', () => ({ headers: { 'webhook-signature': 'v1,' } })],
-    ['without a time', () => ({ headers: { 'webhook-timestamp': '' } })],
+    ['another secret', () => ({ secret: OTHER_SECRET })],
+    ['another body', () => ({ signed: '{}' })],
+    ['a time more than 5 minutes ago', () => ({ sentAt: new Date(Date.now() - 302 * SECOND) })],
+    ['a time more than 5 minutes ahead', () => ({ sentAt: new Date(Date.now() + 330 * SECOND) })],
+    ['an unknown connector', () => ({ to: 'missing' })],
+    ['an unknown connector and another secret', () => ({ to: 'missing', secret: OTHER_SECRET })],
+    ['a malformed signature', () => ({ headers: { 'webhook-signature': 'v1,' } })],
+    ['no time', () => ({ headers: { 'webhook-timestamp': '' } })],
   ];
 
-  test.each(CASES)('a signature %s', async (_, sendingOf) => {
+  test.each(CASES)('%s', async (_, sendingOf) => {
     const { wireId } = await newAttempt();
     const notice = noticeOf(wireId);
     refused.length = 0;
@@ -213,13 +213,13 @@ describe('without a valid signature, every notice gets the same response, and no
     expect(refused).toEqual(['signature', 'signature']);
   });
 
-  test('also one that is no notice at all', async () => {
+  test('a malformed notice', async () => {
     expect(await send('{', { secret: OTHER_SECRET })).toMatchObject({ code: 'unauthenticated' });
     expect(await send('{')).toMatchObject({ code: 'receive_notice_schema' });
   });
 });
 
-test('a notice that cannot be stored is not acknowledged, and can be sent again', async () => {
+test('does not acknowledge a notice that it cannot store, and accepts it later', async () => {
   const { wireId } = await newAttempt();
   const notice = noticeOf(wireId);
   await client.query('alter table processor_notice rename to away');
@@ -232,7 +232,7 @@ test('a notice that cannot be stored is not acknowledged, and can be sent again'
   expect(await storedOf(notice.notice_id)).toHaveLength(1);
 });
 
-test('a notice of more than 64 KiB is refused before its signature is looked at', async () => {
+test('refuses a notice of more than 64 KiB before it checks the signature', async () => {
   const { wireId } = await newAttempt();
   const fill = (bytes: number) => {
     const { length } = JSON.stringify(noticeOf(wireId, { raw: '' }));
@@ -242,7 +242,7 @@ test('a notice of more than 64 KiB is refused before its signature is looked at'
   expect(await send(fill(65_537))).toMatchObject({ status: 413, code: 'payload_too_large' });
 });
 
-test('a connector has the rate limit of a key', async () => {
+test('applies the rate limit of a key to a connector', async () => {
   const { wireId } = await newAttempt();
   const limited = await serve(gateway, { settings: { keyRatePerSecond: 1 } });
   const answers = await Promise.all(Array.from({ length: 30 }, () => send(noticeOf(wireId), { port: limited.port })));

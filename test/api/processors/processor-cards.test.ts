@@ -6,7 +6,7 @@ import { tokenHashOf } from '../../../server/store/processors/processor-card.ts'
 import { SilentProcessors } from '../../fixtures/processors.ts';
 import { useConnection, useLedger, useServer } from '../../harness/use-ledger.ts';
 
-// A card of a processor is registered once, by a program that may, and operators find it by its token.
+// A card at a processor is registered once, in a program that may use the connector, and operators find it by its token.
 
 const server = await useServer();
 const processors = new SilentProcessors();
@@ -37,7 +37,7 @@ async function refusalOf(sent: Promise<unknown>): Promise<unknown> {
 }
 
 describe('the token of a card', () => {
-  test('is taken in every card program, and the message names only a card of the own one', async () => {
+  test("is unique over all card programs, and the message names only a card of the caller's program", async () => {
     const token = `tok_${randomUUID()}`;
     await create(token, 'first');
     const duplicate = { code: 'duplicate_card', field: '/processor_token' };
@@ -54,7 +54,7 @@ describe('the token of a card', () => {
     await create(`${token}-next`, 'theirs', other);
   });
 
-  test('stays taken when the card is closed and its holder erased', async () => {
+  test('stays in use when the card is closed and its holder erased', async () => {
     const token = `tok_${randomUUID()}`;
     const card_id = randomUUID();
     await create(token, card_id);
@@ -64,7 +64,7 @@ describe('the token of a card', () => {
     expect(await found(token)).toEqual([`${card_id} by processor_token: Card: closed, balance 0.00 USD`]);
   });
 
-  test('makes one card of twenty that are created at once by two card programs', async () => {
+  test('makes one card of twenty that two card programs create at once', async () => {
     const token = `tok_${randomUUID()}`;
     const sent = Array.from({ length: 20 }, (_, at) => create(token, undefined, at % 2 === 0 ? other : undefined));
     const codes = await Promise.all(
@@ -78,13 +78,13 @@ describe('the token of a card', () => {
     expect(codes.sort()).toEqual([...Array(19).fill('duplicate_card'), 'made']);
   });
 
-  test('may name the same behavior of the simulator for many cards', async () => {
+  test('can repeat for many cards if it names a behavior of the simulator', async () => {
     await create('sim_approve');
     await create('sim_approve');
   });
 });
 
-test('a card program that the settings do not name for a connector gets no cards of it', async () => {
+test('refuses cards of a connector that the settings do not allow for the card program', async () => {
   processors.programIds = [other];
   expect(await refusalOf(create(randomUUID()))).toEqual({
     code: 'connector_not_found',
@@ -101,7 +101,7 @@ async function found(q: string): Promise<readonly string[]> {
   return data.flatMap(({ results }) => results.map(({ id, matched, summary }) => `${id} by ${matched}: ${summary}`));
 }
 
-test('operators find a card by its token or the hash of it, and see the last four characters', async () => {
+test("lets operators find a card by its token or the token's hash, and see the last four characters", async () => {
   const token = `tok_${randomUUID()}`;
   const card_id = randomUUID();
   await create(token, card_id);
@@ -112,7 +112,7 @@ test('operators find a card by its token or the hash of it, and see the last fou
   expect(await found(token.slice(0, -1))).toEqual([]);
 });
 
-test('a start names cards that were registered twice before that was refused', async () => {
+test('names cards at startup that were registered twice before this was refused', async () => {
   const token = `tok_${randomUUID()}`;
   await create(token, 'registered-first');
   await create(`${token}-2`, 'registered-second');

@@ -32,18 +32,18 @@ type Conformance = {
 };
 
 const COMMITTED = new URL('conformance.json', import.meta.url);
-/** Beside the project where it is developed; elsewhere the committed copy is all there is. */
+/** This file is next to the project on development machines. Elsewhere there is only the committed copy. */
 const SPECIFIED = new URL('../../../../shared/spec/conformance.json', import.meta.url);
 
 const text = readFileSync(existsSync(SPECIFIED) ? SPECIFIED : COMMITTED, 'utf8');
 const { record, vectors } = JSON.parse(text) as Conformance;
 
-/** Every keyword of an expectation that the test below looks at: one that it does not know would prove nothing. */
+/** The keywords of an expectation that the test checks. Any other keyword would prove nothing, so it fails the test. */
 const KEYWORDS = ['Status', 'Code', 'Type', 'message_names', 'message_omits', 'message_says'];
 
 const service = useOwnService('It compares the balance of a seeded card.');
 
-/** Brings about what a vector takes as given, and gives the way back. */
+/** Creates the conditions that a vector requires, and returns a function that reverts them. */
 const GIVEN: Readonly<Record<string, () => Promise<() => Promise<void>>>> = {
   nothing: async () => async () => undefined,
   'the database is stopped': async () => {
@@ -60,7 +60,7 @@ const GIVEN: Readonly<Record<string, () => Promise<() => Promise<void>>>> = {
   },
 };
 
-test('the committed vectors are those of the specification', () => {
+test('has the vectors of the specification', () => {
   expect(readFileSync(COMMITTED, 'utf8')).toBe(text);
   expect(vectors.length).toBeGreaterThan(0);
 });
@@ -68,7 +68,7 @@ test('the committed vectors are those of the specification', () => {
 test.each(vectors)('$name', async (vector) => {
   expect(KEYWORDS).toEqual(expect.arrayContaining(Object.keys(vector.expect)));
   const bringAbout = GIVEN[vector.given ?? 'nothing'];
-  if (bringAbout === undefined) throw new Error(`nobody knows how to bring about: ${vector.given}`);
+  if (bringAbout === undefined) throw new Error(`No test can create this condition: ${vector.given}`);
   const restore = await bringAbout();
   try {
     const body = JSON.stringify(vector.request).replaceAll('"$card"', '"card_active"');
@@ -82,7 +82,7 @@ test.each(vectors)('$name', async (vector) => {
 });
 
 function expectRecord(members: Readonly<Record<string, unknown>>, expected: Expectation): void {
-  // The set and the order: members of parsed JSON keep the order in which they were written.
+  // Compares set and order: parsed JSON keeps the order of its members.
   expect(Object.keys(members)).toEqual(record.fields);
   const { Message, Status, Code, Type } = members;
   expect({ Status, Code, Type }).toEqual({ Status: expected.Status, Code: expected.Code, Type: expected.Type });
@@ -94,11 +94,11 @@ function expectRecord(members: Readonly<Record<string, unknown>>, expected: Expe
   if (typeof Code === 'string' && isErrorCode(Code)) expectFound(String(Message), Code);
 }
 
-test('the vectors leave nothing disabled, move only what they created, and the books balance', async () => {
+test('leaves nothing disabled, moves only the money of created transfers, and balances the books', async () => {
   const state = await service().client.switch.get();
   expect(state.data.filter(({ disabled }) => disabled)).toEqual([]);
   const created = vectors.filter(({ expect: { Status } }) => Status === 201).length;
-  // 25,000 is what the sandbox gives the card.
+  // The sandbox gives the card a balance of 25,000.
   expect((await service().client.cards.get('card_active')).balance).toBe(25_000 + created * 1000);
   await expectBalancedBooks(service());
 });

@@ -10,8 +10,8 @@ import { type RawResponse, sendRaw } from '../../harness/raw-request.ts';
 import { expectBalancedBooks, refusalOf, useService } from '../../harness/service.ts';
 import { held, made, newCard } from '../arrange.ts';
 
-// What `null` and "" mean in each place. A member that is empty because a variable was not set must never make a request
-// do more than it would have done with the value.
+// The meaning of `null` and "" for each field. A field that is empty because a variable was not set must never make a request do
+// more than it would have done with the value.
 
 const running = useService();
 const client = () => running().client;
@@ -27,17 +27,17 @@ function send(id: OperationId, body: object | undefined, query = ''): Promise<Ra
   return sendRaw(running().url, { method, path: `${filled}${query}`, headers, body });
 }
 
-/** Members that the schema of a body guards, and how it ends the sentence about omitting them. */
+/** The fields that the schema of a body protects from empty values, and the end of the sentence about omitting each. */
 function guardedIn(id: OperationId): Readonly<Record<string, string>> {
   return (Reflect.get(tableOf(id).body ?? {}, 'x-if-omitted') ?? {}) as Readonly<Record<string, string>>;
 }
 
-/** Members of bodies that may be null or "", which counts as missing: omitting them lets a request do no more. */
+/** Fields of bodies that may be null or "". These count as missing, and a request without them does no more than with them. */
 const LENIENT: readonly string[] = [
   ...['card_id', 'destination_card_id', 'currency', 'description', 'reference', 'metadata', 'holder_reference'],
   ...['last_four', 'time_zone', 'funding_low_threshold', 'reason', 'headers'],
   ...['severity', 'contact', 'external_author', 'external_id', 'outcome', 'internal_text'],
-  // One of them is required: what counts as missing grants nothing.
+  // One of them is required, so a missing one grants nothing.
   ...['role', 'scopes'],
   ...['request_id', 'transfer_id', 'text'],
 ];
@@ -46,7 +46,7 @@ const OF_BODIES = OPERATION_IDS.filter((id) => tableOf(id).body !== undefined &&
 const GUARDED = OF_BODIES.flatMap((id) => Object.keys(guardedIn(id)).map((name) => [id, name] as const));
 const PARAMETERS = OPERATION_IDS.flatMap((id) =>
   Object.keys(tableOf(id).query?.properties ?? {})
-    // The value of a pair can be empty, and then finds only pairs whose value is.
+    // A pair can have an empty value. The filter then finds only such pairs.
     .filter(
       (name) => name !== 'metadata_value' && !((tableOf(id).query?.required ?? []) as readonly string[]).includes(name),
     )
@@ -54,7 +54,7 @@ const PARAMETERS = OPERATION_IDS.flatMap((id) =>
 );
 
 describe('bodies', () => {
-  test('every optional field of every POST either refuses empty values or treats them safely as missing', () => {
+  test('refuses an empty optional field of a POST, or treats it safely as missing', () => {
     for (const id of OF_BODIES) {
       const { properties = {}, required = [] } = tableOf(id).body ?? {};
       const optional = Object.keys(properties).filter((name) => !(required as readonly string[]).includes(name));
@@ -74,7 +74,7 @@ describe('bodies', () => {
     }
   });
 
-  test('empty limits of a new card are refused', async () => {
+  test('refuses empty limits of a new card', async () => {
     for (const [limits, field] of [
       [{ in: null }, '/limits/in'],
       [{ in: { daily_count: null } }, '/limits/in/daily_count'],
@@ -87,13 +87,13 @@ describe('bodies', () => {
     }
   });
 
-  test('the same applies to the rows of a batch', async () => {
+  test('refuses empty fields in the rows of a batch too', async () => {
     const row = { amount: 1, card_id: 'card_active', idempotency_key: 'empty-row', scheduled_for: '' };
     const { fields } = await send('create_transfer_batch', { transfers: [row] });
     expect(fields.data).toMatchObject([{ status: 400, transfer: null, error: { Code: 'create_transfer_schema' } }]);
   });
 
-  test('other empty fields count as missing', async () => {
+  test('treats other empty fields as missing', async () => {
     for (const name of ['destination_card_id', 'currency', 'description', 'reference', 'metadata']) {
       for (const empty of [null, '']) {
         const { status } = await send('create_transfer', { amount: 1, card_id: 'card_active', [name]: empty });
@@ -102,7 +102,7 @@ describe('bodies', () => {
     }
   });
 
-  test('an empty amount is refused; an omitted one captures or reverses the whole amount', async () => {
+  test('refuses an empty amount, but captures or reverses the whole amount without one', async () => {
     const card = await newCard(client());
     const [hold, load] = [await held(client(), card, 9), await made(client(), card, 7)];
     for (const [id, verb] of [
@@ -136,7 +136,7 @@ describe('keys and the switch', () => {
     ['scopes: null', { name: 'x', all_programs: true, scopes: null }, '/scopes', "'scopes' is missing"],
     ['an empty list of scopes', { name: 'x', all_programs: true, scopes: [] }, '/scopes', '1 to'],
     ['operator in a program', { name: 'x', program_id: DEMO_PROGRAM, scopes: ['operator'] }, '/scopes', 'all_programs'],
-  ])('create_key with %s makes no key', async (_, body, field, says) => {
+  ])('creates no key with %s', async (_, body, field, says) => {
     const before = await keyCount();
     const { fields, headers } = await send('create_key', body);
     expect(fields).toMatchObject({ Status: 400, Code: 'create_key_schema' });
@@ -145,7 +145,7 @@ describe('keys and the switch', () => {
     expect(await keyCount()).toBe(before);
   });
 
-  test('a key gets exactly the requested scopes and programs', async () => {
+  test('gives a key exactly the requested scopes and programs', async () => {
     const one = await client().keys.create({ name: 'x', scopes: ['cards:read'], program_id: DEMO_PROGRAM });
     expect(one).toMatchObject({ scopes: ['cards:read'], program_id: DEMO_PROGRAM });
     const all = await client().keys.create({ name: 'x', scopes: ['cards:read'], all_programs: true });
@@ -154,7 +154,7 @@ describe('keys and the switch', () => {
     expect(await client().keys.create(both)).toMatchObject({ program_id: DEMO_PROGRAM });
   });
 
-  test('an empty or misspelt scope does not change the switch', async () => {
+  test('does not change the switch for an empty or misspelt scope', async () => {
     const change = { disabled: true, reason: 'a test' };
     const disabled = async () => (await client().switch.get()).data.filter((scope) => scope.disabled);
     const before = await disabled();

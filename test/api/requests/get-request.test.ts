@@ -13,7 +13,7 @@ type Made = { readonly response: { readonly requestId?: string | undefined } };
 const requestOf = async (making: Promise<Made>): Promise<string> => (await making).response.requestId ?? '';
 const traceOf = async (making: Promise<Made>) => client().requests.inspect(await requestOf(making));
 
-/** What is found of a refused request, once its error is stored. */
+/** The trace of a refused request, once its error is stored. */
 async function traceOfRefused(making: Promise<unknown>) {
   const { requestId } = await refusalOf(making);
   await waitFor('the error is stored', () =>
@@ -25,7 +25,7 @@ async function traceOfRefused(making: Promise<unknown>) {
 }
 
 describe('inspect_request finds', () => {
-  test('a load: the transfer, its event, who sent it, and that money moved', async () => {
+  test('a load: the transfer, its event, the caller, and that money moved', async () => {
     const card_id = await newCard(client());
     const made = await client().transfers.create({ amount: 1250, card_id });
     const trace = await traceOf(Promise.resolve(made));
@@ -49,7 +49,7 @@ describe('inspect_request finds', () => {
     expect(trace.summary).toBe(
       `create_transfer succeeded: 12.50 USD moved from the program's funding to the card '${card_id}' at ${made.completed_at}.`,
     );
-    // The events are those that get_event has.
+    // get_event returns the same events.
     const [event] = trace.events;
     await waitFor('the event has a position', () =>
       client()
@@ -58,7 +58,7 @@ describe('inspect_request finds', () => {
     );
   });
 
-  test('a hold and its capture, each by its own request, and a cancellation', async () => {
+  test('a hold, its capture and a cancellation, each by its own request', async () => {
     const card_id = await newCard(client());
     const hold = await client().transfers.create({ amount: 900, card_id, capture: 'manual' });
     expect(await traceOf(Promise.resolve(hold))).toMatchObject({ money_moved: 'no', transfer_count: 1 });
@@ -70,7 +70,7 @@ describe('inspect_request finds', () => {
       transfers: [{ transfer_id: hold.transfer_id }],
       events: [{ type: 'transfer.completed', subject_id: hold.transfer_id }],
     });
-    // The first request is still about its own event only; that money has moved since is said.
+    // The first request is still only about its own event, but the summary says that money has moved since.
     const first = await client().requests.inspect(hold.request_id);
     expect(first).toMatchObject({
       operation: 'create_transfer',
@@ -82,7 +82,7 @@ describe('inspect_request finds', () => {
     expect(canceled.summary).toContain('No money moved: the transfer was canceled');
   });
 
-  test('a reversal, with the transfer that it moved back', async () => {
+  test('a reversal, with the reversed transfer', async () => {
     const card_id = await newCard(client());
     const { transfer_id } = await client().transfers.create({ amount: 700, card_id });
     const reversal = await client().transfers.reverse(transfer_id, { amount: 300 });
@@ -98,7 +98,7 @@ describe('inspect_request finds', () => {
     expect(trace.summary).toBe(`reverse_transfer succeeded: 3.00 USD of the transfer ${transfer_id} was reversed.`);
   });
 
-  test('changes of cards, and the transfer that closing one makes', async () => {
+  test('changes of cards, and the transfer of a balance when a card closes', async () => {
     const card = await client().cards.create({});
     expect(await traceOf(Promise.resolve(card))).toMatchObject({
       operation: 'create_card',
@@ -117,7 +117,7 @@ describe('inspect_request finds', () => {
     });
   });
 
-  test('what operators do, with the entry in the audit log', async () => {
+  test("an operator's action, with the entry in the audit log", async () => {
     const { program_id } = await client().programs.create({ name: 'Paid', currency: 'USD' });
     const trace = await traceOf(client().deposits.create(program_id, { amount: 5000 }));
     expect(trace).toMatchObject({
@@ -134,7 +134,7 @@ describe('inspect_request finds', () => {
     expect(await traceOf(own.transfers.create({ amount: 5, card_id }))).toMatchObject({ caller: key_id, program_id });
   });
 
-  test('a batch: how many transfers, and the rows that were refused', async () => {
+  test('a batch, with the number of transfers and the refused rows', async () => {
     const card_id = await newCard(client());
     const row = (amount: number) => ({ amount, card_id, idempotency_key: `${card_id}-${amount}` });
     const rows = Array.from({ length: 120 }, (_, index) => row(index + 1));
@@ -181,7 +181,7 @@ describe('inspect_request finds', () => {
     expect(trace.summary).toMatch(/^Declined: insufficient funds\. .* No money moved\.$/);
   });
 
-  test('transfers of a sandbox whose clock was moved, also after it was moved back', async () => {
+  test('transfers of a sandbox with a moved clock, even after the clock was moved back', async () => {
     const card_id = await newCard(client());
     const days = 86_400;
     await client().sandbox.moveClock({ seconds_ahead: 40 * days });
@@ -200,7 +200,7 @@ describe('inspect_request finds', () => {
 });
 
 describe('inspect_request finds nothing', () => {
-  test('of what leaves nothing, and says what does', async () => {
+  test('for requests that store nothing, and says which do', async () => {
     const card_id = await newCard(client());
     const { requestId = '' } = (await client().cards.get(card_id)).response;
     const refused = await refusalOf(client().requests.inspect(requestId));
@@ -216,7 +216,7 @@ describe('inspect_request finds nothing', () => {
     expect(await client().requests.inspect(original)).toMatchObject({ transfer_count: 1 });
   });
 
-  test('for ids that no request has: a malformed one, one of 1970, one of the far future', async () => {
+  test('for unknown ids: a malformed one, one from 1970, one from the far future', async () => {
     for (const id of [
       'req_1',
       'tr_00000000000000000000000000000000',
@@ -303,7 +303,7 @@ describe('get_request, for a key of the card program', () => {
     });
   });
 
-  test('finds nothing of operators, of another program, and of no request, and says the same of each', async () => {
+  test("says the same about operators' requests, another program's requests and unknown ids", async () => {
     const deposit = await requestOf(client().deposits.create(programId, { amount: 5 }));
     const withdrawal = await requestOf(client().withdrawals.create(programId, { amount: 5 }));
     const renamed = await requestOf(client().programs.update(programId, { name: 'Looked up' }));
@@ -317,7 +317,7 @@ describe('get_request, for a key of the card program', () => {
     }
   });
 
-  test('shows what an operator did within the program with its operations, as the program can read it anyway', async () => {
+  test("shows what an operator did with the program's operations, because the program can read it anyway", async () => {
     const { key_id, key } = await withSecret(client().keys.create(operatorKey('Support')));
     const support = new TransferService({ baseUrl: running().url, key, programId, timeoutMilliseconds: 120_000 });
     const made = await support.transfers.create({ amount: 5, card_id });
@@ -328,7 +328,7 @@ describe('get_request, for a key of the card program', () => {
     expect(await support.requests.get(made.request_id)).toMatchObject({ program_id: programId });
   });
 
-  test('needs the scopes of all that it shows', async () => {
+  test('requires the scopes of everything that it shows', async () => {
     const { request_id } = await own.transfers.create({ amount: 5, card_id });
     const scopes = ['errors:read', 'transfers:read', 'events:read'] as const;
     const narrow = await clientOf({ name: 'Narrow', program_id: programId, scopes: [...scopes] });

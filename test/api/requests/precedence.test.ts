@@ -17,21 +17,21 @@ afterAll(() => expectBalancedBooks(running()));
 const USED_KEY = 'used-before';
 const MORE_THAN_FUNDING = 999_999_999_999;
 
-/** Transfers and cards in the states that faults need, by a name of theirs. */
+/** Transfers and cards in the states that faults need, by name. */
 const ids = new Map<string, string>();
 
-/** A fault as a change to a request that has none; `at` says which parts of the request it needs for itself. */
+/** A fault is a change to a correct request. `at` names the parts of the request that the fault uses alone. */
 type Fault = {
   readonly code: ErrorCode;
   readonly at: readonly string[];
-  /** What stands in the path, or its name in {@link ids}. */
+  /** The id in the path, or its name in {@link ids}. */
   readonly id?: string;
   readonly query?: string;
   readonly headers?: Readonly<Record<string, string | readonly string[]>>;
   readonly body?: object;
 };
 
-/** An operation with a request in which nothing is wrong, and one fault a code, in the order of the contract. */
+/** An operation with a correct request, and one fault for each code in the order of the contract. */
 type Subject = {
   readonly operation: OperationId;
   readonly id?: string;
@@ -52,7 +52,7 @@ const OF_BODY: readonly Fault[] = [
 ];
 const BAD_KEY: Fault = { code: 'invalid_idempotency_key', at: ['key'], headers: { 'Idempotency-Key': 'a b' } };
 const OLD_KEY: Fault = { code: 'idempotency_key_exists', at: ['key'], headers: { 'Idempotency-Key': USED_KEY } };
-/** The version of a record that has changed since. */
+/** A version that is no longer current. */
 const STALE: Fault = { code: 'precondition_failed', at: ['version'], headers: { 'If-Match': '"stale"' } };
 const DISABLED: Fault = { code: 'service_disabled', at: ['switch'] };
 const BAD_AMOUNT: Fault = { code: 'invalid_amount', at: ['amount'], body: { amount: 85.5 } };
@@ -70,7 +70,7 @@ const byQuery = (operation: OperationId, query: string): Fault => ({
   query,
 });
 
-/** What reads one thing: its form is judged before anybody looks for the thing. */
+/** Operations that read one record. They check the form of the request before they look for the record. */
 function reading(operation: OperationId): readonly Subject[] {
   const { query, errors }: Operation = OPERATIONS[operation];
   const missing = errors.map((code) => byId(code, 'missing'));
@@ -78,7 +78,7 @@ function reading(operation: OperationId): readonly Subject[] {
   const wrong = limit !== undefined ? 'limit=0' : query === undefined ? 'a=1&a=2' : 'created_from=x';
   const faults = [...OF_HEAD, OF_PROGRAM, byQuery(operation, wrong), CARD_NUMBER, ...missing];
   if (cursor === undefined) return [{ operation, faults }];
-  // A cursor can be judged by the operation alone: a card number is refused before.
+  // A cursor can be checked with the operation alone, so only after the check for card numbers.
   return [
     { operation, faults },
     { operation, faults: [...OF_HEAD, OF_PROGRAM, byQuery(operation, 'cursor=x'), ...missing] },
@@ -232,7 +232,7 @@ beforeAll(async () => {
   const limits = { in: { maximum_amount: 20 }, out: { minimum_amount: 5 } };
   await client.cards.create({ card_id: 'used_up', limits });
   await client.transfers.create({ amount: 10, card_id: 'used_up' });
-  // Nothing is left of it today, nor tomorrow if a day ends during these tests.
+  // The whole limit of today is used, and of tomorrow if a day ends during these tests.
   await client.cards.update('used_up', { limits: { in: { daily_amount: 0 } } });
   const [card, blocked, full, closed, apart] = [
     await newCard(client),
@@ -259,7 +259,7 @@ beforeAll(async () => {
   await client.transfers.create({ amount: 5, card_id: apart, type: 'unload' });
   await client.cards.update(closed, { status: 'closed' });
   ids.set('spent', (await spent(client, await newCard(client))).load);
-  // The money went to a card that has spent it, so that it could not come back either.
+  // The money went to a card that has spent it, so it cannot come back.
   ids.set('spent, from a closed card', moved);
   const erased = await newCard(client);
   ids.set('of an erased card', (await spent(client, erased)).load);
@@ -269,7 +269,7 @@ beforeAll(async () => {
   await made(client, 'card_full', 1);
 });
 
-/** A request with these faults; where two need the same part, the first of them has it. */
+/** A request with these faults. If two faults need the same part, the first one gets it. */
 function faulty({ operation, id, body }: Subject, faults: readonly Fault[]): RawRequest {
   const { method, path, body: taken } = OPERATIONS[operation];
   const inTurn = faults.toReversed();
@@ -297,22 +297,22 @@ async function codeOf(subject: Subject, faults: readonly Fault[]): Promise<unkno
 
 const canMeet = (one: Fault, other: Fault) => !one.at.some((part) => other.at.includes(part));
 
-test('the faults cover every code of the contract except other statuses of the card', () => {
+test('cover every code of the contract except other statuses of the card', () => {
   const faultsOf = new Map(SUBJECTS.map(({ operation, faults }) => [operation, faults.map(({ code }) => code)]));
   const states = /^card_(not_activated|suspended|lost|expired)$/;
   const left = [...faultsOf].flatMap(([operation, codes]) =>
     OPERATIONS[operation].errors.filter((code) => !codes.includes(code) && !states.test(code)),
   );
-  // A card of create_transfer is closed here instead of blocked; what processors refuse is in test/store/processors.test.ts.
+  // The card of create_transfer is closed here instead of blocked. test/store/processors.test.ts tests refusals by processors.
   expect(left).toEqual(['processor_unavailable', 'card_suspected_fraud', 'connector_not_supported']);
 });
 
 describe.each(SUBJECTS.map((subject) => [subject.operation, subject] as const))(
-  'of several faults of %s, the first in the contract is reported',
+  'reports the first of several faults of %s',
   (operation, subject) => {
     const { faults } = subject;
 
-    test('the faults are in the order of the contract', () => {
+    test('has the faults in the order of the contract', () => {
       const order = precedenceOf(operation);
       const places = faults.map(({ code }) => order.indexOf(code));
       expect(places).not.toContain(-1);
@@ -324,7 +324,7 @@ describe.each(SUBJECTS.map((subject) => [subject.operation, subject] as const))(
       async (code, first) => {
         expect(await codeOf(subject, [first])).toBe(code);
         let left = faults.slice(faults.indexOf(first) + 1).filter((fault) => canMeet(first, fault));
-        // As many as can meet in one request, and those that cannot in a further one.
+        // Combines as many faults as possible in one request, and the conflicting ones in further requests.
         while (left.length > 0) {
           const together: Fault[] = [first];
           for (const fault of left) if (together.every((other) => canMeet(other, fault))) together.push(fault);
@@ -336,7 +336,7 @@ describe.each(SUBJECTS.map((subject) => [subject.operation, subject] as const))(
   },
 );
 
-/** Rules about the same field of a transfer of one card can both apply to a transfer between two cards. */
+/** If a transfer moves money between two cards, rules about the same field can apply to both cards. */
 const TWO_CARDS: readonly (readonly [code: ErrorCode, field: string, body: object])[] = [
   ['card_not_found', '/card_id', { card_id: 'card_missing', destination_card_id: 'card_gone' }],
   ['card_not_found', '/destination_card_id', { card_id: 'card_closed', destination_card_id: 'card_missing' }],
@@ -362,12 +362,12 @@ const TWO_CARDS: readonly (readonly [code: ErrorCode, field: string, body: objec
   ['limit_exceeded', '/amount', { card_id: 'card_empty', destination_card_id: 'used_up' }],
 ];
 
-test.each(TWO_CARDS)('from card to card: %s at %s of %j', async (code, field, body) => {
+test.each(TWO_CARDS)('reports %s at %s between two cards: %j', async (code, field, body) => {
   const { fields, headers } = await sendRaw(running().url, { body: { amount: 1, type: 'card_to_card', ...body } });
   expect([fields.Code, headers['error-field']]).toEqual([code, field]);
 });
 
-test('all missing fields are reported together, before other errors', async () => {
+test('reports all missing fields together, before other errors', async () => {
   const { fields } = await sendRaw(running().url, { body: { amount: '', card_id: null, type: 'gift', Capture: 'x' } });
   expect(fields.Message).toBe("The required fields 'amount' and 'card_id' are missing.");
   const variant = await sendRaw(running().url, {

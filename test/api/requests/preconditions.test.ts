@@ -7,7 +7,7 @@ import { callerOf, thingsOf } from '../../fixtures/service-things.ts';
 import { type RawRequest, type RawResponse, sendRaw } from '../../harness/raw-request.ts';
 import { expectBalancedBooks, refusalOf, useService } from '../../harness/service.ts';
 
-// Two callers who read the same record and change it do not overwrite each other.
+// Callers who read the same record and change it do not overwrite each other's changes.
 
 const running = useService();
 const client = () => running().client;
@@ -17,7 +17,7 @@ const tableOf = (id: OperationId): Operation => OPERATIONS[id];
 const COMPARING = OPERATION_IDS.filter(takesIfMatch);
 const OTHERS = OPERATION_IDS.filter((id) => !takesIfMatch(id) && id !== 'receive_notice' && !id.endsWith('_database'));
 
-/** A request for an operation on a new record, and the path at which the record is read. */
+/** A request for an operation on a new record, and the path to read the record. */
 async function requestOf(id: OperationId): Promise<RawRequest & { readonly path: string }> {
   const raw = toRaw(id, await partsOf(id, thingsOf(client())));
   return { ...raw, path: raw.path ?? '' };
@@ -29,7 +29,7 @@ const read = ({ path }: { readonly path: string }): Promise<RawResponse> => send
 const etagOf = ({ headers }: RawResponse): string => String(headers.etag);
 
 describe.each(COMPARING)('%s', (id) => {
-  test('is made with the version that was read, and refused with an older one', async () => {
+  test('succeeds with the current version, and is refused with an older one', async () => {
     const change = await requestOf(id);
     const before = await read(change);
     expect(etagOf(before)).toMatch(/^"[\x21\x23-\x7e]+"$/);
@@ -47,19 +47,19 @@ describe.each(COMPARING)('%s', (id) => {
     expect((await send(change, { 'If-Match': etagOf(before) })).status).toBe(412);
   });
 
-  test('is made once of two changes of the same version that are sent at once', async () => {
+  test('succeeds once if two requests with the same version arrive together', async () => {
     const changes = [await requestOf(id), await requestOf(id)];
     const [first] = changes;
     if (first === undefined) throw new Error('there is no change');
     const tag = etagOf(await read(first));
     const sent = changes.map(({ body }) => send({ ...first, body }, { 'If-Match': tag }));
     const statuses = (await Promise.all(sent)).map(({ status }) => status).sort();
-    // A webhook that the first has deleted is not there any more.
+    // The second request no longer finds a webhook that the first one deleted.
     expect(statuses).toEqual([200, tableOf(id).method === 'DELETE' ? 404 : 412]);
   });
 });
 
-test('the same version is in the response that creates a record, in its replay and when it is read', async () => {
+test('has the same version in the response that creates a record, in its replay and when it is read', async () => {
   const metadata = { zebra: '1', a: '2' };
   const { cards, programs, transfers, webhooks } = client();
   const card = await cards.create(
@@ -76,7 +76,7 @@ test('the same version is in the response that creates a record, in its replay a
   expect((await programs.get(program.program_id)).response.version).toBe(program.response.version);
   const webhook = await webhooks.create({ url: 'https://shop.example/versions', types: ['transfer.*'] });
   expect((await webhooks.get(webhook.webhook_id)).response.version).toBe(webhook.response.version);
-  // Later files of this worker would find attempts to send their events to it.
+  // Otherwise later files of this worker would see deliveries to this webhook.
   await webhooks.delete(webhook.webhook_id);
   const { card_id } = card;
   const transfer = await transfers.create({ amount: 500, card_id, metadata }, { idempotencyKey: 'versioned-2' });
@@ -85,7 +85,7 @@ test('the same version is in the response that creates a record, in its replay a
   expect((await transfers.get(transfer.transfer_id)).response.version).toBe(transfer.response.version);
 });
 
-test('money changes the version of a transfer, but not that of a card or a program', async () => {
+test('changes the version of a transfer when money moves, but not of a card or a program', async () => {
   const { cards, programs, transfers } = client();
   const card = await cards.create({});
   const program = await programs.get(card.program_id);
@@ -104,7 +104,7 @@ test('money changes the version of a transfer, but not that of a card or a progr
   await transfers.update(transfer_id, { metadata: { a: 'b' } }, { ifMatch: reversed.response.version });
 });
 
-test('any of several versions, a weak one and an asterisk are accepted, and nothing that is no version', async () => {
+test('accepts several versions, a weak one and an asterisk, and refuses anything else', async () => {
   const change = await requestOf('update_card');
   const tag = async () => etagOf(await read(change));
   expect((await send(change, { 'If-Match': `"other", ${await tag()}` })).status).toBe(200);
@@ -116,7 +116,7 @@ test('any of several versions, a weak one and an asterisk are accepted, and noth
   }
 });
 
-describe('a precondition that an operation cannot check is refused', () => {
+describe('refuses a precondition that an operation cannot check', () => {
   test.each(OTHERS)('%s', async (id) => {
     const { method } = tableOf(id);
     const isRead = method === 'GET';
@@ -134,7 +134,7 @@ describe('a precondition that an operation cannot check is refused', () => {
     if (isRead) expect((await send(raw, { ...caller, 'If-None-Match': '*' })).status).toBe(200);
   });
 
-  test.each(COMPARING)('%s, of a time', async (id) => {
+  test.each(COMPARING)('%s with a time', async (id) => {
     const { fields } = await send(await requestOf(id), { 'If-Unmodified-Since': 'Sat, 31 Jan 2026 12:00:00 GMT' });
     expect(fields).toMatchObject({ Status: 400, Code: `${id}_schema` });
     expect(fields.Message).toContain('Send If-Match with the ETag of the record.');

@@ -9,24 +9,24 @@ import { jsonWithoutSecrets } from '../../../server/foundation/redaction.ts';
 import { sendRaw } from '../../harness/raw-request.ts';
 import { useService } from '../../harness/service.ts';
 
-// Every object inherits these, so a table that is read with a text from outside "has" them.
+// Every object inherits these names, so a lookup with a text from a request can find them by mistake.
 const NAMES = Object.getOwnPropertyNames(Object.prototype);
 
 const running = useService();
 
-// What the OpenAPI document describes is sent such names by test/contract.
-test.each(['constructor', '__proto__'])('%s is a text like any other for the pages', async (name) => {
+// test/contract sends such names to the operations in the OpenAPI document.
+test.each(['constructor', '__proto__'])('treats %s on pages like any other text', async (name) => {
   for (const page of [`/search?q=${name}`, ...['errors', 'docs', 'events', 'guides'].map((at) => `/${at}/${name}`)]) {
     const { status } = await sendRaw(running().url, { method: 'GET', path: page });
     expect([page, status]).toEqual([page, page.startsWith('/search') ? 200 : 404]);
   }
 });
 
-test.each(NAMES)('%s is a code of a decline like any other', (code) => {
+test.each(NAMES)('treats %s like any other decline code', (code) => {
   expect([codeOfDecline(code), isMappedCode(code)]).toEqual(['processor_declined', false]);
 });
 
-test.each(NAMES)('%s means nothing to the console, the command line, the search and the log', (name) => {
+test.each(NAMES)('does not recognise %s in the console, the command line, the search and the log', (name) => {
   expect(kindOf(`${name}_1`)).toBe('other');
   expect(nameOfActor(name)).toBeUndefined();
   const program = new Command('transfer-service').addCommand(new Command('cards'));

@@ -2,7 +2,7 @@ import { afterAll, describe, expect, test } from 'vitest';
 import { type RawRequest, type RawResponse, sendRaw } from '../../harness/raw-request.ts';
 import { expectBalancedBooks, useService } from '../../harness/service.ts';
 
-// What plain clients send, and what the service makes of it: lenient where that is safe, strict where it would lie.
+// Requests of simple clients. The service is lenient where that is safe, and strict where it would mislead the caller.
 
 const running = useService();
 const send = (raw: RawRequest): Promise<RawResponse> => sendRaw(running().url, raw);
@@ -11,18 +11,18 @@ afterAll(() => expectBalancedBooks(running()));
 const LOAD = { amount: 1, card_id: 'card_active' };
 const FORM = 'application/x-www-form-urlencoded';
 
-describe('what is read as JSON', () => {
+describe('reading JSON', () => {
   test.each([
     ['no Content-Type', undefined],
     ['JSON', 'application/json'],
     ['in capitals', 'Application/JSON'],
     ['a charset', 'application/json; charset=utf-8'],
-    ['a charset in capitals', 'application/json;charset=UTF-8'],
+    ['an uppercase charset', 'application/json;charset=UTF-8'],
     ['a quoted charset', 'application/json; charset="utf-8"'],
-    ['a quoted charset in capitals', 'application/json ; Charset="UTF-8"'],
+    ['a quoted uppercase charset', 'application/json ; Charset="UTF-8"'],
     ["curl's form type", FORM],
     ["curl's form type with a charset", `${FORM}; charset=utf-8`],
-  ])('%s', async (_, type) => {
+  ])('accepts %s', async (_, type) => {
     const response = await send({ headers: type === undefined ? {} : { 'Content-Type': type }, body: LOAD });
     expect([response.status, response.fields.status]).toEqual([201, 'completed']);
   });
@@ -31,7 +31,7 @@ describe('what is read as JSON', () => {
     ['no Content-Type', undefined],
     ['JSON', 'application/json'],
     ["curl's form type", FORM],
-  ])('an empty body is {} with %s', async (_, type) => {
+  ])('reads an empty body as {} with %s', async (_, type) => {
     const response = await send({ headers: type === undefined ? {} : { 'Content-Type': type }, body: '' });
     expect(response.fields).toMatchObject({ Status: 400, Code: 'create_transfer_schema' });
     expect(response.fields.Message).toContain("'amount' and 'card_id'");
@@ -45,14 +45,14 @@ describe('what is read as JSON', () => {
     ['text', 'text/plain', JSON.stringify(LOAD)],
     ['another charset', 'application/json; charset=utf-16', JSON.stringify(LOAD)],
     ['a multipart form', 'multipart/form-data; boundary=x', '--x--'],
-  ])('%s is not read as JSON', async (_, type, body) => {
+  ])('does not read %s as JSON', async (_, type, body) => {
     const response = await send({ headers: { 'Content-Type': type }, body });
     expect(response.fields).toMatchObject({ Status: 415, Code: 'unsupported_media_type', Type: 'Request Error' });
     expect(response.headers.accept).toBe('application/json');
     expect(response.headers['money-moved']).toBe('no');
   });
 
-  test('a merge patch, for PATCH and nothing else', async () => {
+  test('accepts a merge patch for PATCH only', async () => {
     const headers = { 'Content-Type': 'application/merge-patch+json; charset=utf-8' };
     const patch = {
       method: 'PATCH',
@@ -64,14 +64,14 @@ describe('what is read as JSON', () => {
     expect((await send({ headers, body: LOAD })).fields).toMatchObject({ Code: 'unsupported_media_type' });
   });
 
-  test('a compressed body is not read', async () => {
+  test('does not read a compressed body', async () => {
     const response = await send({ headers: { 'Content-Encoding': 'gzip' }, body: LOAD });
     expect(response.fields).toMatchObject({ Code: 'unsupported_media_type' });
   });
 });
 
 describe('paths', () => {
-  test('a trailing slash is ignored', async () => {
+  test('ignores a trailing slash', async () => {
     expect((await send({ path: '/api/v0.1/core/transfer/', body: LOAD })).status).toBe(201);
     expect((await send({ method: 'GET', path: '/api/v0.1/core/card/card_active/' })).status).toBe(200);
   });
@@ -83,7 +83,7 @@ describe('paths', () => {
     ['DELETE', '/api/v0.1/core/transfer', 405, 'method_not_allowed'],
     ['PUT', '/api/v0.1/core/card/card_active', 405, 'method_not_allowed'],
     ['GET', `/api/v0.1/core/transfer/${'x'.repeat(300)}`, 414, 'uri_too_long'],
-  ])('%s %s returns %i', async (method, path, status, code) => {
+  ])('responds to %s %s with %i', async (method, path, status, code) => {
     const response = await send({ method, path });
     expect([response.status, response.fields.Code]).toEqual([status, code]);
     expect(response.headers.allow !== undefined).toBe(status === 405);
@@ -91,7 +91,7 @@ describe('paths', () => {
 });
 
 describe('fields', () => {
-  test('unknown fields are ignored and named in a header, on success and on refusal', async () => {
+  test('ignores unknown fields and names them in a header, on success and on refusal', async () => {
     const created = await send({ body: { ...LOAD, note: 'x', größe: 1, order: { amount: 5 } } });
     expect(created.status).toBe(201);
     expect(created.headers['ignored-fields']).toBe('note, gr%C3%B6%C3%9Fe, order');
@@ -110,7 +110,7 @@ describe('fields', () => {
     ['Capture', 'capture'],
     ['TYPE', 'type'],
     ['meta_data', 'metadata'],
-  ])('%s is refused, and the message suggests %s', async (variant, name) => {
+  ])('refuses %s, and the message suggests %s', async (variant, name) => {
     const { fields, headers } = await send({ body: { ...LOAD, [variant]: 'x' } });
     expect(fields).toMatchObject({ Status: 400, Code: 'create_transfer_schema' });
     expect(fields.Message).toContain(`'${variant}'`);
@@ -140,13 +140,13 @@ describe('fields', () => {
       `The required field 'card_id' is missing (null and "" count as missing). You sent 'cardID'; did you mean 'card_id'?`,
     ],
     [{ amount: 100, card: 'card_active' }, '/card_id', "The required field 'card_id' is missing."],
-  ])('%j: the misspelt field is named beside the missing field', async (body, field, message) => {
+  ])('names the misspelt field next to the missing field: %j', async (body, field, message) => {
     const { fields, headers } = await send({ body });
     expect(fields).toMatchObject({ Status: 400, Code: 'create_transfer_schema', Message: message });
     expect(headers['error-field']).toBe(field);
   });
 
-  test.each(['scheduled_for', 'expires_at'])('%s is refused when too far in the future', async (name) => {
+  test.each(['scheduled_for', 'expires_at'])('refuses %s too far in the future', async (name) => {
     const { fields } = await send({ body: { ...LOAD, capture: 'manual', [name]: '2099-01-01T00:00:00Z' } });
     expect(fields).toMatchObject({ Status: 400, Code: 'create_transfer_schema' });
     expect(fields.Message).toContain(`'${name}'`);
@@ -168,14 +168,14 @@ describe('fields', () => {
     [{ ...LOAD, type: 'unload', destination_card_id: 'card_empty' }, '/destination_card_id'],
     [{ ...LOAD, type: 'card_to_card', destination_card_id: 'card_active' }, '/destination_card_id'],
     ['{"amount": 1, "amount": 2, "card_id": "card_active"}', '/amount'],
-  ])('%j is refused at %s', async (body, field) => {
+  ])('refuses %j at %s', async (body, field) => {
     const response = await send({ body });
     expect(response.fields).toMatchObject({ Status: 400, Code: 'create_transfer_schema', Type: 'Request Error' });
     expect([response.headers['error-field'], response.headers['money-moved']]).toEqual([field, 'no']);
   });
 
   test.each(['[]', '"x"', '7', 'null', '{', '{"amount": 1,}', "{'amount': 1}", '\u0000'])(
-    'the body %s is refused: it is not a JSON object',
+    'refuses the body %s because it is not a JSON object',
     async (body) => {
       const { fields } = await send({ body });
       expect(fields).toMatchObject({ Status: 400, Code: 'create_transfer_schema' });
@@ -194,7 +194,7 @@ describe('fields', () => {
     '9007199254740993',
     '1000000000000',
     '" 1"',
-  ])('the amount %s is refused', async (amount) => {
+  ])('refuses the amount %s', async (amount) => {
     const { fields, headers } = await send({ body: `{"card_id": "card_active", "amount": ${amount}}` });
     expect(fields).toMatchObject({ Status: 400, Code: 'invalid_amount', Type: 'Request Error' });
     expect(fields.Message).toContain('minor units');
@@ -203,7 +203,7 @@ describe('fields', () => {
 });
 
 describe('headers of every response', () => {
-  test('a success', async () => {
+  test('are complete on success', async () => {
     const { headers } = await send({ headers: { 'Request-Id': 'my-trace.7' }, body: LOAD });
     expect(headers['request-id']).toMatch(/^req_[0-9a-f]{32}$/);
     expect(headers['client-request-id']).toBe('my-trace.7');
@@ -211,7 +211,7 @@ describe('headers of every response', () => {
     expect(headers['money-moved']).toBe('yes');
   });
 
-  test('a refusal: a link to its explanation, whether to retry, whether money moved', async () => {
+  test('link a refusal to its explanation and say whether to retry and whether money moved', async () => {
     const { headers, text } = await send({ body: { ...LOAD, card_id: 'card_closed' } });
     expect(text.startsWith('{"Message":')).toBe(true);
     expect(headers).toMatchObject({
@@ -225,12 +225,12 @@ describe('headers of every response', () => {
     expect([explained.status, explained.fields.status]).toEqual([200, 409]);
   });
 
-  test('HEAD has the code in a header, and no body', async () => {
+  test('contain the code of a HEAD request, which has no body', async () => {
     const response = await send({ method: 'HEAD', path: '/api/v0.1/core/card/card_missing' });
     expect([response.status, response.text, response.headers['error-code']]).toEqual([404, '', 'card_not_found']);
   });
 
-  test('a failed read has no Money-Moved', async () => {
+  test('have no Money-Moved for a failed read', async () => {
     const response = await send({ method: 'GET', path: '/api/v0.1/core/card/card_missing' });
     expect(response.headers).not.toHaveProperty('money-moved');
   });

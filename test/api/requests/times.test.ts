@@ -8,7 +8,7 @@ import { operatorKey } from '../../harness/keys.ts';
 import { type RawResponse, sendRaw } from '../../harness/raw-request.ts';
 import { expectBalancedBooks, useService } from '../../harness/service.ts';
 
-// Dates and times of requests lie within the years 1900 to 9999, wherever they are sent.
+// Dates and times in all fields of requests are from the years 1900 to 9999.
 
 const running = useService();
 const client = () => running().client;
@@ -20,7 +20,7 @@ const tableOf = (id: OperationId): Operation => OPERATIONS[id];
 const formatOf = ({ format, anyOf = [] }: Shape): string | undefined =>
   format ?? anyOf.find((one) => one.format)?.format;
 
-/** Every member of a body or query that is a date or a time. */
+/** Every field of a body or query that is a date or a time. */
 const MEMBERS = OPERATION_IDS.flatMap((id) => {
   const { body, query } = tableOf(id);
   const of = (where: 'body' | 'query', schema: object | undefined) =>
@@ -52,7 +52,7 @@ const BAD: Readonly<Record<string, readonly string[]>> = {
   ],
 };
 
-/** What a time has to stand beside. */
+/** Other fields that a time requires. */
 const BESIDE: Readonly<Partial<Record<OperationId, object>>> = {
   create_transfer: { capture: 'manual' },
   explain_transfer: { capture: 'manual' },
@@ -70,15 +70,15 @@ async function ask(id: OperationId, where: 'body' | 'query', name: string, value
   return sendRaw(running().url, { method, path: filled, body });
 }
 
-test('some fields are times', () => {
+test('finds the fields that are times', () => {
   const named = new Set(MEMBERS.map(([, name]) => name));
   for (const name of ['expires_on', 'expires_at', 'scheduled_for', 'until', 'previous_until', 'created_from', 'from']) {
     expect(named).toContain(name);
   }
 });
 
-describe('times outside the supported years, or invalid', () => {
-  test.each(MEMBERS)('%s refuses it in %s', async (id, name, format, where) => {
+describe('a time outside the supported years, or an invalid one', () => {
+  test.each(MEMBERS)('is refused by %s in %s', async (id, name, format, where) => {
     for (const value of BAD[format] ?? []) {
       const { fields, headers } = await ask(id, where, name, value);
       expect(fields, value).toMatchObject({ Status: 400, Code: `${id}_schema`, Type: 'Request Error' });
@@ -88,36 +88,39 @@ describe('times outside the supported years, or invalid', () => {
   });
 });
 
-describe('times at both ends of the supported years', () => {
+describe('a time at either end of the supported years', () => {
   const ENDS: Readonly<Record<string, readonly string[]>> = {
     date: ['1900-01-01', '9999-12-31'],
     'date-time': ['1900-01-01T00:00:00Z', '9999-12-31T23:59:59.999999Z'],
   };
 
-  test.each(MEMBERS.filter(([id]) => id !== 'change_switch'))('%s reads it in %s', async (id, name, format, where) => {
-    for (const value of ENDS[format] ?? []) {
-      const { status, fields } = await ask(id, where, name, value);
-      expect(status, `${value}: ${fields.Message}`).toBeLessThan(500);
-      // What is past, or too far ahead, is refused for that; nothing is refused for its form.
-      expect(String(fields.Message)).not.toMatch(/1900 to 9999|1900-01-01 to/);
-    }
-  });
+  test.each(MEMBERS.filter(([id]) => id !== 'change_switch'))(
+    'is accepted by %s in %s',
+    async (id, name, format, where) => {
+      for (const value of ENDS[format] ?? []) {
+        const { status, fields } = await ask(id, where, name, value);
+        expect(status, `${value}: ${fields.Message}`).toBeLessThan(500);
+        // A past or distant time may be refused for its value, but not for its format.
+        expect(String(fields.Message)).not.toMatch(/1900 to 9999|1900-01-01 to/);
+      }
+    },
+  );
 
-  test('are stored with a card', async () => {
+  test('is stored with a card', async () => {
     for (const expires_on of ['1900-01-01', '9999-12-31']) {
       const { card_id } = await client().cards.create({ expires_on });
       expect((await client().cards.get(card_id)).expires_on).toBe(expires_on);
     }
   });
 
-  test('are stored with a key and its successor', async () => {
+  test('is stored with a key and its successor', async () => {
     const made = await client().keys.create({ ...operatorKey('to the end'), expires_at: '9999-12-31T23:59:59.999Z' });
     expect(made.expires_at).toBe('9999-12-31T23:59:59.999Z');
     const rolled = await client().keys.roll(made.key_id);
     expect(rolled.expires_at).toBe('9999-12-31T23:59:59.999Z');
   });
 
-  test('are the end of a disabled scope', async () => {
+  test('can be the end of a disabled scope', async () => {
     const { program_id } = await client().programs.create({ name: 'Closed', currency: 'USD' });
     const until = '9999-12-31T23:59:59.999Z';
     const changed = await client().switch.change({ disabled: true, reason: 'a test', program_id, until });

@@ -10,7 +10,7 @@ import { type RawResponse, sendRaw } from '../../harness/raw-request.ts';
 import { expectBalancedBooks, useService } from '../../harness/service.ts';
 import { held, made, newCard } from '../arrange.ts';
 
-// A misspelt member must never make a request do more than it would have done with the right name.
+// A misspelt field must never make a request do more than it would have done with the right name.
 
 const running = useService();
 const client = () => running().client;
@@ -24,12 +24,12 @@ async function expectRefusal(asked: Promise<RawResponse>, code: string, field: s
   expect(fields).toMatchObject({ Status: 400, Code: code, Type: 'Request Error' });
   expect(fields.Message).toContain(says);
   expect(headers['error-field']).toBe(field);
-  // What is refused was not ignored.
+  // A refused field must not count as ignored.
   expect(headers).not.toHaveProperty('ignored-fields');
 }
 
 describe('operations that refuse every unknown field', () => {
-  test('are those where ignoring a field would move all money, disable everything, send all events, or let a key never expire', () => {
+  test('are those where an ignored field would move all money, disable all, send all events, or make a key unlimited', () => {
     const closed = OPERATION_IDS.filter((id) => {
       const { body } = OPERATIONS[id];
       return body !== undefined && isClosed(body);
@@ -52,7 +52,7 @@ describe('operations that refuse every unknown field', () => {
   });
 
   test.each(['amout', 'sum', 'captured_amount', 'value'])(
-    'a capture or reversal of {"%s": 5} moves nothing',
+    'moves nothing for a capture or reversal of {"%s": 5}',
     async (name) => {
       const card = await newCard(client());
       const [hold, load] = [await held(client(), card, 9), await made(client(), card, 7)];
@@ -66,7 +66,7 @@ describe('operations that refuse every unknown field', () => {
     },
   );
 
-  test('an amount in the query captures and reverses nothing', async () => {
+  test('captures and reverses nothing for an amount in the query', async () => {
     const card = await newCard(client());
     const [hold, load] = [await held(client(), card, 9), await made(client(), card, 7)];
     const says = "Send 'amount' in the body.";
@@ -78,7 +78,7 @@ describe('operations that refuse every unknown field', () => {
     expect(await client().transfers.get(load)).toMatchObject({ reversed_amount: 0 });
   });
 
-  test('a key whose expires_at is misspelt is not created or rolled', async () => {
+  test('does not create or roll a key with a misspelt expires_at', async () => {
     const { key_id } = await client().keys.create(programKey('x', DEMO_PROGRAM));
     const end = { expires: '2100-01-01T00:00:00Z' };
     const body = { name: 'x', program_id: DEMO_PROGRAM, scopes: ['cards:read'], ...end };
@@ -99,13 +99,13 @@ describe('other operations', () => {
     ['expires', 'expires_at'],
     ['expiresOn', 'expires_at'],
     ['curency', 'currency'],
-  ])('%s is refused as a misspelling of %s', async (name, meant) => {
+  ])('refuses %s as a misspelling of %s', async (name, meant) => {
     const body = { amount: 1, card_id: 'card_active', [name]: 'x' };
     const says = `There is no field '${name}'. Did you mean '${meant}'?`;
     await expectRefusal(sendRaw(running().url, { body }), 'create_transfer_schema', `/${name}`, says);
   });
 
-  test('a card is not created or changed when its limits are misspelt', async () => {
+  test('refuses misspelt limits when a card is created or changed', async () => {
     const limits = { limit: { in: { daily_count: 1 } } };
     const create = sendRaw(running().url, { path: `${CORE}/card`, body: limits });
     await expectRefusal(create, 'create_card_schema', '/limit', "Did you mean 'limits'?");
@@ -113,7 +113,7 @@ describe('other operations', () => {
     await expectRefusal(change, 'update_card_schema', '/limit', "Did you mean 'limits'?");
   });
 
-  test('an idempotency key in the body or the query is not ignored', async () => {
+  test('refuses an idempotency key in the body or the query', async () => {
     const body = { amount: 1, card_id: 'card_active' };
     const says = "Send the key in the header 'Idempotency-Key'.";
     const inBody = sendRaw(running().url, { body: { ...body, idempotencyKey: 'x' } });
@@ -122,7 +122,7 @@ describe('other operations', () => {
     await expectRefusal(inQuery, 'create_transfer_schema', '/idempotency_key', says);
   });
 
-  test('a query parameter that belongs in the body is refused; others are ignored and named', async () => {
+  test('refuses a query parameter that belongs in the body, and ignores and names others', async () => {
     const body = { amount: 1, card_id: 'card_active' };
     const misplaced = sendRaw(running().url, { path: `${CORE}/transfer?capture=manual`, body });
     await expectRefusal(misplaced, 'create_transfer_schema', '/capture', "'capture' is in the query.");
@@ -130,16 +130,16 @@ describe('other operations', () => {
     expect([status, headers['ignored-fields']]).toEqual([201, 'trace']);
   });
 
-  test('a misspelt required field is reported beside the correct name', async () => {
+  test('reports a misspelt required field next to the correct name', async () => {
     const { fields } = await sendRaw(running().url, { body: { amout: 1, card_id: 'card_active' } });
     expect(fields.Message).toBe("The required field 'amount' is missing. You sent 'amout'; did you mean 'amount'?");
   });
 });
 
-describe('fields of a record that cannot be changed', () => {
+describe('read-only fields of a record', () => {
   const patches = OPERATION_IDS.filter((id) => OPERATIONS[id].method === 'PATCH');
 
-  test.each(patches)('%s refuses each of them, whatever its value, and changes nothing', async (id) => {
+  test.each(patches)('%s refuses each of them with any value, and changes nothing', async (id) => {
     const parts = await partsOf(id, thingsOf(client()));
     const raw = toRaw(id, parts);
     const before = await sendRaw(running().url, { ...raw, method: 'GET', body: undefined });
@@ -161,16 +161,13 @@ describe('fields of a record that cannot be changed', () => {
     ['update_program', 'time_zone', 'timeZone'],
     ['update_card', 'processor_token', 'processorToken'],
     ['update_transfer', 'amount', 'amout'],
-  ] as const)(
-    '%s refuses %s, which only the request for a new one has or shows, also as %s',
-    async (id, name, variant) => {
-      const parts = await partsOf(id, thingsOf(client()));
-      const change = (field: string) =>
-        sendRaw(running().url, { ...toRaw(id, parts), body: { ...parts.body, [field]: 'x' } });
-      await expectRefusal(change(name), `${id}_schema`, `/${name}`, `'${name}' cannot be changed: omit it.`);
-      await expectRefusal(change(variant), `${id}_schema`, `/${variant}`, `There is no field '${variant}'.`);
-    },
-  );
+  ] as const)('%s refuses %s, a field of new records only, also as %s', async (id, name, variant) => {
+    const parts = await partsOf(id, thingsOf(client()));
+    const change = (field: string) =>
+      sendRaw(running().url, { ...toRaw(id, parts), body: { ...parts.body, [field]: 'x' } });
+    await expectRefusal(change(name), `${id}_schema`, `/${name}`, `'${name}' cannot be changed: omit it.`);
+    await expectRefusal(change(variant), `${id}_schema`, `/${variant}`, `There is no field '${variant}'.`);
+  });
 });
 
 test.each([
@@ -186,7 +183,7 @@ test.each([
   ['', 'type', false],
   ['amoutn_', 'amount', true],
   ['mount_a', 'amount', false],
-])('%s is meant for %s: %s', (sent, known, is) => expect(isMeantFor(sent, known)).toBe(is));
+])('decides whether %s is meant for %s: %s', (sent, known, is) => expect(isMeantFor(sent, known)).toBe(is));
 
 test.each([
   ['captureMode', 'capture', true],
@@ -194,4 +191,4 @@ test.each([
   ['recapture', 'capture', false],
   ['for', 'scheduled_for', false],
   ['', 'type', false],
-])('%s begins as %s: %s', (sent, known, is) => expect(beginsAs(sent, known)).toBe(is));
+])('decides whether %s begins as %s: %s', (sent, known, is) => expect(beginsAs(sent, known)).toBe(is));

@@ -7,7 +7,7 @@ import { refusalOf, useService } from '../../harness/service.ts';
 const running = useService();
 const client = () => running().client;
 
-/** What was found: the kind, the id and what matched. */
+/** The results: the kind, the id and the reason for the match. */
 function linesOf({ data }: SearchResults): readonly string[] {
   return data.flatMap(({ kind, results }) => results.map(({ id, matched }) => `${kind} ${id} by ${matched}`));
 }
@@ -59,7 +59,7 @@ describe('search', () => {
           .webhooks.create(hook, shop)
           .catch(() => undefined)
       )?.webhook_id ?? '';
-    // Events get their positions a moment after the commit.
+    // Events get their positions shortly after the commit.
     await waitFor('the event has a position', async () => {
       const [event] = (await client().events.list({ type: 'transfer.completed' }, shop)).data;
       made.event = event?.event_id ?? '';
@@ -83,11 +83,11 @@ describe('search', () => {
     ['audit_entry', 'entry'],
     ['case', 'case'],
     ['incident', 'incident'],
-  ])('finds a %s by its id, in any program', async (kind, name) => {
+  ])('finds a %s by its id in any program', async (kind, name) => {
     expect(await find(` ${made[name]} `)).toEqual([`${kind} ${made[name]} by id`]);
   });
 
-  test('finds a request that succeeded, with what it did', async () => {
+  test('finds a request that succeeded, and what it did', async () => {
     const options = { programId: programs.shop };
     const { response } = await client().transfers.create({ amount: 7, card_id: 'gift-1' }, options);
     const requestId = response.requestId ?? '';
@@ -96,7 +96,7 @@ describe('search', () => {
     expect(await find(requestId, { program_id: programs.yen })).toEqual([]);
   });
 
-  test('finds requests for as many callers at once as there may be long reads, and for more', async () => {
+  test('finds requests for more callers at once than the limit of concurrent long reads', async () => {
     const found = await Promise.all(Array.from({ length: 6 }, () => find(made.refused ?? '')));
     expect(found).toEqual(Array(6).fill([`request ${made.refused} by id`]));
   });
@@ -106,19 +106,19 @@ describe('search', () => {
     expect(await find('gift shop')).toEqual([`program ${programs.shop} by name`]);
   });
 
-  test('finds cards and keys by a part of a name, whatever the letters, and only in the program that is named', async () => {
+  test('finds cards and keys by a part of a name in any case, only in the named program', async () => {
     const shop = { programId: programs.shop };
     await client().cards.create({ card_id: 'held-1', holder_reference: 'Priya Raman' }, shop);
     await client().cards.create({ card_id: 'held-2', holder_reference: 'PRIYA' }, { programId: programs.yen });
     expect(await find('Priya')).toEqual(['card held-2 by holder_reference', 'card held-1 by holder_reference']);
     expect(await find('raman')).toEqual(['card held-1 by holder_reference']);
     expect(await find('priya', { program_id: programs.yen })).toEqual(['card held-2 by holder_reference']);
-    // Other tests of this service make cards whose ids begin with these letters.
+    // Other tests of this service create cards whose ids begin with these letters.
     expect((await find('pr')).filter((line) => !line.endsWith(' by id_prefix'))).toEqual([]);
     expect(await find('Till')).toEqual([`api_key ${made.key} by name`]);
   });
 
-  test('an id is only sought in the program that is named', async () => {
+  test('looks for an id only in the named program', async () => {
     expect(await find(made.load ?? '', { program_id: programs.shop })).toHaveLength(1);
     for (const name of ['load', 'reversal', 'deposit', 'refused', 'key', 'event', 'case', 'incident']) {
       expect(await find(made[name] ?? '', { program_id: programs.yen }), name).toEqual([]);
@@ -126,14 +126,14 @@ describe('search', () => {
     expect(await find(programs.shop, { program_id: programs.yen })).toEqual([]);
   });
 
-  test('an id of another kind, and one that nobody has, find nothing', async () => {
+  test('finds nothing for an unknown id or an id of another kind', async () => {
     const hex = made.load?.slice(3);
     expect(await find(`rev_${hex}`)).toEqual([]);
     expect(await find(`dep_${made.withdrawal?.slice(3)}`)).toEqual([]);
     expect(await find(`tr_${'0'.repeat(32)}`)).toEqual([]);
   });
 
-  test('finds transfers by their reference in every program, the newest first', async () => {
+  test('finds transfers by their reference in every program, newest first', async () => {
     expect(await find('invoice 9')).toEqual([
       `transfer ${made.yen} by reference`,
       `transfer ${made.load} by reference`,
@@ -170,7 +170,7 @@ describe('search', () => {
 
   const REFUSED_BY = /^Key of create_transfer: refused with 409 insufficient_funds \(first sent by req_[0-9a-f]{32}\)$/;
 
-  test('finds what an idempotency key made, or why it was refused', async () => {
+  test('finds the result of an idempotency key, or the reason of its refusal', async () => {
     expect(await find('order-9')).toEqual([`transfer ${made.load} by idempotency_key`]);
     expect(await find('back-9')).toEqual([`reversal ${made.reversal} by idempotency_key`]);
     expect(await find('card-of-gift-12')).toEqual(['card gift-12 by idempotency_key']);
@@ -187,7 +187,7 @@ describe('search', () => {
     );
   });
 
-  test('finds cards by their id, its beginning, four digits and the holder', async () => {
+  test('finds cards by id, start of an id, last four digits and holder', async () => {
     expect(await find('gift-1')).toEqual(['card gift-1 by id', 'card gift-12 by id_prefix']);
     expect(await find('7788')).toEqual([
       'card yen-1 by last_four',
@@ -199,7 +199,7 @@ describe('search', () => {
     expect(JSON.stringify(cards)).not.toContain('employee 71');
   });
 
-  test('finds transfers by an amount, as each currency writes it, and by a time', async () => {
+  test('finds transfers by an amount, in the format of each currency, and by a time', async () => {
     expect(await find('1234.56')).toEqual([`transfer ${made.load} by amount`]);
     expect(await find('1234.56 usd')).toEqual([`transfer ${made.load} by amount`]);
     expect(await find('123456')).toEqual([`transfer ${made.yen} by amount`]);
@@ -222,7 +222,7 @@ describe('search', () => {
     ]);
   });
 
-  test('shows a few of each kind, and says when there are more', async () => {
+  test('shows a few results of each kind, and says if there are more', async () => {
     for (let number = 0; number < 6; number += 1) await client().cards.create({ card_id: `many-${number}` });
     const { data, complete } = await client().search.find({ q: 'many-' });
     expect(data).toMatchObject([{ kind: 'card', has_more: true }]);
@@ -236,18 +236,18 @@ describe('search', () => {
     { q: 'x'.repeat(256) },
     { q: 'x', program_id: 'shop' },
     { q: 'x', created_from: '2030-01-02T00:00:00Z', created_to: '2030-01-01T00:00:00Z' },
-  ])('%j is refused', async (query) => {
+  ])('refuses %j', async (query) => {
     expect(await refusalOf(client().search.find(query))).toMatchObject({ Code: 'search_schema', Status: 400 });
   });
 
-  test('a caller that has ended its input gets what there is, as nobody else waits', async () => {
+  test('sends the partial result to a caller that has ended its input', async () => {
     const connection = new Conversation(Number(new URL(running().url).port));
     const bytes = Buffer.from('GET /api/v0.1/operator/search?q=gift-1 HTTP/1.1\r\nHost: localhost\r\n\r\n');
     const { responses } = await connection.exchange(bytes, [{ method: 'GET' }], true);
     expect(responses).toEqual([expect.objectContaining({ status: 200, body: expect.stringContaining('gift-1') })]);
   });
 
-  test('a card number is refused, and stored nowhere', async () => {
+  test('refuses a card number and stores it nowhere', async () => {
     for (const q of ['4111111111111111', '4111 1111 1111 1111', 'card 4111-1111-1111-1111 please']) {
       const refused = await refusalOf(client().search.find({ q }));
       expect(refused).toMatchObject({ Code: 'card_number_refused', field: '/q' });
@@ -255,7 +255,7 @@ describe('search', () => {
     }
   });
 
-  test('the error log does not keep what was searched for', async () => {
+  test('stores no search texts in the error log', async () => {
     const refused = await refusalOf(client().search.find({ q: 'employee 71', program_id: 'shop' }));
     await waitFor('the error is recorded', () =>
       client()
@@ -265,7 +265,7 @@ describe('search', () => {
     expect(JSON.stringify(await client().errors.inspect(refused.requestId))).not.toContain('employee 71');
   });
 
-  test('a case is found only by who may read cases, and without its texts', async () => {
+  test('finds a case only for a key that may read cases, and without its texts', async () => {
     for (const scopes of [['operator:read'], ['operator:read', 'cases:read'], ['operator:read', 'operator:cases']]) {
       const { key } = await client().keys.create({ name: 'finder', all_programs: true, scopes: scopes as KeyScope[] });
       const finder = new TransferService({ baseUrl: running().url, key: key ?? '', timeoutMilliseconds: 120_000 });
@@ -277,7 +277,7 @@ describe('search', () => {
     expect(data).toMatchObject([{ results: [{ summary: 'Incident “Slow”: open', program_id: programs.shop }] }]);
   });
 
-  test('only operators search', async () => {
+  test("refuses keys that are not operators' keys", async () => {
     const { key } = await client()
       .keys.create({ name: 'program', program_id: programs.shop, role: 'support' })
       .catch(() => client().keys.create({ name: 'program', program_id: programs.shop, scopes: ['transfers:read'] }));

@@ -25,7 +25,7 @@ async function database(): Promise<pg.Client> {
   return opened;
 }
 
-/** The request id of an error of the given code. It is stored a moment later. */
+/** Causes an error with this code and returns its request id. The error is stored a moment later. */
 async function provoke(code: string, more = ''): Promise<string> {
   const body = { amount: 1, card_id: await newCard(client()) };
   const headers = { 'Sandbox-Provoke': `${code}${more}` };
@@ -34,7 +34,7 @@ async function provoke(code: string, more = ''): Promise<string> {
   return String(response.headers['request-id']);
 }
 
-/** The same, once it is stored: only one test is about that moment. */
+/** Waits until the error is stored. Only one test is about the moment before that. */
 async function provoked(code: string): Promise<string> {
   const requestId = await provoke(code);
   await waitFor('the error to be stored', async () => (await errorOf(requestId)) !== undefined);
@@ -50,7 +50,7 @@ const openCase = (body: Parameters<TransferService['cases']['create']>[0] = { te
   client().cases.create(body);
 
 describe('a case about an error', () => {
-  test('is opened with the id alone, right after the response, and keeps what was known', async () => {
+  test('opens with only the id, right after the response, and keeps the known facts', async () => {
     const request_id = await provoke('unknown_create_transfer', '; money_moved=unknown');
     const made = await openCase({ request_id });
     expect(made).toMatchObject({
@@ -71,7 +71,7 @@ describe('a case about an error', () => {
     expect(inspected.snapshot?.error).toHaveProperty('causes');
   });
 
-  test('is the same case while it is open, with 200, and a new one after that', async () => {
+  test('is the same case while it is open, with status 200, and a new case after that', async () => {
     const request_id = await provoked('unknown_create_transfer');
     const path = '/api/v0.1/core/case';
     const send = (more: object = {}) => sendRaw(client().baseUrl, { path, body: { request_id, ...more } });
@@ -89,7 +89,7 @@ describe('a case about an error', () => {
     expect(third.fields.case_id).not.toBe(first.fields.case_id);
   });
 
-  test('is opened by the error that the client throws', async () => {
+  test('can be opened with the error that the client throws', async () => {
     const [{ program_id } = { program_id: '' }] = (await client().cases.list({ limit: 1 })).data;
     const error = await refusalOf(client().transfers.create({ amount: 1, card_id: 'card_empty', type: 'unload' }));
     const opened = await error.openCase('The customer waits.');
@@ -99,7 +99,7 @@ describe('a case about an error', () => {
     expect((await error.openCase()).response.status).toBe(200);
   });
 
-  test('shows a key no more than it could read by itself', async () => {
+  test('shows a key no more than the key could read itself', async () => {
     const made = await openCase({ transfer_id: (await loaded()).transfer_id });
     const { program_id } = made;
     const { key } = await withSecret(
@@ -116,7 +116,7 @@ describe('a case about an error', () => {
     });
   });
 
-  test('needs a request, a transfer or a text, and not both of the first', async () => {
+  test('requires a request, a transfer or a text, and not both a request and a transfer', async () => {
     expect(await refusalOf(client().cases.create({}))).toMatchObject({ code: 'create_case_schema', field: '/text' });
     const both = { request_id: `req_${'1'.repeat(32)}`, transfer_id: `tr_${'1'.repeat(32)}` };
     expect(await refusalOf(client().cases.create(both))).toMatchObject({ field: '/transfer_id' });
@@ -132,7 +132,7 @@ async function loaded() {
 }
 
 describe('a conversation', () => {
-  test('goes from side to side until it is resolved, opened again and closed', async () => {
+  test('alternates between both sides until the case is resolved, reopened and closed', async () => {
     const { case_id } = await openCase();
     const answered = await client().cases.answer(case_id, { text: 'We look.' });
     expect(answered).toMatchObject({ status: 'waiting', message_count: 1, last_message: { from: 'support' } });
@@ -161,7 +161,7 @@ describe('a conversation', () => {
     ]);
   });
 
-  test('names the person of support by the key, and is in the audit log', async () => {
+  test("shows the name of the support person's key, and is in the audit log", async () => {
     const { case_id } = await openCase();
     const { key } = await withSecret(client().keys.create({ ...operatorKey('Anna'), scopes: ['operator:cases'] }));
     const headers = { Authorization: `Bearer ${key}` };
@@ -174,7 +174,7 @@ describe('a conversation', () => {
     expect(JSON.stringify(data)).not.toContain('Hello');
   });
 
-  test('adds a message of another system once', async () => {
+  test('adds a message from another system once', async () => {
     const { case_id } = await openCase();
     const message = { text: 'From the desk.', external_author: 'Bo', external_id: '17' };
     await client().cases.reply(case_id, message);
@@ -197,14 +197,14 @@ describe('a conversation', () => {
     });
   });
 
-  test('can be played alone in a sandbox', async () => {
+  test('can be completed by one person in a sandbox', async () => {
     const { case_id } = await openCase();
     expect(await client().sandbox.answerCase(case_id, {})).toMatchObject({ status: 'waiting' });
     const done = await client().sandbox.answerCase(case_id, { outcome: 'corrected_data' });
     expect(done).toMatchObject({ status: 'resolved', outcome: 'corrected_data' });
   });
 
-  test('keeps texts as they are, without keys, and nowhere else than in the case', async () => {
+  test('keeps texts unchanged, without keys, and only in the case', async () => {
     const text = `${SCRIPT} ${SECRET} private-${randomUUID()}`;
     const { case_id } = await openCase({ text, contact: text });
     await client().cases.reply(case_id, { text, external_author: text.slice(0, 190) });
@@ -224,7 +224,7 @@ describe('a conversation', () => {
   });
 });
 
-test('the list of cases is filtered by the request that they are about', async () => {
+test('filters the list of cases by the request that they are about', async () => {
   const request_id = await provoked('unknown_create_transfer');
   const first = await openCase({ request_id });
   await client().cases.close(first.case_id);
@@ -240,7 +240,7 @@ test('the list of cases is filtered by the request that they are about', async (
 });
 
 describe('the queue', () => {
-  test('has the most urgent case first: by the error, then by the severity, then by the age', async () => {
+  test('sorts by the kind of error, then the severity, then the age, most urgent first', async () => {
     const request = await openCase({ request_id: await provoked('insufficient_funds'), severity: 'critical' });
     const process = await openCase({ request_id: await provoked('service_disabled'), severity: 'low' });
     const server = await openCase({ request_id: await provoked('unknown_create_transfer'), severity: 'low' });
@@ -265,20 +265,20 @@ describe('the queue', () => {
     );
   });
 
-  test('is refused a cursor of no case', async () => {
+  test('refuses a cursor that is not of a case', async () => {
     const cursor = `case_${'1'.repeat(32)}`;
     expect(await refusalOf(client().cases.search({ cursor }))).toMatchObject({ code: 'search_cases_schema' });
   });
 });
 
-test('what support does from a case is in the audit log with its id, and no value that is none', async () => {
+test('logs support actions from a case with the case id, but no other value of the header', async () => {
   const { transfer_id, program_id } = await loaded();
   const { case_id } = await openCase({ transfer_id });
   const { key } = await withSecret(
     client().keys.create({ ...operatorKey('Anna'), scopes: ['operator', 'transfers:write'] }),
   );
   const request_id = await provoked('unknown_create_transfer');
-  // Its error is stored once this responds.
+  // This request stores the error before it responds.
   await openCase({ request_id });
   const send = (method: string, path: string, caseId: string, body?: object) =>
     sendRaw(client().baseUrl, {
@@ -305,7 +305,7 @@ test('what support does from a case is in the audit log with its id, and no valu
   expect((await detailsOf('inspect_error'))[0]).toMatchObject({ case_id });
 });
 
-test('the events of a case are its record after each change, without texts', async () => {
+test('writes events with the record of a case after each change, without texts', async () => {
   const { case_id } = await openCase({ text: 'mark-of-this-test' });
   await client().cases.answer(case_id, { text: 'mark-of-this-test' });
   await client().cases.resolve(case_id, { text: 'mark-of-this-test', outcome: 'retry' });
@@ -317,7 +317,7 @@ test('the events of a case are its record after each change, without texts', asy
   for (const { data } of found) expect(Object.keys(data).sort()).toEqual(Object.keys(CaseRecord.properties).sort());
 });
 
-test('the erasure of a card holder removes the texts of its cases, and leaves the codes', async () => {
+test("erases the texts of a card holder's cases, and keeps the codes", async () => {
   const { transfer_id, card_id } = await loaded();
   const about = await openCase({ transfer_id, text: 'personal', contact: 'personal' });
   await client().cases.reply(about.case_id, { text: 'personal', external_author: 'personal' });
@@ -330,7 +330,7 @@ test('the erasure of a card holder removes the texts of its cases, and leaves th
   expect(erased.messages).toMatchObject([{ text: null, author: null, external_author: null }]);
   expect(JSON.stringify(erased)).not.toContain('personal');
   expect((await client().cases.get(other.case_id)).text).toBe('personal');
-  // What is opened later has no snapshot, which may have been taken before.
+  // A case opened after the erasure has no snapshot, because the snapshot may be older than the erasure.
   const later = await openCase({ transfer_id, text: 'later' });
   expect(await client().cases.get(later.case_id)).toMatchObject({ snapshot: null, text: 'later' });
 });

@@ -7,11 +7,11 @@ import { embeddedServerOf, waitFor } from '../../harness/process.ts';
 import { expectBalancedBooks, useOwnService } from '../../harness/service.ts';
 import { newCard } from '../arrange.ts';
 
-/** Lines of the long export, and how wide they are: a hundred megabytes, which no buffer between two sockets holds. */
+/** The number and width of lines in the long export: a hundred megabytes, more than any buffer between two sockets holds. */
 const ROWS = 20_000;
 const WIDTH = 5_000;
 
-/** What the service may keep in memory: whoever holds the long export as a whole comes to an end with it. */
+/** The memory limit of the service. It is too small to hold the whole long export. */
 const HEAP = '--max-old-space-size=96';
 
 const TRANSFER_HEAD =
@@ -19,14 +19,14 @@ const TRANSFER_HEAD =
   'outcome,capture,expires_at,scheduled_for,description,reference,metadata,error,created_at,updated_at,completed_at,' +
   'request_id,idempotency_key,created_by';
 
-const service = useOwnService('Its small heap is its own.', { NODE_OPTIONS: HEAP });
+const service = useOwnService('It needs a small heap.', { NODE_OPTIONS: HEAP });
 const client = () => service().client;
 
 async function textOf(chunks: Promise<TextChunks>): Promise<string> {
   return (await Array.fromAsync(await chunks)).join('');
 }
 
-/** Reads comma-separated values as RFC 4180 has them; fails where a line does not end, or has not all columns. */
+/** Reads comma-separated values as in RFC 4180. Fails if a line does not end or lacks a column. */
 function readCsv(text: string): readonly Readonly<Record<string, string>>[] {
   const fields = /(?:"((?:[^"]|"")*)"|([^",\r\n]*))(,|\r\n)/gy;
   const lines: string[][] = [[]];
@@ -45,7 +45,7 @@ function readCsv(text: string): readonly Readonly<Record<string, string>>[] {
   });
 }
 
-/** A record as a line shows it. */
+/** The line for a record. */
 function lineOf(record: object): Readonly<Record<string, string>> {
   const shown = (value: unknown): string => {
     if (value === null) return '';
@@ -68,7 +68,7 @@ describe('an export', () => {
     expect(readCsv(text)).toEqual([...data].reverse().map(lineOf));
   });
 
-  test('has no text that a spreadsheet takes for a formula, unless it is raw', async () => {
+  test('has no text that a spreadsheet reads as a formula, unless it is raw', async () => {
     const card_id = await newCard(client());
     const formulas = ['=1+1', '+1+1', '-1+1', '@SUM(A1)', '＝1', '=HYPERLINK("http://a.test","b")'];
     for (const description of [...formulas, '-1', '1=1'])
@@ -88,7 +88,7 @@ describe('an export', () => {
     expect(lines.every(({ reference }) => reference?.startsWith("'="))).toBe(true);
   });
 
-  test('takes the filters of the list, and may be empty', async () => {
+  test('accepts the filters of the list, and may be empty', async () => {
     const card_id = await newCard(client(), 100);
     const { transfer_id } = await client().transfers.create({ amount: 7, card_id, type: 'unload' });
     const lines = readCsv(await textOf(client().transfers.export({ card_id, type: 'unload', maximum_amount: 7 })));
@@ -96,12 +96,12 @@ describe('an export', () => {
     expect(await textOf(client().transfers.export({ card_id, status: 'failed' }))).toBe(`${TRANSFER_HEAD}\r\n`);
   });
 
-  test('of a program without transfers has only the header line', async () => {
+  test('has only the header line for a program without transfers', async () => {
     const { program_id } = await client().programs.create({ name: 'Empty', currency: 'USD' });
     expect(await textOf(client().transfers.export({}, { programId: program_id }))).toBe(`${TRANSFER_HEAD}\r\n`);
   });
 
-  test('of a statement has its lines, oldest first, over several pages, and for a period', async () => {
+  test('has the lines of a statement, oldest first, over several pages and for a period', async () => {
     const card_id = await newCard(client());
     for (const part of [0, 1, 2]) {
       const rows = Array.from({ length: 900 }, (_, index) => ({
@@ -123,7 +123,7 @@ describe('an export', () => {
     );
   });
 
-  test('ends although transfers arrive, and has every earlier transfer', async () => {
+  test('ends while transfers arrive, and has every earlier transfer', async () => {
     const card_id = await newCard(client());
     const add = async () => (await client().transfers.create({ amount: 1, card_id })).transfer_id;
     const before: string[] = [];
@@ -142,7 +142,7 @@ describe('an export', () => {
 
   test('takes turns with other exports, and does not block other requests', async () => {
     const card_id = await newCard(client(), 1);
-    // A slow machine refuses some of so many before they begin.
+    // A slow machine refuses some of so many requests before they begin.
     const read = () => patiently(() => textOf(client().transfers.export({ card_id })));
     const others = Promise.all(Array.from({ length: 60 }, read));
     const get = () => patiently(() => client().cards.get(card_id));
@@ -164,7 +164,7 @@ describe('an export', () => {
 describe('a long export', () => {
   let program_id = '';
 
-  /** Transfers as rows, and no money: more than a test has time to move. */
+  /** Inserts the transfers as rows without money, because a test has no time to make so many. */
   beforeAll(async () => {
     ({ program_id } = await client().programs.create({ name: 'Long', currency: 'USD' }));
     await client().cards.create({ card_id: 'wide' }, { programId: program_id });
@@ -189,7 +189,7 @@ describe('a long export', () => {
     return chunks;
   };
 
-  test('arrives completely, in constant memory', async () => {
+  test('arrives completely in constant memory', async () => {
     let bytes = 0;
     let last = '';
     for await (const piece of await client().transfers.export({}, { programId: program_id })) {
@@ -229,16 +229,16 @@ describe('a long export', () => {
     expect((await client().transfers.list({ limit: 1 }, { programId: program_id })).data).toHaveLength(1);
   });
 
-  test('is cut off when the service stops: it does not wait for a caller that reads nothing', async () => {
+  test('is cut off when the service stops, and does not wait for a caller that reads nothing', async () => {
     const chunks = await begin();
-    // Nobody reads meanwhile, so that it cannot come to its end, however fast the machine is.
+    // The test reads nothing during the stop, so even a fast machine cannot complete the export.
     expect(await service().stop()).toBe(0);
     const cut = await Array.fromAsync(chunks).then(
       () => undefined,
       (error: unknown) => error,
     );
     if (!(cut instanceof IncompleteResponse)) throw new Error(`it was not cut: ${String(cut)}`);
-    // The stop is what cut it, and not the half minute in which a reader must take something.
+    // The stop cut the export, not the time limit of half a minute for a reader that takes nothing.
     const logged = service().errors().split('\n');
     expect(logged.find((line) => line.includes(cut.requestId ?? 'no request id'))).toContain(
       'The service closed before the operation finished.',

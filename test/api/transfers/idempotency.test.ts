@@ -25,7 +25,7 @@ const originalOf = (response: RawResponse) => response.headers['original-request
 const disable = () => running().client.switch.change({ disabled: true, reason: 'a test' });
 const enable = () => running().client.switch.change({ disabled: false });
 
-/** Fails unless `second` is `first` again, to the letter, and says so. */
+/** Fails unless `second` is a replay of `first` with the same bytes. */
 function expectReplay(second: RawResponse, first: RawResponse): void {
   expect([second.status, second.text]).toEqual([first.status, first.text]);
   for (const name of ['location', 'money-moved']) expect(second.headers[name]).toBe(first.headers[name]);
@@ -57,13 +57,13 @@ describe('a replay', () => {
     expect((await send(newKey(), unload)).status).toBe(201);
   });
 
-  test('is recognised despite another order of fields, white space and escapes', async () => {
+  test('ignores the order of fields, white space and escapes', async () => {
     const key = newKey();
     const first = await send(key, LOAD);
     expectReplay(await send(key, ' {"card_id": "card\\u005factive",\n "amount": 10} '), first);
   });
 
-  test('is recognised by a quoted key', async () => {
+  test('accepts a quoted key', async () => {
     const key = newKey();
     const first = await send(`"${key}"`, LOAD);
     expectReplay(await send(key, LOAD), first);
@@ -72,7 +72,7 @@ describe('a replay', () => {
     expectReplay(await send(odd, LOAD), second);
   });
 
-  test('fifty concurrent requests make one transfer and get fifty equal responses', async () => {
+  test('makes one transfer of fifty concurrent requests, and fifty equal responses', async () => {
     const key = newKey();
     const before = await balance();
     const responses = await Promise.all(Array.from({ length: 50 }, () => sendUntilServed(() => send(key, LOAD))));
@@ -81,7 +81,7 @@ describe('a replay', () => {
     expect(await balance()).toBe(before + 10);
   });
 
-  test('without a key every request is executed', async () => {
+  test('does not happen without a key: every request is executed', async () => {
     const before = await balance();
     for (let time = 0; time < 2; time += 1) {
       expect((await sendRaw(running().url, { body: LOAD })).status).toBe(201);
@@ -90,7 +90,7 @@ describe('a replay', () => {
   });
 });
 
-test('a key that is a card number is refused with the advice to use another one, not to omit it', async () => {
+test('refuses a key that is a card number, and advises using another key, not omitting it', async () => {
   const number = '4111111111111111';
   const advice = 'looks like a card number, which the service does not accept. Use another key, such as a UUID.';
   const { fields } = await send(number, LOAD);
@@ -101,13 +101,13 @@ test('a key that is a card number is refused with the advice to use another one,
   expect(batch.fields.data).toMatchObject([{ error: { Code: 'card_number_refused', Message: message } }]);
 });
 
-describe('a different request with the same key', () => {
+describe('another request with the same key', () => {
   test.each<[string, object]>([
     ['another amount', { ...LOAD, amount: 11 }],
     ['another card', { ...LOAD, card_id: 'card_empty' }],
-    ['an ignored member', { ...LOAD, note: 'x' }],
+    ['an ignored field', { ...LOAD, note: 'x' }],
     ['metadata', { ...LOAD, metadata: { a: 'b' } }],
-  ])('%s is a 422, and the first response stays', async (_, other) => {
+  ])('%s is refused with a 422, and the first response stays', async (_, other) => {
     const key = newKey();
     const first = await send(key, LOAD);
     const before = await balance();
@@ -120,7 +120,7 @@ describe('a different request with the same key', () => {
     expect(await balance()).toBe(before);
   });
 
-  test('is a 422 also after a 409', async () => {
+  test('is refused with a 422 after a 409 too', async () => {
     const key = newKey();
     const refused = { amount: 1, card_id: 'card_closed' };
     const first = await send(key, refused);
@@ -130,7 +130,7 @@ describe('a different request with the same key', () => {
     expect(originalOf(second)).toBe(first.headers['request-id']);
   });
 
-  test('and a refusal that is replayed lead from the error log to the first request', async () => {
+  test('leads from the error log to the first request, as a replayed refusal does', async () => {
     const key = newKey();
     const { client } = running();
     const refused = { amount: 1, card_id: 'card_closed' };
@@ -162,7 +162,7 @@ describe('a different request with the same key', () => {
   });
 });
 
-describe('responses that are not stored, so that the same key can still succeed', () => {
+describe('a response that is not stored, so that the key can still succeed', () => {
   test('400', async () => {
     const key = newKey();
     for (const body of [{ card_id: 'card_active' }, { ...LOAD, amount: 8.5 }, { ...LOAD, currency: 'EUR' }]) {
@@ -171,7 +171,7 @@ describe('responses that are not stored, so that the same key can still succeed'
     expect((await send(key, LOAD)).status).toBe(201);
   });
 
-  test('404, once the card exists', async () => {
+  test('404, until the card exists', async () => {
     const key = newKey();
     const load = { amount: 1, card_id: 'registered-later' };
     expect((await send(key, load)).fields.Code).toBe('card_not_found');
@@ -180,7 +180,7 @@ describe('responses that are not stored, so that the same key can still succeed'
     expect([created.status, replayed(created)]).toEqual([201, undefined]);
   });
 
-  test('424, once the service is enabled', async () => {
+  test('424, until the service is enabled', async () => {
     const key = newKey();
     await disable();
     try {
@@ -192,7 +192,7 @@ describe('responses that are not stored, so that the same key can still succeed'
     expect([created.status, replayed(created)]).toEqual([201, undefined]);
   });
 
-  test('422, without any effect on the stored response', async () => {
+  test('422, without an effect on the stored response', async () => {
     const key = newKey();
     const first = await send(key, LOAD);
     expect((await send(key, { ...LOAD, amount: 11 })).status).toBe(422);
@@ -215,7 +215,7 @@ describe('responses that are not stored, so that the same key can still succeed'
   });
 });
 
-test('a replay succeeds while the service is disabled', async () => {
+test('replays a success while the service is disabled', async () => {
   const [made, refused] = [newKey(), newKey()];
   const closed = { amount: 1, card_id: 'card_closed' };
   const [first, second] = [await send(made, LOAD), await send(refused, closed)];
@@ -230,12 +230,12 @@ test('a replay succeeds while the service is disabled', async () => {
   }
 });
 
-/** What is done with a transfer that is there; each with the status of its success. */
+/** Changes of an existing transfer, each with the status of its success. */
 const CHANGES = ['capture', 'cancel', 'reverse'] as const;
 type Change = (typeof CHANGES)[number];
 const STATUSES: Readonly<Record<Change, number>> = { capture: 200, cancel: 200, reverse: 201 };
 
-/** A transfer of ten cents to which a change can be made. */
+/** A transfer of ten cents that allows the change. */
 async function changeable(change: Change): Promise<string> {
   const { client } = running();
   const card = await newCard(client);
@@ -251,8 +251,8 @@ function sendChange(change: Change, transferId: string, key: string, body: objec
   });
 }
 
-describe.each(CHANGES)('%s_transfer under a key', (change) => {
-  test('returns the first response byte for byte and moves no money, whatever has happened since', async () => {
+describe.each(CHANGES)('%s_transfer with a key', (change) => {
+  test('returns the first response byte for byte and moves no money, even after later changes', async () => {
     const { client } = running();
     const [key, transferId] = [newKey(), await changeable(change)];
     const first = await sendChange(change, transferId, key, { amount: 4 });
@@ -266,7 +266,7 @@ describe.each(CHANGES)('%s_transfer under a key', (change) => {
     expect(await moneyOf(client, card_id)).toEqual(before);
   });
 
-  test('fifty concurrent requests execute once and get fifty equal responses', async () => {
+  test('executes fifty concurrent requests once, with fifty equal responses', async () => {
     const { client } = running();
     const [key, transferId] = [newKey(), await changeable(change)];
     const responses = await Promise.all(
@@ -279,7 +279,7 @@ describe.each(CHANGES)('%s_transfer under a key', (change) => {
     expect([captured_amount, reversed_amount]).toEqual(moved);
   });
 
-  test('is replayed while the service is disabled; a different request is a 422', async () => {
+  test('replays while the service is disabled, and refuses another request with a 422', async () => {
     const [key, transferId, other] = [newKey(), await changeable(change), await changeable(change)];
     const first = await sendChange(change, transferId, key);
     await disable();
@@ -298,7 +298,7 @@ describe.each(CHANGES)('%s_transfer under a key', (change) => {
     expectReplay(await sendChange(change, transferId, key), first);
   });
 
-  test('a 409 is replayed byte for byte, a 404 is not stored', async () => {
+  test('replays a 409 byte for byte, and does not store a 404', async () => {
     const { client } = running();
     const [key, card] = [newKey(), await newCard(client)];
     const transferId = change === 'reverse' ? await held(client, card, 10) : await made(client, card, 10);
@@ -315,7 +315,7 @@ describe.each(CHANGES)('%s_transfer under a key', (change) => {
   });
 });
 
-test('each operation stores its own response under the same key', async () => {
+test('stores a response for each operation under the same key', async () => {
   const { client } = running();
   const [key, card] = [newKey(), await newCard(client)];
   const body = { amount: 10, card_id: card, capture: 'manual' };
@@ -326,7 +326,7 @@ test('each operation stores its own response under the same key', async () => {
   const canceled = await sendChange('cancel', await held(client, card), key);
   expect([created, captured, reversed, canceled].map(({ status }) => status)).toEqual([201, 200, 201, 200]);
   expect([created, captured, reversed, canceled].map(replayed)).toEqual([undefined, undefined, undefined, undefined]);
-  // The first response of create_transfer is still that of a hold.
+  // The first response of create_transfer still shows a hold.
   expectReplay(await send(key, body), created);
   expect(created.fields.status).toBe('pending');
   expectReplay(await sendChange('capture', transferId, key), captured);
@@ -335,7 +335,7 @@ test('each operation stores its own response under the same key', async () => {
   expect(found.data.map(({ transfer_id, status }) => [transfer_id, status])).toEqual([[transferId, 'completed']]);
 });
 
-test('a replay succeeds even if the times in the request have passed', async () => {
+test('replays a success even if the times in the request have passed', async () => {
   const { client } = running();
   const card_id = await newCard(client);
   const [later, hold] = [newKey(), newKey()];
@@ -361,7 +361,7 @@ describe('Money-Moved', () => {
   const client = () => running().client;
   type Request = { readonly method?: string; readonly path?: string; readonly body?: object };
 
-  /** What the response to a request says, and what a replay of it says. */
+  /** The header in the response to a request and in its replay. */
   async function saysTwice(request: Request): Promise<readonly [unknown, unknown]> {
     const headers = { 'Idempotency-Key': newKey() };
     const first = await sendRaw(running().url, { ...request, headers });
@@ -372,7 +372,7 @@ describe('Money-Moved', () => {
 
   const says = async (request: Request) => (await sendRaw(running().url, request)).headers['money-moved'];
 
-  test('is yes where money has moved, also of a replay', async () => {
+  test('is yes if money has moved, also in a replay', async () => {
     const [card_id, other] = [await newCard(client(), 100), await newCard(client())];
     const hold = { transfer_id: await held(client(), card_id, 5) };
     const load = { transfer_id: await made(client(), card_id, 5) };
@@ -389,7 +389,7 @@ describe('Money-Moved', () => {
     for (const request of requests) expect([request, ...(await saysTwice(request))]).toEqual([request, 'yes', 'yes']);
   });
 
-  test('is no where none has: a hold, a scheduled transfer, a cancellation, a refusal, a dry run', async () => {
+  test('is no for a hold, a scheduled transfer, a cancellation, a refusal and a dry run', async () => {
     const card_id = await newCard(client());
     const hold = await held(client(), card_id, 5);
     const requests: readonly Request[] = [
@@ -404,7 +404,7 @@ describe('Money-Moved', () => {
     expect(await says({ path: explain, body: {} })).toBe('no');
   });
 
-  test('of a replayed hold stays no when it has been captured', async () => {
+  test('stays no in the replay of a hold after its capture', async () => {
     const request = { amount: 5, card_id: await newCard(client()), capture: 'manual' };
     const key = newKey();
     const first = await send(key, request);
@@ -414,7 +414,7 @@ describe('Money-Moved', () => {
     expect(again.headers['money-moved']).toBe('no');
   });
 
-  test('of a change of a card is yes only if closing it moved its balance', async () => {
+  test('is yes for a change of a card only if closing it moved its balance', async () => {
     const [full, empty] = [await newCard(client(), 100), await newCard(client())];
     const change = (id: string, body: object) => says({ method: 'PATCH', path: `${CARD}/${id}`, body });
     const closed = { status: 'closed', balance_to: 'funding' };
@@ -424,7 +424,7 @@ describe('Money-Moved', () => {
     expect(await change(empty, closed)).toBe('no');
   });
 
-  test('of a batch is yes if the money of a row has moved, also in the batch that it repeats', async () => {
+  test('is yes for a batch if a row has moved money, also if the batch is repeated', async () => {
     const card_id = await newCard(client());
     const row = (terms: object) => ({ amount: 5, card_id, idempotency_key: newKey(), ...terms });
     const batch = (...transfers: readonly object[]) => ({ path: `${TRANSFER}/batch`, body: { transfers } });
@@ -433,7 +433,7 @@ describe('Money-Moved', () => {
     expect(await says(batch(row({ capture: 'manual' }), row({ card_id: 'card_closed' })))).toBe('no');
   });
 
-  test('is not sent where no money can move', async () => {
+  test('is not sent if the operation cannot move money', async () => {
     const requests: readonly Request[] = [
       { path: TRANSFER },
       { path: `${TRANSFER}/tr_1` },
@@ -459,12 +459,12 @@ test.each([
   ['half quoted', '"abc'],
   ['empty in quotes', '""'],
   ['not ASCII', 'schlüssel'],
-])('a key that is %s is refused', async (_, key) => {
+])('refuses a key that is %s', async (_, key) => {
   const { fields } = await send(key, LOAD);
   expect(fields).toMatchObject({ Status: 400, Code: 'invalid_idempotency_key' });
 });
 
-test('two keys are refused, 255 characters are not', async () => {
+test('refuses two keys, and accepts 255 characters', async () => {
   const twice = await sendRaw(running().url, { headers: { 'Idempotency-Key': ['a', 'a'] }, body: LOAD });
   expect(twice.fields.Code).toBe('invalid_idempotency_key');
   expect((await send('x'.repeat(255), LOAD)).status).toBe(201);

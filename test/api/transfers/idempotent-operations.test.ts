@@ -18,14 +18,12 @@ import { embeddedServerOf, type ServiceProcess, startService, temporaryDirectory
 import { type RawResponse, sendRaw } from '../../harness/raw-request.ts';
 import { expectBalancedBooks } from '../../harness/service.ts';
 
-// Every operation that takes an idempotency key and stores its response.
-
-/** What is sent: the body, and what stands in the path. */
+/** The body, and the id in the path. */
 type Sent = { readonly id?: string; readonly body?: object | undefined };
 
 const SUBJECTS = OPERATION_IDS.filter((id) => (OPERATIONS[id] as Operation).errors.includes('idempotency_key_exists'));
 
-/** A body that means the same: defaults are sent, amounts are texts, and what is left out is null or has no pairs. */
+/** A body with the same meaning: it sends defaults, writes amounts as strings, and replaces omitted fields by null or {}. */
 function inOtherWords(operation: OperationId, body: object | undefined): object | undefined {
   const schema: TObject | undefined = OPERATIONS[operation].body;
   if (schema === undefined || body === undefined) return body;
@@ -42,7 +40,7 @@ function inOtherWords(operation: OperationId, body: object | undefined): object 
   return other;
 }
 
-/** What is counted of an operation besides its rows in the audit log. */
+/** The tables that an operation adds a row to, in addition to the audit log. */
 const MADE: Readonly<Partial<Record<OperationId, string>>> = {
   create_transfer: 'transfer',
   reverse_transfer: 'reversal',
@@ -54,7 +52,7 @@ const MADE: Readonly<Partial<Record<OperationId, string>>> = {
   create_withdrawal: 'funding_movement',
 };
 
-/** A request that was never made before. */
+/** A new request. */
 async function ask(operation: OperationId): Promise<Sent> {
   const { params, body } = await partsOf(operation, thingsOf(first.client));
   const [id] = Object.values(params);
@@ -63,16 +61,16 @@ async function ask(operation: OperationId): Promise<Sent> {
 
 const newKey = async (): Promise<string> => (await ask('revoke_key')).id ?? '';
 
-/** The secrets of webhooks are for both. */
+/** Both services need the same key for webhook secrets. */
 const webhookKey = { WEBHOOK_KEY: randomBytes(32).toString('base64') };
 
 let directory: Awaited<ReturnType<typeof ledgerDirectory>>;
 let ownDirectory: Awaited<ReturnType<typeof temporaryDirectory>>;
 let database: pg.Client;
-/** The service that has the database server, and one beside it that was started after the requests in {@link early}. */
+/** The first service has the database server. The second one was started after the requests in {@link early}. */
 let first: ServiceProcess;
 let second: ServiceProcess;
-/** The headers of an operator, for what the audit log has only of those. */
+/** The headers of an operator, because the audit log contains some actions only of operators. */
 let ofOperator: Readonly<Record<string, string>> = {};
 const webhooksKept = new Set<string>();
 const early = new Map<OperationId, { readonly key: string; readonly sent: Sent; readonly response: RawResponse }>();
@@ -96,7 +94,7 @@ beforeAll(async () => {
 afterEach(async () => {
   const { sandbox, operatorWebhooks } = first.client;
   await sandbox.moveClock({ seconds_ahead: 0 });
-  // There cannot be more than a few.
+  // There are only a few.
   for await (const { webhook_id } of operatorWebhooks.listAll())
     if (!webhooksKept.has(webhook_id)) await operatorWebhooks.delete(webhook_id);
 });
@@ -126,7 +124,7 @@ function send(
   });
 }
 
-/** How often the operation was done. */
+/** The number of times that the operation was executed. */
 async function count(operation: OperationId): Promise<readonly number[]> {
   const made = MADE[operation];
   const { rows } = await database.query<{ audited: string; made: string }>(
@@ -141,10 +139,10 @@ const once = (before: readonly number[]): readonly number[] => before.map((numbe
 
 const isReplay = ({ headers }: RawResponse): boolean => headers['idempotent-replayed'] === 'true';
 
-/** What only the first response has. */
+/** The fields that only the first response has. */
 const SECRETS = { key: /^ts_/, secret: /^whsec_/ };
 
-/** Fails unless `again` is the response to `made` given again, but for a secret. */
+/** Fails unless `again` is a replay of `made`, without a secret. */
 function expectReplay(again: RawResponse, made: RawResponse): void {
   const [name, form] = Object.entries(SECRETS).find(([one]) => `${one}_omitted` in made.fields) ?? [];
   expect([again.status, again.headers.location]).toEqual([made.status, made.headers.location]);
@@ -163,13 +161,13 @@ function expectReplay(again: RawResponse, made: RawResponse): void {
   });
 }
 
-test('every POST that creates or changes something takes an idempotency key', () => {
+test('requires an idempotency key in every POST that creates or changes something, except these', () => {
   const without = OPERATION_IDS.filter((id) => {
     const { method, idempotency } = OPERATIONS[id];
     return method === 'POST' && idempotency === 'none';
   });
-  // The rows of a batch have a key each; the token of a session is not stored to be sent again, and one that nobody got
-  // ends unused; a database that is stopped cannot store anything; an attempt and a break end once, and a notice has an id.
+  // Each row of a batch has its own key. The token of a session is not stored, and an unused session ends anyway. A stopped
+  // database cannot store anything. An attempt and a break end once, and a notice has an id.
   expect(without.sort()).toEqual([
     'close_break',
     'create_session',
@@ -181,11 +179,11 @@ test('every POST that creates or changes something takes an idempotency key', ()
   ]);
 });
 
-describe.each(SUBJECTS)('%s under a key', (operation) => {
+describe.each(SUBJECTS)('%s with a key', (operation) => {
   const sendKeyed = (service: ServiceProcess, key: string, sent: Sent): Promise<RawResponse> =>
     send(service, operation, key, sent, OPERATIONS[operation].audit === 'operator' ? ofOperator : {});
 
-  test('twenty requests in sequence execute once', async () => {
+  test('executes twenty requests in sequence once', async () => {
     const [key, sent] = [randomUUID(), await ask(operation)];
     const before = await count(operation);
     const made = await sendKeyed(first, key, sent);
@@ -196,7 +194,7 @@ describe.each(SUBJECTS)('%s under a key', (operation) => {
     expect(await count(operation)).toEqual(once(before));
   });
 
-  test('twenty concurrent requests to two processes execute once', async () => {
+  test('executes twenty concurrent requests to two processes once', async () => {
     const [key, sent] = [randomUUID(), await ask(operation)];
     const before = await count(operation);
     const services = Array.from({ length: 20 }, (_, index) => (index % 2 === 0 ? first : second));
@@ -209,7 +207,7 @@ describe.each(SUBJECTS)('%s under a key', (operation) => {
     expect(await count(operation)).toEqual(once(before));
   });
 
-  test('a different request is a 422 and has no effect', async () => {
+  test('refuses another request with a 422 and without effect', async () => {
     const [key, sent] = [randomUUID(), await ask(operation)];
     const made = await sendKeyed(first, key, sent);
     const other = await ask(operation);
@@ -222,34 +220,34 @@ describe.each(SUBJECTS)('%s under a key', (operation) => {
     expect((await sendKeyed(first, randomUUID(), other)).status).toBe(OPERATIONS[operation].status);
   });
 
-  test('the same request in other words is a replay', async () => {
+  test('replays the same request in another form', async () => {
     const [key, sent] = [randomUUID(), await ask(operation)];
     const before = await count(operation);
     const made = await sendKeyed(first, key, sent);
     expectReplay(await sendKeyed(second, key, { ...sent, body: inOtherWords(operation, sent.body) }), made);
     expect(await count(operation)).toEqual(once(before));
-    // The other way round, too: what is stored is the meaning.
+    // The service stores the meaning, so it also works in the other direction.
     const [other, wordy] = [randomUUID(), await ask(operation)];
     const long = await sendKeyed(first, other, { ...wordy, body: inOtherWords(operation, wordy.body) });
     expectReplay(await sendKeyed(second, other, wordy), long);
   });
 
-  test('a process started later returns the first response', async () => {
+  test('replays the first response from a process started later', async () => {
     const { key = '', sent = {}, response } = early.get(operation) ?? {};
     if (response === undefined) throw new Error('nothing was sent before the second service started');
     expectReplay(await sendKeyed(second, key, sent), response);
   });
 
-  test('an invalid key is a 400', async () => {
+  test('refuses an invalid key with a 400', async () => {
     const refused = await sendKeyed(first, 'a b', await ask(operation));
     expect(refused.fields).toMatchObject({ Status: 400, Code: 'invalid_idempotency_key' });
   });
 });
 
-describe('what is stored', () => {
+describe('storage', () => {
   const card = { card_id: `own-${randomUUID()}` };
 
-  test('a 409 is replayed; a response that the caller can correct is not stored', async () => {
+  test('keeps a 409, but no response that the caller can correct', async () => {
     const [key, taken] = [randomUUID(), { body: { ...card, currency: 'USD' } }];
     const bad = await send(first, 'create_card', key, { body: { currency: 'XXX' } });
     expect([bad.status, isReplay(bad)]).toEqual([400, false]);
@@ -265,7 +263,7 @@ describe('what is stored', () => {
     expect([rolled.status, isReplay(rolled)]).toEqual([201, false]);
   });
 
-  test('a failure is not stored', async () => {
+  test('keeps no failure', async () => {
     const [key, sent] = [randomUUID(), { body: { name: randomUUID(), currency: 'USD' } }];
     await first.database.stop();
     try {
@@ -279,7 +277,7 @@ describe('what is stored', () => {
     expect([made.status, isReplay(made)]).toEqual([201, false]);
   });
 
-  test('the secret of a created or rolled key is not stored', async () => {
+  test('keeps no secret of a created or rolled key', async () => {
     const [made, rolled] = [randomUUID(), randomUUID()];
     const create = { body: { name: 'secret', scopes: ['cards:read'], all_programs: true } };
     const created = await send(first, 'create_key', made, create);
@@ -295,7 +293,7 @@ describe('what is stored', () => {
         expect(dump).not.toContain(text);
       }
     }
-    // What was rolled once was not rolled again: the new key is the last.
+    // The key was not rolled again: its new key is still the last one.
     const { data } = await first.client.keys.list();
     expect(data.find(({ key_id }) => key_id === next.fields.key_id)?.replaced_by).toBeNull();
   });
@@ -315,7 +313,7 @@ async function dumpOf(client: pg.Client): Promise<string> {
 }
 
 describe('the scope of a key', () => {
-  test('is the card program for cards, and the whole service for operator actions of any operator', async () => {
+  test('is the card program for cards, and the whole service for actions of any operator', async () => {
     const key = randomUUID();
     const { program_id } = await first.client.programs.create({ name: 'Other', currency: 'USD' });
     const cards = [{}, { 'Program-Id': program_id }].map((headers) =>
@@ -333,7 +331,7 @@ describe('the scope of a key', () => {
     expectReplay(await send(second, 'create_program', key, sent, bearer), program);
   });
 
-  test('is the operation: one key creates one resource with each', async () => {
+  test('is the operation: one key creates one resource with each operation', async () => {
     const key = randomUUID();
     for (const operation of SUBJECTS) {
       const response = await send(first, operation, key, await ask(operation));
@@ -341,7 +339,7 @@ describe('the scope of a key', () => {
     }
   });
 
-  test('is said by a sandbox where another operation of the card program has used the key', async () => {
+  test('is shown by a sandbox if another operation of the card program has used the key', async () => {
     const key = randomUUID();
     const warned = async (operation: OperationId, sent: Sent) =>
       (await send(first, operation, key, sent)).headers['idempotency-key-reused'];
@@ -356,7 +354,7 @@ describe('the scope of a key', () => {
   });
 });
 
-test('a replay returns a key that has expired meanwhile', async () => {
+test('replays a key that has expired in the meantime', async () => {
   const key = randomUUID();
   const expires_at = new Date(Date.now() + 3_600_000).toISOString();
   const sent = { body: { name: 'for an hour', scopes: ['cards:read'], all_programs: true, expires_at } };
@@ -370,7 +368,7 @@ test('a replay returns a key that has expired meanwhile', async () => {
   }
 });
 
-test('a late replay does not undo later changes', async () => {
+test('does not undo later changes with a late replay', async () => {
   const [disable, roll, keyId] = [randomUUID(), randomUUID(), await newKey()];
   const disabled = { body: { disabled: true, reason: 'maintenance' } };
   const made = await send(first, 'change_switch', disable, disabled);
@@ -386,7 +384,7 @@ test.each<[OperationId, Sent]>([
   ['list_cards', {}],
   ['update_card', { id: 'card_active', body: { holder_reference: 'x' } }],
   ['create_transfer_batch', { body: { transfers: [{ amount: 1, card_id: 'card_active', idempotency_key: 'row' }] } }],
-  // Refused where the database is not the sandbox's own, as when the tests run on stock binaries.
+  // A database that is not the sandbox's own refuses this, as when the tests run on stock binaries.
   ...(STOCK_BINARIES === undefined ? [['start_database', {}] satisfies [OperationId, Sent]] : []),
 ])('%s ignores an idempotency key and says so', async (operation, sent) => {
   for (const key of ['one', 'not a key']) {

@@ -7,7 +7,7 @@ import type {
 } from '../../../sdk/client.ts';
 import type { Terms } from '../arrange.ts';
 
-/** What a program of a test's own is made with; amounts in minor units. */
+/** Settings of a new program. Amounts are in minor units. */
 export type ProgramSetting = {
   readonly zone?: string;
   readonly currency?: string;
@@ -16,7 +16,7 @@ export type ProgramSetting = {
   readonly cardLimits?: CardLimits;
 };
 
-/** A card program of a test's own: its totals are nobody else's. */
+/** A card program that only the calling test uses, so that no other test changes its totals. */
 export class LimitedProgram {
   readonly #client: TransferService;
   readonly programId: string;
@@ -30,7 +30,7 @@ export class LimitedProgram {
     const options = { programId: this.programId };
     const { card_id } = await this.#client.cards.create({ currency }, options);
     if (balance > 0) await this.#client.transfers.create({ amount: balance, card_id }, options);
-    // Only now, so that what is on the card to begin with is no matter of its limits.
+    // Sets the limits last, so that the initial balance does not count.
     if (limits !== undefined) await this.#client.cards.update(card_id, { limits }, options);
     return new LimitedCard(this.#client, this.programId, card_id);
   }
@@ -40,7 +40,7 @@ export class LimitedProgram {
   }
 }
 
-/** A card whose limits a test is about. */
+/** A card with limits. */
 export class LimitedCard {
   readonly #client: TransferService;
   readonly #options: { readonly programId: string };
@@ -69,7 +69,7 @@ export class LimitedCard {
     return this.#client.cards.limits(this.cardId, this.#options);
   }
 
-  /** What get_card_limits says was used of the card's limits, or of the program's totals, by their names. */
+  /** The used amounts in get_card_limits by limit name, of the card or of the program. */
   async used(
     direction: 'in' | 'out' = 'in',
     whose: 'card' | 'program' = 'card',
@@ -88,7 +88,7 @@ export class LimitedCard {
   }
 }
 
-/** Makes a program with funding, a currency and a time zone, and with limits where they are given. */
+/** Creates a program with funding, a currency and a time zone, and optional limits. */
 export async function limitedProgram(client: TransferService, setting: ProgramSetting = {}): Promise<LimitedProgram> {
   const { zone = 'UTC', currency = 'USD', funding = 1_000_000, limits, cardLimits } = setting;
   const { program_id } = await client.programs.create({ name: 'Limited', currency, time_zone: zone });
@@ -98,12 +98,12 @@ export async function limitedProgram(client: TransferService, setting: ProgramSe
   return program;
 }
 
-/** Moves the sandbox's clock to a moment to come, in milliseconds since 1970, or up to a second past it. */
+/** Moves the sandbox's clock to a future moment in milliseconds since 1970, or up to a second after it. */
 export async function setClock(client: TransferService, moment: number): Promise<void> {
   await client.sandbox.moveClock({ seconds_ahead: Math.ceil((moment - Date.now()) / 1000) });
 }
 
-/** Noon (UTC) of a Wednesday to come in the middle of a month: no day, week or month is about to end. */
+/** Noon (UTC) of a future Wednesday in the middle of a month, so that no day, week or month is about to end. */
 export function midweek(): number {
   const date = new Date(Date.now() + 86_400_000);
   date.setUTCHours(12, 0, 0, 0);

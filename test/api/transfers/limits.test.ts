@@ -9,7 +9,7 @@ const running = useOwnService('It compares the seeded cards.');
 const client = () => running().client;
 const program = (setting?: ProgramSetting) => limitedProgram(client(), setting);
 
-// No test must meet the end of a day, a week or a month.
+// The tests must not run at the end of a day, a week or a month.
 const NOON = midweek();
 const at = (time: number): string => new Date(time).toISOString();
 const DAY = 86_400_000;
@@ -20,14 +20,14 @@ afterAll(async () => {
   await expectBalancedBooks(running());
 });
 
-/** When each period ends that noon of the Wednesday is in. */
+/** The end of each period that contains NOON. */
 const ENDS = {
   day: at(NOON + DAY / 2),
   week: at(NOON + DAY / 2 + 4 * DAY),
   month: at(Date.UTC(new Date(NOON).getUTCFullYear(), new Date(NOON).getUTCMonth() + 1, 1)),
 } as const;
 
-/** A message writes times without fractions. */
+/** Messages contain times without fractions of a second. */
 const asWritten = (moment: string): string => moment.replace('.000Z', 'Z');
 
 async function codeOf(call: Promise<unknown>): Promise<string> {
@@ -35,7 +35,7 @@ async function codeOf(call: Promise<unknown>): Promise<string> {
 }
 
 describe('get_card_limits', () => {
-  test('the full response for a card with its own limits, those of its program, and both', async () => {
+  test('has every field for a card with its own limits, limits of its program, and both', async () => {
     const limits = { in: { monthly_amount: 900 }, out: { daily_count: 4 } };
     const cardLimits = { in: { daily_amount: 300, daily_count: 9 }, out: { weekly_amount: 70 }, maximum_balance: 800 };
     const made = await program({ limits, cardLimits });
@@ -80,7 +80,7 @@ describe('get_card_limits', () => {
     expect(Math.abs(Date.parse(response.evaluated_at) - NOON)).toBeLessThan(600_000);
   });
 
-  test('without limits, the maximum is the available balance, and never above the maximum of one transfer', async () => {
+  test('is the available balance without limits, but at most the maximum of one transfer', async () => {
     const made = await program({ funding: 700 });
     const card = await made.card(undefined, 200);
     expect(await card.limits()).toMatchObject({
@@ -106,7 +106,7 @@ describe('get_card_limits', () => {
     expect(response.out).toMatchObject({ allowed: out === null, code: out, most: out === null ? 5000 : 0 });
   });
 
-  test('while the service is disabled the maximum is 0, and the card status is unchanged', async () => {
+  test('is 0 while the service is disabled, and the card status is unchanged', async () => {
     const { program_id } = await client().cards.get('card_active');
     await client().switch.change({ disabled: true, reason: 'a test', program_id, type: 'load' });
     try {
@@ -117,7 +117,7 @@ describe('get_card_limits', () => {
     }
   });
 
-  test('a missing card is a 404', async () => {
+  test('responds with a 404 to a missing card', async () => {
     expect(await refusalOf(client().cards.limits('card_missing'))).toMatchObject({
       Code: 'card_not_found',
       Status: 404,
@@ -129,20 +129,20 @@ const NAMES = Object.keys(LIMIT_NAMES) as LimitName[];
 const SOURCES = ['card', 'program_card', 'program'] as const;
 const EVERY_LIMIT = NAMES.flatMap((name, place) =>
   (['in', 'out'] as const).flatMap((direction, side) =>
-    // Each limit is set in one place, in turn; `npm run verify` sets each in every place.
+    // Each limit is set in one of the places in turn. `npm run verify` tests each limit in every place.
     SOURCES.filter((_, turn) => isThorough || (place + side) % SOURCES.length === turn).map(
       (source) => [name, direction, source] as const,
     ),
   ),
 );
 
-/** Two cards under one limit; a limit of the program is used up by both together. */
+/** Two cards under one limit. If it is a limit of the program, both cards use it up together. */
 async function underLimit(name: LimitName, value: number, direction: 'in' | 'out', source: (typeof SOURCES)[number]) {
   const limits = { [direction]: { [name]: value } };
   const made = await program();
   const first = await made.card(source === 'card' ? limits : undefined, 1000);
   const second = await made.card(source === 'card' ? limits : undefined, 1000);
-  // Only now, so that what is on the cards to begin with meets no limit; it counts for the program all the same.
+  // Sets the limits last, so that the initial balances meet no limit. They still count for the program.
   if (source !== 'card')
     await made.update(source === 'program' ? limits : undefined, source === 'program' ? undefined : limits);
   return { first, second };
@@ -154,7 +154,7 @@ const WHOSE = {
   program: 'set for the card program as a whole',
 } as const;
 
-describe('every limit is exact to the minor unit, and its refusal names it', () => {
+describe('a limit is exact to the minor unit, and its refusal names it:', () => {
   test.each(EVERY_LIMIT)('%s, %s, set by %s', async (name, direction, source) => {
     const { period, measure } = LIMIT_NAMES[name];
     // Each card began with a load of 1000.
@@ -186,14 +186,14 @@ describe('every limit is exact to the minor unit, and its refusal names it', () 
         : [`${(value / 100).toFixed(2)} USD used`, '0.00 USD left'];
     for (const text of [`'${name}'`, WHOSE[source], `per ${period}`, used, left, asWritten(ENDS[period])])
       expect(refused.Message).toContain(text);
-    // The other card has a limit of its own, unless it is the program's.
+    // The other card has its own limit, unless the limit is the program's.
     if (source === 'program') expect(await codeOf(move(second, 1))).toBe('limit_exceeded');
     else expect((await move(second, 1)).status).toBe('completed');
-    // The other direction is another limit.
+    // The other direction has another limit.
     expect((await first.move(direction === 'in' ? 'out' : 'in', 1)).status).toBe('completed');
   });
 
-  test('the full message', async () => {
+  test('explains the limit in full in the message', async () => {
     const card = await (await program()).card({ in: { daily_amount: 100 } });
     await card.load(70);
     expect((await refusalOf(card.load(31))).Message).toBe(
@@ -202,7 +202,7 @@ describe('every limit is exact to the minor unit, and its refusal names it', () 
     );
   });
 
-  test('the seeded card_limited has a minimum, a maximum and a daily amount', async () => {
+  test('applies the minimum, maximum and daily amount of the seeded card_limited', async () => {
     const load = (amount: number) => client().transfers.create({ amount, card_id: 'card_limited' });
     expect([await codeOf(load(99)), await codeOf(load(10_001))]).toEqual(['amount_too_small', 'amount_too_large']);
     for (let count = 0; count < 3; count += 1) await load(10_000);
@@ -214,7 +214,7 @@ describe('every limit is exact to the minor unit, and its refusal names it', () 
 });
 
 describe('which limit applies', () => {
-  test('a card limit replaces the program limit of the same name, whether higher or lower', async () => {
+  test('replaces the program limit by a card limit of the same name, even if it is higher', async () => {
     const made = await program({
       cardLimits: { in: { maximum_amount: 50, daily_count: 2 }, out: { maximum_amount: 5 } },
     });
@@ -236,7 +236,7 @@ describe('which limit applies', () => {
     ]);
   });
 
-  test('program limits do not apply to cards in another currency', async () => {
+  test('does not apply program limits to cards in another currency', async () => {
     const limits = { in: { maximum_amount: 10, daily_amount: 10 }, out: { daily_count: 0 } };
     const made = await program({ limits, cardLimits: { ...limits, maximum_balance: 10 } });
     await client().deposits.create(made.programId, { amount: 500, currency: 'EUR' });
@@ -255,7 +255,7 @@ describe('which limit applies', () => {
     expect(await codeOf(dollar.load(1))).toBe('limit_exceeded');
   });
 
-  test('a card_to_card transfer counts for both cards, not for the program', async () => {
+  test('counts a card_to_card transfer for both cards, not for the program', async () => {
     const made = await program({ limits: { in: { daily_amount: 1000 }, out: { daily_amount: 0 } } });
     const [from, to] = [
       await made.card({ out: { daily_amount: 100 } }, 500),
@@ -273,7 +273,7 @@ describe('which limit applies', () => {
     expect((await from.limits()).in.limits[0]).toMatchObject({ set_by: 'program', used: 500 });
   });
 
-  test('maximum_balance: the card limit wins; incoming holds count', async () => {
+  test("prefers the card's maximum_balance, and counts incoming holds", async () => {
     const made = await program({ cardLimits: { maximum_balance: 100 } });
     const [own, inherited] = [await made.card({ maximum_balance: 300 }), await made.card()];
     await inherited.load(60);
@@ -299,7 +299,7 @@ describe('which limit applies', () => {
     await own.load(1, { type: 'card_to_card', destination_card_id: inherited.cardId });
   });
 
-  test('a limit below the used amount leaves nothing, and a limit of 0 allows nothing', async () => {
+  test('allows nothing more for a limit below the used amount, and nothing for a limit of 0', async () => {
     const card = await (await program()).card({ in: { daily_amount: 100, daily_count: 5 } });
     await card.load(80);
     await card.update({ in: { daily_amount: 50, daily_count: 1 } });
@@ -319,7 +319,7 @@ describe('which limit applies', () => {
     expect([(await card.limits()).in.most, await codeOf(card.load(1))]).toEqual([0, 'limit_exceeded']);
   });
 
-  test('a limit that is set later includes earlier transfers', async () => {
+  test('counts earlier transfers for a limit that is set later', async () => {
     const card = await (await program()).card();
     await card.load(30);
     await card.load(20);
@@ -328,7 +328,7 @@ describe('which limit applies', () => {
   });
 });
 
-describe('what counts', () => {
+describe('counting', () => {
   const ALL = { daily_amount: 1000, daily_count: 50, weekly_amount: 1000, monthly_count: 50 };
   const counted = (amount: number, count: number) => ({
     daily_amount: amount,
@@ -337,7 +337,7 @@ describe('what counts', () => {
     monthly_count: count,
   });
 
-  test('a hold counts in full; refused, replayed and scheduled transfers do not count', async () => {
+  test('includes a hold in full, but no refused, replayed or scheduled transfers', async () => {
     const card = await (await program()).card({ in: ALL });
     expect(await codeOf(card.load(1001))).toBe('limit_exceeded');
     const key = { idempotencyKey: `counted-once-${card.cardId}` };
@@ -350,7 +350,7 @@ describe('what counts', () => {
     expect(await card.used()).toEqual(counted(100, 2));
   });
 
-  test('a cancel gives back amount and count, a partial capture the rest, a reversal nothing', async () => {
+  test('subtracts a canceled hold and the rest of a partial capture, but no reversal', async () => {
     const made = await program({ limits: { in: ALL } });
     const card = await made.card({ in: ALL });
     const options = { programId: made.programId };
@@ -367,17 +367,17 @@ describe('what counts', () => {
   });
 });
 
-describe('most is exact', () => {
+describe('the value of `most` is the exact maximum with', () => {
   type SetUp = (
     limits: (more: { in?: object; out?: object; maximum_balance?: number }) => Promise<LimitedCard>,
     setting: (more: ProgramSetting) => Promise<LimitedCard>,
   ) => Promise<LimitedCard>;
 
   const SET_UPS: readonly (readonly [name: string, SetUp])[] = [
-    ['nothing limited', (limits) => limits({})],
+    ['no limits', (limits) => limits({})],
     ['amounts', (limits) => limits({ in: { maximum_amount: 70 }, out: { maximum_amount: 30, minimum_amount: 30 } })],
     [
-      'a day half used',
+      'a daily amount half used',
       async (limits) => {
         const card = await limits({ in: { daily_amount: 700 }, out: { daily_amount: 90, weekly_amount: 80 } });
         await card.unload(20);
@@ -385,7 +385,7 @@ describe('most is exact', () => {
       },
     ],
     [
-      'counts used up',
+      'used up counts',
       async (limits) => {
         const card = await limits({ in: { weekly_count: 2 }, out: { monthly_count: 1 } });
         await card.unload(20);
@@ -394,16 +394,16 @@ describe('most is exact', () => {
       },
     ],
     [
-      'less left than the least',
+      'less left than the minimum',
       (limits) => limits({ in: { minimum_amount: 40, daily_amount: 539 }, out: { minimum_amount: 501 } }),
     ],
     [
-      'exactly the least left',
+      'exactly the minimum left',
       (limits) => limits({ in: { minimum_amount: 39, daily_amount: 539 }, out: { minimum_amount: 500 } }),
     ],
     ['a maximum balance', (limits) => limits({ maximum_balance: 800 })],
     [
-      'a maximum balance and holds both ways',
+      'a maximum balance and holds in both directions',
       async (limits) => {
         const card = await limits({ maximum_balance: 800 });
         await card.load(120, { capture: 'manual' });
@@ -411,7 +411,7 @@ describe('most is exact', () => {
         return card;
       },
     ],
-    ['a maximum balance under what is there', (limits) => limits({ maximum_balance: 499 })],
+    ['a maximum balance below the balance', (limits) => limits({ maximum_balance: 499 })],
     [
       'limits of the program',
       (_, setting) => setting({ limits: { in: { daily_amount: 930 }, out: { maximum_amount: 11 } } }),
@@ -420,8 +420,8 @@ describe('most is exact', () => {
       'inherited limits',
       (_, setting) => setting({ cardLimits: { in: { monthly_amount: 1000 }, out: { daily_count: 0 } } }),
     ],
-    ['little in funding', (_, setting) => setting({ funding: 512 })],
-    ['nothing in funding', (_, setting) => setting({ funding: 500 })],
+    ['little funding', (_, setting) => setting({ funding: 512 })],
+    ['no funding', (_, setting) => setting({ funding: 500 })],
     ['another currency', (_, setting) => setting({ currency: 'JPY', limits: { in: { weekly_amount: 777 } } })],
   ];
 
@@ -452,7 +452,7 @@ describe('most is exact', () => {
 });
 
 describe('64 concurrent transfers', () => {
-  /** How many of 64 simultaneous transfers were made; the others must have been refused by a limit. */
+  /** The number of 64 simultaneous transfers that succeeded. The others must have been refused by a limit. */
   async function madeOf64(move: (index: number) => Promise<unknown>): Promise<number> {
     const settled = await Promise.allSettled(Array.from({ length: 64 }, (_, index) => patiently(() => move(index))));
     const refused = settled.flatMap((one) => (one.status === 'rejected' ? [one.reason] : []));
@@ -464,7 +464,7 @@ describe('64 concurrent transfers', () => {
     [{ daily_amount: 205 }, 20],
     [{ weekly_count: 7 }, 7],
     [{ monthly_amount: 1000, daily_count: 33 }, 33],
-  ])('one card, %j in: exactly %i loads of 10', async (limits, expected) => {
+  ])('make exactly the allowed loads of 10 to one card: %j in, %i loads', async (limits, expected) => {
     const card = await (await program()).card({ in: limits });
     expect(await madeOf64(() => card.load(10))).toBe(expected);
     expect((await card.get()).balance).toBe(expected * 10);
@@ -473,7 +473,7 @@ describe('64 concurrent transfers', () => {
     }
   });
 
-  test('one card, out, with unloads and card_to_card', async () => {
+  test('respect a limit on one card with unloads and card_to_card', async () => {
     const made = await program();
     const [from, to] = [await made.card({ out: { daily_amount: 300 } }, 1000), await made.card()];
     const other = { type: 'card_to_card', destination_card_id: to.cardId } as const;
@@ -481,26 +481,26 @@ describe('64 concurrent transfers', () => {
     expect((await from.get()).balance).toBe(700);
   });
 
-  test('four cards under one total of their program', async () => {
+  test('respect a total of the program on four cards', async () => {
     const made = await program({ limits: { in: { daily_amount: 405 } } });
     const [first, ...others] = [await made.card(), await made.card(), await made.card(), await made.card()];
     expect(await madeOf64((index) => (others[index % 4] ?? first).load(10))).toBe(40);
     expect(await first.used('in', 'program')).toEqual({ daily_amount: 400 });
   });
 
-  test('a maximum balance, with loads and holds', async () => {
+  test('respect a maximum balance with loads and holds', async () => {
     const card = await (await program()).card({ maximum_balance: 255 });
     const made = await madeOf64((index) => card.load(10, index % 2 === 0 ? {} : { capture: 'manual' }));
     const { balance, incoming } = await card.get();
     expect([made, balance + incoming]).toEqual([25, 250]);
   });
 
-  test('holds made and canceled: what is given back can be used again, never more', async () => {
+  test('respect a limit while canceled holds are subtracted', async () => {
     const made = await program();
     const card = await made.card({ in: { daily_amount: 100, daily_count: 10 } });
     const holdAndCancel = async () => {
       const { transfer_id } = await card.load(10, { capture: 'manual' });
-      // By itself: the hold is there, and is not made again.
+      // Repeats only the cancellation, because the hold already exists.
       await patiently(() => client().transfers.cancel(transfer_id, { programId: made.programId }));
     };
     await madeOf64(holdAndCancel);

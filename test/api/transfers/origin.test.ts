@@ -10,7 +10,7 @@ const client = () => running().client;
 afterAll(() => expectBalancedBooks(running()));
 
 describe('a transfer names', () => {
-  test('the request, the idempotency key and the caller that created it, whatever happens to it later', async () => {
+  test('the request, the idempotency key and the caller that created it, even after later changes', async () => {
     const card_id = await newCard(client());
     const idempotencyKey = `order ${card_id}`.replace(' ', '-');
     const held = await client().transfers.create({ amount: 5, card_id, capture: 'manual' }, { idempotencyKey });
@@ -20,7 +20,7 @@ describe('a transfer names', () => {
     expect(await client().transfers.update(held.transfer_id, { metadata: { a: 'b' } })).toMatchObject(origin);
     expect(await client().transfers.get(held.transfer_id)).toMatchObject(origin);
     expect((await client().transfers.list({ card_id })).data).toMatchObject([origin]);
-    // A replay is the first response, so it names the first request, not its own.
+    // A replay is the first response, so it names the first request.
     const replay = await client().transfers.create({ amount: 5, card_id, capture: 'manual' }, { idempotencyKey });
     expect(replay).toEqual(held);
     expect(replay.response.requestId).not.toBe(origin.request_id);
@@ -46,7 +46,7 @@ describe('a transfer names', () => {
     expect(first?.created_by).toBe(key_id);
   });
 
-  test('the key of its row where a batch created it, and the request of the batch', async () => {
+  test('the key of its row and the request of the batch that created it', async () => {
     const card_id = await newCard(client());
     const keys = [`${card_id}-a`, `${card_id}-b`];
     const batch = await client().transfers.createBatch(
@@ -60,13 +60,13 @@ describe('a transfer names', () => {
 
   test('the digest of a key that may contain a card number', async () => {
     const card_id = await newCard(client());
-    // A counter and a time, which together could be a card number.
+    // A counter and a time. Together their digits could be a card number.
     const idempotencyKey = 'order-65-1790000000123';
     const { idempotency_key } = await client().transfers.create({ amount: 5, card_id }, { idempotencyKey });
     expect(idempotency_key).toBe(`sha256:${hash('sha256', idempotencyKey)}`);
   });
 
-  test('no key where closing a card moved its balance: the request was about the card', async () => {
+  test('no key if closing a card moved its balance, because the request was about the card', async () => {
     const card_id = await newCard(client(), 50);
     const closed = await client().cards.update(card_id, { status: 'closed', balance_to: 'funding' });
     const [sweep] = (await client().transfers.list({ card_id, type: 'unload' })).data;

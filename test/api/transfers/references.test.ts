@@ -11,7 +11,7 @@ afterEach(async () => {
   await client().sandbox.moveClock({ seconds_ahead: 0 });
 });
 
-/** What create_transfer answers to one more transfer with the reference. */
+/** The status or the error code of another transfer with the reference. */
 async function tryAgain(reference: string): Promise<unknown> {
   const body = { amount: 5, card_id: 'card_active', reference };
   const { status, fields } = await sendRaw(running().url, { headers: { 'Idempotency-Key': randomUUID() }, body });
@@ -38,7 +38,7 @@ describe('a reference is free again after', () => {
       },
     ],
     [
-      'a hold that was canceled',
+      'a canceled hold',
       async (reference) => {
         const id = await held(client(), 'card_active', 5, { reference });
         await client().transfers.cancel(id);
@@ -46,7 +46,7 @@ describe('a reference is free again after', () => {
       },
     ],
     [
-      'a scheduled transfer that was canceled',
+      'a canceled scheduled transfer',
       async (reference) => {
         const id = await made(client(), 'card_active', 5, { reference, scheduled_for: inSeconds(3600) });
         await client().transfers.cancel(id);
@@ -65,7 +65,7 @@ describe('a reference is free again after', () => {
       },
     ],
     [
-      'a hold that has expired',
+      'an expired hold',
       async (reference) => {
         const id = await held(client(), 'card_active', 5, { reference, expires_at: inSeconds(1800) });
         await client().sandbox.moveClock({ seconds_ahead: 3600 });
@@ -98,7 +98,7 @@ test.each<[string, (reference: string) => Promise<unknown>]>([
       await client().transfers.reverse(await made(client(), 'card_active', 5, { reference }));
     },
   ],
-])('a transfer keeps its reference while or after it %s', async (_state, make) => {
+])('a transfer keeps its reference if it %s', async (_state, make) => {
   const reference = randomUUID();
   await make(reference);
   expect(await tryAgain(reference)).toBe('duplicate_reference');

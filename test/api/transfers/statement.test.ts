@@ -8,7 +8,7 @@ const running = useOwnService('It reads what the seed has posted.');
 const client = () => running().client;
 afterAll(() => expectBalancedBooks(running()));
 
-/** Fails unless a page follows from itself: each balance is the one below it and what moved since. */
+/** Fails unless the page adds up: each balance is the balance below it plus the amount of the line. */
 function expectToAddUp(page: Pick<StatementPage, 'data' | 'opening_balance' | 'closing_balance'>): void {
   const lines = [...page.data].reverse();
   const [first] = lines;
@@ -25,7 +25,7 @@ function signed({ direction, amount }: PostingRecord): number {
 }
 
 describe('list_postings', () => {
-  test('every kind of posting, newest first, with its transfer', async () => {
+  test('shows every kind of posting with its transfer, newest first', async () => {
     const [card_id, other] = [await newCard(client()), await newCard(client())];
     const { transfers, cards } = client();
     const load = await transfers.create({ amount: 1000, card_id });
@@ -72,7 +72,7 @@ describe('list_postings', () => {
     expect(there).toMatchObject({ purpose: 'card_to_card', direction: 'in', amount: 300, balance: 300 });
   });
 
-  test('seeded money has no transfer id; a card without postings has an empty statement', async () => {
+  test('shows seeded money without a transfer id, and no lines for a card without postings', async () => {
     const { data } = await client().cards.postings('card_full');
     expect(data).toMatchObject([{ purpose: 'deposit', direction: 'in', transfer_id: null, reversal_id: null }]);
     expect({ ...(await client().cards.postings('card_empty')) }).toEqual({
@@ -85,7 +85,7 @@ describe('list_postings', () => {
     });
   });
 
-  test('a period has an opening balance, its postings and a closing balance', async () => {
+  test('shows the opening balance, the postings and the closing balance of a period', async () => {
     const card_id = await newCard(client());
     const times: string[] = [];
     for (const amount of [100, 20, 3]) {
@@ -105,7 +105,7 @@ describe('list_postings', () => {
     expect(await statement('2100-01-01T00:00:00Z')).toEqual([123, 123]);
   });
 
-  test('pages are stable while postings arrive: each posting once, and the balances of the first page on every page', async () => {
+  test('keeps pages stable while postings arrive: each posting once, with the balances of the first page', async () => {
     const card_id = await newCard(client());
     const add = () => client().transfers.create({ amount: 7, card_id });
     for (let count = 0; count < 23; count += 1) await add();
@@ -122,8 +122,8 @@ describe('list_postings', () => {
     expect(lines.map(({ sequence }) => sequence)).toEqual(Array.from({ length: 23 }, (_, index) => 23 - index));
   });
 
-  test('postings and balances are of one moment, whatever moves meanwhile', async () => {
-    // Each round takes a little more than it brings; however many there are, the card does not run empty.
+  test('shows postings and balances of one moment during transfers', async () => {
+    // Each round takes a little more than it adds. The card still has enough for all rounds.
     const card_id = await newCard(client(), 1_000_000);
     let done = false;
     const moving = Promise.all(
@@ -148,7 +148,7 @@ describe('list_postings', () => {
     expectToAddUp({ data: all, opening_balance: 0, closing_balance: all[0]?.balance ?? 0 });
   });
 
-  test('a cursor of another card, program or list is refused', async () => {
+  test('refuses a cursor of another card, program or list', async () => {
     const missing = await refusalOf(client().cards.postings('card_missing'));
     expect(missing).toMatchObject({ Code: 'card_not_found', Status: 404 });
     const { program_id } = await client().programs.create({ name: 'Other', currency: 'USD' });

@@ -10,7 +10,7 @@ const client = () => running().client;
 afterEach(() => client().sandbox.moveClock({ seconds_ahead: 0 }));
 afterAll(() => expectBalancedBooks(running()));
 
-/** The timeline, once it has so many events: they get their positions a moment after the commit. */
+/** The timeline once it has this many events. Events get their positions shortly after the commit. */
 async function timelineWith(transferId: string, events: number): Promise<TransferTimeline> {
   let timeline = await client().transfers.timeline(transferId);
   await waitFor(`${events} events`, async () => {
@@ -24,7 +24,7 @@ const stepsOf = ({ steps }: TransferTimeline, kind: string) => steps.filter((ste
 const kindsOf = ({ steps }: TransferTimeline) => steps.map(({ kind }) => kind);
 
 describe('get_transfer_timeline', () => {
-  test('a load: the request, the posting with the balances of the card, and the event that list_events has', async () => {
+  test('shows a load: the request, the posting with the balances of the card, and the event of list_events', async () => {
     const card = await newCard(client(), 300);
     const transfer = await client().transfers.create({ amount: 250, card_id: card });
     const timeline = await timelineWith(transfer.transfer_id, 1);
@@ -45,7 +45,7 @@ describe('get_transfer_timeline', () => {
     expect(timeline.likely_duplicates).toEqual([]);
   });
 
-  test('a hold between cards that is captured in part and reversed twice, with both balances at each posting', async () => {
+  test('shows a hold between cards, a partial capture and two reversals, with both balances at each posting', async () => {
     const [from, to] = [await newCard(client(), 1000), await newCard(client())];
     const id = await held(client(), from, 500, { type: 'card_to_card', destination_card_id: to });
     expect((await client().transfers.timeline(id)).money.moved).toBe('held');
@@ -76,7 +76,7 @@ describe('get_transfer_timeline', () => {
     expect(timeline.truncated).toEqual([]);
   });
 
-  test('refused requests about the transfer, in their place', async () => {
+  test('shows refused requests about the transfer in chronological order', async () => {
     const card = await newCard(client(), 50);
     const id = await made(client(), card, 20);
     const tooMuch = await refusalOf(client().transfers.reverse(id, { amount: 21 }));
@@ -105,7 +105,7 @@ describe('get_transfer_timeline', () => {
     expect(stepsOf(timeline, 'error')[0]?.text).toMatch(/^reverse_transfer was refused: The reversal is for 0.21 USD/);
   });
 
-  test('refused requests with the idempotency key of the transfer, whatever they were about', async () => {
+  test('shows refused requests with the idempotency key of the transfer', async () => {
     const card = await newCard(client());
     const options = { idempotencyKey: `key-${card}` };
     const { transfer_id: id } = await client().transfers.create({ amount: 33, card_id: card }, options);
@@ -118,7 +118,7 @@ describe('get_transfer_timeline', () => {
     expect(timeline.steps.at(-1)).toMatchObject({ code: 'idempotency_key_exists', request_id: again.requestId });
   });
 
-  test('what ends without money: canceled, refused when due, and expired when the clock goes on', async () => {
+  test('shows ends without money: canceled, failed when due, and expired', async () => {
     const card = await newCard(client());
     const canceled = await held(client(), card, 40);
     await client().transfers.cancel(canceled);
@@ -148,16 +148,16 @@ describe('get_transfer_timeline', () => {
     expect(ends.flatMap(({ truncated }) => truncated)).toEqual([]);
     await client().transfers.capture(late);
     await client().sandbox.moveClock({ seconds_ahead: 0 });
-    // The clock is back: what is made now has times before those of the capture, and is still found.
+    // After the clock was moved back, new transfers have times before the capture. They are still found.
     const after = await timelineWith(await made(client(), card, 81), 1);
     expect(kindsOf(after)).toEqual(['request', 'posting', 'event']);
     expect(after.steps[1]?.balances).toEqual([change(card, 80, 161)]);
-    // When the hold began is only known while it is the last change, or soon before the capture.
+    // The start of a hold is known only while it is the last change, or soon before the capture.
     const steps = kindsOf(await timelineWith(late, 2)).filter((kind) => kind !== 'event');
     expect(steps).toEqual(['request', 'scheduled', 'hold', 'posting']);
   });
 
-  test('transfers of a batch, and the unload of a card that is closed', async () => {
+  test('shows transfers of a batch, and the unload of a closed card', async () => {
     const card = await newCard(client());
     const rows = Array.from({ length: 100 }, (_, at) => ({
       amount: 1 + at,
@@ -176,7 +176,7 @@ describe('get_transfer_timeline', () => {
     expect(unload.steps[1]?.balances).toEqual([change(card, 5050, 0)]);
   });
 
-  test('more reversals than it shows: the latest, and it says that there are more', async () => {
+  test('shows only the latest of many reversals, and says that there are more', async () => {
     const card = await newCard(client());
     const id = await made(client(), card, 100);
     for (let count = 0; count < 53; count += 1) await client().transfers.reverse(id, { amount: 1 });
@@ -194,7 +194,7 @@ describe('get_transfer_timeline', () => {
     expect(timeline.truncated.map(({ kind }) => kind)).toEqual(['reversal']);
   });
 
-  test('attempts to send its events: one that fails, and one that succeeds', async () => {
+  test('shows failed and successful deliveries of its events', async () => {
     const receiver = await receiverForTest();
     const webhook = await client().webhooks.create({ url: receiver.url, types: ['transfer.*'] });
     const card = await newCard(client());
@@ -219,9 +219,9 @@ describe('get_transfer_timeline', () => {
     await client().webhooks.delete(webhook.webhook_id);
   });
 
-  test('the webhooks that its events wait for: paused since when, or disabled', async () => {
+  test('shows the webhooks that its events wait for, and since when each is paused or disabled', async () => {
     const receiver = await receiverForTest();
-    // After 429 nothing is sent for a minute.
+    // After a 429 the service sends nothing for a minute.
     receiver.respond = () => 429;
     const create = (types: readonly string[]) =>
       client().webhooks.create({ url: receiver.url, types: [...types], concurrency: 1 });
@@ -236,7 +236,7 @@ describe('get_transfer_timeline', () => {
     await waitFor('the pause', async () => (await client().webhooks.get(paused.webhook_id)).status === 'paused');
     const last = await made(client(), card, 3);
     const { failing_since } = await client().webhooks.get(paused.webhook_id);
-    // One that was sent and failed, and one that has not been sent.
+    // One event was sent and failed, the other was not sent.
     for (const id of [first, last]) {
       const timeline = await timelineWith(id, 1);
       const waits = stepsOf(timeline, 'webhook_waiting');
@@ -259,7 +259,7 @@ describe('get_transfer_timeline', () => {
     for (const { webhook_id } of [paused, disabled, unwanted]) await client().webhooks.delete(webhook_id);
   });
 
-  test('an id of no transfer, or of another program, is refused', async () => {
+  test('refuses an unknown id and an id of another program', async () => {
     const card = await newCard(client(), 5);
     const id = await made(client(), card);
     const { program_id: programId } = await client().programs.create({ name: 'Other', currency: 'USD' });
@@ -272,7 +272,7 @@ describe('get_transfer_timeline', () => {
 const change = (card_id: string, before: number, after: number) => ({ card_id, before, after });
 
 describe('list_likely_duplicates', () => {
-  test('transfers of one card, type and amount within the window, newest first, page by page', async () => {
+  test('finds transfers of one card, type and amount within the window, newest first, page by page', async () => {
     const [card, other] = [await newCard(client()), await newCard(client())];
     const first = await made(client(), card, 12);
     await made(client(), other, 12);
@@ -299,7 +299,7 @@ describe('list_likely_duplicates', () => {
     expect(likely_duplicates.map(({ transfer_id }) => transfer_id)).toEqual([first, third]);
   });
 
-  test('from card to card: found for both cards, and only where both are the same', async () => {
+  test('finds transfers between cards for both cards, and only if both are the same', async () => {
     const [from, to, elsewhere] = [await newCard(client(), 100), await newCard(client()), await newCard(client())];
     const move = (destination: string) =>
       made(client(), from, 7, { type: 'card_to_card', destination_card_id: destination });
@@ -313,7 +313,7 @@ describe('list_likely_duplicates', () => {
     expect((await client().cards.likelyDuplicates(elsewhere)).data).toEqual([]);
   });
 
-  test('further apart than the window: none', async () => {
+  test('finds no transfers further apart than the window', async () => {
     const card = await newCard(client());
     await made(client(), card, 9);
     await client().sandbox.moveClock({ seconds_ahead: 2000 });
@@ -327,7 +327,7 @@ describe('list_likely_duplicates', () => {
     expect(await idsWithin(3600)).toEqual([later]);
   });
 
-  test('a card that does not exist is refused', async () => {
+  test('refuses a missing card', async () => {
     expect((await refusalOf(client().cards.likelyDuplicates('card_missing'))).code).toBe('card_not_found');
   });
 });

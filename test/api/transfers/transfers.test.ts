@@ -11,10 +11,10 @@ const client = () => running().client;
 afterAll(() => expectBalancedBooks(running()));
 
 const DAY = 86_400;
-/** A card with nothing on it and nothing to come. */
+/** The amounts of an empty card without holds. */
 const NOTHING = { balance: 0, held: 0, available: 0, incoming: 0 };
 
-/** A program of a test's own and a client that acts in it. */
+/** A program that only the calling test uses, and a client for it. */
 async function newProgram(funding: number): Promise<{ readonly programId: string; readonly own: TransferService }> {
   const { program_id: programId } = await client().programs.create({ name: 'Gifts', currency: 'USD' });
   await client().deposits.create(programId, { amount: funding });
@@ -31,7 +31,7 @@ async function fundingOf(programId: string): Promise<{ readonly balance: number;
   return { balance, available };
 }
 
-/** Runs something while the clock of the sandbox is ahead. */
+/** Runs a function while the sandbox's clock is ahead. */
 async function ahead<Result>(seconds: number, run: () => Promise<Result>): Promise<Result> {
   await client().sandbox.moveClock({ seconds_ahead: seconds });
   try {
@@ -52,11 +52,11 @@ async function whileDisabled<Result>(programId: string, run: () => Promise<Resul
 
 const statusOf = async (transferId: string, own = client()) => (await own.transfers.get(transferId)).status;
 
-/** Waits until the background loop has come by. */
+/** Waits until the background loop has set the status. */
 const untilStatus = (transferId: string, status: string, own = client()) =>
   waitFor(`${transferId} to be ${status}`, async () => (await statusOf(transferId, own)) === status);
 
-/** How many of some calls at once succeeded; all others were refused with the code. */
+/** The number of concurrent calls that succeeded. All others must have been refused with this code. */
 async function successesOf(calls: readonly (() => Promise<unknown>)[], code: string): Promise<number> {
   const outcomes = await Promise.allSettled(calls.map(patiently));
   const refused = outcomes.filter(({ status }) => status === 'rejected') as PromiseRejectedResult[];
@@ -67,7 +67,7 @@ async function successesOf(calls: readonly (() => Promise<unknown>)[], code: str
 }
 
 describe('a hold', () => {
-  test('of a load: the full record; funding has it on hold, the card shows it as incoming', async () => {
+  test('of a load reserves the money in funding and shows it as incoming on the card', async () => {
     const { programId, own } = await newProgram(5000);
     const card = await newCard(own);
     const body = { amount: 1200, card_id: card, capture: 'manual', reference: 'room 7' } as const;
@@ -113,7 +113,7 @@ describe('a hold', () => {
     expect(await moneyOf(own, card)).toEqual({ ...NOTHING, balance: 1200, available: 1200 });
   });
 
-  test('of an unload: the held amount cannot be spent, and the rest is released by a capture', async () => {
+  test('of an unload reserves money on the card, and a capture releases the rest', async () => {
     const { programId, own } = await newProgram(1000);
     const card = await newCard(own, 500);
     const hold = await held(own, card, 300, { type: 'unload' });
@@ -126,7 +126,7 @@ describe('a hold', () => {
     expect(await fundingOf(programId)).toEqual({ balance: 620, available: 620 });
   });
 
-  test('from card to card: only the two cards show it', async () => {
+  test('from card to card is visible only on the two cards', async () => {
     const { programId, own } = await newProgram(1000);
     const [from, to] = [await newCard(own, 500), await newCard(own, 20)];
     const terms = { type: 'card_to_card', destination_card_id: to } as const;
@@ -139,7 +139,7 @@ describe('a hold', () => {
     expect(await fundingOf(programId)).toEqual({ balance: 480, available: 480 });
   });
 
-  test('that is canceled changes nothing', async () => {
+  test('changes nothing if it is canceled', async () => {
     const { programId, own } = await newProgram(1000);
     const card = await newCard(own);
     const hold = await held(own, card, 1000);
@@ -154,7 +154,7 @@ describe('a hold', () => {
     expect(await moneyOf(own, card)).toEqual(NOTHING);
   });
 
-  test('ends once: later requests are refused with its status', async () => {
+  test('ends once, and later requests are refused with its status', async () => {
     const card = await newCard(client());
     const [captured, canceled] = [await held(client(), card), await held(client(), card)];
     await client().transfers.capture(captured);
@@ -189,7 +189,7 @@ describe('a hold', () => {
     expect(transfers.every(({ status }) => status === 'completed' || status === 'canceled')).toBe(true);
   });
 
-  test('counts towards the maximum balance of its destination and reduces what its source has available', async () => {
+  test('counts towards the maximum balance of its destination and reduces the available balance of its source', async () => {
     const [card, from] = [await newCard(client()), await newCard(client(), 100)];
     await client().cards.update(card, { limits: { maximum_balance: 100 } });
     const hold = await held(client(), card, 60);
@@ -203,11 +203,11 @@ describe('a hold', () => {
   });
 
   test.each<[string, object, string]>([
-    ['an end without a hold', { expires_at: inSeconds(60) }, '/expires_at'],
-    ['an end that is over', { capture: 'manual', expires_at: inSeconds(-60) }, '/expires_at'],
-    ['an end that is too far', { capture: 'manual', expires_at: inSeconds(91 * DAY) }, '/expires_at'],
+    ['an expiry without a hold', { expires_at: inSeconds(60) }, '/expires_at'],
+    ['an expiry in the past', { capture: 'manual', expires_at: inSeconds(-60) }, '/expires_at'],
+    ['an expiry too far ahead', { capture: 'manual', expires_at: inSeconds(91 * DAY) }, '/expires_at'],
     ['no moment', { capture: 'manual', expires_at: '2030-01-31' }, '/expires_at'],
-    ['no way to capture', { capture: 'later' }, '/capture'],
+    ['an unknown kind of capture', { capture: 'later' }, '/capture'],
   ])('is refused with %s', async (_, terms, field) => {
     const refused = await refusalOf(client().transfers.create({ amount: 1, card_id: 'card_active', ...terms }));
     expect(refused).toMatchObject({ Code: 'create_transfer_schema', Status: 400, field, moneyMoved: 'no' });
@@ -215,14 +215,14 @@ describe('a hold', () => {
 });
 
 describe('an expired hold', () => {
-  test('is expired for every operation at once when its time has passed, and is then released', async () => {
+  test('is expired for every operation as soon as its time has passed, and is released later', async () => {
     const { programId, own } = await newProgram(1000);
     const card = await newCard(own);
     const hold = await held(own, card, 40, { expires_at: inSeconds(600), metadata: { table: '4' } });
     const later = await held(own, card, 50, { expires_at: inSeconds(3600) });
     expect(await statusOf(hold, own)).toBe('pending');
     await ahead(1200, async () => {
-      // At once: whether the loop has come by must make no difference.
+      // Reads immediately, because the result must not depend on the background loop.
       expect(await own.transfers.get(hold)).toMatchObject({ status: 'expired', outcome: 'final' });
       const listed = async (query: object) => (await own.transfers.list(query)).data.map((one) => one.transfer_id);
       expect(await listed({ status: 'expired' })).toEqual([hold]);
@@ -244,7 +244,7 @@ describe('an expired hold', () => {
     expect(await own.transfers.capture(later)).toMatchObject({ status: 'completed', captured_amount: 50 });
   });
 
-  test('releases its money also while the program is disabled', async () => {
+  test('is released even while the program is disabled', async () => {
     const { programId, own } = await newProgram(100);
     const card = await newCard(own);
     const hold = await held(own, card, 100, { expires_at: inSeconds(600) });
@@ -259,7 +259,7 @@ describe('an expired hold', () => {
 });
 
 describe('a reversal', () => {
-  test('in full: the record, where it is found, and the balances', async () => {
+  test('in full has every field, is found, and changes the balances', async () => {
     const { programId, own } = await newProgram(1000);
     const card = await newCard(own);
     const load = await made(own, card, 300);
@@ -290,7 +290,7 @@ describe('a reversal', () => {
     expect(await fundingOf(programId)).toEqual({ balance: 1000, available: 1000 });
   });
 
-  test('in parts: never more than was captured; the list is newest first', async () => {
+  test('in parts never exceeds the captured amount, and the list is newest first', async () => {
     const card = await newCard(client());
     const hold = await held(client(), card, 100);
     await client().transfers.capture(hold, { amount: 60 });
@@ -322,7 +322,7 @@ describe('a reversal', () => {
     expect([(await moneyOf(own, first)).balance, (await moneyOf(own, second)).balance]).toEqual([45, 15]);
   });
 
-  test('needs the money to be available: neither spent nor held', async () => {
+  test('requires the money to be available: neither spent nor held', async () => {
     const card = await newCard(client());
     const { load } = await spent(client(), card, 50);
     expect(await refusalOf(client().transfers.reverse(load))).toMatchObject({
@@ -338,7 +338,7 @@ describe('a reversal', () => {
     expect((await client().transfers.reverse(load)).amount).toBe(30);
   });
 
-  test('succeeds whatever the status of the card, unless it is closed', async () => {
+  test('succeeds with any status of the card except closed', async () => {
     const [lost, closed] = [await newCard(client(), 40), await newCard(client())];
     const load = (await client().transfers.list({ card_id: lost })).data[0]?.transfer_id ?? '';
     const unload = await made(client(), lost, 15, { type: 'unload' });
@@ -351,11 +351,11 @@ describe('a reversal', () => {
     expect(await refusalOf(client().transfers.reverse(gone.unload))).toMatchObject({ Code: 'card_closed' });
   });
 
-  test('of twenty concurrent ones of a tenth each, ten succeed', async () => {
+  test('succeeds ten times for twenty concurrent ones of a tenth each', async () => {
     const card = await newCard(client(), 1000);
     const load = await made(client(), card, 100);
     const calls = Array.from({ length: 20 }, () => () => client().transfers.reverse(load, { amount: 10 }));
-    // Ten come when nothing is left.
+    // The other ten arrive when nothing is left.
     expect(await successesOf(calls, 'invalid_transfer_status')).toBe(10);
     expect(await client().transfers.get(load)).toMatchObject({ captured_amount: 100, reversed_amount: 100 });
     expect((await client().cards.get(card)).balance).toBe(1000);
@@ -393,7 +393,7 @@ describe('a scheduled transfer', () => {
     expect(await moneyOf(own, card)).toEqual({ ...NOTHING, balance: 200, available: 200 });
   });
 
-  test('with manual capture becomes a hold when due', async () => {
+  test('becomes a hold when due if it has manual capture', async () => {
     const { programId, own } = await newProgram(500);
     const card = await newCard(own);
     const scheduled_for = inSeconds(3600);
@@ -410,11 +410,11 @@ describe('a scheduled transfer', () => {
     });
   });
 
-  test('that is refused when due has failed, with its error, and moved nothing', async () => {
+  test('moves nothing if it is refused when due, and has failed with the error', async () => {
     const { programId, own } = await newProgram(100);
     const [poor, lost] = [await newCard(own), await newCard(own)];
     const scheduled_for = inSeconds(3600);
-    // There is not enough, but by then there might be.
+    // The amount exceeds the balance, but the balance might be enough by then.
     const tooMuch = await made(own, poor, 101, { scheduled_for });
     const tooLate = await made(own, lost, 50, { scheduled_for });
     await own.cards.update(lost, { status: 'lost' });
@@ -436,15 +436,15 @@ describe('a scheduled transfer', () => {
     expect(await refusalOf(own.transfers.cancel(tooMuch))).toMatchObject({ Code: 'invalid_transfer_status' });
   });
 
-  test('waits while its program is disabled, without failing', async () => {
+  test('waits while its program is disabled, and does not fail', async () => {
     const [stopped, free] = [await newProgram(100), await newProgram(100)];
     const scheduled_for = inSeconds(3600);
     const waiting = await made(stopped.own, await newCard(stopped.own), 10, { scheduled_for });
     const other = await made(free.own, await newCard(free.own), 10, { scheduled_for });
-    // Disabled before it is due, since the loop comes by at any time.
+    // Disables the program before the transfer is due, because the loop can run at any time.
     await whileDisabled(stopped.programId, () =>
       ahead(3700, async () => {
-        // The loop has come by when the other one is made.
+        // The loop has run once the other transfer is made.
         await untilStatus(other, 'completed', free.own);
         expect(await statusOf(waiting, stopped.own)).toBe('scheduled');
         await client().switch.change({ disabled: false, program_id: stopped.programId });
@@ -453,7 +453,7 @@ describe('a scheduled transfer', () => {
     );
   });
 
-  test('can be canceled before it is due, also while its program is disabled', async () => {
+  test('can be canceled before it is due, even while its program is disabled', async () => {
     const { programId, own } = await newProgram(100);
     const card = await newCard(own);
     const scheduled_for = inSeconds(3600);
@@ -468,7 +468,7 @@ describe('a scheduled transfer', () => {
     expect((await moneyOf(own, card)).balance).toBe(20);
   });
 
-  test('is checked at creation for what waiting cannot change', async () => {
+  test('is checked at creation for errors that waiting cannot fix', async () => {
     const scheduled_for = inSeconds(3600);
     const schedule = (amount: number, card_id: string, terms: object = {}) =>
       refusalOf(client().transfers.create({ amount, card_id, scheduled_for, ...terms }));
@@ -488,7 +488,7 @@ describe('a scheduled transfer', () => {
   });
 
   test.each<[string, object, string]>([
-    ['a time that is over', { scheduled_for: inSeconds(-1) }, '/scheduled_for'],
+    ['a time in the past', { scheduled_for: inSeconds(-1) }, '/scheduled_for'],
     ['a time over a year ahead', { scheduled_for: inSeconds(367 * DAY) }, '/scheduled_for'],
     [
       'a hold that ends before it begins',
@@ -507,7 +507,7 @@ describe('a scheduled transfer', () => {
 });
 
 describe('a disabled program or type', () => {
-  test('refuses captures and reversals; cancel and metadata still work', async () => {
+  test('refuses captures and reversals, but not cancellations and metadata', async () => {
     const { programId, own } = await newProgram(1000);
     const card = await newCard(own);
     const [first, second, load] = [await held(own, card, 10), await held(own, card, 20), await made(own, card, 30)];
@@ -529,7 +529,7 @@ describe('a disabled program or type', () => {
     expect((await own.transfers.reverse(load)).amount).toBe(30);
   });
 
-  test('of one type refuses captures and reversals of that type only', async () => {
+  test('refuses only captures and reversals of the disabled type', async () => {
     const { programId, own } = await newProgram(1000);
     const card = await newCard(own, 100);
     const [load, unload] = [await held(own, card, 10), await held(own, card, 20, { type: 'unload' })];
@@ -540,7 +540,7 @@ describe('a disabled program or type', () => {
   });
 });
 
-test('rows of a batch can be holds or scheduled, and report that no money moved', async () => {
+test('accepts holds and scheduled transfers as rows of a batch, and reports that no money moved', async () => {
   const card_id = await newCard(client());
   const row = (idempotency_key: string, terms: object) => ({ amount: 5, card_id, idempotency_key, ...terms });
   const rows = [row('b1', {}), row('b2', { capture: 'manual' }), row('b3', { scheduled_for: inSeconds(DAY) })];

@@ -32,7 +32,7 @@ describe('update_transfer', () => {
     expect(await found('order', '9')).toBe(0);
   });
 
-  test('at most 20 pairs remain after a request that removes and sets pairs', async () => {
+  test('allows at most 20 pairs after a request that removes and sets pairs', async () => {
     const pairs = (name: string, value: string | null, count = 20) =>
       Object.fromEntries(Array.from({ length: count }, (_, at) => [`${name} ${at}`, value]));
     const card = await newCard(client());
@@ -48,7 +48,7 @@ describe('update_transfer', () => {
     );
   });
 
-  // V8 13.6 (Node 24) takes a name with an escape for an earlier name that begins like it: domain/parse-json.ts.
+  // V8 13.6 (Node 24) mistakes a name with an escape for an earlier name with the same beginning: domain/parse-json.ts.
   test.each(['"', '\t', '\n"'])('keeps the name %j after names of another program that begin like it', async (name) => {
     const { program_id: programId } = await client().programs.create({ name: 'Other', currency: 'USD' });
     for (const poison of ['\\', '\\n']) {
@@ -70,7 +70,7 @@ describe('update_transfer', () => {
     expect((await about()).map(({ data }) => data)).toMatchObject([{ metadata }, { metadata }]);
   });
 
-  test('of a hold is kept by captures, reversals and cancels', async () => {
+  test('is kept by captures, reversals and cancellations of a hold', async () => {
     const card = await newCard(client());
     const [kept, canceled] = [await held(client(), card, 9), await held(client(), card)];
     await client().transfers.update(kept, { metadata: { a: '1' } });
@@ -82,7 +82,7 @@ describe('update_transfer', () => {
     expect((await client().transfers.cancel(canceled)).metadata).toEqual({ b: '1' });
   });
 
-  test('concurrent with captures loses neither change', async () => {
+  test('loses no change when it runs at the same time as captures', async () => {
     const card = await newCard(client());
     for (let round = 0; round < 10; round += 1) {
       const hold = await held(client(), card, 3);

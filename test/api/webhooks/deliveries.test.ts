@@ -24,7 +24,7 @@ async function deliveries(id: string) {
 
 describe('test_webhook', () => {
   test.each(['enabled', 'disabled'] as const)(
-    'has an event with the webhook sent at once while it is %s',
+    'sends an event with the webhook immediately while it is %s',
     async (status) => {
       const { webhook_id: id } = await client.webhooks.create({ url: URL, types: ['card.created'] });
       const webhook = await client.webhooks.update(id, { status });
@@ -53,7 +53,7 @@ describe('test_webhook', () => {
     },
   );
 
-  test('has a thin one sent without data, and to operators one with a number', async () => {
+  test('sends no data to a thin webhook, and a number to operators', async () => {
     const { webhook_id: id } = await client.operatorWebhooks.create({ url: URL, payload: 'thin' });
     await client.operatorWebhooks.test(id);
     const [delivery] = await deliveries(id);
@@ -62,7 +62,7 @@ describe('test_webhook', () => {
     expect(body).not.toHaveProperty('data');
   });
 
-  test('twice sends two events', async () => {
+  test('sends two events if it is called twice', async () => {
     const { webhook_id: id } = await client.webhooks.create({ url: URL });
     await client.webhooks.test(id);
     await client.webhooks.test(id);
@@ -71,7 +71,7 @@ describe('test_webhook', () => {
 });
 
 describe('resend_event', () => {
-  test('has an event sent at once, whatever its type, with its position', async () => {
+  test('sends an event of any type immediately, with its position', async () => {
     const eventId = await makeEvent();
     const { webhook_id: id } = await client.webhooks.create({ url: URL, types: ['key.created'] });
     const { position } = await client.events.get(eventId);
@@ -88,13 +88,13 @@ describe('resend_event', () => {
     const found = (await deliveries(id)).map((one) => ({ ...one, position: BigInt(one.position) }));
     expect(found).toMatchObject([{ ...expected, event_id: fromWireId('evt', eventId) }]);
 
-    // While it waits, another request makes no second one.
+    // Another request while the event waits adds no second delivery.
     await admin.query("update webhook_delivery set tries = 3, state = 'dead', next_at = null");
     await client.webhooks.resend(id, { event_id: eventId });
     expect(await deliveries(id)).toMatchObject([{ tries: 0, state: 'waiting', is_due: true }]);
   });
 
-  test('for operators: with its number, and any event', async () => {
+  test('sends operators any event with its number', async () => {
     const eventId = await makeEvent();
     const { webhook_id: id } = await client.operatorWebhooks.create({ url: URL });
     const { number } = await client.events.inspect(eventId);
@@ -102,11 +102,11 @@ describe('resend_event', () => {
     expect((await deliveries(id)).map((one) => Number(one.position))).toEqual([number]);
   });
 
-  test('never of another card program than that of the webhook, also for operators', async () => {
+  test('sends no event of another card program, even for operators', async () => {
     const eventId = await makeEvent();
     const { program_id: programId } = await client.programs.create({ name: 'Other', currency: 'USD' });
     const { webhook_id: id } = await client.webhooks.create({ url: URL }, { programId });
-    // One after the other: a refusal that nobody waits for yet would end the process.
+    // In sequence, because an unawaited rejection would end the process.
     for (const resend of [
       () => client.webhooks.resend(id, { event_id: eventId }, { programId }),
       () => client.operatorWebhooks.resend(id, { event_id: eventId }),
@@ -118,7 +118,7 @@ describe('resend_event', () => {
 });
 
 describe('list_webhook_attempts', () => {
-  /** Attempts of three days; every third one fails. */
+  /** Inserts deliveries over three days. Every third one fails. */
   async function makeAttempts(webhookId: string, count: number): Promise<readonly string[]> {
     const firstAt = Date.now();
     const eventIds = Array.from({ length: count }, () => randomUUIDv7());
@@ -141,7 +141,7 @@ describe('list_webhook_attempts', () => {
     return eventIds.map((eventId) => toWireId('evt', eventId));
   }
 
-  test('shows what was sent, in pages, newest first', async () => {
+  test('shows the deliveries in pages, newest first', async () => {
     const { webhook_id: id } = await client.webhooks.create({ url: URL });
     const eventIds = await makeAttempts(id, 7);
     const found: string[] = [];
@@ -213,14 +213,14 @@ describe('list_webhook_attempts', () => {
     expect(await listed({ status: '5xx', cursor: first?.attempt_id })).toEqual([500]);
   });
 
-  test('of all webhooks of a program only those that failed, or of all programs for an operator', async () => {
+  test('lists failed deliveries of all webhooks of a program, or of all programs for an operator', async () => {
     const { program_id: other } = await client.programs.create({ name: 'Other', currency: 'USD' });
     const own = [await client.webhooks.create({ url: URL }), await client.webhooks.create({ url: URL })];
     const foreign = await client.webhooks.create({ url: URL }, { programId: other });
     const ofAll = await client.operatorWebhooks.create({ url: URL });
     const ids = [...own, foreign, ofAll].map(({ webhook_id: id }) => id);
     const names = new Map(ids.map((id, at) => [id, ['first', 'second', 'foreign', 'of all'][at]]));
-    // Each has four attempts, of which the oldest and the newest failed.
+    // Each webhook has four deliveries. The oldest and the newest failed.
     for (const id of ids) await makeAttempts(id, 4);
     const listed = async (found: Promise<{ readonly data: readonly { readonly webhook_id: string }[] }>) =>
       (await found).data.map(({ webhook_id: id }) => names.get(id)).toSorted();
@@ -236,7 +236,7 @@ describe('list_webhook_attempts', () => {
     expect(await listed(webhooks.failedAttempts({ status: 'none', limit: 100 }))).toHaveLength(4);
     const dayAgo = new Date(Date.now() - 86_400_000).toISOString();
     expect(await listed(webhooks.failedAttempts({ started_from: dayAgo }))).toEqual(['first', 'second']);
-    // Newest first, over all webhooks, page by page.
+    // Newest first over all webhooks, page by page.
     const paged: string[] = [];
     for await (const { attempt_id: id } of webhooks.failedAttemptsAll({ limit: 1 })) paged.push(id);
     expect(paged).toEqual(paged.toSorted().toReversed());

@@ -13,7 +13,7 @@ const PERIOD = { from: '2000-01-01T00:00:00Z', to: '2100-01-01T00:00:00Z', only:
 const OF_PROGRAM = ['card programs', client.webhooks] as const;
 const OF_OPERATORS = ['operators', client.operatorWebhooks] as const;
 
-/** What an operation makes, and of which webhook. */
+/** The operations, each with its owner and the table that it adds a row to. */
 const OPERATIONS = [OF_PROGRAM, OF_OPERATORS].flatMap(([who, webhooks]) => {
   const withKey = (idempotencyKey: string) => ({ idempotencyKey });
   const event = makeEvent();
@@ -33,12 +33,12 @@ const OPERATIONS = [OF_PROGRAM, OF_OPERATORS].flatMap(([who, webhooks]) => {
 
 const countOf = async (table: string) => Number((await admin.query(`select count(*) from ${table}`)).rows[0].count);
 
-/** A record without what only the first response has. */
+/** A record without the fields that only the first response has. */
 function withoutSecret(record: object): object {
   return { ...record, secret: null, secret_omitted: null };
 }
 
-test.each(OPERATIONS)('%s: %s under one key is done once', async (who, _, table, call) => {
+test.each(OPERATIONS)('%s: executes %s once under one key', async (who, _, table, call) => {
   const webhooks = who === 'operators' ? client.operatorWebhooks : client.webhooks;
   const { webhook_id: id } = await webhooks.create({ url: URL });
   const before = await countOf(table);
@@ -49,7 +49,7 @@ test.each(OPERATIONS)('%s: %s under one key is done once', async (who, _, table,
   expect(responses.filter(({ response }) => !response.replayed)).toHaveLength(1);
   expect(again.response.replayed).toBe(true);
   for (const response of responses) expect(withoutSecret(response)).toEqual(withoutSecret(again));
-  // Another request under the key is refused, and one without a key is done again.
+  // The service refuses another request with the key, and executes the same one with a new key.
   const { webhook_id: other } = await webhooks.create({ url: `${URL}/2` });
   if (table !== 'webhook') {
     expect(await refusalOf(call(other, key))).toMatchObject({ Code: 'idempotency_key_exists', Status: 422 });
@@ -57,7 +57,7 @@ test.each(OPERATIONS)('%s: %s under one key is done once', async (who, _, table,
   }
 });
 
-test('a key of a card program is another than the same of operators', async () => {
+test('separates the keys of a card program and of operators', async () => {
   const idempotencyKey = randomUUID();
   const { webhook_id: first } = await client.webhooks.create({ url: URL }, { idempotencyKey });
   const { webhook_id: second } = await client.operatorWebhooks.create({ url: URL }, { idempotencyKey });

@@ -11,7 +11,7 @@ beforeEach(async () => {
   await admin.query('delete from webhook');
 });
 
-/** How many of some concurrent requests succeed, and with what the others are refused. */
+/** The number of concurrent requests that succeed, and the errors of the others. */
 async function outcomes(requests: readonly Promise<unknown>[]): Promise<readonly [number, readonly unknown[]]> {
   const settled = await Promise.allSettled(requests);
   const refused = settled.flatMap((one) => (one.status === 'rejected' ? [one.reason.Code] : []));
@@ -21,7 +21,7 @@ async function outcomes(requests: readonly Promise<unknown>[]): Promise<readonly
 const TOO_MANY = Array.from({ length: 3 }, () => 'webhook_limit');
 const COUNT = MAX_WEBHOOKS + TOO_MANY.length;
 
-test('a card program has at most 20 webhooks, whoever creates them and however many at once', async () => {
+test('allows a card program at most 20 webhooks over all callers, even with concurrent requests', async () => {
   const requests = Array.from({ length: COUNT }, (_, at) =>
     at % 2 === 0
       ? client.webhooks.create({ url: URL })
@@ -31,7 +31,7 @@ test('a card program has at most 20 webhooks, whoever creates them and however m
   const { data } = await client.webhooks.list({ limit: 100 });
   expect(data).toHaveLength(MAX_WEBHOOKS);
 
-  // Others have their own twenty.
+  // Another program and the operators have their own limits.
   const { program_id: programId } = await client.programs.create({ name: 'Other', currency: 'USD' });
   await client.webhooks.create({ url: URL }, { programId });
   await client.operatorWebhooks.create({ url: URL });
@@ -41,13 +41,13 @@ test('a card program has at most 20 webhooks, whoever creates them and however m
   expect(await refusalOf(client.webhooks.create({ url: URL }))).toMatchObject({ Code: 'webhook_limit', Status: 409 });
 });
 
-test('operators have at most 20 webhooks that belong to no card program', async () => {
+test('allows operators at most 20 webhooks that belong to no card program', async () => {
   const requests = Array.from({ length: COUNT }, () => client.operatorWebhooks.create({ url: URL }));
   expect(await outcomes(requests)).toEqual([MAX_WEBHOOKS, TOO_MANY]);
   await client.webhooks.create({ url: URL });
 });
 
-test('requests with one idempotency key create one webhook, and a refusal is repeated', async () => {
+test('creates one webhook for requests with one idempotency key, and repeats a refusal', async () => {
   const idempotencyKey = randomUUID();
   const made = await Promise.all(
     Array.from({ length: 5 }, () => client.webhooks.create({ url: URL }, { idempotencyKey })),

@@ -15,7 +15,7 @@ beforeEach(async () => {
 
 const PERIOD = { from: '2000-01-01T00:00:00Z', to: '2100-01-01T00:00:00Z', only: 'all' } as const;
 
-/** Everything that can be done with a webhook, by whether it changes something. */
+/** All calls about a webhook, separated into reading and changing ones. */
 function callsAbout(webhooks: TransferService['webhooks'] | TransferService['operatorWebhooks'], id: string) {
   const event = { event_id: `evt_${'0'.repeat(32)}` };
   return {
@@ -41,7 +41,7 @@ async function keyWith(...scopes: KeyScope[]): Promise<TransferService> {
 }
 
 describe('a webhook of operators', () => {
-  test('is sent the events of all card programs, by their number', async () => {
+  test('gets the events of all card programs, by their number', async () => {
     await makeEvent();
     const { number } = await client.events.search({ limit: 1 });
     const made = await client.operatorWebhooks.create({ url: URL, after: number - 1 });
@@ -65,7 +65,7 @@ describe('a webhook of operators', () => {
     expect(await client.operatorWebhooks.get(id)).toMatchObject({ status: 'enabled', replay: null });
   });
 
-  test('has its events among those of the service itself', async () => {
+  test('has its own events among the events of the service', async () => {
     const { webhook_id: id } = await client.operatorWebhooks.create({ url: URL });
     await client.operatorWebhooks.update(id, { status: 'disabled' });
     await relayOnce(ledger.database);
@@ -76,7 +76,7 @@ describe('a webhook of operators', () => {
 });
 
 describe('operators', () => {
-  test('reach the webhooks of card programs, and list all by program and status', async () => {
+  test('can use the webhooks of card programs, and list all by program and status', async () => {
     const { program_id: programId } = await client.programs.create({ name: 'Other', currency: 'USD' });
     const ofDemo = (await client.webhooks.create({ url: URL })).webhook_id;
     const ofOther = (await client.operatorWebhooks.create({ url: URL, program_id: programId })).webhook_id;
@@ -92,7 +92,7 @@ describe('operators', () => {
     expect((await client.webhooks.list()).data).toMatchObject([{ webhook_id: ofDemo, status: 'disabled' }]);
   });
 
-  test('that act within a card program are named in the audit log, without the values of headers', async () => {
+  test('are named in the audit log if they act in a card program, without the values of headers', async () => {
     const { key } = await withSecret(
       client.keys.create({ name: 'operator', scopes: ['webhooks:write', 'operator'], all_programs: true }),
     );
@@ -106,7 +106,7 @@ describe('operators', () => {
 });
 
 describe('the scopes', () => {
-  test('webhooks:read reads, and changes nothing', async () => {
+  test('allow reading but no changes with webhooks:read', async () => {
     const { webhook_id: id } = await client.webhooks.create({ url: URL });
     const reader = await keyWith('webhooks:read');
     const { reading, changing } = callsAbout(reader.webhooks, id);
@@ -115,7 +115,7 @@ describe('the scopes', () => {
     expect(codes).toEqual(codes.map(() => 'forbidden'));
   });
 
-  test('webhooks:write changes, and reads nothing but what it changes', async () => {
+  test('allow changes but no reading with webhooks:write, except in the response to a change', async () => {
     const writer = await keyWith('webhooks:write');
     const { webhook_id: id } = await writer.webhooks.create({ url: URL });
     const { reading } = callsAbout(writer.webhooks, id);
@@ -124,7 +124,7 @@ describe('the scopes', () => {
     expect(await writer.webhooks.delete(id)).toMatchObject({ webhook_id: id });
   });
 
-  test('of a card program reach no webhook through the operations of operators', async () => {
+  test("of a card program allow none of the operators' operations", async () => {
     const { webhook_id: id } = await client.webhooks.create({ url: URL });
     const { key } = await withSecret(client.keys.create(programKey('shop', DEMO_PROGRAM)));
     const { operatorWebhooks } = withKey(key);

@@ -12,14 +12,14 @@ beforeEach(async () => {
 
 const PERIOD = { from: '2000-01-01T00:00:00Z', to: '2100-01-01T00:00:00Z', only: 'all' } as const;
 
-/** A webhook with an event that it has not got. */
+/** A webhook with an undelivered event. */
 async function behind(): Promise<{ readonly id: string; readonly position: number }> {
   const { webhook_id: id, position } = await client.webhooks.create({ url: URL });
   await makeEvent();
   return { id, position };
 }
 
-/** What whoever delivers does when nothing arrives: it pauses the webhook, and keeps an event for later. */
+/** Pauses a webhook as failed deliveries do, with an event to retry later. */
 async function pause(id: string): Promise<void> {
   await admin.query(
     `update webhook_state set status = 'paused', failures = 10, failing_since = now(),
@@ -41,18 +41,18 @@ async function disabledEvents(id: string) {
 }
 
 describe('"status": "disabled"', () => {
-  test('stops the webhook where it is, and is told as an event', async () => {
+  test('stops the webhook at its position, and emits an event', async () => {
     const { id, position } = await behind();
     const disabled = await client.webhooks.update(id, { status: 'disabled' });
     expect(disabled).toMatchObject({ status: 'disabled', status_reason: 'requested', position, next_attempt_at: null });
     expect((await disabledEvents(id)).map(({ data }) => data)).toEqual([{ ...disabled }]);
-    // The event itself is one more that the webhook has not got.
+    // The event adds one to the backlog of the webhook.
     expect({ ...(await client.webhooks.get(id)) }).toEqual({ ...disabled, backlog: disabled.backlog + 1 });
     expect((await client.webhooks.update(id, { status: 'disabled' })).updated_at).toBe(disabled.updated_at);
     expect(await disabledEvents(id)).toHaveLength(1);
   });
 
-  test('cancels the replay that is running', async () => {
+  test('cancels the running replay', async () => {
     const { id } = await behind();
     await client.webhooks.replay(id, PERIOD);
     const { replay, updated_at } = await client.webhooks.update(id, { status: 'disabled' });
@@ -62,14 +62,14 @@ describe('"status": "disabled"', () => {
 });
 
 describe('"status": "enabled"', () => {
-  test('continues with what has come in the meantime', async () => {
+  test('continues with the events that arrived in the meantime', async () => {
     const { id, position } = await behind();
     await client.webhooks.update(id, { status: 'disabled' });
     const enabled = await client.webhooks.update(id, { status: 'enabled' });
     expect(enabled).toMatchObject({ status: 'enabled', status_reason: null, position, backlog: 1 });
   });
 
-  test('with "resume": "now" gives up what has come, and what was to be sent again', async () => {
+  test('skips waiting events and pending retries with "resume": "now"', async () => {
     const { id } = await behind();
     await pause(id);
     await client.webhooks.update(id, { status: 'disabled' });
@@ -88,7 +88,7 @@ describe('"status": "enabled"', () => {
     expect({ ...(await client.webhooks.get(id)) }).toEqual({ ...enabled });
   });
 
-  test('has the oldest event of a paused webhook sent at once', async () => {
+  test('retries the oldest event of a paused webhook immediately', async () => {
     const { id } = await behind();
     await pause(id);
     const before = await client.webhooks.get(id);
@@ -99,21 +99,21 @@ describe('"status": "enabled"', () => {
     expect({ ...(await client.webhooks.get(id)) }).toEqual({ ...probed });
   });
 
-  test('with "resume": "now" ends the pause: there is nothing to try', async () => {
+  test('ends the pause with "resume": "now", because nothing is left to retry', async () => {
     const { id } = await behind();
     await pause(id);
     const enabled = await client.webhooks.update(id, { status: 'enabled', resume: 'now' });
     expect(enabled).toMatchObject({ status: 'enabled', status_reason: null, backlog: 0, dead: 1 });
   });
 
-  test('changes nothing for a webhook that is enabled, also with "resume": "now"', async () => {
+  test('changes nothing for an enabled webhook, even with "resume": "now"', async () => {
     const { id } = await behind();
     const before = await client.webhooks.get(id);
     expect({ ...(await client.webhooks.update(id, { status: 'enabled', resume: 'now' })) }).toEqual({ ...before });
   });
 });
 
-test('a new URL of a paused webhook is tried at once', async () => {
+test('tries a new URL of a paused webhook immediately', async () => {
   const { id } = await behind();
   await pause(id);
   const before = await client.webhooks.get(id);
@@ -124,7 +124,7 @@ test('a new URL of a paused webhook is tried at once', async () => {
 });
 
 describe('a replay', () => {
-  test('begins before the events of its period and ends where the webhook is', async () => {
+  test("begins before the events of its period and ends at the webhook's position", async () => {
     const { webhook_id: id } = await client.webhooks.create({ url: URL });
     const replay = await client.webhooks.replay(id, PERIOD);
     const { position } = await client.webhooks.get(id);
@@ -144,7 +144,7 @@ describe('a replay', () => {
     expect(await refusalOf(client.webhooks.replay(id, PERIOD))).toMatchObject({ Code: 'replay_running', Status: 409 });
   });
 
-  test('of the last events passes over the earlier ones', async () => {
+  test('skips events before its period', async () => {
     const ids = [await makeEvent(), await makeEvent(), await makeEvent()];
     const [, middle] = await Promise.all(ids.map((eventId) => client.events.get(eventId)));
     const position = middle?.position ?? 0;
@@ -154,12 +154,12 @@ describe('a replay', () => {
       const inspected = await client.events.inspect(ids[1] ?? '');
       const place = webhooks === client.webhooks ? position : (inspected.number ?? 0);
       expect(replay.position).toBeLessThan(place);
-      // Events are found by when they were numbered: those of one moment may be one too many.
+      // Events are found by the time of their number, so events of the same moment may be included.
       expect(replay.position).toBeGreaterThanOrEqual(place - 2);
     }
   });
 
-  test('of an empty or reversed period is refused', async () => {
+  test('is refused for an empty or reversed period', async () => {
     const { webhook_id: id } = await client.webhooks.create({ url: URL });
     for (const to of ['2000-01-01T00:00:00Z', '1999-01-01T00:00:00Z']) {
       expect(await refusalOf(client.webhooks.replay(id, { ...PERIOD, to }))).toMatchObject({

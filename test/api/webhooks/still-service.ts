@@ -8,25 +8,25 @@ import { type Ledger, UNLIMITED } from '../../harness/ledger.ts';
 import { useConnection, useLedger, useServer } from '../../harness/use-ledger.ts';
 import { relayOnce } from '../../store/events/relayed.ts';
 
-/** A URL that leads nowhere. */
+/** A URL without a receiver. */
 export const URL = 'https://shop.example/webhooks';
 
-/** A sandbox in this process in which nothing happens by itself: no event gets a position, and nothing is sent. */
+/** A sandbox in this process without background work: events get no position, and nothing is sent. */
 export type StillService = {
   readonly url: string;
   readonly client: TransferService;
-  /** A client with a key. */
+  /** A client with this key. */
   readonly withKey: (key: string) => TransferService;
   readonly ledger: Ledger;
   readonly admin: pg.Client;
-  /** Makes an event of the demo program, with its position; gives its id. */
+  /** Makes an event of the demo program, with its position. Returns its id. */
   readonly makeEvent: () => Promise<string>;
 };
 
-/** Starts it for all tests of a file. */
+/** Starts the service for all tests of a file. */
 export async function useStillService(): Promise<StillService> {
   const { connection } = await useServer();
-  // Requests that are sent at once wait for each other's locks, for long on a slow machine.
+  // Concurrent requests wait for each other's locks, which takes long on a slow machine.
   const ledger = useLedger(connection, undefined, undefined, UNLIMITED);
   const admin = await useConnection(connection);
   const http = await startHttpServer(ledgerGateway(ledger));
@@ -43,7 +43,7 @@ export async function useStillService(): Promise<StillService> {
   return { url, client, withKey, ledger, admin, makeEvent };
 }
 
-/** The inner UUID of a webhook. */
+/** The UUID in a webhook's id. */
 export function innerId(webhookId: string): string {
   return fromWireId('wh', webhookId) ?? '';
 }

@@ -9,7 +9,7 @@ beforeEach(async () => {
   await admin.query('delete from webhook');
 });
 
-test('a URL with a card number is refused, however it is encoded', async () => {
+test('refuses a URL with a card number in any encoding', async () => {
   const { webhook_id } = await client.webhooks.create({ url: URL });
   const before = await client.webhooks.get(webhook_id);
   for (const end of [
@@ -27,7 +27,7 @@ test('a URL with a card number is refused, however it is encoded', async () => {
 });
 
 describe('create_webhook', () => {
-  test('without settings: new events of all types, in parallel; the record has every field', async () => {
+  test('without settings gets new events of all types in parallel, and returns every field', async () => {
     await makeEvent();
     const { position } = await client.events.list();
     const made = await client.webhooks.create({ url: URL });
@@ -68,7 +68,7 @@ describe('create_webhook', () => {
     expect(await client.webhooks.get(made.webhook_id)).toMatchObject({ position, backlog: 1 });
   });
 
-  test('with all settings', async () => {
+  test('accepts all settings', async () => {
     const settings = {
       url: `${URL}?source=cards`,
       description: 'Order system',
@@ -84,7 +84,7 @@ describe('create_webhook', () => {
     expect(await client.webhooks.get(made.webhook_id)).toMatchObject(settings);
   });
 
-  test('after a position: 0 for all events, one of an event, and none that does not exist yet', async () => {
+  test('accepts a position: 0 for all events or the position of an event, but no later one', async () => {
     await makeEvent();
     const { position } = await client.events.list();
     expect(await client.webhooks.create({ url: URL, after: 0 })).toMatchObject({ position: 0, backlog: position });
@@ -97,7 +97,7 @@ describe('create_webhook', () => {
     });
   });
 
-  test('a type that is sent twice is stored once', async () => {
+  test('stores a type that is sent twice once', async () => {
     const { types } = await client.webhooks.create({ url: URL, types: ['card.*', 'card.*', 'key.created'] });
     expect(types).toEqual(['card.*', 'key.created']);
   });
@@ -124,7 +124,7 @@ describe('update_webhook', () => {
     [{ concurrency: 1 }],
     [{ rate: 100 }],
     [{ headers: { 'X-Key': 'secret' } }, { header_names: ['X-Key'] }],
-  ])('%j changes this and nothing else', async (change, shown: object = change) => {
+  ])('changes only this: %j', async (change, shown: object = change) => {
     const { webhook_id: id } = await client.webhooks.create({
       url: URL,
       description: 'first',
@@ -139,14 +139,14 @@ describe('update_webhook', () => {
     expect({ ...(await client.webhooks.get(id)) }).toEqual({ ...after, updated_at });
   });
 
-  test('null removes what is optional', async () => {
+  test('removes optional settings if they are null', async () => {
     const all = { description: 'first', types: ['key.*'], rate: 1, headers: { 'X-Key': 'a' } };
     const { webhook_id: id } = await client.webhooks.create({ url: URL, ...all });
     const none = { description: null, types: null, rate: null };
     expect(await client.webhooks.update(id, { ...none, headers: null })).toMatchObject({ ...none, header_names: [] });
   });
 
-  test('headers are changed one by one, whatever the case of their names, and at most ten remain', async () => {
+  test('changes headers one by one, ignores the case of their names, and keeps at most ten', async () => {
     const nine = Object.fromEntries(Array.from({ length: 9 }, (_, at) => [`X-${at}`, 'x']));
     const { webhook_id: id } = await client.webhooks.create({ url: URL, headers: nine });
     const changed = await client.webhooks.update(id, { headers: { 'x-0': 'y', 'X-1': null, 'X-9': 'z' } });
@@ -159,7 +159,7 @@ describe('update_webhook', () => {
     expect(await client.webhooks.get(id)).toMatchObject({ header_names: changed.header_names });
   });
 
-  test('a request that changes nothing leaves the time of the last change, and whoever delivers undisturbed', async () => {
+  test('keeps the time of the last change and does not disturb deliveries if nothing changes', async () => {
     const { webhook_id: id, ...made } = await client.webhooks.create({ url: URL, types: ['card.*'] });
     const revision = async () =>
       (await admin.query('select revision from webhook where webhook_id = $1', [innerId(id)])).rows[0].revision;
@@ -171,7 +171,7 @@ describe('update_webhook', () => {
     expect(Number(await revision())).toBe(Number(before) + 1);
   });
 
-  test('concurrent changes are serialized: none is lost', async () => {
+  test('serializes concurrent changes and loses none', async () => {
     const { webhook_id: id } = await client.webhooks.create({ url: URL });
     const names = Array.from({ length: 10 }, (_, at) => `X-${at}`);
     await Promise.all(names.map((name) => client.webhooks.update(id, { headers: { [name]: 'x' } })));
@@ -180,7 +180,7 @@ describe('update_webhook', () => {
 });
 
 describe('delete_webhook', () => {
-  test('returns the last record; then the webhook does not exist, with all that belongs to it', async () => {
+  test('returns the last record, and removes the webhook with everything that belongs to it', async () => {
     const { webhook_id: id } = await client.webhooks.create({ url: URL, headers: { 'X-Key': 'a' } });
     await client.webhooks.test(id);
     const last = await client.webhooks.get(id);
