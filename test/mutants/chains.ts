@@ -24,7 +24,7 @@ export const CHAINS: readonly Mutant[] = [
     mistake: 'a chained group is saved although money has been moved without a new version since its decision',
     find: 'and account.sequence = sent.sequence_before and account.version = sent.version_before\n',
     replace: 'and sent.sequence_before is not null and account.version = sent.version_before\n',
-    witnesses: [chain('without a trigger that would have raised the version')],
+    witnesses: [chain('without the trigger that raises the version')],
   },
   {
     name: 'refusals-left-out-of-the-guard',
@@ -53,7 +53,7 @@ export const CHAINS: readonly Mutant[] = [
           '    references: references.length === 0 ? null : readReferences(references),\n    accounts: isKnown || isOneRead ? null : accountsFor(cards, changes, mode),\n',
       },
     ],
-    witnesses: [chain('suspended between the reads of one group')],
+    witnesses: [chain('suspended between the reads of a group')],
   },
   {
     name: 'counters-read-before-the-version',
@@ -68,7 +68,7 @@ export const CHAINS: readonly Mutant[] = [
           '    cardsWithAccounts: cards.length > 0 && isOneRead ? readCardsWithAccounts(cards) : null,\n    cardsOfTransfers: changes.length',
       },
     ],
-    witnesses: [separate('is counted towards the limit')],
+    witnesses: [separate('counts a transfer towards the limit')],
   },
   {
     name: 'groups-without-writes-counted',
@@ -82,14 +82,14 @@ export const CHAINS: readonly Mutant[] = [
         replace: '        const before = interruptions();\n        memory.beginGroup();\n',
       },
     ],
-    witnesses: [separate('nothing that was rolled back is remembered')],
+    witnesses: [separate('remembers nothing that was rolled back')],
   },
   {
     name: 'thrown-decision-not-repeated',
     mistake: 'what a decision throws on reads of different moments is final',
     find: 'error instanceof StoreFailure ? error.accountsChanged : !(error instanceof CommitUnknown)',
     replace: 'error instanceof StoreFailure && error.accountsChanged',
-    witnesses: [separate('is captured, not reported as broken')],
+    witnesses: [separate('captures a transfer that is executed while a group reads it')],
   },
   {
     name: 'version-not-raised-by-cards',
@@ -102,7 +102,7 @@ export const CHAINS: readonly Mutant[] = [
     name: 'version-not-raised-for-others',
     mistake: 'an account that is changed by a service of an earlier version keeps its version',
     ...NO_TRIGGER,
-    witnesses: [chain('money is held by a service of an earlier version')],
+    witnesses: [chain('a service of an earlier version')],
   },
   {
     name: 'version-not-raised-under-locks',
@@ -110,7 +110,7 @@ export const CHAINS: readonly Mutant[] = [
     find: ', version = account.version + 1\n',
     replace: ', version = account.version\n',
     also: [NO_TRIGGER],
-    witnesses: [chain('whoever locks accounts first')],
+    witnesses: [chain('a group that locks accounts first')],
   },
   {
     name: 'version-not-raised-in-chains',
@@ -125,14 +125,14 @@ export const CHAINS: readonly Mutant[] = [
     mistake: 'a transfer that changes without its accounts does not raise their version',
     find: 'if (card !== undefined) this.#accounts.raiseVersion(card.accountId);',
     replace: 'if (card === null) this.#accounts.raiseVersion(card.accountId);',
-    witnesses: [chain('does not cancel what somebody else has canceled')],
+    witnesses: [chain('does not cancel a transfer that another process has canceled')],
   },
   {
     name: 'same-transfer-decided-twice',
     mistake: 'a transfer that a group in flight changes is read as if it did not',
     find: 'return change !== undefined && this.#links.some(',
     replace: 'return change === null && this.#links.some(',
-    witnesses: [chain('waits, if it is about the same transfer')],
+    witnesses: [chain('waits if it changes the same transfer')],
   },
   {
     name: 'rules-remembered',
@@ -145,7 +145,7 @@ export const CHAINS: readonly Mutant[] = [
       kept.rules.set(found.rules.programId, { ...found, rules });
     }
     this.#rules = kept.rules;`,
-    witnesses: [chain('the rules of a program have changed')],
+    witnesses: [chain('the rules of a program change')],
   },
   {
     name: 'switch-remembered',
@@ -158,7 +158,7 @@ export const CHAINS: readonly Mutant[] = [
       kept.rules.set(found.rules.programId, { ...found, switches });
     }
     this.#rules = kept.rules;`,
-    witnesses: [chain('the service has been disabled')],
+    witnesses: [chain('the service is disabled')],
   },
   {
     name: 'switch-not-shared-by-chains',
@@ -166,7 +166,7 @@ export const CHAINS: readonly Mutant[] = [
     find: "lockNames: shareSwitchAndLockNames(names, mode === 'skip' ? 'skip' : 'wait'),",
     replace:
       "lockNames: mode === 'unlocked' ? null : shareSwitchAndLockNames(names, mode === 'skip' ? 'skip' : 'wait'),",
-    witnesses: [chain('keeps a change of the switch waiting')],
+    witnesses: [chain('delays a change of the switch')],
   },
   {
     name: 'chained-on-a-failed-group',
@@ -181,7 +181,7 @@ export const CHAINS: readonly Mutant[] = [
       this.#end(link, { error });
       return false;
 `,
-    witnesses: [chain('its response was lost')],
+    witnesses: [chain('the response of its commit was lost')],
   },
   {
     name: 'remembered-after-a-break',
@@ -189,21 +189,21 @@ export const CHAINS: readonly Mutant[] = [
     find: 'this.#chain = new Chain(chained, {',
     replace: `const lane = this as unknown as { kept?: ReturnType<typeof chained.begin> };
     this.#chain = new Chain({ ...chained, begin: () => (lane.kept ??= chained.begin()) }, {`,
-    witnesses: [chain('leave nothing behind')],
+    witnesses: [chain('leave nothing in memory')],
   },
   {
     name: 'limits-not-handed-on',
     mistake: 'the next group of a chain does not know what this one has used of limits',
     find: 'this.#memory.keep(after, this.#examined.get(after.accountId)?.days ?? null)',
     replace: 'this.#memory.keep(after, this.#memory.days(after.accountId))',
-    witnesses: [chain('is held to limits with what that one has used')],
+    witnesses: [chain('counts the usage of the previous group')],
   },
   {
     name: 'late-part-sent-early',
     mistake: 'a chained group does not wait for the acknowledgement of the one before it',
     find: '  if (await place.baseCommitted()) return;',
     replace: '  if (place.baseCommitted() !== false) return;',
-    witnesses: [chain('before the commit of the other is acknowledged')],
+    witnesses: [chain('before the previous commit is acknowledged')],
   },
   {
     name: 'retried-before-rollback',

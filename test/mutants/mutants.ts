@@ -39,7 +39,7 @@ const COMMITS: readonly Mutant[] = [
       },
     ],
     // By what it says, not by the round trip that it saves.
-    witnesses: [{ file: 'test/store/commit.test.ts', only: 'nothing was made' }, KILLS],
+    witnesses: [{ file: 'test/store/commit.test.ts', only: 'makes nothing' }, KILLS],
   },
   {
     name: 'commit-asynchronous',
@@ -133,7 +133,7 @@ const STALE_READS: readonly Mutant[] = [
     mistake: 'accounts are read and not locked',
     find: "  wait: 'for no key update',\n",
     replace: "  wait: 'limit 1',\n",
-    witnesses: [{ file: 'test/store/chain/guards.test.ts', only: 'that is not chained locks its accounts' }],
+    witnesses: [{ file: 'test/store/chain/guards.test.ts', only: 'a group outside a chain locks its accounts' }],
   },
   {
     name: 'locks-and-reads-in-one-statement',

@@ -19,7 +19,7 @@ export const RELAYS: readonly Mutant[] = [
     find: WAITING,
     replace:
       "where not relayed and batch_id > coalesce((select batch_id from event_position order by batch_id desc limit 1), '00000000-0000-0000-0000-000000000000') and not abandoned\n        and created_at >=",
-    witnesses: [order('commits late comes after'), AT_ONCE],
+    witnesses: [order('commits late after younger ones'), AT_ONCE],
   },
   {
     name: 'relay-after-the-last-time',
@@ -28,7 +28,7 @@ export const RELAYS: readonly Mutant[] = [
     find: WAITING,
     replace:
       "where not relayed and created_at > coalesce((select max(created_at) from write_batch as numbered where relayed), '-infinity') and not abandoned\n        and created_at >=",
-    witnesses: [order('commits late comes after'), AT_ONCE],
+    witnesses: [order('commits late after younger ones'), AT_ONCE],
   },
   {
     name: 'relay-in-the-order-of-ids',
@@ -41,7 +41,7 @@ export const RELAYS: readonly Mutant[] = [
         replace: 'over (partition by program_id order by batch_id, is_shared',
       },
     ],
-    witnesses: [order('whatever their ids')],
+    witnesses: [order('regardless of the ids')],
   },
   {
     name: 'relay-without-lock',
@@ -118,14 +118,14 @@ export const RELAYS: readonly Mutant[] = [
     mistake: 'readers of positions whose events are deleted go on with the first that is there, and are not told',
     find: 'up_to_number, (select max(last_number) from event_day',
     replace: 'up_to_number, (select min(0) from event_day',
-    witnesses: [retention('readers are told where the rest begins')],
+    witnesses: [retention('tells readers where the rest begins')],
   },
   {
     name: 'unrelayed-events-dropped',
     mistake: 'events that have no position yet are dropped with their day',
     find: 'where not relayed and not abandoned and (events_at is null or events_at < before)',
     replace: 'where abandoned and relayed and (events_at is null or events_at < before)',
-    witnesses: [retention('while events of before have no position')],
+    witnesses: [retention('while earlier events have no position')],
   },
   {
     name: 'unrelayed-fences-dropped',

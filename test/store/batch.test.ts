@@ -25,7 +25,7 @@ const row = (more: Row = {}): Row => ({
 });
 
 describe('create_transfer_batch', () => {
-  test('makes a thousand transfers, each with its outcome, in the order of the rows', async () => {
+  test('makes a thousand transfers and returns each outcome in the order of the rows', async () => {
     const rows = Array.from({ length: 1000 }, (_, index) => row({ reference: `row ${index} ${randomUUID()}` }));
     const outcomes = await send(ledger, rows);
     expect(outcomes).toHaveLength(1000);
@@ -37,7 +37,7 @@ describe('create_transfer_batch', () => {
     }
   });
 
-  test('answers a refused row with the record, and its neighbours as if it were not there', async () => {
+  test('returns an error record for a refused row, and does not affect the other rows', async () => {
     const outcomes = await send(ledger, [
       row(),
       row({ card_id: 'card_lost' }),
@@ -68,7 +68,7 @@ describe('create_transfer_batch', () => {
     }
   });
 
-  test('sent again, or from two processes at once, moves nothing twice', async () => {
+  test('moves nothing twice when it is repeated or sent by two processes at once', async () => {
     const rows = [...Array.from({ length: 50 }, () => row()), row({ card_id: 'card_lost' })];
     const [first, second] = await Promise.all([send(ledger, rows), send(other, rows)]);
     const third = await send(ledger, rows);
@@ -78,14 +78,14 @@ describe('create_transfer_batch', () => {
       expect(outcome.transfer).toEqual(second[index]?.transfer);
       const answers = [first[index], second[index]];
       expect(answers.filter((each) => each?.replayed === false)).toHaveLength(1);
-      // A replay says what the first response said: its caller may have lost that.
+      // A replay says whether the first response moved money, because the caller may not have received that response.
       expect([...answers, outcome].map((each) => each?.money_moved)).toEqual(
         Array(3).fill(index === 50 ? 'no' : 'yes'),
       );
     }
   });
 
-  test('shares its keys with create_transfer, and one key twice in a call is one transfer', async () => {
+  test('shares its keys with create_transfer, and makes one transfer for a repeated key in a call', async () => {
     const twice = row();
     const [one, two] = await send(ledger, [twice, twice]);
     expect(two).toMatchObject({ replayed: true, transfer: one?.transfer });
@@ -93,7 +93,7 @@ describe('create_transfer_batch', () => {
     expect(changed?.error?.Code).toBe('idempotency_key_exists');
   });
 
-  test('while the service is disabled says so for each row, and sends to support', async () => {
+  test('reports the disabled service for each row, and refers the caller to support', async () => {
     const made = row();
     await send(ledger, [made]);
     await ledger.call('change_switch', { disabled: true, reason: 'test' });
@@ -106,9 +106,9 @@ describe('create_transfer_batch', () => {
 });
 
 describe('one poisoned request', () => {
-  test('takes none of its neighbours down, wherever it stands in the group', async () => {
+  test('does not fail the other requests of its group, at any place in the group', async () => {
     const stranger = await connect(server.connection);
-    // A constraint that the domain knows nothing of: the store refuses one row of the group, and only the store.
+    // The domain does not know this constraint, so only the store refuses the row.
     await stranger.query("alter table transfer add constraint poison check (description <> 'poison')");
     try {
       for (const place of [0, 1, 33, 98, 99]) {
@@ -126,7 +126,7 @@ describe('one poisoned request', () => {
   });
 });
 
-test('beyond the bound of the queue a caller is turned away at once, and nothing has moved', async () => {
+test('refuses a caller immediately when the queue is full, and moves nothing', async () => {
   const narrow = openLedger(server.connection, { batch: 1, waiting: 5 });
   try {
     const keys = Array.from({ length: 40 }, () => randomUUID());

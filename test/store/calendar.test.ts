@@ -12,23 +12,23 @@ const ledger = useLedger(server.connection);
 test.each([
   ['an ordinary day', '2026-06-01 00:00', 'Europe/Berlin', '2026-05-31T22:00:00.000Z'],
   [
-    'the day on which clocks are put back, long after midnight',
+    'the day when clocks are put back, long after midnight',
     '2026-10-25 00:00',
     'Europe/Berlin',
     '2026-10-24T22:00:00.000Z',
   ],
   ['a day that has midnight twice', '2026-11-01 00:00', 'America/Havana', '2026-11-01T04:00:00.000Z'],
   ['a day that has no midnight', '2026-03-08 00:00', 'America/Havana', '2026-03-08T05:00:00.000Z'],
-  ['half an hour off', '2026-06-01 00:00', 'Asia/Kolkata', '2026-05-31T18:30:00.000Z'],
+  ['a day in a zone with half an hour', '2026-06-01 00:00', 'Asia/Kolkata', '2026-05-31T18:30:00.000Z'],
 ])('%s begins with its first instant', async (_what, local, zone, expected) => {
   const { rows } = await client.query('select instant_of($1::timestamp, $2) as instant', [local, zone]);
   expect((rows[0].instant as Date).toISOString()).toBe(expected);
 });
 
-/** Names of files that are no place. */
+/** Names of files that are not places. */
 const PLACEHOLDERS = ['Factory', 'localtime', 'posixrules'];
 
-test('the zones of programs are those that PostgreSQL lists, by the same names, except placeholders', async () => {
+test('accepts the time zones that PostgreSQL lists, by the same names, except placeholders', async () => {
   const read = async (text: string): Promise<readonly string[]> =>
     (await client.query(text)).rows.map(({ name }) => String(name));
   const all = await read('select name from pg_timezone_names');
@@ -69,8 +69,8 @@ test('the zones of programs are those that PostgreSQL lists, by the same names, 
   expect(rowCount).toBe(listed.size);
 });
 
-test('of several programs that are read at once, each has the calendar of its own time zone', async () => {
-  // 26 hours apart, so no two of these zones ever have the same day.
+test('gives several programs the calendars of their time zones', async () => {
+  // The zones are 26 hours apart, so they never have the same date.
   const zones = ['Pacific/Kiritimati', 'Etc/GMT+12', 'Pacific/Kiritimati'];
   const programs = zones.map((zone) => ({ id: randomUUID(), zone }));
   for (const { id, zone } of programs) {
@@ -90,7 +90,7 @@ test('of several programs that are read at once, each has the calendar of its ow
     const apart = [];
     for (const id of ids) apart.push(...(await readTogether([id])));
     const again = await readTogether(ids);
-    // A day may have begun in between.
+    // A day may have begun between the reads.
     isOneDay = isDeepStrictEqual(again, together);
     if (isOneDay) expect(together).toEqual(apart);
     together = again;

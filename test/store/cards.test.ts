@@ -10,9 +10,9 @@ import { checkBalances, moveToNoon, useConnection, useLedger, useProxy, useServe
 
 const server = await useServer();
 const proxy = await useProxy(server);
-/** Talks to PostgreSQL through the proxy. */
+/** Connects to PostgreSQL through the proxy. */
 const ledger = useLedger({ ...server.connection, host: proxy.host });
-/** Talks to it directly. */
+/** Connects directly. */
 const witness = useLedger(server.connection);
 const client = await useConnection(server.connection);
 
@@ -36,14 +36,14 @@ async function transfersOf(cardId: string): Promise<readonly TransferRecord[]> {
   return bodyOf<{ data: TransferRecord[] }>(await witness.call('list_transfers', { card_id: cardId })).data;
 }
 
-/** The events that a transaction wrote, found by one of them. */
+/** The events of the transaction that wrote this event. */
 function eventsWith(subjectId: string, type: string) {
   const ofBatch = 'where batch_id = (select batch_id from event where subject_id = $1 and type = $2) order by index';
   return storedEvents(client, ofBatch, [subjectId, type]);
 }
 
 describe('events', () => {
-  test('a change says what the card is now; no change says nothing', async () => {
+  test('contain the changed card, and nothing is written without a change', async () => {
     const cardId = await newCard();
     for (let count = 0; count < 2; count += 1) {
       await witness.call('update_card', { holder_reference: 'x' }, aboutCard(cardId));
@@ -53,7 +53,7 @@ describe('events', () => {
     ]);
   });
 
-  test('closing with a balance: the transfer and the card, in one transaction', async () => {
+  test('contain the transfer and the card in one transaction when a card closes with a balance', async () => {
     const cardId = await newCard(70);
     const closed = bodyOf<CardRecord>(await witness.call('update_card', SWEEP, aboutCard(cardId)));
     const [sweep] = await transfersOf(cardId);
@@ -63,7 +63,7 @@ describe('events', () => {
     ]);
   });
 
-  test('a program says what it is now; no change says nothing', async () => {
+  test('contain the changed program, and nothing is written without a change', async () => {
     const made = bodyOf<{ program_id: string }>(
       await witness.call('create_program', { name: 'Events', currency: 'USD' }),
     );
@@ -78,7 +78,7 @@ describe('events', () => {
   });
 });
 
-describe('a lost commit', () => {
+describe('a lost commit of update_card', () => {
   const update = (cardId: string, members: object, milliseconds?: number) =>
     ledger
       .call('update_card', members, {
@@ -87,7 +87,7 @@ describe('a lost commit', () => {
       })
       .catch((error: unknown) => error);
 
-  test('just before COMMIT: nothing was done, and no money moved', async () => {
+  test('changes nothing and moves no money if the connection fails just before COMMIT', async () => {
     const cardId = await newCard(70);
     proxy.faults.push('cut_before');
     const failed = await update(cardId, SWEEP);
@@ -96,7 +96,7 @@ describe('a lost commit', () => {
     expect(await cardOf(cardId)).toMatchObject({ status: 'active', balance: 70 });
   });
 
-  test('just after COMMIT: the card is closed, and the answer says so', async () => {
+  test('closes the card and returns it if the connection fails just after COMMIT', async () => {
     const cardId = await newCard(70);
     proxy.faults.push('cut_after');
     expect(await update(cardId, SWEEP)).toMatchObject({ status: 200, body: JSON.stringify(await cardOf(cardId)) });
@@ -104,7 +104,7 @@ describe('a lost commit', () => {
     expect((await transfersOf(cardId)).length).toBe(2);
   });
 
-  /** Runs with the fence out of reach, so that nobody can settle a commit. */
+  /** Runs while the fence is locked, so that no process can settle a commit. */
   async function inDoubt<Result>(run: () => Promise<Result>): Promise<Result> {
     const stranger = await connect(server.connection);
     try {
@@ -118,13 +118,13 @@ describe('a lost commit', () => {
     }
   }
 
-  test('that nobody can settle: unknown, with the transfer that would have moved the balance', async () => {
+  test('reports an unknown outcome with the id of the transfer if no process can settle it', async () => {
     const cardId = await newCard(70);
     const failed = await inDoubt(() => update(cardId, SWEEP, 5000));
     expect(failed).toBeInstanceOf(OperationFailure);
     expect(failed).toMatchObject({ moneyMoved: 'unknown', transferId: expect.stringMatching(/^tr_[0-9a-f]{32}$/) });
     const { transferId } = failed as OperationFailure;
-    // The server may still be at it; asking again ends it, whichever came first.
+    // The server may still be executing the first request. A repeated request ends it in either case.
     expect(await update(cardId, SWEEP)).toMatchObject({ status: 200 });
     const found = await witness.call('get_transfer', {}, { params: { transfer_id: transferId ?? '' } }).then(
       (reply) => bodyOf<TransferRecord>(reply),
@@ -138,7 +138,7 @@ describe('a lost commit', () => {
   test.each([
     ['a change that moves no money', { status: 'inactive' }],
     ['closing an empty card', SWEEP],
-  ])('%s that nobody can settle: no money has moved, whatever became of the card', async (_what, change) => {
+  ])('says for %s that no money has moved if no process can settle it', async (_what, change) => {
     const cardId = await newCard();
     const failed = await inDoubt(() => update(cardId, change, 5000));
     expect(failed).toBeInstanceOf(OperationFailure);
@@ -147,8 +147,8 @@ describe('a lost commit', () => {
   });
 });
 
-describe('beside others', () => {
-  test('a card that somebody holds is waited for, then the service is too busy', async () => {
+describe('a lock of another transaction', () => {
+  test('delays a change of its card until the service reports that it is busy', async () => {
     const cardId = await newCard(5);
     const stranger = await connect(server.connection);
     try {
@@ -161,7 +161,7 @@ describe('beside others', () => {
         .call('update_card', { status: 'lost' }, { ...aboutCard(cardId), deadline: performance.now() + 700 })
         .catch((error: unknown) => error);
       expect(failed).toMatchObject({ busy: true, moneyMoved: 'no' });
-      // What a card could do can be read all the same.
+      // The limits of the card can still be read.
       const limits = bodyOf<CardLimitsRecord>(await witness.call('get_card_limits', {}, aboutCard(cardId)));
       expect(limits.out.most).toBe(5);
     } finally {
@@ -171,7 +171,7 @@ describe('beside others', () => {
     expect(await witness.call('update_card', { status: 'lost' }, aboutCard(cardId))).toMatchObject({ status: 200 });
   });
 
-  test('a transfer that waited for the card goes by what the card has become', async () => {
+  test('applies the changed card to a transfer that waited for it', async () => {
     for (let round = 0; round < 20; round += 1) {
       const cardId = await newCard();
       const limits = { in: { daily_count: 1 } };
@@ -184,14 +184,14 @@ describe('beside others', () => {
     }
   });
 
-  test('the clock and the limits of a program change between decisions, never under one', async () => {
+  test('keeps the clock and the limits of a program unchanged during a decision', async () => {
     const about = { params: { program_id: 'prog_019000000000700080000000000000de' } };
     const call = (operation: 'move_clock' | 'update_program', members: object, more: Partial<AnyCall> = about) =>
       witness.call(operation, members, more).then(
         ({ status }) => status,
         ({ busy }: OperationFailure) => (busy ? 'busy' : 'failed'),
       );
-    /** The first three with so much time, in which those that must wait give up; the last as long as it takes. */
+    /** The first three changes wait no longer than this. The last one does not wait. */
     const changes = async (milliseconds: number) => {
       const brief = () => ({ ...about, deadline: performance.now() + milliseconds });
       return [
@@ -204,7 +204,7 @@ describe('beside others', () => {
     const stranger = await connect(server.connection);
     try {
       await stranger.query('begin');
-      // As every transaction does that decides something.
+      // Every transaction that makes a decision takes this lock.
       await stranger.query('select pg_advisory_xact_lock_shared(7201, 1)');
       expect(await changes(700)).toEqual(['busy', 'busy', 'busy', 200]);
     } finally {
@@ -214,7 +214,7 @@ describe('beside others', () => {
     expect(await changes(240_000)).toEqual([200, 200, 200, 200]);
   });
 
-  test('limits are read from one moment: what is used is what is on the card', async () => {
+  test('limits and balance are read at one moment', async () => {
     await moveToNoon(witness);
     const cardId = await newCard();
     await witness.call('update_card', { limits: { in: { daily_amount: 5000, daily_count: 5000 } } }, aboutCard(cardId));
@@ -222,7 +222,7 @@ describe('beside others', () => {
     let reads = 0;
     const loads = Promise.all(
       Array.from({ length: 8 }, async () => {
-        // Until there has been something to compare, and 1,600 loads at most: then a read has failed.
+        // Continues until there were some reads, but at most 1,600 loads: then a read has failed.
         for (let count = 0; count < (reads > 3 ? 40 : 200); count += 1)
           await witness.call('create_transfer', { amount: 3, card_id: cardId });
       }),

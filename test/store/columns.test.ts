@@ -25,7 +25,7 @@ import {
 } from '../../server/store/sql.ts';
 import { useLedger, useServer } from '../harness/use-ledger.ts';
 
-// What the service sends in arrays and reads back is what it sent, in every type of column.
+// Values of every column type arrive unchanged in the database and back.
 
 const { database } = useLedger((await useServer()).connection);
 
@@ -105,7 +105,7 @@ const CASES = {
 
 describe.each(Object.entries(CASES))('values of type %s', (name, { column, values }) => {
   const place = { place: INTEGER };
-  // The types of the values differ, and each goes with its column.
+  // Each value is checked against the type of its column.
   const set = columns({ ...place, value: nullable(column as Column<unknown>) });
   const echo = statementOfRows(`echo_${name.replaceAll(' ', '_')}`, set, 'select * from :sent order by place');
 
@@ -114,7 +114,7 @@ describe.each(Object.entries(CASES))('values of type %s', (name, { column, value
     return rows.map((row) => set.read(row).value);
   }
 
-  test('come back as they were sent', async () => {
+  test('come back unchanged', async () => {
     expect(await send(values)).toEqual(values);
   });
 
@@ -127,7 +127,7 @@ describe.each(Object.entries(CASES))('values of type %s', (name, { column, value
     expect(await send([undefined])).toEqual([null]);
   });
 
-  test('come back from an array that is a parameter of its own', async () => {
+  test('come back from a parameter that is an array', async () => {
     const list = statement(
       `list_${name.replaceAll(' ', '_')}`,
       { values: many(column as Column<unknown>) },
@@ -143,7 +143,7 @@ describe.each(Object.entries(CASES))('values of type %s', (name, { column, value
 
 const echoTexts = statementOfRows('echo_texts', columns({ text: TEXT }), 'select * from :sent');
 
-test('text with U+0000 is refused, by itself and among others, as a fault of its row', async () => {
+test('refuses text with U+0000 as a fault of its row, alone and among others', async () => {
   for (const texts of [['\0'], ['a', 'b\0c', 'd'], [`${'x'.repeat(100)}\0`]]) {
     const failure = await database.read(echoTexts(texts.map((text) => ({ text })))).catch((error: unknown) => error);
     expect(failure).toBeInstanceOf(StoreFailure);
@@ -151,12 +151,12 @@ test('text with U+0000 is refused, by itself and among others, as a fault of its
   }
 });
 
-test('half of a surrogate pair is stored as U+FFFD', async () => {
+test('stores half of a surrogate pair as U+FFFD', async () => {
   const rows = await database.read(echoTexts([{ text: 'a\ud83d' }, { text: '\udcb6b' }]));
   expect(rows.map(({ text }) => text)).toEqual(['a\ufffd', '\ufffdb']);
 });
 
-test('a thousand rows of several columns stay rows', async () => {
+test('keeps a thousand rows of several columns together', async () => {
   const set = columns({ id: INTEGER, note: nullable(TEXT), amount: BIGINT, body: json<unknown>() });
   const sent = Array.from({ length: 1000 }, (_, id) => ({
     id,

@@ -9,9 +9,9 @@ import { checkBalances, useLedger, useProxy, useServer } from '../harness/use-le
 
 const server = await useServer({ apart: 'It stops PostgreSQL.' });
 const proxy = await useProxy(server);
-/** Talks to PostgreSQL through the proxy. */
+/** Connects to PostgreSQL through the proxy. */
 const ledger = useLedger({ ...server.connection, host: proxy.host });
-/** Talks to it directly. */
+/** Connects directly. */
 const witness = useLedger(server.connection);
 
 checkBalances(witness);
@@ -21,7 +21,7 @@ async function transfersOf(idempotencyKey: string): Promise<number> {
   return (JSON.parse(body) as { data: object[] }).data.length;
 }
 
-/** What a caller is told about money: `made`, or what a failure says of it. */
+/** What a caller learns about money: `made`, or `money_moved` of the failure. */
 function answerOf(call: Promise<unknown>): Promise<string> {
   return call.then(
     () => 'made',
@@ -31,17 +31,17 @@ function answerOf(call: Promise<unknown>): Promise<string> {
 
 const body = { amount: 1, card_id: 'card_active' };
 
-test('a transfer is two round trips, whatever it needs', async () => {
+test('a transfer takes two round trips for any number of reads', async () => {
   const send = () =>
     ledger.call('create_transfer', { ...body, reference: randomUUID() }, { idempotencyKey: randomUUID() });
   await send();
   const before = proxy.turns();
   for (let count = 0; count < 10; count += 1) await send();
-  // Each has two turns: the load after the last answer of the transfer before it, and the save after the load.
+  // Each transfer has two round trips: the load after the previous response, and the save after the load.
   expect(proxy.turns() - before).toBe(20);
 });
 
-test('so is a replay, and a look-up is one, where no standby is waited for', async () => {
+test('a replay takes two round trips, and a look-up one if the service waits for no standby', async () => {
   const idempotencyKey = randomUUID();
   const { body: made } = await ledger.call('create_transfer', body, { idempotencyKey });
   const { transfer_id } = JSON.parse(made) as { readonly transfer_id: string };
@@ -57,7 +57,7 @@ test('so is a replay, and a look-up is one, where no standby is waited for', asy
 });
 
 describe('a connection that is cut', () => {
-  test('just before COMMIT: nothing was made, and the answer says so', async () => {
+  test('just before COMMIT makes nothing, and the response says so', async () => {
     for (let round = 0; round < 50; round += 1) {
       const idempotencyKey = randomUUID();
       proxy.faults.push('cut_before');
@@ -69,7 +69,7 @@ describe('a connection that is cut', () => {
     }
   });
 
-  test('just after COMMIT: the transfer was made, and the answer is its 201', async () => {
+  test('just after COMMIT makes the transfer, and the response is its 201', async () => {
     for (let round = 0; round < 50; round += 1) {
       const idempotencyKey = randomUUID();
       proxy.faults.push('cut_after');
@@ -81,7 +81,7 @@ describe('a connection that is cut', () => {
     }
   });
 
-  test('while the server goes on alone: the answer is what came of it', async () => {
+  test('while the server continues gives the true outcome', async () => {
     const answers = new Set<string>();
     for (let round = 0; round < 50; round += 1) {
       const idempotencyKey = randomUUID();
@@ -93,7 +93,7 @@ describe('a connection that is cut', () => {
     for (const answer of answers) expect(['made', 'no']).toContain(answer);
   });
 
-  test('in the middle of groups: every answer is true', async () => {
+  test('in the middle of groups gives true responses only', async () => {
     for (let round = 0; round < 20; round += 1) {
       proxy.faults.push((['cut_before', 'cut_after', 'orphan'] as const)[round % 3] ?? 'orphan');
       const keys = Array.from({ length: 40 }, () => randomUUID());
@@ -108,7 +108,7 @@ describe('a connection that is cut', () => {
     }
   });
 
-  test('in a deposit is settled as well', async () => {
+  test('in a deposit is settled too', async () => {
     const params = { program_id: 'prog_019000000000700080000000000000de' };
     const idempotencyKey = randomUUID();
     proxy.faults.push('cut_after');
@@ -127,7 +127,7 @@ describe.each([
 ] as const)('a connection that is cut while %s is committed', (operation, members) => {
   const status = operation === 'change_switch' ? 200 : 201;
 
-  test('after it was: the answer is the first, and a retry finds it stored', async () => {
+  test('after the commit gives the first response, and a retry replays it', async () => {
     const idempotencyKey = randomUUID();
     proxy.faults.push('cut_after');
     const reply = await ledger.call(operation, members, { idempotencyKey });
@@ -141,7 +141,7 @@ describe.each([
     expect(JSON.parse(again.body)).toMatchObject({ key: null, key_omitted: expect.any(String) });
   });
 
-  test('before it was: nothing was done, and a retry does it', async () => {
+  test('before the commit does nothing, and a retry succeeds', async () => {
     const idempotencyKey = randomUUID();
     proxy.faults.push('cut_before');
     const failed = await ledger.call(operation, members, { idempotencyKey }).catch((error: unknown) => error);
@@ -150,7 +150,7 @@ describe.each([
   });
 });
 
-describe('a statement of its own', () => {
+describe('a single statement', () => {
   const NOTICE = { attempt_id: 'pat_1', status: 'approved', amount: 1, currency: 'USD' } as const;
   const store = (noticeId: string) =>
     insertNotice({ connectorId: 'simulator', noticeId, sentAttemptId: null, body: NOTICE });
@@ -163,7 +163,7 @@ describe('a statement of its own', () => {
     return (await witness.database.read(found)).length > 0;
   };
 
-  test('that writes is refused where only a read is allowed', async () => {
+  test('is refused if it writes where only reads are allowed', async () => {
     const id = randomUUID();
     await expect(witness.database.read(store(id))).rejects.toMatchObject({ sqlState: '25006' });
     await expect(witness.database.forProgram(randomUUID()).read(store(id))).rejects.toMatchObject({
@@ -172,7 +172,7 @@ describe('a statement of its own', () => {
     expect(await isStored(id)).toBe(false);
   });
 
-  test('that writes is one round trip, with its fence or without', async () => {
+  test('takes one round trip if it writes, with and without a fence', async () => {
     for (const write of ['write', 'writeUnguarded'] as const) {
       await ledger.database[write](store(randomUUID()));
       const before = proxy.turns();
@@ -181,7 +181,7 @@ describe('a statement of its own', () => {
     }
   });
 
-  test('whose connection is cut is written once, or its failure says that this is not known', async () => {
+  test('is written once if its connection is cut, or fails as unknown', async () => {
     const [lost, done] = [randomUUID(), randomUUID()];
     proxy.faults.push('cut_before');
     expect(await ledger.database.write(store(lost))).toHaveLength(1);
@@ -193,12 +193,12 @@ describe('a statement of its own', () => {
 });
 
 describe('a commit whose client has gone', () => {
-  test('and that still waits for a lock is not taken for undone', async () => {
+  test('is not taken for undone while it waits for a lock', async () => {
     const stranger = await connect(server.connection);
     const idempotencyKey = randomUUID();
     try {
       await stranger.query('begin');
-      // The last insert before COMMIT has to wait, with COMMIT behind it on the wire already.
+      // The last insert has to wait. COMMIT was already sent after it.
       await stranger.query('lock table idempotency in share mode');
       proxy.faults.push('orphan');
       const answer = answerOf(ledger.call('create_transfer', body, { idempotencyKey }));
@@ -213,7 +213,7 @@ describe('a commit whose client has gone', () => {
     }
   });
 
-  test('is called unknown when the deadline comes first, and the look-up by key tells later', async () => {
+  test('is reported as unknown at the deadline, and a look-up by key finds the outcome later', async () => {
     const stranger = await connect(server.connection);
     const idempotencyKey = randomUUID();
     try {
@@ -232,7 +232,7 @@ describe('a commit whose client has gone', () => {
     expect([0, 1]).toContain(await transfersOf(idempotencyKey));
   });
 
-  test('can never commit once it was given up: the same batch id is refused', async () => {
+  test('can never commit after it was abandoned, because its batch id is refused', async () => {
     const batchId = randomUUID();
     expect(await witness.database.settle(batchId, performance.now() + 240_000)).toBe('abandoned');
     const late = witness.database.transact({
@@ -243,7 +243,7 @@ describe('a commit whose client has gone', () => {
     await expect(late).rejects.toMatchObject({ sqlState: '23505' });
   });
 
-  test('is found committed when it has committed', async () => {
+  test('is found if it has committed', async () => {
     const batchId = randomUUID();
     await witness.database.transact({
       batchId,
@@ -254,19 +254,19 @@ describe('a commit whose client has gone', () => {
   });
 });
 
-describe('a database that has gone', () => {
-  test('is not noticed where only idle connections were cut, however many there were', async () => {
+describe('a database that stops', () => {
+  test('is not noticed if only idle connections were cut, even several', async () => {
     await Promise.all(Array.from({ length: 6 }, () => ledger.call('create_card')));
     proxy.cutAll();
     expect((await ledger.call('create_card')).status).toBe(201);
   });
 
-  test('is answered at once, with no money moved, and back at work as soon as it is back', async () => {
+  test('is reported immediately, with no money moved, and the service works again as soon as the database is back', async () => {
     await server.embedded.pause();
     try {
       const failed: unknown = await ledger.call('create_transfer', body).catch((error: unknown) => error);
       expect(failed).toMatchObject({ busy: false, moneyMoved: 'no' });
-      // The operating system's word is what ended it, and not a time limit that ran out.
+      // An error of the operating system ended the request, not a time limit.
       const causes = inspect(failed, { depth: 9 });
       expect(causes).toMatch(/ECONNRESET|ECONNREFUSED|ENOENT|EPIPE/);
       expect(causes).not.toMatch(/time-?out|in time/i);

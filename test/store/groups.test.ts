@@ -4,12 +4,12 @@ import { Refusal } from '../../domain/refusal.ts';
 import { trialBalance } from '../harness/ledger.ts';
 import { useLedger, useProxy, useServer } from '../harness/use-ledger.ts';
 
-// Behind each decision stands a wall in the database, which makes up for a wrong one: the group fails, is tried again,
-// and is halved until it comes out right. So what was decided wrongly is seen by the round trips that it takes.
+// The database corrects wrong decisions: the group fails, is retried and is halved until it succeeds. So a wrong decision shows
+// in the number of round trips.
 
 /**
- * Of two transactions, at most: each loads and then saves, and the second one, which is chained to the first, may save in
- * two parts. A group that failed would take at least two more.
+ * The maximum for two transactions. Each loads and then saves. The second one is chained to the first and may save in two parts.
+ * A failed group would take at least two more.
  */
 const TURNS_OF_TWO = 2 + 3;
 
@@ -25,7 +25,7 @@ afterAll(async () => {
   expect(await trialBalance(ledger)).toMatchObject({ balanced: true });
 });
 
-/** What each call came to: its status, or the code that refused it. All but the first are in one group. */
+/** The outcome of each call: its status, or the code of its refusal. All calls but the first are in one group. */
 async function sendTogether(bodies: readonly object[]): Promise<{ outcomes: readonly string[]; turns: number }> {
   const before = proxy.turns();
   const outcomes = await Promise.all(
@@ -43,14 +43,14 @@ async function sendTogether(bodies: readonly object[]): Promise<{ outcomes: read
 
 const first = { amount: 1, card_id: 'card_active' };
 
-test('two requests of a group with one reference: the second is refused by the decision on it', async () => {
+test('a group refuses the second request with the same reference when it decides', async () => {
   const twice = { ...first, reference: randomUUID() };
   const { outcomes, turns } = await sendTogether([first, twice, twice]);
   expect(outcomes).toEqual(['201', '201', 'duplicate_reference']);
   expect(turns).toBeLessThanOrEqual(TURNS_OF_TWO);
 });
 
-test('requests of a group that spend one balance: each is decided on what the ones before it have left', async () => {
+test('a group decides each request on the balance that the previous ones left', async () => {
   await ledger.call('create_card', { card_id: 'spent_in_a_group' });
   await ledger.call('create_transfer', { amount: 100, card_id: 'spent_in_a_group' });
   const spend = { amount: 40, card_id: 'spent_in_a_group', type: 'unload' };
@@ -59,7 +59,7 @@ test('requests of a group that spend one balance: each is decided on what the on
   expect(turns).toBeLessThanOrEqual(TURNS_OF_TWO);
 });
 
-test('requests of a group with one key: the first is done and the others are answered like it', async () => {
+test('a group executes the first request with a key and replays its response for the others', async () => {
   const idempotencyKey = randomUUID();
   const before = proxy.turns();
   const replies = await Promise.all([

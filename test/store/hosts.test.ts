@@ -10,19 +10,18 @@ import { waitFor } from '../harness/process.ts';
 import { type DatabaseProxy, startProxy } from '../harness/proxy.ts';
 import { useServer } from '../harness/use-ledger.ts';
 
-// Several hosts in DATABASE_URL, of which one has PostgreSQL. What happens when another becomes the primary is in
-// test/faults/hosts.test.ts.
+// DATABASE_URL names several hosts, and one of them has PostgreSQL. test/faults/hosts.test.ts tests a change of the primary.
 
 const { connection } = await useServer();
 const { host, port, user, database } = connection;
 
-/** Listens, and never responds: a server that is stopped, or a machine behind a firewall that drops packets. */
+/** Listens but never responds, like a stopped server or a machine behind a firewall that drops packets. */
 const silent = createServer(() => undefined).listen(0, '127.0.0.1');
 await once(silent, 'listening');
 afterAll(() => silent.close());
 const silentPort = portOf(silent);
 
-/** Nobody listens there any more. */
+/** This port is closed. */
 const gone = createServer().listen(0, '127.0.0.1');
 await once(gone, 'listening');
 const closedPort = portOf(gone);
@@ -63,10 +62,10 @@ const failureOf = (databases: Databases): Promise<StoreFailure> =>
 
 test.each([
   ['the first', [GOOD, CLOSED, SILENT]],
-  ['behind one that is down', [CLOSED, GOOD]],
-  ['behind one that does not respond', [SILENT, GOOD]],
+  ['after a host that is down', [CLOSED, GOOD]],
+  ['after a host that does not respond', [SILENT, GOOD]],
   ['behind both', [SILENT, CLOSED, GOOD]],
-] as const)('PostgreSQL is found %s', async (_where, places) => {
+] as const)('finds PostgreSQL %s', async (_where, places) => {
   const databases = open(urlOf(...places));
   const before = new Date();
   expect(await databases.background.read(NOW)).toEqual([{ one: 1 }]);
@@ -74,14 +73,14 @@ test.each([
   expect(databases.host()?.since.getTime()).toBeGreaterThanOrEqual(before.getTime());
 });
 
-test('if no host can be used, the failure names each of them and why', async () => {
+test('names each host and the reason if no host can be used', async () => {
   const failure = await failureOf(open(urlOf(CLOSED, SILENT)));
   expect(failure.message).toContain(`127.0.0.1:${closedPort} (connect ECONNREFUSED`);
   expect(failure.message).toContain(`127.0.0.1:${silentPort} (no response within 1000 ms)`);
   expect([failure.connectionLost, failure.readOnly, failure.timedOut]).toEqual([true, false, true]);
 });
 
-test('a host that was made read-only is neither read nor written, until it can be written to again', async () => {
+test('does not use a host that was made read-only until it is writable again', async () => {
   const superuser = await connect({ ...connection, user: 'postgres' });
   const databases = open(urlOf(CLOSED, GOOD));
   try {
@@ -97,7 +96,7 @@ test('a host that was made read-only is neither read nor written, until it can b
   }
 });
 
-test('a setting of the user is overridden, as with one host', async () => {
+test('overrides a setting of the user, as with one host', async () => {
   const superuser = await connect({ ...connection, user: 'postgres' });
   const databases = open(urlOf(CLOSED, GOOD));
   try {
@@ -110,14 +109,14 @@ test('a setting of the user is overridden, as with one host', async () => {
   }
 });
 
-test('a single host is named as well, and read as it is', async () => {
+test('names a single host too, and reads from it', async () => {
   const databases = open(urlOf(GOOD));
   expect(databases.host()).toBeUndefined();
   await databases.background.read(NOW);
   expect(databases.host()).toMatchObject({ name: `${host}:${port}` });
 });
 
-describe('when the host that was used is lost', () => {
+describe('when the current host is lost', () => {
   let first: DatabaseProxy;
   let second: DatabaseProxy;
   beforeEach(async () => {
@@ -131,7 +130,7 @@ describe('when the host that was used is lost', () => {
   ): Promise<{ databases: Databases; url: string; usedSecond: () => boolean }> {
     const url = urlOf([first.host, port], [second.host, port]);
     const databases = open(url, timeLimits);
-    // Either may respond first, and then stays the one that is used.
+    // Either host may respond first. The service then continues to use it.
     await databases.background.read(NOW);
     if (databases.host()?.name !== `${first.host}:${port}`) [first, second] = [second, first];
     const lost = databases.host()?.name;
@@ -139,7 +138,7 @@ describe('when the host that was used is lost', () => {
     return { databases, url, usedSecond: () => databases.host()?.name !== lost };
   }
 
-  test('a new connection without a time limit is made to the other one, once that can be used', async () => {
+  test('makes a new connection without a time limit to the other host as soon as that is usable', async () => {
     const { databases, url, usedSecond } = await useFirst(STARTS);
     first.mute(true);
     await second.listen(false);
@@ -152,7 +151,7 @@ describe('when the host that was used is lost', () => {
     expect(usedSecond()).toBe(true);
   });
 
-  test('one response that does not arrive suffices: the next request goes to the other one', async () => {
+  test('sends the next request to the other host after one missing response', async () => {
     const { databases, usedSecond } = await useFirst();
     first.mute(true);
     expect(await failureOf(databases)).toMatchObject({ timedOut: true });
@@ -160,7 +159,7 @@ describe('when the host that was used is lost', () => {
     expect(usedSecond()).toBe(true);
   });
 
-  test('broken connections are replaced by those to the other one', async () => {
+  test('replaces broken connections by connections to the other host', async () => {
     const { databases, usedSecond } = await useFirst();
     await first.listen(false);
     first.cutAll();
@@ -168,7 +167,7 @@ describe('when the host that was used is lost', () => {
     expect(usedSecond()).toBe(true);
   });
 
-  test('connections to it that still work are closed, also one in use', async () => {
+  test('closes its working connections too, even one in use', async () => {
     const { databases, url, usedSecond } = await useFirst();
     const started = Promise.withResolvers<void>();
     const inUse = databases.background.alone((client) => {

@@ -14,7 +14,7 @@ const server = await useServer();
 const ledger = useLedger(server.connection);
 const client = await useConnection(server.connection);
 
-/** How a key is stored: whether with a body of its own, and whether with the event whose payload is the body. */
+/** How a key is stored: whether it has its own body, and the payload of the event that contains the body. */
 async function storedUnder(key: string): Promise<{ readonly has_body: boolean; readonly payload: string | null }> {
   const { rows } = await client.query(
     `select body is not null as has_body, event.payload, event.program_id, event.subject_id from idempotency
@@ -27,7 +27,7 @@ async function storedUnder(key: string): Promise<{ readonly has_body: boolean; r
   return { has_body, payload: event.payload === null ? null : payloadOf(event) };
 }
 
-/** Gives a key and its event the age of a row that was written some days ago. */
+/** Makes a key and its event some days older. */
 async function age(key: string, days: number): Promise<void> {
   await client.query(
     `with aged as (
@@ -39,10 +39,10 @@ async function age(key: string, days: number): Promise<void> {
   );
 }
 
-/** An event by the key whose response it is. */
+/** The event whose payload is the response of a key. */
 const OF_KEY = `(batch_id, index) in (select batch_id, event_index from idempotency where ${KEY_TEXT} = $1)`;
 
-test('the body of a response is stored once: as the payload of its event', async () => {
+test('stores the body of a response once, as the payload of its event', async () => {
   const key = () => ({ idempotencyKey: randomUUID() });
   const group = Array.from({ length: 5 }, (_, index) => ({ amount: 1 + index, card_id: 'card_active' }));
   const sent = group.map((body) => ({ body, ...key() }));
@@ -65,13 +65,13 @@ test('the body of a response is stored once: as the payload of its event', async
     const { body: payload } = await ledger.call(operation, body, { ...named, ...under });
     expect(await storedUnder(under.idempotencyKey), operation).toEqual({ has_body: false, payload });
   }
-  // Those of operators are few, and cannot all be made again: they keep their own.
+  // Operators' responses are few and cannot all be rebuilt, so they are stored separately.
   const deposit = key();
   await ledger.call('create_deposit', { amount: 5 }, { params: { program_id: DEMO_PROGRAM }, ...deposit });
   expect(await storedUnder(deposit.idempotencyKey)).toEqual({ has_body: true, payload: null });
 });
 
-test('a replay is byte for byte as long as the event is stored, and then shows the transfer as it is', async () => {
+test('replays byte for byte while the event is stored, and shows the current transfer later', async () => {
   const request = { amount: 5, card_id: 'card_active', metadata: { order: '1' } };
   const idempotencyKey = randomUUID();
   const replay = async () => {
@@ -91,7 +91,7 @@ test('a replay is byte for byte as long as the event is stored, and then shows t
   expect(JSON.parse(await replay())).toMatchObject({ transfer_id, amount: 5, metadata: { order: '2' } });
 });
 
-test('a response that an earlier version stored is replayed from its own body', async () => {
+test('replays a response that an earlier version stored from its own body', async () => {
   const request = { amount: 5, card_id: 'card_active' };
   const idempotencyKey = randomUUID();
   const { body } = await ledger.call('create_transfer', request, { idempotencyKey });
@@ -109,7 +109,7 @@ test('a response that an earlier version stored is replayed from its own body', 
   expect(JSON.parse(await replay())).toEqual(JSON.parse(body));
 });
 
-test('a conflict names the first request, unless an earlier version stored its response', async () => {
+test('names the first request in a conflict, unless an earlier version stored its response', async () => {
   const idempotencyKey = randomUUID();
   const conflict = () =>
     ledger.call('create_transfer', { amount: 6, card_id: 'card_active' }, { idempotencyKey }).catch((error) => error);
@@ -121,14 +121,14 @@ test('a conflict names the first request, unless an earlier version stored its r
     message: expect.stringContaining(`a different request, ${original_request_id}.`),
     details: { originalRequestId: original_request_id, saw: { original_request_id } },
   });
-  // A process of the earlier version beside this one inserts no request.
+  // A process of an earlier version inserts no request id.
   await client.query(`update idempotency set request_id = null where ${KEY_TEXT} = $1`, [idempotencyKey]);
   const { message, details } = await conflict();
   expect(message).toContain('a different request. Use a new key');
   expect(details).toEqual({});
 });
 
-test('after 30 days a key still makes no second transfer, and a refused key is free again', async () => {
+test('makes no second transfer with a key after 30 days, and frees a refused key', async () => {
   const made = { body: { amount: 5, card_id: 'card_active' }, key: { idempotencyKey: randomUUID() } };
   const refused = { body: { amount: 5, card_id: 'card_closed' }, key: { idempotencyKey: randomUUID() } };
   const young = { body: { amount: 6, card_id: 'card_active' }, key: { idempotencyKey: randomUUID() } };
@@ -147,14 +147,14 @@ test('after 30 days a key still makes no second transfer, and a refused key is f
   await expect(ledger.call('create_transfer', { ...made.body, amount: 7 }, made.key)).rejects.toMatchObject({
     code: 'idempotency_key_exists',
   });
-  // The card has been opened since: the forgotten key may be used for what is possible now.
+  // The card is active again. The expired key can be used for a request that now succeeds.
   await client.query("update card set status = 'active' where name = 'card_closed'");
   const reply = await ledger.call('create_transfer', refused.body, refused.key);
   expect(reply.replayed).toBeUndefined();
   expect(await deleteExpired(ledger.database)).toBe(0);
 });
 
-test('after 30 days what is no transfer is still not done again, and a card is shown as it is by then', async () => {
+test('repeats no other operation after 30 days, and shows a card in its current state', async () => {
   const params = { program_id: DEMO_PROGRAM };
   const requests = [
     ['create_program', { name: 'Gifts', currency: 'USD' }, {}],
@@ -200,13 +200,13 @@ test('after 30 days what is no transfer is still not done again, and a card is s
     const first: object = JSON.parse(reply.body);
     expect(await replay(index)).toEqual(isKey ? { ...first, key: null, key_omitted: expect.any(String) } : first);
   }
-  // What was stored of a deposit before its body was kept for good is gone; it is made again from the books.
+  // Removes the body of deposits, which older versions did not keep for good. The service rebuilds it from the books.
   await client.query("update idempotency set body = null where operation in ('create_deposit', 'create_withdrawal')");
   expect([await replay(3), await replay(4)]).toEqual(replies.slice(3).map(({ body }) => JSON.parse(body)));
 });
 
 test.each(['create_deposit', 'create_withdrawal'] as const)(
-  'a replay of %s that cannot read what was made does not deny that the money moved',
+  'does not deny that money moved if a replay of %s cannot read the result',
   async (operation) => {
     const idempotencyKey = randomUUID();
     const send = () => ledger.call(operation, { amount: 5 }, { params: { program_id: DEMO_PROGRAM }, idempotencyKey });
@@ -225,7 +225,7 @@ test.each(['create_deposit', 'create_withdrawal'] as const)(
   },
 );
 
-test('what there is to forget is found without reading what was forgotten before', async () => {
+test('finds expired keys without reading keys that were removed before', async () => {
   await client.query(
     `insert into idempotency (key_hash, program_id, operation, key, fingerprint, status, subject_id, body, created_at)
      select gen_random_uuid(), $1, 'create_transfer', 'old ' || number, sha256(''), 201, gen_random_uuid(),

@@ -12,17 +12,17 @@ import { waitFor } from '../harness/process.ts';
 import { checkBalances, useLedger, useServer } from '../harness/use-ledger.ts';
 
 const server = await useServer();
-/** Two service processes that wait for a lock until it is free. */
+/** Two service processes that wait for a lock without a time limit. */
 const ledger = useLedger(server.connection, undefined, undefined, UNLIMITED);
 const other = useLedger(server.connection, undefined, undefined, UNLIMITED);
-/** One that waits for a lock as long as a request does, and goes on without what is locked. */
+/** A service that waits for a lock only as long as a request may, and then continues without the locked part. */
 const hurried = useLedger(server.connection);
-/** One whose statements end before their waits for locks do, as when one statement waits for many locks in turn. */
+/** A service whose statements time out before its lock waits, as when one statement waits for several locks in sequence. */
 const slow = useLedger(server.connection, undefined, undefined, {
   ...UNLIMITED,
   session: [...UNLIMITED.session, ['statement_timeout', '300']],
 });
-/** A stranger: somebody who holds a lock at the worst moment. */
+/** A connection that holds a lock at the worst moment. */
 let stranger: pg.Client;
 
 beforeEach(async () => {
@@ -37,7 +37,7 @@ afterEach(async () => {
 
 const card = { card_id: 'card_active', amount: 1 };
 
-/** Resolves when that many backends of the service wait for a lock. */
+/** Resolves when this many backends of the service wait for a lock. */
 async function untilWaiting(count: number): Promise<void> {
   const watcher = await connect(server.connection);
   try {
@@ -61,8 +61,8 @@ async function lockAccountOf(name: string): Promise<void> {
   );
 }
 
-describe('a decision never rests on a stale read:', () => {
-  test('a switch that is thrown while the transfer waits for it stops the transfer', async () => {
+describe('a decision never uses an outdated read:', () => {
+  test('refuses a transfer if the service is disabled while the transfer waits for the switch', async () => {
     await stranger.query('begin');
     await stranger.query('select pg_advisory_xact_lock(7201, 1)');
     const refused = expect(ledger.call('create_transfer', card)).rejects.toMatchObject({ code: 'service_disabled' });
@@ -75,7 +75,7 @@ describe('a decision never rests on a stale read:', () => {
     await ledger.call('change_switch', { disabled: false });
   });
 
-  test('a card that is reported lost while the transfer waits for its account gets no money', async () => {
+  test('refuses a transfer if the card is reported lost while the transfer waits for its account', async () => {
     await ledger.call('create_card', { card_id: 'about_to_be_lost' });
     await lockAccountOf('about_to_be_lost');
     const transfer = ledger.call('create_transfer', { ...card, card_id: 'about_to_be_lost' });
@@ -86,7 +86,7 @@ describe('a decision never rests on a stale read:', () => {
     await refused;
   });
 
-  test('a balance that is spent while the transfer waits for it is not spent again', async () => {
+  test('does not spend a balance that is spent while the transfer waits for it', async () => {
     await ledger.call('create_card', { card_id: 'spent' });
     await ledger.call('create_transfer', { card_id: 'spent', amount: 100 });
     await lockAccountOf('spent');
@@ -102,13 +102,13 @@ describe('a decision never rests on a stale read:', () => {
     expect((await Promise.all(both)).sort()).toEqual(['insufficient_funds', 'made']);
   });
 
-  test('an idempotency key that is used while the same request waits for it is answered again', async () => {
+  test('replays the response of a request with the same key that it waited for', async () => {
     await ledger.call('create_card', { card_id: 'keyed' });
     await lockAccountOf('keyed');
     const idempotencyKey = randomUUID();
     const body = { card_id: 'keyed', amount: 1 };
     const both = [ledger, other].map((each) => each.call('create_transfer', body, { idempotencyKey }));
-    // One waits for the account, the other for the key that the first one holds.
+    // One request waits for the account. The other waits for the key that the first one holds.
     await untilWaiting(2);
     await stranger.query('rollback');
     const [first, second] = await Promise.all(both);
@@ -116,7 +116,7 @@ describe('a decision never rests on a stale read:', () => {
     expect([first?.replayed, second?.replayed].filter(Boolean)).toHaveLength(1);
   });
 
-  test('a reference that is taken while the transfer waits for it is a duplicate', async () => {
+  test('refuses a reference that is taken while the transfer waits for it', async () => {
     await ledger.call('create_card', { card_id: 'referred' });
     await lockAccountOf('referred');
     const body = { card_id: 'referred', amount: 1, reference: 'waited for' };
@@ -132,8 +132,8 @@ describe('a decision never rests on a stale read:', () => {
   });
 });
 
-describe('once disable has answered', () => {
-  test('nothing in flight completes any more: it waits for what has begun and holds back the rest', async () => {
+describe('after the response to a disable', () => {
+  test('nothing in flight completes, because the change waits for running transfers and delays new ones', async () => {
     await ledger.call('create_card', { card_id: 'in_flight' });
     await lockAccountOf('in_flight');
     const begun = ledger.call('create_transfer', { card_id: 'in_flight', amount: 1 });
@@ -142,7 +142,7 @@ describe('once disable has answered', () => {
     await untilWaiting(2);
     await stranger.query('rollback');
     await disabled;
-    // What is committed by now is all there will ever be. Which of the two answers is seen first says nothing.
+    // The committed transfers are final by now. The order of the two responses proves nothing.
     const { rows } = await stranger.query(
       'select count(*) from transfer join card using (program_id, card_id) where card.name = $1',
       ['in_flight'],
@@ -153,7 +153,7 @@ describe('once disable has answered', () => {
     await other.call('change_switch', { disabled: false });
   });
 
-  test('no transfer of two processes under load is younger than the answer', async () => {
+  test('two processes under load create no transfer', async () => {
     for (let round = 0; round < 10; round += 1) {
       let running = true;
       let lateSince = Number.POSITIVE_INFINITY;
@@ -187,8 +187,8 @@ describe('once disable has answered', () => {
   });
 });
 
-describe('a lock that a stranger holds', () => {
-  test('on one card stops that card only; the others of its group are served', async () => {
+describe('a lock held by another transaction', () => {
+  test('on one card stops only that card, and not the others of its group', async () => {
     await hurried.call('create_card', { card_id: 'held' });
     await lockAccountOf('held');
     const started = performance.now();
@@ -202,7 +202,7 @@ describe('a lock that a stranger holds', () => {
     expect((await hurried.call('create_transfer', { card_id: 'held', amount: 1 })).status).toBe(201);
   });
 
-  test('on the funding of a program stops what needs it, and no other program', async () => {
+  test('on the funding of a program stops only transfers that need it, and no other program', async () => {
     const { body } = await hurried.call('create_program', { name: 'Other', currency: 'USD' });
     const { program_id } = JSON.parse(body) as { program_id: string };
     const programId = program_id.replace(/^prog_(.{8})(.{4})(.{4})(.{4})(.{12})$/, '$1-$2-$3-$4-$5');
@@ -225,14 +225,14 @@ describe('a lock that a stranger holds', () => {
     expect((await hurried.call('create_transfer', card)).status).toBe(201);
   });
 
-  test('on an idempotency key stops the requests with that key only', async () => {
+  test('on an idempotency key stops only requests with that key', async () => {
     const keys = [randomUUID(), randomUUID()] as const;
     await ledger.call('create_card', { card_id: 'stood_at' });
     await ledger.call('create_transfer', { card_id: 'stood_at', amount: 1 });
-    // Between two cards, so that the process that waits does not hold the funding, too.
+    // Between two cards, so that the waiting process does not hold the funding too.
     const between = { type: 'card_to_card', card_id: 'stood_at', destination_card_id: 'card_empty', amount: 1 };
     await lockAccountOf('stood_at');
-    // One process holds the first key and stands at the account; the other is asked for both keys.
+    // One process holds the first key and waits for the account. The other gets requests with both keys.
     const first = ledger.call('create_transfer', between, { idempotencyKey: keys[0] });
     await untilWaiting(1);
     const same = hurried.call('create_transfer', between, { idempotencyKey: keys[0] });
@@ -242,7 +242,7 @@ describe('a lock that a stranger holds', () => {
     expect((await same).body).toBe((await first).body);
   });
 
-  test('for long, on many cards at once, leaves the rest at work', async () => {
+  test('for a long time on many cards leaves other cards usable', async () => {
     const names = Array.from({ length: 12 }, (_, index) => `held_${index}`);
     for (const name of names) await hurried.call('create_card', { card_id: name });
     await stranger.query('begin');
@@ -261,7 +261,7 @@ describe('a lock that a stranger holds', () => {
     await stranger.query('rollback');
   });
 
-  test('makes a request busy, and not a fault, when its waits together take longer than a statement may', async () => {
+  test('makes a request fail as busy if its waits together take longer than a statement may', async () => {
     await lockAccountOf('card_active');
     await stranger.query("select from account where kind = 'funding' for no key update");
     const deposit = { params: { program_id: DEMO_PROGRAM }, idempotencyKey: randomUUID() };
@@ -280,7 +280,7 @@ describe('a lock that a stranger holds', () => {
     expect((await slow.call('create_transfer', card)).status).toBe(201);
   });
 
-  test('and gives back in time costs nothing but the wait', async () => {
+  test('released in time only delays the request', async () => {
     await lockAccountOf('card_active');
     const transfer = ledger.call('create_transfer', card);
     await untilWaiting(1);
@@ -289,7 +289,7 @@ describe('a lock that a stranger holds', () => {
   });
 });
 
-describe('the database itself refuses', () => {
+describe('the database refuses', () => {
   test.each([
     ['a changed posting', 'update posting set amount = amount + 1', '23001'],
     ['a deleted posting', 'delete from posting', '23001'],
@@ -297,18 +297,18 @@ describe('the database itself refuses', () => {
     ['a deleted account', 'delete from account', '23001'],
     ['a deleted card', 'delete from card', '23001'],
     ['a deleted transfer', 'delete from transfer', '23001'],
-    ['a balance below the floor', "update account set balance = -1 where kind = 'card'", '23514'],
-    ['a hold of more than there is', "update account set held = balance + 1 where kind = 'card'", '23514'],
+    ['a balance below the minimum', "update account set balance = -1 where kind = 'card'", '23514'],
+    ['a hold above the balance', "update account set held = balance + 1 where kind = 'card'", '23514'],
     ['a balance past 2^53 - 1', 'update account set balance = 9007199254740992', '23514'],
-    ['a transfer of nothing', 'update transfer set amount = 0', '23514'],
-    ['two answers to one key', 'insert into idempotency select * from idempotency', '23505'],
+    ['a transfer without an amount', 'update transfer set amount = 0', '23514'],
+    ['two responses for one key', 'insert into idempotency select * from idempotency', '23505'],
   ])('%s', async (_what, statement, code) => {
     await ledger.call('create_transfer', card, { idempotencyKey: randomUUID() });
     await expect(stranger.query(statement)).rejects.toMatchObject({ code });
   });
 });
 
-/** Row locks that no operation of a card program takes: operators and loops do, as `background`. */
+/** Row locks that no operation of a card program takes. Operators and loops take them as `background`. */
 const NOT_OF_PROGRAMS = [
   'claim_webhook_shards',
   'forget_bodies',
@@ -331,7 +331,7 @@ const NOT_OF_PROGRAMS = [
   'renew_webhook_shards',
 ];
 
-/** Taken by `create_case`, which only card programs call. */
+/** Only `create_case` takes it, and only card programs call that. */
 const OF_PROGRAMS_ONLY = ['share_cards'];
 
 describe('a row lock of the store', async () => {
@@ -340,7 +340,7 @@ describe('a row lock of the store', async () => {
   await Promise.all(files.map((file) => import(join(store, file))));
   const locks = [...compiledTexts()].filter(([, text]) => /\bfor (?:no key )?update|\bfor (?:key )?share/.test(text));
 
-  /** Executes every lock as a role, with nulls as parameters, and returns the names of those that the role is denied. */
+  /** Executes every lock as a role, with nulls as parameters. Returns the names of the locks that the role may not take. */
   async function deniedTo(role: Role): Promise<string[]> {
     const denied: string[] = [];
     for (const [name, text] of locks) {
@@ -356,7 +356,7 @@ describe('a row lock of the store', async () => {
     return denied.sort();
   }
 
-  test('is allowed to each role that takes it', async () => {
+  test('is allowed for each role that takes it', async () => {
     expect(await deniedTo('application')).toEqual(NOT_OF_PROGRAMS);
     expect(await deniedTo('background')).toEqual(OF_PROGRAMS_ONLY);
     expect(await deniedTo('authentication')).toHaveLength(locks.length);

@@ -14,25 +14,25 @@ import {
 
 const committed = readFileSync(join(root, CHECKSUMS_FILE), 'utf8');
 
-describe('a landed migration is never edited', () => {
-  test('every migration has the checksum that is committed for it', () => {
+describe('landed migrations', () => {
+  test('have the committed checksums', () => {
     expect(findChecksumProblems(committed, readMigrationChecksums(root))).toEqual([]);
     expect(withNewChecksums(committed, readMigrationChecksums(root))).toBe(committed);
   });
 
-  test('those of 0.1.0 have the bytes with which they were released', () => {
+  test('have the released bytes, up to 0.1.0', () => {
     const first = committed.split('\n').slice(0, RELEASED.length);
     expect(first.map((line) => line.slice(0, 8))).toEqual(RELEASED);
   });
 
-  test('0.1.0 can run on all that follow, so that an upgrade can be taken back', async () => {
+  test('allow 0.1.0 to run after all later ones, so that an upgrade can be reverted', async () => {
     const newest = String(RELEASED.length).padStart(4, '0');
     const later = (await readMigrations()).slice(RELEASED.length);
     expect(later.filter(({ needs }) => needs > newest)).toEqual([]);
   });
 });
 
-/** How the checksums of 0001 to 0021 begin, kept apart from the file that the test above trusts. */
+/** The beginnings of the checksums of 0001 to 0021. They are separate from the file that the test above relies on. */
 const RELEASED: readonly string[] = [
   'beb933f6',
   'ed259fd6',
@@ -78,7 +78,7 @@ describe('npm run generate, on a copy of the project', () => {
   });
   afterEach(() => rmSync(copy, { recursive: true, force: true }));
 
-  test('refuses a migration that was edited or removed, and leaves its checksum as it is', () => {
+  test('refuses an edited or removed migration, and keeps its checksum', () => {
     const migration = file('server/store/migrations/0003_holds_and_limits.sql');
     writeFileSync(migration, `${readFileSync(migration, 'utf8')}\n-- edited\n`);
     unlinkSync(file('server/store/migrations/0006_audit_positions.sql'));

@@ -5,7 +5,7 @@ import { Refusal } from '../../domain/refusal.ts';
 import { connect, type Ledger, openLedger, trialBalance, UNLIMITED } from '../harness/ledger.ts';
 import { useServer } from '../harness/use-ledger.ts';
 
-/** Clients at once over both processes, and how many calls each makes. */
+/** The number of clients over both processes, and of calls by each client. */
 const CLIENTS = 64;
 const CALLS = 40;
 
@@ -13,7 +13,7 @@ const server = await useServer();
 let ledgers: readonly [Ledger, Ledger];
 
 beforeAll(async () => {
-  // Without limits of time: on a slow machine they would end statements that nothing is wrong with.
+  // Without time limits, because on a slow machine they would end correct statements.
   const open = (): Ledger => openLedger(server.connection, undefined, undefined, UNLIMITED);
   ledgers = [open(), open()];
 });
@@ -22,7 +22,7 @@ afterAll(async () => {
   await Promise.all(ledgers.map((ledger) => ledger.close()));
 });
 
-/** A generator of numbers below `limit` that a seed repeats (mulberry32). */
+/** A repeatable generator of numbers below `limit` from a seed (mulberry32). */
 function random(seed: number): (limit: number) => number {
   let state = seed;
   return (limit) => {
@@ -36,7 +36,7 @@ function random(seed: number): (limit: number) => number {
 const CARDS = Array.from({ length: 8 }, (_, index) => `mix_${index}`);
 const PARAMETERS = { program_id: 'prog_019000000000700080000000000000de' };
 
-/** Some call of any kind that takes locks, with few cards, keys and references so that they collide. */
+/** A random call that takes locks. There are few cards, keys and references, so that calls collide. */
 function someCall(pick: (limit: number) => number): readonly [OperationId, object, object] {
   const card_id = CARDS[pick(CARDS.length)];
   const amount = 1 + pick(50);

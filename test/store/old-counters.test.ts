@@ -10,7 +10,7 @@ import { connect } from '../harness/ledger.ts';
 import { waitFor } from '../harness/process.ts';
 import { checkBalances, useConnection, useLedger, useServer } from '../harness/use-ledger.ts';
 
-// Counters of limits are removed when nothing can read them or give back to them any more.
+// Counters of limits are removed once nothing can read them or subtract from them.
 
 const server = await useServer();
 const ledger = useLedger(server.connection);
@@ -22,7 +22,7 @@ afterEach(async () => {
   await client.query('truncate limit_counter; update card set limits = null');
 });
 
-/** A counter for each of these moments, which are SQL, of accounts that no test asks for. */
+/** Inserts a counter for each of these moments (SQL), with accounts that no other test uses. */
 async function countOn(...moments: readonly string[]): Promise<void> {
   for (const moment of moments) {
     await client.query(
@@ -33,7 +33,7 @@ async function countOn(...moments: readonly string[]): Promise<void> {
   }
 }
 
-/** The age of each counter that is there, in whole days of UTC, the oldest first. */
+/** The age of each stored counter in whole UTC days, oldest first. */
 async function agesLeft(): Promise<readonly number[]> {
   const { rows } = await client.query<{ age: number }>(
     `select (now() at time zone 'UTC')::date - (day_start at time zone 'UTC')::date as age
@@ -42,11 +42,11 @@ async function agesLeft(): Promise<readonly number[]> {
   return rows.map(({ age }) => age);
 }
 
-/** The first moment of the day so many days ago, in a time zone. */
+/** The first moment of the day this many days ago, in a time zone. */
 const dayStart = (ago: number, zone = 'UTC') =>
   `((now() at time zone '${zone}')::date - ${ago})::timestamp at time zone '${zone}'`;
 
-/** Does all of it again where midnight came in between. */
+/** Runs the test again if midnight came in between. */
 async function withinOneDay(run: () => Promise<void>): Promise<void> {
   const today = async () =>
     String((await client.query("select (now() at time zone 'UTC')::date::text as day")).rows[0].day);
@@ -60,7 +60,7 @@ async function withinOneDay(run: () => Promise<void>): Promise<void> {
   }
 }
 
-test('of the border day and younger ones none is removed, of older ones every one, in whatever time zone', async () => {
+test('removes every counter older than the last kept day in any time zone, and no other', async () => {
   await withinOneDay(async () => {
     const days = [0, 30, 39, 41, 92, KEPT_COUNTER_DAYS - 1, KEPT_COUNTER_DAYS, KEPT_COUNTER_DAYS + 1, 900];
     await countOn(...days.map((ago) => dayStart(ago)));
@@ -69,22 +69,22 @@ test('of the border day and younger ones none is removed, of older ones every on
     expect(await agesLeft()).toEqual([KEPT_COUNTER_DAYS, KEPT_COUNTER_DAYS, KEPT_COUNTER_DAYS - 1, 92, 41, 39, 30, 0]);
   });
   await client.query('truncate limit_counter');
-  // Fourteen hours before UTC and twelve behind it: two days of the calendar around the border are kept in each.
+  // Zones from fourteen hours ahead of UTC to twelve hours behind it. In each zone two calendar days around the limit are kept.
   for (const zone of ['Pacific/Kiritimati', 'Etc/GMT+12', 'Asia/Kolkata']) {
     await countOn(dayStart(KEPT_COUNTER_DAYS - 1, zone), dayStart(KEPT_COUNTER_DAYS + 2, zone));
     expect(await deleteExpired(ledger.database)).toBe(1);
   }
 });
 
-test('what is removed is older than all that is read, and than any hold', async () => {
+test('keeps counters longer than any read period and any hold', async () => {
   const longest = MAX_HOLD_MILLISECONDS / 86_400_000;
   expect(longest).toBe(90);
-  // A hold is counted on a day that began up to 25 hours before it, and a period is read back to its first day.
+  // A hold counts on a day that began up to 25 hours before it, and a period is read back to its first day.
   expect(KEPT_COUNTER_DAYS).toBeGreaterThan(longest + 2);
   expect(KEPT_COUNTER_DAYS).toBeGreaterThan(READ_DAYS + 1);
 });
 
-/** Opens a hold and moves it, with the day on which it was counted, into the past; gives its transfer. */
+/** Opens a hold and moves it and the day of its counter into the past. Returns its transfer. */
 async function openHold(ago: { readonly counted: number; readonly ended: string }): Promise<TransferRecord> {
   const { body } = await ledger.call('create_transfer', { amount: 70, card_id: 'card_active', capture: 'manual' });
   const { rowCount } = await client.query(
@@ -101,7 +101,7 @@ async function openHold(ago: { readonly counted: number; readonly ended: string 
 const counted = async () =>
   (await client.query('select amount::int, count::int from limit_counter')).rows as readonly object[];
 
-test('a hold at the end of the longest life gives back to a counter that is still there', async () => {
+test('a hold at the end of the longest life can still subtract from its counter', async () => {
   const { transfer_id } = await openHold({ counted: 92, ended: "now() + interval '1 hour'" });
   expect(await deleteExpired(ledger.database)).toBe(0);
   await ledger.call('cancel_transfer', {}, { params: { transfer_id } });
@@ -111,7 +111,7 @@ test('a hold at the end of the longest life gives back to a counter that is stil
   ]);
 });
 
-test('a counter stays for as long as a hold on it is open, however late that ends, and goes then', async () => {
+test('a counter stays while a hold on it is open, and is removed after that', async () => {
   const { transfer_id } = await openHold({ counted: 400, ended: "now() - interval '308 days'" });
   await countOn(dayStart(401));
   expect(await deleteExpired(ledger.database)).toBe(1);
@@ -130,13 +130,13 @@ test('a counter stays for as long as a hold on it is open, however late that end
   expect(await counted()).toEqual([]);
 });
 
-/** What was used of the first limit of what the card may receive. */
+/** The used amount of the first limit on incoming transfers of the card. */
 async function used(): Promise<unknown> {
   const { body } = await ledger.call('get_card_limits', {}, { params: { card_id: 'card_active' } });
   return (JSON.parse(body) as CardLimitsRecord).in.limits[0]?.used;
 }
 
-test('what was used is exact also where it is more than a number in JSON can be', async () => {
+test('shows exact used amounts even above the largest number in JSON', async () => {
   await ledger.call('create_transfer', { amount: 1, card_id: 'card_active' });
   await ledger.call('update_card', { limits: { in: { monthly_amount: 9 } } }, { params: { card_id: 'card_active' } });
   await client.query('update limit_counter set amount = 9007199254740991');
@@ -145,7 +145,7 @@ test('what was used is exact also where it is more than a number in JSON can be'
   expect(await used()).toBe('9007199254740993');
 });
 
-test('the clock of a sandbox, put forward and back, neither hastens the removal nor changes what was used', async () => {
+test("removes nothing earlier and changes no usage when a sandbox's clock moves forward and back", async () => {
   await ledger.call('update_card', { limits: { in: { monthly_count: 9 } } }, { params: { card_id: 'card_active' } });
   await ledger.call('create_transfer', { amount: 1, card_id: 'card_active' });
   expect(await used()).toBe(1);
@@ -157,7 +157,7 @@ test('the clock of a sandbox, put forward and back, neither hastens the removal 
   expect(await used()).toBe(1);
 });
 
-test('it waits for no account, and while another process removes it has nothing to do', async () => {
+test('waits for no account, and does nothing while another process removes counters', async () => {
   await countOn(dayStart(500));
   const other = await connect(server.connection);
   try {
@@ -170,7 +170,7 @@ test('it waits for no account, and while another process removes it has nothing 
   }
 });
 
-test('many go in portions, beside transfers; whoever is told to stop begins no portion', async () => {
+test('removes many counters in portions during transfers, and begins no portion after a stop', async () => {
   await client.query(
     `insert into limit_counter (program_id, account_id, direction, day_start, amount, count)
      select $1, gen_random_uuid(), 'out', ${dayStart(300)}, 1, number
@@ -190,7 +190,7 @@ test('many go in portions, beside transfers; whoever is told to stop begins no p
   ]);
 });
 
-test('the loop of a running service removes them, and ends when it is stopped', async () => {
+test('the loop of a running service removes counters, and ends when it is stopped', async () => {
   await countOn(dayStart(500));
   const failures: unknown[] = [];
   const loop = startDeletingExpired(ledger.database, (error) => failures.push(error), { firstDelayMilliseconds: 0 });

@@ -26,12 +26,12 @@ import { openLedger, UNLIMITED } from '../harness/ledger.ts';
 import { waitFor } from '../harness/process.ts';
 import { checkBalances, useConnection, useLedger, useServer } from '../harness/use-ledger.ts';
 
-// Two ledgers over one database stand for two service processes.
+// Two ledgers on one database act as two service processes.
 const server = await useServer();
 const processors = new SilentProcessors();
 const ledger = useLedger(server.connection, undefined, undefined, undefined, processors);
 const other = useLedger(server.connection, undefined, undefined, undefined, new SilentProcessors());
-/** Waits for as long as a test holds a lock. */
+/** Waits without a time limit while a test holds a lock. */
 const patient = useLedger(server.connection, undefined, undefined, UNLIMITED, new SilentProcessors());
 const client = await useConnection(server.connection);
 const watcher = await useConnection(server.connection);
@@ -78,7 +78,7 @@ async function untilWaiting(): Promise<void> {
   await waitFor('a statement that waits', async () => (await watcher.query(text)).rowCount === 1);
 }
 
-/** The account of a card, as it is stored. */
+/** The stored account of a card. */
 async function accountOf(cardId: string): Promise<object> {
   const { rows } = await client.query(
     `select account.kind, account.balance::int, account.held::int, account.incoming::int from card
@@ -93,7 +93,7 @@ async function eventsOf(transferId: string): Promise<readonly string[]> {
   return rows.map(({ type }) => type);
 }
 
-/** Marks the attempt of a transfer as sent, as the service does before the order leaves. */
+/** Marks the attempt of a transfer as sent, as the service does before it sends the order. */
 async function send(transferId: string): Promise<Attempt> {
   const ready = await attemptOf(ledger, transferId);
   const [row] = await ledger.database.write(markSent([ready], 30_000));
@@ -103,8 +103,8 @@ async function send(transferId: string): Promise<Attempt> {
 
 const approved = answered('approved', { processorReference: 'theirs 1' });
 
-describe('a transfer with a card whose money is at a processor', () => {
-  test('is held for ever, with an attempt that is due at once, in one transaction', async () => {
+describe('a transfer with a card at a processor', () => {
+  test('is held without an end, with an attempt that is due immediately, in one transaction', async () => {
     const card = await newCard();
     const made = await create({ amount: 1000, card_id: card });
     expect(made).toMatchObject({
@@ -145,7 +145,7 @@ describe('a transfer with a card whose money is at a processor', () => {
       processorReference: 'theirs 1',
       nextAt: null,
     });
-    // The same report again changes nothing, in this process and in another.
+    // The same report again changes nothing, in this process or another one.
     for (const one of [ledger, other]) {
       expect(await codeOf(report(one, sent, step))).toBe('invalid_transfer_status');
       expect(await codeOf(report(one, await attemptOf(one, made.transfer_id), step))).toBe('invalid_transfer_status');
@@ -154,7 +154,7 @@ describe('a transfer with a card whose money is at a processor', () => {
     expect(await eventsOf(made.transfer_id)).toEqual(['transfer.pending', 'transfer.completed']);
   });
 
-  test('fails with the processor’s reason, and gives everything back, the limits too', async () => {
+  test('fails with the processor’s reason, and releases the hold and the limits', async () => {
     const card = await newCard({ limits: { in: { daily_amount: 1000 } } });
     const made = await create({ amount: 1000, card_id: card });
     expect(await codeOf(create({ amount: 1, card_id: card }))).toBe('limit_exceeded');
@@ -169,7 +169,7 @@ describe('a transfer with a card whose money is at a processor', () => {
     expect(await create({ amount: 1000, card_id: card })).toMatchObject({ status: 'pending' });
   });
 
-  test('stays on hold while the outcome is unknown, and says when it is open again', async () => {
+  test('stays on hold while the outcome is unknown, and shows when the outcome is open again', async () => {
     const card = await newCard();
     const made = await create({ amount: 500, card_id: card });
     const sent = await send(made.transfer_id);
@@ -178,7 +178,7 @@ describe('a transfer with a card whose money is at a processor', () => {
     expect(await accountOf(card)).toMatchObject({ balance: 0, incoming: 500 });
     const unknown = await attemptOf(other, made.transfer_id);
     expect(unknown).toMatchObject({ status: 'unknown', detail: 'No answer came in 10 s.' });
-    // Another process goes on with it.
+    // Another process continues.
     await report(other, unknown, stepFor(unknown, 'inquire', answered('pending')));
     expect(await transferOf(made.transfer_id)).toMatchObject({ status: 'pending', outcome: 'open' });
     const waiting = await attemptOf(ledger, made.transfer_id);
@@ -193,7 +193,7 @@ describe('a transfer with a card whose money is at a processor', () => {
     ]);
   });
 
-  test('is ended by one of an approval and a decline from two processes at the same instant', async () => {
+  test('ends with either an approval or a decline if two processes report both at the same time', async () => {
     const card = await newCard();
     let balance = 0;
     for (let round = 0; round < 20; round += 1) {
@@ -215,7 +215,7 @@ describe('a transfer with a card whose money is at a processor', () => {
     expect(await accountOf(card)).toMatchObject({ balance });
   });
 
-  test('keeps what was learned about its attempt: a report on an earlier state of it is refused', async () => {
+  test('keeps the newest state of its attempt, and refuses a report on an earlier state', async () => {
     const made = await create({ amount: 10, card_id: await newCard() });
     const sent = await send(made.transfer_id);
     await report(ledger, sent, stepFor(sent, 'send', answered('unknown')));
@@ -232,10 +232,11 @@ describe('a transfer with a card whose money is at a processor', () => {
     expect(await codeOf(report(ledger, now, stepFor(now, 'inquire', approved)))).toBe('done');
   });
 
-  test('that is sent once more is not changed by what came of the first time', async () => {
+  test('ignores the outcome of the first order after it was sent again', async () => {
     const made = await create({ amount: 10, card_id: await newCard() });
     const first = await send(made.transfer_id);
-    // The process that sends it is paused; others take it for lost, and learn that the processor does not know it.
+    // The process that sends the order is paused. Other processes consider the order lost and learn that the processor does not
+    // know it.
     await report(other, first, lostStep(first, TRAITS, Date.now()));
     const unknown = await attemptOf(other, made.transfer_id);
     const missed = { ...unknown, misses: 1 };
@@ -244,7 +245,7 @@ describe('a transfer with a card whose money is at a processor', () => {
     expect(await other.database.write(updateAttempt({ before: unknown, after }))).toHaveLength(1);
     const second = await send(made.transfer_id);
     expect(second).toMatchObject({ status: 'sent', looks: first.looks, tries: 2 });
-    // It goes on, and could not send: at a time when that would fail, and before.
+    // The first process continues and could not send, once at a time when that would fail the transfer, and once earlier.
     for (const seconds of [100, 1]) {
       const now = () => first.createdAt + seconds * 1000;
       const said = { attempt: first, question: 'send', answer: answered('not_sent'), traits: TRAITS, now } as const;
@@ -255,7 +256,7 @@ describe('a transfer with a card whose money is at a processor', () => {
     }
   });
 
-  test('is not marked as sent by a process that took it up before another one let it wait', async () => {
+  test('is not marked as sent by a process that claimed it before another one put it on hold', async () => {
     const made = await create({ amount: 10, card_id: await newCard() });
     const ready = await attemptOf(ledger, made.transfer_id);
     const off = { code: 'service_disabled', message: 'Off.' } as const;
@@ -265,7 +266,7 @@ describe('a transfer with a card whose money is at a processor', () => {
     expect(await attemptOf(ledger, made.transfer_id)).toMatchObject({ status: 'ready', tries: 0, looks: 1 });
   });
 
-  test('is recorded as approved whatever has become of the card, its limits and the switch', async () => {
+  test('is recorded as approved after any change of the card, its limits or the switch', async () => {
     const card = await newCard();
     const made = await create({ amount: 10, card_id: card });
     const sent = await send(made.transfer_id);
@@ -275,7 +276,7 @@ describe('a transfer with a card whose money is at a processor', () => {
     expect(await transferOf(made.transfer_id)).toMatchObject({ status: 'completed' });
   });
 
-  test('can be ended by an operator once its outcome is unknown, which the audit log has', async () => {
+  test('can be ended by an operator once its outcome is unknown, with an entry in the audit log', async () => {
     const made = await create({ amount: 10, card_id: await newCard() });
     const sent = await send(made.transfer_id);
     await report(ledger, sent, stepFor(sent, 'send', answered('unknown')));
@@ -291,7 +292,7 @@ describe('a transfer with a card whose money is at a processor', () => {
     expect(rows).toMatchObject([{ action: 'resolve_attempt', actor: 'key_1' }]);
   });
 
-  test('has at most one attempt that is open or approved', async () => {
+  test('has at most one open or approved attempt', async () => {
     const made = await create({ amount: 10, card_id: await newCard() });
     const attempt = await attemptOf(ledger, made.transfer_id);
     const second = { ...attempt, attemptId: randomUUID() };
@@ -301,7 +302,7 @@ describe('a transfer with a card whose money is at a processor', () => {
     await expect(ledger.database.write(insertAttempts([second]))).rejects.toThrow();
   });
 
-  test('locks several attempts in the order of their ids, in whatever order they are named', async () => {
+  test('locks several attempts in the order of their ids', async () => {
     const ready: Attempt[] = [];
     for (const card_id of [await newCard(), await newCard()]) {
       ready.push(await attemptOf(ledger, (await create({ amount: 10, card_id })).transfer_id));
@@ -327,14 +328,14 @@ describe('a transfer with a card whose money is at a processor', () => {
       await client.query('select from processor_attempt where attempt_id = $1 for no key update', [first.attemptId]);
       const waits = patient.database.writeUnguarded(statement);
       await untilWaiting();
-      // It waits for the first one without having locked the second one.
+      // The statement waits for the first attempt and has not locked the second.
       expect(await isFree(second), statement.name).toBe(true);
       await client.query('commit');
       await waits;
     }
   });
 
-  test('is found once by the processes that look for what is due', async () => {
+  test('is found once by several processes that look for due attempts', async () => {
     const made = await create({ amount: 10, card_id: await newCard() });
     const claims = await Promise.all(
       [ledger, other].map(({ database }) =>
@@ -346,15 +347,15 @@ describe('a transfer with a card whose money is at a processor', () => {
   });
 });
 
-describe('what a processor cannot do', () => {
+describe('a processor does not support', () => {
   test.each([
     [{ type: 'card_to_card', destination_card_id: 'card_active' }, 'connector_not_supported'],
     [{ capture: 'manual' }, 'connector_not_supported'],
-  ])('is refused: %o', async (members, code) => {
+  ])('these transfers: %o', async (members, code) => {
     expect(await codeOf(create({ amount: 10, card_id: await newCard(), ...members }))).toBe(code);
   });
 
-  test('is refused for a destination too', async () => {
+  test('a transfer to a destination card', async () => {
     const members = { type: 'card_to_card', card_id: 'card_active', destination_card_id: await newCard() };
     expect(await codeOf(create({ amount: 10, ...members }))).toBe('connector_not_supported');
   });
@@ -366,7 +367,7 @@ describe('what a processor cannot do', () => {
     expect(await accountOf(card)).toMatchObject({ incoming: 0 });
   });
 
-  test('a capture, a cancellation or an expiry while it waits, and a reversal afterwards', async () => {
+  test('a capture, a cancellation or an expiry of a waiting transfer, or a reversal afterwards', async () => {
     const card = await newCard();
     const made = await create({ amount: 10, card_id: card });
     const change = (name: 'capture_transfer' | 'cancel_transfer' | 'reverse_transfer') =>
@@ -380,7 +381,7 @@ describe('what a processor cannot do', () => {
     expect(await change('reverse_transfer')).toBe('connector_not_supported');
   });
 
-  test('to close a card while an attempt is open; afterwards it closes, with what is not settled', async () => {
+  test('closing a card with an open attempt, but closing one with a balance at the processor', async () => {
     const card = await newCard();
     const made = await create({ amount: 10, card_id: card });
     const close = (members: object = {}) =>
@@ -397,7 +398,7 @@ describe('what a processor cannot do', () => {
   });
 });
 
-test('a scheduled transfer begins to wait for its processor when it is due', async () => {
+test('a scheduled transfer with a card at a processor waits for the processor when it is due', async () => {
   const card = await newCard();
   const scheduled_for = new Date(Date.now() + 3_600_000).toISOString();
   const made = await create({ amount: 30, card_id: card, scheduled_for });
@@ -415,7 +416,7 @@ test('a scheduled transfer begins to wait for its processor when it is due', asy
   }
 });
 
-test('a scheduled transfer that is due waits while its processor cannot be reached, and holds up no other', async () => {
+test('a due scheduled transfer waits while its processor is unreachable, and does not delay others', async () => {
   const scheduled_for = new Date(Date.now() + 3_600_000).toISOString();
   processors.state = 'down';
   const made = await create({ amount: 30, card_id: await newCard(), scheduled_for });
@@ -426,7 +427,7 @@ test('a scheduled transfer that is due waits while its processor cannot be reach
     expect(await settleDue(ledger.service)).toMatchObject({ settled: 1, failed: 0 });
     expect(await transferOf(local.transfer_id)).toMatchObject({ status: 'completed' });
     expect(await transferOf(made.transfer_id)).toMatchObject({ status: 'scheduled' });
-    // This process does not know yet that it works again; the other one does.
+    // This process has not yet read that the connector works again. The other process has.
     await ledger.database.writeUnguarded(closeBreaker('simulator'));
     expect(await settleDue(ledger.service)).toMatchObject({ settled: 0, failed: 0 });
     expect(await transferOf(made.transfer_id)).toMatchObject({ status: 'scheduled' });
@@ -437,7 +438,7 @@ test('a scheduled transfer that is due waits while its processor cannot be reach
   }
 });
 
-describe('what is shown', () => {
+describe('the shown outcome', () => {
   type Timeline = {
     readonly money: { readonly moved: string; readonly sentence: string };
     readonly steps: readonly { readonly kind: string; readonly text: string }[];
@@ -448,7 +449,7 @@ describe('what is shown', () => {
     bodyOf(await ledger.call('get_request', {}, { params: { request_id: id } }));
   const kindsOf = ({ steps }: Timeline) => steps.map(({ kind }) => kind).filter((kind) => kind !== 'event');
 
-  test('is true while nothing was sent, while it is unknown, and after each end', async () => {
+  test('is true before the order is sent, while the outcome is unknown, and after each end', async () => {
     const card = await newCard();
     const made = await create({ amount: 1000, card_id: card });
     const whole = { transfer: made.transfer_id, request: made.request_id };
@@ -482,7 +483,7 @@ describe('what is shown', () => {
     expect(kindsOf(failed.timeline).filter((kind) => kind === 'failed')).toHaveLength(1);
   });
 
-  /** Has the processor approve a transfer after it has declined it. */
+  /** Makes the processor approve a transfer after it has declined it. */
   async function approveLate(sent: Attempt): Promise<void> {
     await report(ledger, sent, stepFor(sent, 'send', answered('declined', { code: '51' })));
     const ended = await attemptOf(ledger, toWireId('tr', sent.transferId));
@@ -490,7 +491,7 @@ describe('what is shown', () => {
     await recordContradiction(ledger.database, ended, late, Date.now());
   }
 
-  test('of a late approval is that the money moved, with an event of its own', async () => {
+  test('of a late approval says that the money moved, and there is a separate event', async () => {
     const made = await create({ amount: 1000, card_id: await newCard() });
     await approveLate(await send(made.transfer_id));
     expect(await eventsOf(made.transfer_id)).toEqual(['transfer.pending', 'transfer.failed', 'transfer.late_approval']);
@@ -499,7 +500,7 @@ describe('what is shown', () => {
     expect(summary).toContain('all the same');
   });
 
-  test('to a caller who waits is what the processor has contradicted meanwhile', async () => {
+  test('of a waiting request mentions a contradiction that arrived in the meantime', async () => {
     const made = await create({ amount: 1000, card_id: await newCard() });
     const sent = await send(made.transfer_id);
     await report(other, sent, stepFor(sent, 'send', approved));
@@ -510,14 +511,14 @@ describe('what is shown', () => {
     expect(await wait.resume(false)).toMatchObject({ record: { status: 'completed' }, moneyMoved: 'unknown' });
   });
 
-  test('of an approval is the posting, after what the processor said', async () => {
+  test("of an approval is the posting, after the processor's response", async () => {
     const made = await create({ amount: 1000, card_id: await newCard(), type: 'unload' });
     const sent = await send(made.transfer_id);
     await report(ledger, sent, stepFor(sent, 'send', approved));
     const timeline = await timelineOf(made.transfer_id);
     expect(timeline.money.moved).toBe('yes');
     expect(kindsOf(timeline)).toEqual(['request', 'hold', 'processor', 'processor', 'posting']);
-    // The report has a request id of its own, under which nobody has captured anything.
+    // The report has its own request id without an operation.
     const { rows } = await client.query(
       "select request_id from event where subject_id = $1 and type = 'transfer.completed'",
       [made.transfer_id],
@@ -526,7 +527,7 @@ describe('what is shown', () => {
     expect(bodyOf(found)).toMatchObject({ operation: null, outcome: 'succeeded', money_moved: 'yes' });
   });
 
-  test('of the card is nothing: its money is at the processor; its holds have no end', async () => {
+  test('of the card contains no balance, because its money is at the processor, and its holds have no end', async () => {
     const card = await newCard();
     const made = await create({ amount: 10, card_id: card });
     const shown = bodyOf(await ledger.call('get_card', {}, { params: { card_id: card } }));
@@ -535,7 +536,7 @@ describe('what is shown', () => {
     expect(holds).toMatchObject({ data: [{ transfer_id: made.transfer_id, expires_at: null }] });
   });
 
-  test('by explain_transfer is what create_transfer would say', async () => {
+  test('of explain_transfer is the outcome of create_transfer', async () => {
     const members = { amount: 10, card_id: await newCard() };
     const explain = async (more = {}) => bodyOf(await ledger.call('explain_transfer', members, more));
     const result = (behavior = '') => ({
@@ -556,7 +557,7 @@ describe('what is shown', () => {
     });
   });
 
-  test('by a batch is what is known about the money of each of its rows', async () => {
+  test('of a batch says for each row whether its money moved', async () => {
     const card_id = await newCard();
     const rows = ['1', '2'].map((amount) => ({ amount, card_id, idempotency_key: randomUUID() }));
     const replay = async () =>
@@ -581,15 +582,15 @@ describe('what is shown', () => {
   });
 });
 
-describe('a card of a processor', () => {
-  test('has both a connector and its name there, for ever', async () => {
+describe('a card at a processor', () => {
+  test('has both a connector and a processor token', async () => {
     const create = (members: object) => codeOf(ledger.call('create_card', members));
     expect(await create({ connector_id: 'simulator' })).toBe('create_card_schema');
     expect(await create({ processor_token: 'token' })).toBe('create_card_schema');
     expect(await create({ connector_id: 'missing', processor_token: 'token' })).toBe('connector_not_found');
   });
 
-  test('is created once under a key, also when its connector has gone since', async () => {
+  test('is created once with a key, even if its connector has been removed since', async () => {
     const members = { card_id: randomUUID(), connector_id: 'simulator', processor_token: 'token' };
     const first = await ledger.call('create_card', members, { idempotencyKey: 'one' });
     const gone = openLedger(server.connection);

@@ -4,7 +4,7 @@ import { Refusal } from '../../domain/refusal.ts';
 import { type Ledger, openLedger, trialBalance } from '../harness/ledger.ts';
 import { useServer } from '../harness/use-ledger.ts';
 
-/** Sizes of a group, and rounds of each race with it: enough that a wrong order of locks and reads never survived. */
+/** The sizes of groups and the rounds for each. In this many rounds, every wrong order of locks and reads has failed. */
 const GROUPS = [
   { batch: 256, rounds: 100 },
   { batch: 1, rounds: 25 },
@@ -13,14 +13,14 @@ const GROUPS = [
 ] as const;
 
 const server = await useServer();
-/** Two of them, with connections and lanes of their own: to PostgreSQL they are two service processes. */
+/** Two service processes for PostgreSQL, with separate connections and lanes. */
 let ledgers: readonly [Ledger, Ledger];
 
 afterEach(async () => {
   expect(await trialBalance(ledgers[0])).toMatchObject({ balanced: true });
 });
 
-/** What came of a call: its body, or the code that refused it. */
+/** The outcome of a call: its body, or the code of its refusal. */
 async function outcome(call: Promise<{ body: string }>): Promise<string> {
   try {
     return (await call).body;
@@ -50,7 +50,7 @@ describe.each(GROUPS)('in groups of up to $batch,', ({ batch, rounds }) => {
   describe.each([
     ['in one process', () => [ledgers[0], ledgers[0]] as const],
     ['from two processes', () => [ledgers[0], ledgers[1]] as const],
-  ])('two requests at the same instant, %s', (_where, pair) => {
+  ])('two requests at the same time, %s', (_where, pair) => {
     test('that spend the same last balance: one succeeds, the other has insufficient funds', async () => {
       const [left, right] = pair();
       for (let round = 0; round < rounds; round += 1) {
@@ -77,7 +77,7 @@ describe.each(GROUPS)('in groups of up to $batch,', ({ batch, rounds }) => {
       }
     });
 
-    test('that move money between two cards in opposite directions never wait for each other for good', async () => {
+    test('that move money between two cards in opposite directions do not deadlock', async () => {
       const [left, right] = pair();
       const [one, other] = [await newCard(1000), await newCard(1000)];
       const move = (ledger: Ledger, from: string, to: string) =>
@@ -99,7 +99,7 @@ describe.each(GROUPS)('in groups of up to $batch,', ({ batch, rounds }) => {
       }
     });
 
-    test('deposits under one key: money comes in once, and both answers are one', async () => {
+    test('that deposit with one key: money arrives once, and both responses are equal', async () => {
       const [left, right] = pair();
       const params = { program_id: 'prog_019000000000700080000000000000de' };
       for (let round = 0; round < rounds / 4; round += 1) {
@@ -114,7 +114,7 @@ describe.each(GROUPS)('in groups of up to $batch,', ({ batch, rounds }) => {
     });
   });
 
-  test('50 simultaneous sends of one key make one transfer and 50 equal answers', async () => {
+  test('make one transfer of 50 simultaneous requests with one key, and 50 equal responses', async () => {
     for (let round = 0; round < rounds; round += 1) {
       const card = await newCard(0);
       const idempotencyKey = randomUUID();
@@ -133,7 +133,7 @@ describe.each(GROUPS)('in groups of up to $batch,', ({ batch, rounds }) => {
     }
   });
 
-  test('one key with two different requests at once: one executes, the other is told that the key exists', async () => {
+  test('execute one of two different requests with one key, and report that the key exists to the other', async () => {
     for (let round = 0; round < rounds; round += 1) {
       const idempotencyKey = randomUUID();
       const answers = await Promise.all(
@@ -146,7 +146,7 @@ describe.each(GROUPS)('in groups of up to $batch,', ({ batch, rounds }) => {
     }
   });
 
-  test('a group decides one request after the other: ten unloads of a card that has enough for four', async () => {
+  test('decide the requests of a group in sequence: of ten unloads, a card with enough money for four makes four', async () => {
     const card = await newCard(450);
     const answers = await Promise.all(
       Array.from({ length: 10 }, () =>

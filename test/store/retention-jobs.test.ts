@@ -2,7 +2,7 @@ import { expect, test } from 'vitest';
 import { deleteExpired, maintainPartitions } from '../../server/background/jobs/retention.ts';
 import { useConnection, useLedger, useServer } from '../harness/use-ledger.ts';
 
-// What a job deletes does not depend on what it could not delete before that.
+// A failure of one deletion does not stop the job's other deletions.
 
 const server = await useServer();
 const { databases } = useLedger(server.connection);
@@ -12,7 +12,7 @@ const DAY = 86_400_000;
 const OLD = new Date(Date.now() - 20 * DAY).toISOString().slice(0, 10);
 const ATTEMPTS = `webhook_attempt_${OLD.replaceAll('-', '_')}`;
 
-/** Runs something while what it needs of the database has another name. */
+/** Runs a function while a part of the database has another name. */
 async function without(kind: string, name: string, run: () => Promise<unknown>): Promise<void> {
   await owner.query(`alter ${kind} ${name} rename to away`);
   try {
@@ -23,7 +23,7 @@ async function without(kind: string, name: string, run: () => Promise<unknown>):
   }
 }
 
-test('old attempts are dropped although partitions cannot be made nor errors dropped', async () => {
+test('drops old deliveries even if partitions cannot be created and errors cannot be dropped', async () => {
   await owner.query('select make_attempt_partition($1)', [OLD]);
   const retention = {
     errorRetentionDays: 30,
@@ -41,7 +41,7 @@ test('old attempts are dropped although partitions cannot be made nor errors dro
   expect(rows).toEqual([{ found: null }]);
 });
 
-test('old reports of errors are deleted although counters cannot be', async () => {
+test('deletes old reports of errors even if counters cannot be deleted', async () => {
   await owner.query(
     `insert into error_report (program_id, code, count, reported_at)
       values (null, 'internal_error', 0, clock_timestamp() - interval '1 hour')`,
@@ -53,7 +53,7 @@ test('old reports of errors are deleted although counters cannot be', async () =
   expect(rows).toEqual([]);
 });
 
-test('notes of operators are removed when they are as old as the errors that are, and who ended it and when stays', async () => {
+test("removes operators' notes together with errors of the same age, and keeps who ended it and when", async () => {
   const ages = [31, 29];
   for (const days of ages) {
     await owner.query(

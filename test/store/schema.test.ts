@@ -4,7 +4,7 @@ import { useServer } from '../harness/use-ledger.ts';
 
 const server = await useServer();
 
-/** What the migrations come to, line by line, from PostgreSQL's own catalogue. Monthly partitions come and go. */
+/** The schema after all migrations from PostgreSQL's own catalogue, line by line, without monthly partitions. */
 const SCHEMA = `
   select line from (
   select 'table ' || relname || ' column ' || attname || ' ' || format_type(atttypid, atttypmod)
@@ -27,7 +27,7 @@ const SCHEMA = `
   select 'function ' || pg_get_functiondef(oid) from pg_proc where pronamespace = 'public'::regnamespace
   ) as lines order by line collate "C"`;
 
-test('the schema is the one in server/store/migrations/schema.txt; to mend it, remove the file and run: npm test -- store', async () => {
+test('the schema is server/store/migrations/schema.txt; to update it, remove the file and run: npm test -- store', async () => {
   const client = await connect(server.connection);
   const { rows } = await client.query<{ line: string }>(SCHEMA);
   await client.end();

@@ -5,9 +5,9 @@ import { connect, UNHURRIED } from '../harness/ledger.ts';
 import { startService, temporaryDirectory } from '../harness/process.ts';
 import { useConnection, useServer } from '../harness/use-ledger.ts';
 
-// A role and a database on which the settings of a session are not those of a new PostgreSQL.
+// A role and a database whose session settings differ from those of a new PostgreSQL.
 
-/** Each of them otherwise than the service needs it; an ordinary user may set every one. */
+/** The service needs other values for all of them. An ordinary user may set all of them. */
 const HOSTILE: Readonly<Record<string, string>> = {
   DateStyle: 'German',
   IntervalStyle: 'sql_standard',
@@ -66,7 +66,7 @@ beforeAll(async () => {
   }
 });
 
-/** Makes an empty database for the role; the one that it had is dropped, and its settings with it. */
+/** Creates an empty database for the role. Drops the previous one together with its settings. */
 async function makeDatabaseOf(owner: string): Promise<void> {
   await superuser.query(`drop database if exists ${owner}`);
   await superuser.query(`create database ${owner} owner ${owner}`);
@@ -74,7 +74,7 @@ async function makeDatabaseOf(owner: string): Promise<void> {
   const { rows } = await superuser.query("select from pg_settings where name = 'transaction_timeout'");
   const settings = { ...HOSTILE, ...(rows.length === 0 ? {} : { transaction_timeout: '2s' }) };
   for (const [name, value] of Object.entries(settings)) {
-    // The role's own setting would hide that of its database.
+    // A setting of the role would hide the one of its database.
     const whom = Object.keys(settings).indexOf(name) % 2 === 0 ? 'role hostile' : 'database hostile';
     await superuser.query(`alter ${whom} set ${name} = ${superuser.escapeLiteral(value)}`);
   }
@@ -97,7 +97,10 @@ async function callAllOn(owner: string): Promise<Awaited<ReturnType<typeof callE
 
 const currentHour = () => Math.floor(Date.now() / 3_600_000);
 
-/** What the calls return on both databases. Periods of limits and figures begin with an hour: no hour begins between the calls. */
+/**
+ * The results of the calls on both databases. Periods of limits and figures begin with an hour, so all calls run in the same
+ * hour.
+ */
 async function callAllInOneHour() {
   for (;;) {
     const hour = currentHour();
@@ -107,15 +110,15 @@ async function callAllInOneHour() {
   }
 }
 
-test('settings of the role and of the database change no response', async () => {
+test('returns the same responses with any settings of the role and the database', async () => {
   const { plain, hostile } = await callAllInOneHour();
-  // All of it would mean nothing if the calls did not succeed where they should.
+  // The comparison proves nothing if calls fail.
   const failed = plain.filter(({ came }) => (came as { Status?: number }).Status === 500);
   expect(failed).toEqual([]);
   expect(hostile).toEqual(plain);
 });
 
-test('a new connection of that role is as hostile as it is meant to be', async () => {
+test('a new connection of the role has the changed settings', async () => {
   const other = await connect({
     ...connectionOf('hostile'),
     options: '-c statement_timeout=0 -c idle_session_timeout=0',
@@ -132,7 +135,7 @@ describe('synchronous_commit', () => {
     ['remote_write', 'on'],
     ['on', 'on'],
     ['remote_apply', 'remote_apply'],
-  ])('of a role that has %s is %s', async (set, inForce) => {
+  ])('of a role is changed from %s to %s', async (set, inForce) => {
     await superuser.query(`alter role lax set synchronous_commit = ${set}`);
     const databases = openDatabases(connectionOf('lax'), undefined, UNHURRIED);
     const ask = { name: 'ask', text: "select current_setting('synchronous_commit') as value", values: [] };

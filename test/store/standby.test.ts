@@ -4,7 +4,7 @@ import { REQUESTS } from '../../server/store/connection/connections.ts';
 import { Pool, PoolGroup } from '../../server/store/connection/pool.ts';
 import { Standby } from '../../server/store/connection/standby.ts';
 
-/** Nothing is asked of the database here, so nothing is connected. */
+/** The test sends nothing to the database, so nothing is connected. */
 function unconnected(): Standby {
   return new Standby(new Pool(new pg.Pool(), { kind: 'writers', min: 0, max: 1 }, new PoolGroup(), REQUESTS));
 }
@@ -12,13 +12,13 @@ function unconnected(): Standby {
 const AT = Date.parse('2026-01-01T12:00:00Z');
 const before = (seconds: number): Date => new Date(AT - seconds * 1000);
 
-test('an acknowledged commit vouches for what was changed a minute before it, on the same server only', () => {
+test('an acknowledged commit confirms changes from a minute before it, only on the same server', () => {
   const standby = unconnected();
   expect(standby.has(before(3600), 'one')).toBe(false);
   standby.note(new Date(AT), 'one');
   expect(standby.has(before(61), 'one')).toBe(true);
   expect(standby.has(before(60), 'one')).toBe(false);
-  // After a failover to a server whose clock is an hour behind, its youngest rows would look old enough.
+  // After a failover to a server whose clock is an hour behind, the youngest rows would look old enough.
   expect(standby.has(before(3600), 'other')).toBe(false);
 });
 

@@ -12,7 +12,7 @@ import { useLedger, useServer } from '../harness/use-ledger.ts';
 const PROGRAM = randomUUID();
 const HOUR = 3_600_000;
 const NOW = Date.now();
-/** How far the sandbox's clock has been ahead when some of the rows were made. */
+/** How far the sandbox's clock was ahead when some of the rows were created. */
 const AHEAD = 30 * HOUR;
 const ROWS = 400;
 
@@ -81,13 +81,13 @@ const sample: fc.Arbitrary<Sample> = fc
     };
   });
 
-/** A UUIDv7 of a moment. */
+/** A UUIDv7 with this time. */
 function idAt(time: number): string {
   const digits = `${time.toString(16).padStart(12, '0')}7${randomBytes(10).toString('hex').slice(1)}`;
   return digits.replace(/(.{8})(.{4})(.{4})(.{4})(.{12})/, '$1-$2-$3-$4-$5');
 }
 
-/** Rows as they are; no books are kept here. */
+/** Inserts the rows, without postings. */
 async function fill(): Promise<void> {
   await client.query(
     `insert into program (program_id, name, currency, time_zone, created_at) values ($1, 'Lists', 'USD', 'UTC', now())`,
@@ -140,7 +140,7 @@ async function fill(): Promise<void> {
   );
 }
 
-/** What a filter means, in a few lines. */
+/** The meaning of a filter in a few lines. */
 function isMeant(row: Sample, filter: TransferFilter): boolean {
   const status = row.expiresAt !== null && row.expiresAt <= NOW ? 'expired' : row.status;
   const { metadata } = filter;
@@ -158,11 +158,11 @@ function isMeant(row: Sample, filter: TransferFilter): boolean {
   );
 }
 
-/** Mostly null, so that most filters mean something. */
+/** Mostly null, so that most filters match something. */
 const maybe = <Value>(value: fc.Arbitrary<Value>, nulls = 3): fc.Arbitrary<Value | null> =>
   fc.oneof({ weight: nulls, arbitrary: fc.constant(null) }, { weight: 1, arbitrary: value });
 const place = fc.nat({ max: ROWS - 1 });
-/** Any moment, and the very moment at which something was made. */
+/** Any time, or the exact time of a row. */
 const moment = fc
   .oneof(
     fc.integer({ min: NOW - 11 * HOUR, max: NOW + AHEAD + HOUR }),
@@ -170,7 +170,7 @@ const moment = fc
   )
   .map((time) => new Date(time));
 
-/** What somebody may ask for; references and keys are mostly those of one transfer. */
+/** Any filter. References and keys mostly belong to one transfer. */
 const anyFilter = fc
   .record({
     cardName: maybe(fc.constantFrom(...CARDS, 'nobody')),
@@ -194,7 +194,7 @@ const anyFilter = fc
 
 const TEXTS = new Map<string, string>();
 
-/** The ids that a walk finds, chunk by chunk. */
+/** The ids that a walk in chunks finds. */
 async function walk(filter: TransferFilter, first: Chunk): Promise<readonly string[]> {
   const found: string[] = [];
   let chunk = first;
@@ -211,7 +211,7 @@ async function walk(filter: TransferFilter, first: Chunk): Promise<readonly stri
   }
 }
 
-test('whatever is asked for, a walk in chunks of any size finds each transfer that is meant, once, in order', async () => {
+test('a walk in chunks of any size finds each matching transfer once, in order, for any filter', async () => {
   await fc.assert(
     fc.asyncProperty(
       anyFilter,
@@ -229,12 +229,12 @@ test('whatever is asked for, a walk in chunks of any size finds each transfer th
     ),
     { numRuns: 800 },
   );
-  // One name for one text, and a bounded number of both.
+  // There is one statement for each text, and a bounded number of both.
   expect(TEXTS.size).toBeGreaterThan(30);
   expect(TEXTS.size).toBeLessThan(70);
 });
 
-test('a transfer shows the state that it was found in', async () => {
+test('shows a transfer in the state that the filter matched', async () => {
   for (const status of TRANSFER_STATUSES) {
     const filter: TransferFilter = { ...NO_FILTER, status };
     const chunk: Chunk = { order: 'newest_first', after: null, until: null, count: ROWS, maxExamined: ROWS };

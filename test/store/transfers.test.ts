@@ -9,7 +9,7 @@ import { settleDue } from '../../server/subjects/transfers/settle-due.ts';
 import { connect, type Ledger } from '../harness/ledger.ts';
 import { checkBalances, moveToNoon, useLedger, useServer } from '../harness/use-ledger.ts';
 
-// Two ledgers over one database stand for two service processes.
+// Two ledgers on one database act as two service processes.
 const server = await useServer();
 const ledger = useLedger(server.connection);
 const other = useLedger(server.connection);
@@ -65,7 +65,7 @@ async function getTransfer(id: string): Promise<TransferRecord> {
 }
 
 describe('a hold', () => {
-  test('holds at its source, is owed to its destination, and a capture in part releases the rest', async () => {
+  test('holds money at its source, is incoming at its destination, and a partial capture releases the rest', async () => {
     const card = await newCard();
     const made = await create({ amount: 1000, card_id: card, capture: 'manual' });
     expect(made).toMatchObject({ status: 'pending', outcome: 'open', captured_amount: 0, completed_at: null });
@@ -78,7 +78,7 @@ describe('a hold', () => {
     expect(await codeOf(command('capture_transfer', made.transfer_id))).toBe('invalid_transfer_status');
   });
 
-  test('on a card keeps the money from being spent, until it is canceled', async () => {
+  test('on a card blocks the money until it is canceled', async () => {
     const card = await newCard();
     await create({ amount: 1000, card_id: card });
     const made = await create({ amount: 700, card_id: card, type: 'unload', capture: 'manual' });
@@ -91,7 +91,7 @@ describe('a hold', () => {
     expect(await getTransfer(made.transfer_id)).toMatchObject({ status: 'canceled', captured_amount: 0 });
   });
 
-  test('past its end has expired for everyone, before and after the loop has released it', async () => {
+  test('has expired for every reader after its end, before and after the loop has released it', async () => {
     const card = await newCard();
     const made = await create({ amount: 50, card_id: card, capture: 'manual' });
     await setClock(7 * 86_400 + 1);
@@ -105,7 +105,7 @@ describe('a hold', () => {
     expect(await getTransfer(made.transfer_id)).toMatchObject({ status: 'expired', outcome: 'final' });
   });
 
-  test('is ended by exactly one of capture, cancel and expiry, from two processes at the same instant', async () => {
+  test('is ended by exactly one of capture, cancel and expiry from two processes at the same time', async () => {
     const tally: Record<string, number> = {};
     const card = await newCard();
     for (let round = 0; round < 40; round += 1) {
@@ -134,7 +134,7 @@ function soon(seconds: number): string {
 }
 
 describe('a reversal', () => {
-  test('gives back whole or in parts, never more than was captured, and is a record of its own', async () => {
+  test('moves back all or parts, but never more than was captured, and has its own record', async () => {
     const card = await newCard();
     const made = await create({ amount: 1000, card_id: card });
     const first = bodyOf<ReversalRecord>(
@@ -154,7 +154,7 @@ describe('a reversal', () => {
     expect(bodyOf(read)).toEqual(first);
   });
 
-  test('is refused when the money has gone', async () => {
+  test('is refused if the money has been spent', async () => {
     const card = await newCard();
     const made = await create({ amount: 1000, card_id: card });
     await create({ amount: 600, card_id: card, type: 'unload' });
@@ -162,7 +162,7 @@ describe('a reversal', () => {
     expect(await codeOf(command('reverse_transfer', made.transfer_id, { amount: 400 }))).toBe('201');
   });
 
-  test('together never takes more than was captured, from 64 clients in two processes', async () => {
+  test('never exceeds the captured amount, with 64 clients in two processes', async () => {
     const card = await newCard();
     await create({ amount: 100_000, card_id: card });
     const made = await create({ amount: 1000, card_id: card });
@@ -178,7 +178,7 @@ describe('a reversal', () => {
 });
 
 describe('a scheduled transfer', () => {
-  test('holds nothing, is made when it is due, by one of several processes', async () => {
+  test('holds nothing, and one of several processes executes it when due', async () => {
     const card = await newCard();
     const made = await create({ amount: 1000, card_id: card, scheduled_for: soon(3600), metadata: { order: 'o-1' } });
     expect(made).toMatchObject({ status: 'scheduled', outcome: 'open', captured_amount: 0 });
@@ -190,7 +190,7 @@ describe('a scheduled transfer', () => {
     expect(await cardOf(card)).toMatchObject({ balance: 1000 });
   });
 
-  test('fails when it is refused then, and says why', async () => {
+  test('fails if it is refused when due, and contains the error', async () => {
     const card = await newCard();
     const made = await create({ amount: 5, card_id: card, type: 'unload', scheduled_for: soon(60) });
     await setClock(61);
@@ -202,7 +202,7 @@ describe('a scheduled transfer', () => {
     });
   });
 
-  test('waits while the service is disabled, and is made after', async () => {
+  test('waits while the service is disabled, and is executed later', async () => {
     const card = await newCard();
     const made = await create({ amount: 5, card_id: card, capture: 'manual', scheduled_for: soon(60) });
     await ledger.call('change_switch', { disabled: true, reason: 'test' });
@@ -216,7 +216,7 @@ describe('a scheduled transfer', () => {
     await command('cancel_transfer', made.transfer_id);
   });
 
-  test('can be canceled until it is due, and then is never made', async () => {
+  test('can be canceled until it is due, and is then never executed', async () => {
     const card = await newCard();
     const made = await create({ amount: 5, card_id: card, scheduled_for: soon(60) });
     await command('cancel_transfer', made.transfer_id);
@@ -228,7 +228,7 @@ describe('a scheduled transfer', () => {
 });
 
 describe('limits', () => {
-  test('are exact under 64 clients in two processes, and what a hold gave back can be used again', async () => {
+  test('are exact with 64 clients in two processes, and a released hold can be used again', async () => {
     await moveToNoon(ledger);
     const limits = { in: { daily_amount: 1000, daily_count: 8 } };
     const card = bodyOf<CardRecord>(await ledger.call('create_card', { limits })).card_id;
@@ -253,7 +253,7 @@ describe('limits', () => {
 });
 
 describe('card to card', () => {
-  test('never deadlocks between two processes, whichever way round', async () => {
+  test('never deadlocks between two processes in opposite directions', async () => {
     const [first, second] = [await newCard(), await newCard()];
     await create({ amount: 10_000, card_id: first });
     await create({ amount: 10_000, card_id: second });
@@ -275,7 +275,7 @@ describe('card to card', () => {
   });
 });
 
-test('a hold that has expired is stored as expired before another transfer takes its reference', async () => {
+test('stores an expired hold as expired before another transfer takes its reference', async () => {
   const [card, reference] = [await newCard(), randomUUID()];
   const expires_at = new Date(Date.now() + 3_600_000).toISOString();
   const hold = await create({ amount: 5, card_id: card, capture: 'manual', expires_at, reference });

@@ -7,19 +7,19 @@ import type { Ledger } from '../../harness/ledger.ts';
 import { checkBalances, moveToNoon } from '../../harness/use-ledger.ts';
 import { outcomeOf, transfer, useInterleaving } from './interleaving.ts';
 
-// Each test makes one interleaving of a chain with somebody else, by holding back what travels between the service and
-// the database. Nothing here depends on how fast anything is.
+// Each test produces one interleaving of a chain with another process by delaying messages between the service and the database.
+// No test depends on speed.
 
 const { proxy, other, stranger, openChain, holdAt, untilWaiting } = await useInterleaving();
 
 checkBalances(other);
 
-/** The requests of operators are in groups that are not chained. */
+/** Groups with requests of operators are not chained. */
 const OPERATOR: Partial<AnyCall> = {
   caller: { kind: 'operator_key', keyId: randomUUID(), scopes: ['transfers:write'] },
 };
 
-/** Makes a card with so much on it. */
+/** Creates a card with this balance. */
 async function makeCard(amount = 0, limits?: object): Promise<string> {
   const card = `card-${randomUUID()}`;
   await other.call('create_card', { card_id: card, ...(limits === undefined ? {} : { limits }) });
@@ -29,7 +29,7 @@ async function makeCard(amount = 0, limits?: object): Promise<string> {
 
 const update = (card: string, change: object) => other.call('update_card', change, { params: { card_id: card } });
 
-/** Makes a transfer that waits for something, and gives its id. */
+/** Creates a transfer that waits, and returns its id. */
 async function makeOpen(ledger: Ledger, body: object): Promise<string> {
   const { body: text } = await ledger.call('create_transfer', body);
   return (JSON.parse(text) as { readonly transfer_id: string }).transfer_id;
@@ -45,7 +45,7 @@ const change = (
   return outcomeOf(ledger.call(operation, body, { params: { transfer_id }, idempotencyKey: randomUUID(), ...more }));
 };
 
-/** The events of a card program after a moment, in their order for readers: that of their fences. */
+/** The events of a card program after a moment, in the order of their fences, which is the order for readers. */
 async function eventsSince(programId: string, moment: Date): Promise<readonly (readonly [string, unknown])[]> {
   const since = `join write_batch using (batch_id)
     where program_id = $1 and write_batch.created_at > $2 order by write_batch.created_at, index`;
@@ -55,12 +55,12 @@ async function eventsSince(programId: string, moment: Date): Promise<readonly (r
 
 const now = async () => (await stranger.query<{ now: Date }>('select clock_timestamp() as now')).rows[0]?.now as Date;
 
-/** Commits one thing after the other, so that whatever is under way gets as far as it can. */
+/** Commits other changes in sequence, which gives requests in progress time to get as far as they can. */
 async function doOtherThings(): Promise<void> {
   for (let count = 0; count < 25; count += 1) await other.call('create_card');
 }
 
-/** Two groups in flight: the first is committed, which the service does not know yet; the second was decided on it. */
+/** Sends two groups. The first is committed, but the service has no response yet. The second was decided on the first. */
 async function sendTwo(first: () => Promise<string>, second: () => Promise<string>) {
   const committed = holdAt('after_commit');
   const one = first();
@@ -72,8 +72,8 @@ async function sendTwo(first: () => Promise<string>, second: () => Promise<strin
   return { one, two, release: committed.release };
 }
 
-describe('a group that was decided on the one before it', () => {
-  test('is saved after it, without a second decision', async () => {
+describe('a group that was decided on the previous one', () => {
+  test('is saved after it without a second decision', async () => {
     const ledger = openChain();
     const card = await makeCard(100);
     const guards = proxy.watch('update_accounts_if_unchanged');
@@ -87,7 +87,7 @@ describe('a group that was decided on the one before it', () => {
     expect(guards()).toBe(3);
   });
 
-  test('sends nothing that needs the locks of accounts before the commit of the other is acknowledged', async () => {
+  test('sends nothing that needs account locks before the previous commit is acknowledged', async () => {
     const ledger = openChain();
     const card = await makeCard(100);
     const guards = proxy.watch('update_accounts_if_unchanged');
@@ -105,7 +105,7 @@ describe('a group that was decided on the one before it', () => {
     expect(guards()).toBe(2);
   });
 
-  test('obeys a card that was suspended between its decision and its save', async () => {
+  test('respects a card that was suspended between its decision and its save', async () => {
     const ledger = openChain();
     const card = await makeCard(100);
     const send = () => transfer(ledger, card, { amount: 1 });
@@ -115,7 +115,7 @@ describe('a group that was decided on the one before it', () => {
     expect(await Promise.all([one, two])).toEqual(['made', 'card_suspended']);
   });
 
-  test('obeys a limit of its card that was lowered between its decision and its save', async () => {
+  test('respects a limit of the card that was lowered between its decision and its save', async () => {
     const ledger = openChain();
     const card = await makeCard(100);
     const send = () => transfer(ledger, card, { amount: 10 });
@@ -127,15 +127,15 @@ describe('a group that was decided on the one before it', () => {
 
   test.for<readonly [string, Partial<AnyCall>]>([
     ['another chain', {}],
-    ['whoever locks accounts first', OPERATOR],
-  ])('does not spend what %s has put on hold since its decision', async ([, by]) => {
+    ['a group that locks accounts first', OPERATOR],
+  ])('does not spend money that %s has put on hold since its decision', async ([, by]) => {
     const ledger = openChain();
     const card = await makeCard(100);
     const { one, two, release } = await sendTwo(
       () => transfer(ledger, card, { amount: 1 }),
       () => transfer(ledger, card, { amount: 80, type: 'unload' }),
     );
-    // Its chain knows nothing of the card yet. A hold leaves the sequence of postings as it is.
+    // The other chain has not read the card yet. A hold does not change the sequence of postings.
     expect(await transfer(openChain(), card, { amount: 50, type: 'unload', capture: 'manual' }, by)).toBe('made');
     release();
     expect(await Promise.all([one, two])).toEqual(['made', 'insufficient_funds']);
@@ -144,7 +144,7 @@ describe('a group that was decided on the one before it', () => {
   test.for<readonly [string, Partial<AnyCall>]>([
     ['in a chain', {}],
     ['under locks', OPERATOR],
-  ])('does not cancel what somebody else has canceled %s since its decision', async ([, more]) => {
+  ])('does not cancel a transfer that another process has canceled %s since its decision', async ([, more]) => {
     const ledger = openChain();
     const card = await makeCard();
     const scheduled_for = new Date(Date.now() + 86_400_000).toISOString();
@@ -158,12 +158,12 @@ describe('a group that was decided on the one before it', () => {
     expect(await Promise.all([one, two])).toEqual(['made', 'invalid_transfer_status']);
   });
 
-  test('waits, if it is about the same transfer', async () => {
+  test('waits if it changes the same transfer', async () => {
     const ledger = openChain();
     const card = await makeCard();
     const hold = { amount: 5, card_id: card, capture: 'manual' };
     const held = await makeOpen(ledger, hold);
-    // With another hold, there is enough on hold for both.
+    // With a second hold, the held amount would be enough for both changes.
     await makeOpen(ledger, hold);
     const save = holdAt('before_save');
     const one = change(ledger, 'capture_transfer', held);
@@ -174,7 +174,7 @@ describe('a group that was decided on the one before it', () => {
     expect(await Promise.all([one, two])).toEqual(['made', 'invalid_transfer_status']);
   });
 
-  test('is held to limits with what that one has used', async () => {
+  test('counts the usage of the previous group towards limits', async () => {
     await moveToNoon(other);
     const ledger = openChain();
     const card = await makeCard(0, { in: { daily_count: 2 } });
@@ -185,7 +185,7 @@ describe('a group that was decided on the one before it', () => {
     expect(await Promise.all([one, two])).toEqual(['made', 'limit_exceeded']);
   });
 
-  test('keeps a change of the switch waiting until it has ended', async () => {
+  test('delays a change of the switch until it has ended', async () => {
     const ledger = openChain();
     const card = await makeCard();
     const send = () => transfer(ledger, card, { amount: 1 });
@@ -197,7 +197,7 @@ describe('a group that was decided on the one before it', () => {
     await doOtherThings();
     expect(isChanged).toBe(false);
     release();
-    // In which order the two responses are read here says nothing: they come on two connections.
+    // The order of the two responses proves nothing, because they use two connections.
     expect(await Promise.all([one, two, disabled])).toEqual(['made', 'made', undefined]);
     expect(await send()).toBe('service_disabled');
     await other.call('change_switch', { disabled: false });
@@ -205,7 +205,7 @@ describe('a group that was decided on the one before it', () => {
   });
 });
 
-describe('two changes of one transfer from two processes: the last event is the transfer as it is stored', () => {
+describe('two changes of one transfer from two processes end with the stored transfer in the last event:', () => {
   const CHANGES = ['capture_transfer', 'cancel_transfer', 'update_transfer'] as const;
   const inOrder = CHANGES.flatMap((first) => CHANGES.map((second) => [first, second] as const));
   const pairs = inOrder.filter((pair) => pair.includes('update_transfer'));
@@ -232,7 +232,7 @@ describe('two changes of one transfer from two processes: the last event is the 
   );
 });
 
-describe('program.updated shows the funding', () => {
+describe('the event program.updated shows the funding', () => {
   type Shown = {
     readonly program_id: string;
     readonly funding: readonly { readonly currency: string; readonly balance: number }[];
@@ -250,7 +250,7 @@ describe('program.updated shows the funding', () => {
     return { programId, rename, load };
   }
 
-  /** What the events say was loaded, and what the program's own event says was left, one after the other. */
+  /** Checks the funding in each program.updated against the loads before it, and returns the types of the events. */
   async function expectTrue(programId: string, since: Date): Promise<readonly string[]> {
     let balance = 1000;
     const events = await eventsSince(programId, since);
@@ -261,7 +261,7 @@ describe('program.updated shows the funding', () => {
     return events.map(([type]) => type);
   }
 
-  test('as it is at its commit, though a load comes between its reads and its writes', async () => {
+  test('at its commit, even if a load commits between its reads and its writes', async () => {
     const { programId, rename, load } = await makeProgram();
     const since = await now();
     const save = holdAt('before_save');
@@ -274,7 +274,7 @@ describe('program.updated shows the funding', () => {
     expect((await expectTrue(programId, since)).toSorted()).toEqual(['program.updated', 'transfer.completed']);
   });
 
-  test('before a load whose fence was written before it, and which is saved after it', async () => {
+  test('before a load that wrote its fence first and is saved later', async () => {
     const { programId, rename, load } = await makeProgram();
     const ledger = openChain();
     const since = await now();
@@ -289,8 +289,8 @@ describe('program.updated shows the funding', () => {
   });
 });
 
-describe('when a group fails, the ones after it', () => {
-  test('are decided again without it: it was never committed', async () => {
+describe('when a group fails, the next ones', () => {
+  test('are decided again without it if it was not committed', async () => {
     const ledger = openChain();
     const card = await makeCard(10);
     const save = holdAt('before_save');
@@ -304,7 +304,7 @@ describe('when a group fails, the ones after it', () => {
     expect(await Promise.all([one, two])).toEqual(['failed', 'insufficient_funds']);
   });
 
-  test('are decided again with it: it was committed, and only its response was lost', async () => {
+  test('are decided again with it if only the response of its commit was lost', async () => {
     const ledger = openChain();
     const card = await makeCard(10);
     const locks = proxy.watch('lock_accounts_of_cards');
@@ -321,7 +321,7 @@ describe('when a group fails, the ones after it', () => {
     const ledger = openChain();
     const card = await makeCard(10);
     expect(await transfer(ledger, card, { amount: 1 })).toBe('made');
-    // The chain does not know of this, so its next group fails.
+    // The chain has not read this change, so its next group fails.
     expect(await transfer(other, card, { amount: 1 })).toBe('made');
     const save = holdAt('before_save');
     let isDone = false;
@@ -339,26 +339,26 @@ describe('when a group fails, the ones after it', () => {
     expect(await Promise.all([one, two])).toEqual(['made', 'made']);
   });
 
-  test('leave nothing behind that a later chain is decided on', async () => {
+  test('leave nothing in memory for the decisions of a later chain', async () => {
     const ledger = openChain();
     const card = await makeCard(10);
     proxy.faults.push('cut_before');
     await expect(transfer(ledger, card, { amount: 100 })).rejects.toMatchObject({ moneyMoved: 'no' });
-    // Sequence and version become what they would have become.
+    // The sequence and version now equal the lost ones.
     expect(await transfer(other, card, { amount: 5 })).toBe('made');
     const guards = proxy.watch('update_accounts_if_unchanged');
-    // Groups lock accounts for a while, until there is a chain again.
+    // Groups lock accounts for some time before a chain begins again.
     while (guards() === 0) {
       expect(await transfer(ledger, card, { amount: 100, type: 'unload' })).toBe('insufficient_funds');
     }
   });
 });
 
-describe('what a chain remembers is not believed when', () => {
+describe('a chain does not rely on its memory when', () => {
   test.for<readonly [string, Partial<AnyCall>]>([
     ['with a key', {}],
     ['without a key', { idempotencyKey: null }],
-  ])('a card has been activated since it refused a request %s', async ([, more]) => {
+  ])('a card was activated after it refused a request %s', async ([, more]) => {
     const ledger = openChain();
     const card = await makeCard();
     await update(card, { status: 'inactive' });
@@ -368,7 +368,7 @@ describe('what a chain remembers is not believed when', () => {
     expect(await send()).toBe('made');
   });
 
-  test('a card has been suspended by a service that shares only the database', async () => {
+  test('another service suspended a card in the database', async () => {
     const ledger = openChain();
     const card = await makeCard();
     const send = () => transfer(ledger, card, { amount: 1 });
@@ -377,7 +377,7 @@ describe('what a chain remembers is not believed when', () => {
     expect(await send()).toBe('card_suspended');
   });
 
-  test('money is held by a service of an earlier version, which knows no versions of accounts', async () => {
+  test('a service of an earlier version, without versions of accounts, holds money', async () => {
     const ledger = openChain();
     const card = await makeCard(100);
     const spend = () => transfer(ledger, card, { amount: 50, type: 'unload' });
@@ -394,7 +394,7 @@ describe('what a chain remembers is not believed when', () => {
     expect(await spend()).toBe('made');
   });
 
-  test('money has come without a trigger that would have raised the version of the account', async () => {
+  test('money arrives without the trigger that raises the version of the account', async () => {
     const ledger = openChain();
     const card = await makeCard(10);
     const spend = () => transfer(ledger, card, { amount: 50, type: 'unload' });
@@ -422,7 +422,7 @@ describe('what a chain remembers is not believed when', () => {
     expect(await spend()).toBe('made');
   });
 
-  test('the rules of a program have changed', async () => {
+  test('the rules of a program change', async () => {
     await moveToNoon(other);
     const ledger = openChain();
     const { body } = await other.call('create_program', { name: 'Rules', currency: 'USD' });
@@ -433,7 +433,7 @@ describe('what a chain remembers is not believed when', () => {
     await other.call('create_deposit', { amount: 1000 }, { params, idempotencyKey: randomUUID() });
     const send = () => transfer(ledger, 'ruled', { amount: 10 }, { programId });
     expect(await send()).toBe('made');
-    // Between two cards, no version of an account shows that the rules have changed.
+    // Between two cards, no version of an account shows the changed rules.
     await other.call('create_card', { card_id: 'ruled-too' }, { programId });
     const between = { type: 'card_to_card', destination_card_id: 'ruled-too', amount: 2 } as const;
     const move = () => transfer(ledger, 'ruled', between, { programId });
@@ -448,7 +448,7 @@ describe('what a chain remembers is not believed when', () => {
     expect(await send()).toBe('made');
   });
 
-  test('the service has been disabled, for all or for its program', async () => {
+  test('the service is disabled, for all programs or for one', async () => {
     const ledger = openChain();
     const card = await makeCard();
     const send = () => transfer(ledger, card, { amount: 1 });
@@ -472,12 +472,12 @@ test.for<readonly [string, (ledger: Ledger, card: string) => Promise<() => Promi
       return () => change(ledger, 'capture_transfer', held);
     },
   ],
-])('a card that is suspended between the reads of one group stops it: %s', async ([, prepare]) => {
+])('a card that is suspended between the reads of a group stops %s', async ([, prepare]) => {
   const ledger = openChain();
   const card = await makeCard();
   const send = await prepare(ledger, card);
   await stranger.query('begin');
-  // The stored responses are read last, so the group has read the account and the card when it gets here.
+  // The group reads the stored responses last, so it has already read the account and the card.
   await stranger.query('lock table idempotency in access exclusive mode');
   const outcome = send();
   await untilWaiting();
@@ -486,7 +486,7 @@ test.for<readonly [string, (ledger: Ledger, card: string) => Promise<() => Promi
   expect(await outcome).toBe('card_suspended');
 });
 
-test('a group that is not chained locks its accounts before it decides', async () => {
+test('a group outside a chain locks its accounts before it decides', async () => {
   const card = await makeCard();
   await stranger.query('begin');
   await stranger.query(
@@ -500,10 +500,10 @@ test('a group that is not chained locks its accounts before it decides', async (
   expect(await outcome).toBe('card_suspended');
 });
 
-describe('of cards that are not part of the last groups', () => {
+describe('a chain whose recent groups did not use a card', () => {
   const FEW = { batch: 256, waiting: 4096, remembered: { accounts: 2, bytes: 1_000_000 } };
 
-  /** Loads some cards, which are then remembered, and counts from then on how many are read. */
+  /** Loads some cards so that the chain remembers them. From then on it counts the reads of cards. */
   async function rememberCards(count: number) {
     const ledger = openChain(FEW);
     const cards: string[] = [];
@@ -521,13 +521,13 @@ describe('of cards that are not part of the last groups', () => {
     while (chained() === 0) expect(await load()).toBe('made');
   }
 
-  test('each is read once', async () => {
+  test('does not read the card again', async () => {
     const { cards, load, reads } = await rememberCards(8);
     for (const card of [...cards, ...cards.toReversed()]) expect(await load(card)).toBe('made');
     expect(reads()).toBe(0);
   });
 
-  test('one that somebody has changed is read again, the others are not', async () => {
+  test('reads a changed card again, and no other card', async () => {
     const { cards, load } = await rememberCards(8);
     const [changed, chosen, ...others] = cards;
     await update(changed ?? '', { status: 'inactive' });
@@ -539,7 +539,7 @@ describe('of cards that are not part of the last groups', () => {
     expect(await load(changed)).toBe('card_suspended');
   });
 
-  test('all are read again after connections were lost: the server may have become one that lacks its last commits', async () => {
+  test('reads all cards again after connections were lost, because the server may lack its last commits', async () => {
     const { cards, load } = await rememberCards(8);
     await stranger.query(
       `select pg_terminate_backend(pid, 60000) from pg_stat_activity
@@ -550,7 +550,7 @@ describe('of cards that are not part of the last groups', () => {
     expect(['made', expect.any(OperationFailure)]).toContainEqual(ended);
     await untilChained(() => load(chosen));
     for (const card of others.slice(0, 4)) {
-      // One more lost connection may be noticed only now: then the card is read by a group that locks it first.
+      // Another lost connection may be noticed only now. A group that locks the card first then reads it.
       const [chained, locked] = [proxy.watch('read_cards_with_accounts'), proxy.watch('read_cards')];
       expect(await load(card)).toBe('made');
       expect(chained() + locked()).toBeGreaterThan(0);
@@ -558,7 +558,7 @@ describe('of cards that are not part of the last groups', () => {
   });
 });
 
-test('a chain that has counted for a later time does not forget what was counted before the clock of a sandbox went back', async () => {
+test("a chain keeps counted amounts when a sandbox's clock moves forward and back", async () => {
   const moveClock = (days: number) => other.call('move_clock', { seconds_ahead: days * 24 * 60 * 60 });
   onTestFinished(async () => void (await moveClock(0)));
   const card = await makeCard(0, { in: { daily_count: 1 } });

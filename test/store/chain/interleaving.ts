@@ -8,18 +8,17 @@ import { type Ledger, openLedger } from '../../harness/ledger.ts';
 import type { TrapOutcome, TrapPlace } from '../../harness/proxy.ts';
 import { useConnection, useLedger, useProxy, useServer } from '../../harness/use-ledger.ts';
 
-/** What a test needs to make one interleaving of a chain with another transaction. Called at the top of a file. */
+/** Services, a proxy and a connection for interleavings of a chain with another transaction. Call it at the top of a file. */
 export async function useInterleaving() {
   const server = await useServer();
   const proxy = await useProxy(server);
-  /** Another service process. */
   const other = useLedger(server.connection);
   const stranger = await useConnection(server.connection);
   const watcher = await useConnection(server.connection);
 
-  /** A service process behind the proxy, whose chain nobody has broken yet. */
+  /** A service process behind the proxy with a new chain. */
   function openChain(bounds?: LaneBounds): Ledger {
-    // Without limits of time: the tests hold back what they like for as long as they need.
+    // Without time limits, because tests delay messages for as long as they need.
     const ledger = openLedger({ ...server.connection, host: proxy.host }, bounds, undefined, STARTS);
     onTestFinished(async () => {
       proxy.traps.length = 0;
@@ -28,7 +27,7 @@ export async function useInterleaving() {
     return ledger;
   }
 
-  /** Holds back what gets to a place, until it is let go. */
+  /** Stops messages at a place until they are released. */
   function holdAt(place: TrapPlace): {
     readonly reached: Promise<void>;
     readonly release: (how?: TrapOutcome) => void;
@@ -54,7 +53,7 @@ export async function useInterleaving() {
   return { server, proxy, other, stranger, openChain, holdAt, untilWaiting };
 }
 
-/** What came of a request: `made`, or the code of its refusal. */
+/** The outcome of a request: `made`, or the code of its refusal. */
 export function outcomeOf(call: Promise<unknown>): Promise<string> {
   return call.then(
     () => 'made',
@@ -72,7 +71,7 @@ type Terms = {
   readonly capture?: 'manual';
 };
 
-/** Sends a transfer under a key of its own, so that a refusal is written as well. */
+/** Sends a transfer with its own key, so that a refusal is written too. */
 export function transfer(ledger: Ledger, card: string, terms: Terms, more: Partial<AnyCall> = {}): Promise<string> {
   const call = ledger.call('create_transfer', { card_id: card, ...terms }, { idempotencyKey: randomUUID(), ...more });
   return outcomeOf(call);

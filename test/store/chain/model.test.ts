@@ -11,10 +11,10 @@ const ledger = useLedger(server.connection);
 const client = await useConnection(server.connection);
 await freezeClock(client);
 
-/** Stories that are told side by side. */
+/** The number of stories that run at the same time. */
 const BESIDE = 24;
 
-test('what is sent through one lane without waiting comes out as the plain model says, in the order in which it was sent', async () => {
+test('returns what the plain model returns for concurrent requests in one lane, in the order of sending', async () => {
   const seed = 1 + Math.floor(Math.random() * 999_999_999);
   const stories = fc.sample(anyStory, { numRuns: BESIDE, seed });
   let round = 0;

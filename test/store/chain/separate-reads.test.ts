@@ -6,13 +6,13 @@ import { checkBalances } from '../../harness/use-ledger.ts';
 import { outcomeOf, transfer, useInterleaving } from './interleaving.ts';
 
 // A chained group locks no accounts, and reads them, their counters and transfers in several statements. Each test commits
-// something between two of them, as another process can.
+// something between two of the statements, as another process can.
 
 const { other, proxy, stranger, openChain, holdAt, untilWaiting } = await useInterleaving();
 
 checkBalances(other);
 
-test('a transfer that another process counts while a chain begins is counted towards the limit', async () => {
+test('counts a transfer towards the limit if another process makes it while a chain begins', async () => {
   const { body } = await other.call('create_program', { name: 'Counted', currency: 'USD' });
   const { program_id } = JSON.parse(body) as { readonly program_id: string };
   const programId = fromWireId('prog', program_id) ?? '';
@@ -22,11 +22,12 @@ test('a transfer that another process counts while a chain begins is counted tow
   await other.call('update_program', { limits: { in: { daily_amount: 100 } } }, { params });
   expect(await transfer(other, 'counted', { amount: 10 }, { programId })).toBe('made');
   await stranger.query('begin');
-  // Of the reads of a group, only that of cards needs this table.
+  // Of all reads of a group, only the read of cards needs this table.
   await stranger.query('lock table card in access exclusive mode');
   const outcome = transfer(openChain(), 'counted', { amount: 20 }, { programId });
   await untilWaiting();
-  // What another process writes about a load of 80 besides its posting: the counter, and the version of the funding account.
+  // Another process writes this for a load of 80, in addition to the posting: the counter, and the version of the funding
+  // account.
   const funding = "account.owner_id = $1 and account.kind = 'funding'";
   const { rowCount } = await stranger.query(
     `update limit_counter set amount = amount + 80, count = count + 1 from account
@@ -39,7 +40,7 @@ test('a transfer that another process counts while a chain begins is counted tow
   expect(await outcome).toBe('limit_exceeded');
 });
 
-test('nothing that was rolled back is remembered, even if groups without changes have ended since', async () => {
+test('remembers nothing that was rolled back, even if groups without changes have ended since', async () => {
   const ledger = openChain({ batch: 256, waiting: 4096, remembered: { accounts: 1, bytes: 1_000_000 } });
   const [locked, lost, another] = [randomUUID(), randomUUID(), randomUUID()] as const;
   for (const card of [locked, lost, another]) await other.call('create_card', { card_id: card });
@@ -52,14 +53,14 @@ test('nothing that was rolled back is remembered, even if groups without changes
       where card.account_id = account.account_id and card.name = $1`,
     [locked],
   );
-  // Its guard waits for the account, and will find it changed.
+  // Its guard waits for the account, and then finds that the account has changed.
   const first = transfer(ledger, locked, { amount: 10 });
   await untilWaiting();
-  // Decided on it, by a caller who does not wait until it can be decided again.
+  // This group is decided on the first. Its caller does not wait for a second decision.
   const decided = holdAt('before_early');
   let second: Promise<unknown> = Promise.resolve();
   let deadline = 0;
-  // Again with more time, if a slow machine took all of it before the decision.
+  // Tries again with more time if a slow machine reached the deadline before the decision.
   for (let milliseconds = 2000, outcome: unknown; outcome !== 'decided'; milliseconds *= 2) {
     deadline = performance.now() + milliseconds;
     second = transfer(ledger, lost, { amount: 100 }, { deadline }).catch((error: unknown) => error);
@@ -77,14 +78,14 @@ test('nothing that was rolled back is remembered, even if groups without changes
   expect(await first).toBe('made');
   expect(await second).toBeInstanceOf(OperationFailure);
   expect(await third).toBe('made');
-  // The version and sequence that the account would have now.
+  // The version and sequence of the account now equal the lost ones.
   expect(await transfer(other, lost, { amount: 1 })).toBe('made');
   const guards = proxy.watch('update_accounts_if_unchanged');
   while (guards() === 0) expect(await transfer(ledger, another, { amount: 1 })).toBe('made');
   expect(await transfer(ledger, lost, { amount: 100, type: 'unload' })).toBe('insufficient_funds');
 });
 
-test('a transfer that is executed while a group reads it is captured, not reported as broken', async () => {
+test('captures a transfer that is executed while a group reads it', async () => {
   const card = randomUUID();
   await other.call('create_card', { card_id: card });
   const scheduled_for = new Date(Date.now() + 3_600_000).toISOString();
@@ -96,7 +97,7 @@ test('a transfer that is executed while a group reads it is captured, not report
   const params = { transfer_id };
   const outcome = outcomeOf(openChain().call('capture_transfer', {}, { params, idempotencyKey: randomUUID() }));
   await untilWaiting();
-  // What another process writes when it executes the transfer.
+  // Another process writes this when it executes the transfer.
   await stranger.query("update transfer set status = 'pending', updated_at = now() where transfer_id = $1", [id]);
   await stranger.query(
     `insert into hold (program_id, transfer_id, source_account_id, destination_account_id, amount, expires_at, day_start)

@@ -31,7 +31,7 @@ async function call(operation: Parameters<Ledger['call']>[0], members: object, m
   return JSON.parse((await ledger.call(operation, members, { ...within(), ...more })).body) as Record<string, string>;
 }
 
-/** A card with a holder whose texts contain a word, and transfers with this word. */
+/** A card with a word in the texts about its holder, and transfers with this word. */
 async function cardWith(word: string, transfers = 3): Promise<{ readonly name: string; readonly ids: string[] }> {
   const metadata = { [word]: word };
   const { card_id: name = '' } = await call('create_card', { holder_reference: word, last_four: '1234', metadata });
@@ -49,7 +49,7 @@ const close = (card_id: string) =>
 const erase = (card_id: string, more: Partial<AnyCall> = {}) =>
   call('erase_card_holder', {}, { params: { card_id }, ...more });
 
-/** Goes on with all erasures until they are complete. */
+/** Continues all erasures until they are complete. */
 async function finish(from: Ledger = ledger, settings = AT_ONCE): Promise<void> {
   const failures: unknown[] = [];
   do {
@@ -61,7 +61,7 @@ async function finish(from: Ledger = ledger, settings = AT_ONCE): Promise<void> 
   } while ((await read('select from card_erasure where completed_at is null')).length > 0 && failures.length < 50);
 }
 
-/** Rows of the tables in which texts are stored that contain a word. */
+/** The tables with texts that contain a word. */
 async function traces(word: string): Promise<readonly string[]> {
   const found: string[] = [];
   for (const table of [
@@ -88,7 +88,7 @@ function refuse(error: unknown): never {
 
 const word = () => `word${randomUUID().replaceAll('-', '')}`;
 
-test('only the holder of a closed card of the program is erased', async () => {
+test('erases only the holder of a closed card of the program', async () => {
   const text = word();
   const { name } = await cardWith(text);
   await expect(erase(name)).rejects.toMatchObject({ code: 'card_not_closed' });
@@ -104,30 +104,30 @@ test('only the holder of a closed card of the program is erased', async () => {
   expect(await traces(text)).toEqual([]);
 });
 
-test('a process that is stopped after any batch, and others at the same time, erase each text once', async () => {
+test('erases each text once if processes stop after any batch or run at the same time', async () => {
   const text = word();
   const { name, ids } = await cardWith(text, 9);
   await call('reverse_transfer', { amount: 1, description: text }, { params: { transfer_id: ids[0] ?? '' } });
   await close(name);
   expect(await erase(name)).toMatchObject({ status: 'running', transfers: 0, completed_at: null });
-  // One batch each.
+  // Each iteration erases one batch.
   for (let count = 0; count < 5; count += 1) {
     await eraseInBatches(ledger.database, { onFailure: refuse, pause: async () => false }, SMALL);
   }
   await Promise.all([finish(ledger, SMALL), finish(other, SMALL), finish(ledger, SMALL)]);
   expect(await traces(text)).toEqual([]);
-  // With the transfer that emptied the card; an event for each, one for the reversal, and two for the card.
+  // Includes the transfer that emptied the card. Each transfer has one event, and so has the reversal. The card has two.
   expect(await erase(name)).toMatchObject({ status: 'completed', transfers: 10, events: 13 });
   expect(await read("select from event where type = 'card.erased' and subject_id = $1", name)).toHaveLength(1);
 });
 
-test('metadata that is being set when the holder is erased is erased, too, and none can be set later', async () => {
+test('erases metadata of a concurrent change, and refuses later changes', async () => {
   const text = word();
   const { name, ids } = await cardWith(text);
   const [transfer_id = ''] = ids;
   await close(name);
-  // An operator's change waits for the head of the audit log, with its event written and not committed. It gives up after
-  // a while, and on a slow machine before the lock is given back; its texts must be gone either way.
+  // An operator's change waits for the head of the audit log. It has written its event but not committed. On a slow machine it
+  // may stop waiting before the lock is released. Its texts must be gone in both cases.
   await intruder.query('begin; select from audit_head for update');
   const change = { params: { transfer_id }, caller: CALLER };
   let hasEnded = false;
@@ -147,7 +147,7 @@ test('metadata that is being set when the holder is erased is erased, too, and n
   await expect(again).rejects.toMatchObject({ code: 'card_erased' });
 });
 
-test('whatever is decided on the transfers of the card waits for the erasure, or is decided again after it', async () => {
+test('delays decisions on the transfers of the card, or makes the service decide again', async () => {
   const text = word();
   const { name } = await cardWith(text);
   await close(name);
@@ -169,7 +169,7 @@ test('whatever is decided on the transfers of the card waits for the erasure, or
   await finish();
 });
 
-test('a settlement during the erasure brings no text back', async () => {
+test('restores no text when a scheduled transfer is settled during the erasure', async () => {
   for (let round = 0; round < 3; round += 1) {
     const text = word();
     const { name } = await cardWith(text, 1);
@@ -189,7 +189,7 @@ test('a settlement during the erasure brings no text back', async () => {
   }
 });
 
-test('what a transfer moves to another card loses its texts for both, and nothing else does', async () => {
+test('erases the texts of a transfer to another card for both cards, and no other texts', async () => {
   const [mine, theirs] = [word(), word()];
   const [card, receiver] = [await cardWith(mine), await cardWith(theirs)];
   const between = { type: 'card_to_card', card_id: card.name, destination_card_id: receiver.name };
@@ -203,7 +203,7 @@ test('what a transfer moves to another card loses its texts for both, and nothin
   expect((await traces(mine)).filter((table) => table === 'transfer')).toHaveLength(3);
 });
 
-test('a key replays the transfer without its texts, also where an earlier version stored the response', async () => {
+test('replays the transfer of a key without its texts, even if an earlier version stored the response', async () => {
   const text = word();
   const { name } = await cardWith(text, 0);
   const body = { amount: 5, card_id: name, description: text };
@@ -227,7 +227,7 @@ test('a key replays the transfer without its texts, also where an earlier versio
   expect(await read('select count(*) from posting')).toEqual(before);
 });
 
-describe('an error that is stored after the erasure has no texts if it is about the card:', () => {
+describe('an error about the card that is stored after the erasure has no texts:', () => {
   const holder = word();
   const name = 'quoted"and\\slashed';
   const text = word();
@@ -263,7 +263,7 @@ describe('an error that is stored after the erasure has no texts if it is about 
     return { isErased: !String(row.stored).includes(text) };
   }
 
-  test('a card whose name has to be escaped is erased', async () => {
+  test('erases a card whose name must be escaped', async () => {
     await call('create_card', { card_id: name, holder_reference: holder });
     ({ transfer_id: transferId = '' } = await call('create_transfer', { amount: 5, card_id: name }));
     await close(name);
@@ -276,15 +276,15 @@ describe('an error that is stored after the erasure has no texts if it is about 
     ['the card in a row', () => ({ request: { transfers: [{ card_id: 'x' }, { card_id: name, description: text }] } })],
     ['the card in a misspelt field', () => ({ cardName: 'card_active', request: { cardId: name, description: text } })],
     ['the transfer in the path', () => ({ request: { transfer_id: transferId, description: text } })],
-    ['beside a null character', () => ({ request: { card_id: name, description: `${text}\u0000` } })],
-    ['the holder only', () => ({ operation: 'create_card', request: { holder_reference: holder, note: text } })],
+    ['next to a null character', () => ({ request: { card_id: name, description: `${text}\u0000` } })],
+    ['only the holder', () => ({ operation: 'create_card', request: { holder_reference: holder, note: text } })],
   ];
 
   test.each(about)('%s', async (_, change) => {
     expect(await stored(errorWith(change()))).toEqual({ isErased: true });
   });
 
-  test('and others keep them', async () => {
+  test('errors about other cards keep their texts', async () => {
     const unrelated = { request: { card_id: 'card_active', transfer_id: toWireId('tr', randomUUIDv7()), text } };
     expect(await stored(errorWith({ cardName: 'card_active', ...unrelated }))).toEqual({ isErased: false });
     expect(await stored(errorWith({ request: { card_id: `${name} or another`, text } }))).toEqual({ isErased: false });
@@ -292,7 +292,7 @@ describe('an error that is stored after the erasure has no texts if it is about 
     expect(await stored(errorWith({ programId: null, cardName: name }))).toEqual({ isErased: false });
   });
 
-  test('when the erasure is complete, no trace of the holder is kept to find more', async () => {
+  test('keeps no trace of the holder when the erasure is complete', async () => {
     await finish();
     expect(await read('select from card_erasure where holder_hash is not null')).toEqual([]);
   });

@@ -7,7 +7,7 @@ import { splitStatements } from '../../../server/store/migrations/statements.ts'
 import { ERASURE_SETTINGS, eraseInBatches } from '../../../server/subjects/cards/erase-in-batches.ts';
 import { useConnection, useLedger, useServer } from '../../harness/use-ledger.ts';
 
-// Cases as they are stored, also by versions before the migration that finds them: without the names of their cards.
+// Stored cases, including cases of earlier versions without the names of their cards.
 
 const server = await useServer();
 const ledger = useLedger(server.connection);
@@ -68,7 +68,7 @@ async function stateOf(caseId: string): Promise<object> {
   return rows[0];
 }
 
-/** Goes on with the erasures until they are complete. */
+/** Continues the erasures until they are complete. */
 async function finish(): Promise<void> {
   const settings = { ...ERASURE_SETTINGS, maxCases: 2, settleMilliseconds: 0, retryMilliseconds: 0 };
   const onFailure = (error: unknown): never => {
@@ -106,15 +106,15 @@ describe('the texts of a case', () => {
     await finish();
   });
 
-  test.each(about)('are erased if it is about the card: %s', async (name) => {
+  test.each(about)('are erased if the case is about the card: %s', async (name) => {
     expect(await stateOf(planted.get(name) ?? '')).toEqual(ERASED);
   });
 
-  test.each(others)('stay if it is about %s', async (name) => {
+  test.each(others)('stay if the case is about %s', async (name) => {
     expect(await stateOf(planted.get(name) ?? '')).toEqual(KEPT);
   });
 
-  test('that were written after the request to erase stay, without the snapshot', async () => {
+  test('stay if they were written after the request to erase, without the snapshot', async () => {
     const caseId = planted.get('later') ?? '';
     expect(await stateOf(caseId)).toEqual(KEPT);
     const { rows } = await owner.query('select snapshot, text from support_case where case_id = $1', [caseId]);
@@ -122,7 +122,7 @@ describe('the texts of a case', () => {
   });
 });
 
-test('the migration makes completed erasures go through the cases, where any refused create_card may be about the holder', async () => {
+test('the migration restarts completed erasures for cases, because any refused create_card may be about the holder', async () => {
   const [transfer, holder, other] = [
     await plant({ operation: 'update_transfer', transfer: transferId, at: '-1 day' }),
     await plant({ operation: 'create_card', request: { holder_reference: `${HOLDER} as they were` }, at: '-1 day' }),

@@ -6,7 +6,7 @@ import { useConnection, useServer } from '../../harness/use-ledger.ts';
 const server = await useServer();
 const owner = await useConnection(server.connection);
 
-test('every column that can hold a text has a rule: who writes it, how it is redacted and kept, and how it is erased', async () => {
+test('every column for texts has a rule for its writer, redaction, retention and erasure', async () => {
   const { rows } = await owner.query<{ name: string }>(
     `select relname || '.' || attname as name
       from pg_attribute join pg_class on pg_class.oid = attrelid join pg_type on pg_type.oid = atttypid
@@ -18,7 +18,7 @@ test('every column that can hold a text has a rule: who writes it, how it is red
   expect(Object.keys(TEXT_COLUMNS).sort()).toEqual(rows.map(({ name }) => name).sort());
 });
 
-test('the guide says of every table with texts about holders that it has them', () => {
+test('the guide names every table with texts about holders', () => {
   const guide = readFileSync('docs/retention.md', 'utf8').split('\n');
   for (const [column, { erasedBy }] of Object.entries(TEXT_COLUMNS)) {
     const [table = ''] = column.split('.');

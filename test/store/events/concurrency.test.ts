@@ -6,18 +6,18 @@ import { connect } from '../../harness/ledger.ts';
 import { useLedger, useServer } from '../../harness/use-ledger.ts';
 import { commitEvents, eventOf, newProgram, relayOnce, writeEvents } from './relayed.ts';
 
-// Writers, two relays and readers at once, with transactions that end in every way. Counts are fixed, and what must hold
-// does not depend on who is faster.
+// Writers, two relays and readers at the same time, with transactions that end in every way. The counts are fixed, and the checks
+// do not depend on speed.
 
 const server = await useServer();
-// The relay's lock is waited for as long as it takes: two loops and all writers need it.
+// Waits for the relay's lock without a time limit, because two loops and all writers need it.
 const { background } = useLedger(server.connection, undefined, undefined, STARTS).databases;
 
 const PROGRAMS = [newProgram(), newProgram(), newProgram()];
 const WRITERS = 6;
 const BATCHES = 60;
 
-/** Subjects by program in the order in which each writer committed them, and what must never be seen. */
+/** The committed subjects of each program in each writer's order, and the subjects that must never appear. */
 const committed = new Map<string, string[]>(PROGRAMS.map((programId) => [programId, []]));
 const rolledBack = new Set<string>();
 
@@ -33,7 +33,7 @@ async function write(writer: number): Promise<void> {
     if (isRolledBack || isLate) {
       await client.query('begin');
       await writeEvents(client, events);
-      // Younger transactions commit and are relayed meanwhile.
+      // Younger transactions commit and are relayed in the meantime.
       for (let younger = 0; isLate && younger < 3; younger += 1) {
         const subjects = eventOf(PROGRAMS[0] ?? '', `${writer}-${batch}-younger-${younger}`);
         await commitEvents(background, [subjects]);
@@ -53,7 +53,7 @@ function note(events: readonly { readonly programId: string | null; readonly sub
   for (const { programId, subjectId } of events) committed.get(programId ?? '')?.push(subjectId);
 }
 
-/** Reads a program, or all of them by number, until `isDone` and nothing is left. */
+/** Reads a program, or all programs by number, until `isDone` and the end of the events. */
 async function read(programId: string | undefined, isDone: () => boolean): Promise<readonly StoredEvent[]> {
   const seen: StoredEvent[] = [];
   for (;;) {
@@ -67,7 +67,7 @@ async function read(programId: string | undefined, isDone: () => boolean): Promi
   }
 }
 
-test('every committed event is read once, in its place, and no other', async () => {
+test('reads every committed event once, in order, and no other event', async () => {
   const others = openDatabases(server.connection, undefined, STARTS);
   let isWritten = false;
   let isRelayed = false;
@@ -93,7 +93,7 @@ test('every committed event is read once, in its place, and no other', async () 
     const subjects = events.map(({ subjectId }) => subjectId);
     expect(subjects.filter((subjectId) => rolledBack.has(subjectId))).toEqual([]);
     expect([...subjects].sort()).toEqual([...(committed.get(programId) ?? [])].sort());
-    // A writer waits for each of its commits, so they come in its order.
+    // A writer waits for each of its commits, so its events must be in its order.
     for (let writer = 0; writer < WRITERS; writer += 1) {
       const own = (list: readonly string[]) => list.filter((subject) => subject.startsWith(`${writer}-`));
       expect(own(subjects)).toEqual(own(committed.get(programId) ?? []));

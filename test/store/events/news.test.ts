@@ -12,7 +12,7 @@ import { commitEvents, eventOf, newProgram, relayOnce } from './relayed.ts';
 const { connection } = await useServer();
 const { database } = useLedger(connection);
 
-/** Only what never wakes reaches it. */
+/** Only a wait that nothing wakes lasts this long. */
 const LONG = 200_000;
 
 const ends: AbortController[] = [];
@@ -20,7 +20,7 @@ afterEach(() => {
   for (const end of ends.splice(0)) end.abort();
 });
 
-/** Begins a wait; `isOver` tells whether it has ended. */
+/** Begins a wait. `isOver` says whether it has ended. */
 function begin(news: EventNews, programId: string, position: number, milliseconds = LONG) {
   const end = new AbortController();
   ends.push(end);
@@ -31,13 +31,13 @@ function begin(news: EventNews, programId: string, position: number, millisecond
   return wait;
 }
 
-/** Commits an event and gives it its position, without a word to anybody. */
+/** Commits an event and gives it its position without a notification. */
 async function publish(programId: string | null): Promise<void> {
   await commitEvents(database, [eventOf(programId, 'x')]);
   await relayOnce(database);
 }
 
-test('whoever begins to wait after the event has come is woken at once', async () => {
+test('wakes a reader immediately that begins to wait after the event', async () => {
   const programId = newProgram();
   await publish(programId);
   const news = new EventNews(database);
@@ -47,7 +47,7 @@ test('whoever begins to wait after the event has come is woken at once', async (
   expect(news.waiting).toBe(1);
 });
 
-test('an event that another process has numbered wakes those who wait for it, and nobody else', async () => {
+test('wakes only the readers that wait for an event of another process', async () => {
   const [mine, other] = [newProgram(), newProgram()];
   const news = new EventNews(database);
   const waits = [begin(news, mine, 0), begin(news, mine, 0)];
@@ -60,7 +60,7 @@ test('an event that another process has numbered wakes those who wait for it, an
   expect(ofOther.isOver).toBe(false);
 });
 
-test('all events are those of every program and of the service itself', async () => {
+test('includes the events of every program and of the service in all events', async () => {
   const news = new EventNews(database);
   for (const programId of [newProgram(), null]) {
     const number = await lastNumber();
@@ -70,7 +70,7 @@ test('all events are those of every program and of the service itself', async ()
   }
 });
 
-test('what the relay of this process tells wakes at once, also while the database does not respond', async () => {
+test('wakes readers immediately for events of its own relay, even while the database does not respond', async () => {
   const own = await startServer();
   const ledger = openLedger(own.connection);
   try {
@@ -89,7 +89,7 @@ test('what the relay of this process tells wakes at once, also while the databas
   }
 });
 
-test('a wait ends with its time, and when it is told to', async () => {
+test('ends a wait at its time limit and when it is canceled', async () => {
   const news = new EventNews(database);
   const program = newProgram();
   const [short, aborted] = [begin(news, program, 0, 50), begin(news, program, 0)];
@@ -100,7 +100,7 @@ test('a wait ends with its time, and when it is told to', async () => {
   expect(news.waiting).toBe(0);
 });
 
-test('waits that one event wakes share one read, whoever of them has gone', async () => {
+test('shares one read between waits that one event wakes, even if some of them have gone', async () => {
   const programId = newProgram();
   await publish(programId);
   let statements = 0;
@@ -137,7 +137,7 @@ test('waits that one event wakes share one read, whoever of them has gone', asyn
   const all = await Promise.all(Array.from({ length: 50 }, (_, at) => wait(undefined, () => at === 0)));
   expect(all).toEqual(Array(50).fill(alone));
   expect(statements).toBe(ofOne);
-  // Other filters are another read, and so is a later one of the same.
+  // Other filters need another read, and so does a later wait with the same filter.
   expect(
     (await Promise.all([wait(undefined, () => false), wait(['card.*'], () => false)])).map(
       ({ events }) => events.length,
@@ -146,7 +146,7 @@ test('waits that one event wakes share one read, whoever of them has gone', asyn
   expect(statements).toBe(3 * ofOne);
 });
 
-test('a wait that shares a read has its own deadline', async () => {
+test('gives a wait that shares a read its own deadline', async () => {
   const programId = newProgram();
   await publish(programId);
   const reading = Promise.withResolvers<void>();
@@ -165,14 +165,13 @@ test('a wait that shares a read has its own deadline', async () => {
       { source: { ...source, write: String }, limit },
       0,
     );
-  // Three reads at a time: the next one waits for its turn.
+  // At most three reads run at a time, so the next one waits.
   const begun = [1, 2, 3].map((limit) => wait(limit, 1));
   const [short, long] = [wait(4, 50), wait(4, 600_000)];
   await expect(short).rejects.toMatchObject({ busy: true });
   await expect(wait(4, -1)).rejects.toMatchObject({ busy: true });
   reading.resolve();
   expect((await long).events).toHaveLength(1);
-  // Their turn came in time.
   for (const read of begun) expect((await read).events).toHaveLength(1);
 });
 

@@ -8,7 +8,7 @@ import { waitFor } from '../../harness/process.ts';
 import { checkBalances, useConnection, useLedger, useServer } from '../../harness/use-ledger.ts';
 import { commitEvents, eventOf, newProgram, readAll, relayOnce, writeEvents } from './relayed.ts';
 
-// What happens at the same time, one after the other: transactions, two relays and readers.
+// Concurrent events in a fixed sequence: transactions, two relays and readers.
 
 const server = await useServer();
 const ledger = useLedger(server.connection, undefined, undefined, STARTS);
@@ -34,7 +34,7 @@ async function waitsForLock(count = 1): Promise<boolean> {
   return rows.length >= count;
 }
 
-test('a transaction that commits late comes after younger ones that were numbered before', async () => {
+test('puts a transaction that commits late after younger ones that were numbered before', async () => {
   const programId = newProgram();
   await owner.query('begin');
   const batchId = await writeEvents(owner, [eventOf(programId, 'late')]);
@@ -51,16 +51,16 @@ test('a transaction that commits late comes after younger ones that were numbere
   expect((await readAll(background, { programId, after: 2 })).map(({ subjectId }) => subjectId)).toEqual(['late', 'c']);
 });
 
-test('of two transactions, the one that began after the other had committed comes later, whatever their ids', async () => {
+test('puts a transaction that began after another commit later, regardless of the ids', async () => {
   const programId = newProgram();
-  // As of processes whose clocks differ by a second.
+  // Ids of processes whose clocks differ by a second.
   await commitEvents(background, [eventOf(programId, 'first')], idAt(Date.now() + 1000));
   await commitEvents(background, [eventOf(programId, 'second')], newBatchId());
   await relayOnce(background);
   expect(await subjectsOf(programId)).toEqual(['1 first', '2 second']);
 });
 
-test('what is rolled back or abandoned never has a position', async () => {
+test('gives no position to a transaction that is rolled back or abandoned', async () => {
   const programId = newProgram();
   await owner.query('begin');
   const [rolledBack, abandoned] = [await writeEvents(owner, [eventOf(programId, 'rolled back')]), newBatchId()];
@@ -75,7 +75,7 @@ test('what is rolled back or abandoned never has a position', async () => {
   }
 });
 
-test('a relay that waited for another one numbers nothing again', async () => {
+test('numbers nothing twice if a relay waited for another one', async () => {
   const programId = newProgram();
   await commitEvents(background, [eventOf(programId, 'a')]);
   await owner.query('begin');
@@ -92,7 +92,7 @@ test('a relay that waited for another one numbers nothing again', async () => {
   expect(all.map(({ number }) => number)).toEqual(all.map((_, at) => at + 1));
 });
 
-test('a relay that ends before its commit leaves everything as it was', async () => {
+test('changes nothing if a relay ends before its commit', async () => {
   const programId = newProgram();
   await commitEvents(background, [eventOf(programId, 'a')]);
   await owner.query('begin');
@@ -105,7 +105,7 @@ test('a relay that ends before its commit leaves everything as it was', async ()
   expect(await subjectsOf(programId)).toEqual(['1 a']);
 });
 
-test('a fence older than the bounded search is found by the search without a bound', async () => {
+test('finds a fence older than the bounded search with an unbounded search', async () => {
   const programId = newProgram();
   const batchId = await commitEvents(background, [eventOf(programId, 'a')]);
   await owner.query("update write_batch set created_at = created_at - interval '10 minutes' where batch_id = $1", [
@@ -117,7 +117,7 @@ test('a fence older than the bounded search is found by the search without a bou
   expect(await subjectsOf(programId)).toEqual(['1 a']);
 });
 
-test('partitions are made later while somebody reads everything for long', async () => {
+test('creates partitions later if a reader holds a long lock', async () => {
   const day = '2031-05-06';
   const countOf = async () => (await watcher.query("select from pg_class where relname = 'event_2031_05_06'")).rowCount;
   await owner.query('begin; lock table event, event_default in access share mode');
@@ -128,7 +128,7 @@ test('partitions are made later while somebody reads everything for long', async
   expect(await countOf()).toBe(1);
 });
 
-test('without any partition, money moves and events are numbered and read', async () => {
+test('moves money, numbers events and reads them without any partition', async () => {
   const { rows } = await owner.query<{ name: string }>(
     `select inhparent::regclass || ' detach partition ' || inhrelid::regclass as name from pg_inherits
       join pg_class on pg_class.oid = inhrelid
@@ -142,7 +142,7 @@ test('without any partition, money moves and events are numbered and read', asyn
   expect(made.status).toBe('completed');
   await relayOnce(background);
   expect(await subjectsOf(programId)).toEqual(['1 a', '2 b']);
-  // Days with rows in the default partition stay there; the others get theirs.
+  // Days with rows in the default partition stay there. The others get their own partitions.
   await preparePartitions(background);
   await commitEvents(background, [eventOf(programId, 'c')]);
   await relayOnce(background);

@@ -5,7 +5,7 @@ import { dropOldEvents } from '../../../server/store/events/retention.ts';
 import { checkBalances, useConnection, useLedger, useServer } from '../../harness/use-ledger.ts';
 import { commitEvents, eventOf, newProgram, relayOnce } from './relayed.ts';
 
-// Pages of several programs at once are the same as one page after the other.
+// Reading pages of several programs together gives the same pages as reading one at a time.
 
 const server = await useServer();
 const ledger = useLedger(server.connection);
@@ -18,7 +18,7 @@ async function relayAll(): Promise<void> {
   while ((await relayOnce(background)).found > 0);
 }
 
-/** Reads ranges together, and compares each with its page alone. */
+/** Reads ranges together and compares each with a separate read. */
 async function expectSame(ranges: readonly (readonly [programId: string, after: number])[], limit: number) {
   const wanted = ranges.map(([programId, after]) => ({ programId, after }));
   const alone = await Promise.all(wanted.map((range) => readEventPage(background, { ...range, limit })));
@@ -28,7 +28,7 @@ async function expectSame(ranges: readonly (readonly [programId: string, after: 
   return together;
 }
 
-test('several programs at once have the pages that each has alone', async () => {
+test('reads the same pages of several programs together and separately', async () => {
   for (const batch of [1, 2, 3]) {
     const names = [`${batch}-a`, `${batch}-b`, `${batch}-c`];
     await commitEvents(background, [
@@ -56,7 +56,7 @@ test('several programs at once have the pages that each has alone', async () => 
   ]);
 });
 
-test('an event for every program is in the page of each', async () => {
+test('includes an event for every program in each page', async () => {
   await owner.query(
     `insert into program (program_id, name, currency, time_zone, created_at)
         select program_id, 'of events', 'USD', 'UTC', now()
@@ -74,7 +74,7 @@ test('an event for every program is in the page of each', async () => {
   }
 });
 
-test('what is deleted or missing in one program keeps nobody from reading the others', async () => {
+test('reads the other programs if events of one are deleted or missing', async () => {
   const [old, broken, whole] = [newProgram(), newProgram(), newProgram()];
   const day = new Date(Date.now() - 60 * 86_400_000);
   await owner.query('select make_event_partition($1, $2)', ['event', day.toISOString().slice(0, 10)]);

@@ -8,7 +8,7 @@ import { waitFor } from '../../harness/process.ts';
 import { useConnection, useLedger, useProxy, useServer } from '../../harness/use-ledger.ts';
 import { commitEvents, eventOf, newProgram, readAll } from './relayed.ts';
 
-// The loop of a service: when it begins a round, and what it does when the database is not there.
+// When the relay loop of a service begins a round, and what it does without the database.
 
 const server = await useServer();
 const proxy = await useProxy(server);
@@ -22,8 +22,8 @@ afterEach(async () => {
 });
 
 /**
- * Starts the loop of another process; `announced` are the programs that it has told its listeners of. Without time
- * limits a slow database is no failure.
+ * Starts the loop of another process. `announced` lists the programs that it has announced. There are no time limits, so a slow
+ * database is not a failure.
  */
 function startRelay(connection = server.connection, timeLimits: TimeLimits = STARTS) {
   const databases = openDatabases(connection, undefined, timeLimits);
@@ -42,7 +42,7 @@ function startRelay(connection = server.connection, timeLimits: TimeLimits = STA
 
 const countOf = async (programId: string) => (await readAll(background, { programId })).length;
 
-test('events of this process and of others are relayed and announced', async () => {
+test('relays and announces events of this process and of others', async () => {
   const relay = startRelay();
   const [own, others] = [newProgram(), newProgram()];
   await commitEvents(relay.databases.background, [eventOf(own, 'a')]);
@@ -53,7 +53,7 @@ test('events of this process and of others are relayed and announced', async () 
   expect(relay.failures).toEqual([]);
 });
 
-test('more transactions than one round takes are relayed in order', async () => {
+test('relays more transactions than one round takes, in order', async () => {
   const programId = newProgram();
   for (let at = 0; at < 450; at += 1) await commitEvents(background, [eventOf(programId, String(at))]);
   startRelay();
@@ -62,7 +62,7 @@ test('more transactions than one round takes are relayed in order', async () => 
   expect(subjects).toEqual(subjects.map((_, at) => String(at)));
 });
 
-test('where a round takes too long, the next ones take fewer transactions', async () => {
+test('takes fewer transactions after a round that took too long', async () => {
   const programId = newProgram();
   await owner.query(`
     create function slow_position() returns trigger language plpgsql as $$
@@ -77,7 +77,7 @@ test('where a round takes too long, the next ones take fewer transactions', asyn
   expect(relay.failures[0]).toMatchObject({ sqlState: '57014' });
 });
 
-test('the loop outlives a database that is away, and reports it once', async () => {
+test('survives an outage of the database and reports it once', async () => {
   const relay = startRelay({ ...server.connection, host: proxy.host });
   const [before, after] = [newProgram(), newProgram()];
   await commitEvents(background, [eventOf(before, 'a')]);
@@ -92,10 +92,10 @@ test('the loop outlives a database that is away, and reports it once', async () 
   expect(relay.failures).toHaveLength(1);
 });
 
-test('a backend that is ended in the middle of a round leaves the events to the next', async () => {
+test('leaves the events to the next round if its backend ends in the middle of a round', async () => {
   const programId = newProgram();
   const relay = startRelay();
-  // A round has begun and waits for the head of the program, which is written in the middle of it.
+  // A round has begun and waits for the head of the program, which it writes in the middle.
   await owner.query(`begin; insert into event_head (program_id, position) values ('${programId}', 0)`);
   await commitEvents(background, [eventOf(programId, 'a')]);
   await waitFor('the relay to wait', () => isWaiting('with waiting as'));
@@ -108,7 +108,7 @@ test('a backend that is ended in the middle of a round leaves the events to the 
   expect(await countOf(programId)).toBe(1);
 });
 
-test('the loop stops with the round in progress, and begins no other', async () => {
+test('stops after the round in progress and begins no other', async () => {
   const programId = newProgram();
   await owner.query(`begin; ${HOLD_RELAY.text}`);
   const relay = startRelay();

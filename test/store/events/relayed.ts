@@ -7,12 +7,12 @@ import { insertEvents } from '../../../server/store/events/insert-events.ts';
 import { readEventPage, type StoredEvent } from '../../../server/store/events/read-events.ts';
 import { HOLD_RELAY, type Relayed, relayEvents, toRelayed } from '../../../server/store/events/relay.ts';
 
-/** An event whose subject is its name in a test. */
+/** An event with a name as its subject. */
 export function eventOf(programId: string | null, subjectId: string): DomainEvent {
   return { type: 'transfer.completed', programId, subjectId, payload: `{"of":"${subjectId}"}` };
 }
 
-/** Commits events in a transaction of their own; returns its id. */
+/** Commits events in a separate transaction and returns its id. */
 export async function commitEvents(
   database: Database,
   events: readonly DomainEvent[],
@@ -43,12 +43,11 @@ export async function writeEvents(
   return batchId;
 }
 
-/** One round of the relay. */
 export async function relayOnce(database: Database, withinSeconds: number | null = null): Promise<Relayed> {
   return toRelayed(await database.underLock(HOLD_RELAY, relayEvents(withinSeconds)));
 }
 
-/** All events of a program, or of all, after a position; fails the test where they are deleted. */
+/** All events of a program, or of all programs, after a position. Fails the test if events are deleted. */
 export async function readAll(database: Database, range: { readonly programId?: string; readonly after?: number }) {
   const events: StoredEvent[] = [];
   let { after = 0 } = range;
@@ -61,5 +60,5 @@ export async function readAll(database: Database, range: { readonly programId?: 
   }
 }
 
-/** What a new program is called in a test: relay and readers need no row of `program`. */
+/** A new program id. The relay and readers need no row of `program`. */
 export const newProgram = (): string => randomUUID();

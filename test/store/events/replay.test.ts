@@ -22,7 +22,7 @@ async function makeDays(from: number, to: number): Promise<void> {
   }
 }
 
-/** Moves everything that was written with a key some days into the past. */
+/** Makes everything that was written with a key some days older. */
 async function age(key: string, days: number): Promise<void> {
   const { rows } = await owner.query(
     `update idempotency set created_at = created_at - make_interval(days => $2) where ${KEY_TEXT} = $1 returning batch_id`,
@@ -37,7 +37,7 @@ async function age(key: string, days: number): Promise<void> {
   }
 }
 
-test('a key whose event was dropped is replayed with the transfer as it is, and moves no money', async () => {
+test('replays a key with the current transfer if its event was dropped, and moves no money', async () => {
   await makeDays(-45, -40);
   const [key, other] = [randomUUID(), randomUUID()];
   const first = await send(key);
@@ -52,14 +52,14 @@ test('a key whose event was dropped is replayed with the transfer as it is, and 
   expect(again.replayed).toBe(true);
   expect(JSON.parse(again.body)).toEqual(JSON.parse(first.body));
   expect((await send(other)).replayed).toBe(true);
-  // The key is looked up, and then the transfer cannot be read: its processor may still have to carry it out.
+  // The key is found, but the transfer cannot be read. Its processor may still have to execute it.
   await owner.query('begin; lock table transfer in access exclusive mode');
   const failed = await send(key).catch((error: unknown) => error);
   await owner.query('rollback');
   expect(failed).toMatchObject({ name: 'OperationFailure', busy: false, moneyMoved: 'unknown' });
 });
 
-test('with a hundred partitions, a replay reads and locks one of them', async () => {
+test('reads and locks only one of a hundred partitions for a replay', async () => {
   await makeDays(1, 100);
   const key = randomUUID();
   const first = await send(key);

@@ -23,7 +23,7 @@ async function relayAll(): Promise<void> {
   while ((await relayOnce(background)).found > 0);
 }
 
-/** One moment for the whole file: a day that ends meanwhile changes no names. */
+/** One time for the whole file, so that names stay the same if a day ends. */
 const NOW = Date.now();
 
 const dayOf = (days: number): string => new Date(NOW - days * DAY).toISOString().slice(0, 10);
@@ -31,7 +31,7 @@ const nameOf = (table: string, days: number): string => `${table}_${dayOf(days).
 const makeDay = (table: string, days: number) =>
   owner.query('select make_event_partition($1, $2)', [table, dayOf(days)]);
 
-/** Commits events of some days ago. With an old id of the transaction, its fence is as old. */
+/** Commits events that are some days old. With an old id of the transaction, its fence is as old. */
 const commitOld = (days: number, events: readonly DomainEvent[], batchId?: string) =>
   commitEvents(background, events, batchId, NOW - days * DAY);
 
@@ -46,7 +46,7 @@ async function partitionsOf(table: string): Promise<readonly string[]> {
 const countOf = async (table: string): Promise<number> =>
   (await owner.query(`select count(*)::int from ${table}`)).rows[0]?.count;
 
-test('days of events are dropped after the retention, and readers are told where the rest begins', async () => {
+test('drops days of events after the retention, and tells readers where the rest begins', async () => {
   const programId = newProgram();
   for (const days of [60, 40, 39]) await makeDay('event', days);
   await commitOld(60, [eventOf(programId, '1'), eventOf(programId, '2')]);
@@ -82,7 +82,7 @@ test('days of events are dropped after the retention, and readers are told where
   expect(await readEventPage(background, { limit: 10, after: number - 1 })).toMatchObject({ oldest: number + 1 });
 });
 
-test('what was asked for never comes before 31 days of events and 7 days of fences', async () => {
+test('keeps at least 31 days of events and 7 days of fences', async () => {
   await makeDay('event', 20);
   await makeDay('write_batch', 3);
   await commitOld(20, [eventOf(newProgram(), 'a')], idAt(NOW - 3 * DAY));
@@ -91,7 +91,7 @@ test('what was asked for never comes before 31 days of events and 7 days of fenc
   expect(await partitionsOf('event')).toContain(nameOf('event', 20));
 });
 
-test('events without a partition are deleted with their age, too', async () => {
+test('deletes old events outside partitions too', async () => {
   const programId = newProgram();
   await commitOld(50, [eventOf(programId, '1')]);
   await commitOld(2, [eventOf(programId, '2')]);
@@ -103,7 +103,7 @@ test('events without a partition are deleted with their age, too', async () => {
   expect(await readAll(background, { programId, after: 1 })).toMatchObject([{ subjectId: '2' }]);
 });
 
-test('neither events nor fences are dropped while events of before have no position', async () => {
+test('drops no events or fences while earlier events have no position', async () => {
   const programId = newProgram();
   await makeDay('event', 45);
   await commitOld(45, [eventOf(programId, '1')]);
@@ -116,9 +116,9 @@ test('neither events nor fences are dropped while events of before have no posit
   expect(await dropOldEvents(background, 31)).toEqual([nameOf('event', 45)]);
 });
 
-test('a partition of fences is dropped when all are numbered or abandoned', async () => {
+test('drops a partition of fences if all are numbered or abandoned', async () => {
   const programId = newProgram();
-  // The first partition has every day before the migration, so it must be gone for a day to have its own.
+  // The first partition contains every day before the migration. Without it, a day can have its own partition.
   const [first] = (await partitionsOf('write_batch')).filter((name) => name.includes('_until_'));
   await owner.query(`alter table write_batch detach partition ${first}`);
   await makeDay('write_batch', 20);
@@ -130,14 +130,14 @@ test('a partition of fences is dropped when all are numbered or abandoned', asyn
   await relayAll();
   expect(await dropOldEvents(background, 31)).toEqual([nameOf('write_batch', 20)]);
   expect(await readAll(background, { programId })).toHaveLength(1);
-  // Without a partition.
+  // This transaction has no partition.
   await commitEvents(background, [eventOf(programId, '2')], idAt(NOW - 20 * DAY));
   await relayAll();
   await dropOldEvents(background, 31);
   expect(await countOf('write_batch_default')).toBe(0);
 });
 
-test('a month of positions is dropped when the events of all of them are', async () => {
+test('drops a month of positions if the events of all of them are dropped', async () => {
   const programId = newProgram();
   await commitOld(70, [eventOf(programId, '1')]);
   await relayAll();
@@ -159,7 +159,7 @@ test('a month of positions is dropped when the events of all of them are', async
   });
 });
 
-test('a partition that is in use stays until the next time, and no transfer fails meanwhile', async () => {
+test('leaves a partition in use until the next time, and fails no transfer', async () => {
   const programId = newProgram();
   await makeDay('event', 33);
   await commitOld(33, [eventOf(programId, '1')]);

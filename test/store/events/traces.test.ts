@@ -11,7 +11,7 @@ const client = await useConnection(server.connection);
 
 const traceOf = (index: number): string => `00-${String(index).padStart(32, 'a')}-00f067aa0ba902b7-01`;
 
-test('each event of a group has the trace of its own request, and one without a trace has none', async () => {
+test('stores each event of a group with the trace of its request, or without one', async () => {
   const requests = Array.from({ length: 12 }, (_, index) => (index % 3 === 0 ? undefined : traceOf(index)));
   const created = await Promise.all(
     requests.map(async (traceparent) => {
@@ -27,11 +27,11 @@ test('each event of a group has the trace of its own request, and one without a 
   expect(new Map(rows.map(({ subject_id, traceparent }) => [subject_id, traceparent ?? undefined]))).toEqual(
     new Map(created.map((id, index) => [id, requests[index]])),
   );
-  // The first is committed alone, and the others wait for it.
+  // The first transfer is committed alone. The others wait and form a group.
   expect(Math.max(...rows.map(({ size }) => Number(size)))).toBeGreaterThan(2);
 });
 
-test('events without a trace are inserted by the statement without its column', () => {
+test('inserts events without a trace without its column', () => {
   const events = [eventOf(null, 'a'), { ...eventOf(null, 'b'), traceparent: undefined }];
   expect(insertEvents(newBatchId(), events, 1).name).toBe('insert_events');
   expect(insertEvents(newBatchId(), [...events, { ...eventOf(null, 'c'), traceparent: traceOf(3) }], 1).name).toBe(

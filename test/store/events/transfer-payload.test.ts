@@ -7,7 +7,7 @@ import { idAt } from '../../../server/foundation/ids.ts';
 import { compactPayload, fullPayload } from '../../../server/store/events/transfer-payload.ts';
 import { aTransfer } from '../../fixtures/records.ts';
 
-// A compact payload is read as the same bytes that were sent when the event happened.
+// A compact payload is read as the same bytes that were sent with the event.
 
 const uuid = fc.uuid();
 const key = fc.oneof(
@@ -29,7 +29,7 @@ const error = fc.record({
   Type: fc.constant('Request Error'),
 });
 
-/** Mostly as usual, each field by itself also as it seldom is. */
+/** Mostly common values, but each field sometimes has a rare one. */
 const transfer: fc.Arbitrary<Transfer> = fc
   .record({
     now: time,
@@ -70,14 +70,14 @@ const transfer: fc.Arbitrary<Transfer> = fc
   .map(({ now, amount: whole, own, other }) =>
     aTransfer({
       ...own,
-      // As the service makes it, with the time at which the transfer was created; sometimes another.
+      // Usually the id that the service makes, with the time of creation. Sometimes another id.
       transferId: own.transferId ?? idAt(now),
       ...{ amount: whole, capturedAmount: whole, createdAt: now, updatedAt: now, completedAt: now },
       ...(other as Partial<Transfer>),
     }),
   );
 
-/** The payload of a transfer in form 1, which is no longer written: with the time, and with ids as they are on the wire. */
+/** The payload in form 1, which the service no longer writes: with the time, and with ids as in the API. */
 function inFormOne(one: Transfer): string {
   const { programId, transferId, type, amount, currency, cardName, requestId, idempotencyKey, createdBy } = one;
   const named = { programId, transferId, type, amount, currency, cardName, requestId, idempotencyKey, createdBy };
@@ -95,7 +95,7 @@ function inFormOne(one: Transfer): string {
 const originOf = ({ programId, transferId }: Transfer) => ({ programId, subjectId: toWireId('tr', transferId) });
 
 describe('the payload of an event about a transfer', () => {
-  test('is in its compact form read as the bytes that were sent', () => {
+  test('is read from its compact form as the bytes that were sent', () => {
     fc.assert(
       fc.property(transfer, (one) => {
         const record = toTransferRecord(one);
@@ -105,7 +105,7 @@ describe('the payload of an event about a transfer', () => {
     );
   });
 
-  test('is in form 1 read as the bytes that were sent', () => {
+  test('is read from form 1 as the bytes that were sent', () => {
     fc.assert(
       fc.property(transfer, (one) => {
         expect(fullPayload(inFormOne(one), originOf(one))).toBe(JSON.stringify(toTransferRecord(one)));
@@ -117,12 +117,12 @@ describe('the payload of an event about a transfer', () => {
   test.each([
     ['1', '[1,"load",1000,"USD","card_1","req_01900000000070008000000000000003","order 7",null,1769850000000]'],
     ['2', '[2,"load",1000,"USD","card_1","AZAAAAAAcACAAAAAAAAAAw","=order 7",null]'],
-  ])('is what it was when form %s was introduced', (_form, stored) => {
+  ])('has not changed since form %s was introduced', (_form, stored) => {
     const one = aTransfer({ transferId: '019c1347-d280-7000-8000-000000000001', idempotencyKey: 'order 7' });
     expect(fullPayload(stored, originOf(one))).toBe(JSON.stringify(toTransferRecord(one)));
   });
 
-  test('keeps fields that a later version adds to the end, also where they are null', () => {
+  test('keeps fields that a later version adds at the end, even if they are null', () => {
     fc.assert(
       fc.property(transfer, orNull(text), (one, added) => {
         const record = { ...toTransferRecord(one), added };
@@ -131,7 +131,7 @@ describe('the payload of an event about a transfer', () => {
     );
   });
 
-  test('is left as it is in its full form', () => {
+  test('stays unchanged in its full form', () => {
     fc.assert(
       fc.property(transfer, (one) => {
         const json = JSON.stringify(toTransferRecord(one));
@@ -148,7 +148,7 @@ describe('the payload of an event about a transfer', () => {
     expect(compactPayload(record).length * 5).toBeLessThan(JSON.stringify(record).length);
   });
 
-  test('of a form that only later versions know is an error, and no other bytes', () => {
+  test('fails if only later versions know its form', () => {
     const origin = { programId: null, subjectId: 'tr_1' };
     expect(() => fullPayload('[3,"load"]', origin)).toThrow('this version does not know the form of the event of tr_1');
   });

@@ -12,12 +12,12 @@ import { countChained, readHistory, recordHistory } from '../../torture/changes/
 
 const server = await useServer();
 /**
- * Two service processes. They wait for each other's locks until those are free: what has waited too long once is tried alone,
- * and hardly ever finds the funding account free then.
+ * Two service processes without time limits for locks. A request that has timed out once is retried alone and rarely gets the
+ * lock of the funding account.
  */
 const ledger = useLedger(server.connection, undefined, undefined, UNLIMITED);
 const other = useLedger(server.connection, undefined, undefined, UNLIMITED);
-/** One whose chains nobody has broken yet. */
+/** A service with new chains. */
 const chained = useLedger(server.connection, undefined, undefined, UNLIMITED);
 const client = await useConnection(server.connection);
 await recordHistory(client);
@@ -36,7 +36,7 @@ class Program {
     this.programId = fromWireId('prog', wireId) ?? '';
   }
 
-  /** Calls an operation and gives its record, or the code of the refusal. */
+  /** Calls an operation and returns its record, or the code of the refusal. */
   async call(at: Ledger, operation: AnyCall['operation'], body: object, params: object = {}): Promise<Fields | string> {
     const more = { programId: this.programId, params: { ...params }, idempotencyKey: randomUUID() };
     try {
@@ -55,7 +55,7 @@ class Program {
     this.call(at, 'create_withdrawal', { amount }, { program_id: this.wireId });
   update = (body: object, at = ledger) => this.call(at, 'update_program', body, { program_id: this.wireId });
 
-  /** The events of the program in the order of their transactions, several of which a millisecond may have. */
+  /** The events of the program in the order of their transactions. Several transactions can share a millisecond. */
   async events(): Promise<readonly { readonly type: string; readonly data: Fields }[]> {
     const told = await storedEvents(client, 'where program_id = $1 order by xmin::text::bigint, index', [
       this.programId,
@@ -78,7 +78,7 @@ async function makeProgram(funding: number, threshold: number | null, currency =
   return program;
 }
 
-/** What funding.low says. */
+/** The expected data of funding.low. */
 function low(program: Program, available: number, threshold: number, cause: Partial<FundingLowRecord>): Fields {
   return {
     program_id: program.wireId,
@@ -108,7 +108,7 @@ describe('funding.low', () => {
     expect(await program.lows()).toHaveLength(1);
   });
 
-  test('is sent again only when the funds were at the threshold again', async () => {
+  test('is sent again only after the funds were at the threshold again', async () => {
     const program = await makeProgram(500, 500);
     await program.transfer({ amount: 100 });
     await program.deposit(99);
@@ -120,7 +120,7 @@ describe('funding.low', () => {
     expect((await program.lows()).map(({ available }) => available)).toEqual([400, 499]);
   });
 
-  test('counts holds, not only what has moved', async () => {
+  test('counts holds too', async () => {
     const program = await makeProgram(1000, 500);
     const hold = await program.transfer({ amount: 501, capture: 'manual' });
     expect(await program.lows()).toEqual([low(program, 499, 500, { transfer_id: idOf(hold) })]);
@@ -133,7 +133,7 @@ describe('funding.low', () => {
     expect((await program.lows()).map(({ available }) => available)).toEqual([499, 400, 499]);
   });
 
-  test('is sent by the reversal of an unload, and by a withdrawal', async () => {
+  test('is sent by the reversal of an unload and by a withdrawal', async () => {
     const program = await makeProgram(600, null);
     await program.transfer({ amount: 200 });
     const unload = await program.transfer({ amount: 100, type: 'unload' });
@@ -165,7 +165,7 @@ describe('funding.low', () => {
     expect(await program.lows()).toHaveLength(2);
   });
 
-  test('is not sent for a new program, for refused transfers, or for another currency', async () => {
+  test('is not sent for a new program, for refused transfers or for another currency', async () => {
     const program = await makeProgram(0, 500);
     expect(await program.transfer({ amount: 1 })).toBe('insufficient_funds');
     expect(await program.lows()).toEqual([]);
@@ -179,7 +179,7 @@ describe('funding.low', () => {
     expect(await program.lows()).toEqual([]);
   });
 
-  test('is in the same transaction as its cause: a replay of the request sends nothing again', async () => {
+  test('is in the same transaction as its cause, and a replay sends it no second time', async () => {
     const program = await makeProgram(1000, 500);
     const more = { programId: program.programId, idempotencyKey: 'once' };
     const first = await ledger.call('create_transfer', { card_id: 'card', amount: 600 }, more);
@@ -196,7 +196,7 @@ describe('funding.low', () => {
   });
 });
 
-test('funding.low is sent exactly at each crossing, in chained groups of two services and beside everything else', async () => {
+test('funding.low is sent exactly at each crossing, in chained groups of two services and during other operations', async () => {
   const since = new Date(Date.now() - 1000);
   const program = await makeProgram(10_000, 5_000);
   await program.transfer({ amount: 4_000 });
@@ -229,7 +229,7 @@ test('funding.low is sent exactly at each crossing, in chained groups of two ser
   const run = async (at: Ledger, of: readonly ((at: Ledger) => Promise<unknown>)[], count: number) => {
     for (let round = 0; round < count; round += 1) await of[Math.floor(Math.random() * of.length)]?.(at);
   };
-  // Near the funds, so that they cross it again and again.
+  // Thresholds near the funds, so that the funds often cross them.
   const thresholds = async () => {
     let threshold: number | null = 5_000;
     for (let round = 0; round < 40; round += 1) {
@@ -240,7 +240,7 @@ test('funding.low is sent exactly at each crossing, in chained groups of two ser
       await run(at, steps, 4);
     }
   };
-  // First nobody breaks the chains, then everybody does.
+  // First no operation breaks the chains, then many do.
   const transfers = steps.slice(0, 8);
   while ((await countChained(client)) === 0) {
     await Promise.all(Array.from({ length: 48 }, () => run(chained, transfers, 10)));

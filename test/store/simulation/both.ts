@@ -15,10 +15,10 @@ import { partsOf, type StoredRow } from '../../simulation/store/parameters.ts';
 import { type Tables, Transaction } from '../../simulation/store/transaction.ts';
 import { firstRows, openTables, PROGRAMS, webhookRows } from '../../simulation/world.ts';
 
-// The simulation (test/simulation) has a store of its own. Here whatever it executes is executed by PostgreSQL, too, and
-// both must return the same rows and the same errors, and have the same tables in the end.
+// The simulation (test/simulation) has its own store. Here PostgreSQL executes everything that the simulation executes. Both must
+// return the same rows and errors, and end with the same tables.
 
-/** Columns with the database's own clock, which the simulation does not share. */
+/** Columns with the database's clock, which the simulation does not share. */
 const BY_CLOCK: ReadonlySet<string> = new Set([
   'relayed_at',
   'next_at of card_erasure',
@@ -32,7 +32,7 @@ type Result =
   | { readonly rows: readonly StoredRow[]; readonly command: string }
   | { readonly error: string | undefined };
 
-/** A session of both. */
+/** A session of both databases. */
 export class Pair {
   readonly connection = { stream: { cork: () => undefined, uncork: () => undefined } };
   readonly on = () => this;
@@ -49,7 +49,7 @@ export class Pair {
     this.own = new Connection(simulated, 'session', () => undefined);
   }
 
-  /** One after the other, like a connection. */
+  /** Executes queries in sequence, like a connection. */
   query(query: Query): Promise<unknown> {
     const result = this.#last.then(() => this.#both(query));
     this.#last = result.catch(() => undefined);
@@ -68,7 +68,7 @@ export class Pair {
     return theirs;
   }
 
-  /** What the simulation makes of it; `error` 55P03 where it would wait. */
+  /** The result of the simulation. `error` is 55P03 if it would wait. */
   async runOwn(query: Query): Promise<Result> {
     const answer = resultOf(this.own.query(query));
     while (this.own.canExecute) this.own.execute();
@@ -80,13 +80,13 @@ export class Pair {
 
 function resultOf(query: Promise<{ readonly rows: readonly StoredRow[]; readonly command: string }>): Promise<Result> {
   return query.then(
-    // Several statements at once have several results.
+    // Several statements in one query return several results.
     ({ rows = [], command }) => ({ rows, command }),
     (error: unknown) => ({ error: error instanceof pg.DatabaseError ? error.code : String(error) }),
   );
 }
 
-/** A result without what only PostgreSQL has: the clock, the values of locks, what a write returns. */
+/** A result without the values that only PostgreSQL has: its clock, the values of locks, and the rows that a write returns. */
 function comparable(statement: string, result: Result, found: Result): unknown {
   if ('error' in result || 'error' in found) return 'error' in result ? result : { rows: result.rows };
   const [first] = found.rows;
@@ -97,7 +97,7 @@ function comparable(statement: string, result: Result, found: Result): unknown {
   return result.rows.map((row) => pick(row, names)).sort();
 }
 
-/** Arrays whose order PostgreSQL chooses. */
+/** Arrays without a defined order in PostgreSQL. */
 const UNORDERED: ReadonlySet<string> = new Set(['disabled', 'used', 'program_ids']);
 
 function pick(row: StoredRow, names: readonly string[]): string {
@@ -118,7 +118,7 @@ function pick(row: StoredRow, names: readonly string[]): string {
   return JSON.stringify(names.map((name) => [name, shown(name)]));
 }
 
-/** The store of the simulation beside a PostgreSQL with the same rows. Their clocks stand still. */
+/** The simulated store and a PostgreSQL with the same rows. Their clocks stand still. */
 export async function useBoth(elsewhere?: ReadonlySet<string>) {
   const server = await useServer();
   const client = await useConnection(server.connection);
@@ -155,7 +155,7 @@ export async function useBoth(elsewhere?: ReadonlySet<string>) {
   await copyOtherPrograms(await useTypedConnection(), tables, time);
   const pairWith = (real: pg.Client): Pair => new Pair(real, simulated, compared);
   const database = openDatabase(pairWith(await useTypedConnection()));
-  /** Lets time go on in both. */
+  /** Moves both clocks forward. */
   const passTime = async (milliseconds: number): Promise<void> => {
     time.now += milliseconds;
     await client.query(`update frozen_clock set now = now + $1 * interval '1 millisecond'`, [milliseconds]);
@@ -167,14 +167,14 @@ export async function useBoth(elsewhere?: ReadonlySet<string>) {
   return { server, client, now, time, tables, bugs, simulated, compared, database, pairWith, passTime, compareTable };
 }
 
-/** The real {@link Database} over both. */
+/** The real {@link Database} on both stores. */
 function openDatabase(pair: Pair): Database {
   const pool = { take: async () => pair, query: (...of: [Query]) => pair.query(...of), closeIdle: () => undefined };
   const connections = { readers: pool, writers: pool, group: new PoolGroup() };
   return new Database(connections as never, new Standby(pool as never));
 }
 
-/** Programs that a ledger has from the start get the events that are for every program, too. */
+/** Gives the initial programs of a ledger the events that are for every program. */
 async function copyOtherPrograms(client: pg.Client, tables: Tables, time: SimulatedTime): Promise<void> {
   const { rows } = await client.query<StoredRow>('select * from program');
   const transaction = new Transaction(tables, () => time.clock);
@@ -188,8 +188,8 @@ async function copyOtherPrograms(client: pg.Client, tables: Tables, time: Simula
 let lastMoment = 0;
 
 /**
- * Waits for the next millisecond. The clock of the simulation stands still, so that its relay orders transactions by their ids
- * alone, which those of one millisecond have at random; PostgreSQL has the order in which they came.
+ * Waits for the next millisecond. The simulation's clock stands still, so its relay orders transactions only by their ids, which
+ * are random within a millisecond. PostgreSQL uses the order of arrival.
  */
 export async function nextMillisecond(): Promise<void> {
   while (databaseTime() === lastMoment) await new Promise((wake) => setTimeout(wake, 1));
@@ -198,7 +198,7 @@ export async function nextMillisecond(): Promise<void> {
 
 function compareRows(table: string, own: readonly StoredRow[], rows: readonly StoredRow[]): void {
   const names = Object.keys(own[0] ?? {}).filter((name) => !BY_CLOCK.has(name) && !BY_CLOCK.has(`${name} of ${table}`));
-  // What is about no program, or for every one, is there, too.
+  // Includes records about no program and about every program.
   const ids = new Set<unknown>([
     null,
     undefined,

@@ -45,7 +45,7 @@ import { PROCESSOR_STATEMENTS } from '../../simulation/statements/processors.ts'
 import { CARDS_AT_PROCESSOR, CONNECTOR_ID, PROGRAMS } from '../../simulation/world.ts';
 import { nextMillisecond, useBoth } from './both.ts';
 
-// Attempts at processors, and what processors say, in the store of the simulation and in PostgreSQL.
+// Attempts and the reports of processors, in the simulated store and in PostgreSQL.
 
 const { server, tables, simulated, bugs, compared, database, ...both } = await useBoth(CARDS_AT_PROCESSOR);
 const { pairWith, passTime, compareTable, time } = both;
@@ -115,7 +115,7 @@ function drawAnswer(): Answer {
   };
 }
 
-/** Takes up what is due, sends it, and records an answer. */
+/** Claims due attempts, sends them and records an answer. */
 async function carryOut(): Promise<number> {
   const lease = { ready: 5, other: 40 };
   const claimed = (await database.writeUnguarded(claimAttempts([CONNECTOR_ID], 100, lease))).map(toClaimedAttempt);
@@ -128,7 +128,7 @@ async function carryOut(): Promise<number> {
       ),
     )
   ).map(toAttempt);
-  // Nothing is sent twice.
+  // An attempt is not sent twice.
   expect(
     await database.write(
       markSent(
@@ -147,7 +147,7 @@ async function carryOut(): Promise<number> {
   return claimed.length;
 }
 
-/** A processor says something by itself, twice, and the service takes it up. */
+/** A processor sends a notice twice, and the service handles it. */
 async function notify(number: number): Promise<void> {
   const { attemptId, amount, currency } = drawAttempt();
   const isForeign = random.chance(0.3);
@@ -180,7 +180,7 @@ async function notify(number: number): Promise<void> {
   }
 }
 
-/** What was decided on an attempt as it was before is not written. */
+/** A decision on an outdated attempt is not written. */
 async function reportLate(): Promise<void> {
   const before = drawAttempt();
   const stale = { ...before, looks: before.looks + 1 };
@@ -201,7 +201,7 @@ async function operate(): Promise<void> {
   }
 }
 
-/** A breaker opens, is probed and is closed. */
+/** A breaker opens, is probed and closes. */
 async function tryBreaker(): Promise<void> {
   const read = () => database.read(READ_OPEN_BREAKERS);
   await database.writeUnguarded(openBreaker(CONNECTOR_ID, 'five requests had no valid answer', 15));
@@ -214,7 +214,7 @@ async function tryBreaker(): Promise<void> {
   await read();
 }
 
-test('random histories of attempts come out the same in PostgreSQL', async () => {
+test('random histories of attempts have the same results in PostgreSQL', async () => {
   await ask({ does: 'deposit', program: 0, amount: 5_000n, reference: null });
   let taken = 0;
   for (let count = 0; count < 120; count += 1) {
@@ -235,7 +235,7 @@ test('random histories of attempts come out the same in PostgreSQL', async () =>
   for (const table of COMPARED) await compareTable(table);
 });
 
-/** The tables that are the same in the end. */
+/** The tables that must be equal in the end. */
 const COMPARED = [
   ...['account', 'audit_entry', 'connector_state', 'event', 'hold', 'limit_counter', 'posting'],
   ...['processor_attempt', 'processor_break', 'processor_notice', 'switch', 'transfer'],
@@ -246,12 +246,12 @@ const WAITING = {
   body: { attempt_id: `pat_${'1'.repeat(32)}`, status: 'approved', amount: 1, currency: 'USD' },
 } as const;
 
-/** Statements that lock: whoever comes second waits, skips, or goes on. */
+/** Statements with locks. The second one waits, skips, or continues. */
 const LOCKING: Readonly<Record<string, () => Statement>> = {
   'an attempt to report about': () => readAttemptsForReport(firstAttempts(), true),
   'attempts that are due': () => claimAttempts([CONNECTOR_ID], 100, { ready: 5, other: 40 }),
   'an attempt that has changed': () => updateAttempt({ before: firstAttempt(), after: firstAttempt() }),
-  'what is marked as sent': () => markSent(firstAttempts(), 30_000),
+  'the attempts to mark as sent': () => markSent(firstAttempts(), 30_000),
   'the accounts of a late approval': () => lockSuspenseAndClearing(firstAttempt()),
   'a notice': () => markNoticeHandled(CONNECTOR_ID, WAITING.noticeId),
   'a notice that has failed': () => markNoticeFailed({ ...WAITING, attempt: undefined, tries: 0, now: time.clock }),
@@ -266,13 +266,13 @@ function firstAttempt(): Attempt {
 }
 const PAIRS = Object.keys(LOCKING).flatMap((first) => Object.keys(LOCKING).map((second) => [first, second] as const));
 
-test.each(PAIRS)('whoever holds %s makes the same wait for %s', async (first, second) => {
+test.each(PAIRS)('a lock on %s delays a statement on %s in both', async (first, second) => {
   if (firstAttempts().length === 0) await ask(load(1));
   await database.write(insertNotice(WAITING));
   const [one, other] = [await connect(server.connection), await connect(server.connection)];
   const [mine, theirs] = [pairWith(one), pairWith(other)];
   try {
-    // Only a lock that is held ends a statement with this limit, however slow the machine is.
+    // With this limit, a statement ends only because of a lock, even on a slow machine.
     await other.query("set lock_timeout = '20ms'");
     for (const pair of [mine, theirs]) await pair.query('begin');
     await mine.query(LOCKING[first]?.() as Statement);
@@ -286,6 +286,6 @@ test.each(PAIRS)('whoever holds %s makes the same wait for %s', async (first, se
   }
 });
 
-test('no statement about processors is left out', () => {
+test('every statement about processors was compared', () => {
   expect(Object.keys(PROCESSOR_STATEMENTS).filter((statement) => !compared.has(statement))).toEqual([]);
 });

@@ -34,13 +34,13 @@ import { Transaction } from '../../simulation/store/transaction.ts';
 import { PROGRAMS } from '../../simulation/world.ts';
 import { nextMillisecond, useBoth } from './both.ts';
 
-// Random histories, and what waits for whom; `both.ts` says what is compared.
+// Random histories, and waits for locks. `both.ts` describes what is compared.
 
 const { server, client, now, time, tables, bugs, simulated, compared, database, ...both } = await useBoth();
 const { pairWith, passTime, compareTable } = both;
 const service = openService(database, { batch: 64, waiting: 64 });
 
-/** Asks for something; gives the code with which it was refused, or the id of the transfer or webhook it has made. */
+/** Makes a request. Returns the code of its refusal, or the id of the new transfer or webhook. */
 async function ask(wanted: Ask, key: string | null): Promise<{ readonly code?: string; readonly id?: string }> {
   const own = { ...service, database: database.forProgram(PROGRAMS[wanted.program]?.programId ?? '') };
   const deadline = performance.now() + 240_000;
@@ -53,7 +53,7 @@ async function ask(wanted: Ask, key: string | null): Promise<{ readonly code?: s
     return id === undefined ? {} : { id };
   } catch (error) {
     if (error instanceof Refusal) return { code: error.code };
-    // PostgreSQL refuses its row.
+    // PostgreSQL refuses the row of this request.
     if (wanted.does === 'create' && wanted.isPoison) return { code: 'poison' };
     throw error;
   }
@@ -85,7 +85,7 @@ async function eraseCard(card: string): Promise<void> {
   await eraseInBatches(database, { onFailure, pause: async () => true }, ERASURE);
 }
 
-/** Does what is due. */
+/** Settles everything that is due. */
 async function settle(): Promise<number> {
   await nextMillisecond();
   const { settled, failed } = await settleDue({ ...service, database });
@@ -101,11 +101,11 @@ async function enableAll(): Promise<void> {
   }
 }
 
-test('random histories come out the same in PostgreSQL', async () => {
+test('random histories have the same results in PostgreSQL', async () => {
   const asking = new Asking(new Random(20_261_123), () => time.clock, EVERY_SUBJECT, true);
   const refused = new Set<string>();
   let settled = 0;
-  // So that many transfers have funds.
+  // Funding for many transfers.
   for (const program of PROGRAMS.keys()) {
     await ask({ does: 'deposit', program, amount: 2_000n, reference: null }, null);
   }
@@ -115,7 +115,7 @@ test('random histories come out the same in PostgreSQL', async () => {
     if (code !== undefined) refused.add(code);
     if (wanted.does === 'create' && id !== undefined) asking.known.push({ id, program: wanted.program });
     if (wanted.does === 'create_webhook' && id !== undefined) asking.webhooks.push({ id, program: wanted.program });
-    // With a part of a millisecond, which no record shows.
+    // Moves the clock by a fraction of a millisecond, which no record shows.
     if (count % 7 === 0) await passTime(count % 2 === 0 ? 400 : 0.7);
     if (count % 9 === 0) settled += await settle();
     if (count % 15 === 0) await enableAll();
@@ -135,7 +135,7 @@ test('random histories come out the same in PostgreSQL', async () => {
   const transferId = String(transfer?.transfer_id);
   await database.writeUnguarded(lockAccounts([], [{ programId: String(transfer?.program_id), transferId }], 'skip'));
   await database.read(readTransfer(String(transfer?.program_id), transferId));
-  // Shortly before a day ends: the time that is shown belongs to the day that is.
+  // Just before the end of a day. The shown time must be on that day.
   await passTime(DAY - (time.clock % DAY) - 0.4);
   const ids = PROGRAMS.map(({ programId }) => programId);
   for (const withDays of [true, false]) {
@@ -148,7 +148,7 @@ test('random histories come out the same in PostgreSQL', async () => {
 
 const DAY = 86_400_000;
 
-/** The tables that are the same in the end. */
+/** The tables that must be equal in the end. */
 const COMPARED = [
   'account',
   'audit_entry',
@@ -172,7 +172,7 @@ const COMPARED = [
   'webhook_state',
 ];
 
-test('the leases of webhooks, their cursors and their health are the same in PostgreSQL', async () => {
+test('the leases, cursors and health of webhooks are the same in PostgreSQL', async () => {
   const programId = PROGRAMS[0]?.programId ?? '';
   await ask({ does: 'create_webhook', program: 0, fromFirst: true }, null);
   const webhooks = tables
@@ -198,7 +198,7 @@ test('the leases of webhooks, their cursors and their health are the same in Pos
         nextProbeAt: now,
         isFailingTold: false,
       } as const;
-      // The second one was changed meanwhile.
+      // The second webhook has changed since.
       const version = { revision: Number(revision) + (index === 1 ? 1 : 0) };
       return { webhookId: String(webhook_id), shard: Number(shard), epoch, ...progress, ...health, ...version };
     });
@@ -218,7 +218,7 @@ test('the leases of webhooks, their cursors and their health are the same in Pos
   expect((await write(one, owners[0], 5))[0]).toBe(heldBy(one));
   await database.read(readRevisions({ shards: one.held.map(({ shard }) => shard) }));
   await database.read(readDeliveredWebhooks({ webhookIds: webhooks.map(({ webhook_id }) => String(webhook_id)) }));
-  // One that is paused is probed.
+  // A paused webhook is probed.
   const [first] = webhooks;
   const webhookId = String(first?.webhook_id);
   await database.read(probeNow(webhookId, new Date(now)));
@@ -243,17 +243,17 @@ const card = (number: number) => ({
 });
 const name = (text: string) => ({ programId: card(0).programId, kind: 'reference', name: text }) as const;
 
-/** A webhook of the program of which no history has anything; others may be deleted by then. */
+/** A webhook that the histories do not use. They may delete others. */
 const webhookId = PROGRAMS[0]?.webhookId ?? '';
 
-/** Statements that lock: whoever comes second waits, skips, or goes on. */
+/** Statements with locks. The second one waits, skips, or continues. */
 const LOCKING: Readonly<Record<string, Statement>> = {
   'the first card and the funding': lockAccounts([card(0)], []),
   'the second card': lockAccounts([card(1)], []),
-  'what is free of both cards': lockAccounts([card(0), card(1)], [], 'skip'),
+  'the free one of both cards': lockAccounts([card(0), card(1)], [], 'skip'),
   'a name': lockNames([name('one')]),
   'a name and the switch': shareSwitchAndLockNames([name('one'), name('two')], 'wait'),
-  'the free ones of two names': shareSwitchAndLockNames([name('one'), name('two')], 'skip'),
+  'the free one of two names': shareSwitchAndLockNames([name('one'), name('two')], 'skip'),
   'the switch alone': HOLD_SWITCH,
   'a program': lockProgram(card(0).programId),
   'the funds of a program': lockAllFunding(card(0).programId),
@@ -264,11 +264,11 @@ const LOCKING: Readonly<Record<string, Statement>> = {
 };
 const PAIRS = Object.keys(LOCKING).flatMap((first) => Object.keys(LOCKING).map((second) => [first, second] as const));
 
-test.each(PAIRS)('whoever holds %s makes the same wait for %s', async (first, second) => {
+test.each(PAIRS)('a lock on %s delays a statement on %s in both', async (first, second) => {
   const [one, other] = [await connect(server.connection), await connect(server.connection)];
   const [mine, theirs] = [pairWith(one), pairWith(other)];
   try {
-    // Only a lock that is held ends a statement with this limit, however slow the machine is.
+    // With this limit, a statement ends only because of a lock, even on a slow machine.
     await other.query("set lock_timeout = '20ms'");
     for (const pair of [mine, theirs]) await pair.query('begin');
     await mine.query(LOCKING[first] as Statement);
@@ -282,7 +282,7 @@ test.each(PAIRS)('whoever holds %s makes the same wait for %s', async (first, se
   }
 });
 
-test('no statement of the simulation is left out', () => {
+test('every statement of the simulation was compared', () => {
   const here = Object.keys(STATEMENTS).filter((statement) => !(statement in PROCESSOR_STATEMENTS));
   expect(here.filter((statement) => !compared.has(statement))).toEqual([]);
 });

@@ -10,7 +10,7 @@ import { useConnection, useLedger, useServer } from '../../harness/use-ledger.ts
 import { CALLER } from '../../security/audited-actions.ts';
 
 const server = await useServer();
-/** Two of them: to PostgreSQL they are two service processes. */
+/** Two service processes for PostgreSQL. */
 const [ledger, other] = [useLedger(server.connection), useLedger(server.connection)];
 const client = await useConnection(server.connection);
 const holder = await useConnection(server.connection);
@@ -27,7 +27,9 @@ async function call(
 
 const rowsOf = async (text: string, ...values: unknown[]) => (await client.query(text, values)).rows;
 
-/** Waits until so many connections wait for a lock, or one of the calls has ended: on a slow machine it gives up first. */
+/**
+ * Waits until this many connections wait for a lock, or one of the calls has ended. On a slow machine a call may time out first.
+ */
 async function untilWaiting(count: number, ...calls: readonly Promise<unknown>[]): Promise<void> {
   let ended = 0;
   for (const one of calls) {
@@ -46,7 +48,7 @@ async function untilWaiting(count: number, ...calls: readonly Promise<unknown>[]
     .toBe(true);
 }
 
-/** A closed card, and a transfer of it with a text about its holder. */
+/** A closed card and its transfer, with a text about its holder. */
 async function cardOf(text: string) {
   const { card_id = '' } = await call(ledger, 'create_card', { holder_reference: text });
   const made = await call(ledger, 'create_transfer', { amount: 5, card_id, description: text });
@@ -77,13 +79,13 @@ test('a case about a transfer that failed later is as urgent as its error', asyn
   expect(partsOf(Number(row?.urgency))).toEqual({ byError: 'request_error', severity: 'normal' });
 });
 
-/** Whoever is an operator has written everything when it waits for the head of the audit log. */
+/** Requests of operators write everything before they wait for the head of the audit log. */
 const AS_OPERATOR = { caller: CALLER };
 
-test('two create_case for one request at once make one case, and both return it', async () => {
+test('two concurrent create_case for one request make one case, and both return it', async () => {
   const { request_id } = await cardOf('somebody');
   const open = (of: Ledger, more = {}) => call(of, 'create_case', { request_id }, more);
-  // The first has written its case when the second begins.
+  // The first request has written its case when the second one begins.
   await holder.query('begin; select from audit_head for update');
   const first = open(ledger, AS_OPERATOR).catch(() => undefined);
   await untilWaiting(1, first);
@@ -111,18 +113,18 @@ test.each([
   await untilWaiting(2, writing, erasing);
   await holder.query('rollback');
   await Promise.all([writing, erasing]);
-  // Where it waited for too long, it is sent again.
+  // Repeats the request in case it waited too long.
   await call(other, 'erase_card_holder', {}, { params: { card_id } });
   expect(await tracesOf(text)).toEqual([]);
 });
 
-test('what create_case has read just before an erasure is not stored after it', async () => {
+test('a case does not store texts that create_case read just before an erasure', async () => {
   const text = `word${randomUUID()}`;
   const { card_id, transfer_id } = await cardOf(text);
   await holder.query('begin; select from audit_head for update');
   const erasing = call(other, 'erase_card_holder', {}, { params: { card_id }, ...AS_OPERATOR }).catch(() => undefined);
   await untilWaiting(1, erasing);
-  // It reads the transfer with its texts, which are not erased yet, and waits for the card.
+  // The request has read the transfer with its texts, which are not erased yet, and waits for the card.
   const opening = call(ledger, 'create_case', { transfer_id, text: 'What happened?' }).catch(() => undefined);
   await untilWaiting(2, erasing, opening);
   await holder.query('rollback');

@@ -19,7 +19,7 @@ import { sendRaw } from '../../harness/raw-request.ts';
 import { useConnection, useLedger, useProxy, useServer } from '../../harness/use-ledger.ts';
 
 const server = await useServer();
-// Its transactions wait for each other, and for a lock that a test holds.
+// Without time limits, because its transactions wait for each other and for a lock that a test holds.
 const ledger = useLedger(server.connection, undefined, undefined, UNLIMITED);
 const client = await useConnection(server.connection);
 const holder = await useConnection(server.connection);
@@ -28,7 +28,7 @@ const proxy = await useProxy(server);
 const distant = useLedger({ ...server.connection, host: proxy.host });
 const never = new AbortController().signal;
 
-/** Follows the incidents once, as the job does. */
+/** Runs one round of the job that follows incidents. */
 const follow = (incidents = new OpenIncidents()): Promise<void> => incidents.follow(ledger.database, never);
 
 async function call(id: OperationId, members: object = {}, more: Partial<AnyCall> = {}) {
@@ -42,7 +42,7 @@ const newIncident = async (members: object = {}): Promise<string> =>
 const endIncident = (incident_id: string) =>
   call('resolve_incident', { text: 'A server was replaced.', outcome: 'retry' }, { params: { incident_id } });
 
-/** Inserts open cases about an error. Their ids rise. */
+/** Inserts open cases about an error. Their ids are ascending. */
 async function insertCases(
   count: number,
   more: { incident?: string; code?: string; urgency?: string } = {},
@@ -73,7 +73,7 @@ const countsOf = async (incident: string) => {
   return rows[0];
 };
 
-test('a case about a request that has taken six seconds waits until its error is stored', async () => {
+test('a case about a request that took six seconds waits until its error is stored', async () => {
   const found = { ...Object(exampleReply('inspect_request')), error: null, transfers: [] } as RequestRecord;
   let lookUps = 0;
   const find: FindRequest = async () => {
@@ -99,7 +99,7 @@ test('a case about a request that has taken six seconds waits until its error is
       idempotencyKey: null,
       deadline: performance.now() + seconds * 1000,
     });
-  // Nor does it wait until it has no time left.
+  // The request does not wait until its deadline either.
   await expect(openCase(1)).rejects.toMatchObject({ code: 'request_not_found' });
   expect(lookUps).toBe(1);
   expect(await openCase(240)).toMatchObject({ record: { request_id: found.request_id } });
@@ -107,12 +107,12 @@ test('a case about a request that has taken six seconds waits until its error is
 });
 
 describe('the end of an incident', () => {
-  test('resolves 500 cases in transactions of 100, each with one event, also when it stops in the middle', async () => {
+  test('resolves 500 cases in transactions of 100 with one event each, even if it stops in between', async () => {
     const incident = await newIncident();
     await insertCases(500, { incident });
     await endIncident(incident);
     const inner = fromWireId('inc', incident) ?? '';
-    // Two batches, then a third one whose backend dies before its COMMIT.
+    // Two batches succeed. The backend of the third ends before its COMMIT.
     await settleBatch(ledger.database, inner);
     await settleBatch(ledger.database, inner);
     expect(await countsOf(incident)).toEqual({ resolved: 200, events: 200, subjects: 200 });
@@ -129,7 +129,7 @@ describe('the end of an incident', () => {
     await client.query('select pg_terminate_backend($1)', [rows[0]?.pid]);
     await holder.query('rollback');
     await third;
-    // Another process goes on; one that its caller has opened again meanwhile stays open.
+    // Another process continues. A case that its caller has reopened in the meantime stays open.
     const [first] = (
       await client.query('select case_id from support_case where incident_id = $1 order by case_id limit 1', [inner])
     ).rows;
@@ -154,7 +154,7 @@ describe('the end of an incident', () => {
     }
   }
 
-  test('refuses changes afterwards', async () => {
+  test('refuses later changes', async () => {
     const incident = await newIncident();
     await endIncident(incident);
     const params = { incident_id: incident };
@@ -169,7 +169,7 @@ describe('the end of an incident', () => {
   });
 });
 
-test('cases are proposed by code and time, attached, and not proposed again', async () => {
+test('proposes cases by code and time, attaches them, and does not propose them again', async () => {
   const code = 'unknown_list_cards';
   await insertCases(1, { code: 'unknown_get_card' });
   const incident = await newIncident({ codes: [code], started_at: '2020-01-01T00:00:00Z' });
@@ -201,7 +201,7 @@ test('cases are proposed by code and time, attached, and not proposed again', as
   });
 });
 
-test('an incident is read by the keys in its reach, without its internal text, and has events there', async () => {
+test('shows an incident to keys in its reach, without its internal text, and with its events', async () => {
   const { program_id } = await call('create_program', { name: randomUUID(), currency: 'USD' });
   const own = await newIncident({ scope: 'program', program_id, internal_text: 'secret disk' });
   const all = await newIncident({ internal_text: 'secret disk' });
@@ -241,7 +241,7 @@ describe('the headers of errors', () => {
       body: { amount: 1, card_id: 'card_active' },
     });
 
-  test('point to a case and to the incident that covers the error, from memory', async () => {
+  test('name a case and the incident that covers the error, from memory', async () => {
     expect((await provoke('unknown_create_transfer')).headers).not.toHaveProperty('support-case');
     await follow(incidents);
     const before = await provoke('service_disabled');
@@ -277,7 +277,7 @@ describe('the headers of errors', () => {
   });
 });
 
-test('cases resolved 30 days ago are closed, and their texts removed after the retention of the error log', async () => {
+test("closes cases 30 days after their resolution, and removes their texts after the error log's retention", async () => {
   await insertCases(2, { code: 'unknown_get_card' });
   const of = "where code = 'unknown_get_card'";
   await client.query(
@@ -292,7 +292,7 @@ test('cases resolved 30 days ago are closed, and their texts removed after the r
   expect(rows.every(({ code, text, has_texts }) => code !== null && text === null && has_texts === false)).toBe(true);
 });
 
-test('the queue of 10,000 open cases is read along its index, and so are the cases of a request', async () => {
+test('reads the queue of 10,000 open cases and the cases of a request by index', async () => {
   await insertCases(10_000, { urgency: '(number % 40)::smallint' });
   await client.query('analyze support_case');
   const filter = { programId: null, status: 'open', code: null, incidentId: null } as const;

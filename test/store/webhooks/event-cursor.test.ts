@@ -10,13 +10,13 @@ const server = await useServer();
 const { database } = useLedger(server.connection);
 const programId = newProgram();
 
-/** Makes an event, and gives it its number. */
+/** Makes an event and gives it its number. */
 async function make(subjectId: string): Promise<void> {
   await commitEvents(database, [eventOf(programId, subjectId)]);
   await relayOnce(database);
 }
 
-/** A cursor over the events of all programs that wants one of them. `more` resolves when it says that there may be more. */
+/** A cursor over the events of all programs that looks for one event. `more` resolves when there may be more events. */
 function open(feed: EventFeed, start: number, subjectId: string) {
   const more = Promise.withResolvers<void>();
   const reports = { onMore: more.resolve, onDeleted: () => undefined, onFailure: more.reject };
@@ -24,7 +24,7 @@ function open(feed: EventFeed, start: number, subjectId: string) {
   return { cursor: new EventCursor(feed, new Places(start), wants, reports), more: more.promise };
 }
 
-test('an event that is announced while a cursor waits for a read that another one has overtaken is found', async () => {
+test('finds an event that is announced while a cursor waits for a read that another read has overtaken', async () => {
   const start = (await readAll(database, {})).at(-1)?.number ?? 0;
   await make('first');
   const feed = new EventFeed(database, null, new FeedReader(database));
@@ -38,7 +38,7 @@ test('an event that is announced while a cursor waits for a read that another on
   expect(quick.cursor.take()).toBeUndefined();
   await quick.more;
   expect(quick.cursor.take()?.found.event.subjectId).toBe('first');
-  // It goes through the page of the other, while its own read is still in progress.
+  // The cursor reads the page of the other cursor while its own read is still in progress.
   expect(slow.cursor.take()).toBeUndefined();
   await make('second');
   feed.noteNews();

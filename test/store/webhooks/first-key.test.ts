@@ -9,8 +9,8 @@ const ledger = useLedger(server.connection, undefined, undefined, STARTS);
 const connection = await useConnection(server.connection);
 const watcher = await useConnection(server.connection);
 
-test('the first key, which another request makes and uses during the check, is not taken for an unknown one', async () => {
-  // With the key of the harness, of which this process knows nothing yet.
+test('recognises the first key if another request creates and uses it during the check', async () => {
+  // Uses the key of the harness, which this process has not read yet.
   await ledger.call('create_webhook', { url: 'https://hooks.example/' });
   let keys: readonly Buffer[] = [];
   const read = () => keys;

@@ -24,7 +24,7 @@ const { background } = ledger.databases;
 const [first, second] = [randomUUID(), randomUUID()];
 const EVENT = randomUUID();
 
-/** Shards that a process takes, at most all of them. */
+/** Claims as many shards for a process as there are. */
 async function claim(process: string): Promise<readonly HeldShard[]> {
   const [rows = []] = await background.inOnePacket([claimShards({ owner: process, seconds: 3_600, count: 16 })]);
   return toHeldShards(rows);
@@ -36,7 +36,7 @@ beforeEach(async () => {
   await owner.query('update webhook_shard set owner = null, expires_at = null');
 });
 
-/** A webhook with a running replay and two events that failed before, and what it is now. */
+/** A webhook with a running replay and two failed events, and its state. */
 async function createWebhook() {
   const created = await ledger.call('create_webhook', { url: 'http://receiver.test/', after: 0 });
   const webhookId = fromWireId('wh', JSON.parse(created.body).webhook_id) ?? '';
@@ -65,7 +65,7 @@ async function createWebhook() {
     );
     return rows[0];
   };
-  /** Everything that a process stores of a webhook, by the epoch that it believes to hold. */
+  /** All writes of a process for a webhook, with the epoch that the process assumes. */
   const writes = (process: string, epoch: number) => {
     const held = { webhookId, shard, epoch };
     const failed = { ...held, programId, tries: 2, nextAt: Date.now() };
@@ -84,8 +84,8 @@ async function createWebhook() {
   return { shard, state, writes };
 }
 
-describe('what a process stores of a webhook', () => {
-  test('counts while it holds the shard', async () => {
+describe("a process's writes for a webhook", () => {
+  test('succeed while it holds the shard', async () => {
     const { shard, state, writes } = await createWebhook();
     const epoch = (await claim(first)).find((held) => held.shard === shard)?.epoch ?? 0;
     expect(await state()).toEqual({ cursor: 0, status: 'enabled', failures: 0, replay: 0, tries: [1] });
@@ -94,7 +94,7 @@ describe('what a process stores of a webhook', () => {
     expect(await state()).toEqual({ cursor: 7, status: 'paused', failures: 10, replay: 5, tries: [2] });
   });
 
-  test('changes nothing once another process has taken the shard, or it took the shard again itself', async () => {
+  test('change nothing once another process has claimed the shard, or it has claimed the shard again', async () => {
     const { shard, state, writes } = await createWebhook();
     const before = await state();
     const epoch = (await claim(first)).find((held) => held.shard === shard)?.epoch ?? 0;
@@ -117,7 +117,7 @@ describe('what a process stores of a webhook', () => {
   });
 });
 
-test('a lease that has expired is renewed unless another process has taken the shard', async () => {
+test('renews an expired lease unless another process has claimed the shard', async () => {
   const held = await claim(first);
   expect(held).toHaveLength(16);
   await expire();
@@ -131,12 +131,12 @@ test('a lease that has expired is renewed unless another process has taken the s
   expect(await background.inOnePacket([renew])).toEqual([[]]);
 });
 
-test('a lease from before the clock was set back has ended, and its process does not count', async () => {
+test('ends a lease from before a change of the clock to an earlier time, and does not count its process', async () => {
   const ahead = (time: string) =>
     owner.query(`update webhook_shard set expires_at = clock_timestamp() + interval '${time}' where owner is not null`);
   const held = await claim(first);
   expect(held).toHaveLength(16);
-  // No longer than a clock that is corrected by a moment leaves it.
+  // A small correction of a clock does not end a lease.
   await ahead('110 minutes');
   expect(await claim(second)).toEqual([]);
   await ahead('3 hours');
@@ -152,7 +152,7 @@ test('a lease from before the clock was set back has ended, and its process does
   expect((await owner.query('select owner from webhook_worker')).rows).toEqual([{ owner: second }]);
 });
 
-test('two processes that take shards at once take each of them once', async () => {
+test('gives each shard to one of two processes that claim at the same time', async () => {
   const taken = (await Promise.all([claim(first), claim(second), claim(first), claim(second)])).flat();
   expect(taken.map(({ shard }) => shard).toSorted((a, b) => a - b)).toEqual(
     Array.from({ length: 16 }, (_, shard) => shard),

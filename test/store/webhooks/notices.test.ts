@@ -11,7 +11,7 @@ const ledger = useLedger(server.connection);
 const connection = await useConnection(server.connection);
 const { background } = ledger.databases;
 
-test('webhook.failing is written once, and again after a success', async () => {
+test('writes webhook.failing once, and again after a success', async () => {
   const { webhook_id } = JSON.parse((await ledger.call('create_webhook', { url: 'https://hooks.example/' })).body);
   const webhookId = fromWireId('wh', webhook_id) ?? '';
   const owner = randomUUID();
@@ -27,11 +27,11 @@ test('webhook.failing is written once, and again after a success', async () => {
 
   await store(false);
   expect(await give()).toBe(true);
-  // Its process does not know whether it is written, if the outcome of the commit is unknown.
+  // If the outcome of the commit is unknown, the process does not know whether the event is written.
   expect(await give()).toBe(false);
   await store(true);
   expect(await give()).toBe(false);
-  // A success was stored together with the failure after it.
+  // A success and the next failure were stored together.
   await store(false);
   expect(await give()).toBe(true);
 });

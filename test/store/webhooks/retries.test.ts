@@ -14,7 +14,7 @@ const ledger = useLedger(server.connection);
 const { database } = ledger;
 const owner = await useConnection(server.connection);
 
-/** Events of a program in transactions of their own, each of which failed at a webhook and is due again. */
+/** Events of a program in separate transactions. Each failed at a webhook and is due again. */
 async function failedEvents(count: number) {
   const programId = DEMO_PROGRAM_ID;
   const { webhook_id } = JSON.parse((await ledger.call('create_webhook', { url: 'https://hooks.example/' })).body);
@@ -36,7 +36,7 @@ async function failedEvents(count: number) {
   return { programId, webhookId, eventIds: events.map(({ eventId }) => eventId) };
 }
 
-/** The retries of a webhook, and what becomes of the next look for those that are due. */
+/** The retries of a webhook, and the result of the next look for due ones. */
 function open({ programId, webhookId }: { readonly programId: string; readonly webhookId: string }) {
   let settle = Promise.withResolvers<void>();
   const retries = new Retries(0, {
@@ -60,18 +60,18 @@ function open({ programId, webhookId }: { readonly programId: string; readonly w
   return { retries, look };
 }
 
-test('the events of fifty retries are read together, not one by one', async () => {
+test('reads the events of fifty retries together', async () => {
   const failed = await failedEvents(50);
   const { look } = open(failed);
   const read = vi.spyOn(database, 'read');
   onTestFinished(() => read.mockRestore());
   const items = await look();
   expect(items.map(({ eventId }) => eventId)).toEqual(failed.eventIds);
-  // The rows, the events, whose places are read in one packet, and the rows of the next look.
+  // The reads are the rows, the events with their positions in one packet, and the rows of the next look.
   expect(read.mock.calls.length).toBeLessThanOrEqual(3);
 });
 
-test('retries whose events could not be read are due as before', async () => {
+test('keeps retries due if their events could not be read', async () => {
   const failed = await failedEvents(2);
   const { retries, look } = open(failed);
   const failing = vi.spyOn(database, 'inOnePacket').mockRejectedValue(new StoreFailure(new Error('lost')));
@@ -82,7 +82,7 @@ test('retries whose events could not be read are due as before', async () => {
   expect((await look()).map(({ eventId }) => eventId)).toEqual(failed.eventIds);
 });
 
-test('a webhook that is dropped while its oldest retry is that of a deleted event leaves the turn to others', async () => {
+test('leaves the turn to others if a webhook is dropped while its oldest retry is for a deleted event', async () => {
   const [dropped, other] = [await failedEvents(1), await failedEvents(1)];
   await owner.query('update webhook_delivery set event_id = gen_random_uuid() where webhook_id = $1', [
     dropped.webhookId,
