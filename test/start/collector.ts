@@ -1,7 +1,7 @@
 import { createServer, type IncomingHttpHeaders, type ServerResponse } from 'node:http';
 import type { AddressInfo } from 'node:net';
 
-/** A span as it arrived. */
+/** A span that the collector received. */
 export type ReceivedSpan = {
   readonly traceId: string;
   readonly spanId: string;
@@ -22,7 +22,7 @@ type Body = {
   }[];
 };
 
-/** A collector of traces, as far as OTLP over HTTP goes, that answers as a test says. */
+/** A trace collector for OTLP over HTTP. The test decides how it responds. */
 export class Collector {
   readonly spans: ReceivedSpan[] = [];
   readonly requests: { readonly path: string; readonly headers: IncomingHttpHeaders; readonly body: Body }[] = [];
@@ -32,7 +32,7 @@ export class Collector {
     try {
       for await (const chunk of request) chunks.push(chunk as Buffer);
     } catch {
-      // Its sender has stopped, or this collector.
+      // The sender or this collector has stopped.
       return;
     }
     const text = Buffer.concat(chunks).toString('utf8');

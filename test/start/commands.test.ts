@@ -16,7 +16,7 @@ import {
 } from '../harness/process.ts';
 import { sendRaw } from '../harness/raw-request.ts';
 
-// Commands for the host of the service: where there is nothing they make nothing, and they work beside the service.
+// Commands on the host of the service. Without a ledger they create nothing, and they work while the service runs.
 
 const COMMANDS = [['verify-books'], ['audit', 'verify'], ['operator-key', 'create', '--name', 'second']];
 
@@ -37,9 +37,9 @@ afterAll(async () => {
 describe('without a ledger', () => {
   const live = { MODE: 'live', SUPPORT_CONTACT: 'help@bank.test' };
 
-  test.each(COMMANDS)('%s creates nothing, and names the directory and the setting', async (...command) => {
+  test.each(COMMANDS)('%s creates nothing and names the directory and the setting', async (...command) => {
     const empty = directories[1]?.path ?? '';
-    // As an operator types it, below the working directory or beside it.
+    // A relative path, as an operator types it.
     const typed = relative(process.cwd(), join(empty, 'dta'));
     for (const mode of [{}, live]) {
       const { exitCode, output, errors } = await runCommand(command, { ...mode, DATA_DIR: typed });
@@ -59,13 +59,13 @@ describe('without a ledger', () => {
     expect(await readdir(empty)).toEqual([]);
   });
 
-  test('a missing setting is named', () => {
+  test('names a missing setting', () => {
     expect(readConfiguration({}).dataDirectoryOrigin).toMatch(/^DATA_DIR is not set, so it is \.\/data/);
   });
 });
 
-describe('beside a service on the embedded database', () => {
-  test('the books and the audit log are verified while it serves', async () => {
+describe('while a service runs on the embedded database', () => {
+  test('verifies the books and the audit log', async () => {
     const books = await runCommand(['verify-books'], { DATA_DIR });
     expect(books).toMatchObject({ exitCode: 0, errors: '' });
     expect(JSON.parse(books.output)).toMatchObject({ balanced: true, postings_compared: true });
@@ -74,7 +74,7 @@ describe('beside a service on the embedded database', () => {
     expect((await service.client.transfers.create({ amount: 1, card_id: 'card_active' })).status).toBe('completed');
   });
 
-  test('metadata with names that Node may have changed is listed', async () => {
+  test('lists metadata with names that Node may have changed', async () => {
     const { client } = service;
     const terms = { amount: 1, card_id: 'card_active' };
     const { transfer_id, program_id } = await client.transfers.create({
@@ -94,7 +94,7 @@ describe('beside a service on the embedded database', () => {
     expect(lines[2]).toMatch(/^2 records have names that Node may have changed, 1 of them in the stored metadata\. /);
   });
 
-  test('an operator key works at once, and migrate finds nothing to do', async () => {
+  test('creates an operator key that works at once, and finds nothing to migrate', async () => {
     expect(await runCommand(['migrate'], { DATA_DIR })).toMatchObject({
       exitCode: 0,
       output: expect.stringContaining('up to date'),
@@ -106,7 +106,7 @@ describe('beside a service on the embedded database', () => {
     expect(status).toBe(200);
   });
 
-  test('a command whose database stops with the service ends with one sentence', async () => {
+  test('ends with one sentence when the database stops with the service', async () => {
     const { databaseUrl } = await embeddedServerOf(DATA_DIR);
     const url = new URL(databaseUrl.replace('@/', '@localhost/'));
     const host = url.searchParams.get('host') ?? '';
@@ -117,7 +117,7 @@ describe('beside a service on the embedded database', () => {
     const waits = "select 1 from pg_stat_activity where wait_event_type = 'Lock' and query like '%from posting%'";
     await waitFor('the command waits for the table', async () => (await watcher.query(waits)).rows.length > 0);
     await service.kill();
-    // Its database is an orphan, which goes on until the next service stops it.
+    // The killed service leaves its database running. The next service stops it.
     service = await startService({ DATA_DIR });
     const { exitCode, output, errors } = await ending;
     expect([exitCode, output]).toEqual([1, '']);
@@ -128,11 +128,11 @@ describe('beside a service on the embedded database', () => {
   });
 });
 
-test('a command that is stopped also stops the PostgreSQL it started', async () => {
+test('a stopped command also stops the PostgreSQL it started', async () => {
   await service.stop();
   const main = new URL('../../server/host/administration.ts', import.meta.url).pathname;
   let server: number | undefined;
-  // On a busy machine the command can be done before its server was seen; then another one is started.
+  // On a busy machine the command can finish before the test has found its server. Then the test starts another one.
   while (server === undefined) {
     const child = spawn(process.execPath, [main, 'verify-books'], {
       env: { PATH: process.env.PATH, DATA_DIR },

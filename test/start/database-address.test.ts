@@ -8,10 +8,13 @@ import { runCommand, startInVain, temporaryDirectory } from '../harness/process.
 
 const LIVE = { MODE: 'live', SUPPORT_CONTACT: 'help@bank.test' };
 const REMOTE = 'postgresql://service:geheim@db.remote.example';
-/** A name of this machine that nobody takes for one, so that what would be sent to another one arrives here. */
+/** An address of this machine that the service treats as remote. What it would send to another machine arrives here. */
 const ELSEWHERE = '127.1';
 
-/** What a start says to a database, or undefined when it would connect. `pg` reads the environment of the process. */
+/**
+ * Returns why a start refuses the database, or undefined if it would connect. `pg` reads the environment of the
+ * process.
+ */
 function problemOf(databaseUrl: string, environment: Readonly<Record<string, string>> = {}): string | undefined {
   for (const [name, value] of Object.entries(environment)) vi.stubEnv(name, value);
   try {
@@ -30,7 +33,7 @@ beforeEach(() => {
 });
 afterEach(() => vi.unstubAllEnvs());
 
-describe('in live mode a database is on this machine or behind TLS whose certificate is checked', () => {
+describe('in live mode a database must be on this machine or behind TLS with a verified certificate', () => {
   const CLEAR = 'Add sslmode=verify-full';
   const ANYBODY = 'or sslmode=require without uselibpqcompat';
   const TWICE = 'more than once';
@@ -75,7 +78,7 @@ describe('in live mode a database is on this machine or behind TLS whose certifi
     [`${REMOTE}/ledger?sslnegotiation=direct&sslmode=disable`, 'cannot be used'],
   ];
   test.each(refused.map(([url, sentence, environment = {}]) => [url, environment, sentence] as const))(
-    '%s with %j is refused: %s',
+    'refuses %s with %j: %s',
     (url, environment, sentence) => {
       expect(problemOf(url, environment)).toContain(sentence);
     },
@@ -103,13 +106,13 @@ describe('in live mode a database is on this machine or behind TLS whose certifi
     ['postgresql:///ledger?sslmode=verify-full', { PGHOST: 'db.remote.example' }],
   ];
   test.each(taken.map(([url, environment = {}]) => [url, environment] as const))(
-    '%s with %j is not',
+    'accepts %s with %j',
     (url, environment) => {
       expect(problemOf(url, environment)).toBeUndefined();
     },
   );
 
-  test('NODE_TLS_REJECT_UNAUTHORIZED=0 is refused', () => {
+  test('refuses NODE_TLS_REJECT_UNAUTHORIZED=0', () => {
     const environment = { ...LIVE, DATABASE_URL: `${REMOTE}/ledger?sslmode=verify-full` };
     const unchecked = { ...environment, NODE_TLS_REJECT_UNAUTHORIZED: '0' };
     expect(() => readConfiguration(unchecked)).toThrow('NODE_TLS_REJECT_UNAUTHORIZED is 0');
@@ -117,7 +120,7 @@ describe('in live mode a database is on this machine or behind TLS whose certifi
   });
 });
 
-describe('what reaches another machine', () => {
+describe('sends to another machine', () => {
   let other: Server;
   let arrived = Buffer.alloc(0);
   let connections = 0;
@@ -147,26 +150,26 @@ describe('what reaches another machine', () => {
   };
 
   test.each(['', '?host=', `?host=/run&host=${ELSEWHERE}`, '?sslmode=require&sslmode=disable', '?sslmode=no-verify'])(
-    'nothing, of a live service with %j',
+    'nothing from a live service with %j',
     async (parameters) => {
       expect(await open('live', parameters)).toBeInstanceOf(StartupProblem);
       expect([connections, arrived.length]).toEqual([0, 0]);
     },
   );
 
-  test('the user in clear text, in a sandbox', async () => {
+  test('the user in clear text from a sandbox', async () => {
     expect(await open('sandbox', '')).toBeInstanceOf(StartupProblem);
     expect(arrived.toString('latin1')).toContain('service');
   });
 
-  test('first a request for TLS, in live mode with sslmode=verify-full', async () => {
+  test('a TLS request first, in live mode with sslmode=verify-full', async () => {
     expect(await open('live', '?sslmode=verify-full')).toBeInstanceOf(StartupProblem);
     expect(arrived.toString('hex')).toBe('0000000804d2162f');
   });
 });
 
 describe('in separate processes', () => {
-  test('neither the service nor a command connects, and config says why', async () => {
+  test('the service and its commands do not connect, and config says why', async () => {
     const directory = await temporaryDirectory();
     try {
       const environment = { ...LIVE, DATA_DIR: directory.path, PGHOST: 'db.remote.example' };
@@ -186,7 +189,7 @@ describe('in separate processes', () => {
   });
 });
 
-test('the rest of a password after its / is not taken for a database name', () => {
+test('does not take the rest of a password after its / for a database name', () => {
   for (const MODE of ['live', 'sandbox']) {
     const configuration = readConfiguration({
       ...LIVE,

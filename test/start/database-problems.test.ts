@@ -16,13 +16,13 @@ import { runCommand, startInVain, startService, temporaryDirectory } from '../ha
 import { useConnection, usePostgres } from '../harness/use-ledger.ts';
 import { startOldServer } from './old-server.ts';
 
-// A PostgreSQL that the service cannot use as it is: one sentence says why, before anything is done to the database.
+// The service refuses a PostgreSQL that it cannot use, in one sentence, before it changes the database.
 
 const { directory, embedded, urlOf } = await usePostgres();
 const superuser = await useConnection({ ...embedded.connection, user: 'postgres', database: 'postgres' });
 
 beforeAll(async () => {
-  // Whoever owns a database, and is no more than that.
+  // This user owns databases and has no other rights.
   await superuser.query('create role owner login');
   for (const role of ROLES) await superuser.query(`create role ${role}; grant ${role} to owner`);
 });
@@ -36,7 +36,7 @@ function settingsOf(database: string, more: Readonly<Record<string, string>> = {
   return { DATABASE_URL: urlOf(user, database), DATA_DIR: join(directory, 'service'), ...more };
 }
 
-/** Makes a database and does in it, as a superuser, what is to be found there. */
+/** Creates a database and runs the statements in it as a superuser. */
 async function makeDatabase(name: string, ...statements: readonly string[]): Promise<void> {
   await superuser.query(`create database ${name} owner owner`);
   const client = await asSuperuser(name);
@@ -44,7 +44,7 @@ async function makeDatabase(name: string, ...statements: readonly string[]): Pro
   await client.end();
 }
 
-/** What there is in a database besides the system's own. */
+/** The names in a database, without the system's own. */
 async function contentsOf(database: string): Promise<readonly string[]> {
   const client = await asSuperuser(database);
   const { rows } = await client.query<{ name: string }>(
@@ -55,7 +55,7 @@ async function contentsOf(database: string): Promise<readonly string[]> {
   return rows.map(({ name }) => name);
 }
 
-/** What a start says, up to the point at which it would serve. */
+/** The message of a start that is refused before it would serve. */
 async function refusalOf(settings: Readonly<Record<string, string>>): Promise<string> {
   return (await problemOf(settings)).message;
 }
@@ -70,10 +70,13 @@ async function problemOf(settings: Readonly<Record<string, string>>): Promise<St
     expect(problem).toBeInstanceOf(StartupProblem);
     return problem as StartupProblem;
   }
-  throw new Error('nothing was refused');
+  throw new Error('the start was not refused');
 }
 
-/** The same of a service and of the commands, in processes of their own: each prints the one sentence and its page, without a stack. */
+/**
+ * The same for a service and for commands in separate processes: each prints the sentence and its page, without a
+ * stack.
+ */
 async function refusalOfAll(settings: Readonly<Record<string, string>>): Promise<string> {
   const { message, page } = await problemOf(settings);
   const [started, migrated, keyed] = await Promise.all([
@@ -87,13 +90,13 @@ async function refusalOfAll(settings: Readonly<Record<string, string>>): Promise
   return message;
 }
 
-/** Brings the schema up to date, as the command does. */
+/** Updates the schema, as the command does. */
 async function install(settings: ReturnType<typeof settingsOf>): Promise<void> {
   const { databaseUrl, databaseSchema: schema } = readConfiguration(settings);
   await migrate({ connectionString: databaseUrl ?? '', schema });
 }
 
-describe('a database with another encoding than UTF8 is refused', () => {
+describe('refuses a database that is not encoded in UTF8', () => {
   test.each(['WIN1252', 'SQL_ASCII', 'LATIN1', 'EUC_JP'])('%s', async (encoding) => {
     const name = `encoded_${encoding.toLowerCase()}`;
     await superuser.query(`create database ${name} owner owner encoding '${encoding}' template template0 locale 'C'`);
@@ -122,7 +125,7 @@ describe('the version of the server', () => {
     [149_999, '14.99'],
     [90_624, '9.6.24'],
     [80_002, '8.0.2'],
-  ])('%i is refused first', (versionNumber, version) => {
+  ])('refuses version %i before it checks anything else', (versionNumber, version) => {
     const old = { ...facts, versionNumber, version, encoding: 'LATIN1', isStandby: true };
     for (const use of ['read', 'write'] as const) {
       expect(findServerProblem(old, use)?.message).toBe(
@@ -132,7 +135,7 @@ describe('the version of the server', () => {
     }
   });
 
-  test('a server without our settings is refused for its version', async () => {
+  test('refuses an old server by its version, even if it does not know our settings', async () => {
     const old = await startOldServer();
     try {
       const DATA_DIR = join(directory, 'service');
@@ -144,12 +147,12 @@ describe('the version of the server', () => {
     }
   });
 
-  test.each([150_000, 150_014, 160_000, 180_001, 190_000])('%i is accepted', (versionNumber) => {
+  test.each([150_000, 150_014, 160_000, 180_001, 190_000])('accepts version %i', (versionNumber) => {
     expect(findServerProblem({ ...facts, versionNumber }, 'write')).toBeUndefined();
   });
 });
 
-describe('foreign objects with names of the service are reported and unchanged', () => {
+describe('reports foreign objects with names of the service and does not change them', () => {
   const strange: readonly (readonly [what: string, database: string, statement: string])[] = [
     ['table transfer', 'shop', 'create table transfer (id int)'],
     ['table account', 'bank', 'create table account (id int); create table event (id int)'],
@@ -172,10 +175,13 @@ describe('foreign objects with names of the service are reported and unchanged',
 
   test.each([
     ['a table of another program', 'create table schema_migration (version text primary key)'],
-    ['one with columns of the same name', 'create table schema_migration (name int, checksum text, applied_at date)'],
+    [
+      'a table with columns of the same name',
+      'create table schema_migration (name int, checksum text, applied_at date)',
+    ],
     ['a view', 'create view schema_migration as select 1 as name'],
     ['a table without columns', 'create table schema_migration ()'],
-  ])('a history of migrations that is not ours: %s', async (what, statement) => {
+  ])('a history of migrations that the service did not create: %s', async (what, statement) => {
     const database = `history_${what.length}`;
     await makeDatabase(database, statement);
     expect(await refusalOf(settingsOf(database))).toContain(
@@ -184,7 +190,7 @@ describe('foreign objects with names of the service are reported and unchanged',
     expect(await contentsOf(database)).toHaveLength(statement.includes('key') ? 2 : 1);
   });
 
-  test('a separate schema avoids the conflict, and migrate creates it', async () => {
+  test('uses a separate schema, which migrate creates, to avoid the conflict', async () => {
     const settings = settingsOf('shop', { DATABASE_SCHEMA: 'ledger' });
     expect(await runCommand(['migrate'], settings)).toMatchObject({ exitCode: 0 });
     const books = await runCommand(['verify-books'], settings);
@@ -197,7 +203,7 @@ describe('foreign objects with names of the service are reported and unchanged',
     expect(rows).toEqual([{ count: 1 }]);
   });
 
-  test('a name that only a later migration takes', async () => {
+  test('a name that only a later migration uses', async () => {
     const client = await asSuperuser('shop');
     await client.query("set search_path = ledger; delete from schema_migration where name like '0007%'");
     await client.query('drop table ledger_mode; create table ledger_mode (id int)');
@@ -206,7 +212,7 @@ describe('foreign objects with names of the service are reported and unchanged',
     expect(sentence).toMatch(/were not created by it: table ledger_mode\. Set DATABASE_SCHEMA to another schema/);
   });
 
-  test('every table, type and function of the migrations is checked', async () => {
+  test('checks every table, type and function of the migrations', async () => {
     const known = new Set((await readMigrations()).flatMap(namesCreatedBy));
     await makeDatabase('whole');
     await install(settingsOf('whole'));
@@ -224,7 +230,7 @@ describe('foreign objects with names of the service are reported and unchanged',
 });
 
 describe('a read-only database', () => {
-  test('default_transaction_read_only of the database is respected; that of the role is overridden', async () => {
+  test("respects the database's default_transaction_read_only and overrides the role's", async () => {
     await makeDatabase('frozen');
     const settings = settingsOf('frozen');
     await install(settings);
@@ -244,7 +250,7 @@ describe('a read-only database', () => {
     }
   });
 
-  test('a standby is refused, and its books can be verified', async () => {
+  test('refuses a standby, but verifies its books', async () => {
     const copy = await temporaryDirectory();
     try {
       const primary = await startEmbeddedPostgres({ dataDirectory: copy.path });
@@ -269,7 +275,7 @@ describe('a read-only database', () => {
 });
 
 describe('the schema', () => {
-  test('an invalid search_path of the role changes nothing', async () => {
+  test('starts despite an invalid search_path of the role', async () => {
     await makeDatabase('pathless');
     await superuser.query('alter role owner set search_path = nowhere');
     try {
@@ -280,7 +286,7 @@ describe('the schema', () => {
     }
   });
 
-  test('that cannot be created is reported with the statement that creates it', async () => {
+  test('reports a schema that it cannot create, with the statement that creates it', async () => {
     await makeDatabase('foreign_land');
     await superuser.query('alter database foreign_land owner to postgres');
     const settings = settingsOf('foreign_land', { DATABASE_SCHEMA: 'embassy' });
@@ -295,7 +301,7 @@ describe('the schema', () => {
     await install(settings);
   });
 
-  test('without usage or create permission is reported with the missing permissions, all at once', async () => {
+  test('reports all missing permissions on the schema at once', async () => {
     await makeDatabase('guarded', 'create schema treasury');
     const settings = settingsOf('guarded', { DATABASE_SCHEMA: 'treasury' });
     const sentences = await refusalOf(settings);
@@ -323,7 +329,7 @@ describe('the schema', () => {
     expect(await (await startService(settings)).stop()).toBe(0);
   });
 
-  test('that is missing or empty is not accepted as a ledger in live mode', async () => {
+  test('does not accept a missing or empty schema as a ledger in live mode', async () => {
     await makeDatabase('live_one');
     const settings = settingsOf('live_one', {
       MODE: 'live',
@@ -350,7 +356,7 @@ describe('the schema', () => {
     'x'.repeat(64),
     'größe',
     'public, pg_temp',
-  ])('DATABASE_SCHEMA=%s is refused', (DATABASE_SCHEMA) => {
+  ])('refuses DATABASE_SCHEMA=%s', (DATABASE_SCHEMA) => {
     expect(() => readConfiguration({ DATABASE_SCHEMA })).toThrow(
       /^DATABASE_SCHEMA is .*, but it must be 1 to 63 lower-case letters/,
     );
@@ -361,7 +367,7 @@ describe('the schema', () => {
     ['ledger', 'ledger'],
     ['user', 'user'],
     [`_${'9'.repeat(62)}`, `_${'9'.repeat(62)}`],
-  ])('DATABASE_SCHEMA=%s is %s', (DATABASE_SCHEMA, schema) => {
+  ])('DATABASE_SCHEMA=%s means %s', (DATABASE_SCHEMA, schema) => {
     expect(readConfiguration({ DATABASE_SCHEMA }).databaseSchema).toBe(schema);
   });
 });

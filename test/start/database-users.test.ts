@@ -9,7 +9,7 @@ import { runCommand, startInVain, startService, waitFor } from '../harness/proce
 import { sendRaw } from '../harness/raw-request.ts';
 import { useConnection, usePostgres } from '../harness/use-ledger.ts';
 
-// A PostgreSQL of the operator's own: who may make the schema, and who may only work with it.
+// The operator's own PostgreSQL: which users may create the schema, and which may only use it.
 
 const { directory, embedded, urlOf } = await usePostgres();
 const superuser = await useConnection({ ...embedded.connection, user: 'postgres', database: 'postgres' });
@@ -25,9 +25,9 @@ function settingsOf(user: string, database: string) {
 const ROLES = 'transfer_service_application, transfer_service_background, transfer_service_authentication';
 
 describe('a database that the service does not own', () => {
-  test('the statements of docs/go-live.md, run by an administrator who is no superuser, suffice', async () => {
+  test('the statements of docs/go-live.md are enough for an administrator without superuser rights', async () => {
     const guide = readFileSync(placeOf('docs/go-live.md'), 'utf8');
-    // The embedded PostgreSQL has a user and a database of that name already.
+    // The embedded PostgreSQL already has a user and a database with that name.
     const [, sql = ''] =
       /```sql\n(CREATE ROLE .*?)```/s.exec(guide.replaceAll(/\btransfer_service\b/g, 'provided')) ?? [];
     await superuser.query('create role administrator login createrole createdb');
@@ -42,7 +42,7 @@ describe('a database that the service does not own', () => {
     await superuser.query(`drop role provided, ${ROLES}`);
   });
 
-  test('every right that its user lacks is reported with its statement, before anything is changed', async () => {
+  test('reports every missing right with its statement, before it changes anything', async () => {
     await superuser.query('create database abroad');
     const settings = { ...settingsOf('maker', 'abroad'), DATABASE_SCHEMA: 'books' };
     const ending = await runCommand(['migrate'], settings);
@@ -74,7 +74,7 @@ describe('a database that the service does not own', () => {
     }
   });
 
-  test('a user that inherits no roles gets a grant that it does inherit', async () => {
+  test('gives a user that inherits no roles a grant that it inherits', async () => {
     await superuser.query('create role shy login noinherit');
     await superuser.query('create database shade owner shy');
     const { errors } = await runCommand(['migrate'], settingsOf('shy', 'shade'));
@@ -84,7 +84,7 @@ describe('a database that the service does not own', () => {
     expect(await runCommand(['migrate'], settingsOf('shy', 'shade'))).toMatchObject({ exitCode: 0 });
   });
 
-  test('a user that is not a member of the roles gets one sentence with the grant', async () => {
+  test('tells a user that is not a member of the roles the grant, in one sentence', async () => {
     const ending = await startInVain(settingsOf('stranger', 'ledger'));
     expect(ending.exitCode).toBe(1);
     expect(ending.errors).toMatch(
@@ -93,7 +93,7 @@ describe('a database that the service does not own', () => {
     expect(ending.errors).toContain(`GRANT ${ROLES} TO`);
   });
 
-  test('a user that is a member and owns nothing can do all the work', async () => {
+  test('works with a user that is only a member of the roles and owns nothing', async () => {
     await superuser.query(`grant ${ROLES} to clerk`);
     const service = await startService(settingsOf('clerk', 'ledger'));
     try {
@@ -105,13 +105,13 @@ describe('a database that the service does not own', () => {
     } finally {
       expect(await service.stop()).toBe(0);
     }
-    // A slow machine may let the database be silent for a moment.
+    // On a slow machine the database may be silent for a moment.
     const ofSilence = /"event":"readiness".*"(reason|before)":"database_silent"/;
     const lines = service.errors().split('\n');
     expect(lines.filter((line) => /"level":[45]0/.test(line) && !ofSilence.test(line))).toEqual([]);
   });
 
-  test('that user can create the first operator key, and live mode starts', async () => {
+  test('creates the first operator key with that user, and starts in live mode', async () => {
     await superuser.query('create database vault owner maker');
     const live = { ...settingsOf('clerk', 'vault'), MODE: 'live', SUPPORT_CONTACT: 'help@example.com' };
     const { DATABASE_URL } = settingsOf('maker', 'vault');
@@ -123,7 +123,7 @@ describe('a database that the service does not own', () => {
     expect(await service.stop()).toBe(0);
   });
 
-  test.each(ROLES.split(', '))('without the role %s it does not start, and names the role', async (role) => {
+  test.each(ROLES.split(', '))('does not start without the role %s, and names it', async (role) => {
     await superuser.query(`revoke ${role} from clerk`);
     try {
       const { exitCode, errors } = await startInVain(settingsOf('clerk', 'ledger'));
@@ -136,7 +136,7 @@ describe('a database that the service does not own', () => {
     }
   });
 
-  test('options in DATABASE_URL do not replace the role and the settings of the service', async () => {
+  test('keeps the role and settings of the service despite options in DATABASE_URL', async () => {
     const { DATABASE_URL, ...rest } = settingsOf('clerk', 'ledger');
     const options = encodeURIComponent('-c work_mem=8MB -c lock_timeout=0 -c role=none');
     const connectionString = `${DATABASE_URL}&options=${options}`;
@@ -153,7 +153,7 @@ describe('a database that the service does not own', () => {
     expect(await service.stop()).toBe(0);
   });
 
-  test('an owner that cannot see the rows it migrates is refused', async () => {
+  test('refuses to migrate with an owner that cannot see the rows', async () => {
     await superuser.query('revoke transfer_service_background from maker');
     const maker = await connect({ ...embedded.connection, user: 'maker', database: 'ledger' });
     const last = "'0006_audit_positions.sql'";
@@ -173,7 +173,7 @@ describe('a database that the service does not own', () => {
     }
   });
 
-  test('a migration tries again while a table is in use, and fails with the reason when that does not end', async () => {
+  test('retries a migration while a table is in use, and then fails with the reason', async () => {
     await superuser.query('create database busy owner maker');
     const busy = settingsOf('maker', 'busy');
     expect(await runCommand(['migrate'], busy)).toMatchObject({ exitCode: 0 });
@@ -181,7 +181,7 @@ describe('a database that the service does not own', () => {
     const maker = await connect(connection);
     const stranger = await connect(connection);
     try {
-      // As if that migration had not been there yet.
+      // As if this migration were not applied yet.
       await maker.query("delete from schema_migration where name = '0006_audit_positions.sql'");
       await maker.query('alter table audit_entry drop constraint audit_entry_position_from_one');
       await stranger.query("begin; set application_name = 'a report'; lock table audit_entry in access share mode");
@@ -194,7 +194,7 @@ describe('a database that the service does not own', () => {
       expect(problem).toMatchObject({ page: 'migration-locked', message: expect.stringMatching(NAMED) });
       expect(waits).toHaveLength(2);
       const ending = runCommand(['migrate'], busy);
-      await waitFor('the command asks for the lock', async () => {
+      await waitFor('the command waits for the lock', async () => {
         const { rowCount } = await maker.query('select from pg_locks where not granted');
         return rowCount !== 0;
       });
@@ -209,7 +209,7 @@ describe('a database that the service does not own', () => {
     }
   });
 
-  test('only migrate creates a schema; other commands report the database without one', async () => {
+  test('only migrate creates a schema: other commands report a database without one', async () => {
     await superuser.query('create database empty owner maker');
     const empty = settingsOf('maker', 'empty');
     for (const command of [['verify-books'], ['audit', 'verify'], ['operator-key', 'create', '--name', 'x']]) {
@@ -228,7 +228,7 @@ describe('a database that the service does not own', () => {
     }
   });
 
-  test('a user that owns nothing cannot migrate the schema, and gets the grants that it needs', async () => {
+  test('names the grants that a user without its own tables needs to migrate', async () => {
     await superuser.query('create database behind owner maker');
     const ending = await runCommand(['migrate'], settingsOf('clerk', 'behind'));
     expect(ending).toEqual({

@@ -21,7 +21,7 @@ describe('without Citus', async () => {
   const { directory, embedded, urlOf: urlOfEmbedded } = await usePostgres();
   beforeAll(() => migrate(embedded.connection));
 
-  test('a database that has none is refused', async () => {
+  test('refuses a database that has no Citus', async () => {
     const { user, database } = embedded.connection;
     const { exitCode, errors } = await runCommand(['distribute'], { DATABASE_URL: urlOfEmbedded(user, database) });
     expect(exitCode).toBe(1);
@@ -32,7 +32,7 @@ describe('without Citus', async () => {
     expect(errors).toContain('docs/runbook/distribution-refused.md');
   });
 
-  test('an embedded ledger is refused', async () => {
+  test('refuses an embedded ledger', async () => {
     const { exitCode, errors } = await runCommand(['distribute', '--undo'], { DATA_DIR: directory });
     expect([exitCode, errors]).toEqual([1, expect.stringContaining('The embedded PostgreSQL has no Citus.')]);
   });
@@ -42,9 +42,9 @@ describe('on a Citus cluster', () => {
   let directory: Awaited<ReturnType<typeof temporaryDirectory>>;
   let cluster: CitusCluster;
   let service: ServiceProcess | undefined;
-  /** The worker that has the tables. */
+  /** The worker with the tables. */
   let place: CitusNode | undefined;
-  /** Where the service finds its tables. */
+  /** The settings for a service on the tables. */
   let settings: Record<string, string> = {};
 
   beforeEach(requireCitus);
@@ -63,7 +63,7 @@ describe('on a Citus cluster', () => {
   const distribute = (...words: readonly string[]) =>
     runCommand(['distribute', ...words], { ...settings, DATABASE_URL: urlOf(cluster.coordinator) });
 
-  /** Starts a service on the tables, moves money, and compares the books. */
+  /** Starts a service on the tables, moves money and compares the books. */
   async function serve(databaseUrl: string): Promise<ServiceProcess> {
     const started = await startService({ ...settings, DATABASE_URL: databaseUrl });
     service = started;
@@ -83,10 +83,10 @@ describe('on a Citus cluster', () => {
     service = undefined;
   }
 
-  test('a filled ledger is distributed once no service uses it, with its books and its audit log', async () => {
+  test('distributes a filled ledger with its books and audit log, but only while no service uses it', async () => {
     settings = { ...settings, DATABASE_SCHEMA: 'public' };
     const { client } = await serve(urlOf(cluster.coordinator));
-    // A row of a card program in a table that every role reads.
+    // A card program's row in a table that every role reads.
     const off = { program_id: DEMO_PROGRAM, type: 'card_to_card', disabled: true, reason: 'a test' } as const;
     await client.switch.change(off);
     const early = await distribute();
@@ -109,12 +109,12 @@ describe('on a Citus cluster', () => {
     settings = { ...settings, DATABASE_SCHEMA: 'transfer_service' };
   });
 
-  test('a service that knows only the coordinator does not start', async () => {
+  test('a service with only the coordinator in DATABASE_URL does not start', async () => {
     const alone = await startInVain({ ...settings, DATABASE_URL: urlOf(cluster.coordinator) });
     expect(alone.errors).toContain('are on another node of the Citus cluster. Name all workers in DATABASE_URL');
   });
 
-  test('new migrations are refused', async () => {
+  test('refuses new migrations', async () => {
     const client = await connect({ ...cluster.coordinator.connection, options: '-c search_path=transfer_service' });
     try {
       const { rows } = await client.query<{ name: string; checksum: string; needs: string }>(
@@ -134,7 +134,7 @@ describe('on a Citus cluster', () => {
     }
   });
 
-  test('a second time is refused', async () => {
+  test('refuses to distribute a second time', async () => {
     const { exitCode, errors } = await distribute();
     expect([exitCode, errors]).toEqual([
       1,
@@ -142,15 +142,15 @@ describe('on a Citus cluster', () => {
     ]);
   });
 
-  test('a worker is refused as the coordinator', async () => {
+  test('refuses a worker as the coordinator', async () => {
     const [worker] = cluster.workers;
     const at = { ...settings, DATABASE_URL: worker === undefined ? '' : urlOf(worker) };
     const { exitCode, errors } = await runCommand(['distribute', '--move', 'worker2:5432'], at);
     expect([exitCode, errors]).toEqual([1, expect.stringContaining('not the coordinator of the Citus cluster')]);
   });
 
-  test('the service works on the workers, and follows a move', async () => {
-    // Also without the coordinator.
+  test('serves from the workers and follows a move', async () => {
+    // It also works without the coordinator.
     await cluster.coordinator.server.end('SIGQUIT');
     const started = await serve(urlOf(...cluster.workers));
     await cluster.coordinator.server.start();
@@ -176,7 +176,7 @@ describe('on a Citus cluster', () => {
     place = target;
   });
 
-  test('a card program sees no rows of others there', async () => {
+  test("shows a card program none of the other programs' rows on a worker", async () => {
     const client = await connect({ ...place?.connection, options: '-c search_path=transfer_service' });
     try {
       const seen = async (programs: string) => {
@@ -195,7 +195,7 @@ describe('on a Citus cluster', () => {
     }
   });
 
-  test('and back: the coordinator has the tables again, as the migrations made them', async () => {
+  test('undoes it: the coordinator has the tables again as the migrations created them', async () => {
     const undone = await distribute('--undo');
     expect([undone.exitCode, undone.errors]).toEqual([0, '']);
     const started = await serve(urlOf(cluster.coordinator));

@@ -7,15 +7,15 @@ import { openLog } from '../../server/observe/log/log.ts';
 import { runService } from '../../server/service.ts';
 import { useConnection, usePostgres } from '../harness/use-ledger.ts';
 
-// A start that fails when its port is open leaves nothing behind that looks like a service.
+// A start that fails after its port is open leaves nothing that looks like a service.
 
 const { directory, embedded, urlOf } = await usePostgres();
 const superuser = await useConnection({ ...embedded.connection, user: 'postgres', database: 'postgres' });
 const QUIET = { onProgress: () => undefined, onServerExit: () => undefined };
-/** Sockets of this process that listen: those of the service and of its metrics. */
+/** The listening sockets of this process: the service's and its metrics'. */
 const listeners = () => process.getActiveResourcesInfo().filter((name) => name === 'TCPServerWrap').length;
 
-test('a failure after the port is open closes the port, the metrics and the database, and is the reason', async () => {
+test('a failure after the port is open closes the port, the metrics and the database, and throws the reason', async () => {
   const dataDirectory = join(directory, 'failed');
   const configuration = readConfiguration({
     DATABASE_URL: urlOf('transfer_service', 'transfer_service'),

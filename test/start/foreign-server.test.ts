@@ -9,7 +9,7 @@ import { stockPostgresIn } from '../harness/postgres/stock-postgres.ts';
 import { runCommand, startInVain, startService } from '../harness/process.ts';
 import { useDirectory } from '../harness/service.ts';
 
-// A PostgreSQL of the operator's own that loses data, or that something stands in front of.
+// The operator's own PostgreSQL, if it can lose data or is behind a pooler.
 
 const directory = await useDirectory();
 const copies = await useDirectory();
@@ -17,7 +17,7 @@ let server: StockPostgres;
 let superuser: pg.Client;
 
 beforeAll(async () => {
-  // The embedded binaries, but started as an operator may start them, with settings that can be changed.
+  // The embedded binaries, started like an operator's server, with settings that the test can change.
   const binaries = await findBinaries(
     await chooseServerUser(),
     async () => copies.path,
@@ -36,7 +36,7 @@ function settingsOf(database: string, MODE: 'sandbox' | 'live', host = server.co
   return { MODE, DATABASE_URL, DATA_DIR: `${directory.path}/data-${database}`, SUPPORT_CONTACT: 'help@bank.test' };
 }
 
-/** Waits until new connections have what was changed on the server. */
+/** Changes settings and reloads them. New connections get them. */
 async function change(...statements: readonly string[]): Promise<void> {
   for (const statement of statements) await superuser.query(statement);
   await superuser.query('select pg_reload_conf()');
@@ -51,7 +51,7 @@ async function waitForSetting(name: string, value: string): Promise<void> {
 }
 
 describe('a server that can lose commits in a crash', () => {
-  test.each(['fsync', 'full_page_writes'])('in live mode, %s = off is refused, with the remedy', async (name) => {
+  test.each(['fsync', 'full_page_writes'])('refuses %s = off in live mode, and names the remedy', async (name) => {
     const live = settingsOf('live', 'live');
     expect((await runCommand(['migrate'], live)).exitCode).toBe(0);
     await change(`alter system set ${name} = off`);
@@ -77,7 +77,7 @@ describe('a server that can lose commits in a crash', () => {
 });
 
 describe('a user without permission to change settings', () => {
-  test('without triggers is refused', async () => {
+  test('is refused if triggers are off', async () => {
     await superuser.query('alter role transfer_service set session_replication_role = replica');
     try {
       const { exitCode, errors } = await startInVain(settingsOf('transfer_service', 'sandbox'));
@@ -91,7 +91,7 @@ describe('a user without permission to change settings', () => {
     }
   });
 
-  test('with translated messages is refused', async () => {
+  test('is refused if its messages are translated', async () => {
     const { exitCode, errors } = await startBehind('translating');
     expect({ exitCode, errors }).toMatchObject({ exitCode: 1, errors: expect.stringContaining('other than English') });
     expect(errors).toContain(`ALTER ROLE "transfer_service" SET lc_messages = 'C';`);
@@ -108,7 +108,7 @@ async function startBehind(mode: PoolerMode): Promise<Awaited<ReturnType<typeof 
 }
 
 describe('a connection pooler in front of the server', () => {
-  test('that shares sessions between transactions is refused, with the alternative', async () => {
+  test('is refused if it shares sessions between transactions, with the alternative', async () => {
     const { exitCode, errors } = await startBehind('transaction');
     expect(exitCode).toBe(1);
     expect(errors).toMatch(
@@ -120,7 +120,7 @@ describe('a connection pooler in front of the server', () => {
     expect(errors).not.toContain('GRANT');
   });
 
-  test('that refuses startup options is refused, with the setting and the alternative', async () => {
+  test('is refused if it refuses startup options, with the setting and the alternative', async () => {
     const { exitCode, errors } = await startBehind('refusing');
     expect(exitCode).toBe(1);
     expect(errors).toMatch(
@@ -131,7 +131,7 @@ describe('a connection pooler in front of the server', () => {
     expect(errors).not.toContain('GRANT');
   });
 
-  test('that keeps sessions and drops startup options is accepted', async () => {
+  test('is accepted if it keeps sessions, even if it drops startup options', async () => {
     const pooler = await startPooler(server.connection.host, 'session');
     try {
       const service = await startService(settingsOf('transfer_service', 'sandbox', pooler.host));

@@ -1,12 +1,12 @@
 import { once } from 'node:events';
 import { createServer, type Socket } from 'node:net';
 
-/** What stands in for a PostgreSQL of long ago. */
+/** A stand-in for a very old PostgreSQL. */
 export type OldServer = { readonly databaseUrl: string; readonly close: () => void };
 
 /**
- * A server that responses as PostgreSQL 13 does, of which no package is to be had any more: it refuses a startup option that
- * came later, and to the first question it says what it is. Nothing else is asked of it by a service that looks first.
+ * A server that responds like PostgreSQL 13, because no package of that version exists any more. It refuses a startup option that came
+ * later, and answers the first query with its facts. The service asks nothing else before it checks the version.
  */
 export async function startOldServer(): Promise<OldServer> {
   const server = createServer((socket) => {

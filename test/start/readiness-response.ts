@@ -2,17 +2,17 @@ import { existsSync } from 'node:fs';
 import { resolve } from 'node:path';
 import { waitFor } from '../harness/process.ts';
 
-/** What `/health/ready` says. */
+/** A response of `/health/ready`. */
 export type ReadinessResponse = {
   readonly status: number;
   readonly reason: string | null;
-  /** The page of the runbook, a file that exists; null where nothing is to be done. */
+  /** The page of the runbook, which exists. Null if there is nothing to do. */
   readonly runbook: string | null;
   readonly retryAfter: string | null;
   readonly body: Readonly<Record<string, unknown>>;
 };
 
-/** Asks a service whether it is ready. Throws if it names a page of the runbook that does not exist. */
+/** Asks a service whether it is ready. Throws if the response names a runbook page that does not exist. */
 export async function readinessOf(url: string): Promise<ReadinessResponse> {
   const response = await fetch(`${url}/health/ready`);
   const body = (await response.json()) as Readonly<Record<string, unknown>>;
@@ -23,7 +23,7 @@ export async function readinessOf(url: string): Promise<ReadinessResponse> {
   return { status, reason: headers.get('readiness'), runbook, retryAfter: headers.get('retry-after'), body };
 }
 
-/** Waits until a service is in a state, and returns the response that says so. */
+/** Waits until a service is in a state, and returns the response. */
 export async function untilReadinessIs(url: string, reason: string): Promise<ReadinessResponse> {
   let found = await readinessOf(url);
   await waitFor(`readiness ${reason}`, async () => {

@@ -8,8 +8,8 @@ import { embeddedServerOf, waitFor } from '../harness/process.ts';
 import { useOwnService } from '../harness/service.ts';
 import { readinessOf, untilReadinessIs } from './readiness-response.ts';
 
-// The states of a service with its embedded server, each with its real cause. test/faults has those of other databases:
-// a standby, and too few connections.
+// The readiness states of a service with its embedded server, each with a real cause. test/faults has the states of
+// other databases: a standby, and too few connections.
 
 const service = useOwnService('It kills the PostgreSQL of the service.');
 const files = (): string => join(service().directory, 'postgresql');
@@ -20,13 +20,13 @@ async function killServer(): Promise<void> {
   process.kill(processId, 'SIGKILL');
 }
 
-/** The changes in the log, as far as they are written. */
+/** The changes that are already in the log. */
 function changes(): readonly Record<string, unknown>[] {
   const lines = service().output().split('\n');
   return lines.filter((line) => line.includes('"event":"readiness"')).map((line) => JSON.parse(line));
 }
 
-/** The changes as they would be without the moments in which a slow machine let the database be silent. */
+/** Removes the changes that are due to a slow machine, on which the database can be silent for a moment. */
 function withoutSilence(all: readonly Record<string, unknown>[]): readonly Record<string, unknown>[] {
   const kept: Record<string, unknown>[] = [];
   let last: unknown = 'ready';
@@ -40,7 +40,7 @@ function withoutSilence(all: readonly Record<string, unknown>[]): readonly Recor
   return kept;
 }
 
-test('every state has a sentence, and one that is not ready says when to look again', () => {
+test('every state has a sentence, and each state that is not ready says when to ask again', () => {
   for (const reason of READINESS_REASONS) {
     const { isReady, sentence, retryAfterSeconds } = READINESS[reason];
     expect(sentence).toMatch(/^The |^Every /);
@@ -49,7 +49,7 @@ test('every state has a sentence, and one that is not ready says when to look ag
   }
 });
 
-test('a service that can commit is ready', async () => {
+test('is ready if the service can commit', async () => {
   expect(await untilReadinessIs(service().url, 'ready')).toEqual({
     status: 200,
     reason: 'ready',
@@ -59,7 +59,7 @@ test('a service that can commit is ready', async () => {
   });
 });
 
-test('a database that was stopped, and its start', async () => {
+test('reports a stopped database, and is ready again after its start', async () => {
   await service().client.sandbox.stopDatabase();
   expect(await untilReadinessIs(service().url, 'database_stopped')).toEqual({
     status: 503,
@@ -78,8 +78,8 @@ test('a database that was stopped, and its start', async () => {
   await untilReadinessIs(service().url, 'ready');
 });
 
-test('each change is logged once, with its page, whoever asks how often', async () => {
-  // What the test before has changed may still be on its way.
+test('logs each change once with its page, even if many callers ask', async () => {
+  // Changes of the earlier tests may not be logged yet.
   await waitFor('earlier changes', async () => (changes().at(-1)?.reason ?? 'ready') === 'ready');
   const before = changes().length;
   const found = () => withoutSilence(changes().slice(before));
@@ -100,13 +100,13 @@ test('each change is logged once, with its page, whoever asks how often', async 
   }
 });
 
-test('a database that hangs does not respond, and the service is alive', async () => {
+test('reports a hanging database as silent, while the service stays alive', async () => {
   const { processId } = await embeddedServerOf(service().directory);
-  // No connection is accepted, and none that is open responds. The main process stands still first and goes on last, so
-  // that no child begins meanwhile, and the id of one that ends stays its own.
+  // No new connection is accepted, and no open one responds. The main process stops first and continues last, so that
+  // no new child starts and no child's id is reused.
   process.kill(processId, 'SIGSTOP');
   const status = () => readFile(`/proc/${processId}/stat`, 'utf8');
-  await waitFor('the main process stands still', async () => / T /.test(await status()));
+  await waitFor('the main process is stopped', async () => / T /.test(await status()));
   const read = await readFile(`/proc/${processId}/task/${processId}/children`, 'utf8');
   const children = read.trim().split(' ').filter(Boolean).map(Number);
   for (const child of children) process.kill(child, 'SIGSTOP');
@@ -120,7 +120,7 @@ test('a database that hangs does not respond, and the service is alive', async (
   await untilReadinessIs(service().url, 'ready');
 });
 
-test('a database that recovers is starting', async () => {
+test('reports a recovering database as starting', async () => {
   const hold = join(files(), 'hold');
   await writeFile(hold, '');
   await writeFile(join(files(), 'recovery.signal'), '');
@@ -137,7 +137,7 @@ test('a database that recovers is starting', async () => {
   await untilReadinessIs(service().url, 'ready');
 });
 
-test('a database that cannot be started has failed', async () => {
+test('reports a database that cannot be started as failed', async () => {
   const control = join(files(), 'global', 'pg_control');
   await rename(control, `${control}.away`);
   await killServer();
@@ -147,14 +147,15 @@ test('a database that cannot be started has failed', async () => {
   await untilReadinessIs(service().url, 'ready');
 });
 
-test('a commit that fails for want of disk space: the disk is full, until one succeeds', async () => {
+test('reports a full disk until a commit succeeds', async () => {
   const superuser = await connect({ ...(await addressOf()), user: 'postgres' });
   try {
     await superuser.query(`create function refuse() returns trigger language plpgsql as $$ begin
       raise exception 'could not extend file "base/1/2": No space left on device' using errcode = 'disk_full'; end $$`);
-    // Every commit, also that of the event about this error: the first one that succeeds ends the state.
+    // The trigger refuses every commit, including the event about this error. The first successful commit ends the
+    // state.
     await superuser.query('create trigger full_disk before insert on write_batch execute function refuse()');
-    // A failed commit is remembered for a few seconds, which a slow machine may take to ask for readiness.
+    // The service remembers a failed commit for a few seconds. A slow machine may need longer to ask for readiness.
     let found = await readinessOf(service().url);
     await waitFor('readiness disk_full', async () => {
       const create = patiently(() => service().client.cards.create({}));
@@ -176,7 +177,7 @@ test('a commit that fails for want of disk space: the disk is full, until one su
 });
 
 describe('the schema', () => {
-  /** Changes what the database says of its migrations, and back. */
+  /** Changes the recorded migrations, and undoes the change afterwards. */
   const withHistory = async (change: string, undo: string, inForce: () => Promise<void>): Promise<void> => {
     const superuser = await connect({ ...(await addressOf()), user: 'postgres' });
     try {
@@ -191,7 +192,7 @@ describe('the schema', () => {
     `insert into schema_migration (name, checksum, needs) values ('9001_next.sql', 'x', '${needs}')`;
   const remove = `delete from schema_migration where name = '9001_next.sql'`;
 
-  test('of an older version: not ready', async () => {
+  test('is not ready with the schema of an older version', async () => {
     const last = `name = '0018_webhooks.sql'`;
     const keep = `create table kept as select * from schema_migration where ${last}`;
     await withHistory(
@@ -204,7 +205,7 @@ describe('the schema', () => {
     );
   });
 
-  test('of a newer version that this one can use: ready, and it says so', async () => {
+  test('is ready, and says so, with a newer schema that this version can use', async () => {
     await withHistory(insert('0018'), remove, async () => {
       expect(await untilReadinessIs(service().url, 'schema_newer')).toMatchObject({
         status: 200,
@@ -214,7 +215,7 @@ describe('the schema', () => {
     });
   });
 
-  test('of a newer version that this one cannot use: not ready', async () => {
+  test('is not ready with a newer schema that this version cannot use', async () => {
     await withHistory(insert('9000'), remove, async () => {
       const runbook = 'docs/runbook/schema-too-new.md';
       expect(await untilReadinessIs(service().url, 'schema_too_new')).toMatchObject({ status: 503, runbook });
@@ -222,7 +223,6 @@ describe('the schema', () => {
   });
 });
 
-/** Where the server is. */
 async function addressOf(): Promise<{ host: string; port: number; user: string; database: string }> {
   const { databaseUrl } = await embeddedServerOf(service().directory);
   const { searchParams, pathname, username } = new URL(databaseUrl.replace('@/', '@localhost/'));

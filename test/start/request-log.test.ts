@@ -8,7 +8,7 @@ import { useOwnService } from '../harness/service.ts';
 
 const WRITER = join(import.meta.dirname, '../../server/observe/log/line-writer.ts');
 
-/** Writes lines of a kilobyte to standard error and says when it has; then a last one, when it is told to on standard input. */
+/** Writes lines of a kilobyte to standard error and then says so. Writes one more line after the first input. */
 const PROGRAM = (count: number) => `
   import { LineWriter } from ${JSON.stringify(WRITER)};
   process.stderr.on('error', () => undefined);
@@ -39,14 +39,14 @@ const read = (text: string): readonly Line[] =>
     .filter((line) => line !== '')
     .map((line) => JSON.parse(line) as Line);
 
-test('a reader that is too slow holds nothing up: lines are lost, counted, and told of as soon as there is room', async () => {
+test('a slow reader blocks nothing: lines are dropped, counted, and reported when there is room', async () => {
   const child = run(6_000, 'pipe');
   let said = '';
   child.stdout?.on('data', (chunk) => {
     said += chunk;
   });
   const ended = new Promise((resolve) => child.once('close', resolve));
-  // Nobody has read a byte, and everything is written.
+  // The program has written everything before the test reads a byte.
   await waitFor('the lines', async () => said.includes('written'));
   let received = '';
   child.stderr?.setEncoding('utf8').on('data', (chunk) => {
@@ -66,7 +66,7 @@ test('a reader that is too slow holds nothing up: lines are lost, counted, and t
   expect(said).toContain(`lost ${lost}\n`);
 });
 
-test('on a full disk lines are lost and counted', async () => {
+test('drops and counts lines on a full disk', async () => {
   const child = run(300, openSync('/dev/full', 'w'));
   let said = '';
   child.stdout?.on('data', (chunk) => {
@@ -79,7 +79,7 @@ test('on a full disk lines are lost and counted', async () => {
   expect(said).toContain('lost 301\n');
 });
 
-test('to a file every line is written, in order', async () => {
+test('writes every line to a file, in order', async () => {
   const directory = mkdtempSync(join(tmpdir(), 'transfer-service-log-'));
   onTestFinished(() => rmSync(directory, { recursive: true }));
   const path = join(directory, 'log');
@@ -97,7 +97,7 @@ const service = useOwnService('It stops the service.', { REQUEST_LOG: 'all', LOG
 test('a service logs its start, every request with its trace, a fault with the same ids, and its stop', async () => {
   const trace = '4bf92f3577b34da6a3ce929d0e0e4736';
   const { url, errors, child } = service();
-  /** Sends a request until the service is not too busy for it. */
+  /** Sends a request, again while the service is too busy. */
   const send = async (path: string, init: RequestInit = {}): Promise<Response> => {
     const headers = { traceparent: `00-${trace}-00f067aa0ba902b7-01`, 'Content-Type': 'application/json' };
     for (;;) {

@@ -8,19 +8,19 @@ import { type Ending, embeddedServerOf, isRunning, startInVain, startService, wa
 import { sendRaw } from '../harness/raw-request.ts';
 import { useDirectory } from '../harness/service.ts';
 
-/** What a stop may take, in seconds, beside a multiple of what the start took on the same machine, just before. */
+/** The most that a stop may take, in seconds, in addition to a multiple of the start's time on the same machine. */
 const STOP_MOST = 20;
 const STARTS_MOST = 20;
 
 const directory = await useDirectory();
 
-/** A path of its own for a test that needs one in which nothing is yet. */
+/** Gives each test a path without a file. */
 let paths = 0;
 const newPath = () => join(directory.path, `ledger-${++paths}`);
-/** The ledger of all other tests: a new one takes a second to make. */
+/** The ledger of all other tests, because creating one takes a second. */
 const ledger = () => join(directory.path, 'ledger');
 
-/** Fails unless the start ended with one clear message on standard error, and gives the message. */
+/** Returns the message of a failed start. Fails unless it is the only text on standard error. */
 function messageOf({ exitCode, errors, output }: Ending): string {
   expect(exitCode).toBe(1);
   expect(errors).toMatch(/^\nThe service cannot start: [^\n]+[.)]\nRunbook: docs\/runbook\/[a-z-]+\.md\n$/);
@@ -29,7 +29,7 @@ function messageOf({ exitCode, errors, output }: Ending): string {
   return errors;
 }
 
-describe('a start that fails gives the reason in one sentence', () => {
+describe('a failed start gives the reason in one sentence', () => {
   test.each([
     ['PORT', 'eighty', "PORT is 'eighty'"],
     ['PORT', '70000', '0 to 65535'],
@@ -70,7 +70,7 @@ describe('a start that fails gives the reason in one sentence', () => {
   });
 
   test('a data directory that cannot be written', async () => {
-    // Root may write anywhere but where the kernel itself refuses.
+    // Root may write everywhere except where the kernel refuses.
     const path = process.getuid?.() === 0 ? '/proc/transfer-service' : newPath();
     if (path !== '/proc/transfer-service') {
       await mkdir(path);
@@ -81,7 +81,7 @@ describe('a start that fails gives the reason in one sentence', () => {
     expect(message).toContain('DATA_DIR');
   });
 
-  test('a port that is taken, before it creates a ledger', async () => {
+  test('a port in use, before it creates a ledger', async () => {
     const taken: Server = createServer();
     await new Promise<void>((listening) => taken.listen({ host: '127.0.0.1', port: 0 }, listening));
     try {
@@ -97,7 +97,7 @@ describe('a start that fails gives the reason in one sentence', () => {
     }
   });
 
-  test('a second start of the same service on the same port, which is nothing to worry about', async () => {
+  test('a second start of the same service on the same port', async () => {
     const path = ledger();
     const service = await startService({ DATA_DIR: path });
     try {
@@ -105,7 +105,7 @@ describe('a start that fails gives the reason in one sentence', () => {
       const message = messageOf(await startInVain({ DATA_DIR: path, PORT: port }));
       expect(message).toContain(`The service already runs on port ${port} with the data directory ${path}`);
       expect(message).toContain(`as process ${service.child.pid}`);
-      // Of another one: the port is somebody else's.
+      // With another data directory, the port belongs to another program.
       const other = messageOf(await startInVain({ DATA_DIR: newPath(), PORT: port }));
       expect(other).toContain(`Port ${port} is already in use`);
     } finally {
@@ -113,7 +113,7 @@ describe('a start that fails gives the reason in one sentence', () => {
     }
   });
 
-  test('a data directory in use, with the process id; the other service keeps running', async () => {
+  test('a data directory in use, with the process id, and the other service keeps running', async () => {
     const path = ledger();
     const service = await startService({ DATA_DIR: path });
     try {
@@ -127,14 +127,14 @@ describe('a start that fails gives the reason in one sentence', () => {
   });
 });
 
-/** What the lines of a log are about. */
+/** The events in a log. */
 function eventsIn(errors: string): readonly unknown[] {
   const lines = errors.split('\n').filter((line) => line !== '');
   return lines.map((line) => (JSON.parse(line) as { readonly event: string }).event);
 }
 
 describe('a start describes the service', () => {
-  test('the banner: address, ledger, cards, a command to copy, the catalogue', async () => {
+  test('prints the address, ledger, cards, a command to copy and the catalogue', async () => {
     const path = ledger();
     const service = await startService({ DATA_DIR: path });
     try {
@@ -150,7 +150,7 @@ describe('a start describes the service', () => {
       ]) {
         expect(output).toContain(part);
       }
-      // Printed before the banner, but on another pipe.
+      // The log is written before the banner, but to another pipe.
       await waitFor('the log', async () => service.errors().includes('"service_ready"'));
       expect(eventsIn(service.errors())).toEqual(expect.arrayContaining(['service_start', 'service_ready']));
       const shown = /curl (\S+) -d '([^']+)'/.exec(output);
@@ -164,7 +164,7 @@ describe('a start describes the service', () => {
     }
   });
 
-  test('the banner has its pages at PUBLIC_URL, and the command where it listens', async () => {
+  test('prints pages at PUBLIC_URL, and the command with the address it listens on', async () => {
     const service = await startService({ DATA_DIR: ledger(), PUBLIC_URL: 'https://transfers.example.com' });
     try {
       const output = service.output();
@@ -177,7 +177,7 @@ describe('a start describes the service', () => {
     }
   });
 
-  test('faults are logged as JSON lines on standard error only', async () => {
+  test('logs faults as JSON lines on standard error only', async () => {
     const service = await startService({ DATA_DIR: ledger() });
     try {
       const [before, logged] = [service.output(), service.errors()];
@@ -188,7 +188,7 @@ describe('a start describes the service', () => {
       const lines = service.errors().trim().split('\n');
       const entries = lines.map((line) => JSON.parse(line) as Record<string, unknown>);
       expect(entries).toContainEqual(expect.objectContaining({ code: 'unknown_create_transfer' }));
-      // What is no error line was there before: nothing of the log is on standard output.
+      // `output` includes standard error. Both grew by the same length, so standard output got nothing.
       expect(service.output().length - before.length).toBe(service.errors().length - logged.length);
       await service.client.sandbox.startDatabase();
     } finally {
@@ -196,7 +196,7 @@ describe('a start describes the service', () => {
     }
   });
 
-  test('LOG_LEVEL=silent logs nothing', async () => {
+  test('logs nothing with LOG_LEVEL=silent', async () => {
     const service = await startService({ DATA_DIR: ledger(), LOG_LEVEL: 'silent' });
     try {
       await service.client.sandbox.stopDatabase();
@@ -207,12 +207,12 @@ describe('a start describes the service', () => {
     }
   });
 
-  test('LOG_FORMAT=text logs lines for people', async () => {
+  test('logs lines for people with LOG_FORMAT=text', async () => {
     const service = await startService({ DATA_DIR: ledger(), LOG_FORMAT: 'text', REQUEST_LOG: 'all' });
     try {
       expect((await sendRaw(service.url, { body: { amount: 1 } })).status).toBe(400);
       await waitFor('the line of the request', async () => service.errors().includes(' request '));
-      // A slow machine may let the database be silent for a moment.
+      // On a slow machine the database may be silent for a moment.
       const ofSilence = / readiness: .* (reason|before)=database_silent( |$)/;
       const lines = service.errors().trim().split('\n');
       for (const line of lines.filter((one) => !ofSilence.test(one)))
@@ -241,7 +241,7 @@ describe('a stop leaves no process, and a restart finds all data', () => {
     const { processId } = await embeddedServerOf(path);
     const transfer = await service.client.transfers.create({ amount: 5, card_id: 'card_active' });
     const { balance } = await service.client.cards.get('card_active');
-    // Not 'exit': what it has printed last may come after that.
+    // 'close' rather than 'exit', because the last output may come after 'exit'.
     const ended = new Promise((resolve) => service.child.once('close', resolve));
     const stoppedAt = performance.now();
     for (let time = 0; time < times; time += 1) service.child.kill(signal);
@@ -260,7 +260,7 @@ describe('a stop leaves no process, and a restart finds all data', () => {
     }
   });
 
-  test('a stop while the database is stopped', async () => {
+  test('while the database is stopped', async () => {
     const path = ledger();
     const service = await startService({ DATA_DIR: path });
     const { balance } = await service.client.cards.get('card_active');
@@ -271,7 +271,7 @@ describe('a stop leaves no process, and a restart finds all data', () => {
     expect(await again.stop()).toBe(0);
   });
 
-  test('after a SIGKILL the next start stops the orphaned database and takes over', async () => {
+  test('after a SIGKILL the next start stops the orphaned database and continues with its ledger', async () => {
     const path = ledger();
     const service = await startService({ DATA_DIR: path });
     const { processId } = await embeddedServerOf(path);

@@ -11,11 +11,10 @@ import { useOwnService } from '../harness/service.ts';
 import { deadUrl } from '../sdk/canned-service.ts';
 import { untilReadinessIs } from './readiness-response.ts';
 
-// get_status and the command that prints it, of a service that works, one that is short of something, and one without its
-// database.
+// get_status and its command, for a healthy service, a degraded one, and one without its database.
 
 const STATUS = '/api/v0.1/operator/status';
-/** So few that no thread that delivers gets any. */
+/** Too few connections for the delivery thread. */
 const service = useOwnService('It compares the figures of the whole service.', { DATABASE_CONNECTIONS: '7' });
 const status = (): Promise<ServiceStatus> => service().client.status.get();
 const concern = async (name: string) => (await status()).degraded.find((one) => one.name === name);
@@ -25,9 +24,9 @@ async function get(path: string, key: string): Promise<number> {
   return (await sendRaw(service().url, { method: 'GET', path, headers: { Authorization: `Bearer ${key}` } })).status;
 }
 
-test('a service that works: everything is known', async () => {
+test('knows everything about a healthy service', async () => {
   await untilReadinessIs(service().url, 'ready');
-  // What it is short of while it starts passes.
+  // A starting service can be degraded for a moment.
   await expect.poll(status).toMatchObject({
     mode: 'sandbox',
     process_id: service().child.pid,
@@ -48,7 +47,7 @@ test('a service that works: everything is known', async () => {
   expect(output).toMatch(/^ready: +yes \(ready\) since /);
 });
 
-test('what it is short of, each with a page of the runbook', async () => {
+test('lists each degradation with a page of the runbook', async () => {
   const { client } = service();
   await client.switch.change({ disabled: true, reason: 'a test' });
   expect(await concern('service_disabled')).toEqual({
@@ -91,7 +90,7 @@ test('what it is short of, each with a page of the runbook', async () => {
   }
 });
 
-test('without its database: it says so, and what the process knows by itself', async () => {
+test('reports what the process knows without its database', async () => {
   const key = await withSecret(service().client.keys.create(operatorKey('status')));
   const revoked = await withSecret(service().client.keys.create(operatorKey('revoked')));
   for (const one of [key, revoked]) expect(await get(STATUS, one.key)).toBe(200);
@@ -110,10 +109,10 @@ test('without its database: it says so, and what the process knows by itself', a
       switch: { service_disabled: null, programs_disabled: null, connectors_disabled: null },
       books: { verified_at: null, balanced: null },
     });
-    // Longer than a key is remembered.
+    // Longer than the service remembers a key.
     await sleep(1_100);
     expect(await get(STATUS, key.key)).toBe(200);
-    // An operation that needs the database for nothing but the key.
+    // An operation that needs the database only for the key.
     const { path, method } = OPERATIONS.stop_database;
     const headers = { Authorization: `Bearer ${key.key}` };
     expect((await sendRaw(service().url, { method, path, headers })).status).toBe(500);

@@ -8,7 +8,7 @@ import { Collector, type ReceivedSpan } from './collector.ts';
 
 const hex = (bytes: number): string => randomBytes(bytes).toString('hex');
 
-/** What the SDK would read by itself, and the service has no setting for. */
+/** Variables that the OpenTelemetry SDK would read. The service ignores them. */
 const OTHER_VARIABLES = {
   OTEL_EXPORTER_OTLP_TRACES_ENDPOINT: 'http://127.0.0.1:9/elsewhere',
   OTEL_EXPORTER_OTLP_TRACES_HEADERS: 'x-tenant=another,x-more=header',
@@ -46,7 +46,7 @@ describe('a service with a collector', () => {
     await collector.stop();
   });
 
-  /** Sends a request until the service is not too busy to begin it. */
+  /** Sends a request, again while the service is too busy to begin it. */
   const send = async (path: string, init: RequestInit): Promise<Response> => {
     for (;;) {
       const response = await fetch(service.url + path, init);
@@ -63,7 +63,7 @@ describe('a service with a collector', () => {
   const attributesOf = ({ attributes }: Pick<ReceivedSpan, 'attributes'>) =>
     Object.fromEntries(attributes.map(({ key, value }) => [key, Object.values(value)[0]]));
 
-  test('sends it the spans of a request whose caller records the trace, and none of others', async () => {
+  test('sends the spans only of requests whose caller records the trace', async () => {
     const [traceId, parent] = [hex(16), hex(8)];
     await transfer();
     await transfer(`00-${hex(16)}-${hex(8)}-00`);
@@ -84,7 +84,7 @@ describe('a service with a collector', () => {
     for (const name of ['load', 'decide', 'commit']) {
       expect(named(name)).toMatchObject({ traceId: group?.traceId, parentSpanId: group?.spanId });
     }
-    // One after the other, and within the request.
+    // The spans follow one another, within the request.
     const times = ['lane wait', 'load', 'decide', 'commit'].flatMap((name) => {
       const span = named(name) as ReceivedSpan;
       return [Number(span.startTimeUnixNano), Number(span.endTimeUnixNano)];
@@ -92,7 +92,7 @@ describe('a service with a collector', () => {
     for (const [index, time] of times.entries()) expect(time).toBeGreaterThanOrEqual(times[index - 1] ?? 0);
     expect(times[0]).toBeGreaterThanOrEqual(Number(request?.startTimeUnixNano));
     expect(times.at(-1)).toBeLessThanOrEqual(Number(request?.endTimeUnixNano));
-    // Those of the other two requests would have come before.
+    // The spans of the other two requests would have arrived first.
     expect(collector.spans).toHaveLength(6);
     const [sent] = collector.requests;
     expect(sent?.path).toBe('/v1/traces');
@@ -108,7 +108,7 @@ describe('a service with a collector', () => {
     });
   });
 
-  test('the span of a refused request has its code, and no text of the caller', async () => {
+  test('the span of a refused request has its code and no text from the caller', async () => {
     const before = collector.spans.length;
     await send('/api/v0.1/core/card/card_private?x=private', {
       headers: { traceparent: `00-${hex(16)}-${hex(8)}-01` },
@@ -119,7 +119,7 @@ describe('a service with a collector', () => {
     expect(JSON.stringify(collector.requests)).not.toContain('private');
   });
 
-  test('a batch is one request, linked to its groups', async () => {
+  test('a batch has one request span, linked to its groups', async () => {
     const traceId = hex(16);
     const row = (key: string) => ({ idempotency_key: key, amount: 100, card_id: 'card_active' });
     const response = await send('/api/v0.1/core/transfer/batch', {
@@ -133,13 +133,13 @@ describe('a service with a collector', () => {
     expect(request()?.links.length).toBeGreaterThan(0);
   });
 
-  test('a collector that hangs, or is gone, holds up neither requests nor the stop, and is told of once', async () => {
+  test('a hanging or stopped collector does not delay requests or the stop, and is reported once', async () => {
     const hanging: unknown[] = [];
     collector.respond = (response) => void hanging.push(response);
     const traced = () => transfer(`00-${hex(16)}-${hex(8)}-01`);
     expect((await traced()).status).toBe(201);
     await waitFor('a request that hangs', async () => hanging.length > 0);
-    // While the collector owes its answer.
+    // The collector has not responded to the first export yet.
     for (let times = 0; times < 5; times += 1) expect((await traced()).status).toBe(201);
     await waitFor('the line', async () => service.errors().includes('traces_not_sent'));
     await collector.stop();
@@ -165,13 +165,13 @@ const REQUEST = {
   programId: undefined,
 };
 
-/** Spans that are sent at once, without a wait for others. */
+/** The number of spans that are sent at once, without waiting for more. */
 const BATCH = 512;
 
 describe('the export', () => {
   const failures: string[] = [];
 
-  /** An export of every request, with what makes spans of as many. */
+  /** Opens an export of every request, and a function that creates spans. */
   async function openExport() {
     const collector = new Collector();
     await collector.start();
@@ -188,7 +188,7 @@ describe('the export', () => {
     return { collector, trace, stop: traces.stop };
   }
 
-  test('tells of the first failure, tries again, and sends what comes later', async () => {
+  test('reports the first failure, tries again, and sends later spans', async () => {
     const { collector, trace } = await openExport();
     collector.respond = (response) => void response.writeHead(400, 'text of the collector').end('more text');
     for (let failed = 1; failed <= 3; failed += 1) {
@@ -224,7 +224,7 @@ describe('the export', () => {
     expect(failures).toEqual([]);
   });
 
-  test('sends what waits at the stop', async () => {
+  test('sends waiting spans at the stop', async () => {
     const { collector, trace, stop } = await openExport();
     trace(10);
     await stop();
@@ -232,12 +232,12 @@ describe('the export', () => {
     expect(failures).toEqual([]);
   });
 
-  test('does not wait at the stop for a collector that hangs', async () => {
+  test('does not wait for a hanging collector at the stop', async () => {
     const { collector, trace, stop } = await openExport();
     collector.respond = () => undefined;
     trace(BATCH);
     await stop();
-    // That would be told of when the time for the answer is over.
+    // A failure would be reported after the time limit for the response.
     expect(failures).toEqual([]);
   });
 });
@@ -250,7 +250,7 @@ describe('the sampler', () => {
     return taken;
   };
 
-  test('takes the share of requests that is set, with or without a trace', () => {
+  test('takes the configured share of requests, with or without a trace', () => {
     expect(count(new Sampler(0), () => undefined)).toBe(0);
     expect(count(new Sampler(1), () => undefined)).toBe(10_000);
     for (const traceparent of [() => undefined, () => traced('00')]) {
@@ -260,7 +260,7 @@ describe('the sampler', () => {
     }
   });
 
-  test('decides alike for all requests of a trace', () => {
+  test('decides the same for all requests of a trace', () => {
     const sampler = new Sampler(0.5);
     for (let at = 0; at < 100; at += 1) {
       const one = traced('00');
@@ -268,7 +268,7 @@ describe('the sampler', () => {
     }
   });
 
-  test('takes at most ten a second because their callers want it', () => {
+  test('takes at most ten a second on request of their callers', () => {
     expect(count(new Sampler(0), () => traced('01'))).toBe(10);
     expect(
       count(

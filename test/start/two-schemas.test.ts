@@ -26,7 +26,7 @@ const serviceOf = (schema: Schema): ServiceProcess => {
 };
 
 beforeAll(async () => {
-  // At once: both find an empty database, and both want to make the roles.
+  // At the same time: both find an empty database and try to create the roles.
   await Promise.all(SCHEMAS.map(async (schema) => services.set(schema, await startService(settingsOf(schema)))));
 });
 afterAll(async () => {
@@ -44,7 +44,7 @@ async function query(text: string): Promise<readonly Record<string, unknown>[]> 
   return rows;
 }
 
-test('the same keys sent to both services move money once in each, and rows are in their schema only', async () => {
+test('the same keys move money once in each service, and rows are only in their schema', async () => {
   const keys = Array.from({ length: 25 }, (_, number) => `key-${number}`);
   const made = new Set<unknown>();
   const before = await Promise.all(SCHEMAS.map((schema) => serviceOf(schema).client.cards.get('card_active')));
@@ -82,7 +82,7 @@ test('the switch of one service does not affect the other', async () => {
       body: { disabled, ...(disabled ? { reason: 'a test' } : {}) },
     });
   try {
-    // What every transfer of a service does first, in one that goes on for long.
+    // The first statement of every transfer, in a long transaction.
     const { text, values } = shareSwitchAndLockNames([], 'wait');
     await underWay.query('begin; set local search_path = alpha');
     await underWay.query(text, [...values]);
@@ -99,7 +99,7 @@ test('the switch of one service does not affect the other', async () => {
   expect((await send('alpha', 'while-disabled')).status).toBe(201);
 });
 
-test('commands use the schema of their settings', async () => {
+test('commands use the schema from their settings', async () => {
   await Promise.all(
     SCHEMAS.map(async (schema) => {
       const made = await runCommand(['operator-key', 'create', '--name', schema], settingsOf(schema));

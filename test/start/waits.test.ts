@@ -14,7 +14,7 @@ import { openDatabases } from '../../server/store/connection/databases.ts';
 import { migrate } from '../../server/store/migrations/migrate.ts';
 import { useConnection, usePostgres } from '../harness/use-ledger.ts';
 
-// What a start and the commands wait for has no limit of time: a server that is slow is waited for, and the operator is told.
+// A start and the commands wait for a slow server without a time limit, and tell the operator.
 
 const { directory, embedded, urlOf } = await usePostgres();
 const settings = embedded.connection;
@@ -22,7 +22,7 @@ const person = await useConnection({ ...settings, application_name: 'a person' }
 const DATABASE_URL = urlOf('transfer_service', 'transfer_service');
 const configurationOf = (url: string) => readConfiguration({ DATABASE_URL: url, DATA_DIR: join(directory, 'service') });
 const QUIET = { onProgress: () => undefined, onServerExit: () => undefined };
-/** So that a test need not wait for the line that an operator gets every five seconds. */
+/** In milliseconds. An operator gets the line every five seconds. */
 const OFTEN = 20;
 
 const toStop: (() => unknown)[] = [];
@@ -31,7 +31,7 @@ afterEach(async () => {
   for (const stop of toStop.splice(0)) await stop();
 });
 
-/** Keeps PostgreSQL from doing anything, as a machine does that is too busy; gives what lets it go on. */
+/** Stops PostgreSQL, as on a machine that is too busy. Returns a function that lets it continue. */
 function freeze(): () => void {
   const processId = embedded.processId() ?? 0;
   process.kill(processId, 'SIGSTOP');
@@ -40,7 +40,7 @@ function freeze(): () => void {
   return thaw;
 }
 
-/** Lets ten minutes pass on the clock of this process, and gives how the promise has ended in them. */
+/** Advances the clock of this process by ten minutes, and returns how the promise has ended by then. */
 async function outcomeAfterMinutes(promise: Promise<unknown>): Promise<string> {
   let outcome = 'waits';
   promise.then(
@@ -61,7 +61,7 @@ async function outcomeAfterMinutes(promise: Promise<unknown>): Promise<string> {
 const fakeClock = () =>
   vi.useFakeTimers({ toFake: ['setTimeout', 'clearTimeout', 'setInterval', 'clearInterval', 'performance'] });
 
-test('a start waits for a server that lives and does not respond, and says so', async () => {
+test('a start waits for a running server that does not respond, and says so', async () => {
   const lines: string[] = [];
   const thaw = freeze();
   fakeClock();
@@ -75,7 +75,7 @@ test('a start waits for a server that lives and does not respond, and says so', 
   await (await opening).close();
 });
 
-test('the making of the role and the database of a new ledger waits as well', async () => {
+test('creating the role and the database of a new ledger also waits', async () => {
   const thaw = freeze();
   fakeClock();
   const providing = provision(settings.host);
@@ -84,7 +84,7 @@ test('the making of the role and the database of a new ledger waits as well', as
   await providing;
 });
 
-/** A database that takes connections and never says anything. */
+/** Starts a server that accepts connections and never responds. */
 async function useSilence() {
   const sockets: Socket[] = [];
   const silent = createServer((socket) => sockets.push(socket));
@@ -109,7 +109,7 @@ test('a start that waits ends at once when it is stopped', async () => {
   expect(await ended).toEqual([0, null]);
 });
 
-test('doctor does not wait: that the database does not respond is what it says', async () => {
+test('doctor does not wait, and reports that the database does not respond', async () => {
   const { url } = await useSilence();
   expect(await examineDatabase(configurationOf(url), false, 50)).toEqual([
     {
@@ -121,7 +121,7 @@ test('doctor does not wait: that the database does not respond is what it says',
   ]);
 });
 
-test('a server that goes away ends the wait, with the reason', async () => {
+test('the wait ends with the reason when the server closes the connection', async () => {
   const { url, sockets } = await useSilence();
   fakeClock();
   const opening = openDatabase(configurationOf(url), QUIET);
@@ -132,7 +132,7 @@ test('a server that goes away ends the wait, with the reason', async () => {
   );
 });
 
-test('of several hosts a start names each with the reason, and waits while one does not respond', async () => {
+test('names each of several hosts with the reason, and waits while one of them does not respond', async () => {
   const { sockets, silent } = await useSilence();
   const gone = createServer().listen(0, '127.0.0.1');
   await once(gone, 'listening');
@@ -156,7 +156,7 @@ test('of several hosts a start names each with the reason, and waits while one d
   );
 });
 
-test('a statement of a start has no time limit, here or in PostgreSQL', async () => {
+test('the statements of a start have no time limit, here or in PostgreSQL', async () => {
   const { background, application, close } = openDatabases(settings, undefined, STARTS);
   toStop.push(close);
   const limits = ['statement_timeout', 'lock_timeout', 'idle_in_transaction_session_timeout'];
@@ -172,7 +172,7 @@ test('a statement of a start has no time limit, here or in PostgreSQL', async ()
   await reading;
 });
 
-/** Waits for a line of a kind, then does what ends the wait. */
+/** Waits for a matching line, then runs a function that ends the wait. */
 function whenTold(line: RegExp, end: () => Promise<unknown>) {
   const told = Promise.withResolvers<string>();
   const ended = told.promise.then(end);
@@ -190,7 +190,7 @@ function whenTold(line: RegExp, end: () => Promise<unknown>) {
 const pidOfPerson = async (): Promise<number> =>
   (await person.query<{ pid: number }>('select pg_backend_pid() as pid')).rows[0]?.pid ?? 0;
 
-test('a start waits for a lock, and names who holds it', async () => {
+test('a start waits for a lock, and names its holder', async () => {
   await migrate(settings);
   await person.query('begin; lock table ledger_mode in access exclusive mode');
   const telling = whenTold(/holds a lock/, () => person.query('rollback'));
@@ -212,7 +212,7 @@ test('a migration waits for another process that migrates, and names it', async 
   );
 });
 
-test('a command waits for the PostgreSQL of the service as long as it lives', async () => {
+test("a command waits for the service's PostgreSQL as long as it lives", async () => {
   const lines: string[] = [];
   const thaw = freeze();
   fakeClock();
@@ -223,7 +223,7 @@ test('a command waits for the PostgreSQL of the service as long as it lives', as
   };
   const pipes = () => process.getActiveResourcesInfo().filter((name) => name === 'PipeWrap').length;
   const before = pipes();
-  // A service without a server would be waited for no time at all.
+  // The time limit of 0 applies only to a service without a server.
   const visiting = openLedgerForCommand(options, 0);
   while (pipes() === before) await new Promise((turn) => setImmediate(turn));
   expect(await outcomeAfterMinutes(visiting)).toBe('waits');

@@ -11,7 +11,7 @@ const URL = 'https://shop.example/webhooks';
 const newKey = (): string => randomBytes(32).toString('base64');
 const keysOf = (setting: string): readonly Buffer[] => setting.split(',').map((key) => Buffer.from(key, 'base64'));
 
-/** Everything that is encrypted in a ledger, decrypted with keys; throws if one of them has not encrypted it. */
+/** Decrypts everything encrypted in a ledger. Throws if another key encrypted any of it. */
 async function openAll(directory: string, keys: readonly Buffer[]): Promise<readonly string[]> {
   const client = new pg.Client((await embeddedServerOf(directory)).databaseUrl);
   await client.connect();
@@ -26,7 +26,7 @@ async function openAll(directory: string, keys: readonly Buffer[]): Promise<read
   }
 }
 
-/** Starts a service with settings, creates a webhook with a header, and stops it. */
+/** Starts a service with settings, creates a webhook with a header, and stops the service. */
 async function runOnce(settings: Readonly<Record<string, string>>): Promise<string> {
   const service = await startForTest(settings);
   const { secret } = await service.client.webhooks.create({ url: URL, headers: { 'X-Key': 'value' } });
@@ -35,7 +35,7 @@ async function runOnce(settings: Readonly<Record<string, string>>): Promise<stri
 }
 
 describe('without WEBHOOK_KEY', () => {
-  test('a key is made in the data directory when the first webhook is, readable by its owner only', async () => {
+  test('creates a key in the data directory with the first webhook, readable only by its owner', async () => {
     const DATA_DIR = await directoryForTest();
     const file = join(DATA_DIR, 'webhook-key');
     const service = await startForTest({ DATA_DIR });
@@ -54,7 +54,7 @@ describe('without WEBHOOK_KEY', () => {
     expect((await runCommand(['config'], { DATA_DIR })).output).toContain('\nWEBHOOK_KEY=(in DATA_DIR)\n');
   });
 
-  test('a start is refused when the file is gone or damaged, and says where the key must be', async () => {
+  test('refuses a start if the file is missing or damaged, and says where the key must be', async () => {
     const DATA_DIR = await directoryForTest();
     const file = join(DATA_DIR, 'webhook-key');
     await runOnce({ DATA_DIR });
@@ -73,7 +73,7 @@ describe('without WEBHOOK_KEY', () => {
     await startForTest({ DATA_DIR });
   });
 
-  test('a process with another data directory makes no second key, and the error log says what to do', async () => {
+  test('does not create a second key for another data directory, and the error log says what to do', async () => {
     const [DATA_DIR, other] = [await directoryForTest(), await directoryForTest()];
     const first = await startForTest({ DATA_DIR });
     const { databaseUrl } = await embeddedServerOf(DATA_DIR);
@@ -97,11 +97,11 @@ describe('without WEBHOOK_KEY', () => {
     await second.stop();
   });
 
-  test('processes that make the key at the same time have the same', async () => {
+  test('processes that create the key at the same time get the same key', async () => {
     const { path, remove } = await temporaryDirectory();
     try {
       const processes = Array.from({ length: 3 }, () => openWebhookKeys(null, join(path, 'data')));
-      // Each has seen that there is none.
+      // Each has read that there is no key.
       for (const { read } of processes) expect(read()).toEqual([]);
       const made = processes.map(({ readOrCreate }) => readOrCreate()[0]?.toString('base64'));
       expect(new Set(made).size).toBe(1);
@@ -117,14 +117,14 @@ describe('WEBHOOK_KEY', () => {
     ['hexadecimal', 'ab'.repeat(32)],
     ['three keys', [newKey(), newKey(), newKey()].join(',')],
     ['an empty second key', `${newKey()},`],
-  ])('of a wrong form is refused, and not quoted: %s', async (_, value) => {
+  ])('is refused and not quoted in a wrong form: %s', async (_, value) => {
     const ending = await startInVain({ DATA_DIR: await directoryForTest(), WEBHOOK_KEY: value });
     expect(ending.exitCode).toBe(1);
     expect(ending.errors).toMatch(/^\nThe service cannot start: WEBHOOK_KEY must be 32 bytes in Base64/);
     expect(`${ending.errors}${ending.output}`).not.toContain(value.slice(0, 8));
   });
 
-  test('is changed by starting with the new one before the earlier one, which encrypts everything anew', async () => {
+  test('is changed by a start with the new key before the earlier one, which encrypts everything again', async () => {
     const DATA_DIR = await directoryForTest();
     const [first, second] = [newKey(), newKey()];
     const secret = await runOnce({ DATA_DIR, WEBHOOK_KEY: first });
@@ -137,7 +137,7 @@ describe('WEBHOOK_KEY', () => {
     );
     for (const key of [first, second]) expect(`${unknown.errors}${unknown.output}`).not.toContain(key);
 
-    // The other way round, both can be read, and nothing changes.
+    // In the other order both keys can decrypt, and nothing changes.
     const waiting = await startForTest({ DATA_DIR, WEBHOOK_KEY: `${first}, ${second}` });
     expect(await openAll(DATA_DIR, keysOf(first))).toHaveLength(2);
     await waiting.stop();
@@ -157,7 +157,7 @@ describe('WEBHOOK_KEY', () => {
     await last.stop();
   });
 
-  test('replaces the key in the file: the one from the file comes second', async () => {
+  test('replaces the key in the file, which comes second in the setting', async () => {
     const DATA_DIR = await directoryForTest();
     await runOnce({ DATA_DIR });
     const earlier = (await readFile(join(DATA_DIR, 'webhook-key'), 'utf8')).trim();

@@ -24,7 +24,7 @@ type Check = {
   readonly runbook: string | null;
 };
 
-/** What `doctor` says about the host, by check. Nothing listens at the URL, which is a problem of its own. */
+/** The checks of the host that `doctor` prints, by name. Nothing listens at the URL, which is a separate problem. */
 async function examine(settings: Readonly<Record<string, string>>, url = 'http://127.0.0.1:1024') {
   const { exitCode, output } = await runCommand(['doctor', '--host', '--json', '--url', url], settings);
   const { sections, problems } = JSON.parse(output) as {
@@ -45,7 +45,7 @@ const live = (settings: Readonly<Record<string, string>> = {}) => ({
   ...settings,
 });
 
-test('a sandbox that runs has no problem, and its database, schema, port and directory are named', async () => {
+test('finds no problem in a running sandbox, and names its database, schema, port and directory', async () => {
   const { path, remove } = await ledgerDirectory();
   try {
     const service = await startService({ DATA_DIR: path });
@@ -56,7 +56,7 @@ test('a sandbox that runs has no problem, and its database, schema, port and dir
     expect(found.get('port')?.message).toContain(`process ${service.child.pid}`);
     expect(found.get('database')?.message).toMatch(/^the embedded PostgreSQL \d/);
     expect(found.get('schema')?.message).toContain('current');
-    // Another folder of the same machine: the port is taken by the service that the URL leads to.
+    // From another folder of the same machine: the service at the URL uses the port.
     const elsewhere = await examine({ DATA_DIR: join(path, 'other'), PORT: port }, service.url);
     expect(elsewhere.exitCode).toBe(0);
     expect(elsewhere.found.get('database')?.message).toBe('there is no ledger yet: the first start makes it');
@@ -69,7 +69,7 @@ test('a sandbox that runs has no problem, and its database, schema, port and dir
   }
 });
 
-test('a live service on its way: no schema, then no operator key, then nothing but hints', async () => {
+test('finds no schema, then no operator key, then only hints, as a live service is set up', async () => {
   const first = await examine(live());
   expect(first.found.get('schema')).toMatchObject({ outcome: 'problem', runbook: 'docs/runbook/ledger-missing.md' });
   await runCommand(['migrate'], live());
@@ -99,9 +99,9 @@ test('a live service on its way: no schema, then no operator key, then nothing b
   expect((await examine(live({ TRUSTED_PROXIES: '1' }))).found.get('TLS')).toMatchObject({ outcome: 'ok' });
 });
 
-describe('each is a problem with the page of the runbook', () => {
+describe('reports with the page of the runbook', () => {
   test.each<[string, () => Record<string, string>, string, string, RegExp]>([
-    ['a setting', () => live({ PORT: 'http' }), 'settings', 'invalid-setting', /PORT/],
+    ['an invalid setting', () => live({ PORT: 'http' }), 'settings', 'invalid-setting', /PORT/],
     [
       'a database that is not there',
       () => live({ DATABASE_URL: 'postgres://me@127.0.0.1:1/none' }),
@@ -143,7 +143,7 @@ describe('each is a problem with the page of the runbook', () => {
     expect(exitCode).toBe(1);
   });
 
-  test('a port of another program, with its process, and without what could be a secret of it', async () => {
+  test('a port of another program, with its process but without its arguments, which could be secret', async () => {
     const code =
       "require('net').createServer().listen(0, '127.0.0.1', function () { console.log(this.address().port) })";
     const child = spawn(process.execPath, ['-e', code, '--', '--key', 'ts_secret'], {

@@ -6,7 +6,7 @@ import { ledgerDirectory } from '../../harness/ledger-directory.ts';
 import { runCommand, startService, waitFor } from '../../harness/process.ts';
 import { usePostgres } from '../../harness/use-ledger.ts';
 
-// A sandbox can be thrown away with one command. A live ledger cannot, whatever is set or typed.
+// One command deletes a sandbox. Nothing deletes a live ledger.
 
 const { directory, embedded, urlOf } = await usePostgres();
 
@@ -36,7 +36,7 @@ function settingsOf(database: (typeof DATABASES)[number], MODE: 'sandbox' | 'liv
 
 const reset = (settings: Readonly<Record<string, string>>) => runCommand(['sandbox', 'reset', '--yes'], settings);
 
-/** Everything in the schema, without what belongs to a table. */
+/** Everything in the schema except what belongs to a table. */
 const OBJECTS = `
   select relkind::text || ' ' || relname as object from pg_class where relnamespace = 'public'::regnamespace
   union all select 'function ' || proname from pg_proc where pronamespace = 'public'::regnamespace
@@ -46,7 +46,7 @@ const OBJECTS = `
 
 const objectsOf = async (database: string) => (await run(database, OBJECTS)).map(({ object }) => object);
 
-test('removes all that the service has created in its schema, and nothing else; the next start makes it again', async () => {
+test('removes only what the service created in its schema, and the next start creates it again', async () => {
   await run(
     'trial',
     'create table mine (id int)',
@@ -73,11 +73,11 @@ test('removes all that the service has created in its schema, and nothing else; 
   await again.stop();
 });
 
-test('a live ledger is not removed, with the settings of a live service or of a sandbox', async () => {
+test('keeps a live ledger, with the settings of a live service or of a sandbox', async () => {
   const live = settingsOf('earnest', 'live');
   expect(await runCommand(['migrate'], live)).toMatchObject({ exitCode: 0 });
   expect(await runCommand(['operator-key', 'create', '--name', 'first'], live)).toMatchObject({ exitCode: 0 });
-  // It is live from its first start on; before that nobody can know.
+  // A ledger becomes live at its first start. Until then its mode is unknown.
   const unknown = await reset(settingsOf('earnest'));
   expect(unknown).toMatchObject({ exitCode: 1, errors: expect.stringContaining('It is not known whether') });
   const service = await startService(live);
@@ -92,7 +92,7 @@ test('a live ledger is not removed, with the settings of a live service or of a 
   expect(await run('earnest', 'select count(*)::int4 from api_key')).toEqual([{ count: 1 }]);
 });
 
-test('it is refused while a service runs, in this data directory or with this database', async () => {
+test('refuses while a service runs in this data directory or with this database', async () => {
   const settings = settingsOf('busy');
   const service = await startService(settings);
   const here = await reset(settings);
@@ -106,7 +106,7 @@ test('it is refused while a service runs, in this data directory or with this da
   await service.stop();
 });
 
-test('what others have built on the tables is theirs: nothing is removed', async () => {
+test('removes nothing while other objects depend on the tables', async () => {
   const settings = settingsOf('needed');
   await (await startService(settings)).stop();
   await run('needed', 'create view my_report as select card_id from card');
@@ -115,7 +115,7 @@ test('what others have built on the tables is theirs: nothing is removed', async
   expect(await objectsOf('needed')).toEqual(before);
 });
 
-test('the embedded ledger of a data directory', async () => {
+test('removes the embedded ledger of a data directory', async () => {
   const { path, remove } = await ledgerDirectory();
   try {
     const settings = { DATA_DIR: path };

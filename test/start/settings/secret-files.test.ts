@@ -11,7 +11,7 @@ const URL = 'postgresql://service:secret-word@db.bank.test/ledger';
 const directory = await useDirectory();
 let paths = 0;
 
-/** A path at which nothing is yet. */
+/** A path without a file. */
 const newPath = () => join(directory.path, `${++paths}`);
 
 async function fileOf(content: string): Promise<string> {
@@ -24,7 +24,7 @@ test.each([
   ['no line break', ''],
   ['a line break', '\n'],
   ['a line break of Windows', '\r\n'],
-])('a secret is the content of its file, with %s at the end', async (_, end) => {
+])('reads a secret from its file, with %s at the end', async (_, end) => {
   const files = { DATABASE_URL_FILE: await fileOf(`${URL}${end}`), WEBHOOK_KEY_FILE: await fileOf(`${KEY}${end}`) };
   expect(readConfiguration(files)).toMatchObject({
     databaseUrl: URL,
@@ -34,7 +34,7 @@ test.each([
   });
 });
 
-test('a service runs with both, and its settings name the files and show no secret', async () => {
+test('runs with both files, and its settings name them and show no secret', async () => {
   const [DATA_DIR, other] = [await directoryForTest(), newPath()];
   await startForTest({ DATA_DIR });
   const { databaseUrl } = await embeddedServerOf(DATA_DIR);
@@ -57,12 +57,12 @@ describe.each([
     expect([exitCode, output]).toEqual([1, '']);
   }
 
-  test(`beside ${name}`, async () => {
+  test(`next to ${name}`, async () => {
     const settings = { [name]: value, [`${name}_FILE`]: await fileOf(value) };
     await expectRefusal(settings, `${name} and ${name}_FILE are both set. Unset one of them.`);
   });
 
-  test('where there is no file, or it cannot be read', async () => {
+  test('if the file is missing or cannot be read', async () => {
     const file = await fileOf(value);
     await rm(file);
     const expectCode = (code: string): Promise<void> =>
@@ -71,7 +71,7 @@ describe.each([
     await mkdir(file);
     await expectCode('EISDIR');
     await rm(file, { recursive: true });
-    // Root may read every file, so permissions would not stop it.
+    // Root may read every file, so the test does not use permissions.
     await symlink(file, file);
     await expectCode('ELOOP');
   });
@@ -86,7 +86,7 @@ describe.each([
     await expectRefusal({ [`${name}_FILE`]: file }, `${name}_FILE is '${file}', but that file ${problem}.`);
   });
 
-  test('with something else in it, which is not quoted', async () => {
+  test('with other content, which is not quoted', async () => {
     const { errors } = await startInVain({
       DATA_DIR: newPath(),
       [`${name}_FILE`]: await fileOf('secret-word'),
@@ -96,7 +96,7 @@ describe.each([
   });
 });
 
-test('backups are refused beside a database of its own from a file', async () => {
+test('refuses backups with a DATABASE_URL from a file', async () => {
   const settings = { BACKUP_DIR: newPath(), DATABASE_URL_FILE: await fileOf(URL) };
   expect(() => readConfiguration(settings)).toThrow(/^BACKUP_DIR is .* but DATABASE_URL is set as well/);
 });

@@ -7,7 +7,7 @@ import { ledgerDirectory } from '../../harness/ledger-directory.ts';
 import { embeddedServerOf, runCommand, type ServiceProcess, startService } from '../../harness/process.ts';
 import { useDirectory } from '../../harness/service.ts';
 
-// `config` prints the settings of the services that run with a data directory, whatever its own shell has.
+// `config` prints the settings of the running services of a data directory, even if its own shell has others.
 
 const directory = await useDirectory(ledgerDirectory);
 let first: ServiceProcess;
@@ -27,7 +27,7 @@ afterAll(async () => {
   await first?.stop();
 });
 
-test('without a service, config says so, prints the settings of a start from this shell, and creates nothing', async () => {
+test('without a service, config prints the settings of a start from this shell and creates nothing', async () => {
   const DATA_DIR = join(directory.path, 'not', 'there');
   const { exitCode, output, errors } = await config({ DATA_DIR, PORT: '9000' });
   expect([exitCode, errors]).toEqual([0, '']);
@@ -36,13 +36,13 @@ test('without a service, config says so, prints the settings of a start from thi
   expect(await readdir(directory.path)).not.toContain('not');
 });
 
-test('config prints the settings of each running service; neither output nor file has a secret', async () => {
+test('config prints the settings of each running service, and shows and stores no secret', async () => {
   const DATA_DIR = directory.path;
   first = await startService({ DATA_DIR, ERROR_RETENTION_DAYS: '7' });
   const { databaseUrl } = await embeddedServerOf(DATA_DIR);
   const DATABASE_URL = databaseUrl.replace('transfer_service@', 'transfer_service:geheim@');
   second = await startService({ DATA_DIR, DATABASE_URL, TRUSTED_PROXIES: '2' });
-  // A shell in which nothing could start.
+  // A shell with settings that no service could start with.
   const { exitCode, output, errors } = await config({ PORT: 'eighty', MODE: 'live' });
   expect([exitCode, errors]).toEqual([0, '']);
   const ports = [first, second].map(({ url }) => new URL(url).port);
@@ -62,7 +62,7 @@ test('config prints the settings of each running service; neither output nor fil
   expect((await stat(runningIn(2))).mode & 0o777).toBe(0o700);
 });
 
-test('the file of a killed service is not taken for a running one, even if its process id is reused', async () => {
+test('ignores the file of a killed service, even if its process id is reused', async () => {
   await second.kill();
   expect(JSON.parse(await readFile(join(runningIn(2), 'settings.json'), 'utf8'))).toMatchObject({
     processId: second.child.pid,
@@ -74,7 +74,7 @@ test('the file of a killed service is not taken for a running one, even if its p
   lock.release();
 });
 
-test('a service that stops removes its file', async () => {
+test('a stopped service removes its file', async () => {
   expect(await first.stop()).toBe(0);
   expect(await readdir(runningIn(1))).not.toContain('settings.json');
   expect((await config()).output).toContain('# No service runs with the data directory');
