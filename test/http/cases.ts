@@ -1,21 +1,21 @@
 import { bare, post } from '../harness/raw-connection.ts';
 
-/** One request as bytes, and what its response must be. */
+/** A request as bytes, and its expected response. */
 export type RawCase = {
   readonly name: string;
   readonly send: string | Buffer;
   readonly status: number;
   readonly code: string;
   readonly method?: string;
-  /** Whether the connection cannot be used afterwards. */
+  /** Whether the response closes the connection. */
   readonly closes?: boolean;
-  /** Whether the sender ends its side after the bytes. */
+  /** Whether the sender half-closes the connection after the bytes. */
   readonly ends?: boolean;
-  /** Whether the case cannot follow another request on one connection. */
+  /** Whether the case must be the first request on its connection. */
   readonly onlyFresh?: boolean;
-  /** Code while the service is closing, when it is not service_unavailable. */
+  /** The code while the service closes, if it is not service_unavailable. */
   readonly codeWhileClosing?: string;
-  /** What the response must say in headers. */
+  /** Headers that the response must have. */
   readonly headers?: Readonly<Record<string, string>>;
 };
 
@@ -32,20 +32,20 @@ const schema = (name: string, send: string | Buffer): RawCase => ({
   code: 'create_transfer_schema',
 });
 
-/** Bodies that many parsers take without a word. */
+/** Bodies that many parsers accept silently. */
 const SYNTAX: readonly RawCase[] = [
   schema('an open brace', post('{')),
   schema('NaN', post('{"amount":NaN,"card_id":"c"}')),
   schema('a member named twice', post('{"amount":1,"amount":2,"card_id":"c"}')),
   schema('__proto__', post('{"__proto__":{"amount":1},"card_id":"c"}')),
-  schema('constructor with a prototype is no member', post('{"constructor":{"prototype":{"amount":1}},"card_id":"c"}')),
+  schema('constructor with a prototype', post('{"constructor":{"prototype":{"amount":1}},"card_id":"c"}')),
   schema('invalid UTF-8', post(Buffer.from([0x7b, 0x22, 0xff, 0x22, 0x3a, 0x31, 0x7d]))),
   schema('UTF-16', post(Buffer.from('\ufeff{}', 'utf16le'))),
   schema('a lone surrogate', post('{"amount":1,"card_id":"\\ud800"}')),
   schema('an escaped NUL', post('{"amount":1,"card_id":"a\\u0000b"}')),
   schema('a raw NUL', post('{"amount":1,"card_id":"a\0b"}')),
   schema('deep nesting', post(`${'['.repeat(5000)}${']'.repeat(5000)}`)),
-  schema('something after the value', post('{"amount":1,"card_id":"c"} x')),
+  schema('text after the value', post('{"amount":1,"card_id":"c"} x')),
   schema('two values', post('{}{}')),
   schema('a trailing comma', post('{"amount":1,"card_id":"c",}')),
   schema('single quotes', post("{'amount':1}")),
@@ -56,7 +56,7 @@ const SYNTAX: readonly RawCase[] = [
   schema('a number', post(CARD)),
   schema('null', post('null')),
   schema('an empty body', post('')),
-  schema('no body at all', Buffer.from(bare('POST', TRANSFER))),
+  schema('no body', Buffer.from(bare('POST', TRANSFER))),
   schema('an empty body labelled as a form', post('', ['Content-Type: application/x-www-form-urlencoded'])),
   schema('a query instead of a body', Buffer.from(bare('POST', `${TRANSFER}?amount=1&card_id=c`))),
   schema('a query parameter twice', post(GOOD_BODY).toString().replace(TRANSFER, `${TRANSFER}?a=1&a=2`)),
@@ -79,7 +79,7 @@ const MEDIA_TYPES: readonly RawCase[] = [
   },
   unsupported('XML', 'Content-Type: text/xml'),
   unsupported('plain text', 'Content-Type: text/plain;charset=UTF-8'),
-  unsupported('no media type at all', 'Content-Type: nonsense'),
+  unsupported('an invalid media type', 'Content-Type: nonsense'),
   unsupported('JSON in UTF-16', 'Content-Type: application/json; charset=utf-16'),
   unsupported('JSON in Latin 1', 'Content-Type: application/json; charset="ISO-8859-1"'),
   unsupported('gzip', JSON_HEADER, 'Content-Encoding: gzip'),
@@ -152,7 +152,6 @@ const malformed = (name: string, send: string | Buffer): RawCase => ({
   code: 'malformed_request',
 });
 
-/** Named by its status and code. */
 const fault = (
   status: number,
   code: string,
@@ -264,7 +263,7 @@ const BROKEN: readonly RawCase[] = [
   broken('headers that break off', `GET ${TRANSFER} HTTP/1.1\r\nHost: local`, { ends: true }),
 ];
 
-/** Faults in a body that is on its way: the request it belongs to is the one that is answered. */
+/** Faults in a body that is still arriving. Its request gets the response. */
 const BROKEN_BODIES: readonly RawCase[] = [
   broken('a chunk without a size', `${bare('POST', TRANSFER, CHUNKED)}zz\r\n{}\r\n0\r\n\r\n`),
   broken('a chunk that is longer than it says', `${bare('POST', TRANSFER, CHUNKED)}2\r\n{}{}\r\n0\r\n\r\n`),
@@ -314,7 +313,7 @@ const CALLERS: readonly RawCase[] = [
   fault(403, 'forbidden', 'a host that only looks local', bare('GET', TRANSFER, ['Host: localhost.example.com'])),
   fault(403, 'forbidden', 'a foreign absolute path', bare('GET', `http://example.com${TRANSFER}`)),
   fault(403, 'forbidden', 'a foreign origin', post(GOOD_BODY, ['Origin: https://example.com'])),
-  fault(403, 'forbidden', 'no origin at all', post(GOOD_BODY, ['Origin: null'])),
+  fault(403, 'forbidden', 'the origin null', post(GOOD_BODY, ['Origin: null'])),
   fault(403, 'forbidden', 'a page of another site', post(GOOD_BODY, ['Sec-Fetch-Site: cross-site'])),
   fault(
     403,
@@ -338,7 +337,9 @@ const CALLERS: readonly RawCase[] = [
   ),
 ];
 
-/** All cases. Each is run on a fresh connection, behind another request, pipelined, and while the service closes. */
+/**
+ * All cases. The tests send each on a fresh connection, after another request, pipelined, and while the service closes.
+ */
 export const CASES: readonly RawCase[] = [
   ...SYNTAX,
   ...MEDIA_TYPES,

@@ -6,7 +6,7 @@ import { bare, isListening, post, RawConnection } from '../harness/raw-connectio
 
 const TRANSFER = post('{"amount":1,"card_id":"c"}');
 
-it('a closing server reports that it is not ready, and serves requests until they stop', async () => {
+it('a closing server reports that it is not ready, and serves requests until no more come', async () => {
   const { ask, connect, port, server } = await serve(fakeGateway(), {
     settings: { maxDrainMilliseconds: 600_000, drainGraceMilliseconds: 600_000, drainQuietMilliseconds: 10_000 },
   });
@@ -27,7 +27,6 @@ it('a closing server reports that it is not ready, and serves requests until the
     expect([response.status, response.headers.get('connection')]).toEqual([201, 'close']);
     expect(await connection.rest()).toBe('');
   }
-  // It closes after some time without requests.
   await closed;
   await expect(RawConnection.open(port)).rejects.toMatchObject({ code: 'ECONNREFUSED' });
 });
@@ -55,11 +54,11 @@ it('a server closes even if requests never stop', async () => {
   isOver = true;
   await asking;
   expect([...statuses].filter((status) => ![201, 503].includes(status))).toEqual([]);
-  // On a busy machine, the kernel may take one more connection in the moment in which the server stops to listen.
+  // On a busy machine, the kernel may accept one more connection just when the server stops listening.
   expect(lost).toBeLessThanOrEqual(1);
 });
 
-it('a connection without a request yet may still send one, and gets a response', async () => {
+it('serves the first request on a connection that was open before the close', async () => {
   const { connect, port, server } = await serve(fakeGateway(), {
     settings: { drainGraceMilliseconds: 0, lingerMilliseconds: 600_000, maxDrainMilliseconds: 600_000 },
   });
@@ -75,7 +74,7 @@ it('a connection without a request yet may still send one, and gets a response',
   await closed;
 });
 
-it('a request whose body arrives after the server stopped accepting is refused, and moves no money', async () => {
+it('refuses a request whose body arrives after the server stopped accepting, and moves no money', async () => {
   const { promise, resolve } = Promise.withResolvers<AnyReply>();
   let begun = 0;
   const created = async (): Promise<AnyReply> => {
@@ -88,7 +87,7 @@ it('a request whose body arrives after the server stopped accepting is refused, 
   });
   const held = await connect(bare('GET', '/api/v0.1/core/card'));
   const slow = await connect(TRANSFER.slice(0, -5));
-  // Both have been read by the time a third has its response.
+  // The server has read both by the time a third gets its response.
   await ask(bare('GET', '/health/live'));
   const closed = server.close();
   await expect.poll(() => isListening(port)).toBe(false);

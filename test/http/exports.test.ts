@@ -14,10 +14,10 @@ const GET = bare('GET', EXPORT);
 const LIVE = bare('GET', '/health/live');
 const LAST_CHUNK = '\r\n0\r\n\r\n';
 
-/** An export whose pieces a test gives out, and what it sees of how they are taken. */
+/** An export with pieces from the test, and how much of it the service has read. */
 type Source = { readonly handler: Handler; asked: number; returned: boolean };
 
-/** An export that begins with a line and goes on with what `next` says; undefined is its end. */
+/** An export with a first line, followed by the pieces that `next` returns. Undefined ends it. */
 function sourceOf(next: (index: number) => string | undefined | Promise<string | undefined>): Source {
   const source: Source = {
     asked: 0,
@@ -40,7 +40,7 @@ function sourceOf(next: (index: number) => string | undefined | Promise<string |
 
 const pieces = (...texts: readonly string[]) => sourceOf((index) => texts[index]);
 
-/** What throws when it is asked for the piece after these. */
+/** Throws after these pieces. */
 const breaking = (...texts: readonly string[]) =>
   sourceOf((index) => {
     if (index < texts.length) return texts[index];
@@ -50,14 +50,14 @@ const breaking = (...texts: readonly string[]) =>
 const serve = ({ handler }: { readonly handler: Handler }, settings: HttpOptions['settings'] = {}) =>
   startServer(fakeGateway({ export_transfers: handler }), { settings });
 
-/** Everything that comes until the server ends the connection. */
+/** All bytes until the server ends the connection. */
 async function everything(started: HttpTestServer, bytes: string): Promise<string> {
   return (await started.connect(bytes)).rest();
 }
 
 type Received = { readonly head: string; readonly text: string; readonly isWhole: boolean; readonly after: string };
 
-/** Reads a response in chunks as a client does: it is whole when the last chunk, of no bytes, is there. */
+/** Reads a response in chunks like a client. It is whole if it has the last, empty chunk. */
 function readChunked(received: string): Received {
   const start = received.indexOf('\r\n\r\n') + 4;
   const head = received.slice(0, start);
@@ -95,7 +95,7 @@ describe('an export that ends', () => {
     expect(started.reports).toEqual([]);
   });
 
-  it('leaves the connection open for the next request, also for a pipelined one', async () => {
+  it('leaves the connection open for the next request, even a pipelined one', async () => {
     const started = await serve(pieces('1,2\r\n'));
     const received = await everything(
       started,
@@ -113,7 +113,7 @@ describe('an export that ends', () => {
     expect(readChunked(await connection.rest())).toMatchObject({ text: 'a,b\r\n1,2\r\n', isWhole: true });
   });
 
-  it('is followed by the response to a malformed request behind it', async () => {
+  it('is followed by the response to a malformed request after it', async () => {
     const started = await serve(pieces('1,2\r\n'));
     const { isWhole, after } = readChunked(await everything(started, `${GET}nonsense\r\n\r\n`));
     expect(isWhole).toBe(true);
@@ -121,7 +121,7 @@ describe('an export that ends', () => {
     expect(after).toContain('"Code":"malformed_request"');
   });
 
-  it('returns only headers for HEAD, reads nothing more, and keeps the connection', async () => {
+  it('returns only headers for HEAD, reads nothing more and keeps the connection', async () => {
     const source = pieces('1,2\r\n');
     const connection = await (await serve(source)).connect(bare('HEAD', EXPORT));
     const head = await connection.next('HEAD');
@@ -144,7 +144,7 @@ describe('an export that is refused', () => {
   });
 
   it.each(['GET', 'HEAD'])(
-    'is an error record in HTTP/1.0, where a cut could not be recognised: %s',
+    'is an error record in HTTP/1.0, because the caller could not recognise a cut: %s',
     async (method) => {
       const source = pieces('1,2\r\n');
       const connection = await (await serve(source)).connect(bare(method, EXPORT).replace('HTTP/1.1', 'HTTP/1.0'));
@@ -157,8 +157,8 @@ describe('an export that is refused', () => {
 });
 
 describe('an export that fails midway', () => {
-  it('is cut off without the last chunk, and the error log has the reason under its request id', async () => {
-    // The end comes at once, not when the connection is given up.
+  it('is cut off without the last chunk, and its error is logged under its request id', async () => {
+    // The end comes at once, before the service would abandon the connection.
     const started = await serve(breaking('1,2\r\n', '3,4\r\n'), {
       lingerMilliseconds: 60_000,
       maxDrainMilliseconds: 100,
@@ -176,7 +176,7 @@ describe('an export that fails midway', () => {
     expect(received).not.toContain('secret');
   });
 
-  it('sends nothing more on the connection, neither responses nor records', async () => {
+  it('sends nothing more on the connection', async () => {
     const received = await everything(await serve(breaking('1,2\r\n')), `${GET}nonsense\r\n\r\n`);
     expect(readChunked(received).isWhole).toBe(false);
     expect(received.match(/HTTP\/1\.1/g)).toHaveLength(1);
@@ -229,8 +229,8 @@ describe('an export that fails midway', () => {
   });
 });
 
-describe('the caller of an export', () => {
-  it('that reads slowly gets every byte, and at most one piece is buffered', async () => {
+describe('a caller of an export', () => {
+  it('gets every byte if it reads slowly, while the service buffers at most one piece', async () => {
     const piece = `${'x'.repeat(99_998)}\r\n`;
     let pieces = Number.POSITIVE_INFINITY;
     const source = sourceOf((index) => (index < pieces ? piece : undefined));
@@ -241,11 +241,11 @@ describe('the caller of an export', () => {
     socket.pause().write(GET);
     const answering = await taken;
     const left = () => (answering.bytesWritten - answering.writableLength) / piece.length;
-    // Until nothing moves: the buffers of the kernel are full.
+    // Until nothing changes, because the buffers of the kernel are full.
     for (let asked = -1, still = 0; still < 20; still += 1) {
       if (asked !== source.asked || answering.writableLength === 0) still = 0;
       ({ asked } = source);
-      // One that was written and has not all left, and what is around it.
+      // One piece that was written and has not fully left, and its framing.
       expect(asked).toBeLessThanOrEqual(left() + 1);
       expect(answering.writableLength).toBeLessThan(2 * piece.length);
       await delay(10);
@@ -263,7 +263,7 @@ describe('the caller of an export', () => {
     expect(source.asked).toBe(pieces + 1);
   });
 
-  it('that does not read causes no refusals for others', async () => {
+  it('causes no refusals for others if it does not read', async () => {
     const source = sourceOf(() => 'x'.repeat(1_000_000));
     const started = await serve(source, { lateAfterMilliseconds: 50, maxLateRequests: 1 });
     const readers = await Promise.all([1, 2, 3].map(() => started.connect(GET)));
@@ -275,7 +275,7 @@ describe('the caller of an export', () => {
     expect(await (await started.connect(bare('GET', '/'))).next()).toMatchObject({ status: 200 });
   });
 
-  it('that disconnects ends the reading without an error', async () => {
+  it('ends the reading without an error if it disconnects', async () => {
     const source = sourceOf(async () => {
       await delay(1);
       return 'x'.repeat(10_000);
@@ -292,7 +292,7 @@ describe('the caller of an export', () => {
 });
 
 describe('while the service closes', () => {
-  it('an export that ends in time is complete', async () => {
+  it('completes an export that ends in time', async () => {
     const source = sourceOf(async (index) => {
       await delay(20);
       return index < 10 ? '1,2\r\n' : undefined;
@@ -307,8 +307,8 @@ describe('while the service closes', () => {
 
   it.each([
     ['is read', 10],
-    ['waits to be taken', 1_000_000],
-  ])('an endless export that %s is cut off and reported', async (_state, size) => {
+    ['waits for its reader', 1_000_000],
+  ])('cuts off and reports an endless export that %s', async (_state, size) => {
     const source = sourceOf(async () => {
       await delay(5);
       return 'x'.repeat(size);
@@ -317,7 +317,7 @@ describe('while the service closes', () => {
     const connection = await started.connect(GET);
     if (size > 10) connection.socket.pause();
     await waitFor('a beginning', async () => source.asked > 3);
-    // It ends at all, and what ended the export was the closing and not the time in which something must be taken.
+    // The close completes, and it, not the read time-out, ended the export.
     await started.server.close();
     connection.socket.resume();
     expect(readChunked(await connection.rest()).isWhole).toBe(false);

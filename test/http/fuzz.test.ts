@@ -41,7 +41,7 @@ beforeAll(async () => {
 afterAll(() => started.server.close());
 
 describe('mangled requests', () => {
-  it('get error records or successes only, and the service keeps running', async () => {
+  it('get only error records or successes, and the service keeps running', async () => {
     await fc.assert(
       fc.asyncProperty(mangled, async (bytes) => {
         const connection = await RawConnection.open(started.port);
@@ -55,7 +55,7 @@ describe('mangled requests', () => {
           if (status < 400) continue;
           const code = /^Error-Code: (\S+)$/im.exec(head)?.[1];
           if (body !== '') expect(codeOfRecord(body, status)).toBe(code);
-          // With another digit beside it, it is no card number.
+          // With another digit next to it, it is not a card number.
           expect(body).not.toMatch(/(?<![0-9])4111111111111111(?![0-9])|FST_|HPE_/);
           expect(head).toMatch(/^Request-Id: req_[0-9a-f]{32}$/m);
         }

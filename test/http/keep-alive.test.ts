@@ -6,18 +6,18 @@ import { keptConnections, sendRaw } from '../harness/raw-request.ts';
 
 const TRANSFER = post('{"amount":1,"card_id":"c"}');
 
-it('a response says for how long its connection is kept, and it is kept longer', async () => {
+it('keeps a connection longer than its response says', async () => {
   const settings = { keepAliveTimeoutMilliseconds: 1_000, keepAliveBufferMilliseconds: 600_000 };
   const { connect } = await serve(fakeGateway(), { settings });
   const kept = await connect(TRANSFER);
   expect((await kept.next()).headers.get('keep-alive')).toBe('timeout=1');
-  // Past the timeout, and past the second that Node adds to it by itself.
+  // Longer than the timeout, and than the second that Node adds to it.
   await new Promise((wake) => setTimeout(wake, 2_500));
   kept.send(TRANSFER);
   expect((await kept.next()).status).toBe(201);
 });
 
-it('an idle connection is kept for longer than balancers keep theirs, unless too many are open', async () => {
+it('keeps an idle connection longer than load balancers do, unless too many are open', async () => {
   const { connect } = await serve(fakeGateway(), { settings: { maxKeptConnections: 1 } });
   const first = await connect(TRANSFER);
   expect((await first.next()).headers.get('keep-alive')).toBe('timeout=75');
@@ -32,13 +32,13 @@ it('an idle connection is kept for longer than balancers keep theirs, unless too
     .toBe('timeout=75');
 });
 
-it('a connection that is idle since the beginning of the longest request is open when that ends', () => {
+it('keeps an idle connection open for longer than the longest request takes', () => {
   const { operationTimeoutMilliseconds, operationGraceMilliseconds, ...settings } = DEFAULT_SETTINGS;
   const idle = settings.keepAliveTimeoutMilliseconds + settings.keepAliveBufferMilliseconds;
   expect(idle).toBeGreaterThan(1.5 * (operationTimeoutMilliseconds + operationGraceMilliseconds));
 });
 
-it('a request that crosses the closing of its idle connection gets no response and does nothing', async () => {
+it('a request that is sent while its idle connection closes gets no response and does nothing', async () => {
   let calls = 0;
   const gateway = fakeGateway({
     create_transfer: async () => {
@@ -54,7 +54,7 @@ it('a request that crosses the closing of its idle connection gets no response a
   const atServer = await taken;
   const isOver = new Promise((resolve) => atServer.once('close', resolve));
   expect(await kept.rest()).toBe('');
-  // To the server, this is a request that was sent before its caller heard of the closing.
+  // For the server, the caller sent this request before it noticed the close.
   kept.send(TRANSFER);
   kept.socket.end();
   await isOver;
@@ -69,7 +69,7 @@ it('a client that honours the timeout opens a new connection instead', async () 
   const idle = (): number => Object.values(agent.freeSockets).flat().length;
   expect((await sendRaw(url, { body: { amount: 1, card_id: 'c' } }, agent)).headers['keep-alive']).toBe('timeout=2');
   expect(idle()).toBe(1);
-  // A second before the end, while the server would keep it for ten minutes.
+  // A second before the timeout, while the server would keep the connection for ten minutes.
   await expect.poll(idle).toBe(0);
   agent.destroy();
 });

@@ -12,7 +12,7 @@ import { bare, post, RawConnection } from '../harness/raw-connection.ts';
 
 type Serve = (response: ServerResponse) => void;
 
-/** Pages that do what a page must not do. */
+/** Pages with responses that a page must not send. */
 const badPages: readonly [name: string, status: number, code: string, serve: Serve][] = [
   [
     'throws',
@@ -46,7 +46,7 @@ const badPages: readonly [name: string, status: number, code: string, serve: Ser
   ],
   ['sends an empty 400', 400, 'malformed_request', (response) => response.writeHead(400).end()],
   [
-    'sends a status that is in no catalogue',
+    'sends a status outside the catalogue',
     400,
     'malformed_request',
     (response) => response.writeHead(418, { 'Content-Type': 'application/json' }).end('{"tea":"secret"}'),
@@ -58,7 +58,7 @@ const badPages: readonly [name: string, status: number, code: string, serve: Ser
     (response) => void Readable.from(['sec', 'ret']).pipe(response.writeHead(502)),
   ],
   [
-    'leaks by its reason phrase',
+    'leaks in its reason phrase',
     500,
     'unknown_request',
     (response) => {
@@ -91,7 +91,7 @@ const badPages: readonly [name: string, status: number, code: string, serve: Ser
   ],
 ];
 
-/** Adds a page that writes its response by itself. */
+/** Adds a page that writes its response directly. */
 const page = (serve: Serve) => (router: Router) =>
   router.add(['GET'], { pattern: '/page', serve: ({ response }) => serve(response) });
 
@@ -119,7 +119,7 @@ describe('a response without an error record', () => {
     expect(response.headers.get('x-content-type-options')).toBe('nosniff');
   });
 
-  it('of Node is replaced by the record at the maximum of requests per connection', async () => {
+  it('is replaced when Node refuses requests above the maximum per connection', async () => {
     const { connect } = await serve(undefined, { settings: { maxRequestsPerConnection: 1 } });
     const connection = await connect(bare('GET', '/health/live').repeat(2));
     expect((await connection.next()).status).toBe(200);
@@ -131,7 +131,7 @@ describe('a response without an error record', () => {
     ).toSatisfy((status) => status === 503 || status === 'closed');
   });
 
-  it('is replaced also under a plain server of Node', async () => {
+  it('is also replaced on a plain Node server', async () => {
     const server = createServer({ ServerResponse: ErrorRecordResponse }, (_request, response) => response.end('fine'));
     await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
     onTestFinished(() => new Promise<void>((resolve) => void server.close(() => resolve())));
@@ -144,15 +144,15 @@ describe('a response without an error record', () => {
   });
 });
 
-describe('time-outs', () => {
-  it('end a request whose head does not arrive', async () => {
+describe('a time-out', () => {
+  it('ends a request whose head does not arrive', async () => {
     const { ask } = await serve(undefined, {
       settings: { headTimeoutMilliseconds: 100, requestTimeoutMilliseconds: 200, timeoutCheckIntervalMilliseconds: 20 },
     });
     expectRecord(await ask('GET / HT'), 408, 'request_timeout');
   });
 
-  it('close a connection on which nothing was sent, which is no error', async () => {
+  it('closes a connection without a request, which is not an error', async () => {
     const settings = {
       headTimeoutMilliseconds: 100,
       requestTimeoutMilliseconds: 200,
@@ -166,8 +166,8 @@ describe('time-outs', () => {
     expect([reports.length, entries.map(({ code }) => code)]).toEqual([1, ['request_timeout']]);
   });
 
-  it('end a request whose body does not arrive, and are reported for its operation', async () => {
-    // Time enough for the head, which is sent whole.
+  it('ends a request whose body does not arrive, and is reported for its operation', async () => {
+    // Long enough for the head, which is sent completely.
     const settings = {
       headTimeoutMilliseconds: 1_500,
       requestTimeoutMilliseconds: 1_500,
@@ -182,7 +182,7 @@ describe('time-outs', () => {
     expect(reports.map(({ operation }) => operation)).toEqual(['create_transfer']);
   });
 
-  it('and requests beyond the maximum in flight, which are shed, do not affect health checks', async () => {
+  it('and the limit of requests in flight do not affect health checks', async () => {
     const waiting = fakeGateway({ list_cards: () => new Promise(() => undefined) });
     const { ask, connect } = await serve(waiting, { settings: { maxRequestsInFlight: 1, maxDrainMilliseconds: 0 } });
     await connect(bare('GET', '/api/v0.1/core/card'));
@@ -196,7 +196,7 @@ describe('time-outs', () => {
 
 describe('a caller that disconnects', () => {
   it.each(['/api/v0.1/core/card', '/api/v0.1/core/transfer/export'])(
-    'from %s is known to the operation as gone, and what ends for that is no error',
+    'on %s is visible to the operation, and its end is not an error',
     async (path) => {
       const begun = Promise.withResolvers<AnyCall>();
       const stopped = Promise.withResolvers<never>();
@@ -217,7 +217,7 @@ describe('a caller that disconnects', () => {
     },
   );
 
-  it('may have ended its input only, and is told why it gets nothing', async () => {
+  it('may only have half-closed, and then learns why it gets nothing', async () => {
     const begun = Promise.withResolvers<AnyCall>();
     const stopped = Promise.withResolvers<never>();
     const handler: Handler = (call) => {
@@ -234,7 +234,7 @@ describe('a caller that disconnects', () => {
     expectRecord(await caller.next(), 503, 'service_unavailable');
   });
 
-  it('counts as gone once it was told that its response comes too late', async () => {
+  it('counts as gone after its response came too late', async () => {
     const begun = Promise.withResolvers<AnyCall>();
     const handler: Handler = (call) => {
       begun.resolve(call);
@@ -256,7 +256,7 @@ describe('excessive load', () => {
     expect((await ask(bare('GET', '/health/live'))).status).toBe(200);
   });
 
-  it('from a body far too large is refused while it is being sent, and the refusal arrives', async () => {
+  it('from a body that is far too large is refused early, and the refusal arrives', async () => {
     const { connect } = await serve();
     const connection = await connect(
       'POST /api/v0.1/core/transfer HTTP/1.1\r\nHost: localhost\r\nContent-Length: 8000000\r\n\r\n',
@@ -278,7 +278,7 @@ describe('excessive load', () => {
 });
 
 describe('closing', () => {
-  it('cuts off requests that do not end, with a response', async () => {
+  it('cuts off unfinished requests with a response', async () => {
     const gateway = fakeGateway({ create_transfer: () => new Promise(() => undefined) });
     const { server, port, ask, connect } = await serve(gateway, {
       settings: { maxDrainMilliseconds: 30, drainGraceMilliseconds: 1 },
@@ -292,7 +292,7 @@ describe('closing', () => {
     inBody.send('POST /api/v0.1/core/transfer HTTP/1.1\r\nHost: localhost\r\nContent-Length: 10\r\n\r\n{');
     inHead.send('GET /api/v0.1/core/tra');
     inHandler.send(post('{"amount":1,"card_id":"c"}'));
-    // All three have been taken in by the time a fourth is answered.
+    // The server has read all three by the time a fourth gets its response.
     await ask(bare('GET', '/health/live'));
     const closed = server.close();
     expectRecord(await inHandler.next(), 500, 'unknown_create_transfer');
@@ -307,7 +307,7 @@ describe('closing', () => {
 });
 
 describe('closing a connection', () => {
-  it('does not execute a request pipelined behind the last response', async () => {
+  it('does not execute a request pipelined after the last response', async () => {
     let letGo: () => void = () => undefined;
     const held = new Promise<void>((resolve) => {
       letGo = resolve;
@@ -335,7 +335,7 @@ describe('closing a connection', () => {
 });
 
 describe('listening', () => {
-  it('takes several addresses with one port, and a missing IPv6 is no error', async () => {
+  it('uses one port for several addresses, even without IPv6', async () => {
     const server = createHttpServer(fakeGateway());
     onTestFinished(() => server.close());
     await server.listen({ port: 0, hosts: ['127.0.0.1', '::1', '2001:db8::1'] });
@@ -348,7 +348,7 @@ describe('listening', () => {
     }
   });
 
-  it('rejects with EADDRINUSE if the port is taken', async () => {
+  it('rejects with EADDRINUSE if the port is in use', async () => {
     const { port } = await serve();
     const second = createHttpServer(fakeGateway());
     await expect(second.listen({ port })).rejects.toMatchObject({ code: 'EADDRINUSE', port });

@@ -15,7 +15,7 @@ import { bare, post } from '../harness/raw-connection.ts';
 
 const BODY = '{"amount":1000,"card_id":"card_1"}';
 const TRANSFER = '/api/v0.1/core/transfer';
-/** A server whose create_transfer keeps the calls it gets. */
+/** A server that records the calls of create_transfer. */
 async function recording(more: Partial<Omit<Gateway, 'handlers'>> = {}) {
   const calls: AnyCall[] = [];
   const handler: Handler = async (call) => {
@@ -74,7 +74,7 @@ describe('a valid request', () => {
     ['a charset in capitals', ['Content-Type: application/json; charset=UTF-8']],
     ['a quoted charset', ['Content-Type: Application/JSON;charset="utf-8"; x=y']],
     ['the identity encoding', ['Content-Type: application/json', 'Content-Encoding: identity']],
-    ['an Upgrade to HTTP/2, which is not taken up', ['Connection: Upgrade, HTTP2-Settings', 'Upgrade: h2c']],
+    ['an Upgrade to HTTP/2, which is ignored', ['Connection: Upgrade, HTTP2-Settings', 'Upgrade: h2c']],
     ['a local origin', ['Origin: http://127.0.0.1:3000', 'Sec-Fetch-Site: same-origin']],
     ['a key', ['Authorization: bearer  program']],
     ['a hundred headers', Array.from({ length: 98 }, (_, at) => `X-${at}: 1`)],
@@ -132,7 +132,7 @@ describe('a valid request', () => {
     ['"k1"', 'k1'],
     ['"k\\"1\\\\"', 'k"1\\'],
     ['k"1', 'k"1'],
-  ])('has the idempotency key %s read as %s', async (sent, key) => {
+  ])('with the idempotency key %s has the key %s', async (sent, key) => {
     const { ask, calls } = await recording();
     await ask(post(BODY, [`Idempotency-Key: ${sent}`]));
     expect(calls[0]?.idempotencyKey).toBe(key);
@@ -177,7 +177,7 @@ describe('a valid request', () => {
 });
 
 describe('the caller', () => {
-  it('with a program key acts in that program only', async () => {
+  it('with a program key acts only in that program', async () => {
     const { ask, calls } = await recording();
     const key = 'Authorization: Bearer program';
     expect((await ask(post(BODY, [key]))).status).toBe(201);
@@ -186,7 +186,7 @@ describe('the caller', () => {
     expect(calls.map(({ programId }) => programId)).toEqual([DEMO_PROGRAM, DEMO_PROGRAM]);
   });
 
-  it('with an operator key names the program where one is needed', async () => {
+  it('with an operator key names the program if the operation needs one', async () => {
     const { ask, calls } = await recording();
     const key = 'Authorization: Bearer operator';
     const missing = await ask(post(BODY, [key]));
@@ -209,7 +209,7 @@ describe('the caller', () => {
     expect((await ask(bare('GET', '/health/live'))).status).toBe(200);
   });
 
-  it('is checked before the body, and the first fault in the order of the contract is returned', async () => {
+  it('is checked before the body, and gets the first fault in the order of the contract', async () => {
     const { ask } = await recording({ keyless: false });
     const operator = 'Authorization: Bearer operator';
     const xml = 'Content-Type: text/xml';
@@ -233,7 +233,7 @@ describe('the caller', () => {
 });
 
 describe('a refusal', () => {
-  it('has headers and a report from its details', async () => {
+  it('sets headers and a report from its details', async () => {
     const details = { field: '/Füld/\u0001', endsIn: 59_500, replayed: true, saw: { balance: 5 } };
     const { ask, reports } = await serve(
       throwing(new Refusal('service_disabled', 'The service is disabled: test.', details)),
@@ -268,7 +268,7 @@ describe('a refusal', () => {
     });
   });
 
-  it('of a dry run says that no money moved, whatever failed', async () => {
+  it('of a dry run says that no money moved, even after a bug', async () => {
     const failing = fakeGateway({ explain_transfer: () => Promise.reject(new Error('a bug')) });
     const { ask } = await serve(failing);
     const response = await ask(post(BODY).toString().replace(`POST ${TRANSFER}`, `POST ${TRANSFER}/explain`));
@@ -299,7 +299,7 @@ describe('a failure', () => {
     ['null', null],
     ['undefined', undefined],
     ['a string', 'secret'],
-    ['something circular', circular],
+    ['a circular object', circular],
     ['an error that cannot be read', Object.create(null)],
   ])('that throws %s is unknown, and may have moved money', async (_name, thrown) => {
     const { ask, reports } = await serve(throwing(thrown));
@@ -314,7 +314,7 @@ describe('a failure', () => {
     expect(reports.every(({ cause }) => cause !== undefined)).toBe(true);
   });
 
-  it('is caught also if thrown synchronously, or if the handler returns no reply', async () => {
+  it('is also caught if it is thrown synchronously, or if the handler returns no reply', async () => {
     const bad: unknown[] = [{}, { json: 5 }, undefined, { record: { self: circular } }];
     for (const reply of bad) {
       const { ask } = await serve(fakeGateway({ create_transfer: (() => reply) as never }));
@@ -336,7 +336,7 @@ describe('a failure', () => {
     expect(second.headers.get('should-retry')).toBe('true');
   });
 
-  it('of a change that moves no money says that the outcome is unknown, and whether to send it again', async () => {
+  it('of a change that moves no money says that the outcome is unknown, and whether to repeat the request', async () => {
     const fail: Handler = () => Promise.reject(new OperationFailure('not settled', { moneyMoved: 'unknown' }));
     const { ask } = await serve(fakeGateway({ create_card: fail, delete_webhook: fail, get_card: fail }));
     const create = (key: readonly string[]) => ask(post('{}', key).toString().replace(TRANSFER, '/api/v0.1/core/card'));
@@ -361,7 +361,7 @@ describe('a failure', () => {
     ]);
   });
 
-  it('that is busy is unavailable for a moment', async () => {
+  it('that is due to load is a 503 with Retry-After', async () => {
     const { ask } = await serve(throwing(new OperationFailure('queue', { busy: true, moneyMoved: 'no' })));
     const response = await ask(post(BODY));
     expectRecord(response, 503, 'service_unavailable');
@@ -378,7 +378,7 @@ describe('a failure', () => {
     expect(messageOf(response)).toContain('Send exactly the same request again with the same Idempotency-Key');
   });
 
-  it('of the error log changes no response', async () => {
+  it('of the error log does not change the response', async () => {
     const onError = (): never => {
       throw new Error('The log is full.');
     };

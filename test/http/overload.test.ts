@@ -10,7 +10,7 @@ import { bare } from '../harness/raw-connection.ts';
 const LIST = bare('GET', '/api/v0.1/core/card');
 const LIVE = bare('GET', '/health/live');
 
-/** A gateway whose list_cards waits until `letGo`. */
+/** A gateway with a list_cards that waits until `letGo`. */
 function held() {
   const { promise, resolve } = Promise.withResolvers<AnyReply>();
   const gateway = fakeGateway({ list_cards: () => promise });
@@ -26,7 +26,7 @@ it('sheds load when requests wait too long, serves those it accepted, and then a
   expectRecord(refused, 503, 'service_unavailable');
   expect([refused.headers.get('retry-after'), refused.headers.get('should-retry')]).toEqual(['1', 'true']);
   expect((await ask(LIVE)).status).toBe(200);
-  // HTTP/1.0 has no chunks: the connection ends after the response, and what follows is not a request.
+  // HTTP/1.0 has no chunks. The connection ends after the response, and the rest is not a request.
   const smuggler = await connect();
   const head = 'POST / HTTP/1.0\r\nHost: localhost\r\nConnection: keep-alive\r\nTransfer-Encoding: chunked\r\n\r\n';
   smuggler.send(`${head}0\r\n\r\n${LIVE}`);
@@ -39,7 +39,7 @@ it('sheds load when requests wait too long, serves those it accepted, and then a
 
 describe('the admission queue', () => {
   const nextTurn = () => new Promise((turn) => setImmediate(turn));
-  /** The tests set the clock: a portion is what arrives in one moment. */
+  /** The tests set the clock. Requests that arrive in one moment are a portion. */
   let nowMilliseconds = 0;
   const pass = (milliseconds: number) => {
     nowMilliseconds += milliseconds;
@@ -49,7 +49,7 @@ describe('the admission queue', () => {
     vi.spyOn(performance, 'now').mockImplementation(() => nowMilliseconds);
   });
   afterEach(() => void vi.restoreAllMocks());
-  /** Adds requests with these numbers; `events` gets what happens to each, in order. */
+  /** Adds requests with these numbers. `events` gets their outcomes, in order. */
   const takeInto = (queue: AdmissionQueue, events: string[], ...numbers: readonly number[]) => {
     for (const number of numbers) {
       queue.take(
@@ -69,14 +69,14 @@ describe('the admission queue', () => {
       await nextTurn();
       expect(events.length).toBe(count);
     }
-    // What arrives while others wait begins after them.
+    // A request that arrives while others wait begins after them.
     takeInto(queue, events, 200);
     expect(events.length).toBe(192);
     await nextTurn();
     expect(events).toEqual(upTo(201).map((number) => `begun ${number}`));
   });
 
-  it('begins a lone request at once, however many came before', async () => {
+  it('begins a lone request at once, even after many others', async () => {
     const events: string[] = [];
     const queue = new AdmissionQueue(60_000);
     for (const number of upTo(300)) {
@@ -95,7 +95,7 @@ describe('the admission queue', () => {
     expect(events.slice(64)).toEqual(['refused 64', 'refused 65']);
   });
 
-  it('releases the memory of finished requests even if the queue is never empty', async () => {
+  it('frees the memory of finished requests even if the queue is never empty', async () => {
     setFlagsFromString('--expose-gc');
     const collectGarbage = runInNewContext('gc') as () => void;
     const queue = new AdmissionQueue(60_000);
@@ -110,7 +110,8 @@ describe('the admission queue', () => {
       );
     };
     let count = 0;
-    // First more arrive in each turn than begin, until some hundred wait; then as many as begin, so the queue is never empty.
+    // At first more requests arrive per turn than begin, until a few hundred wait. Then as many arrive as begin, so the
+    // queue is never empty.
     for (let turn = 0; turn < 2_000 && freed.size <= 1_000; turn += 1) {
       for (let number = 0; number < (turn < 10 ? 80 : 64); number += 1) takeRequest(count++);
       await nextTurn();

@@ -5,13 +5,13 @@ import { PageCache } from '../../server/pages/page-cache.ts';
 import { fakeGateway, type HttpTestServer, serve } from '../harness/http-server.ts';
 import { bare } from '../harness/raw-connection.ts';
 
-/** A cache, and the pages that were rendered for it. */
+/** A cache, and the pages rendered for it. */
 function cacheOf(maxBytes?: number) {
   const cache = new PageCache(maxBytes);
   const rendered: string[] = [];
   const render = (text: string, length = 0) => {
     rendered.push(text);
-    // Bytes that cannot be compressed.
+    // Random bytes, which cannot be compressed.
     return length === 0 ? text : randomBytes(length);
   };
   const ofBase = async (name: string, base: string, length?: number) =>
@@ -20,7 +20,7 @@ function cacheOf(maxBytes?: number) {
   return { ofBase, plain, rendered };
 }
 
-test('a page is rendered once for each base URL, and one without it once', async () => {
+test('renders a page once for each base URL, and a page without one once', async () => {
   const { ofBase, plain, rendered } = cacheOf();
   for (let round = 0; round < 3; round += 1) {
     for (const base of ['a', 'b']) {
@@ -31,10 +31,10 @@ test('a page is rendered once for each base URL, and one without it once', async
   expect(rendered).toEqual(['docs at a', 'errors at a', 'errors.json', 'docs at b', 'errors at b']);
 });
 
-test('the pages requested least recently are dropped where all have too many bytes', async () => {
+test('drops the pages requested least recently when all pages have too many bytes', async () => {
   const { ofBase, plain, rendered } = cacheOf(100_000);
   await plain('errors.json');
-  // Stored plain and compressed, a page is 20 KB.
+  // A page takes 20 KB, stored plain and compressed.
   for (let at = 0; at < 20; at += 1) {
     await ofBase('docs', `${at}`, 10_000);
     await ofBase('docs', '0', 10_000);
@@ -47,7 +47,7 @@ test('the pages requested least recently are dropped where all have too many byt
   expect(rendered).toHaveLength(22);
 });
 
-test('a page that fails to render is rendered again', async () => {
+test('renders a page again if it failed', async () => {
   const cache = new PageCache();
   const fail = () => {
     throw new Error('no template');
@@ -62,7 +62,7 @@ describe('with another Host on each request', () => {
   async function serveLimited() {
     const { ask } = await serve(undefined, { settings: { addressRatePerSecond: 1_000 } });
     let left = 10_000;
-    /** How many requests a page counts as, while almost no time passes. */
+    /** How many requests a page counts as. Almost no time passes. */
     return async (path: string, host: string): Promise<number> => {
       const response = await ask(bare('GET', path, [`Host: ${host}`, ACCEPT]));
       expect(response.status).toBe(200);
@@ -76,7 +76,7 @@ describe('with another Host on each request', () => {
   afterEach(() => void vi.restoreAllMocks());
 
   test.each(['/errors', '/errors.json', '/events', '/events.json', '/guides'])(
-    '%s, which does not contain it, costs as much as always',
+    '%s does not contain the Host, and costs the same',
     async (path) => {
       const cost = await serveLimited();
       for (const host of ['a.test', 'b.test', 'c.test']) expect([10, 11]).toContain(await cost(path, host));
@@ -84,7 +84,7 @@ describe('with another Host on each request', () => {
   );
 
   test.each(['/docs', '/docs/create_transfer', '/errors/card_closed', '/guides/quickstart', '/openapi.json'])(
-    '%s costs more, and is stored for each',
+    '%s contains the Host, costs more, and is stored for each',
     async (path) => {
       const cost = await serveLimited();
       for (const host of ['a.test', 'b.test']) expect([30, 31]).toContain(await cost(path, host));
@@ -99,7 +99,7 @@ describe('with another Host on each request', () => {
     '/guides/quickstart',
     '/openapi.json',
     '/errors',
-  ])('%s has no other than its own', async (path) => {
+  ])('%s shows only the Host of the request', async (path) => {
     for (const mode of ['sandbox', 'live'] as const) {
       const fresh = () => serve(fakeGateway({}, { mode }));
       const read = async ({ ask }: HttpTestServer, host: string) =>

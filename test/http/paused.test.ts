@@ -4,8 +4,9 @@ import { fakeGateway, serve } from '../harness/http-server.ts';
 import { bare, post } from '../harness/raw-connection.ts';
 
 /**
- * Stops the whole process, as SIGSTOP or a paused machine does: neither timers run nor sockets are read. What was sent
- * before lies in the sockets. The time-outs here leave a busy machine five seconds for what comes before the pause.
+ * Stops the whole process, as SIGSTOP or a paused machine does: no timer runs and no socket is read. Bytes sent before
+ * the pause wait in the sockets. The time-outs in this file leave a busy machine five seconds for the work before the
+ * pause.
  */
 function pauseProcess(milliseconds: number): void {
   Atomics.wait(new Int32Array(new SharedArrayBuffer(4)), 0, 0, milliseconds);
@@ -13,7 +14,7 @@ function pauseProcess(milliseconds: number): void {
 
 const TRANSFER = post('{"amount":1,"card_id":"c"}');
 
-it('a request that arrives on a kept connection while the process is stopped is served', async () => {
+it('serves a request that arrives on a kept connection while the process is stopped', async () => {
   const settings = { keepAliveTimeoutMilliseconds: 5_000, keepAliveBufferMilliseconds: 1_000 };
   const { connect } = await serve(fakeGateway(), { settings });
   const kept = await Promise.all(Array.from({ length: 5 }, () => connect(TRANSFER)));
@@ -26,25 +27,22 @@ it('a request that arrives on a kept connection while the process is stopped is 
 it.each([
   ['head', 40],
   ['body', 5],
-])(
-  'the rest of a %s that arrives while the process is stopped is read before the request times out',
-  async (_, rest) => {
-    const settings = {
-      headTimeoutMilliseconds: 5_000,
-      requestTimeoutMilliseconds: 5_000,
-      timeoutCheckIntervalMilliseconds: 50,
-    };
-    const { ask, connect } = await serve(fakeGateway(), { settings });
-    const slow = await connect(TRANSFER.slice(0, -rest));
-    // The first part has been read by the time another request has its response.
-    await ask(bare('GET', '/health/live'));
-    slow.send(TRANSFER.slice(-rest));
-    pauseProcess(5_400);
-    expect((await slow.next()).status).toBe(201);
-  },
-);
+])('reads the rest of a %s that arrives while the process is stopped before the request times out', async (_, rest) => {
+  const settings = {
+    headTimeoutMilliseconds: 5_000,
+    requestTimeoutMilliseconds: 5_000,
+    timeoutCheckIntervalMilliseconds: 50,
+  };
+  const { ask, connect } = await serve(fakeGateway(), { settings });
+  const slow = await connect(TRANSFER.slice(0, -rest));
+  // The server has read the first part by the time another request gets its response.
+  await ask(bare('GET', '/health/live'));
+  slow.send(TRANSFER.slice(-rest));
+  pauseProcess(5_400);
+  expect((await slow.next()).status).toBe(201);
+});
 
-it('a request that keeps arriving and never ends times out', async () => {
+it('times out a request that keeps arriving and never ends', async () => {
   const settings = {
     headTimeoutMilliseconds: 2_000,
     requestTimeoutMilliseconds: 2_000,
@@ -57,13 +55,13 @@ it('a request that keeps arriving and never ends times out', async () => {
   expectRecord(response, 408, 'request_timeout');
 });
 
-it('a database response that arrives while the process is stopped is used, not timed out', async () => {
+it('uses a database response that arrives while the process is stopped', async () => {
   const { promise, resolve } = Promise.withResolvers<{ json: string }>();
   const settings = { operationTimeoutMilliseconds: 5_000, operationGraceMilliseconds: 100 };
   const { ask, connect } = await serve(fakeGateway({ list_cards: () => promise }), { settings });
   const waiting = await connect(bare('GET', '/api/v0.1/core/card'));
   await ask(bare('GET', '/health/live'));
-  // The response lies in a socket of this process, and is read in the first turn after the pause.
+  // The response waits in a socket of this process, and is read in the first turn after the pause.
   const responding = await connect();
   responding.socket.once('data', () => resolve({ json: '{}' }));
   responding.send(bare('GET', '/health/live'));

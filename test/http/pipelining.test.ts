@@ -6,14 +6,14 @@ import { bare } from '../harness/raw-connection.ts';
 const LIST = bare('GET', '/api/v0.1/core/card');
 const LIVE = bare('GET', '/health/live');
 
-/** A request of the length that an API key gives it, more than 128 bytes. */
+/** A request as long as one with an API key, more than 128 bytes. */
 const long = (path: string) => bare('GET', path, ['Host: localhost', `X-Padding: ${'0'.repeat(93)}`]);
 
-/** A server whose list_cards waits until `letGo`, a connection to it, and the server's side of that connection. */
+/** A server with a list_cards that waits until `letGo`, a connection to it, and the server's side of the connection. */
 async function held() {
   const { promise, resolve } = Promise.withResolvers<AnyReply>();
   const { connect } = await serve(fakeGateway({ list_cards: () => promise }), {
-    // Nothing but what is tested ends a request or a connection.
+    // So that no time-out ends a request or a connection.
     settings: { headTimeoutMilliseconds: 600_000, requestTimeoutMilliseconds: 600_000, maxDrainMilliseconds: 0 },
   });
   const taken = nextTaken();
@@ -30,7 +30,7 @@ async function untilStill(socket: { readonly bytesRead: number; readonly destroy
   }
 }
 
-describe('requests behind one that does not end', () => {
+describe('requests pipelined after a request that does not end', () => {
   it.each([
     ['short', LIVE],
     ['as long as one with a key', long('/health/live')],
@@ -44,7 +44,7 @@ describe('requests behind one that does not end', () => {
     });
   });
 
-  it('are all answered in order when it ends, however many there are', async () => {
+  it('all get their responses in order when it ends, even if they are many', async () => {
     const { connection, socket, letGo } = await held();
     const count = 2_000;
     connection.send(long('/api/v0.1/core/card') + long('/health/live').repeat(count));
@@ -59,7 +59,7 @@ describe('requests behind one that does not end', () => {
 
   it('are not all read after the last response of the connection', async () => {
     const { connection, socket } = await held();
-    // HTTP/1.0 has no chunks: the connection ends after the response.
+    // HTTP/1.0 has no chunks, so the connection ends after the response.
     const last = 'POST / HTTP/1.0\r\nHost: a\r\nConnection: keep-alive\r\nTransfer-Encoding: chunked\r\n\r\n0\r\n\r\n';
     connection.send(`${last}${long('/health/live').repeat(20_000)}`);
     expect((await connection.next()).status).toBe(400);

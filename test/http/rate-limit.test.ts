@@ -27,7 +27,7 @@ describe('the rate limit of a caller', () => {
     expect(limiter.take('a', start + 10_500)).toMatchObject({ isRefused: false, remaining: 19 });
   });
 
-  it('never allows more than the quota plus the rate, whatever the pattern', () => {
+  it('never allows more than the quota plus the rate', () => {
     for (const rate of [1, 7, 1000]) {
       const limiter = new RateLimiter(rate);
       let now = 5;
@@ -42,12 +42,12 @@ describe('the rate limit of a caller', () => {
     }
   });
 
-  it('a refused request costs nothing, and a charge is paid in full before the next one is taken', () => {
+  it('charges nothing for a refused request, and refuses others until a charge is paid in full', () => {
     const limiter = new RateLimiter(1);
     limiter.charge('a', 1_000, 0);
     for (let count = 0; count < 100; count += 1)
       expect(limiter.take('a', 0)).toMatchObject({ isRefused: true, remaining: 0, waitMilliseconds: 991_000 });
-    // However often the memory turns meanwhile, called or not.
+    // Even if the memory changes generations in the meantime, with or without calls.
     for (let at = 5_000; at < 991_000; at += 7_000) limiter.take('other', at);
     expect(limiter.take('a', 990_999)).toMatchObject({ isRefused: true, waitMilliseconds: 1 });
     expect(limiter.take('a', 991_000)).toMatchObject({ isRefused: false });
@@ -56,7 +56,7 @@ describe('the rate limit of a caller', () => {
     expect(limiter.take('b', 1_000_000)).toMatchObject({ isRefused: true });
   });
 
-  it('a request that costs a hundred is allowed at a hundredth of the rate', () => {
+  it('allows requests that cost a hundred at a hundredth of the rate', () => {
     const limiter = new RateLimiter(1_000);
     let taken = 0;
     for (let now = 5; now < 100_000; now += 1) {
@@ -110,7 +110,7 @@ describe('the address of a caller', () => {
     ['2001:0db8:0000:0000:ffff::1', undefined, 0, '2001:db8:0:0::/64'],
     ['::1', undefined, 0, '0:0:0:0::/64'],
     [undefined, undefined, 0, 'unknown'],
-  ])('%s, forwarded %s, behind %i: %s', (connected, forwarded, proxies, expected) => {
+  ])('from %s, forwarded %s, with %i proxies is %s', (connected, forwarded, proxies, expected) => {
     expect(callerAddress(connected, forwarded, proxies)).toBe(expected);
   });
 });
@@ -118,7 +118,7 @@ describe('the address of a caller', () => {
 describe('a server with limits', () => {
   afterEach(() => void vi.restoreAllMocks());
 
-  /** Starts a server for which no time passes, so that no allowance grows while a test sends what uses it up. */
+  /** Starts a server on a stopped clock, so that no allowance grows while a test uses it up. */
   async function serve(settings: Partial<HttpSettings>) {
     const refused: RefusedCredential[] = [];
     const onRefusedCredential = (one: RefusedCredential): void => void refused.push(one);
@@ -127,7 +127,7 @@ describe('a server with limits', () => {
     vi.spyOn(performance, 'now').mockReturnValue(performance.now());
     const ask = (headers: readonly string[] = [], method = 'GET', path = '/api/v0.1/core/transfer') =>
       server.ask(bare(method, path, ['Host: localhost', ...headers]), method);
-    /** Posts a body to a path below that of transfers, with the key of a program. */
+    /** Posts a body to a path below the transfers, with a program key. */
     const send = (path: string, body: string) =>
       server.ask(
         `${bare('POST', `/api/v0.1/core/transfer${path}`, ['Host: localhost', ...PROGRAM, 'Content-Type: application/json', `Content-Length: ${body.length}`])}${body}`,
@@ -177,7 +177,7 @@ describe('a server with limits', () => {
     const body = JSON.stringify({ transfers: [{ amount: 1, description: 'x'.repeat(120_000) }] });
     const statuses: number[] = [];
     while (statuses.at(-1) !== 429 && statuses.length < 100) statuses.push((await send('/batch', body)).status);
-    // 1,000 requests at once, and 100 more a second; a batch of 120 KB is some 118 of them.
+    // The key may send 1,000 requests at once and 100 more per second. A batch of 120 KB counts as about 118.
     expect(statuses.length).toBeGreaterThanOrEqual(9);
     expect(statuses.length).toBeLessThan(30);
     expect((await ask(OPERATOR)).status).toBe(200);
@@ -215,7 +215,7 @@ describe('a server with limits', () => {
       expectRecord(response, 404, 'route_not_found');
     for (const path of ['/', '/docs', '/openapi.json', '/errors', '/api/v0.1/core/transfer'])
       expectRecord(await ask([], 'GET', path), 429, 'rate_limited');
-    // What is wrong with the request itself is told first.
+    // Faults of the request itself come first.
     expectRecord(await ask(['Expect: wonders'], 'GET', '/docs'), 417, 'expectation_failed');
     expectRecord(await ask([], 'GET', '/errors%'), 400, 'malformed_request');
     expectRecord(await ask([], 'GET', '/health/else'), 404, 'route_not_found');
@@ -225,7 +225,7 @@ describe('a server with limits', () => {
 
   it.each([
     ['/', 10],
-    // It is rendered for the Host; `test/http/page-cache.test.ts` asks again.
+    // It is rendered for the Host. `test/http/page-cache.test.ts` requests it again.
     ['/docs', 30],
     ['/errors.json', 10],
     ['/errors?q=amount', 50],

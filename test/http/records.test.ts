@@ -16,7 +16,7 @@ function expectHeaders(response: RawResponse, sample: RawCase): void {
   for (const [name, value] of Object.entries(sample.headers ?? {})) expect(response.headers.get(name)).toBe(value);
 }
 
-/** The connection is closed after the response, or takes another request. */
+/** Checks that the connection is closed after the response, or serves another request. */
 async function expectAfterwards(connection: RawConnection, sample: RawCase, response: RawResponse): Promise<void> {
   if (response.headers.get('connection') === 'close') {
     expect(await connection.rest()).toBe('');
@@ -33,11 +33,11 @@ beforeAll(async () => {
 });
 afterAll(() => server.server.close());
 
-describe('every fault of a request gets the error record', () => {
+describe('every faulty request gets the error record', () => {
   it.each([
     ['Content-Length: 3', 'Transfer-Encoding: chunked'],
     ['Transfer-Encoding: chunked', 'Content-Length: 3'],
-  ])('%s and then %s: the message names both', async (...headers) => {
+  ])('names both headers, %s and then %s', async (...headers) => {
     const connection = await server.connect(
       `${bare('POST', '/api/v0.1/core/transfer', ['Host: localhost', ...headers])}3\r\n{ }\r\n0\r\n\r\n`,
     );
@@ -55,7 +55,7 @@ describe('every fault of a request gets the error record', () => {
     expect(messageOf(await connection.next())).toContain(says);
   });
 
-  it('there are enough cases, each with a unique name', () => {
+  it('has enough cases, each with a unique name', () => {
     expect(new Set(CASES.map(({ name }) => name)).size).toBe(CASES.length);
     expect(CASES.length).toBeGreaterThanOrEqual(60);
   });
@@ -76,7 +76,7 @@ describe('every fault of a request gets the error record', () => {
     expectRecord(await connection.next(sample.method), sample.status, sample.code, sample.method);
   });
 
-  it.each(CASES)('pipelined behind another request: $name', async (sample) => {
+  it.each(CASES)('pipelined after another request: $name', async (sample) => {
     const connection = await server.connect(Buffer.concat([Buffer.from(GOOD), Buffer.from(sample.send)]));
     if (sample.ends === true) connection.socket.end();
     expect((await connection.next()).status).toBe(200);
@@ -85,17 +85,16 @@ describe('every fault of a request gets the error record', () => {
 });
 
 describe('while the service closes', () => {
-  it('every case on an open connection gets a record, and the connection is closed', async () => {
+  it('every case on an open connection gets a record, and the connection closes', async () => {
     const { promise, resolve } = Promise.withResolvers<AnyReply>();
     const closing = await serve(fakeGateway({ list_cards: () => promise }), {
-      // However long the cases take, what is open stays open.
+      // So that no time-out closes a connection, even if the cases take long.
       settings: { maxDrainMilliseconds: 600_000, drainGraceMilliseconds: 0, keepAliveTimeoutMilliseconds: 600_000 },
     });
     const busy = await closing.connect(bare('GET', '/api/v0.1/core/card'));
     const open = await Promise.all(CASES.map(async (sample) => ({ sample, connection: await closing.connect(GOOD) })));
     for (const { connection } of open) expect((await connection.next()).status).toBe(200);
     const closed = closing.server.close();
-    // Until it accepts no more requests.
     await expect.poll(() => isListening(closing.port)).toBe(false);
     for (const { sample, connection } of open) {
       sendCase(connection, sample);

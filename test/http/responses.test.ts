@@ -13,11 +13,11 @@ const EVENTS = '/api/v0.1/core/event';
 const BATCH = `${TRANSFER}/batch`;
 const TRACE = '00-4bf92f3577b34da6a3ce929d0e0e4736-00f067aa0ba902b7-01';
 
-/** A server that keeps the entries of its responses. */
+/** A server that records the entries of its responses. */
 async function listening(gateway: Gateway = fakeGateway(), options: HttpOptions = {}) {
   const entries: ResponseEntry[] = [];
   const started = await serve(gateway, { onResponse: (entry) => void entries.push(entry), ...options });
-  /** The only entry there is, once the connections are closed and nothing can add another. */
+  /** Returns the only entry, after the connections are closed and no other can follow. */
   const only = async (): Promise<ResponseEntry> => {
     await waitFor('the entry', async () => entries.length > 0);
     await started.server.close();
@@ -30,7 +30,7 @@ async function listening(gateway: Gateway = fakeGateway(), options: HttpOptions 
 const replying = (handler: Handler, id: keyof Gateway['handlers'] = 'create_transfer'): Gateway =>
   fakeGateway({ [id]: handler });
 
-/** An export of one line, then what `next` says. */
+/** An export of one line, followed by the result of `next`. */
 const exporting = (next: () => Promise<IteratorResult<string, void>>): Gateway =>
   replying(async () => ({ csv: { fileName: 'a.csv', first: 'a\r\n', rest: { next } } }), 'export_transfers');
 
@@ -138,14 +138,14 @@ describe('a response has one entry', () => {
     expect(await only()).toEqual({ ...nothing, status: 405, code: 'method_not_allowed' });
   });
 
-  it("for an error of Node's own", async () => {
+  it('for an error from Node', async () => {
     const { ask, only } = await listening();
     await ask(bare('GET', '/health/live', ['Host: localhost', 'Expect: secret']));
     const refused = { method: 'GET', status: 417, code: 'expectation_failed' } as const;
     expect(await only()).toMatchObject(refused);
   });
 
-  it('for a response that a route wrote by itself', async () => {
+  it('for an error that a route wrote directly', async () => {
     const { ask, only } = await listening(undefined, {
       extend: (router) =>
         router.add(['GET'], { pattern: '/page', serve: ({ response }) => response.writeHead(502).end('secret') }),
@@ -154,7 +154,7 @@ describe('a response has one entry', () => {
     expect(await only()).toMatchObject({ method: 'GET', path: '/page', status: 500, code: 'unknown_request' });
   });
 
-  it('for a success that a route wrote by itself', async () => {
+  it('for a success that a route wrote directly', async () => {
     const { ask, only } = await listening(undefined, {
       extend: (router) => router.add(['GET'], { pattern: '/page', serve: ({ response }) => response.end('text') }),
     });
@@ -186,7 +186,7 @@ describe('a response has one entry', () => {
     ]);
   });
 
-  it('for an operation that misses its deadline, and nothing for its late reply', async () => {
+  it('for an operation that misses its deadline, and none for its late reply', async () => {
     const settings = { operationTimeoutMilliseconds: 20, operationGraceMilliseconds: 10 };
     const late = Promise.withResolvers<{ json: string }>();
     const { ask, only } = await listening(
@@ -213,7 +213,7 @@ describe('a response that is sent in pieces has one entry', () => {
     expect(await only()).toMatchObject({ status: 200, code: 'unknown_export_transfers' });
   });
 
-  it('when the reader of a stream goes', async () => {
+  it('when the reader of a stream disconnects', async () => {
     const stream = {
       first: 'id: 1\n\n',
       read: async () => '',
@@ -233,8 +233,8 @@ describe('a response that is sent in pieces has one entry', () => {
   });
 });
 
-describe('a request that its caller gives up', () => {
-  /** An operation that replies when the test says so. */
+describe('a request that its caller abandons', () => {
+  /** An operation that waits until the test lets it reply. */
   const held = async () => {
     const begun = Promise.withResolvers<void>();
     const reply = Promise.withResolvers<{ json: string }>();
@@ -249,7 +249,7 @@ describe('a request that its caller gives up', () => {
     return { ...started, connection, finish };
   };
 
-  it('has one entry without a status, whatever the operation still comes to', async () => {
+  it('has one entry without a status, even if the operation succeeds later', async () => {
     const { connection, entries, only, finish } = await held();
     connection.socket.resetAndDestroy();
     await waitFor('the entry', async () => entries.length > 0);
@@ -257,14 +257,14 @@ describe('a request that its caller gives up', () => {
     expect(await only()).toEqual({ ...create, status: undefined });
   });
 
-  it('has its response as ever if the caller only stops sending', async () => {
+  it('gets its response as usual if the caller only stops sending', async () => {
     const { connection, only, finish } = await held();
     connection.close();
     finish();
     expect(await only()).toEqual(create);
   });
 
-  it('has one entry without a status in the middle of its body', async () => {
+  it('has one entry without a status if its body is incomplete', async () => {
     const { connect, only } = await listening(undefined, { settings: { lingerMilliseconds: 60_000 } });
     const taken = nextTaken();
     const connection = await connect(`POST ${TRANSFER} HTTP/1.1\r\nHost: localhost\r\nContent-Length: 100\r\n\r\n{`);

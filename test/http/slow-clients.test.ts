@@ -13,7 +13,7 @@ const LIST = bare('GET', '/api/v0.1/core/card');
 /** A caller that reads nothing, and the server's side of its connection. */
 type Stalled = { readonly caller: RawConnection; readonly serverSocket: Socket };
 
-/** Requests a large response and reads nothing of it. */
+/** Requests a large response and reads none of it. */
 async function stall({ connect }: HttpTestServer): Promise<Stalled> {
   const taken = nextTaken();
   const caller = await connect();
@@ -24,14 +24,14 @@ async function stall({ connect }: HttpTestServer): Promise<Stalled> {
 
 const isCutOff = ({ serverSocket }: Stalled): boolean => serverSocket.destroyed;
 
-/** Reads what the server had sent; true when that is not the whole response. */
+/** Reads everything that the server sent. Returns whether the response is incomplete. */
 async function isIncomplete({ caller }: Stalled): Promise<boolean> {
   caller.socket.resume();
   await caller.rest();
   return caller.received.length < LARGE.length;
 }
 
-it('callers that do not read their responses do not count as requests in flight', async () => {
+it('does not count responses that their callers do not read as requests in flight', async () => {
   const server = await serve(gateway, { settings: { maxRequestsInFlight: 2, readTimeoutMilliseconds: 600_000 } });
   const stalled: Stalled[] = [];
   for (let count = 0; count < 5; count += 1) stalled.push(await stall(server));
@@ -41,7 +41,7 @@ it('callers that do not read their responses do not count as requests in flight'
   expect(stalled.filter(isCutOff)).toEqual([]);
 });
 
-it('callers that do not read their responses are disconnected after the time-out', async () => {
+it('disconnects callers that do not read their responses after the time-out', async () => {
   const server = await serve(gateway, { settings: { readTimeoutMilliseconds: 500 } });
   const stalled: Stalled[] = [];
   for (let count = 0; count < 5; count += 1) stalled.push(await stall(server));
@@ -49,22 +49,22 @@ it('callers that do not read their responses are disconnected after the time-out
   expect(await Promise.all(stalled.map(isIncomplete))).toEqual([true, true, true, true, true]);
 });
 
-it('the time-out is shorter while more responses are unread than the limit', async () => {
+it('uses a shorter time-out while too many responses are unread', async () => {
   const server = await serve(gateway, {
     settings: { readTimeoutMilliseconds: 600_000, maxUnreadResponses: 2, crowdedReadTimeoutMilliseconds: 500 },
   });
   const few = [await stall(server), await stall(server)];
-  // Twice the shorter time-out; in parts, so that the server looks at them also on a machine that stalls meanwhile.
+  // Twice the shorter time-out. It is split, so that the server checks in between even if the machine stalls.
   for (let part = 0; part < 10; part += 1) await wait(100);
   expect(few.filter(isCutOff)).toEqual([]);
   const third = await stall(server);
   await expect.poll(() => few.every(isCutOff)).toBe(true);
   expect(await Promise.all(few.map(isIncomplete))).toEqual([true, true]);
-  // Then it was the only one.
+  // By then it was the only unread response.
   expect(await isIncomplete(third)).toBe(false);
 });
 
-it('a caller that reads slowly gets the whole response', async () => {
+it('sends the whole response to a caller that reads slowly', async () => {
   const { connect } = await serve(gateway, { settings: { readTimeoutMilliseconds: 600_000 } });
   const slow = await connect();
   slow.socket.pause();

@@ -20,7 +20,7 @@ const ACCEPT = 'Accept: text/event-stream';
 const STREAM = bare('GET', EVENTS, ['Host: localhost', ACCEPT]);
 const LIVE = bare('GET', '/health/live');
 
-/** A stream whose events a test gives out. */
+/** A stream of events from the test. */
 class Source {
   readonly #texts: string[] = [];
   readonly #wakes = new Set<() => void>();
@@ -32,7 +32,7 @@ class Source {
     for (const wake of this.#wakes) wake();
   }
 
-  /** Readers that wait for the next event. */
+  /** The number of readers that wait for the next event. */
   get waiting(): number {
     return this.#wakes.size;
   }
@@ -83,7 +83,7 @@ function serveSource(
   return serve(gateway, { settings });
 }
 
-/** Waits until a connection has received text. */
+/** Waits until the connection has received the text. */
 async function until(connection: RawConnection, text: string): Promise<void> {
   await expect.poll(() => connection.received, { timeout: 60_000 }).toContain(text);
 }
@@ -95,7 +95,7 @@ async function openStream(started: HttpTestServer, request = STREAM): Promise<Ra
 }
 
 describe('a stream', () => {
-  it('begins at once, with headers for those in between, and sends what comes', async () => {
+  it('begins at once, with headers against buffering, and sends new events', async () => {
     const source = new Source();
     const started = await serveSource(source);
     const connection = await openStream(started);
@@ -124,7 +124,7 @@ describe('a stream', () => {
     ['text/event-stream;q=0, */*', false],
     ['application/json', false],
     ['*/*', false],
-  ])('is what Accept asks for: %s', async (accept, isStream) => {
+  ])('is sent if Accept asks for it: %s', async (accept, isStream) => {
     let asked: unknown;
     const started = await serve(
       fakeGateway({
@@ -138,7 +138,7 @@ describe('a stream', () => {
     expect(asked).toEqual(isStream ? { lastEventId: '7' } : undefined);
   });
 
-  it('is not what other operations take Accept for', async () => {
+  it('is not sent by other operations', async () => {
     let asked: unknown = 'nothing';
     const started = await serve(
       fakeGateway({
@@ -152,7 +152,7 @@ describe('a stream', () => {
     expect(asked).toBeUndefined();
   });
 
-  it('sends a comment when there is nothing else, again and again', async () => {
+  it('sends comments while there is nothing else', async () => {
     const started = await serveSource(new Source(), { streamPulseMilliseconds: 20 });
     const connection = await openStream(started);
     await expect.poll(() => connection.received.split(': still here').length).toBeGreaterThan(3);
@@ -167,7 +167,7 @@ describe('a stream', () => {
     expect(source.reads).toBe(0);
   });
 
-  it('can be read with HTTP/1.0, where it ends with the connection', async () => {
+  it('ends with the connection in HTTP/1.0', async () => {
     const source = new Source();
     const started = await serveSource(source);
     const connection = await openStream(started, STREAM.replace('HTTP/1.1', 'HTTP/1.0'));
@@ -187,8 +187,8 @@ describe('a stream', () => {
   });
 });
 
-describe('a stream costs nothing while nothing happens:', () => {
-  it('it is neither load nor late', async () => {
+describe('a stream without events', () => {
+  it('does not count as load, and is never late', async () => {
     const source = new Source();
     const started = await serveSource(source, {
       maxRequestsInFlight: 1,
@@ -199,14 +199,14 @@ describe('a stream costs nothing while nothing happens:', () => {
     });
     const streams = await Promise.all([1, 2, 3].map(() => openStream(started)));
     await expect.poll(() => source.waiting).toBe(3);
-    // Twice the interval at which late requests are counted and overdue ones are abandoned.
+    // Twice the interval at which the service counts late requests and abandons overdue ones.
     await delay(250);
     for (let count = 0; count < 5; count += 1) expect((await started.ask(bare('GET', '/'))).status).toBe(200);
     source.give(EVENT, EVENT, EVENT);
     for (const stream of streams) await until(stream, EVENT);
   });
 
-  it('a reader that disconnects, or half-closes the connection, is forgotten', async () => {
+  it('is removed when its reader disconnects or half-closes the connection', async () => {
     const source = new Source();
     const started = await serveSource(source);
     const [closed, halfClosed] = [await openStream(started), await openStream(started)];
@@ -223,7 +223,7 @@ describe('a stream costs nothing while nothing happens:', () => {
 describe('a card program has at most 10 streams', () => {
   const ofProgram = (id: string) => bare('GET', EVENTS, ['Host: localhost', ACCEPT, `Program-Id: ${id}`]);
 
-  it('and another place when one ends; other programs and operators have their own', async () => {
+  it('and one more when one ends, independent of other programs and operators', async () => {
     const source = new Source();
     const started = await serveSource(source);
     const streams: RawConnection[] = [];
@@ -250,7 +250,7 @@ describe('a card program has at most 10 streams', () => {
 describe('a slow reader', () => {
   const PIECE = `data: ${'x'.repeat(1_000_000)}\n\n`;
 
-  it('is not read ahead for, and is disconnected when it has read nothing for a while', async () => {
+  it('is disconnected if it reads nothing for a while, and little is read ahead', async () => {
     const source = new Source();
     const started = await serveSource(source, { readTimeoutMilliseconds: 500 });
     const taken = nextTaken();
@@ -259,13 +259,13 @@ describe('a slow reader', () => {
     slow.socket.pause();
     source.give(...Array.from({ length: 100 }, () => PIECE));
     await expect.poll(() => serverSocket.destroyed, { timeout: 60_000 }).toBe(true);
-    // Its kernel and ours have some megabytes of room, and one piece is in memory.
+    // The two kernels buffer some megabytes, and one piece is in memory.
     expect(source.reads).toBeLessThan(30);
-    // A caller that does not read is no error of the service.
+    // A caller that does not read is not an error of the service.
     expect(started.reports).toEqual([]);
   });
 
-  it('that goes on in time gets everything', async () => {
+  it('gets everything if it continues in time', async () => {
     const source = new Source();
     const started = await serveSource(source, { readTimeoutMilliseconds: 600_000 });
     const slow = await openStream(started);
@@ -279,7 +279,7 @@ describe('a slow reader', () => {
 });
 
 describe('while the database fails', () => {
-  it('a stream stays open, reports the failure once, and goes on', async () => {
+  it('a stream stays open, reports the failure once and continues', async () => {
     const source = new Source();
     const started = await serveSource(source, { streamRetryMilliseconds: 5, streamPulseMilliseconds: 20 });
     const connection = await openStream(started);
@@ -293,7 +293,7 @@ describe('while the database fails', () => {
     await until(connection, EVENT);
     expect(started.reports).toMatchObject([{ code: 'unknown_list_events', status: 500 }]);
     expect(connection.received).not.toContain('secret');
-    // A second failure is another one.
+    // The service reports a second failure again.
     source.failure = new Error('again');
     source.give();
     await expect.poll(() => started.reports.length).toBe(2);
@@ -336,7 +336,7 @@ describe('a key that is no longer valid', () => {
   });
 });
 
-it('a service that stops ends its streams at once, and each that comes', async () => {
+it('a stopping service ends its streams and new ones at once', async () => {
   const source = new Source();
   const started = await serveSource(source, {
     maxDrainMilliseconds: 600_000,

@@ -3,7 +3,7 @@ import { describe, expect, it } from 'vitest';
 import { isJsonObject, JsonNumber, type JsonValue } from '../../contract/reading/json.ts';
 import { JsonFault, parseStrictJson } from '../../server/calls/strict-json.ts';
 
-/** The value as JSON.parse would have given it. */
+/** The value that JSON.parse would return. */
 function plain(value: JsonValue): unknown {
   if (value instanceof JsonNumber) return Number(value.source);
   if (Array.isArray(value)) return value.map(plain);
@@ -18,16 +18,16 @@ function faultOf(body: string | Buffer): JsonFault {
     if (fault instanceof JsonFault) return fault;
     throw fault;
   }
-  throw new Error('The body was taken.');
+  throw new Error('The body was accepted.');
 }
 
-/** JSON that no strict parser minds: names that are neither repeated nor __proto__, well-formed text without NUL. */
+/** JSON that every strict parser accepts: no repeated names, no __proto__, well-formed text without NUL. */
 const wellFormed = fc
   .json({ stringUnit: 'binary', maxDepth: 8 })
   .filter((text) => !text.includes('__proto__') && !/\\u0000|\\u[dD][89a-fA-F]/.test(text) && text.isWellFormed());
 
 describe('unambiguous JSON', () => {
-  it('is read as JSON.parse reads it', () => {
+  it('is parsed like JSON.parse does', () => {
     fc.assert(
       fc.property(wellFormed, (text) => {
         expect(plain(parseStrictJson(Buffer.from(text)))).toEqual(JSON.parse(text));
@@ -35,7 +35,7 @@ describe('unambiguous JSON', () => {
     );
   });
 
-  it('is read the same with white space and a byte order mark', () => {
+  it('is parsed the same with white space and a byte order mark', () => {
     fc.assert(
       fc.property(
         fc.jsonValue({ noUnicodeString: true } as never),
@@ -69,7 +69,7 @@ describe('unambiguous JSON', () => {
   });
 
   it.each(['0', '-0', '85.5', '1e999', '9007199254740993', '1E+3', '-0.0e-0'])(
-    'has the number %s as written',
+    'keeps the number %s as written',
     (source) => {
       expect(parseStrictJson(Buffer.from(`[${source}]`))).toEqual([new JsonNumber(source)]);
     },
@@ -81,11 +81,11 @@ describe('unambiguous JSON', () => {
     );
   });
 
-  it.each(['', ' ', '\n\t', '\ufeff'])('includes the empty body %j as an empty object', (text) => {
+  it.each(['', ' ', '\n\t', '\ufeff'])('accepts the empty body %j as an empty object', (text) => {
     expect(Object.keys(Object(parseStrictJson(Buffer.from(text))))).toEqual([]);
   });
 
-  it('is read into objects without a prototype', () => {
+  it('is parsed into objects without a prototype', () => {
     const value = parseStrictJson(Buffer.from('{"constructor":{"prototype":{"a":1}},"toString":1}'));
     expect(Object.getPrototypeOf(value)).toBeNull();
     expect(Object.keys(Object(value))).toEqual(['constructor', 'toString']);
@@ -112,7 +112,7 @@ describe('JSON that most parsers accept silently', () => {
     [`${'['.repeat(33)}${']'.repeat(33)}`, 'nested deeper than 32 levels'],
     ['{}x', "the body must end after its value, but it is 'x'"],
     ['{} {}', "must end after its value, but it is '{'"],
-  ])('%s is refused', (text, says) => {
+  ])('refuses %s', (text, says) => {
     expect(faultOf(text).message).toContain(says);
   });
 
@@ -122,7 +122,7 @@ describe('JSON that most parsers accept silently', () => {
     [[0x22, 0xed, 0xa0, 0x80, 0x22], 'byte 2 is'],
     [[0x22, 0xef, 0xbf, 0xbd, 0xc0, 0xaf, 0x22], 'byte 5 is'],
     [[0xef, 0xbb, 0xbf, 0x22, 0xf5, 0x22], 'byte 5 is'],
-  ])('invalid UTF-8 %j is refused', (bytes, says) => {
+  ])('refuses the invalid UTF-8 %j', (bytes, says) => {
     expect(faultOf(Buffer.from(bytes)).message).toContain(`not UTF-8: ${says} not part of a valid character`);
   });
 });
@@ -152,7 +152,7 @@ describe('a fault', () => {
     ['"\\u00g0"', 'backslash'],
     ['"\\n\u0001"', 'control character in a string must be escaped'],
     ['\u00a0{}', 'U+00A0'],
-  ])('in %j says what and where', (text, says) => {
+  ])('in %j says what is wrong and where', (text, says) => {
     expect(faultOf(text).message).toContain(says);
   });
 
@@ -175,9 +175,9 @@ describe('a fault', () => {
       try {
         parseStrictJson(Buffer.from(text));
       } catch {
-        // What it says is tested above.
+        // The message is tested above.
       }
-      // Linear takes milliseconds, quadratic takes minutes: the bound tells them apart on any machine.
+      // Linear time takes milliseconds, quadratic time takes minutes. The limit separates them on any machine.
       expect(process.cpuUsage(start).user).toBeLessThan(20_000_000);
     }
   });

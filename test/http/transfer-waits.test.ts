@@ -9,7 +9,7 @@ import { ledgerGateway, serve, startHttpServer } from '../harness/http-server.ts
 import type { Ledger } from '../harness/ledger.ts';
 import { checkBalances, useLedger, useServer } from '../harness/use-ledger.ts';
 
-// Two ledgers over one database stand for two service processes; the first one has the port.
+// Two ledgers over one database act as two service processes. The first one has the port.
 const server = await useServer();
 const processors = new SilentProcessors();
 const ledger = useLedger(server.connection, undefined, undefined, undefined, processors);
@@ -41,9 +41,9 @@ async function answer(to: Ledger, attempt: Attempt, ...of: Parameters<typeof ans
   await report(to, attempt, stepFor(attempt, 'send', answered(...of)));
 }
 
-describe('without a preference, or with one that is invalid', () => {
+describe('without a preference, or with an invalid one', () => {
   test.each([{}, { Prefer: 'wait=soon' }, { Prefer: 'wait' }, { Prefer: 'wait=0' }, { Prefer: 'return=minimal' }])(
-    'the transfer is returned at once, and nobody knows whether its money moved: %o',
+    'returns the transfer at once, with an unknown outcome: %o',
     async (headers) => {
       const { port } = await serve(ledgerGateway(ledger));
       const { status, headers: sent, body } = await load(port, headers as Record<string, string>);
@@ -54,7 +54,7 @@ describe('without a preference, or with one that is invalid', () => {
     },
   );
 
-  test('a card without a processor waits for nothing', async () => {
+  test('does not wait for a card without a processor', async () => {
     const { port } = await serve(ledgerGateway(ledger));
     const { headers, body } = await load(port, { Prefer: 'wait=10' }, { card_id: 'card_active' });
     expect(body).toMatchObject({ status: 'completed' });
@@ -62,7 +62,7 @@ describe('without a preference, or with one that is invalid', () => {
   });
 });
 
-describe('a caller that waits gets the transfer as it is at its end', () => {
+describe('a caller that prefers to wait', () => {
   test.each([
     ['an approval', answered('approved'), { status: 'completed', outcome: 'final', captured_amount: 1000 }, 'yes'],
     [
@@ -71,20 +71,23 @@ describe('a caller that waits gets the transfer as it is at its end', () => {
       { status: 'failed', error: { Code: 'insufficient_funds' } },
       'no',
     ],
-  ] as const)('%s, from this process or another', async (_name, { outcome, ...more }, expected, moved) => {
-    const { port } = await serve(ledgerGateway(ledger));
-    for (const one of [ledger, other]) {
-      const before = processors.noted.length;
-      const reply = load(port, { Prefer: 'wait=10' });
-      await answer(one, await sentOf(before), outcome, more);
-      const { status, headers, body } = await reply;
-      expect(status).toBe(201);
-      expect(body).toMatchObject(expected);
-      expect([headers.get('Money-Moved'), headers.get('Preference-Applied')]).toEqual([moved, 'wait=10']);
-    }
-  });
+  ] as const)(
+    'gets the final transfer after %s, from this process or another',
+    async (_name, { outcome, ...more }, expected, moved) => {
+      const { port } = await serve(ledgerGateway(ledger));
+      for (const one of [ledger, other]) {
+        const before = processors.noted.length;
+        const reply = load(port, { Prefer: 'wait=10' });
+        await answer(one, await sentOf(before), outcome, more);
+        const { status, headers, body } = await reply;
+        expect(status).toBe(201);
+        expect(body).toMatchObject(expected);
+        expect([headers.get('Money-Moved'), headers.get('Preference-Applied')]).toEqual([moved, 'wait=10']);
+      }
+    },
+  );
 
-  test('goes on waiting while the outcome is unknown', async () => {
+  test('keeps waiting while the outcome is unknown', async () => {
     const { port } = await serve(ledgerGateway(ledger));
     const before = processors.noted.length;
     const reply = load(port, { Prefer: 'wait=10' });
@@ -93,7 +96,7 @@ describe('a caller that waits gets the transfer as it is at its end', () => {
     expect((await reply).body).toMatchObject({ status: 'completed', outcome: 'final' });
   });
 
-  test('has waited as long as it asked for while nobody knows the outcome', async () => {
+  test('gets the open transfer at the end of its wait', async () => {
     const { port } = await serve(ledgerGateway(ledger));
     const { status, headers, body } = await load(port, { Prefer: 'wait=1' });
     expect(status).toBe(201);
@@ -101,7 +104,7 @@ describe('a caller that waits gets the transfer as it is at its end', () => {
     expect([headers.get('Money-Moved'), headers.get('Preference-Applied')]).toEqual(['unknown', 'wait=1']);
   });
 
-  test('a longer wait than ten seconds is one of ten', async () => {
+  test('waits at most ten seconds', async () => {
     const { port } = await serve(ledgerGateway(ledger));
     const before = processors.noted.length;
     const reply = load(port, { Prefer: 'wait=600' });
@@ -111,7 +114,7 @@ describe('a caller that waits gets the transfer as it is at its end', () => {
 });
 
 describe('a replay', () => {
-  test('is the first response, as stored, without waiting', async () => {
+  test('returns the first response as stored, without waiting', async () => {
     const { port } = await serve(ledgerGateway(ledger));
     const headers = { 'Idempotency-Key': randomUUID(), Prefer: 'wait=10' };
     const before = processors.noted.length;
@@ -129,7 +132,7 @@ describe('a replay', () => {
 });
 
 describe('the wait ends', () => {
-  test('when the service stops, with the transfer as it was', async () => {
+  test('when the service stops, with the current transfer', async () => {
     const { port, server: http } = await startHttpServer(ledgerGateway(ledger));
     const before = processors.noted.length;
     const reply = load(port, { Prefer: 'wait=10' });
@@ -144,7 +147,7 @@ describe('the wait ends', () => {
     expect(body).toMatchObject({ status: 'pending', outcome: 'unknown', error: null });
   });
 
-  test('when the caller hangs up: nothing waits for it any more', async () => {
+  test('when the caller disconnects, and nothing waits any more', async () => {
     const { port } = await serve(ledgerGateway(ledger));
     const before = processors.noted.length;
     const abort = new AbortController();
@@ -162,13 +165,13 @@ describe('the wait ends', () => {
     await answer(ledger, attempt, 'approved');
   });
 
-  test('never with an error that denies the transfer, even where no more requests may wait', async () => {
+  test('without an error that denies the transfer, even if no more requests may wait', async () => {
     const watchLimits = { ...WATCH_LIMITS, transfer: { perProgram: 2, inTotal: 4 } };
     const { port } = await serve(ledgerGateway(ledger), { settings: { watchLimits } });
     const before = processors.noted.length;
     const found: Sent[] = [];
     const replies = Array.from({ length: 5 }, async () => found.push(await load(port, { Prefer: 'wait=10' })));
-    // Three are told at once that their transfers exist; on a slow machine the others may be told so by then, too.
+    // Three learn at once that their transfers exist. On a slow machine the others may learn it by then too.
     await expect.poll(() => found.length).toBeGreaterThanOrEqual(3);
     await expect.poll(() => processors.noted.length - before).toBe(5);
     for (let at = before; at < before + 5; at += 1) await answer(ledger, await sentOf(at), 'approved');
@@ -179,7 +182,7 @@ describe('the wait ends', () => {
 
 describe('Sandbox-Processor', () => {
   test.each(['approve', 'decline=51', 'decline=65:3600', 'slow=2', 'late=0.5', 'not_found_then_found', '500'])(
-    '%s is kept for the simulator',
+    'stores %s for the simulator',
     async (behavior) => {
       const { port } = await serve(ledgerGateway(ledger));
       const { body } = await load(port, { 'Sandbox-Processor': behavior });
@@ -188,7 +191,7 @@ describe('Sandbox-Processor', () => {
   );
 
   test.each(['declined', 'decline', 'decline=', 'slow=1.2345', 'slow=86401', 'slow=-1', 'late=SECONDS'])(
-    '%s is refused',
+    'refuses %s',
     async (behavior) => {
       const { port } = await serve(ledgerGateway(ledger));
       const { status, headers } = await load(port, { 'Sandbox-Processor': behavior });
@@ -196,7 +199,7 @@ describe('Sandbox-Processor', () => {
     },
   );
 
-  test('is refused with a batch, of which no row is executed', async () => {
+  test('is refused with a batch, and no row is executed', async () => {
     const { port } = await serve(ledgerGateway(ledger));
     const response = await fetch(`http://127.0.0.1:${port}/api/v0.1/core/transfer/batch`, {
       method: 'POST',
@@ -223,7 +226,7 @@ describe('Sandbox-Processor', () => {
     expect(JSON.stringify(body)).toContain("'processor_token'");
   });
 
-  test('is refused in live mode, whatever it says', async () => {
+  test('is refused in live mode', async () => {
     const { port } = await serve(ledgerGateway(ledger, { mode: 'live' }));
     const { status, headers, body } = await load(port, { 'Sandbox-Processor': 'approve' });
     expect([status, headers.get('Error-Code'), headers.get('Money-Moved')]).toEqual([

@@ -11,11 +11,11 @@ const WAIT = bare('GET', '/api/v0.1/core/event?after=1&wait=25');
 const NEWS = '{"news":true}';
 const NOTHING = '{"news":false}';
 
-/** A wait that ends when a test says so. */
+/** A wait that the test ends. */
 class News {
   readonly #wakes = new Set<() => void>();
   resumed = 0;
-  /** What resuming leads to, instead of the news. */
+  /** The result of resuming, instead of the news. */
   next: ((again: WaitReply) => Promise<AnyReply>) | undefined = undefined;
 
   get waiting(): number {
@@ -60,14 +60,13 @@ function serveNews(news: News, settings: HttpOptions['settings'] = {}, keys: { i
   return serve(gateway, { settings });
 }
 
-it('a request that waits has its response when the news comes', async () => {
+it('responds to a waiting request when the news comes', async () => {
   const news = new News();
   const started = await serveNews(news);
   const connection = await started.connect(WAIT);
   await expect.poll(() => news.waiting).toBe(1);
   news.come();
   expect(await connection.next()).toMatchObject({ status: 200, body: NEWS });
-  // The connection can be used for the next.
   connection.send(WAIT);
   await expect.poll(() => news.waiting).toBe(1);
   news.come();
@@ -75,7 +74,7 @@ it('a request that waits has its response when the news comes', async () => {
   expect(started.reports).toEqual([]);
 });
 
-it('it waits again if what came was not for it', async () => {
+it('waits again if the news was for another', async () => {
   const news = new News();
   const started = await serveNews(news);
   const connection = await started.connect(WAIT);
@@ -91,7 +90,7 @@ it('it waits again if what came was not for it', async () => {
   expect((await connection.next()).body).toBe(NEWS);
 });
 
-it('while it waits it is neither load nor late, and has no deadline', async () => {
+it('does not count a waiting request as load or as late, and gives it no deadline', async () => {
   const news = new News();
   const started = await serveNews(news, {
     maxRequestsInFlight: 1,
@@ -102,14 +101,14 @@ it('while it waits it is neither load nor late, and has no deadline', async () =
   });
   const waiting = await Promise.all([1, 2, 3].map(() => started.connect(WAIT)));
   await expect.poll(() => news.waiting).toBe(3);
-  // Twice the interval at which late requests are counted and overdue ones are abandoned.
+  // Twice the interval at which the service counts late requests and abandons overdue ones.
   await delay(250);
   for (let count = 0; count < 5; count += 1) expect((await started.ask(bare('GET', '/'))).status).toBe(200);
   news.come();
   for (const connection of waiting) expect((await connection.next()).body).toBe(NEWS);
 });
 
-it('reading after the wait has a deadline', async () => {
+it('sets a deadline for reading after the wait', async () => {
   const news = new News();
   const started = await serveNews(news, { operationTimeoutMilliseconds: 50, operationGraceMilliseconds: 5 });
   const connection = await started.connect(WAIT);
@@ -119,7 +118,7 @@ it('reading after the wait has a deadline', async () => {
   expectRecord(await connection.next(), 500, 'unknown_list_events');
 });
 
-it('a failure after the wait is an error record', async () => {
+it('sends an error record for a failure after the wait', async () => {
   const news = new News();
   const started = await serveNews(news);
   const connection = await started.connect(WAIT);
@@ -129,7 +128,7 @@ it('a failure after the wait is an error record', async () => {
   expectRecord(await connection.next(), 500, 'unknown_list_events');
 });
 
-it('a key that was revoked meanwhile reads nothing', async () => {
+it('reads nothing with a key that was revoked during the wait', async () => {
   const news = new News();
   const keys = { isValid: true };
   const started = await serveNews(news, {}, keys);
@@ -141,14 +140,14 @@ it('a key that was revoked meanwhile reads nothing', async () => {
   expect(news.resumed).toBe(0);
 });
 
-it('HEAD does not wait', async () => {
+it('does not wait for HEAD', async () => {
   const news = new News();
   const started = await serveNews(news);
   const { status, headers } = await started.ask(WAIT.replace('GET', 'HEAD'), 'HEAD');
   expect([status, headers.get('content-length')]).toEqual([200, String(NOTHING.length)]);
 });
 
-it('a caller that disconnects is forgotten; one that half-closes gets what there is', async () => {
+it('forgets a caller that disconnects, and responds to a caller that half-closes', async () => {
   const news = new News();
   const started = await serveNews(news);
   const [closed, halfClosed] = [await started.connect(WAIT), await started.connect(WAIT)];
@@ -159,7 +158,7 @@ it('a caller that disconnects is forgotten; one that half-closes gets what there
   expect((await halfClosed.next()).body).toBe(NOTHING);
 });
 
-it('a card program has at most 100 requests that wait', async () => {
+it('lets a card program have at most 100 waiting requests', async () => {
   const news = new News();
   const started = await serveNews(news);
   const waiting = await Promise.all(Array.from({ length: 100 }, () => started.connect(WAIT)));
@@ -176,7 +175,7 @@ it('a card program has at most 100 requests that wait', async () => {
 });
 
 describe('a service that stops', () => {
-  it('ends waits at once, and each that comes', async () => {
+  it('ends waits at once, and new ones too', async () => {
     const news = new News();
     const started = await serveNews(news, {
       maxDrainMilliseconds: 600_000,

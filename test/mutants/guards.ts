@@ -28,7 +28,7 @@ export const WALLS: readonly Mutant[] = [
     mistake: 'the database finds a key by its public part alone',
     find: 'and api_key.secret_hash = sent.secret_hash limit 1',
     replace: 'and sent.secret_hash is not null limit 1',
-    witnesses: [{ file: 'test/security/keys.test.ts', only: 'what a key is' }],
+    witnesses: [{ file: 'test/security/keys.test.ts', only: 'an API key' }],
   },
   {
     name: 'found-by-the-public-part',

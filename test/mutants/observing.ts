@@ -53,13 +53,13 @@ export const OBSERVING: readonly Mutant[] = [
     mistake: 'variables of the environment that are no settings add headers to requests to the collector',
     find: "return withoutVariables('OTEL_', () => openTraces(traces, onFailure));",
     replace: 'return openTraces(traces, onFailure);',
-    witnesses: [{ file: 'test/start/traces.test.ts', only: 'sends it the spans of a request' }],
+    witnesses: [{ file: 'test/start/traces.test.ts', only: 'sends the spans only of requests' }],
   },
   {
     name: 'spans-that-wait-for-the-end',
     mistake: 'a collector that hangs holds up the stop',
     find: 'const timer = setTimeout(resolve, milliseconds);',
     replace: 'const timer = setTimeout(resolve, 60 * milliseconds);',
-    witnesses: [{ file: 'test/start/traces.test.ts', only: 'does not wait at the stop' }],
+    witnesses: [{ file: 'test/start/traces.test.ts', only: 'does not wait for a hanging collector' }],
   },
 ];

@@ -6,14 +6,14 @@ import { bare, type RawResponse } from '../harness/raw-connection.ts';
 const TRANSFER = '/api/v0.1/core/transfer';
 const BATCH = `${TRANSFER}/batch`;
 
-/** A thousand times the processor time that any of this takes; a quadratic algorithm takes minutes. */
+/** A thousand times the processor time that these requests take. A quadratic algorithm takes minutes. */
 const MAX_CPU_MICROSECONDS = 20_000_000;
 
 function post(path: string, body: string): string {
   return `POST ${path} HTTP/1.1\r\nHost: localhost\r\nContent-Length: ${Buffer.byteLength(body)}\r\n\r\n${body}`;
 }
 
-/** The response to a request, which must cost little time, beside another request that must succeed. */
+/** Sends a request that must cost little processor time, next to another request that must succeed. */
 async function askQuickly({ ask }: HttpTestServer, bytes: string): Promise<RawResponse> {
   const began = process.cpuUsage();
   const [response, other] = await Promise.all([ask(bytes), ask(bare('GET', '/health/live'))]);
@@ -34,7 +34,7 @@ describe('callers that send slowly', () => {
     ['a body', `POST ${TRANSFER} HTTP/1.1\r\nHost: localhost\r\nContent-Length: 10000\r\n\r\n{"x":"`],
     ['chunks', `POST ${TRANSFER} HTTP/1.1\r\nHost: localhost\r\nTransfer-Encoding: chunked\r\n\r\n`],
   ])(
-    'are disconnected although %s keeps arriving from two hundred of them, and other requests are served',
+    'are disconnected while %s keeps arriving from two hundred of them, and others are served',
     async (what, start) => {
       const { ask, connect } = await serve(undefined, { settings });
       const slow = await Promise.all(Array.from({ length: 200 }, () => connect(start)));
@@ -62,7 +62,7 @@ describe('a body that is expensive to read', () => {
     ['backslashes', `{"a":"${'\\'.repeat(1_000_001)}"}`],
     ['a number of a million digits', `{"transfers":${'9'.repeat(1_000_000)}}`],
     ['blanks', ' '.repeat(1_048_000)],
-    ['card numbers that are none', `{"a":"${'4111111111111112 '.repeat(60_000)}"}`],
+    ['invalid card numbers', `{"a":"${'4111111111111112 '.repeat(60_000)}"}`],
     ['single digits', `{"a":"${'1 '.repeat(500_000)}"}`],
   ])('of %s is refused at little cost', async (_, body) => {
     const server = await serve();
@@ -91,9 +91,9 @@ describe('a body that is expensive to read', () => {
     expect(ignored.headers.get('ignored-fields')?.length).toBeLessThan(1_000);
   });
 
-  it('of names that collide in the tables of other languages is read at little cost', async () => {
+  it('of names that collide in the hash tables of other languages is read at little cost', async () => {
     const server = await serve();
-    // "Aa" and "BB" have one hash in Java and PHP 5; so have all strings made of them.
+    // "Aa" and "BB" have the same hash in Java and PHP 5, and so do all strings made of them.
     const names = Array.from({ length: 2 ** 14 }, (_, at) =>
       Array.from({ length: 14 }, (__, bit) => ((at >> bit) & 1 ? 'Aa' : 'BB')).join(''),
     );
@@ -124,7 +124,7 @@ describe('a head that is expensive to read', () => {
     );
   });
 
-  it('endless headers from a hundred callers at once are refused, and the service keeps running', async () => {
+  it('refuses endless headers from a hundred callers, and the service keeps running', async () => {
     const { ask } = await serve();
     const flood = Array.from({ length: 100 }, () =>
       ask(`GET / HTTP/1.1\r\n${'X-Flood: aaaaaaaaaaaaaaaaaaaaaaaa\r\n'.repeat(5_000)}`),

@@ -18,14 +18,14 @@ const EXPORTS_MOST = 20;
 const ask = ({ connect }: HttpTestServer, key: string, more: readonly string[] = [], path = EXPORT) =>
   connect(bare('GET', path, ['Host: localhost', `Authorization: Bearer ${key}`, ...more]));
 
-/** The status of a response whose body may be endless. */
+/** Returns the status of a response that may be endless. */
 async function statusOf({ socket }: RawConnection): Promise<number> {
   const chunk = await new Promise<Buffer>((resolve) => socket.once('data', resolve));
   return Number(/^HTTP\/1\.1 (\d{3})/.exec(chunk.toString('latin1'))?.[1]);
 }
 
 describe('a request through a proxy on the machine of a sandbox without keys', () => {
-  it.each([0, 1, 10])('is refused without a key, also when %i proxies are trusted', async (trustedProxies) => {
+  it.each([0, 1, 10])('is refused without a key, even if %i proxies are trusted', async (trustedProxies) => {
     const { ask, port } = await startServer(fakeGateway(), { settings: { trustedProxies } });
     // By default nginx sends the address of the service as the host.
     const keys = (headers: readonly string[]) =>
@@ -63,13 +63,13 @@ describe('a card program that opens exports and reads them slowly', () => {
     return opened;
   }
 
-  it('has twenty at a time; the next is refused, others are served, and one that ends frees its place', async () => {
+  it('has at most twenty, does not slow others down, and gets a free slot when one ends', async () => {
     const server = await serve(1_000);
     const opened = await openAll(server);
     const refused = await (await ask(server, 'program')).next();
     expectRecord(refused, 429, 'rate_limited');
     expect(refused.headers.get('retry-after')).toBe('1');
-    // Also with another key: a program may have many.
+    // Another key does not help: a program may have many.
     const byOperator = await (await ask(server, 'operator', [`Program-Id: ${DEMO_PROGRAM_ID}`])).next();
     expectRecord(byOperator, 429, 'rate_limited');
     // Other programs and other operations of this program are not affected.
@@ -79,7 +79,7 @@ describe('a card program that opens exports and reads them slowly', () => {
     await expect.poll(async () => statusOf(await ask(server, 'program'))).toBe(200);
   });
 
-  it('does not count those whose caller disconnected before it was authenticated', async () => {
+  it('does not count exports of callers that disconnected before they were authenticated', async () => {
     const known = fakeGateway({ export_transfers: endless });
     const { promise: letGo, resolve } = Promise.withResolvers<void>();
     let requested = 0;
@@ -103,7 +103,7 @@ describe('a card program that opens exports and reads them slowly', () => {
     for (let count = 0; count < EXPORTS_MOST; count += 1) expect(await statusOf(await ask(server, 'quick'))).toBe(200);
   });
 
-  it('has no limit where rate limits are off', async () => {
+  it('has no limit if rate limits are off', async () => {
     const server = await serve(0);
     await openAll(server);
     expect(await statusOf(await ask(server, 'program'))).toBe(200);

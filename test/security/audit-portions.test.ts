@@ -5,7 +5,7 @@ import { operatorKey } from '../harness/keys.ts';
 import { useConnection, useLedger, useServer } from '../harness/use-ledger.ts';
 import { operate } from './audited-actions.ts';
 
-// verify_audit: the chain in portions, over the API. What a verification finds is in audit.test.ts.
+// verify_audit verifies the chain in portions over the API. audit.test.ts tests what a verification finds.
 
 const server = await useServer();
 const ledger = useLedger(server.connection);
@@ -26,7 +26,7 @@ async function portionsOf(count: number): Promise<readonly AuditPortion[]> {
 const verify = async (after?: number): Promise<AuditPortion> =>
   JSON.parse((await ledger.call('verify_audit', after === undefined ? {} : { after })).body);
 
-test('an intact log: whatever the size of the portions, each entry once, up to the head', async () => {
+test('verifies each entry of an intact log once, up to the head, in portions of any size', async () => {
   const { entries, position, head } = await verifyAudit(ledger.database);
   for (const count of [1, 2, 7, entries - 1, entries, entries + 1]) {
     const portions = await portionsOf(count);
@@ -41,14 +41,14 @@ test('an intact log: whatever the size of the portions, each entry once, up to t
   }
 });
 
-test('one request verifies a short log, and goes on after any entry', async () => {
+test('verifies a short log in one request, and continues after any entry', async () => {
   const whole = await verify();
   expect(whole).toMatchObject({ intact: true, next_after: null, first_broken: null });
   expect(await verify(whole.position)).toEqual({ ...whole, verified: 0 });
   expect(await verify(whole.position - 3)).toEqual({ ...whole, verified: 3 });
 });
 
-test('an entry that is not there yet is refused', async () => {
+test('refuses a position after the last entry', async () => {
   const { position } = await verify();
   await expect(verify(position + 1)).rejects.toMatchObject({
     code: 'verify_audit_schema',
@@ -57,7 +57,7 @@ test('an entry that is not there yet is refused', async () => {
   });
 });
 
-describe('what a superuser changed is found in every size of portion, at its position', () => {
+describe('finds a change by a superuser at its position, in portions of any size', () => {
   beforeAll(async () => {
     await intruder.query('create table kept_entry as table audit_entry; create table kept_head as table audit_head');
     await intruder.query("set session_replication_role = 'replica'");
@@ -72,9 +72,9 @@ describe('what a superuser changed is found in every size of portion, at its pos
     ['an entry changed', "update audit_entry set actor = 'nobody' where position = 6", 6, /^Entry 6 .* was changed/],
     ['an entry removed', 'delete from audit_entry where position = 6', 6, /^Entry 6 is missing\.$/],
     ['entries removed', 'delete from audit_entry where position between 5 and 9', 5, /^Entries 5 to 9 are missing\.$/],
-    ['the first one removed', 'delete from audit_entry where position = 1', 1, /^Entry 1 is missing\.$/],
+    ['the first entry removed', 'delete from audit_entry where position = 1', 1, /^Entry 1 is missing\.$/],
     [
-      'an entry replaced, with its own hash right',
+      'an entry replaced, with a correct hash',
       `update audit_entry set previous_hash = sha256('x'), hash = sha256(sha256('x') || convert_to(
         audit_member(position::text) || audit_member(entry_id::text)
         || audit_member((extract(epoch from created_at) * 1000000)::bigint::text) || audit_member(actor)
@@ -88,7 +88,7 @@ describe('what a superuser changed is found in every size of portion, at its pos
     await intruder.query(statement);
     for (const count of [1, 2, 3, 4, 1000]) {
       const broken = (await portionsOf(count)).find(({ intact }) => !intact)?.first_broken;
-      // Between portions a missing entry is noticed by the next one, and several of them in two steps.
+      // At a border between portions, only the next portion notices a missing entry, and a gap in two steps.
       if (count === 1000) expect(broken?.message).toMatch(message);
       if (position !== undefined) expect(broken?.position).toBe(position);
       expect(broken).toBeDefined();

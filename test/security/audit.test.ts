@@ -18,16 +18,16 @@ import { watchStatements } from './two-programs.ts';
 
 const server = await useServer();
 const ledger = useLedger(server.connection, undefined, undefined, undefined, new SilentProcessors());
-/** Whoever has the rights of a superuser: nothing is beyond it, so only the chain tells. */
+/** An intruder with superuser rights. Nothing stops it, so only the hash chain reveals its changes. */
 const intruder = await useConnection({ ...server.connection, user: 'postgres' });
-/** Whoever has the service's own rights. */
+/** The owner, with the rights of the service. */
 const owner = await useConnection(server.connection);
 
 const chain = async (): Promise<readonly AuditEntry[]> =>
   (await ledger.database.read(readAuditChain(1n, 1000))).map(toAuditEntry);
 const problems = async (expected?: string) => (await verifyAudit(ledger.database, expected)).problems;
 
-/** What can be done once only to a subject. */
+/** Operations that end their subject, so they can run only once. */
 const ENDS_SUBJECT: ReadonlySet<OperationId> = new Set([
   'capture_transfer',
   'cancel_transfer',
@@ -39,12 +39,12 @@ const ENDS_SUBJECT: ReadonlySet<OperationId> = new Set([
 const CASE = `case_${'1'.repeat(32)}`;
 const RECORDED = [...AUDITED_OPERATIONS, ...AUDITED_OF_OPERATORS];
 
-describe('what is recorded', () => {
-  test('every operator operation that changes something, and no other', () => {
+describe('the audit log', () => {
+  test('records every operator operation that changes something, and no others', () => {
     const changing = OPERATION_IDS.filter(
       (id) => OPERATIONS[id].reach === 'operator' && OPERATIONS[id].method !== 'GET',
     );
-    // The sandbox can stop its own database, which then records nothing.
+    // Not stop_database and start_database of the sandbox: a stopped database records nothing.
     expect([...AUDITED_OPERATIONS].sort()).toEqual(
       [
         ...changing,
@@ -54,21 +54,21 @@ describe('what is recorded', () => {
     );
   });
 
-  test('the seeding of a sandbox is its first rows', async () => {
+  test('begins with the seeding of a sandbox', async () => {
     const [first] = await chain();
     expect(first).toMatchObject({ position: 1n, actor: 'sandbox', action: 'seed_sandbox', requestId: null });
   });
 
-  test('operations of card programs are recorded only if an operator executes them', () => {
+  test('records operations of card programs only if an operator executes them', () => {
     const changing = OPERATION_IDS.filter(
       (id) => OPERATIONS[id].reach === 'program' && /:(write|erase)$/.test(OPERATIONS[id].scope ?? ''),
     );
-    // The rows of a batch are transfers, and are recorded as such; an explanation changes nothing.
+    // The rows of a batch are recorded as transfers. An explanation changes nothing.
     const others = ['create_transfer_batch', 'explain_transfer'];
     expect([...AUDITED_OF_OPERATORS].sort()).toEqual(changing.filter((id) => !others.includes(id)).sort());
   });
 
-  test.each(RECORDED)('%s: one row, by whom, about what', async (operation) => {
+  test.each(RECORDED)('records %s in one row, with the actor and the subject', async (operation) => {
     const act = await prepareAction(ledger, operation);
     const before = await chain();
     await act({ caseId: CASE });
@@ -77,13 +77,13 @@ describe('what is recorded', () => {
     expect(row).toMatchObject({ actor: OPERATOR, action: operation, position: BigInt(before.length + 1) });
     expect(row?.requestId).not.toBeNull();
     expect(row?.details).not.toMatch(/ts_[0-9a-f]{16}_[0-9a-f]/);
-    // What is done to a case has that one.
+    // An operation on a case records that case.
     const { case_id: about } = JSON.parse(row?.details ?? '') as { case_id?: string };
     expect([CASE, row?.subjectId]).toContain(about);
     expect(await problems()).toEqual([]);
   });
 
-  test.each(AUDITED_OF_OPERATORS)('%s by a card program itself leaves no row', async (operation) => {
+  test.each(AUDITED_OF_OPERATORS)('does not record %s by a card program', async (operation) => {
     const act = await prepareAction(ledger, operation);
     const before = await chain();
     for (const kind of ['program_key', 'sandbox'] as const) {
@@ -94,7 +94,7 @@ describe('what is recorded', () => {
     }
   });
 
-  test('replays and refusals leave no row', async () => {
+  test('does not record replays and refusals', async () => {
     const more = { programId: DEMO_PROGRAM_ID, idempotencyKey: randomUUID() };
     const load = { amount: 1, card_id: 'card_active' };
     await operate(ledger, 'create_transfer', load, more);
@@ -110,7 +110,7 @@ describe('what is recorded', () => {
     expect((await chain()).length).toBe(before.length);
   });
 
-  test('of a batch, the rows that created a transfer', async () => {
+  test('records the rows of a batch that created a transfer', async () => {
     const before = await chain();
     const transfers = ['card_active', 'card_closed', 'card_empty'].map((card_id) => ({
       amount: '1',
@@ -126,7 +126,7 @@ describe('what is recorded', () => {
     expect(await problems()).toEqual([]);
   });
 
-  test('of a create_transfer from a case, the same statements as of any other', async () => {
+  test('takes the same statements for a create_transfer from a case as for any other', async () => {
     const own = openLedger(server.connection);
     const takeStatements = watchStatements(own);
     const statementsOf = async (more: { caseId?: string }) => {
@@ -144,7 +144,7 @@ describe('what is recorded', () => {
     }
   });
 
-  test('money that closing a card unloads has its own row', async () => {
+  test('records the money that closing a card unloads in its own row', async () => {
     const card_id = `card of ${randomUUID()}`;
     const within = () => ({ programId: DEMO_PROGRAM_ID, idempotencyKey: randomUUID() });
     await ledger.call('create_card', { card_id }, within());
@@ -160,7 +160,7 @@ describe('what is recorded', () => {
     expect(transfer).toMatchObject({ action: 'update_card', actor: OPERATOR, subjectId: moved.transfer_id });
   });
 
-  test('an update has the new status of its subject and what the request set and removed', async () => {
+  test('records the new status of an updated subject, and what the request set and removed', async () => {
     const card_id = `card of ${randomUUID()}`;
     const within = () => ({ programId: DEMO_PROGRAM_ID, idempotencyKey: randomUUID() });
     await ledger.call('create_card', { card_id, expires_on: '2090-01-01' }, within());
@@ -202,9 +202,9 @@ describe('what is recorded', () => {
     expect(await problems()).toEqual([]);
   });
 
-  test('an operator that waits for the head of the log blocks no other request', async () => {
-    // The operator waits for a lock no longer than half a second, so a slow machine is given another chance.
-    await waitFor('the neighbours to be done while the operator waits', async () => {
+  test('blocks no other request while an operator waits for the head of the log', async () => {
+    // The operator waits for a lock for at most half a second, so a slow machine gets another try.
+    await waitFor('the other transfers to finish while the operator waits', async () => {
       const { before, after } = await passBy();
       expect(before).not.toBe('made');
       if (after !== 'made') expect(after).toMatchObject({ busy: true });
@@ -213,10 +213,10 @@ describe('what is recorded', () => {
     expect(await problems()).toEqual([]);
   });
 
-  /** What became of an operator's transfer that waits for the head: when 40 others were done, and when the head was free. */
+  /** The outcome of an operator's transfer that waits for the head: after 40 others, and after the head is free. */
   async function passBy(): Promise<{ readonly before: unknown; readonly after: unknown }> {
     const more = () => ({ programId: DEMO_PROGRAM_ID, idempotencyKey: randomUUID() });
-    // Of other cards and no funding, so that they need nothing which the operator's transfer has locked.
+    // They use other cards and no funding, so they need no lock of the operator's transfer.
     const [from, to, other] = [await cardWith(500), await cardWith(0), await cardWith(0)];
     const between = { type: 'card_to_card', amount: 1, card_id: 'card_active', destination_card_id: other };
     const operators = { type: 'card_to_card', amount: 100, card_id: from, destination_card_id: to };
@@ -241,7 +241,7 @@ describe('what is recorded', () => {
     }
   }
 
-  /** A new card with so much on it. */
+  /** Creates a card with this balance. */
   async function cardWith(amount: number): Promise<string> {
     const within = () => ({ programId: DEMO_PROGRAM_ID, idempotencyKey: randomUUID() });
     const { body } = await ledger.call('create_card', {}, within());
@@ -250,7 +250,7 @@ describe('what is recorded', () => {
     return card_id;
   }
 
-  test.each(RECORDED)('%s does not happen when its row cannot be written', async (operation) => {
+  test.each(RECORDED)('undoes %s if its row cannot be written', async (operation) => {
     const act = await prepareAction(ledger, operation);
     const before = await countRows(ledger);
     await intruder.query('alter table audit_head rename to audit_head_away');
@@ -266,7 +266,7 @@ describe('what is recorded', () => {
     expect(await problems()).toEqual([]);
   });
 
-  test('requests that change nothing and refusals are not recorded', async () => {
+  test('does not record requests that change nothing, or refusals', async () => {
     const more = { params: { key_id: String((await operate(ledger, 'create_key', operatorKey('other'))).key_id) } };
     await operate(ledger, 'revoke_key', {}, more);
     const before = await chain();
@@ -276,8 +276,8 @@ describe('what is recorded', () => {
     expect(await chain()).toEqual(before);
   });
 
-  test('concurrent requests to two processes make one chain without gaps', async () => {
-    // All wait for the head of the chain, for long on a slow machine.
+  test('makes one chain without gaps from concurrent requests to two processes', async () => {
+    // All of them wait for the head of the chain. On a slow machine this takes long.
     const processes = [0, 1].map(() => openLedger(server.connection, undefined, undefined, UNLIMITED)) as [
       Ledger,
       Ledger,
@@ -321,7 +321,7 @@ describe('what is recorded', () => {
     await expect(none).rejects.toMatchObject({ code: 'list_audit_entries_schema', details: { field: '/action' } });
   });
 
-  test('is not listed after an entry that does not exist; after the oldest one nothing is', async () => {
+  test('is not listed after an unknown entry, and is empty after the oldest one', async () => {
     const [oldest] = await chain();
     const list = (cursor: string) => operate(ledger, 'list_audit_entries', { cursor });
     expect(await list(toWireId('aud', oldest?.entryId ?? ''))).toMatchObject({ data: [], next_cursor: null });
@@ -342,12 +342,12 @@ describe('append-only', () => {
     'update audit_head set position = position',
     'delete from audit_head',
     'truncate audit_head',
-  ])('%s is refused to everyone by a trigger', async (statement) => {
+  ])('a trigger refuses this to everyone: %s', async (statement) => {
     await expect(intruder.query(statement)).rejects.toMatchObject({ code: '23001' });
     expect(await problems()).toEqual([]);
   });
 
-  test('the role of requests adds rows, which are chained, and can neither read, change nor remove one', async () => {
+  test('the role of requests can add rows to the chain, but not read, change or remove them', async () => {
     const as = async (statement: string) => {
       await intruder.query(`begin; set local role transfer_service_application;
         set local service.programs = '{${DEMO_PROGRAM_ID}}'`);
@@ -361,7 +361,7 @@ describe('append-only', () => {
       `insert into audit_entry (entry_id, actor, action, program_id, details, position, hash)
         values (gen_random_uuid(), 'sandbox', '${action}', '${programId}', '{}', 1, '')`;
     await as(insertOf('create_card', DEMO_PROGRAM_ID));
-    // Neither for another program, nor of anything that requests of programs do not do.
+    // Not for another program, and not for actions that programs' requests do not have.
     await expect(as(insertOf('create_card', randomUUID()))).rejects.toMatchObject({ code: '42501' });
     await expect(as(insertOf('change_switch', DEMO_PROGRAM_ID))).rejects.toMatchObject({ code: '42501' });
     expect(await problems()).toEqual([]);
@@ -382,11 +382,11 @@ describe('append-only', () => {
     'truncate audit_entry',
     'delete from audit_head',
     'truncate audit_head',
-  ])('%s by the service itself is refused by permissions', async (statement) => {
+  ])('permissions refuse this to the service: %s', async (statement) => {
     await expect(owner.query(statement)).rejects.toMatchObject({ code: '42501' });
   });
 
-  test('triggers refuse what the service grants itself', async () => {
+  test('triggers refuse changes even after the service grants itself the rights', async () => {
     await owner.query('begin; grant update, delete on audit_entry to current_user');
     await expect(owner.query('delete from audit_entry')).rejects.toMatchObject({ code: '23001' });
     await owner.query('rollback');
@@ -395,7 +395,7 @@ describe('append-only', () => {
 
 describe('verification detects changes by a superuser', () => {
   let kept: readonly AuditEntry[] = [];
-  /** Tampers, looks what is said of it, and puts everything back. */
+  /** Makes a change, returns the problems that verification finds, and undoes the change. */
   const tamper = async (statement: string, values: readonly unknown[] = [], expected?: string) => {
     await intruder.query('create table kept_entry as table audit_entry; create table kept_head as table audit_head');
     await intruder.query("set session_replication_role = 'replica'");
@@ -418,7 +418,7 @@ describe('verification detects changes by a superuser', () => {
     expect(await problems()).toEqual([]);
   });
 
-  /** A change of one byte, in SQL: `$2` says which, from 0. */
+  /** Changes of one byte, in SQL. `$2` is its index, from 0. */
   const BYTE_FLIPS: Readonly<Record<string, string>> = {
     entry_id: `encode(set_byte(uuid_send(entry_id), $2 % 16, get_byte(uuid_send(entry_id), $2 % 16) # 1), 'hex')::uuid`,
     created_at: 'created_at + make_interval(secs => (array[0.000001, 0.001, 86400])[$2 % 3 + 1])',
@@ -434,7 +434,7 @@ describe('verification detects changes by a superuser', () => {
     hash: 'set_byte(hash, $2 % 32, get_byte(hash, $2 % 32) # 128)',
   };
 
-  test.each(Object.keys(BYTE_FLIPS))('one byte of %s, in any row', async (column) => {
+  test.each(Object.keys(BYTE_FLIPS))('one changed byte of %s in any row', async (column) => {
     for (const { position } of kept) {
       for (const byte of [0, 7, 31]) {
         const flip = `update audit_entry set ${column} = ${BYTE_FLIPS[column]?.replaceAll('$2', '$2::int')} where position = $1`;
@@ -447,7 +447,7 @@ describe('verification detects changes by a superuser', () => {
     }
   });
 
-  test('any byte of a row', async () => {
+  test('any changed byte of the details', async () => {
     const { position = 0n, details = '' } = kept.at(3) ?? {};
     for (let byte = 0; byte < details.length; byte += 1) {
       const found = await tamper(
@@ -465,7 +465,7 @@ describe('verification detects changes by a superuser', () => {
     expect(found[0]).toMatch(/^Entry 5 .* was changed/);
   });
 
-  test('removal of the first, a middle, the last, and several rows', async () => {
+  test('the removal of the first, a middle, the last, and several rows', async () => {
     const last = (await chain()).length;
     const removed = (where: string) => tamper(`delete from audit_entry where position ${where}`);
     expect(await removed('= 1')).toEqual(['Entry 1 is missing.']);
@@ -476,13 +476,13 @@ describe('verification detects changes by a superuser', () => {
     expect(await removed('> 0')).toEqual([`Entries 1 to ${last} are missing.`]);
   });
 
-  test('two rows swapped', async () => {
+  test('two swapped rows', async () => {
     const found = await tamper(`update audit_entry set position = position + 1000000 where position in (4, 8);
       update audit_entry set position = case position when 1000004 then 8 else 4 end where position > 1000000`);
     expect(found.join('\n')).toMatch(/^Entry 4 .* was changed[\s\S]*\nEntry 8 .* was changed/m);
   });
 
-  test('a row inserted, and the later ones shifted', async () => {
+  test('an inserted row that shifts later ones', async () => {
     const found =
       await tamper(`insert into audit_entry select position + 1, gen_random_uuid(), created_at, actor, action,
         program_id, subject_id, request_id, details, hash, hash from audit_entry order by position desc limit 1`);
@@ -490,7 +490,7 @@ describe('verification detects changes by a superuser', () => {
     expect(found.at(-1)).toMatch(/^The log continues to entry \d+, but its head says that it ends at \d+\.$/);
   });
 
-  test('a row before the first one, whatever its hash', async () => {
+  test('a row before the first one, with any hash', async () => {
     const [first, ...others] = await chain();
     const last = others.at(-1)?.hash;
     const noted = randomBytes(32);
@@ -506,7 +506,7 @@ describe('verification detects changes by a superuser', () => {
           const found = await tamper(forge, [position, first?.hash], expected);
           expect(found).toEqual([expect.stringMatching(putIn)]);
         }
-        // It is no witness for the hash that was noted.
+        // The forged row does not stand in for the noted hash.
         expect(await tamper(forge, [position, noted], noted.toString('hex'))).toEqual([
           expect.stringMatching(putIn),
           expect.stringContaining('the log was truncated or rewritten'),
@@ -519,7 +519,7 @@ describe('verification detects changes by a superuser', () => {
     }
   });
 
-  test('the table refuses a row before the first one, even without triggers', async () => {
+  test('the table refuses a row before the first one even without triggers', async () => {
     const forge = `insert into audit_entry select 0, gen_random_uuid(), created_at, actor, action, program_id,
       subject_id, request_id, details, previous_hash, hash from audit_entry where position = 1`;
     await expect(tamper(forge)).rejects.toMatchObject({
@@ -528,7 +528,7 @@ describe('verification detects changes by a superuser', () => {
     });
   });
 
-  test('rows removed at the end with the head set back, only with a head noted elsewhere', async () => {
+  test('rows removed at the end with the head set back, but only with a noted head', async () => {
     const { position, head } = await verifyAudit(ledger.database);
     const rows = await chain();
     expect([position, head]).toEqual([BigInt(rows.length), rows.at(-1)?.hash.toString('hex')]);
@@ -538,11 +538,11 @@ describe('verification detects changes by a superuser', () => {
     expect(await tamper(cut, [], head)).toEqual([
       `No entry has the hash ${head}, which was noted earlier: the log was truncated or rewritten.`,
     ]);
-    // What stood before the cut is still there.
+    // The entries before the cut are still there.
     expect(await tamper(cut, [], rows.at(-4)?.hash.toString('hex'))).toEqual([]);
   });
 
-  test('a head changed, set back or removed', async () => {
+  test('a changed, set back or removed head', async () => {
     const last = (await chain()).length;
     expect(await tamper('update audit_head set hash = set_byte(hash, 3, get_byte(hash, 3) # 1)')).toEqual([
       `The hash in the head of the log differs from the hash of entry ${last}: one of them was changed.`,
@@ -556,7 +556,7 @@ describe('verification detects changes by a superuser', () => {
     ]);
   });
 
-  test('a log rewritten as a whole, only with a head noted elsewhere', async () => {
+  test('a rewritten log, but only with a noted head', async () => {
     const noted = (await chain()).at(-1)?.hash.toString('hex');
     expect(await problems(noted)).toEqual([]);
     const anew = `truncate audit_entry, audit_head; insert into audit_head (position, hash)

@@ -9,17 +9,17 @@ import { attemptOf } from '../fixtures/processors.ts';
 import type { Ledger } from '../harness/ledger.ts';
 import { relayOnce } from '../store/events/relayed.ts';
 
-/** Id of the key on the wire that operators act with here. */
+/** The wire id of the operator's key. */
 export const OPERATOR = 'key_01900000000070008000000000000abc';
 
-/** The caller that this key makes. */
+/** A caller with that key. */
 export const CALLER: AnyCall['caller'] = {
   kind: 'operator_key',
   keyId: '01900000-0000-7000-8000-000000000abc',
   scopes: ['operator'],
 };
 
-/** Does something as an operator, and gives what was answered. */
+/** Executes an operation as the operator, and returns the response. */
 export async function operate(
   ledger: Ledger,
   operation: OperationId,
@@ -30,12 +30,12 @@ export async function operate(
   return JSON.parse(body) as Record<string, unknown>;
 }
 
-/** Makes what a request of the operation needs, and gives the request, of the operator unless said otherwise. */
+/** Prepares the subject of an operation, and returns a function that executes it, by default as the operator. */
 export async function prepareAction(
   ledger: Ledger,
   operation: OperationId,
 ): Promise<(more?: Partial<AnyCall>) => Promise<unknown>> {
-  // As many as there are tests are more than a card program can have.
+  // The tests create more webhooks than a card program may have.
   await ledger.database.writeUnguarded({ name: 'delete_webhooks', text: 'delete from webhook', values: [] });
   const send = (id: OperationId, { params, body }: CallParts, more: Partial<AnyCall> = {}) => {
     const { reach, idempotency } = OPERATIONS[id];
@@ -64,7 +64,7 @@ export async function prepareAction(
   return (more) => send(operation, parts, { caller: { ...CALLER, ...session } as AnyCall['caller'], ...more });
 }
 
-/** An attempt whose outcome nobody knows, with a transfer that waits for it. */
+/** An attempt with an unknown outcome, and a transfer that waits for it. */
 async function unknownAttempt(ledger: Ledger): Promise<string> {
   const about = { caller: { kind: 'sandbox' }, programId: DEMO_PROGRAM_ID } as const;
   const card = { connector_id: 'simulator', processor_token: 'sim_approve' };
@@ -90,7 +90,7 @@ async function newBreak({ database }: Ledger): Promise<string> {
   return toWireId('brk', breakId);
 }
 
-/** The key of the operator, which otherwise there is not. */
+/** Stores the operator's key, which the tests otherwise do without. */
 async function keyOfOperator(ledger: Ledger): Promise<void> {
   await ledger.database.writeUnguarded({
     name: 'insert_key_of_operator',
@@ -106,7 +106,7 @@ async function newSession(ledger: Ledger): Promise<string> {
   return String((await operate(ledger, 'create_session')).session_id);
 }
 
-/** An error in the log. */
+/** Stores an error in the log. */
 async function loggedError({ database }: Ledger): Promise<string> {
   const requestId = randomUUIDv7();
   await database.writeUnguarded({
@@ -118,7 +118,7 @@ async function loggedError({ database }: Ledger): Promise<string> {
   return toWireId('req', requestId);
 }
 
-/** How many rows there are of what actions make, and of the audit log. */
+/** The number of rows that the operations create, and of rows in the audit log. */
 export async function countRows({ database }: Ledger): Promise<Readonly<Record<string, bigint>>> {
   const [row] = await database.writeUnguarded({
     name: 'count_what_actions_make',

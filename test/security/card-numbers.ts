@@ -1,4 +1,4 @@
-/** What the networks' numbers begin with, and how many digits they have. */
+/** How the numbers of each network begin, and their lengths. */
 const BEGINNINGS: readonly (readonly [beginning: string, length: number])[] = [
   ...([13, 16, 19] as const).map((length) => ['4', length] as const),
   ...['51', '52', '53', '54', '55', '2221', '2500', '2720'].map((beginning) => [beginning, 16] as const),
@@ -11,10 +11,10 @@ const BEGINNINGS: readonly (readonly [beginning: string, length: number])[] = [
 
 const SEPARATORS = ['', '', ' ', '-', '.', ' - '];
 
-/** A card number that nobody has, and how it is written. */
+/** An unassigned card number, and how it is written. */
 export type PlantedNumber = { readonly digits: string; readonly written: string };
 
-/** Numbers of every network, written in every way; the same for the same count. */
+/** Numbers of every network, in every notation. The same count returns the same numbers. */
 export function plantedNumbers(count: number): readonly PlantedNumber[] {
   const random = randomFrom(20_261_121);
   const made = new Set<string>();
@@ -32,14 +32,14 @@ export function plantedNumbers(count: number): readonly PlantedNumber[] {
   return numbers;
 }
 
-/** In fours, or as American Express and Diners Club print theirs. */
+/** Grouped by four, or as American Express and Diners Club print them. */
 function grouped(digits: string, separator: string): string {
   const pattern = digits.length === 15 || digits.length === 14 ? /^(.{4})(.{6})(.*)$/ : undefined;
   const groups = pattern === undefined ? digits.match(/.{1,4}/g) : pattern.exec(digits)?.slice(1);
   return (groups ?? [digits]).join(separator);
 }
 
-/** Luhn's check digit. */
+/** The Luhn check digit. */
 function checkDigit(payload: string): string {
   const doubled = [0, 2, 4, 6, 8, 1, 3, 5, 7, 9];
   const sum = [...payload].reduce((total, character, index) => {
@@ -49,7 +49,9 @@ function checkDigit(payload: string): string {
   return String((10 - (sum % 10)) % 10);
 }
 
-/** Whole numbers below 2^31, the same for the same seed (a linear congruence; its upper bits). */
+/**
+ * Integers below 2^31, from the upper bits of a linear congruential generator. The same seed gives the same sequence.
+ */
 function randomFrom(seed: number): () => number {
   let state = BigInt(seed);
   return () => {
@@ -60,7 +62,7 @@ function randomFrom(seed: number): () => number {
 
 const LEAST = 13;
 
-/** Finds planted numbers in whatever a service has left behind. */
+/** Finds planted numbers in the data of a service. */
 export class NumberSearch {
   readonly #byBeginning = new Map<string, string[]>();
 
@@ -72,9 +74,9 @@ export class NumberSearch {
   }
 
   /**
-   * The planted numbers that a text holds: as digits, in groups with anything up to three characters between them, or
-   * escaped as in a URL or in JSON. A number inside longer digits counts, too. Bytes are read as Latin-1. Gives each
-   * with what stands around it.
+   * The planted numbers in a text: as digits, in groups with up to three characters between them, or escaped as in a URL
+   * or in JSON. A number inside longer digits counts too. Bytes are read as Latin-1. Returns each number with the text
+   * around it.
    */
   findIn(text: string): ReadonlyMap<string, string> {
     const found = new Map<string, string>();

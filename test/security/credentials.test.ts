@@ -18,7 +18,7 @@ const newKey = async () =>
   JSON.parse((await ledger.call('create_key', operatorKey('of the test'))).body) as { key: string; key_id: string };
 const revoke = (key_id: string) => ledger.call('revoke_key', {}, { params: { key_id } });
 
-test('a late database response lets no request in a second after the revocation', async () => {
+test('a late database response lets no request in later than a second after the revocation', async () => {
   const { key, key_id } = await newKey();
   const slow = openLedger(server.connection);
   const read = slow.database.read.bind(slow.database);
@@ -32,12 +32,12 @@ test('a late database response lets no request in a second after the revocation'
   const authenticate = openAuthentication(slow.database);
   const early = authenticate(key);
   const sharing = authenticate(key);
-  // The database has looked before the revocation, and its response is under way.
+  // The database has read the key before the revocation, and its response has not arrived yet.
   await found.promise;
   await revoke(key_id);
   await wait(1000);
   const late = authenticate(key);
-  // Those who came before the revocation may have got in; nobody else.
+  // Only requests from before the revocation may succeed.
   await expect(early).resolves.toMatchObject({ kind: 'operator_key' });
   await expect(sharing).resolves.toMatchObject({ kind: 'operator_key' });
   await expect(late).rejects.toMatchObject({ code: 'unauthenticated', message: expect.stringContaining('revoked') });
@@ -45,7 +45,7 @@ test('a late database response lets no request in a second after the revocation'
   await slow.close();
 });
 
-test('keys that are sent together are looked up with one statement, and each gets its own result', async () => {
+test('looks up keys that are sent together with one statement, with a separate result for each', async () => {
   const [first, second] = [await newKey(), await newKey()];
   const [prefix, publicPart, rest = ''] = second.key.split('_');
   const guessed = `${publicPart}_${rest.slice(0, 63)}${rest[63] === '0' ? '1' : '0'}`;
@@ -68,7 +68,7 @@ test('keys that are sent together are looked up with one statement, and each get
   ]);
   expect(refused).toMatchObject({ reason: { code: 'unauthenticated', message: expect.stringContaining('unknown') } });
   expect(names).toEqual(['find_keys']);
-  // Without a database, each of them fails, and no look-up is left waiting.
+  // Without a database each of them fails, and no look-up keeps waiting.
   const others = [await newKey(), await newKey()];
   await counting.close();
   const failed = await Promise.allSettled(others.map(({ key }) => authenticate(key)));
@@ -81,7 +81,7 @@ describe('refused credentials', () => {
   const chainLength = async () => (await verifyAudit(ledger.database)).entries;
   const refusalsOf = () => openRefusedCredentials(ledger.database, () => new Date());
 
-  test('from a hundred thousand addresses make a few rows, and each is counted', async () => {
+  test('from a hundred thousand addresses make a few rows, and each counts', async () => {
     const before = await chainLength();
     const refusals = refusalsOf();
     for (let at = 0; at < 100_000; at += 1) {
@@ -99,7 +99,7 @@ describe('refused credentials', () => {
     expect((await verifyAudit(ledger.database)).problems).toEqual([]);
   });
 
-  test('are written after an outage of the database, and none is lost', async () => {
+  test('are all written after a database outage', async () => {
     const before = await chainLength();
     const refusals = refusalsOf();
     const note = (count: number) => {
@@ -116,7 +116,7 @@ describe('refused credentials', () => {
   });
 });
 
-test('the last use of a key is written after an outage of the database, and at most once a minute', async () => {
+test('the last use of a key is written after a database outage, and at most once a minute', async () => {
   const { key_id } = await newKey();
   const keyId = key_id.slice('key_'.length).replace(/^(.{8})(.{4})(.{4})(.{4})/, '$1-$2-$3-$4-');
   const lastUse = async () => {

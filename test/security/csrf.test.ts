@@ -15,23 +15,23 @@ const HOST = `Host: localhost:${live.port}`;
 const COOKIE = `Cookie: ${cookie}`;
 const SAME = 'Sec-Fetch-Site: same-origin';
 const MARK = 'Console: 1';
-/** Another token, whatever the two last characters of this one are. */
+/** Differs from the token in its last two characters. */
 const OTHER_TOKEN = cookie.slice(0, -2) + (cookie.endsWith('AA') ? 'BB' : 'AA');
 const origin = (port = live.port) => `http://localhost:${port}`;
 
-/** Requests with the cookie of a session, by who sends them; whether they count. */
+/** Requests with the cookie of a session: the sender, whether the service accepts the cookie, and the headers. */
 const TABLE: readonly (readonly [who: string, counts: boolean, lines: Lines])[] = [
   ['a page of the service', true, [HOST, COOKIE, SAME, MARK]],
   ['a page of the service that polls', true, [HOST, COOKIE, SAME, 'Console: background']],
   ['a page of the service, in capitals', true, [HOST, COOKIE, 'Sec-Fetch-Site: Same-Origin', MARK]],
   ['a page among other cookies', true, [HOST, `Cookie: a=1; ${cookie}; b="2"`, SAME, MARK]],
   ['an older browser, with an Origin', true, [HOST, COOKIE, `Origin: ${origin()}`, MARK]],
-  ['a form or a link of any page: no header', false, [HOST, COOKIE, SAME]],
+  ['a form or a link of any page, without the header', false, [HOST, COOKIE, SAME]],
   ['another value of the header', false, [HOST, COOKIE, SAME, 'Console: 0']],
   ['an empty header', false, [HOST, COOKIE, SAME, 'Console:']],
   ['the header twice', false, [HOST, COOKIE, SAME, MARK, MARK]],
-  ['neither header', false, [HOST, COOKIE]],
-  ['a browser that says nothing', false, [HOST, COOKIE, MARK]],
+  ['a browser without either header', false, [HOST, COOKIE]],
+  ['a browser without Sec-Fetch-Site or Origin', false, [HOST, COOKIE, MARK]],
   ['a page of another site', false, [HOST, COOKIE, 'Sec-Fetch-Site: cross-site', MARK]],
   ['a page of a subdomain, or of another port', false, [HOST, COOKIE, 'Sec-Fetch-Site: same-site', MARK]],
   ['the address bar', false, [HOST, COOKIE, 'Sec-Fetch-Site: none', MARK]],
@@ -45,7 +45,7 @@ const TABLE: readonly (readonly [who: string, counts: boolean, lines: Lines])[] 
   ['an older browser on a subdomain', false, [HOST, COOKIE, `Origin: http://evil.localhost:${live.port}`, MARK]],
   ['an older browser on another port', false, [HOST, COOKIE, `Origin: ${origin(1)}`, MARK]],
   ['an older browser on a longer host', false, [HOST, COOKIE, `Origin: ${origin()}.evil.example`, MARK]],
-  ['a page without an origin of its own', false, [HOST, COOKIE, 'Origin: null', MARK]],
+  ['a page with a null origin', false, [HOST, COOKIE, 'Origin: null', MARK]],
   [
     'an older browser on the same host over HTTPS',
     false,
@@ -57,10 +57,10 @@ const TABLE: readonly (readonly [who: string, counts: boolean, lines: Lines])[] 
     false,
     [`Host: evil.example:${live.port}`, COOKIE, `Origin: http://evil.example:${live.port}`, MARK],
   ],
-  ['a proxy that nobody trusts', false, [HOST, COOKIE, SAME, MARK, 'X-Forwarded-For: 203.0.113.9']],
-  ['a proxy that nobody trusts and says https', false, [HOST, COOKIE, SAME, MARK, 'X-Forwarded-Proto: https']],
+  ['an untrusted proxy', false, [HOST, COOKIE, SAME, MARK, 'X-Forwarded-For: 203.0.113.9']],
+  ['an untrusted proxy that claims https', false, [HOST, COOKIE, SAME, MARK, 'X-Forwarded-Proto: https']],
   ['a cookie set by another port', false, [HOST, `Cookie: ${cookie.replace(String(live.port), '1')}`, SAME, MARK]],
-  ['two cookies, as somebody else may set one', false, [HOST, `Cookie: ${cookie}; ${cookie}`, SAME, MARK]],
+  ['two cookies, one of them from another page', false, [HOST, `Cookie: ${cookie}; ${cookie}`, SAME, MARK]],
   ['two cookies in two headers', false, [HOST, COOKIE, COOKIE, SAME, MARK]],
   ['another token', false, [HOST, `Cookie: ${OTHER_TOKEN}`, SAME, MARK]],
   ['half a token', false, [HOST, `Cookie: ${cookie.slice(0, -9)}`, SAME, MARK]],
@@ -69,14 +69,14 @@ const TABLE: readonly (readonly [who: string, counts: boolean, lines: Lines])[] 
   ['the session and an empty Authorization', false, [HOST, COOKIE, SAME, MARK, 'Authorization:']],
 ];
 
-/** Requests that read, and ones that would change something. */
+/** Operations that read, and operations that would change something. */
 const OPERATIONS_TRIED = ['get_session', 'list_keys', 'get_switch', 'change_switch', 'delete_session'] as const;
 
 describe.each(OPERATIONS_TRIED)('%s with the cookie of a session', (operation) => {
   const { method, path } = OPERATIONS[operation];
 
-  test.each(TABLE)('from %s: counts %s', async (_, counts, lines) => {
-    // What counts would end the session, or change the switch.
+  test.each(TABLE)('accepts the cookie from %s: %s', async (_, counts, lines) => {
+    // An accepted request would end the session or change the switch.
     if (counts && method !== 'GET') return;
     const answer = await live.ask(method, path, lines);
     if (counts) expect(answer.status).toBe(200);
@@ -84,7 +84,7 @@ describe.each(OPERATIONS_TRIED)('%s with the cookie of a session', (operation) =
   });
 });
 
-test('no refused request has changed anything, or says who somebody is', async () => {
+test('refused requests change nothing and do not reveal the caller', async () => {
   expect((await live.ask('GET', SESSION, [HOST, COOKIE, SAME, MARK])).status).toBe(200);
   expect(JSON.parse((await ledger.call('get_switch')).body)).toMatchObject({ data: [] });
   for (const [, counts, lines] of TABLE) {
@@ -96,7 +96,7 @@ test('no refused request has changed anything, or says who somebody is', async (
   }
 });
 
-test('a preflight of another origin gets no leave, for nothing', async () => {
+test('a preflight from another origin gets no permission', async () => {
   const asked = [
     'Origin: https://evil.example',
     'Access-Control-Request-Method: GET',
@@ -107,14 +107,14 @@ test('a preflight of another origin gets no leave, for nothing', async () => {
   expect([...headers.keys()].filter((name) => name.startsWith('access-control-'))).toEqual([]);
 });
 
-test('only what the browser of a live session is asked for removes its cookie', async () => {
+test("only a request from the service's own page removes an invalid cookie", async () => {
   const own = await live.ask('GET', SESSION, [HOST, `Cookie: ${OTHER_TOKEN}`, SAME, MARK]);
   expect(own.headers.get('set-cookie')).toBe(`console-${live.port}=; HttpOnly; SameSite=Strict; Path=/; Max-Age=0`);
   const foreign = await live.ask('GET', SESSION, [HOST, `Cookie: ${OTHER_TOKEN}`, 'Sec-Fetch-Site: cross-site', MARK]);
   expect(foreign.headers.get('set-cookie')).toBeNull();
 });
 
-test('guesses and requests of other pages are told to the audit log, without a token', async () => {
+test('reports guesses and requests from other pages to the audit log, without a token', async () => {
   const before = live.refused.length;
   await live.ask('GET', SESSION, [HOST, COOKIE, 'Sec-Fetch-Site: cross-site', MARK]);
   await live.ask('GET', SESSION, [HOST, `Cookie: console-${live.port}=${'A'.repeat(43)}`, SAME, MARK]);
@@ -128,7 +128,7 @@ describe('behind a trusted proxy', () => {
   const https = [...site, 'X-Forwarded-Proto: https'];
   const bearer = `Authorization: Bearer ${key}`;
 
-  test('a session is made and used over HTTPS, with the cookie that only this host can set', async () => {
+  test('makes and uses a session over HTTPS, with a cookie that only this host can set', async () => {
     const made = await proxied.ask('POST', SESSION, [...https, SAME, MARK, bearer]);
     expect(made.status).toBe(201);
     const setCookie = made.headers.get('set-cookie') ?? '';
@@ -137,7 +137,7 @@ describe('behind a trusted proxy', () => {
     expect((await proxied.ask('GET', SESSION, [...https, sent, SAME, MARK])).status).toBe(200);
     const old = [...https, sent, 'Origin: https://bank.example', MARK];
     expect((await proxied.ask('GET', SESSION, old)).status).toBe(200);
-    // The outermost proxy is the one that is trusted: what its caller wrote before it does not count.
+    // The trusted proxy is the outermost one, so entries that its caller wrote do not count.
     const claimed = [...site, 'X-Forwarded-Proto: https, http'];
     for (const lines of [
       [...https, sent, 'Origin: http://bank.example', MARK],
@@ -155,7 +155,7 @@ describe('behind a trusted proxy', () => {
     ['says http', [...site, 'X-Forwarded-Proto: http']],
     ['says nothing', site],
     ['only repeats what its caller claims', [...site, 'X-Forwarded-Proto: https, http']],
-  ])('one that %s gets no session', async (_, lines) => {
+  ])('makes no session if the proxy %s', async (_, lines) => {
     const answer = await proxied.ask('POST', SESSION, [...lines, SAME, MARK, bearer]);
     expect(answer).toMatchObject({ status: 403, fields: { Code: 'forbidden' } });
     expect(String(answer.fields.Message)).toContain('A session needs HTTPS');
@@ -163,10 +163,10 @@ describe('behind a trusted proxy', () => {
   });
 });
 
-describe('a session is made', () => {
+describe('creating a session', () => {
   const bearer = `Authorization: Bearer ${key}`;
 
-  test('on this machine without TLS, with a cookie of its port', async () => {
+  test('works on this machine without TLS, with a cookie of its port', async () => {
     const { setCookie } = await signIn(live, key);
     expect(setCookie).toMatch(
       new RegExp(`^console-${live.port}=[A-Za-z0-9_-]{43}; HttpOnly; SameSite=Strict; Path=/$`),
@@ -174,26 +174,26 @@ describe('a session is made', () => {
   });
 
   test.each<[string, Lines]>([
-    ['through a proxy that nobody trusts', [HOST, SAME, 'X-Forwarded-For: 203.0.113.9']],
-    ['through a proxy that nobody trusts and says https', ['Host: bank.example', SAME, 'X-Forwarded-Proto: https']],
+    ['through an untrusted proxy', [HOST, SAME, 'X-Forwarded-For: 203.0.113.9']],
+    ['through an untrusted proxy that claims https', ['Host: bank.example', SAME, 'X-Forwarded-Proto: https']],
     ['under another name', ['Host: bank.example', SAME]],
-    // A proxy of this machine that adds nothing and renames the host: the browser has an origin without TLS.
-    ['by a page of another name, whose proxy hides it', [HOST, 'Origin: http://bank.example']],
-    ['by a page of another port', [HOST, 'Sec-Fetch-Site: same-site', `Origin: ${origin(1)}`]],
-  ])('not %s', async (_, lines) => {
+    // A proxy on this machine that adds no header and changes the host. The browser has an origin without TLS.
+    ['for a page of another name behind a proxy that hides it', [HOST, 'Origin: http://bank.example']],
+    ['for a page of another port', [HOST, 'Sec-Fetch-Site: same-site', `Origin: ${origin(1)}`]],
+  ])('is refused %s', async (_, lines) => {
     const answer = await live.ask('POST', SESSION, [...lines, MARK, bearer]);
     expect(answer).toMatchObject({ status: 403, fields: { Code: 'forbidden' } });
     expect(answer.headers.get('set-cookie')).toBeNull();
   });
 
-  test('not from a session, nor without a key', async () => {
+  test('is refused from a session and without a key', async () => {
     const bySession = await live.ask('POST', SESSION, [HOST, COOKIE, SAME, MARK]);
     expect(bySession).toMatchObject({ status: 401, fields: { Code: 'unauthenticated' } });
     const byNobody = await sandbox.ask('POST', SESSION, ownPage(sandbox.port));
     expect(byNobody).toMatchObject({ status: 401, fields: { Code: 'unauthenticated' } });
   });
 
-  test('from a key, whatever cookie the browser still has', async () => {
+  test('works with a key, even if the browser has an old cookie', async () => {
     const again = await signIn(live, key, [COOKIE]);
     expect(again.cookie).not.toBe(cookie);
     const stale = await signIn(live, key, [`Cookie: console-${live.port}=${'A'.repeat(43)}`]);
@@ -204,7 +204,7 @@ describe('a session is made', () => {
 describe('in a sandbox without keys', () => {
   const host = `Host: localhost:${sandbox.port}`;
 
-  test('a request without a session is from this machine, and one with a session is of its key', async () => {
+  test('treats requests without a session as from this machine, and requests with one as from its key', async () => {
     expect(await sandbox.ask('GET', SESSION, [host])).toMatchObject({
       status: 200,
       fields: { mode: 'sandbox', caller: 'sandbox', role: 'administrator', program_name: 'Demo program', key_id: null },
@@ -219,7 +219,7 @@ describe('in a sandbox without keys', () => {
     expect((await sandbox.ask('GET', OPERATIONS.get_switch.path, own)).status).toBe(403);
   });
 
-  test('the cookie gives other pages no more than they have without it', async () => {
+  test('gives other pages no more rights with the cookie than without it', async () => {
     const session = await signIn(sandbox, key);
     for (const site of ['cross-site', 'same-site']) {
       const lines = [host, `Cookie: ${session.cookie}`, `Sec-Fetch-Site: ${site}`];
@@ -228,7 +228,7 @@ describe('in a sandbox without keys', () => {
     }
   });
 
-  test('a cookie that is left over is removed, and the next request is that of the sandbox', async () => {
+  test('removes a stale cookie, so the next request is treated as from this machine', async () => {
     const left = `Cookie: console-${sandbox.port}=${'A'.repeat(43)}`;
     const refused = await sandbox.ask('GET', SESSION, [...ownPage(sandbox.port), left]);
     expect(refused.status).toBe(401);

@@ -31,7 +31,7 @@ let second: ServiceProcess;
 let environment: Record<string, string>;
 let operator: TransferService;
 let programId = '';
-/** What operator-key says beside the key. */
+/** What operator-key prints in addition to the key. */
 let grant = '';
 
 const as = (key: string, service = first) =>
@@ -43,7 +43,7 @@ const wait = (time_ms: number) => new Promise((done) => setTimeout(done, time_ms
 beforeAll(async () => {
   directories = await Promise.all([ledgerDirectory(), temporaryDirectory(), temporaryDirectory()]);
   const [own, other] = directories;
-  // Limits that no test reaches, however fast the machine is: they are not what is tested here.
+  // Limits that no test reaches, even on a fast machine.
   const rates = { RATE_LIMIT_PER_ADDRESS: '999999', RATE_LIMIT_PER_KEY: '999999' };
   environment = { MODE: 'live', DATA_DIR: own?.path ?? '', SUPPORT_CONTACT: 'help@bank.test', ...rates };
   const { output, errors } = await runCommand(['operator-key', 'create', '--name', 'first'], environment);
@@ -63,24 +63,24 @@ afterAll(async () => {
 const newKey = (scopes: KeyScope[] = [...PROGRAM_SCOPES], more: object = {}) =>
   withSecret(operator.keys.create({ name: 'of the test', program_id: programId, scopes, ...more }));
 
-/** The codes of responses that let nobody in and refuse nobody. */
+/** Codes of responses that do not decide about the key. */
 const UNDECIDED: ReadonlySet<unknown> = new Set(['service_unavailable', 'unknown_list_transfers']);
 
-/** Waits until every process responses to a key as it does from then on; a key is believed for a second. */
+/** Waits until every process refuses the key. A process remembers a key for a second. */
 const untilRefused = (key: string, services = [first, second]) =>
   waitFor('the key is refused', async () => {
     const responses = await Promise.all(services.map((service) => ask(service, key)));
     return responses.every(({ status }) => status === 401);
   });
 
-/** A key whose time has come. */
+/** A key that has just expired. */
 async function newExpiredKey(): ReturnType<typeof newKey> {
   const made = await beforeMoment((moment) => newKey(undefined, { expires_at: moment.toISOString() }), 300);
   await untilRefused(made.key);
   return made;
 }
 
-/** How many keys the database finds for one that was sent. */
+/** How many keys the database finds for a key that a caller sent. */
 async function countFound(key: string): Promise<number> {
   const parts = readKeyParts(key);
   if (parts === undefined) throw new Error('this is no key');
@@ -95,8 +95,8 @@ async function countFound(key: string): Promise<number> {
   }
 }
 
-describe('what a key is', () => {
-  test('has a prefix, a public part, 256 random bits and a checksum; it is shown once and stored as a hash', async () => {
+describe('an API key', () => {
+  test('has a prefix, a public part, 256 random bits and a checksum, is shown once and stored as a hash', async () => {
     const made = await newKey();
     expect(made.key).toMatch(/^ts_[0-9a-f]{16}_[0-9a-f]{64}[0-9a-f]{8}$/);
     expect(made.shown_as).toBe(`${made.key.slice(0, 19)}_…`);
@@ -129,7 +129,7 @@ describe('what a key is', () => {
     const answerTo = async (key: string) => {
       expect(readKeyParts(key)).toBeDefined();
       const { status, headers, fields } = await ask(first, key);
-      // What differs between any two responses; the rate limit counts down.
+      // These differ in every two responses. The rate limit counts down.
       const { 'request-id': requestId, date, ratelimit, ...others } = headers;
       for (const header of [requestId, date, ratelimit]) expect(header).toBeTypeOf('string');
       return { status, headers: others, fields };
@@ -140,7 +140,7 @@ describe('what a key is', () => {
     for (const { key } of [working, revoked, expired]) {
       expect(await answerTo(withSecret(key.slice(3, 19)))).toEqual(unknown);
     }
-    // The database finds nothing either, so there is no more work to do, and time to tell, than for an unknown key.
+    // The database finds nothing either, so the timing is the same as for an unknown key.
     expect(await countFound(withSecret(working.key.slice(3, 19)))).toBe(0);
     expect(await countFound(working.key)).toBe(1);
     expect((await ask(first, working.key)).status).toBe(200);
@@ -155,24 +155,24 @@ describe('scopes', () => {
     expect(grant).toContain(KEY_SCOPES.join(', '));
   });
 
-  test('a rolled key keeps scopes and programs', async () => {
+  test('a rolled key keeps its scopes and programs', async () => {
     const narrow = await newKey(['errors:read']);
     expect(await operator.keys.roll(narrow.key_id)).toMatchObject({ scopes: ['errors:read'], program_id: programId });
     const wide = await operator.keys.create({ name: 'reads all', scopes: ['cards:read'], all_programs: true });
     expect(await operator.keys.roll(wide.key_id)).toMatchObject({ scopes: ['cards:read'], program_id: null });
   });
 
-  test('a key bound to a card program cannot have the operator scope', async () => {
+  test('a key of a card program cannot have the operator scope', async () => {
     const refused = await refusalOf(newKey(['transfers:read', 'operator']));
     expect(refused).toMatchObject({ Code: 'create_key_schema', field: '/scopes' });
     expect(refused.Message).toContain("'operator'");
   });
 
-  test('every operation but those about the caller, and those of connectors, has a scope that a key can have', () => {
+  test('every operation has a scope that a key can have, except for the caller and connectors', () => {
     for (const id of OPERATION_IDS.filter((known) => !['caller', 'connector'].includes(OPERATIONS[known].reach))) {
       const { scope, reach } = OPERATIONS[id];
       expect(KEY_SCOPES, id).toContain(scope);
-      // What acts within a card program must be open to the keys of one, and nothing else.
+      // Keys of a card program can have the scopes of operations within a program, and no others.
       expect(
         PROGRAM_SCOPES.some((known) => known === scope),
         id,
@@ -181,11 +181,11 @@ describe('scopes', () => {
   });
 
   test.each(KEY_SCOPES)(
-    'the operations of %s are open to a key with it, and closed to one with all others',
+    'the operations of %s are open to a key with it, and closed to a key with all others',
     async (scope) => {
       const keyWith = async (scopes: KeyScope[]) =>
         (await withSecret(operator.keys.create({ name: scope, scopes, all_programs: true }))).key;
-      // The scope itself, and each that includes it.
+      // The scope itself, and each scope that includes it.
       const enough = KEY_SCOPES.filter((known) => includesScope([known], scope));
       const others = KEY_SCOPES.filter((known) => !enough.includes(known));
       const [opening, closed] = [await Promise.all(enough.map((one) => keyWith([one]))), await keyWith(others)];
@@ -193,7 +193,7 @@ describe('scopes', () => {
         (id) => OPERATIONS[id].scope === scope && OPERATIONS[id].reach !== 'sandbox',
       );
       for (const id of ofScope) {
-        // The media type is judged after the credentials and before anything is done.
+        // The service checks the media type after the credentials, before it does anything.
         for (const key of opening) expect((await tryOperation(id, key)).fields.Code, id).not.toBe('forbidden');
         const { fields } = await tryOperation(id, closed);
         expect(fields, id).toMatchObject({ Status: 403, Code: 'forbidden', Type: 'Request Error' });
@@ -212,7 +212,7 @@ describe('scopes', () => {
     }
   });
 
-  test('a program key cannot use operator operations, whatever its scopes', async () => {
+  test('a program key cannot use operator operations', async () => {
     const { key } = await newKey([...PROGRAM_SCOPES]);
     const response = await ask(first, key, OPERATIONS.list_keys.path);
     expect(response.fields.Message).toBe(
@@ -221,7 +221,7 @@ describe('scopes', () => {
     );
   });
 
-  /** Asks in a way that changes nothing, whether the key may or not. */
+  /** Calls the operation so that it changes nothing, even if the key may use it. */
   function tryOperation(id: OperationId, key: string): Promise<RawResponse> {
     const { method, path } = exampleOf(id);
     const type = OPERATIONS[id].body === undefined ? {} : { 'Content-Type': 'text/xml' };
@@ -232,24 +232,24 @@ describe('scopes', () => {
 });
 
 describe('a key ends', () => {
-  test('on every process within a second of its revocation, however busy it is', async () => {
+  test('on every process within a second of its revocation, even under load', async () => {
     const made = await newKey();
     let revokedAt = Number.POSITIVE_INFINITY;
     type Seen = { readonly sentAt: number; readonly response: RawResponse };
     const hammers = [first, first, second, second].map((service) => ({ service, seen: [] as Seen[] }));
     const hammer = async ({ service, seen }: (typeof hammers)[number]): Promise<void> => {
-      // What is sent after that second is the proof, so there is some of it on every machine.
+      // Requests sent after that second are the proof, so send ten of them even on a slow machine.
       for (let late = 0; late < 10; ) {
         const sentAt = performance.now();
         const response = await ask(service, made.key);
-        // A crowded machine refuses some before it looks at the key, or cannot look at it in time.
+        // A busy machine refuses some requests before it checks the key, or cannot check it in time.
         if (UNDECIDED.has(response.fields.Code)) continue;
         if (sentAt > revokedAt + 1000) late += 1;
         seen.push({ sentAt, response });
       }
     };
     const revokeUnderLoad = async (): Promise<void> => {
-      await waitFor('everybody was let in', async () => hammers.every(({ seen }) => seen.length >= 10));
+      await waitFor('every caller was accepted', async () => hammers.every(({ seen }) => seen.length >= 10));
       await operator.keys.revoke(made.key_id);
       revokedAt = performance.now();
     };
@@ -273,7 +273,7 @@ describe('a key ends', () => {
       expect((await ask(second, made.key)).status).toBe(200);
       return made;
     });
-    await waitFor('its time has come', async () => Date.now() >= Date.parse(expires_at ?? ''));
+    await waitFor('the key has expired', async () => Date.now() >= Date.parse(expires_at ?? ''));
     for (const service of [first, second]) {
       expect((await ask(service, key)).fields).toMatchObject({
         Status: 401,
@@ -284,7 +284,7 @@ describe('a key ends', () => {
 });
 
 describe('rolling', () => {
-  test('two keys work until the old one ends, with the same scopes', async () => {
+  test('leaves both keys working with the same scopes until the old one ends', async () => {
     const { old, made, previous_until } = await beforeMoment(async (moment) => {
       const previous_until = moment.toISOString();
       const old = await newKey(['cards:read', 'transfers:read']);
@@ -297,14 +297,14 @@ describe('rolling', () => {
     });
     const listed = (await operator.keys.list({ limit: 100 })).data.find(({ key_id }) => key_id === old.key_id);
     expect(listed).toMatchObject({ replaced_by: made.key_id, expires_at: previous_until });
-    await waitFor('its time has come', async () => Date.now() >= Date.parse(previous_until));
+    await waitFor('the old key has ended', async () => Date.now() >= Date.parse(previous_until));
     for (const service of [first, second]) {
       expect((await ask(service, old.key)).status).toBe(401);
       expect((await ask(service, made.key)).status).toBe(200);
     }
   });
 
-  test('the old key works for a day by default, never longer than before', async () => {
+  test('ends the old key after a day by default, and never later than before', async () => {
     const endless = await newKey();
     await operator.keys.roll(endless.key_id);
     const expires_at = new Date(Date.now() + 3_600_000).toISOString();
@@ -317,7 +317,7 @@ describe('rolling', () => {
     expect(Math.abs(of(next.key_id) - Date.now() - 3_600_000)).toBeLessThan(60_000);
   });
 
-  test('a key cannot be rolled twice, when revoked or expired, or with an end in the past', async () => {
+  test('is refused for a rolled, revoked or expired key, or with an end in the past', async () => {
     const [rolled, revoked, other] = [await newKey(), await newKey(), await newKey()];
     const successor = await operator.keys.roll(rolled.key_id);
     await operator.keys.revoke(revoked.key_id);
@@ -338,8 +338,8 @@ describe('rolling', () => {
   });
 });
 
-describe('what is recorded in the background', () => {
-  test('the last use of a key, once for many uses on two processes', async () => {
+describe('background records', () => {
+  test('contain the last use of a key, written once for many uses on two processes', async () => {
     const made = await newKey();
     const lastUse = async () =>
       (await operator.keys.list({ limit: 100 })).data.find(({ key_id }) => key_id === made.key_id)?.last_used_at ??
@@ -351,7 +351,8 @@ describe('what is recorded in the background', () => {
     const noted = await lastUse();
     expect(Date.parse(noted ?? '')).toBeGreaterThanOrEqual(before);
     expect(Date.parse(noted ?? '')).toBeLessThanOrEqual(Date.now());
-    // What a process writes, it writes together: a use of another key that is written leaves none of this one behind.
+    // A process writes all uses together. Once it has written the use of another key, it has no unwritten use of this
+    // one.
     const others = await Promise.all([newKey(), newKey()]);
     await Promise.all([first, second].map((service) => ask(service, made.key)));
     await Promise.all([first, second].map((service, index) => ask(service, others[index]?.key ?? '')));
@@ -364,7 +365,7 @@ describe('what is recorded in the background', () => {
     expect(await lastUse()).toBe(noted);
   });
 
-  test('refused credentials, aggregated, at the latest when the process stops, never their text', async () => {
+  test('contain refused credentials without their text, aggregated and written by the time the process stops', async () => {
     const { key, key_id, shown_as } = await newKey(['events:read']);
     const wrong = `${key.slice(0, 83)}${key.endsWith('0') ? '1' : '0'}`;
     const extra = await startService({
@@ -376,16 +377,16 @@ describe('what is recorded in the background', () => {
     await ask(extra, 'hunter2');
     await ask(extra, key);
     await operator.keys.revoke(key_id);
-    // Whom it has just let in it believes for a second.
+    // A process remembers a valid key for a second.
     await wait(1100);
     await ask(extra, key);
     await extra.stop();
     const { data: all } = await operator.audit.list({ action: 'refuse_credential', limit: 100 });
-    // Credentials of other tests were refused as well: more than twenty kinds in a minute are summed up as various.
+    // Other tests also sent refused credentials. More than twenty kinds in a minute are summed up as various.
     const data = all.filter(
       ({ subject_id, details }) => (subject_id === shown_as || subject_id === null) && details.reason !== 'various',
     );
-    // On a slow machine a minute can end meanwhile, and then what comes later is summed up in another row.
+    // On a slow machine a minute can end in between, and later refusals are summed up in another row.
     const counts = new Map<string, number>();
     for (const { actor, subject_id, details } of data) {
       const what = JSON.stringify([actor, subject_id, details.reason]);
@@ -419,7 +420,7 @@ describe('the command line', () => {
     const grown = await runCommand(['audit', 'verify', '--expect', head], host);
     expect(grown).toMatchObject({ exitCode: 0, output: expect.stringContaining('It contains the expected entry.') });
     expect(grown.output).not.toContain('--expect');
-    // The services add entries of their own at the end of each minute.
+    // The services add their own entries at the end of each minute.
     const [, later] = /^position: ([1-9]\d*)$/m.exec(grown.output) ?? [];
     expect(Number(later)).toBeGreaterThan(Number(position));
     const other = await runCommand(['audit', 'verify', '--expect', 'f'.repeat(64)], host);

@@ -30,8 +30,8 @@ const PASSWORD = 'Vier-und-zwanzig';
 const HIDDEN = /4539[ .-]?5787[ .-]?6362[ .-]?1486|Vier-und-zwanzig|und-zwanzig/;
 
 /**
- * An error as libraries make them, with everything in it that must not be printed. What is thrown when the service gets
- * a SIGUSR2 is caught by nobody, as a bug in a timer would be.
+ * An error as libraries create it, with secrets in all its parts. On SIGUSR2 the service throws it, and nothing catches
+ * it, like a bug in a timer.
  */
 const BUG = `process.on('SIGUSR2', () => { throw Object.assign(
   new Error('canary: value ${CARD_NUMBER} of Bearer ' + process.env.PLANTED_KEY, {
@@ -40,10 +40,10 @@ const BUG = `process.on('SIGUSR2', () => { throw Object.assign(
   { detail: 'Key (reference)=(${CARD_NUMBER}) already exists.', parameters: ['${PASSWORD}', process.env.PLANTED_KEY] },
 ) })`;
 
-/** A key that nobody made, with a sound form. */
+/** A key with a valid form that was never created. */
 const STRANGE_KEY = `ts_${'0123456789abcdef'}_${'5eadbeef'.repeat(9)}`;
 
-/** A service that this file starts itself refuses nothing either because the machine is busy with other tests. */
+/** So that a service of this file refuses no request while the machine is busy with other tests. */
 const PATIENCE = { OVERLOAD_DELAY_MILLISECONDS: '0' };
 
 const directory = await useDirectory();
@@ -64,7 +64,7 @@ afterAll(async () => {
   if (service?.child.exitCode === null) await service.stop();
 });
 
-/** Fails when any part of a secret stands in a text. A key's public part may be shown, its secret may not. */
+/** Fails if the text contains any part of a secret. The public part of a key may be shown, its secret may not. */
 function expectNothingHidden(text: string, keys: readonly string[] = [STRANGE_KEY]): void {
   expect(HIDDEN.exec(text)?.[0]).toBeUndefined();
   for (const key of keys) {
@@ -73,7 +73,7 @@ function expectNothingHidden(text: string, keys: readonly string[] = [STRANGE_KE
   }
 }
 
-/** What the process and its PostgreSQL have logged, and the errors that wait on disk. */
+/** The logs of the process and its PostgreSQL, and the errors that wait on disk. */
 function everyLog(): string {
   const files = readdirSync(directory.path, { recursive: true, encoding: 'utf8' })
     .filter((name) => /\.log(\.1)?$|^error-spool/.test(name))
@@ -83,7 +83,7 @@ function everyLog(): string {
   return [service.output(), ...files.map(readIfThere)].join('\n');
 }
 
-/** A file that PostgreSQL or the service removes after it was listed has nothing to say. */
+/** Reads a file, or returns '' if PostgreSQL or the service removed it after it was listed. */
 function readIfThere(path: string): string {
   try {
     return readFileSync(path, 'latin1');
@@ -93,7 +93,7 @@ function readIfThere(path: string): string {
   }
 }
 
-/** Every place of a request in which a caller might put what does not belong there. */
+/** Requests with a secret in every part where a caller might put it by mistake. */
 function requestsWith(secret: string): readonly RawRequest[] {
   const escaped = encodeURIComponent(secret);
   const body = { amount: 1, card_id: 'card_active' };
@@ -114,7 +114,7 @@ function requestsWith(secret: string): readonly RawRequest[] {
 }
 
 describe('data of callers', () => {
-  test('no key, valid or not, and no card number is logged, whether the database runs or not', async () => {
+  test('logs no key, valid or not, and no card number, with or without the database', async () => {
     const { keys, sandbox } = service.client;
     const make = (name: string, more: object = {}) =>
       withSecret(keys.create({ ...programKey(name, DEMO_PROGRAM), ...more }));
@@ -143,7 +143,7 @@ describe('data of callers', () => {
     expectNothingHidden(everyLog(), all);
     await sandbox.startDatabase();
     const errors = service.errors();
-    // The last line may be on its way still.
+    // The last line may still be incomplete.
     for (const line of errors.slice(0, errors.lastIndexOf('\n')).split('\n')) {
       const record = JSON.parse(line) as { readonly event: string };
       expect(record).toMatchObject({ level: expect.any(Number), time: expect.any(String), event: expect.any(String) });
@@ -154,7 +154,7 @@ describe('data of callers', () => {
 });
 
 describe("PostgreSQL's own log", () => {
-  test('has failed statements without values and rows', async () => {
+  test('shows failed statements without values and rows', async () => {
     const { databaseUrl } = await embeddedServerOf(directory.path);
     const client = new pg.Client(databaseUrl);
     await client.connect();
@@ -178,10 +178,10 @@ describe("PostgreSQL's own log", () => {
 });
 
 describe('a stalled reader of standard error', () => {
-  test('blocks neither requests nor the stop', async () => {
+  test('does not block requests or the stop', async () => {
     const path = join(directory.path, 'stalled');
     execFileSync('mkfifo', [path]);
-    // Opened for reading as well, so that there is a reader; it never reads.
+    // Opened for reading too, so that the pipe has a reader. It never reads.
     const pipe = openSync(path, 'r+');
     const stalled = await temporaryDirectory();
     const child = spawn(process.execPath, [MAIN], {
@@ -196,7 +196,7 @@ describe('a stalled reader of standard error', () => {
       await waitFor('the banner', async () => /Ready at \S+\n/.test(output));
       const url = (/Ready at (\S+)\n/.exec(output)?.[1] ?? '').replace('localhost', '127.0.0.1');
       await sendRaw(url, { path: '/api/v0.1/sandbox/database/stop' });
-      // Each failure is logged with its causes and their stacks: far more than a pipe holds.
+      // Each failure is logged with its causes and their stacks, which is much more than a pipe holds.
       for (let turn = 0; turn < 20; turn += 1) {
         const responses = await Promise.all(
           Array.from({ length: 10 }, () => sendRaw(url, { body: { amount: 1, card_id: 'card_active' } })),
@@ -227,7 +227,7 @@ describe('settings', () => {
     `postgresql://127.0.0.1:1/ledger?user=service&%70assword=${PASSWORD}`,
   ];
 
-  test('config shows no password, wherever it stands in DATABASE_URL', () => {
+  test('config shows no password in any part of DATABASE_URL', () => {
     for (const url of urls) {
       const shown = showConfiguration(readConfiguration({ DATABASE_URL: url }));
       expect(shown).toContain('***');
@@ -235,7 +235,7 @@ describe('settings', () => {
     }
   });
 
-  test('an unusable database is reported without the password, whatever is wrong with DATABASE_URL', async () => {
+  test('reports an unusable database without the password, even if DATABASE_URL is malformed', async () => {
     const reports = { onProgress: () => undefined, onServerExit: () => undefined };
     for (const DATABASE_URL of urls) {
       const refused: unknown = await openDatabase(readConfiguration({ DATABASE_URL }), reports).catch((error) => error);
@@ -244,7 +244,7 @@ describe('settings', () => {
     }
   });
 
-  test('a DATABASE_URL under the name of another setting is not shown', async () => {
+  test('does not show a DATABASE_URL that is set under the name of another setting', async () => {
     const { exitCode, output, errors } = await startInVain({ LOG_LEVEL: 'trace', HOST: urls[0] ?? '' });
     expect(exitCode).toBe(1);
     expect(errors).toMatch(
@@ -294,7 +294,7 @@ describe('every level', () => {
 });
 
 describe('a log that cannot be written', () => {
-  test('on a full disk without a reader blocks nothing', async () => {
+  test('blocks nothing if the disk is full and the other pipe has no reader', async () => {
     const { databaseUrl } = await embeddedServerOf(directory.path);
     const full = openSync('/dev/full', 'w');
     const child = spawn(process.execPath, [join(import.meta.dirname, '../../server/main.ts')], {
@@ -323,14 +323,14 @@ describe('a log that cannot be written', () => {
     await service.client.sandbox.stopDatabase();
     for (let times = 0; times < 5; times += 1) expect((await send()).status).toBe(500);
     await service.client.sandbox.startDatabase();
-    await waitFor('the service to response again', async () => (await send()).status === 201);
+    await waitFor('the service to respond again', async () => (await send()).status === 201);
     child.kill('SIGTERM');
     expect(await ended).toBe(0);
   });
 });
 
 describe('a crash', () => {
-  /** The one record that a crash may leave; nothing else is on standard error after `before`. */
+  /** The single record of a crash. Every other line of standard error must be JSON too. */
   function crashIn(errors: string): {
     readonly msg: string;
     readonly causes: readonly { readonly name: string; readonly message: string }[];
@@ -342,7 +342,7 @@ describe('a crash', () => {
     return record;
   }
 
-  test('of a start by a PostgreSQL error: one record without the row it quotes, and status 1', async () => {
+  test('of a start by a PostgreSQL error leaves one record without the row it quotes, and status 1', async () => {
     const { databaseUrl } = await embeddedServerOf(directory.path);
     const superuser = new pg.Client(databaseUrl.replace('//transfer_service@', '//postgres@'));
     await superuser.connect();
@@ -362,7 +362,7 @@ describe('a crash', () => {
     await owner.end();
     const { exitCode, output, errors } = await startInVain({
       DATABASE_URL: url,
-      // A crash is told also where nothing else is.
+      // A crash is logged even at this level.
       LOG_LEVEL: 'silent',
       DATA_DIR: join(directory.path, 'third'),
     });
@@ -372,7 +372,7 @@ describe('a crash', () => {
     expectNothingHidden(`${output}${errors}`);
   });
 
-  test('of the running service: one record without properties of the error, status 1, and PostgreSQL is stopped', async () => {
+  test('of the running service leaves one record without properties of the error, status 1, and stops PostgreSQL', async () => {
     const { processId } = await embeddedServerOf(directory.path);
     const ended = new Promise((resolve) => service.child.once('close', resolve));
     service.child.kill('SIGUSR2');

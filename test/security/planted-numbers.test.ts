@@ -9,22 +9,22 @@ import { useOwnService } from '../harness/service.ts';
 import { NumberSearch, type PlantedNumber, plantedNumbers } from './card-numbers.ts';
 import { PLACES, type Place } from './planting.ts';
 
-/** How many numbers are planted; `npm run verify` plants ten thousand. */
+/** How many numbers the test plants. `npm run verify` plants ten thousand. */
 const COUNT = Number(process.env.PLANTED ?? 480);
 
-/** Of these, planted while the database is stopped, so that the errors lie in the spool. */
+/** The share planted while the database is stopped, so that the errors wait in the spool. */
 const WHILE_STOPPED = 1 / 4;
 
 const ABREAST = 8;
 
-/** Stands in the ledger on purpose: what is searched must be able to find something. No network gives it out. */
+/** A number that the ledger stores, to prove that the search can find numbers. No network assigns it. */
 const CANARY = '1234567890123456';
 
 const service = useOwnService('It searches every table and file.', { LOG_LEVEL: 'trace' });
 
 type Planted = { readonly place: Place; readonly number: PlantedNumber };
 
-/** Sends it until it is looked at: a busy machine may be told to come back. */
+/** Sends the request again while a busy service refuses it. */
 async function plant(planted: Planted): Promise<RawResponse> {
   for (let tries = 0; ; tries += 1) {
     const response = await sendOnce(planted);
@@ -43,7 +43,7 @@ async function sendOnce({ place, number }: Planted): Promise<RawResponse> {
   }
 }
 
-/** Plants everything, some requests abreast, and gives what was wrong with the responses. */
+/** Plants everything, with several requests at a time, and returns the problems of the responses. */
 async function plantAll(planted: readonly Planted[], isStopped: boolean): Promise<readonly string[]> {
   const wrong: string[] = [];
   const waiting = [...planted];
@@ -69,7 +69,7 @@ function judge({ place, number }: Planted, response: RawResponse, isStopped: boo
   const came = code ?? response.status;
   const comes = typeof place.comes === 'function' ? place.comes(number.written) : place.comes;
   if (comes === undefined) return response.status >= 400 ? undefined : `the response was ${response.status}`;
-  // What would have come to the database finds none; what is refused is refused before.
+  // Without a database, a request that needs one fails. Other refusals come before that.
   if (isStopped && /^unknown_/.test(String(came)) && ['card_closed', 'unauthenticated', 200].includes(comes)) return;
   return came === comes ? undefined : `the response was ${came}, not ${comes}: ${response.body}`;
 }
@@ -77,12 +77,12 @@ function judge({ place, number }: Planted, response: RawResponse, isStopped: boo
 function judgeRow({ body }: RawResponse, comes: string | 200, isStopped: boolean): string | undefined {
   const [row] =
     (JSON.parse(body) as { readonly data?: readonly { readonly error?: { readonly Code: string } }[] }).data ?? [];
-  // What would reach the database finds none.
+  // Without a database, a row that needs one fails.
   if (isStopped && comes !== 'card_number_refused') return undefined;
   return row?.error?.Code === comes ? undefined : `the row came to ${body}`;
 }
 
-test('card numbers that were sent are stored nowhere', { timeout: 600_000 }, async () => {
+test('the service stores no card number that it receives', { timeout: 600_000 }, async () => {
   const { client } = service();
   const planted = plantedNumbers(COUNT).map((number, at) => ({
     number,
@@ -99,7 +99,7 @@ test('card numbers that were sent are stored nowhere', { timeout: 600_000 }, asy
   expect(await plantAll(all.slice(first), true)).toEqual([]);
   const readSpool = (): string => filesBelow(join(service().directory, 'error-spool')).map(readText).join('\n');
   await waitFor('refusals to be spooled', async () => readSpool().includes('card_number_refused'));
-  // And for those that come after the first of them.
+  // Wait for refusals after the first one.
   await pause(500);
   const spool = readSpool();
   const search = new NumberSearch([...all.map(({ number }) => number.digits), CANARY]);
@@ -107,11 +107,11 @@ test('card numbers that were sent are stored nowhere', { timeout: 600_000 }, asy
   await client.sandbox.startDatabase();
   const count = async (): Promise<number> =>
     (await client.errors.count()).data.reduce((sum, one) => sum + one.count, 0);
-  // Nearly every place is an error, of which each is in the log.
+  // Nearly every place causes an error, and each error is in the log.
   await waitFor('the error log to have taken what was spooled', async () => (await count()) > COUNT * 0.8);
   await pause(1_500);
 
-  // Nothing but the canary has moved money, and nothing has been stored.
+  // Only the canary has moved money.
   await client.transfers.reverse(stored.transfer_id);
   expect((await client.trialBalance.get()).currencies).toEqual(before.currencies);
   const rows = search.findIn(await everyRow());
@@ -129,13 +129,13 @@ test('card numbers that were sent are stored nowhere', { timeout: 600_000 }, asy
   const found = filesBelow(service().directory).flatMap((path) =>
     [...search.findIn(readText(path))].map(([number, context]) => ({ path, number, context })),
   );
-  // The canary lies in the file of its table and in the write-ahead log; nothing lies anywhere else.
+  // The canary is in the file of its table and in the write-ahead log. The other numbers are in no file.
   expect(found.filter(({ number }) => number !== CANARY)).toEqual([]);
   expect(found.some(({ path }) => path.includes('pg_wal'))).toBe(true);
   expect(found.some(({ path }) => path.includes('/base/'))).toBe(true);
 });
 
-/** Every row of every table as text: what is compressed in a file is not compressed here. */
+/** Every row of every table as text. Files can contain compressed data, which a search cannot read. */
 async function everyRow(): Promise<string> {
   const { databaseUrl } = await embeddedServerOf(service().directory);
   const database = new pg.Client(databaseUrl);

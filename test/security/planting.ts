@@ -2,15 +2,15 @@ import { OPERATIONS, type OperationId } from '../../contract/operations.ts';
 import { DEMO_PROGRAM } from '../../contract/samples.ts';
 import { bytesOf, type RequestSpec } from '../codes/send.ts';
 
-/** A place where a number is planted: the bytes to send, and what must come of it. */
+/** A place for a number in a request: the bytes to send, and the expected response. */
 export type Place = {
   readonly name: string;
   readonly bytes: (written: string) => string;
-  /** The code of the response, or its status where it is no error; undefined where any error will do. */
+  /** The code of the response, or its status if it is not an error. Undefined if any error is fine. */
   readonly comes?: Expected | ((written: string) => Expected);
-  /** The code of the row, where the number stands in a row of a batch. */
+  /** The code of the row, if the number is in a row of a batch. */
   readonly rowComes?: string | ((written: string) => Expected);
-  /** The number as the request has it, where that is not in ASCII digits. */
+  /** The number as the request contains it, if it is not in ASCII digits. */
   readonly disguised?: (written: string) => string;
 };
 
@@ -20,7 +20,7 @@ const TRANSFER = OPERATIONS.create_transfer.path;
 const REFUSED = 'card_number_refused';
 const PROGRAM = `/api/v0.1/operator/program/${DEMO_PROGRAM}`;
 
-/** JSON in UTF-8, a character for each byte, as connections of the tests send it. */
+/** JSON in UTF-8 with one character per byte, as connections of the tests send it. */
 function json(value: unknown): string {
   return Buffer.from(JSON.stringify(value), 'utf8').toString('latin1');
 }
@@ -30,7 +30,7 @@ function request(method: string, path: string, body?: string, headers: RequestSp
 }
 
 const escaped = (written: string): string => encodeURIComponent(written);
-/** As it can stand in a header that takes no blanks. */
+/** The number for a header that does not allow spaces. */
 const tight = (written: string): string => written.replaceAll(' ', '');
 const everyByteEscaped = (written: string): string =>
   [...written].map((character) => `%${character.charCodeAt(0).toString(16)}`).join('');
@@ -41,7 +41,7 @@ function inBody(name: string, method: string, path: string, members: (written: s
   return { name, bytes: (written) => request(method, path, json(members(written)), KEYED), comes: REFUSED };
 }
 
-/** A key that is nothing but a card number is refused, unless it may as well be a counter and the time. */
+/** A key that is only a card number is refused, except if it could be a counter followed by a time. */
 function asKey(otherwise: Expected): (written: string) => Expected {
   return (written) => (/^[0-9]+1[5-9][0-9]{11}$/.test(tight(written)) ? otherwise : REFUSED);
 }
@@ -51,7 +51,7 @@ const inScript =
   (written: string): string =>
     written.replaceAll(/[0-9]/g, (digit) => String.fromCodePoint(zero + Number(digit)));
 
-/** Ways to write a number so that it is not there in ASCII digits, or not in one piece. */
+/** Ways to write a number without ASCII digits, or not in one piece. */
 const DISGUISES: Readonly<Record<string, (written: string) => string>> = {
   'mathematical digits': inScript(0x1d7ce),
   'Tamil digits': inScript(0xbe6),
@@ -67,7 +67,7 @@ const inTransfer = (name: string, members: (written: string) => object): Place =
     ...members(written),
   }));
 
-/** The texts that people write about a case or an incident, which need not exist: the request is refused before. */
+/** Texts about a case or an incident that does not exist. The refusal comes before the look-up. */
 function inSupport(operation: OperationId, others: object, ...fields: readonly string[]): readonly Place[] {
   const { method, path } = OPERATIONS[operation];
   const [ofCase, ofIncident] = [`case_${'0'.repeat(32)}`, `inc_${'0'.repeat(32)}`];
@@ -132,7 +132,7 @@ const IN_BODIES: readonly Place[] = [
   ...inSupport('create_incident', OUTAGE, 'title', 'public_text', 'internal_text'),
   ...inSupport('update_incident', {}, 'title', 'public_text', 'internal_text'),
   ...inSupport('resolve_incident', { text: 'x', outcome: 'nothing' }, 'text'),
-  inBody('a batch, beside its rows', 'POST', `${TRANSFER}/batch`, (written) => ({
+  inBody('a batch, next to its rows', 'POST', `${TRANSFER}/batch`, (written) => ({
     note: written,
     transfers: [{ idempotency_key: 'a', amount: 1, card_id: 'card_closed' }],
   })),
@@ -158,17 +158,17 @@ const IN_BODIES: readonly Place[] = [
     rowComes: 'card_closed',
   },
   {
-    name: 'a JSON number of no member',
+    name: 'a JSON number outside the schema',
     bytes: (written) => request('POST', TRANSFER, `{"amount":1,"card_id":"c","pan":${digitsOf(written)}}`),
     comes: REFUSED,
   },
   {
-    name: 'a JSON number of no member, with an exponent',
+    name: 'a JSON number outside the schema, with an exponent',
     bytes: (written) => request('POST', TRANSFER, `{"amount":1,"card_id":"c","pan":${digitsOf(written)}e0}`),
     comes: REFUSED,
   },
   {
-    name: 'a JSON number of no member, as a fraction',
+    name: 'a JSON number outside the schema, as a fraction',
     bytes: (written) => {
       const digits = digitsOf(written);
       const scientific = `${digits.slice(0, 1)}.${digits.slice(1)}E${digits.length - 1}`;
@@ -185,7 +185,7 @@ const IN_BODIES: readonly Place[] = [
 
 const digitsOf = (written: string): string => written.replaceAll(/[^0-9]/g, '');
 
-/** Bodies in which something else is wrong first. */
+/** Bodies with another fault that is found first. */
 const IN_FAULTY_BODIES: readonly Place[] = [
   ...[
     ['the amount', 'invalid_amount', (written: string) => json({ amount: written, card_id: 'c' })],
@@ -253,7 +253,7 @@ const IN_TARGETS: readonly Place[] = [
   ...(comes === undefined ? {} : { comes: comes as Expected }),
 }));
 
-/** A header that holds the number, on a request for a list or for a transfer that a closed card refuses. */
+/** A header with the number, on a request for a list, or for a transfer of a closed card. */
 function header(name: string, comes: Place['comes'], value = tight, method = 'POST'): Place {
   const body = method === 'POST' ? json({ amount: 1, card_id: 'card_closed' }) : undefined;
   return {
@@ -314,7 +314,7 @@ const IN_BROKEN_HTTP: readonly Place[] = [
   },
 ];
 
-/** Every place of a request that anything can stand in. */
+/** Every part of a request that a caller can fill. */
 export const PLACES: readonly Place[] = [
   ...IN_BODIES,
   ...IN_FAULTY_BODIES,

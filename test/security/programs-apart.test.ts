@@ -24,7 +24,7 @@ const query = (operation: OperationId, id: string, ...pairs: readonly (readonly 
   path: `${pathOf(operation, id)}?${new URLSearchParams(Object.fromEntries(pairs))}`,
 });
 const read = (operation: OperationId, id: string): RawRequest => ({ method: 'GET', path: pathOf(operation, id) });
-/** Requests that did something in a program. */
+/** Requests that changed something in a program. */
 const REQUESTS = ['transferRequest', 'reversalRequest', 'cardRequest'] as const;
 const write = (operation: OperationId, id: string, body: object, key?: string): RawRequest => ({
   method: OPERATIONS[operation].method,
@@ -33,7 +33,7 @@ const write = (operation: OperationId, id: string, body: object, key?: string): 
   body,
 });
 
-/** What the transfers of a card, or of a reference, are asked for by. */
+/** Filters that find the transfers of a card or a reference. */
 const FILTERS: readonly ((other: ProgramData) => RawRequest)[] = [
   ({ card }) => query('list_transfers', '', ['card_id', card]),
   ({ namedCard }) => query('list_transfers', '', ['card_id', namedCard]),
@@ -50,7 +50,7 @@ const FILTERS: readonly ((other: ProgramData) => RawRequest)[] = [
     ),
 ];
 
-/** Further ways to ask about something of another program: by a body, a query, a cursor or an idempotency key. */
+/** Other ways to name something of another program: in a body, a query, a cursor or an idempotency key. */
 const FURTHER: Partial<Readonly<Record<OperationId, readonly Attempt[]>>> = {
   create_transfer: [
     ({ card }) => write('create_transfer', '', { amount: 1, card_id: card }),
@@ -160,7 +160,7 @@ const FURTHER: Partial<Readonly<Record<OperationId, readonly Attempt[]>>> = {
   ],
 };
 
-/** What of a program can stand in a path where one of these can. */
+/** The things of a program that fit in the same path parameter. */
 const EVERY: Partial<Readonly<Record<Thing, readonly (keyof Omit<ProgramData, 'cursors'>)[]>>> = {
   card: ['card', 'namedCard'],
   closedCard: ['card'],
@@ -173,20 +173,20 @@ const thingsOf = (owns: ProgramData): Record<Thing, string> => ({
   ...owns,
   closedCard: owns.card,
   operatorWebhook: owns.webhook,
-  // Of operators only.
+  // Only operators have these.
   attempt: 'pat_none',
   connector: 'none',
   break: 'brk_none',
 });
 
-/** Every way in which an operation of a card program can be asked about something of another program. */
+/** Every way to name something of another program in an operation of a card program. */
 function attemptsOf(operation: OperationId): readonly Attempt[] {
   const thing = thingIn(operation);
   const further = FURTHER[operation] ?? [];
   const ask = async (things: Record<Thing, string>) =>
     toRaw(operation, await partsOf(operation, existingThings(things)));
   if (thing === undefined) return further.length > 0 ? further : [(other) => ask(thingsOf(other))];
-  // By now the asking program may have a card of that name, which is not to be changed.
+  // By now the asking program may have a card with that name, which must not change.
   const isRead = OPERATIONS[operation].method === 'GET';
   const byPath = (EVERY[thing] ?? [thing as 'event'])
     .filter((name) => isRead || name !== 'namedCard')
@@ -198,7 +198,9 @@ function attemptsOf(operation: OperationId): readonly Attempt[] {
   return [...byPath, ...further];
 }
 
-/** A response as far as it could tell anything: without what differs between any two responses, and without the ids sent. */
+/**
+ * What a response reveals: without the ids that were sent, and without the parts that differ in every two responses.
+ */
 function tellingOf({ status, headers, text }: RawResponse, asked: ProgramData) {
   const { cursors, ...ids } = asked;
   const sent = [...Object.values(ids), ...Object.values(cursors)];
@@ -208,13 +210,13 @@ function tellingOf({ status, headers, text }: RawResponse, asked: ProgramData) {
       .replaceAll(/\b(tr|rev|card|req|wh|sec|case|msg)_[0-9a-f]{32}\b/g, '$1_…')
       .replaceAll(/whsec_[\w+/=]{44}/g, 'whsec_…')
       .replaceAll(/\d{4}-\d{2}-\d{2}T[\d:.]+Z/g, 'time');
-  // The version of a record that was made or read with the caller's own right is a digest of it, the ids sent included.
+  // The version of a record that the caller created or read is a hash of the record, including the ids.
   const isVersion = (name: string): boolean => name === 'etag' && status < 300;
   const told = Object.entries(headers).filter(([name]) => name !== 'date' && name !== 'request-id' && !isVersion(name));
   return { status, headers: told.map(([name, value]) => [name, without(String(value))]), text: without(text) };
 }
 
-// Twice: as it is, and with row-level security out of the way, which would hide that a statement forgets its program.
+// With and without row-level security, which would hide a statement that forgets its program.
 describe.each(['on', 'off'] as const)('with row-level security %s', (rowSecurity) => {
   let world: TwoPrograms;
   beforeAll(async () => {
@@ -238,7 +240,7 @@ describe.each(['on', 'off'] as const)('with row-level security %s', (rowSecurity
     let mine: Tenant;
     let theirs: Tenant;
     let before: readonly string[];
-    /** What the other program sees of its own, all of it. */
+    /** Everything that a program sees of its own data. */
     const stateOf = async ({ owns, ask }: Tenant): Promise<readonly string[]> => {
       const reads = [
         ...[owns.transfer, owns.hold, owns.scheduled].map((id) => read('get_transfer', id)),
@@ -264,7 +266,7 @@ describe.each(['on', 'off'] as const)('with row-level security %s', (rowSecurity
     test.each(PROGRAM_OPERATIONS)('%s returns not found for resources of the other program', async (operation) => {
       const nothing = neverMade(theirs.owns);
       for (const [at, attempt] of attemptsOf(operation).entries()) {
-        // Once without comparing, so that what the service remembers of its own is the same for both.
+        // The first call only fills the caches, so that they are the same for both compared calls.
         await mine.ask(await attempt(neverMade(nothing), mine.owns));
         world.takeStatements();
         const missing = await mine.ask(await attempt(nothing, mine.owns));
@@ -278,7 +280,7 @@ describe.each(['on', 'off'] as const)('with row-level security %s', (rowSecurity
       expect(await stateOf(theirs)).toEqual(before);
     });
 
-    test('get_request finds what each of these did for the program whose requests they were', async () => {
+    test('get_request finds the results of a request only for its own program', async () => {
       for (const name of [...REQUESTS, 'error'] as const) {
         const { status, text } = await theirs.ask(read('get_request', theirs.owns[name]));
         expect([name, status]).toEqual([name, 200]);
@@ -302,7 +304,7 @@ describe.each(['on', 'off'] as const)('with row-level security %s', (rowSecurity
       expect(await stateOf(theirs)).toEqual(before);
     });
 
-    test('the Program-Id of another program is refused like an unknown one', async () => {
+    test('refuses the Program-Id of another program like an unknown one', async () => {
       for (const operation of PROGRAM_OPERATIONS) {
         const [attempt] = attemptsOf(operation);
         if (attempt === undefined) throw new Error(`there is no attempt for ${operation}`);
@@ -320,7 +322,7 @@ describe.each(['on', 'off'] as const)('with row-level security %s', (rowSecurity
 
     test('lists and exports contain only resources of the program', async () => {
       const { owns } = theirs;
-      // Not the names that a program gives: two programs may give the same.
+      // Without the names that programs choose, because two programs may choose the same.
       const {
         program,
         card,
@@ -355,8 +357,8 @@ describe.each(['on', 'off'] as const)('with row-level security %s', (rowSecurity
   });
 });
 
-// What programs name themselves, several can name alike: cards, references and keys of requests.
-describe.each(['on', 'off'] as const)('of one name in two programs, with row-level security %s', (rowSecurity) => {
+// Several programs can choose the same names for cards, references and idempotency keys.
+describe.each(['on', 'off'] as const)('with shared names and row-level security %s', (rowSecurity) => {
   let world: TwoPrograms;
   beforeAll(async () => {
     world = await startTwoPrograms(rowSecurity);
@@ -365,7 +367,7 @@ describe.each(['on', 'off'] as const)('of one name in two programs, with row-lev
 
   const NAME = 'of-both';
   const OTHER = 'also-of-both';
-  /** What one program sees of all that has the name. */
+  /** Everything that a program sees under the names. */
   const stateOf = async ({ ask }: Tenant): Promise<string> => {
     const responses = await Promise.all([
       ...[NAME, OTHER].flatMap((name) => [
@@ -395,38 +397,35 @@ describe.each(['on', 'off'] as const)('of one name in two programs, with row-lev
   test.each([
     ['first', 'second', 100],
     ['second', 'first', 70],
-  ] as const)(
-    'the %s program does with its own all that it could if there were no %s',
-    async (acting, other, amount) => {
-      const { ask } = world[acting];
-      const before = await stateOf(world[other]);
-      const make = async (request: RawRequest): Promise<Readonly<Record<string, unknown>>> => {
-        const response = await ask(request);
-        expect(response.status, response.text).toBeLessThan(300);
-        return response.fields;
-      };
-      const load = { amount, card_id: NAME, reference: NAME, metadata: { [NAME]: NAME } };
-      const { transfer_id: loaded } = await make(write('create_transfer', '', load, NAME));
-      expect(await make(write('create_transfer', '', load, NAME))).toMatchObject({ transfer_id: loaded });
-      const between = { amount: 1, card_id: NAME, type: 'card_to_card', destination_card_id: OTHER };
-      await make(write('create_transfer', '', between));
-      const { transfer_id: held } = await make(write('create_transfer', '', { ...between, capture: 'manual' }));
-      await make(write('capture_transfer', String(held), {}, NAME));
-      await make(write('reverse_transfer', String(held), {}, NAME));
-      await make(write('update_transfer', String(loaded), { metadata: { [NAME]: NAME, more: 'mine' } }));
-      await make(write('update_card', NAME, { limits: { in: { daily_amount: amount * 10 } } }));
-      await make(write('update_card', NAME, { status: 'inactive', metadata: { [NAME]: NAME } }));
-      expect((await ask(write('create_transfer', '', { amount: 1, card_id: NAME }))).status).toBe(409);
-      await make(write('update_card', NAME, { status: 'active' }));
-      expect((await ask(write('create_transfer', '', { amount: 1, card_id: NAME, reference: NAME }))).status).toBe(409);
-      await make(write('explain_transfer', '', { amount: 1, card_id: NAME }));
-      expect(await make(read('get_card', NAME))).toMatchObject({ balance: amount - 1 });
-      expect(await make(read('get_card', OTHER))).toMatchObject({ balance: 1 });
-      const mine = await make(query('list_transfers', '', ['card_id', NAME]));
-      expect(mine.data).toHaveLength(3);
-      const { owns } = world[other];
-      expect(await stateOf(world[acting])).not.toContain(owns.program);
-      expect(await stateOf(world[other])).toBe(before);
-    },
-  );
+  ] as const)('the %s program can do everything as if the %s did not exist', async (acting, other, amount) => {
+    const { ask } = world[acting];
+    const before = await stateOf(world[other]);
+    const make = async (request: RawRequest): Promise<Readonly<Record<string, unknown>>> => {
+      const response = await ask(request);
+      expect(response.status, response.text).toBeLessThan(300);
+      return response.fields;
+    };
+    const load = { amount, card_id: NAME, reference: NAME, metadata: { [NAME]: NAME } };
+    const { transfer_id: loaded } = await make(write('create_transfer', '', load, NAME));
+    expect(await make(write('create_transfer', '', load, NAME))).toMatchObject({ transfer_id: loaded });
+    const between = { amount: 1, card_id: NAME, type: 'card_to_card', destination_card_id: OTHER };
+    await make(write('create_transfer', '', between));
+    const { transfer_id: held } = await make(write('create_transfer', '', { ...between, capture: 'manual' }));
+    await make(write('capture_transfer', String(held), {}, NAME));
+    await make(write('reverse_transfer', String(held), {}, NAME));
+    await make(write('update_transfer', String(loaded), { metadata: { [NAME]: NAME, more: 'mine' } }));
+    await make(write('update_card', NAME, { limits: { in: { daily_amount: amount * 10 } } }));
+    await make(write('update_card', NAME, { status: 'inactive', metadata: { [NAME]: NAME } }));
+    expect((await ask(write('create_transfer', '', { amount: 1, card_id: NAME }))).status).toBe(409);
+    await make(write('update_card', NAME, { status: 'active' }));
+    expect((await ask(write('create_transfer', '', { amount: 1, card_id: NAME, reference: NAME }))).status).toBe(409);
+    await make(write('explain_transfer', '', { amount: 1, card_id: NAME }));
+    expect(await make(read('get_card', NAME))).toMatchObject({ balance: amount - 1 });
+    expect(await make(read('get_card', OTHER))).toMatchObject({ balance: 1 });
+    const mine = await make(query('list_transfers', '', ['card_id', NAME]));
+    expect(mine.data).toHaveLength(3);
+    const { owns } = world[other];
+    expect(await stateOf(world[acting])).not.toContain(owns.program);
+    expect(await stateOf(world[other])).toBe(before);
+  });
 });

@@ -22,7 +22,7 @@ afterAll(() => http.server.close());
 
 const url = `http://127.0.0.1:${http.port}`;
 const as = (key: string) => new TransferService({ baseUrl: url, key, maxRetries: 0, timeoutMilliseconds: 120_000 });
-/** The first key of a service, as its host makes it. */
+/** The first key of a service, as its host creates it. */
 const first = JSON.parse(
   (await ledger.call('create_key', { name: 'first', all_programs: true, scopes: [...KEY_SCOPES] })).body,
 ) as { key: string };
@@ -38,7 +38,7 @@ const refusal = (attempt: Promise<unknown>): Promise<RequestError> =>
   );
 
 describe('a role', () => {
-  test.each(ROLE_NAMES)('%s gives its scopes, and is shown again', async (role) => {
+  test.each(ROLE_NAMES)('%s has its scopes, and is shown in lists', async (role) => {
     const made = await administrator.keys.create({ name: role, role, all_programs: true });
     expect(made).toMatchObject({
       role,
@@ -48,18 +48,18 @@ describe('a role', () => {
     expect(listed).toMatchObject({ key_id: made.key_id, role });
   });
 
-  test('of support and viewers changes nothing, and that of support reads everything', () => {
+  test('of viewers or support changes nothing, and that of support reads everything', () => {
     const writes = OPERATION_IDS.filter((id) => /:(write|erase)$|^operator$/.test(OPERATIONS[id].scope ?? ''));
     const reads = OPERATION_IDS.filter((id) => /:read$/.test(OPERATIONS[id].scope ?? ''));
     for (const id of writes) {
-      // An explanation moves nothing, and needs the scope of what it explains.
+      // explain_transfer moves nothing, but needs the scope of create_transfer.
       for (const role of ['viewer', 'support'] as const)
         expect(includesScope(ROLES[role], OPERATIONS[id].scope ?? 'operator'), `${role} ${id}`).toBe(false);
     }
     for (const id of reads) expect(includesScope(ROLES.support, OPERATIONS[id].scope ?? 'operator'), id).toBe(true);
   });
 
-  test('is known by what its keys can do, however the scopes are named', () => {
+  test('is recognised by its scopes in any order', () => {
     expect(roleOf([...ROLES.viewer].reverse())).toBe('viewer');
     expect(roleOf(KEY_SCOPES.filter((scope) => scope === 'operator' || !isOfOperators(scope)))).toBe('administrator');
     expect(roleOf([...ROLES.support, 'cards:write'])).toBeNull();
@@ -67,7 +67,7 @@ describe('a role', () => {
     expect(roleOf([])).toBeNull();
   });
 
-  test('with a scope of operators is for keys of all programs; that of viewers is for any', async () => {
+  test('with operator scopes needs a key of all programs, and viewer works for any key', async () => {
     expect(await administrator.keys.create({ name: 'x', role: 'viewer', program_id })).toMatchObject({
       role: 'viewer',
     });
@@ -76,7 +76,7 @@ describe('a role', () => {
     expect(refused.Message).toContain("The role 'support' contains 'operator:read'");
   });
 
-  test('is sent in place of scopes, and one of them is required', async () => {
+  test('is sent instead of scopes, and one of the two is required', async () => {
     const both = refusal(
       administrator.keys.create({ name: 'x', role: 'viewer', scopes: ['cards:read'], all_programs: true }),
     );
@@ -89,10 +89,10 @@ describe('a role', () => {
   });
 });
 
-describe('a key that makes keys', () => {
-  test.each(OPERATOR_SCOPES)('without %s gives it to none, and rolls none that has it', async (scope) => {
+describe('a key that creates keys', () => {
+  test.each(OPERATOR_SCOPES)('without %s cannot give it, or roll a key that has it', async (scope) => {
     const rest: KeyScope[] = ['keys:write', ...OPERATOR_SCOPES.filter((one) => one !== scope && one !== 'operator')];
-    // Whoever has keys:write can give it; with the whole `operator` it would have every part.
+    // A key with keys:write can give it. With the whole `operator` scope it would have every part.
     if (scope === 'keys:write') return;
     const own = await keyWith(rest);
     const victim = await keyWith([scope, 'transfers:read']);
@@ -103,14 +103,14 @@ describe('a key that makes keys', () => {
     const rolled = await refusal(as(own.key).keys.roll(victim.key_id));
     expect(rolled).toMatchObject({ Code: 'forbidden', Status: 403 });
     expect(rolled.Message).toContain(`This key cannot roll a key with '${scope}'`);
-    // Nothing was made, and the victim still works as it did.
+    // No key was created, and the victim was not replaced.
     expect((await administrator.keys.list({ limit: 5 })).data.map(({ key_id }) => key_id)).toEqual(
       before.map(({ key_id }) => key_id),
     );
     expect(before.find(({ key_id }) => key_id === victim.key_id)).toMatchObject({ replaced_by: null });
   });
 
-  test('alone gives keys to card programs, and no role of operators', async () => {
+  test('can give keys to card programs, but no operator role, with keys:write alone', async () => {
     const own = as((await keyWith(['keys:write'])).key);
     expect(await own.keys.create({ name: 'shop', scopes: ['transfers:write'], program_id })).toMatchObject({
       program_id,
@@ -121,20 +121,20 @@ describe('a key that makes keys', () => {
       });
   });
 
-  test('gets the secret of no administrator by rolling its key, not even under a used idempotency key', async () => {
+  test("does not get an administrator's secret by rolling the key, even with a used idempotency key", async () => {
     const own = as((await keyWith(['keys:write', 'operator:read'])).key);
     const victim = await withSecret(
       administrator.keys.create({ name: 'boss', role: 'administrator', all_programs: true }),
     );
     const options = { idempotencyKey: 'roll-boss' };
     const rolled = await withSecret(administrator.keys.roll(victim.key_id, {}, options));
-    // The response is replayed without the secret, or the request is refused: in neither case is there one.
+    // The response is either a replay without the secret or a refusal.
     const again = await own.keys.roll(victim.key_id, {}, options).catch((error: unknown) => error);
     expect(JSON.stringify(again)).not.toContain(rolled.key);
     expect(again instanceof RequestError || (again as { key: unknown }).key === null).toBe(true);
   });
 
-  test('has the scopes itself with the union of them', async () => {
+  test('with the operator scope has all the scopes in it', async () => {
     const own = as((await keyWith(['operator'])).key);
     expect(
       await own.keys.create({ name: 'x', scopes: ['funding:write', 'operator'], all_programs: true }),

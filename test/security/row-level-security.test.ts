@@ -5,9 +5,9 @@ import type { Database } from '../../server/store/connection/database.ts';
 import { HOLD_RELAY, relayEvents } from '../../server/store/events/relay.ts';
 import { useConnection, useLedger, useServer } from '../harness/use-ledger.ts';
 
-// Row-level security alone: statements here name no program, or the wrong one, as a mistake in the service would.
+// Tests only row-level security: the statements name no program or the wrong one, like a mistake in the service.
 
-/** Tables that a request writes to, or reads, and that have rows of every program. */
+/** Tables that requests read or write, with rows of every program. */
 const PROTECTED = [
   'program',
   'account',
@@ -28,7 +28,7 @@ const PROTECTED = [
   'case_message',
 ];
 
-/** What no request has any business with. */
+/** Statements that no request needs. */
 const OUT_OF_REACH = [
   'select from api_key',
   'select from audit_entry',
@@ -86,7 +86,7 @@ afterEach(async () => {
   await owner.query('rollback');
 });
 
-/** A program with a row of its own in every table; gives its inner UUID. */
+/** Creates a program with rows in every table, and returns its UUID. */
 async function makeProgram(name: string): Promise<string> {
   const made = JSON.parse((await ledger.call('create_program', { name, currency: 'USD' })).body);
   const programId = fromWireId('prog', made.program_id) ?? '';
@@ -114,14 +114,14 @@ const readOf = (database: Database, text: string, values: readonly unknown[] = [
 const programsOf = async (database: Database, table: string) =>
   (await readOf(database, `select distinct program_id from ${table}`)).map((row) => row.program_id);
 
-/** As a request of these programs: their names in the setting, the role in force. */
+/** Acts as a request of these programs, with the setting and the role. */
 async function actWithin(...programIds: readonly string[]): Promise<void> {
   await owner.query(`begin; set local role transfer_service_application;
     set local service.programs = '{${programIds.join()}}'`);
 }
 
-describe('what a statement without a program sees', () => {
-  test.each(PROTECTED)('of %s: only rows of the program of the request', async (table) => {
+describe('without a program, a statement', () => {
+  test.each(PROTECTED)("sees only rows of the request's program in %s", async (table) => {
     const { application, background } = ledger.databases;
     expect(await programsOf(application.forProgram(first), table)).toEqual([first]);
     expect(await programsOf(application.forProgram(second), table)).toEqual([second]);
@@ -131,7 +131,7 @@ describe('what a statement without a program sees', () => {
     expect(await programsOf(background, table)).toEqual(expect.arrayContaining([first, second]));
   });
 
-  test.each(PROTECTED)('of %s: only these rows in a transaction', async (table) => {
+  test.each(PROTECTED)('sees only these rows of %s in a transaction', async (table) => {
     const steps = {
       batchId: randomUUID(),
       load: { found: { name: '', text: `select distinct program_id from ${table}`, values: [] } },
@@ -141,7 +141,7 @@ describe('what a statement without a program sees', () => {
     expect(await ledger.databases.application.forProgram().transact(steps)).toEqual([]);
   });
 
-  test('requests on one connection never see the program of the previous request', async () => {
+  test('never sees the program of the previous request on its connection', async () => {
     const { application } = ledger.databases;
     const seen = await Promise.all(
       Array.from({ length: 200 }, async (_, at) => {
@@ -153,7 +153,7 @@ describe('what a statement without a program sees', () => {
   });
 });
 
-describe('what a statement with the wrong program can change', () => {
+describe('with the wrong program, a statement', () => {
   const ROWS: readonly (readonly [string, string])[] = [
     ['card', "update card set status = 'closed'"],
     ['account', 'update account set balance = balance + 1, sequence = sequence + 1'],
@@ -166,7 +166,7 @@ describe('what a statement with the wrong program can change', () => {
     ['case_message', "update case_message set text = 'mine'"],
   ];
 
-  test.each(ROWS)('of %s: nothing of another program', async (table, statement) => {
+  test.each(ROWS)('changes nothing of another program in %s', async (table, statement) => {
     const others = `select md5(string_agg(text, '' order by text)) as digest
       from (select ${table}::text as text from ${table} where program_id <> $1) as rows`;
     const { rows: before } = await owner.query(others, [first]);
@@ -179,7 +179,7 @@ describe('what a statement with the wrong program can change', () => {
 
   const INSERTED = ['card', 'transfer', 'posting', 'reversal', 'hold', 'idempotency', 'event', 'account'];
   test.each([...INSERTED, 'support_case', 'case_message'])(
-    'a row of %s for another program is refused by the database',
+    'cannot insert a row of %s for another program',
     async (table) => {
       const { rows } = await owner.query(
         'select column_name from information_schema.columns where table_name = $1 and column_name <> $2',
@@ -215,7 +215,7 @@ describe('permissions of the roles', () => {
     await expect(owner.query(statement)).rejects.toMatchObject({ code: '42501' });
   });
 
-  test('requests see only the disabled scopes of the service and of their program', async () => {
+  test('requests see only the switches of the service and of their program', async () => {
     await owner.query('begin');
     const add = (programId: string | null) =>
       owner.query(
@@ -244,7 +244,7 @@ describe('permissions of the roles', () => {
     },
   );
 
-  test('the authentication role reads keys and changes none', async () => {
+  test('the authentication role can read keys but not change them', async () => {
     const { authentication } = ledger.databases;
     await expect(readOf(authentication, 'select from api_key')).resolves.toEqual([]);
     const revival = 'update api_key set revoked_at = null';
@@ -262,7 +262,7 @@ describe('permissions of the roles', () => {
 });
 
 describe('completeness', () => {
-  test('every table with rows of programs has row-level security, also for its owner', async () => {
+  test('every table with rows of programs has row-level security, even for its owner', async () => {
     const { rows } = await owner.query(
       `select relname, relrowsecurity and relforcerowsecurity as protected from pg_class
         join pg_attribute on attrelid = pg_class.oid and attname = 'program_id'
@@ -272,7 +272,7 @@ describe('completeness', () => {
     expect(rows.filter((row) => !row.protected)).toEqual([]);
   });
 
-  test('only the owner has permissions on single partitions, except removing errors', async () => {
+  test('only the owner has permissions on single partitions, except to remove errors', async () => {
     const { rows } = await owner.query(
       `select distinct grantee, table_name from information_schema.role_table_grants
         where grantee like 'transfer_service_%' and table_name ~ '_(default|[0-9]{4}_[0-9]{2}(_[0-9]{2})?)$'`,
@@ -280,7 +280,7 @@ describe('completeness', () => {
     expect(rows).toEqual([{ grantee: 'transfer_service_background', table_name: 'error_default' }]);
   });
 
-  test('no role of the service bypasses policies by an attribute or owns anything', async () => {
+  test('no role of the service can bypass policies or owns anything', async () => {
     const { rows } = await owner.query(
       `select rolname from pg_roles where rolname like 'transfer_service_%' and (
         rolsuper or rolbypassrls or rolcreaterole or rolcreatedb or rolcanlogin
@@ -289,7 +289,7 @@ describe('completeness', () => {
     expect(rows).toEqual([]);
   });
 
-  test('functions with the rights of the owner search the schema first and pg_temp last', async () => {
+  test("functions with the owner's rights search the schema first and pg_temp last", async () => {
     const { rows } = await owner.query(
       `select proname, array_to_string(proconfig, ';') as settings from pg_proc
         where pronamespace = 'public'::regnamespace and prosecdef`,

@@ -10,31 +10,31 @@ import {
 import { ledgerGateway, startHttpServer } from '../harness/http-server.ts';
 import type { Ledger } from '../harness/ledger.ts';
 
-/** Where sessions are made, read and ended. */
+/** The path where sessions are created, read and ended. */
 export const SESSION = '/api/v0.1/console/session';
 
-/** The response to a request, as it came over the socket. */
+/** A response as it arrived over the socket. */
 export type Answer = {
   readonly status: number;
   readonly headers: Headers;
   readonly fields: Readonly<Record<string, unknown>>;
 };
 
-/** Lines of a head; a name can come twice. */
+/** Header lines. A name can appear twice. */
 export type Lines = readonly string[];
 
-/** A service of this process, reached over sockets, where nothing adds a header that a test did not write. */
+/** A service in this process. Tests reach it over sockets, so that nothing adds a header. */
 export type SessionService = {
   readonly port: number;
   /** Sends one request with exactly these lines after the request line. */
   readonly ask: (method: string, path: string, lines: Lines) => Promise<Answer>;
-  /** What the audit log would be told of refused credentials. */
+  /** Refused credentials that the audit log would record. */
   readonly refused: RefusedCredential[];
   readonly uses: SessionUseNotes;
   readonly stop: () => Promise<void>;
 };
 
-/** Starts a service over a ledger; `trustedProxies` are those in front of it. */
+/** Starts a service over a ledger, behind this many trusted proxies. */
 export async function startSessionService(
   ledger: Ledger,
   { keyless = false, trustedProxies = 0 }: { readonly keyless?: boolean; readonly trustedProxies?: number } = {},
@@ -60,7 +60,7 @@ export async function startSessionService(
   return { port, ask, refused, uses, stop };
 }
 
-/** Writes a head to a socket and reads what comes until it closes. */
+/** Writes a request head to a socket, and reads until it closes. */
 function sendLines(port: number, lines: Lines): Promise<Answer> {
   return new Promise((resolve, reject) => {
     let text = '';
@@ -86,20 +86,20 @@ function sendLines(port: number, lines: Lines): Promise<Answer> {
   });
 }
 
-/** A new key; by default it may do everything. */
+/** Creates a key, by default with every scope. */
 export async function makeKey(ledger: Ledger, members: object = { all_programs: true, scopes: [...KEY_SCOPES] }) {
   const { body } = await ledger.call('create_key', { name: 'Ada', ...members });
   return JSON.parse(body) as { readonly key: string; readonly key_id: string };
 }
 
-/** What a page of the service itself sends, beside the cookie. */
+/** The headers that a page of the service sends, without the cookie. */
 export const ownPage = (port: number): Lines => [
   `Host: localhost:${port}`,
   'Sec-Fetch-Site: same-origin',
   'Console: 1',
 ];
 
-/** Signs in with a key, as the page of the service does; gives the `name=value` of the cookie and the session's id. */
+/** Signs in with a key like the page of the service. Returns the cookie as `name=value`, and the session's id. */
 export async function signIn(
   service: SessionService,
   key: string,

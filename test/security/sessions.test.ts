@@ -11,15 +11,15 @@ import { useConnection, useLedger, useServer } from '../harness/use-ledger.ts';
 import { type Answer, makeKey, ownPage, SESSION, signIn, startSessionService } from './session-world.ts';
 
 const server = await useServer();
-// Requests that are sent at once wait for each other's locks, for long on a slow machine.
+// Simultaneous requests wait for each other's locks. On a slow machine this takes long.
 const ledger = useLedger(server.connection, undefined, undefined, UNLIMITED);
 const service = await startSessionService(ledger);
-// A second process of the service, with a cache of its own.
+// A second process of the service, with its own cache.
 const other = await startSessionService(useLedger(server.connection));
 
 type Service = typeof service;
 
-/** A new key, and a session of it. */
+/** Creates a key and a session. */
 async function newSession(members?: object) {
   const made = await makeKey(ledger, members);
   const session = await signIn(service, made.key);
@@ -32,7 +32,7 @@ async function newSession(members?: object) {
   return { ...made, ...session, token, as };
 }
 
-/** Changes the row of a session, or of its key, as time would: with the rights of the owner of the tables. */
+/** Changes the row of a session or its key as time would, with the rights of the tables' owner. */
 const owner = await useConnection(server.connection);
 const change = (text: string, id: string) => owner.query(text, [id]);
 const ageSession = (sessionId: string, column: 'created_at' | 'last_active_at', span: string) =>
@@ -47,7 +47,7 @@ const countSessions = async (keyId: string): Promise<number> => {
 };
 
 describe('a session', () => {
-  test('is its key: the same scopes, card program and names', async () => {
+  test('has the scopes, card program and names of its key', async () => {
     const { program_id } = JSON.parse((await ledger.call('create_program', { name: 'Shop', currency: 'USD' })).body);
     const { as, key, key_id, sessionId } = await newSession({ program_id, role: 'viewer' });
     const session = await as(service);
@@ -72,7 +72,7 @@ describe('a session', () => {
     expect((await as(service, OPERATIONS.create_transfer.path, 'POST')).fields).toMatchObject({ Code: 'forbidden' });
   });
 
-  test('is stored as a hash, and its token is in no row and no record', async () => {
+  test('is stored as a hash, and no row or record has its token', async () => {
     const { token, sessionId, as } = await newSession();
     const text = `select (select json_agg(s)::text from console_session s) || (select json_agg(a)::text from audit_entry a) as all`;
     const [row] = await ledger.database.read({ name: 'read_everything', text, values: [] });
@@ -82,7 +82,7 @@ describe('a session', () => {
     expect(JSON.stringify((await as(service)).fields)).not.toContain(token);
   });
 
-  test('counts for the rate limit of its key, and one key makes twenty at once', async () => {
+  test('counts for the rate limit of its key, which allows twenty sessions at once', async () => {
     const { key, key_id } = await makeKey(ledger);
     const sign = () => service.ask('POST', SESSION, [...ownPage(service.port), `Authorization: Bearer ${key}`]);
     const answers = await Promise.all(Array.from({ length: 40 }, sign));
@@ -93,7 +93,7 @@ describe('a session', () => {
     expect(await countSessions(key_id)).toBe(answers.length - refused.length);
   });
 
-  test('is the oldest to go when its key has a hundred', async () => {
+  test('is dropped if it is the oldest of a hundred of its key', async () => {
     const { key, key_id, sessionId, as } = await newSession();
     await change(
       `insert into console_session (session_id, token_hash, key_id, created_at, last_active_at)
@@ -106,12 +106,12 @@ describe('a session', () => {
     expect(await countSessions(key_id)).toBe(100);
     expect(sessionId).toMatch(/^ses_[0-9a-f]{32}$/);
     expect((await untilRefused(() => as(service))).fields.Message).toContain('unknown, or it was ended');
-    // Their ids are those of the far future, so they would begin every list.
+    // Their ids are in the far future, so they would come first in every list.
     await ledger.call('revoke_key', {}, { params: { key_id } });
   });
 });
 
-/** The first refusal. Whatever is sent more than a second after `since` must be refused; nothing before it must. */
+/** Returns the first refusal. Requests sent more than a second after `since` must be refused, earlier ones may be. */
 async function untilRefused(ask: () => Promise<Answer>, since = performance.now()): Promise<Answer> {
   for (;;) {
     const sentAt = performance.now();
@@ -129,16 +129,20 @@ describe('a session ends within a second, in every process', () => {
 
   test.each<[string, (session: Awaited<ReturnType<typeof newSession>>) => Promise<unknown>, string]>([
     ['its key is revoked', ({ key_id }) => call('revoke_key', key_id), 'its API key was revoked'],
-    ['its key is rolled, although that works on', ({ key_id }) => call('roll_key', key_id), 'its API key was rolled'],
+    [
+      'its key is rolled, although the key keeps working',
+      ({ key_id }) => call('roll_key', key_id),
+      'its API key was rolled',
+    ],
     [
       'its key expires',
       ({ key_id }) =>
         change(`update api_key set expires_at = now() where key_id = $1`, fromWireId('key', key_id) ?? ''),
       'its API key has expired',
     ],
-    ['nobody uses it', ({ sessionId }) => ageSession(sessionId, 'last_active_at', '15 minutes'), 'for 15 minutes'],
+    ['it is idle', ({ sessionId }) => ageSession(sessionId, 'last_active_at', '15 minutes'), 'for 15 minutes'],
     ['it is twelve hours old', ({ sessionId }) => ageSession(sessionId, 'created_at', '12 hours'), '12 hours old'],
-    ['somebody signs out', ({ as }) => as(service, SESSION, 'DELETE'), 'unknown, or it was ended'],
+    ['its user signs out', ({ as }) => as(service, SESSION, 'DELETE'), 'unknown, or it was ended'],
     [
       'an operator revokes it',
       ({ sessionId }) => ledger.call('revoke_session', {}, { params: { session_id: sessionId } }),
@@ -164,7 +168,7 @@ describe('a session ends within a second, in every process', () => {
     await expect(again).rejects.toMatchObject({ code: 'session_not_found' });
   });
 
-  test('also while it reads a stream, which by itself is no use', async () => {
+  test('even while it reads a stream, which does not count as activity', async () => {
     const { program_id } = JSON.parse((await ledger.call('create_program', { name: 'Streams', currency: 'USD' })).body);
     const { cookie, sessionId, as } = await newSession({ program_id, role: 'viewer' });
     expect((await as(service)).status).toBe(200);
@@ -174,24 +178,24 @@ describe('a session ends within a second, in every process', () => {
     stream.send(bare('GET', OPERATIONS.list_events.path, [...lines, `Cookie: ${cookie}`, 'Connection: close']));
     await waitFor('the stream to begin', async () => stream.received.includes('\r\n\r\n'));
     await ledger.call('revoke_session', {}, { params: { session_id: sessionId } });
-    // It is read to its end, which the service makes.
+    // The service ends the stream.
     expect(await stream.rest()).toMatch(/^HTTP\/1\.1 200 /);
     stream.close();
     expect((await untilRefused(() => as(service))).status).toBe(401);
   });
 
-  test('and none begins from a key that has ended or was rolled', async () => {
+  test('and none starts with an ended or rolled key', async () => {
     const { key, key_id } = await makeKey(ledger, { all_programs: true, role: 'support', expires_at: hours(1) });
     await call('roll_key', key_id);
     const made = await service.ask('POST', SESSION, [...ownPage(service.port), `Authorization: Bearer ${key}`]);
     expect(made).toMatchObject({ status: 401, fields: { Code: 'unauthenticated' } });
     expect(String(made.fields.Message)).toContain('This API key was rolled');
-    // The key itself works on.
+    // The key still works.
     expect((await service.ask('GET', SESSION, ['Host: localhost', `Authorization: Bearer ${key}`])).status).toBe(200);
     expect(await countSessions(key_id)).toBe(0);
   });
 
-  test('and none begins from a key that is revoked while the cache still knows it', async () => {
+  test('and none starts with a revoked key that is still in the cache', async () => {
     const { key, key_id } = await makeKey(ledger);
     const sign = () => service.ask('POST', SESSION, [...ownPage(service.port), `Authorization: Bearer ${key}`]);
     expect((await sign()).status).toBe(201);
@@ -208,7 +212,7 @@ describe('the end of an idle session', () => {
     return new Date(found.last_active_at);
   };
 
-  test('is put off by what somebody does, and not by what a page asks by itself', async () => {
+  test('is postponed by activity of its user, but not by background requests of a page', async () => {
     const { as, sessionId } = await newSession();
     await ageSession(sessionId, 'last_active_at', '10 minutes');
     const before = await storedUse(sessionId);
@@ -219,13 +223,13 @@ describe('the end of an idle session', () => {
     await service.uses.write();
     const after = await storedUse(sessionId);
     expect(after.getTime()).toBeGreaterThanOrEqual(before.getTime() + 600_000);
-    // A process that writes late changes nothing back.
+    // A process that writes late does not set the time back.
     const stale = { sessionId: fromWireId('ses', sessionId) ?? '', age: 300_000 };
     await ledger.database.writeUnguarded(noteSessionUses([stale]));
     expect(await storedUse(sessionId)).toEqual(after);
   });
 
-  test('comes although a page polls, and a use that comes too late revives nothing', async () => {
+  test('comes even if a page polls, and a late request does not revive the session', async () => {
     const { as, sessionId } = await newSession();
     await ageSession(sessionId, 'last_active_at', '15 minutes');
     await untilRefused(() => as(service, SESSION, 'GET', 'background'));
@@ -234,7 +238,7 @@ describe('the end of an idle session', () => {
     expect((await as(service)).status).toBe(401);
   });
 
-  test('is the real one, wherever the clock of the sandbox stands', async () => {
+  test('follows the real clock, not the clock of the sandbox', async () => {
     const { as } = await newSession();
     await ledger.call('move_clock', { seconds_ahead: 86_400 });
     try {
@@ -251,7 +255,7 @@ describe('the end of an idle session', () => {
 });
 
 describe('operators', () => {
-  test('see sessions by whom, which is theirs, and page through them', async () => {
+  test('see sessions with their keys, which one is their own, and page through them', async () => {
     const one = await newSession();
     const two = await newSession({ all_programs: true, role: 'support' });
     const listed = await two.as(service, `${OPERATIONS.list_sessions.path}?limit=1`);
@@ -262,7 +266,7 @@ describe('operators', () => {
     expect(next.fields.data).toMatchObject([{ session_id: one.sessionId, role: 'administrator', current: false }]);
   });
 
-  test('need keys:write to end one', async () => {
+  test('need keys:write to end a session', async () => {
     const victim = await newSession();
     const path = OPERATIONS.revoke_session.path.replace('{session_id}', victim.sessionId);
     const support = await newSession({ all_programs: true, role: 'support' });
@@ -272,7 +276,7 @@ describe('operators', () => {
     await untilRefused(() => victim.as(service));
   });
 
-  test('find the beginning and the end in the audit log, by the key', async () => {
+  test('find the start and end of a session in the audit log, under its key', async () => {
     const { as, key_id, sessionId } = await newSession();
     await as(service, SESSION, 'DELETE');
     const { data } = JSON.parse((await ledger.call('list_audit_entries', { limit: 2 })).body);
@@ -283,13 +287,13 @@ describe('operators', () => {
   });
 });
 
-test('signing out without a session says so', async () => {
+test('signing out without a session is an error', async () => {
   const { key } = await makeKey(ledger);
   const answer = await service.ask('DELETE', SESSION, ['Host: localhost', `Authorization: Bearer ${key}`]);
   expect(answer).toMatchObject({ status: 404, fields: { Code: 'session_not_found' } });
 });
 
-test('rows of sessions that are too old are deleted by the job', async () => {
+test('a job deletes sessions that are too old', async () => {
   const { key_id, sessionId } = await newSession();
   await ageSession(sessionId, 'created_at', '13 hours');
   await waitFor('the row is gone', async () => {
@@ -298,7 +302,7 @@ test('rows of sessions that are too old are deleted by the job', async () => {
   });
 });
 
-test('a database that does not respond is a failure of the service, never the end of a session', async () => {
+test('an unavailable database is a failure of the service and does not end a session', async () => {
   const { as, token } = await newSession();
   expect((await as(service)).status).toBe(200);
   const failing = openSessionAuthentication({ read: () => Promise.reject(new Error('connection lost')) } as never, {

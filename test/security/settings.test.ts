@@ -6,7 +6,7 @@ import { withoutSecrets } from '../../server/foundation/redaction.ts';
 import { StartupProblem } from '../../server/foundation/startup-problem.ts';
 import { runCommand, startInVain } from '../harness/process.ts';
 
-/** Passwords with what ends a URL, a quotation or a word; each has a part before it and one behind. */
+/** Passwords with characters that end a URL, a quotation or a word, between two other parts. */
 const PASSWORDS = ['"', '<', '/', '@', ' ', '>', "'", '?', '#', '%', '\n', ':', '\\'].map(
   (mark) => `vorne${mark}hinten`,
 );
@@ -21,7 +21,7 @@ const urlsWith = (password: string): readonly string[] => [
 ];
 const OTHERS = LISTED_SETTINGS.map(({ name }) => name).filter((name) => name !== 'DATABASE_URL');
 
-/** Fails when either half of a password, or of a user name with a '/' in it, is shown. */
+/** Fails if the text shows either half of a password, or of a user name with a '/' in it. */
 function expectNothingShown(text: string): void {
   expect(text).not.toMatch(/vorne|hinten/);
 }
@@ -36,8 +36,8 @@ function refusalOf(environment: Record<string, string>): string {
   throw new Error(`not refused: ${JSON.stringify(environment)}`);
 }
 
-describe('a URL with a password under the name of another setting', () => {
-  test.each(OTHERS)('%s refuses it without repeating it', (name) => {
+describe('a URL with a password, set under the name of another setting', () => {
+  test.each(OTHERS)('is refused by %s without repeating it', (name) => {
     for (const MODE of ['sandbox', 'live']) {
       for (const url of PASSWORDS.flatMap(urlsWith)) {
         const message = refusalOf({ MODE, SUPPORT_CONTACT: 'help@bank.test', [name]: url });
@@ -47,7 +47,7 @@ describe('a URL with a password under the name of another setting', () => {
     }
   });
 
-  test.each(OTHERS)('%s refuses one with a password parameter or without slashes', (name) => {
+  test.each(OTHERS)('is refused by %s with a password parameter or without slashes', (name) => {
     for (const url of [
       'postgresql://db.bank.test/ledger?user=service&password=vorne-hinten',
       'postgresql://db.bank.test/ledger?user=service&%70assword=vorne-hinten',
@@ -71,13 +71,13 @@ describe('a URL with a password under the name of another setting', () => {
     'TRUSTED_PROXIES',
     'LOG_LEVEL',
     'LOG_FORMAT',
-  ])('%s does not repeat one without its scheme', (name) =>
+  ])('is not repeated by %s without its scheme', (name) =>
     expectNothingShown(refusalOf({ [name]: 'service:vorne-hinten@db.bank.test' })),
   );
 
   test('is not shown at the start or with the settings', async () => {
     const url = 'postgresql://service:vorne"hinten<hinten@db.bank.test/ledger';
-    // Where nothing can be written, so that a service which does not refuse ends all the same.
+    // A path that cannot be written, so that a service that does not refuse the URL also ends.
     const DATA_DIR = '/dev/null/ledger';
     const settings = [{ DATA_DIR: `/dev/null/${url}` }, { DATA_DIR, HOST: url }, { DATA_DIR, SUPPORT_CONTACT: url }];
     const runs = settings.flatMap((environment) => [startInVain(environment), runCommand(['config'], environment)]);
@@ -104,11 +104,11 @@ test.each([
 });
 
 describe('DATABASE_URL', () => {
-  test('is shown without its password, however malformed', () => {
+  test('is shown without its password, even if it is malformed', () => {
     for (const password of PASSWORDS) {
       const urls = urlsWith(password).filter((url) => /^postgres(ql)?:\/\/ser/.test(url));
       const broken = [`postgresql://db/ledger?user=a&password=${password}`];
-      // What stands behind an @ could as well be the host.
+      // The text after an @ could also be the host.
       if (!password.includes('@')) broken.push(`postgresql://service:${password}`);
       for (const DATABASE_URL of [...urls, ...broken]) {
         const shown = showConfiguration(readConfiguration({ DATABASE_URL }));
@@ -131,7 +131,7 @@ describe('DATABASE_URL', () => {
   });
 });
 
-describe('what is logged', () => {
+describe('the log', () => {
   test('has no user name or password of a URL', () => {
     for (const password of PASSWORDS.filter((one) => !one.includes('\n'))) {
       for (const url of urlsWith(password)) {
@@ -149,20 +149,20 @@ describe('what is logged', () => {
     'help@bank.test, postgresql://db.bank.test/ledger',
   ])('has %s unchanged', (text) => expect(withoutSecrets(text)).toBe(text));
 
-  // A case and an incident may have texts of 4,000 characters, and an emoji is one.
-  test('is cut after a number of characters, whatever they take in memory', () => {
+  // A case or an incident may have a text of 4,000 characters. An emoji counts as one.
+  test('cuts a text by characters, not by bytes', () => {
     const [whole, longer] = ['🙂'.repeat(4_000), '🙂'.repeat(4_001)];
     expect(withoutSecrets(whole, 4_000)).toBe(whole);
     expect(withoutSecrets(longer, 4_000)).toBe(`${whole}…`);
   });
 
-  test('costs linear time for adversarial texts', () => {
+  test('redacts adversarial texts in linear time', () => {
     const began = process.cpuUsage();
     for (const piece of ['a://', 'https://b/ ', 'file:///', '://@', 'a'.repeat(50)]) {
       withoutSecrets(piece.repeat(4_000), 4_000);
       withoutSecrets(`${piece.repeat(990)}@`, 4_000);
     }
-    // Linear takes milliseconds of the processor, quadratic takes minutes.
+    // Linear time takes milliseconds of the processor, quadratic time takes minutes.
     expect(process.cpuUsage(began).user).toBeLessThan(20_000_000);
   });
 });
@@ -176,7 +176,7 @@ describe('OTEL_EXPORTER_OTLP_HEADERS', () => {
     'a b=vorne-hinten',
     'a=vorne%0d%0ahinten',
     '=vorne-hinten',
-  ])('is not shown when it is invalid: %s', (headers) => {
+  ])('is not shown if it is invalid: %s', (headers) => {
     const message = refusalOf({ OTEL_EXPORTER_OTLP_ENDPOINT, OTEL_EXPORTER_OTLP_HEADERS: headers });
     expect(message).toMatch(/^OTEL_EXPORTER_OTLP_HEADERS must be names and percent-encoded values/);
     expectNothingShown(message);

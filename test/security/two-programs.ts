@@ -14,18 +14,18 @@ import {
 import { type RawRequest, type RawResponse, sendRaw } from '../harness/raw-request.ts';
 import { relayOnce } from '../store/events/relayed.ts';
 
-/** Everything that one card program has, by what it is called on the wire. */
+/** Everything that a card program has, by its name on the wire. */
 export type ProgramData = {
   readonly program: string;
   readonly card: string;
-  /** A card under a name of the program's own. */
+  /** A card with an id that the program chose. */
   readonly namedCard: string;
   readonly transfer: string;
   readonly hold: string;
   readonly scheduled: string;
   readonly reversal: string;
   readonly error: string;
-  /** The requests that made the transfer, the reversal, and the card under a name of the program's own. */
+  /** The requests that created the transfer, the reversal, and the card with a chosen id. */
   readonly transferRequest: string;
   readonly reversalRequest: string;
   readonly cardRequest: string;
@@ -34,16 +34,15 @@ export type ProgramData = {
   readonly webhook: string;
   readonly session: string;
   readonly case: string;
-  /** An incident of the program. */
   readonly incident: string;
   readonly reference: string;
-  /** The key under which every kind of request was sent that takes one. */
+  /** The idempotency key of every request that takes one. */
   readonly idempotencyKey: string;
-  /** Of each list, what leads to its second page. */
+  /** The cursors of the second page of each list. */
   readonly cursors: Readonly<Record<Cursor, string>>;
 };
 
-/** That of a statement holds no id, only numbers of lines. */
+/** Without statements: their cursors contain no id, only line numbers. */
 type Cursor = 'transfers' | 'cards' | 'reversals' | 'errors';
 
 /** A card program with its key. */
@@ -52,13 +51,15 @@ export type Tenant = { readonly secret: string; readonly owns: ProgramData; read
 /** Sends a request with the key of the program. */
 export type Ask = (request: RawRequest) => Promise<RawResponse>;
 
-/** A service in this process with two card programs, and what it asks of the database. */
+/** A service in this process with two card programs, and the statements that it sends. */
 export type TwoPrograms = {
   readonly first: Tenant;
   readonly second: Tenant;
-  /** Names of the statements that were sent since the last call. The look-up of the key is remembered and left out. */
+  /** The names of the statements sent since the last call, without the look-up of the key, which is cached. */
   readonly takeStatements: () => readonly string[];
-  /** The programs whose transfers are seen by a statement that names none, in a request of the program that owns these. */
+  /**
+   * The programs with transfers visible to a statement without a program, in a request of the program that owns these.
+   */
   readonly findProgramsSeen: (owns: ProgramData) => Promise<readonly string[]>;
   readonly stop: () => Promise<void>;
 };
@@ -66,13 +67,14 @@ export type TwoPrograms = {
 /** A URL that leads nowhere. */
 export const WEBHOOK_URL = 'https://shop.example/webhooks';
 
-/** What stands in everything that a program has written down; nobody else may ever see it. */
+/** A text in everything that a program stores, which no one else may see. */
 export const MARK = 'confidential';
 
-/** Whether row-level security is on. Off, only the conditions of the statements keep programs apart, and a missing one shows. */
+/**
+ * Whether row-level security is on. If off, only the statements' conditions separate programs, so a missing one shows.
+ */
 export type RowSecurity = 'on' | 'off';
 
-/** Starts it all. */
 export async function startTwoPrograms(rowSecurity: RowSecurity = 'on'): Promise<TwoPrograms> {
   const postgres = await startPostgres();
   if (rowSecurity === 'off') await dropRowSecurity(postgres);
@@ -100,7 +102,7 @@ export async function startTwoPrograms(rowSecurity: RowSecurity = 'on'): Promise
   };
 }
 
-/** Puts in the place of every policy for requests one that lets all rows through. */
+/** Replaces every policy for requests with a policy that allows all rows. */
 async function dropRowSecurity({ connection }: Postgres): Promise<void> {
   const superuser = await connect({ ...connection, user: 'postgres' });
   try {
@@ -126,7 +128,7 @@ async function stop(
   await postgres.stop();
 }
 
-/** Notes the names of the statements that a ledger sends; the result takes those since its last call. */
+/** Records the names of the statements that a ledger sends. The result returns those since its last call. */
 export function watchStatements({ databases }: Ledger): () => readonly string[] {
   let statements: string[] = [];
   const tell = (name: string): void => void statements.push(name);
@@ -146,7 +148,7 @@ export function watchStatements({ databases }: Ledger): () => readonly string[] 
   };
 }
 
-/** Tells of every statement that goes to the database, in its order. */
+/** Reports every statement that goes to the database, in order. */
 function watch(database: Database, tell: (name: string) => void): void {
   const [read, transact] = [database.read.bind(database), database.transact.bind(database)];
   database.read = (statement) => {
@@ -166,7 +168,7 @@ function watch(database: Database, tell: (name: string) => void): void {
   };
 }
 
-/** A program with one of everything. */
+/** Creates a program with one of everything. */
 async function settle(ledger: Ledger, url: string, name: string): Promise<Tenant> {
   const operate = async (operation: OperationId, members: object, more: object = {}) =>
     JSON.parse((await ledger.call(operation, members, more)).body) as Record<string, string>;
@@ -195,7 +197,7 @@ async function settle(ledger: Ledger, url: string, name: string): Promise<Tenant
     reference,
     ...own,
   });
-  // Without a key of its own, each further one is sent under another.
+  // These requests have no idempotency key.
   const unkeyed = async (members: object) => {
     const response = await ask({ body: { amount: 500, card_id: card, ...own, ...members } });
     return String(response.fields.transfer_id);
@@ -232,7 +234,7 @@ async function settle(ledger: Ledger, url: string, name: string): Promise<Tenant
   };
 }
 
-/** What leads to the second page of each list. */
+/** The cursors of the second page of each list. */
 async function cursorsOf(ask: Ask, transfer: string): Promise<ProgramData['cursors']> {
   const next = async (path: string) => {
     const { fields } = await ask({ method: 'GET', path: `${path}?limit=1` });
@@ -249,7 +251,7 @@ async function cursorsOf(ask: Ask, transfer: string): Promise<ProgramData['curso
 
 type Make = (operation: OperationId, members: object, path?: string) => Promise<Readonly<Record<string, string>>>;
 
-/** A case of the program about an error, and an incident of it. */
+/** Opens a case of the program about an error, and an incident of the program. */
 async function contactSupport(make: Make, operate: Make, program: string, error: string) {
   const opened = await make('create_case', { request_id: error, text: MARK, contact: MARK });
   const { case_id: ownCase = '' } = opened;
@@ -264,12 +266,12 @@ async function newSession(ask: Ask): Promise<string> {
   return String(fields.session_id);
 }
 
-/** The path of an operation about something. */
+/** The path of an operation for an id. */
 export function pathOf(operation: OperationId, id: string): string {
   return OPERATIONS[operation].path.replace(/\{[a-z_]+\}/, id);
 }
 
-/** The headers that a request of the operation can carry beside its credentials. */
+/** The headers that a request of the operation can have in addition to its credentials. */
 export function headersFor(operation: OperationId, idempotencyKey: string): Readonly<Record<string, string>> {
   return OPERATIONS[operation].idempotency === 'none' ? {} : { 'Idempotency-Key': idempotencyKey };
 }
@@ -289,10 +291,9 @@ async function logError({ database }: Ledger, program: string): Promise<string> 
 /** The operations that act within a card program. */
 export const PROGRAM_OPERATIONS = OPERATION_IDS.filter((id) => OPERATIONS[id].reach === 'program');
 
-/** The operations that do not. */
 export const OPERATOR_OPERATIONS = OPERATION_IDS.filter((id) => OPERATIONS[id].reach === 'operator');
 
-/** The same data under ids that nobody has: the last digit of each is another. */
+/** The same data with unused ids, which differ in the last digit. */
 export function neverMade(owns: ProgramData): ProgramData {
   const { cursors, ...ids } = owns;
   return {
