@@ -6,7 +6,7 @@ import { navigate } from './data/location.ts';
 
 applyTheme();
 followLinks();
-// Loaded while the session is read.
+// The code of the first screen loads while the session is read.
 const found = findRoute(window.location.pathname.replace(/(.)\/+$/, '$1'));
 if (found !== undefined) preload(found.route);
 const root = document.getElementById('app');

@@ -7,7 +7,7 @@ import { readSession, type Session, SessionContext } from '../data/session.ts';
 import { SignInScreen } from '../screens/sign-in/sign-in-screen.tsx';
 import { Shell } from './shell.tsx';
 
-/** The console. When a session ends, the sign-in form lies over the view that was open. */
+/** Shows the console. When a session ends, the sign-in form covers the open view. */
 export function App() {
   const [session, setSession] = useState<Session | undefined>(undefined);
   const [state, setState] = useState<'loading' | 'signed out' | 'signed in'>('loading');
@@ -63,7 +63,7 @@ export function App() {
   );
 }
 
-/** Lies over a view, and over any open dialog, until somebody has signed in again; Escape does not close it. */
+/** Covers a view and its open dialogs until the user signs in again. Escape doesn't close it. */
 function SignInOverlay({ children }: { readonly children: ComponentChildren }) {
   const dialog = useRef<HTMLDialogElement>(null);
   useEffect(() => {

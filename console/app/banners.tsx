@@ -8,7 +8,7 @@ import { settingKey } from '../format/operators/switch.ts';
 import { formatDuration, formatMoment } from '../format/times.ts';
 import { findRoute } from './routes.ts';
 
-/** Shown on every screen while the clock of the sandbox is moved; says which clock the times on the screen follow. */
+/** Appears on every screen while the sandbox clock is moved, and says which clock the times on the screen follow. */
 export function ClockBanner() {
   const ahead = useAhead();
   const now = useNow();
@@ -31,7 +31,7 @@ export function ClockBanner() {
 const POLL_MILLISECONDS = 5_000;
 const MAX_ENTRIES = 3;
 
-/** Says on every screen what the switch has stopped, and why. */
+/** Shows on every screen what the switch has stopped, and why. */
 export function SwitchBanner() {
   const { can } = useSession();
   const { data } = useOperation(can('get_switch') ? (api, options) => api.switch.get(options) : undefined, {
@@ -52,7 +52,7 @@ export function SwitchBanner() {
   );
 }
 
-/** Says on the screens that support comes to from a case that what is done there is noted with it. */
+/** Appears on screens that support opens from a case: the audit log names the case in each action there. */
 export function CaseBanner() {
   const { path, query } = useLocation();
   const caseId = workedCase(query);

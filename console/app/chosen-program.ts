@@ -7,10 +7,12 @@ import { findRoute, ROUTES, type Route } from './routes.ts';
 
 const NAME = 'console.program';
 
-/** The path that the page was opened with. Only such a link can lack the program: links of the console always contain it. */
+/**
+ * The path that the page was opened with. Only such a link can lack the program, because the console's own links contain it.
+ */
 const FIRST_PATH = window.location.pathname;
 
-/** The program that was chosen last: in this tab, else in this browser. */
+/** Returns the program chosen last in this tab, or else in this browser. */
 function remembered(): string | undefined {
   try {
     return window.sessionStorage.getItem(NAME) ?? window.localStorage.getItem(NAME) ?? undefined;
@@ -30,7 +32,7 @@ function remember(programId: string | undefined): void {
   }
 }
 
-/** Chooses a program without leaving the screen. The URL contains it, so that a copied link opens the same program. */
+/** Chooses a program without leaving the screen. The URL contains the program, so a copied link opens the same one. */
 export function chooseProgram(programId: string, options: { readonly replace?: boolean } = {}): void {
   remember(programId);
   const query = new URLSearchParams(window.location.search);
@@ -38,7 +40,7 @@ export function chooseProgram(programId: string, options: { readonly replace?: b
   navigate(`${window.location.pathname}?${query}`, options);
 }
 
-/** Switches to another program. From a screen about one thing of the old program it goes to the list of such things. */
+/** Switches to another program. A screen about one record of the old program is replaced by the list of such records. */
 export function goToProgram(programId: string): void {
   const { route, parameters } = findRoute(window.location.pathname) ?? {};
   if (parameters?.program_id !== undefined) {
@@ -46,7 +48,7 @@ export function goToProgram(programId: string): void {
     navigate(`/console/programs/${encodeURIComponent(programId)}?program=${encodeURIComponent(programId)}`);
     return;
   }
-  // What chooses its program is of one too.
+  // A route that chooses its program also belongs to one.
   const isOfOne = route !== undefined && (route.ofProgram || route.choosesProgram === true) && isAboutOne(route);
   const list = isOfOne ? (listOf(route) ?? (route.ofProgram ? undefined : ROUTES[0])) : undefined;
   if (list === undefined) chooseProgram(programId);
@@ -56,21 +58,21 @@ export function goToProgram(programId: string): void {
   }
 }
 
-/** Whether a screen is about one thing, which belongs to one program. */
+/** Whether a screen shows one record, which belongs to one program. */
 export function isAboutOne({ path }: Route): boolean {
   return path.includes(':');
 }
 
-/** The list for a screen about one thing: for a transfer, the transfers. */
+/** Returns the list for a screen about one record: the transfers for a transfer. */
 function listOf({ path }: Route): Route | undefined {
   const [, , subject = ''] = path.split('/');
   return ROUTES.find((route) => [`/console/${subject}`, `/console/${subject}s`].includes(route.path));
 }
 
 /**
- * The program of the key; for keys of all programs that of the screen if it is about a program, else that in the URL, else
- * the last one chosen. The choice is remembered and put into the URL. `isGuess` for a link to one thing without a
- * program: the thing may belong to another one.
+ * Returns the program to show. A key bound to a program always shows that program. With a key for all programs, it comes from
+ * the screen if the screen is about a program, or else from the URL, or else from the last choice. The choice is remembered and
+ * put into the URL. `isGuess` marks a link to one record without a program: the record may belong to another program.
  */
 export function useChosenProgram(): ChosenProgram & { readonly isGuess: boolean } {
   const { allPrograms, programId: own, can } = useSession();
@@ -83,13 +85,13 @@ export function useChosenProgram(): ChosenProgram & { readonly isGuess: boolean 
   const isGuess = isLink && allPrograms && can('search');
   const chosen = allPrograms ? (ofScreen ?? inUrl ?? last) : undefined;
   const { name, isMissing } = useName('program', chosen);
-  // Callers who may not read programs cannot check that it exists.
+  // A caller who can't read programs can't check that this one exists.
   const isThere = name !== undefined || !can('list_programs');
   const isForgotten = isMissing && ofScreen === undefined && chosen === last;
   useEffect(() => {
     if (chosen === undefined || isGuess) return;
     if (isForgotten) {
-      // The remembered program is of another ledger, once served at this address.
+      // The remembered program belongs to another ledger that was once served at this address.
       remember(undefined);
       putIntoUrl(undefined);
       return;
@@ -105,7 +107,6 @@ export function useChosenProgram(): ChosenProgram & { readonly isGuess: boolean 
 const chooseInPlace = (programId: string): void => chooseProgram(programId, { replace: true });
 const stay = (): void => undefined;
 
-/** Sets or removes the program in the URL without navigating. */
 export function putIntoUrl(programId: string | undefined): void {
   const next = new URLSearchParams(window.location.search);
   if (programId === undefined) next.delete('program');

@@ -3,7 +3,7 @@ import { Dialog } from '../components/dialogs/dialog.tsx';
 import { hrefTo, navigate } from '../data/location.ts';
 import { ROUTES, type Route } from './routes.ts';
 
-/** The keyboard shortcuts besides `g` and a letter. */
+/** The keyboard shortcuts, except for `g` and a letter. */
 const KEYS: readonly (readonly [keys: string, does: string])[] = [
   ['/', 'Search (or Ctrl-K)'],
   ['j k', 'Next and previous row'],
@@ -15,10 +15,10 @@ const KEYS: readonly (readonly [keys: string, does: string])[] = [
   ['Esc', 'Close a dialog, or leave a field'],
 ];
 
-/** How long the letter after `g` may take. */
+/** The longest time between `g` and its letter. */
 const SEQUENCE_MILLISECONDS = 1_500;
 
-/** Handles the keyboard shortcuts. They are off while somebody types or a dialog is open. */
+/** Handles the keyboard shortcuts. They are off in text fields and while a dialog is open. */
 export function useKeyboard(
   routes: readonly Route[],
   { onSearch, onKeys }: { readonly onSearch: () => void; readonly onKeys: () => void },
@@ -33,11 +33,11 @@ export function useKeyboard(
       }
       if (event.ctrlKey || event.metaKey || event.altKey) return;
       if (isTyping(event.target)) {
-        // A screen may begin in a field, and the shortcuts are off there.
+        // Some screens start with the focus in a field, where the shortcuts are off.
         if (event.key === 'Escape') focusContent(event.target);
         return;
       }
-      // The time of the key press: a busy page handles it later.
+      // Compare the times of the key presses, because a busy page handles them late.
       const isSecond = event.timeStamp - began.current < SEQUENCE_MILLISECONDS;
       began.current = Number.NEGATIVE_INFINITY;
       const route = isSecond ? routes.find(({ letter }) => letter === event.key) : undefined;
@@ -60,7 +60,7 @@ export function useKeyboard(
   }, [routes, onSearch, onKeys]);
 }
 
-/** The routes that a letter after `g` opens. */
+/** Returns the routes that have a letter after `g`. */
 function routesWithLetter(routes: readonly Route[] = ROUTES): readonly Route[] {
   return routes.filter(({ letter }) => letter !== undefined);
 }
@@ -70,7 +70,7 @@ function isTyping(target: EventTarget | null): boolean {
   return target instanceof Element && target.closest('input, textarea, select, [contenteditable]') !== null;
 }
 
-/** Moves the focus from a field of the screen to its content. */
+/** Moves the focus from a field to the content of the screen. */
 function focusContent(from: EventTarget | null): void {
   if (from instanceof Element) from.closest<HTMLElement>('main')?.focus({ preventScroll: true });
 }
@@ -88,7 +88,7 @@ function openRow(target: EventTarget | null): void {
   if (path !== undefined && path !== '') navigate(path);
 }
 
-/** Presses the button of the screen that names the key, or goes to the field; whether there is one. */
+/** Presses the button or focuses the field that has this key. Returns whether there is one. */
 function pressShortcut(key: string): boolean {
   const found = document.querySelector<HTMLElement>(`main [aria-keyshortcuts="${CSS.escape(key)}"]`);
   if (found instanceof HTMLButtonElement) found.click();
@@ -101,7 +101,7 @@ function turnPage(isOlder: boolean): void {
   buttons[isOlder ? buttons.length - 1 : 0]?.click();
 }
 
-/** All keyboard shortcuts of the console. */
+/** Lists all keyboard shortcuts of the console. */
 export function KeysDialog({ routes, onClose }: { readonly routes: readonly Route[]; readonly onClose: () => void }) {
   const rows = [...KEYS, ...routesWithLetter(routes).map(({ letter, title }) => [`g ${letter}`, title] as const)];
   return (

@@ -14,7 +14,7 @@ import { shortId } from '../format/ids.ts';
 import { chooseProgram, goToProgram, putIntoUrl } from './chosen-program.ts';
 import type { Route } from './routes.ts';
 
-/** The button that shows the chosen program and opens the list of all. */
+/** Shows the chosen program and opens the list of programs. */
 export function ProgramChooser() {
   const { can, allPrograms } = useSession();
   const { programId } = useProgram();
@@ -53,7 +53,7 @@ export function ProgramChooser() {
 
 const MAX_PROGRAMS = 100;
 
-/** The programs, by name, and a field for those beyond the first hundred. */
+/** Lists the programs by name, with a field for programs beyond the first hundred. */
 function ProgramList({ onChoose }: { readonly onChoose: (programId: string) => void }) {
   const { programId } = useProgram();
   const [text, setText] = useState('');
@@ -99,8 +99,8 @@ function ProgramList({ onChoose }: { readonly onChoose: (programId: string) => v
 }
 
 /**
- * Asks for a card program on a screen that needs one while none is chosen. A screen about one thing searches for its
- * program, because a shared link may lack it.
+ * Asks for a card program if the screen needs one and none is chosen. A shared link to one record may lack its program, so such
+ * a screen searches for the program first.
  */
 export function ProgramPrompt({
   route,
@@ -110,7 +110,7 @@ export function ProgramPrompt({
 }: {
   readonly route: Route;
   readonly parameters: Parameters;
-  /** Whether the program is only the last one chosen, so that the thing on the screen may belong to another. */
+  /** Whether the program is only the last choice, so the record on the screen may belong to another program. */
   readonly isGuess: boolean;
   readonly children: ComponentChildren;
 }) {

@@ -1,7 +1,7 @@
 import { expect, test } from 'vitest';
 import { findRoute, ROUTES } from './routes.ts';
 
-test('a path leads to its screen, with its parameters decoded', () => {
+test('finds the screen of a path, and decodes its parameters', () => {
   const found = (path: string) => {
     const { route, parameters } = findRoute(path) ?? {};
     return [route?.title, parameters];
@@ -15,7 +15,7 @@ test('a path leads to its screen, with its parameters decoded', () => {
   }
 });
 
-test('no two screens have the same path or letter, and every group has its own', () => {
+test('has distinct paths and letters, and a group for each screen without parameters', () => {
   const paths = ROUTES.map(({ path }) => path);
   const letters = ROUTES.flatMap(({ letter }) => letter ?? []);
   expect(new Set(paths).size).toBe(paths.length);

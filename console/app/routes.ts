@@ -1,25 +1,25 @@
 import type { KeyScope } from '../../sdk/client.ts';
 import type { Parameters, Screen } from '../data/location.ts';
 
-/** One screen of the console. */
+/** A screen of the console. */
 export type Route = {
-  /** Its path, with parameters after colons. */
+  /** The path. Parameters follow a colon. */
   readonly path: string;
   readonly title: string;
   /** A shorter title for the navigation. */
   readonly name?: string;
-  /** Loads its file, the first time it is opened. */
+  /** Loads the code of the screen when it is first opened. */
   readonly load: () => Promise<Screen>;
-  /** Who may open it: callers with this scope. */
+  /** The scope that callers need to open it. */
   readonly scope: KeyScope | undefined;
-  /** Whether it shows one card program, and so needs one to be chosen. */
+  /** Whether it shows one card program, so the user must choose one first. */
   readonly ofProgram: boolean;
-  /** Whether it finds what it shows in any program, and then chooses the program of that. */
+  /** Whether it finds its record in any program, and then chooses the program of that record. */
   readonly choosesProgram?: true;
   readonly sandboxOnly?: boolean;
-  /** Whether it shows actual time even when the clock of the sandbox was moved. */
+  /** Whether it shows actual times even when the clock of the sandbox was moved. */
   readonly hasActualTimes?: boolean;
-  /** Its group in the navigation; absent for a screen about one thing. */
+  /** The group in the navigation. A screen about one record has none. */
   readonly group?: Group;
   /** The letter after `g` that opens it. */
   readonly letter?: string;
@@ -28,10 +28,8 @@ export type Route = {
 /** The groups of the navigation, in order. */
 export const GROUPS = ['Watch', 'Money', 'Control', 'Build'] as const;
 
-/** One of {@link GROUPS}. */
 export type Group = (typeof GROUPS)[number];
 
-/** All screens. */
 export const ROUTES: readonly Route[] = [
   {
     path: '/console',
@@ -238,12 +236,12 @@ export const ROUTES: readonly Route[] = [
   },
 ];
 
-/** Loads the file of a screen that will probably be opened. Errors are ignored: opening the screen reports them. */
+/** Loads the code of a screen that the user will probably open. It ignores errors, because opening the screen reports them. */
 export function preload({ load }: Route): void {
   load().catch(() => undefined);
 }
 
-/** The route of a path, with the values of its parameters. */
+/** Returns the route of a path, with the values of its parameters. */
 export function findRoute(path: string): { readonly route: Route; readonly parameters: Parameters } | undefined {
   for (const route of ROUTES) {
     const parameters = matchPath(route.path, path);

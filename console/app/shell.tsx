@@ -16,7 +16,7 @@ import { ProgramPrompt } from './program-chooser.tsx';
 import { findRoute, GROUPS, preload, ROUTES, type Route } from './routes.ts';
 import { CallerDialog, TopBar } from './top-bar.tsx';
 
-/** Provides the names of things, the clock of the sandbox and the chosen program to the whole console. */
+/** Provides names, the clock of the sandbox and the chosen program to the whole console. */
 export function Shell() {
   return (
     <NameContext.Provider value={useNameBook()}>
@@ -27,7 +27,7 @@ export function Shell() {
   );
 }
 
-/** The frame around every screen, with the screen of the current URL. */
+/** The frame around every screen. */
 function Frame() {
   const session = useSession();
   const { path } = useLocation();
@@ -39,7 +39,7 @@ function Frame() {
   const showSearch = useCallback(() => setOpen('search'), []);
   const showKeys = useCallback(() => setOpen('keys'), []);
   useKeyboard(allowed, { onSearch: showSearch, onKeys: showKeys });
-  // Before the paint: an effect after it could close what was just opened on the new screen.
+  // Must run before the paint. A later effect could close a dialog that was just opened on the new screen.
   useLayoutEffect(close, [path]);
   useFocusOnContent(path);
   return (
@@ -74,8 +74,8 @@ function Frame() {
 }
 
 /**
- * Moves the focus to the content when the screen changes, unless the new screen has focused a field of its own: Tab and
- * screen readers continue there.
+ * Moves the focus to the content when the screen changes, so that Tab and screen readers continue there. If the new screen has
+ * focused one of its fields, the focus stays.
  */
 function useFocusOnContent(path: string): void {
   const shown = useRef(path);
@@ -93,7 +93,7 @@ function mayOpen({ scope, sandboxOnly }: Route, { mode, has }: ReturnType<typeof
   return (scope === undefined || has(scope)) && (sandboxOnly !== true || mode === 'sandbox');
 }
 
-/** The screen of a path, or what to do if there is none. */
+/** Shows the screen for a path, or says what to do if there is none. */
 function Content({
   path,
   allowed,
@@ -108,7 +108,7 @@ function Content({
   const first = allowed.find(({ group }) => group !== undefined && group !== 'Build');
   const isHome = path === '/console' && found !== undefined && !allowed.includes(found.route);
   useEffect(() => {
-    // Callers who may not see the overview start on the first screen that they may open.
+    // Callers who can't see the overview start on the first screen that they can open.
     if (isHome && first !== undefined) navigate(hrefTo(first.path), { replace: true });
   }, [isHome, first]);
   if (isHome) return null;
@@ -142,7 +142,7 @@ function Content({
 
 const loaded = new Map<Route, Screen>();
 
-/** A screen, once its file is loaded. */
+/** Shows a screen after its code is loaded. */
 function LoadedScreen({ route, parameters }: { readonly route: Route; readonly parameters: Parameters }) {
   const [, setCount] = useState(0);
   const [failure, setFailure] = useState<unknown>(undefined);
@@ -168,7 +168,7 @@ function LoadedScreen({ route, parameters }: { readonly route: Route; readonly p
   return Known === undefined ? <Loading /> : <Known parameters={parameters} />;
 }
 
-/** The screens that the caller may open, by group. */
+/** Lists the screens that the caller can open, by group. */
 function Navigation({ routes, isOpen }: { readonly routes: readonly Route[]; readonly isOpen: boolean }) {
   const { path } = useLocation();
   const groups = GROUPS.map((group) => ({ group, inside: routes.filter((route) => route.group === group) }));
@@ -209,7 +209,7 @@ function Navigation({ routes, isOpen }: { readonly routes: readonly Route[]; rea
   );
 }
 
-/** Whether a path belongs to a screen in the navigation: one transfer belongs to the transfers. */
+/** Whether a path belongs to a screen in the navigation: a transfer belongs to the transfers. */
 function isWithin(screen: string, path: string): boolean {
   if (screen === path) return true;
   if (screen === '/console') return false;
@@ -219,7 +219,7 @@ function isWithin(screen: string, path: string): boolean {
 
 type State = { readonly error: Error | undefined };
 
-/** Shows an error that a screen threw, instead of an empty page; the rest of the console keeps working. */
+/** Shows an error message instead of an empty page if a screen throws. The rest of the console keeps working. */
 class ErrorBoundary extends Component<{ readonly children: ComponentChildren }, State> {
   override state: State = { error: undefined };
 

@@ -1,13 +1,13 @@
 import { useState } from 'preact/hooks';
 
-/** The colours: those of the system, or always light or dark. */
+/** The colours: the system's, or always light or dark. */
 type Theme = 'system' | 'light' | 'dark';
 
 const THEMES: readonly Theme[] = ['system', 'light', 'dark'];
 
 const NAME = 'console.theme';
 
-/** The stored choice; `system` where nothing can be stored. */
+/** Returns the stored choice, or `system` if the browser stores nothing. */
 function readTheme(): Theme {
   try {
     const stored = window.localStorage.getItem(NAME);
@@ -17,7 +17,7 @@ function readTheme(): Theme {
   }
 }
 
-/** Shows a theme, and remembers it. */
+/** Applies a theme and remembers it. */
 export function applyTheme(theme: Theme = readTheme()): void {
   const { dataset } = document.documentElement;
   if (theme === 'system') delete dataset.theme;
@@ -31,7 +31,6 @@ export function applyTheme(theme: Theme = readTheme()): void {
 
 const THEME_TEXTS = { system: 'System theme', light: 'Light theme', dark: 'Dark theme' } as const;
 
-/** Switches to the next theme. */
 export function ThemeButton() {
   const [theme, setTheme] = useState(readTheme);
   const next = () => {

@@ -12,7 +12,7 @@ import { ThemeButton } from './theme.tsx';
 
 const SEARCH = 'Search by name, id, card or amount';
 
-/** The bar above every screen: search, the card program, who is signed in, the theme. */
+/** The bar above every screen, with the search, the card program, the signed-in caller and the theme. */
 export function TopBar({
   onSearch,
   onKeys,
@@ -80,7 +80,7 @@ export function TopBar({
   );
 }
 
-/** The signed-in caller, with their permissions and a button to sign out. */
+/** Shows the signed-in caller with their permissions, and lets them sign out. */
 export function CallerDialog({ onClose }: { readonly onClose: () => void }) {
   const { caller, name, keyId, role, scopes, programId, allPrograms, sessionId, endsAt, leave } = useSession();
   const signOut = useAction((_: null, api, { programId: _program, ...options }) => api.sessions.delete(options), {

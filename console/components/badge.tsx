@@ -3,7 +3,7 @@ import type { ProcessorAttemptRecord, TransferRecord, WebhookRecord } from '../.
 import { ATTEMPT_WORDS } from '../format/operators/processors.ts';
 import { reasonOf, statusOf } from '../format/webhooks.ts';
 
-/** The meaning of a badge, shown by a sign and a colour: never by colour alone. */
+/** The meaning of a badge. A sign and a colour show it, never the colour alone. */
 export type Tone = 'good' | 'waiting' | 'bad' | 'quiet' | 'plain';
 
 const SIGNS: Readonly<Record<Tone, string>> = { good: '●', waiting: '◐', bad: '■', quiet: '○', plain: '' };
@@ -36,10 +36,10 @@ const TONES: Readonly<Record<string, Tone>> = {
   reversed: 'quiet',
 };
 
-/** Statuses of the API that people call by another word. */
+/** Statuses that people call by another word than the API. */
 const LABELS: Readonly<Record<string, string>> = { inactive: 'suspended' };
 
-/** A status. Without a `tone`, it has the tone of its word. */
+/** Shows a status. Without a `tone`, the word of the status decides. */
 export function Badge({ children, tone }: { readonly children: ComponentChildren; readonly tone?: Tone | undefined }) {
   const known = tone ?? (typeof children === 'string' ? TONES[children] : undefined) ?? 'plain';
   return (
@@ -50,7 +50,7 @@ export function Badge({ children, tone }: { readonly children: ComponentChildren
   );
 }
 
-/** The status of a transfer, and whether it was reversed, or its outcome is unknown. */
+/** Shows the status of a transfer, whether it was reversed, and whether its outcome is unknown. */
 export function TransferStatus({ transfer }: { readonly transfer: TransferRecord }) {
   const { status, outcome, reversed_amount: reversed, captured_amount: captured } = transfer;
   if (outcome === 'unknown') return <Badge tone="waiting">outcome unknown</Badge>;
@@ -58,7 +58,7 @@ export function TransferStatus({ transfer }: { readonly transfer: TransferRecord
   return <Badge tone="quiet">{reversed === captured ? 'reversed' : 'partially reversed'}</Badge>;
 }
 
-/** The status of a webhook, and its reason. Deliveries follow actual time, even if the clock of a sandbox was moved. */
+/** Shows the status of a webhook and its reason. Deliveries follow actual time, even if the clock of a sandbox was moved. */
 export function WebhookState({ webhook }: { readonly webhook: WebhookRecord }) {
   const status = statusOf(webhook);
   const reason = reasonOf(webhook, Date.now());
@@ -70,7 +70,7 @@ export function WebhookState({ webhook }: { readonly webhook: WebhookRecord }) {
   );
 }
 
-/** The status of an attempt in words. */
+/** Shows the status of an attempt in words. */
 export function AttemptStatus({ status }: Pick<ProcessorAttemptRecord, 'status'>) {
   const { word, tone } = ATTEMPT_WORDS[status] ?? { word: status, tone: 'quiet' };
   return <Badge tone={tone}>{word}</Badge>;

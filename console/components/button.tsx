@@ -4,7 +4,7 @@ import type { OperationId } from '../../sdk/client.ts';
 import { useSession } from '../data/session.ts';
 import { whoMay } from '../format/operators/keys.ts';
 
-/** A button. While `pending` it cannot be pressed again, and says so to screen readers. */
+/** A button. While `pending`, it can't be pressed again, and screen readers announce that it is busy. */
 export function Button({
   children,
   onClick,
@@ -18,12 +18,12 @@ export function Button({
   readonly children: ComponentChildren;
   readonly onClick?: (() => void) | undefined;
   readonly type?: 'button' | 'submit';
-  /** `main` for the main action of a form, `danger` for what stops money or cannot be undone, `quiet` beside text. */
+  /** `main` is the main action of a form, `danger` stops money or can't be undone, `quiet` is for buttons next to text. */
   readonly kind?: 'plain' | 'main' | 'danger' | 'quiet';
   readonly disabled?: boolean | undefined;
   readonly pending?: boolean | undefined;
   readonly title?: string | undefined;
-  /** A key that presses it, unless somebody types: one letter. */
+  /** The letter that presses the button while no text field has the focus. */
   readonly shortcut?: string | undefined;
 }) {
   return (
@@ -63,16 +63,16 @@ export function ButtonLink({
   );
 }
 
-/** Copies a text. Browsers allow that only over HTTPS or on localhost; elsewhere people select the text themselves. */
+/** Copies a text. Browsers allow this only over HTTPS or on localhost. Elsewhere, users select the text themselves. */
 export function CopyButton({
   text,
   label = 'Copy',
   visible = false,
 }: {
   readonly text: string;
-  /** What is copied, for screen readers: "Copy the id". */
+  /** The name for screen readers, such as "Copy the id". */
   readonly label?: string;
-  /** Whether the label is shown as text, instead of a symbol. */
+  /** Whether the button shows the label instead of a symbol. */
   readonly visible?: boolean;
 }) {
   const [state, setState] = useState<'ready' | 'copied' | 'failed'>('ready');
@@ -106,7 +106,7 @@ async function copyText(text: string): Promise<boolean> {
   }
 }
 
-/** Shown in place of a button to callers who may not use it: "To deposit money, ask a treasurer." */
+/** Shown instead of a button to callers without permission: "To deposit money, ask a treasurer." */
 export function WhoMay({ operation, to }: { readonly operation: OperationId; readonly to: string }) {
   const { can } = useSession();
   if (can(operation)) return null;

@@ -5,20 +5,21 @@ import { navigate } from '../data/location.ts';
 export type Column<Row> = {
   readonly title: string;
   readonly cell: (row: Row) => ComponentChildren;
-  /** `end` for amounts and counts, so that their digits stand below each other. */
+  /** `end` aligns the digits of amounts and counts. */
   readonly align?: 'end';
-  /** Whether narrow screens leave it out. */
+  /** Whether narrow screens hide it. */
   readonly wideOnly?: boolean;
   /**
-   * Where a phone shows it. If any column has this, each row becomes two lines, the title and the value above the notes,
-   * and columns without it are hidden.
+   * Where a phone shows it. If any column has this, each row has two lines, with the title and the value above the notes, and
+   * columns without it are hidden.
    */
   readonly onPhone?: 'title' | 'value' | 'note';
 };
 
 /**
- * A dense table. `j` and `k` go through the rows of a page and Enter opens one; on a phone each row becomes two lines, or a
- * block of names and values. `href` is what a row opens; put the same link into the first column, for people who use Tab.
+ * A dense table. `j` and `k` move through the rows of a page, and Enter opens a row. On a phone each row becomes two lines, or
+ * a block of names and values. `href` is the page that a row opens. Put the same link into the first column for people who use
+ * Tab.
  */
 export function DataTable<Row>({
   label,
@@ -29,7 +30,7 @@ export function DataTable<Row>({
   stale = false,
   empty,
 }: {
-  /** What the table lists, for screen readers. */
+  /** The name of the table for screen readers. */
   readonly label: string;
   readonly columns: readonly Column<Row>[];
   readonly rows: readonly Row[];
@@ -86,7 +87,7 @@ export function DataTable<Row>({
   );
 }
 
-/** Opens a row that was clicked, unless the click was on a control in it, or selected text. */
+/** Opens the clicked row, unless the click was on a control in the row or has selected text. */
 function openRow(event: MouseEvent, target: string): void {
   const on = event.target instanceof Element ? event.target.closest('a, button, input, summary') : null;
   if (on !== null || String(window.getSelection()) !== '' || event.button !== 0) return;

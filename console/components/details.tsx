@@ -1,14 +1,14 @@
 import type { ComponentChildren } from 'preact';
 
-/** A name and its value; `null` is left out, so that a list can contain conditions. */
+/** A name and its value. Other values are left out, so a list of facts can contain conditions. */
 export type Fact = readonly [name: string, value: ComponentChildren] | null | false | undefined;
 
-/** The metadata of one thing, a fact for each pair. */
+/** Returns a fact for each pair of the metadata. */
 export function metadataFacts(metadata: Readonly<Record<string, string>>): readonly Fact[] {
   return Object.entries(metadata).map(([name, value]) => [`Metadata: ${name}`, value]);
 }
 
-/** The one or two facts that matter most, in large type, each with an optional note. */
+/** Shows the one or two most important facts in large type, each with an optional note. */
 export function Highlights({
   facts,
 }: {
@@ -37,7 +37,7 @@ export function Highlights({
   );
 }
 
-/** Everything else that is known about one thing: a name and its value in each line. */
+/** Shows the other facts about a record, one name and value per line. */
 export function Details({ facts }: { readonly facts: readonly Fact[] }) {
   return (
     <dl class="details">

@@ -17,8 +17,8 @@ import { Button, CopyButton } from './button.tsx';
 import { Id, LinkedText } from './id.tsx';
 
 /**
- * A failed call: what happened, its code with a link to the catalogue, the request with a link to its screen, whether
- * money moved, and buttons that open a case about it, or copy all of it for a ticket.
+ * Shows a failed call: what happened, its code with a link to the catalogue, the request with a link to its screen, and whether
+ * money moved. Buttons open a case about it, or copy everything for a ticket.
  */
 export function ErrorRecord({
   error,
@@ -28,11 +28,11 @@ export function ErrorRecord({
   readonly error: Error;
   /** Whether older data is still shown below. */
   readonly stale?: boolean;
-  /** Buttons, such as one that tries again. */
+  /** Buttons, such as "Try again". */
   readonly children?: ComponentChildren;
 }) {
   const { code, status, requestId, moneyMoved } = factsOf(error);
-  // Only faults and unknown outcomes stand out: a refusal by a rule is not a fault.
+  // Only faults and unknown outcomes stand out. A refusal by a rule is not a fault.
   const isCalm = status !== undefined && status < 500 && moneyMoved !== 'unknown';
   return (
     <div class={isCalm ? 'error-record calm' : 'error-record'} role="alert">
@@ -84,7 +84,7 @@ function typeOf(error: Error): string | undefined {
   return error instanceof TransferServiceError ? error.type : undefined;
 }
 
-/** What a ticket needs, as text. */
+/** Returns everything that a ticket needs, as text. */
 function ticketOf(error: Error): string {
   const { code, status, requestId, moneyMoved } = factsOf(error);
   const lines = [
@@ -99,13 +99,13 @@ function ticketOf(error: Error): string {
 
 type Parts = {
   readonly requestId: string;
-  /** Whether the error is one that only support can resolve: then it says who may, where the caller may not. */
+  /** Whether only support can resolve the error. Callers who can't open a case then see who can. */
   readonly needsSupport: boolean;
 };
 
 /**
- * Opens a case about a failed request with one click, or finds the one that it has, without leaving the form that failed. An
- * error can also be shown before somebody signs in; there is nobody then to open a case.
+ * Opens a case about a failed request with one click, or links to the existing case, without leaving the form that failed. An
+ * error can also appear before anyone has signed in, and then there is no button.
  */
 function CaseButton(parts: Parts) {
   return useContext(SessionContext) === undefined ? null : <OpenCase {...parts} />;

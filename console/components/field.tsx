@@ -4,13 +4,13 @@ import { useOperation } from '../data/use-operation.ts';
 
 type FieldParts = {
   readonly label: string;
-  /** What to type, below the field. */
+  /** What to type, shown below the field. */
   readonly hint?: ComponentChildren;
   /** What is wrong with the value. */
   readonly problem?: string | undefined;
 };
 
-/** A label, a control with its hint and its problem. `children` receives the ids that connect them. */
+/** Shows a label, and a control with its hint and its problem. `children` receives the ids that connect them. */
 export function Field({
   label,
   hint,
@@ -56,7 +56,7 @@ export function TextField({
   readonly onInput: (value: string) => void;
   readonly type?: 'text' | 'password' | 'number' | 'search' | 'url' | 'date' | 'datetime-local';
   readonly required?: boolean;
-  /** For the first field of a screen; a dialog focuses its first field by itself. */
+  /** For the first field of a screen. A dialog focuses its first field automatically. */
   readonly autoFocus?: boolean;
   readonly placeholder?: string;
   readonly name?: string;
@@ -64,7 +64,7 @@ export function TextField({
   readonly autoComplete?: 'off' | 'current-password';
 }) {
   const input = useRef<HTMLInputElement>(null);
-  // Before the next key is handled: whoever types as soon as the field is there types into it.
+  // Must run before the next key is handled, so that the first keystrokes reach the field.
   useLayoutEffect(() => {
     if (autoFocus) input.current?.focus();
   }, [autoFocus]);
@@ -75,7 +75,7 @@ export function TextField({
           ref={input}
           id={id}
           name={name}
-          // Preact has a separate type for each input type; here it can be any text-like one.
+          // Preact has a separate type for each input type. Here it can be any type of text input.
           type={type as 'text'}
           value={value}
           step={type === 'datetime-local' ? '1' : undefined}
@@ -93,7 +93,7 @@ export function TextField({
   );
 }
 
-/** A field for one of a few values. */
+/** A field with a few values to choose from. */
 export function SelectField({
   value,
   onChange,
@@ -102,7 +102,7 @@ export function SelectField({
 }: FieldParts & {
   readonly value: string;
   readonly onChange: (value: string) => void;
-  /** Values with their texts, or values that are their own texts. */
+  /** Values with their texts, or values that are also their texts. */
   readonly options: readonly (string | readonly [value: string, text: string])[];
 }) {
   return (
@@ -141,11 +141,11 @@ export function AreaField({
   readonly value: string;
   readonly onInput: (value: string) => void;
   readonly rows?: number;
-  /** Whether it is text for people, and not data. */
+  /** Whether it holds text for people, not data. */
   readonly isProse?: boolean;
-  /** A key that goes to it, unless somebody types: one letter. */
+  /** The letter that focuses the field while no text field has the focus. */
   readonly shortcut?: string | undefined;
-  /** Called by Ctrl-Enter. */
+  /** Called on Ctrl-Enter. */
   readonly onSubmit?: (() => void) | undefined;
 }) {
   return (
@@ -169,7 +169,7 @@ export function AreaField({
   );
 }
 
-/** A box to tick. */
+/** A checkbox. */
 export function CheckField({
   label,
   checked,
@@ -189,7 +189,7 @@ export function CheckField({
 
 const MAX_PROGRAMS = 100;
 
-/** A card program by its name; of more than a hundred, the others by their id. */
+/** Chooses a card program by name. If there are more than a hundred, the others can be entered by id. */
 export function ProgramField({
   value,
   onChange,
@@ -197,7 +197,7 @@ export function ProgramField({
 }: {
   readonly value: string;
   readonly onChange: (programId: string) => void;
-  /** What it means to choose none. */
+  /** The text for choosing none. */
   readonly without?: string;
 }) {
   const { data } = useOperation((api, options) => api.programs.list({ limit: MAX_PROGRAMS }, options));

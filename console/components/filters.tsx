@@ -3,13 +3,13 @@ import { PERIODS, type Period, toFieldValue, toIso } from '../format/times.ts';
 import { Button } from './button.tsx';
 import { SelectField, TextField } from './field.tsx';
 
-/** The filters of a list, in a row. Their values belong in the URL: `useUrlState`. */
+/** The filters of a list, in a row. Keep their values in the URL with `useUrlState`. */
 export function Filters({
   children,
   onClear,
 }: {
   readonly children: ComponentChildren;
-  /** Clears all filters; undefined while none is set. */
+  /** Clears all filters. Undefined if none is set. */
   readonly onClear?: (() => void) | undefined;
 }) {
   return (
@@ -24,13 +24,13 @@ export function Filters({
   );
 }
 
-/** A filter by time: a preset period, or exact times, which have fields of their own. */
+/** A filter by time: a preset period, or exact times with two extra fields. */
 export function PeriodFilter({
   label,
   value,
   onChange,
 }: {
-  /** What happened then: "Created". */
+  /** The event that the times are about: "Created". */
   readonly label: string;
   readonly value: Period;
   readonly onChange: (changes: Period, options?: { readonly replace?: boolean }) => void;

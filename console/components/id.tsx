@@ -6,9 +6,8 @@ import { Moment } from './moment.tsx';
 import { Name } from './name.tsx';
 
 /**
- * What an id names: by its name where people give it one, else the id itself, as a link to its screen, and a button that
- * copies all of it. Cards can have any id, so say `kind="card"`. `programId` for a link into another program than the chosen
- * one.
+ * Shows an id as a link to its screen, with a button that copies the whole id. If the record has a name, the link shows the
+ * name. Cards can have any id, so pass `kind="card"`. Pass `programId` for a link into another program than the chosen one.
  */
 export function Id({
   id,
@@ -19,7 +18,7 @@ export function Id({
   readonly id: string | null | undefined;
   readonly kind?: IdKind | undefined;
   readonly programId?: string | null | undefined;
-  /** Whether the id itself is shown, and in full. */
+  /** Whether to show the whole id instead of the name. */
   readonly whole?: boolean;
 }) {
   if (id === null || id === undefined || id === '') return <span class="quiet none">–</span>;
@@ -43,8 +42,8 @@ export function Id({
 }
 
 /**
- * A text of the service, with each id as a link, by its name where it has one, and each time in local time. The one place
- * where ids in sentences become names.
+ * Shows a text of the service. Each id becomes a link, with the name of the record if it has one, and each time is in local
+ * time. All ids in sentences become names here.
  */
 export function LinkedText({
   text,
@@ -52,9 +51,9 @@ export function LinkedText({
   linked = true,
 }: {
   readonly text: string;
-  /** Of the cards in it, if it may be another program than the chosen one. */
+  /** The program of the cards in the text, if it may not be the chosen one. */
   readonly programId?: string | null | undefined;
-  /** False within a link, which cannot contain others. */
+  /** False inside a link, which can't contain other links. */
   readonly linked?: boolean;
 }) {
   return (

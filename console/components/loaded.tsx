@@ -5,7 +5,7 @@ import { Button } from './button.tsx';
 import { ErrorRecord } from './error-record.tsx';
 
 /**
- * The state of an operation: that it is loading, its error above any older data, or what `children` renders from the data.
+ * Shows the state of an operation: a loading bar, an error above any older data, or the result of `children` for the data.
  * `<Loaded state={card}>{(found) => <Details … />}</Loaded>`
  */
 export function Loaded<Result>({
@@ -32,7 +32,7 @@ export function Loaded<Result>({
   );
 }
 
-/** Most responses arrive sooner; a bar that only flashes is distracting. */
+/** Most responses arrive sooner, and a bar that only flashes is distracting. */
 const SHOWN_AFTER_MILLISECONDS = 250;
 
 /** Marks something as loading, and shows a bar if that takes a while. */
@@ -49,7 +49,7 @@ export function Loading({ label = 'Loading' }: { readonly label?: string }) {
   );
 }
 
-/** A progress bar; indeterminate without `value`. */
+/** A progress bar. It is indeterminate without `value`. */
 export function Progress({
   label,
   value,
@@ -67,7 +67,7 @@ export function Progress({
   );
 }
 
-/** Shown where there is nothing: what that means, and what to do next. */
+/** Shown instead of an empty list: what the emptiness means, and what to do next. */
 export function Empty({ title, children }: { readonly title: string; readonly children?: ComponentChildren }) {
   return (
     <div class="empty">

@@ -2,9 +2,9 @@ import { useAhead } from '../data/clock.ts';
 import { formatDistance, formatMoment, formatShort, formatUtc } from '../format/times.ts';
 
 /**
- * A time in the reader's time zone, with UTC in the tooltip. `distance` shows how long ago it was instead; `short` is for
- * lists, with the full time in the tooltip. `actual` is for times that do not follow the clock of the sandbox (audit log,
- * errors, requests, sessions, deliveries): they are labelled while that clock is moved.
+ * Shows a time in the user's time zone, with UTC in the tooltip. `distance` shows how long ago it was instead. `short` is for
+ * lists, with the full time in the tooltip. `actual` is for times that don't follow the sandbox clock (audit log, errors,
+ * requests, sessions, deliveries): they are labelled while that clock is moved.
  */
 export function Moment({
   at,

@@ -1,6 +1,6 @@
 import { formatDigits } from '../format/amounts.ts';
 
-/** An amount in minor units, with its currency. `signed` shows incoming amounts with a plus. */
+/** Shows an amount in minor units, with its currency. `signed` shows incoming amounts with a plus. */
 export function Money({
   amount,
   currency,

@@ -10,17 +10,17 @@ import { Moment } from './moment.tsx';
 
 type NameParts = {
   readonly id: string | null | undefined;
-  /** Of a card or webhook of another program than the chosen one. */
+  /** The program of a card or webhook, if it is not the chosen one. */
   readonly programId?: string | null | undefined;
-  /** Within a sentence: without the button that copies the id. */
+  /** For sentences: without the button that copies the id. */
   readonly plain?: boolean;
-  /** False within a link, which cannot contain others. */
+  /** False inside a link, which can't contain other links. */
   readonly linked?: boolean;
 };
 
 /**
- * What people call a thing: its name as a link to its screen, with the id in the tooltip and a button that copies it. Where
- * the name is not known, or the caller may not read it, it is the id.
+ * Shows the name of a record as a link to its screen, with the id in the tooltip and a button that copies it. If the name is
+ * unknown, or the caller can't read it, it shows the id.
  */
 export function Name({ kind, id, programId, ...shown }: NameParts & { readonly kind: NamedKind }) {
   const { name, isLoading } = useName(kind, id, programId);
@@ -28,7 +28,7 @@ export function Name({ kind, id, programId, ...shown }: NameParts & { readonly k
   return <NameLink kind={kind} id={id} name={name} programId={programId} isLoading={isLoading} {...shown} />;
 }
 
-/** The same where the name is already loaded, such as in a list of such things. */
+/** Does the same if the name is already loaded, such as in a list. */
 export function NameLink({
   kind,
   id,
@@ -40,7 +40,7 @@ export function NameLink({
 }: NameParts & {
   readonly kind: NamedKind;
   readonly id: string;
-  /** Undefined for one that has none. */
+  /** Undefined if the record has no name. */
   readonly name: string | undefined;
   readonly isLoading?: boolean;
 }) {
@@ -61,28 +61,27 @@ export function NameLink({
   );
 }
 
-/** A card program by its name. */
 export function ProgramName(parts: Omit<NameParts, 'programId'>) {
   return <Name kind="program" {...parts} />;
 }
 
-/** An `actor` of the API: a key by its name, or a caller without a key in words. */
+/** Shows an `actor` of the API: a key by its name, or a caller without a key in words. */
 export function KeyName(parts: Omit<NameParts, 'programId'>) {
   const words = typeof parts.id === 'string' ? nameOfActor(parts.id) : undefined;
   return words === undefined ? <Name kind="key" {...parts} /> : <span title={parts.id ?? ''}>{words}</span>;
 }
 
-/** A webhook by its description, else by its URL. */
+/** Shows a webhook by its description, or else its URL. */
 export function WebhookName(parts: NameParts) {
   return <Name kind="webhook" {...parts} />;
 }
 
-/** A card by its holder and last four digits. */
+/** Shows a card by its holder and last four digits. */
 export function CardName(parts: NameParts) {
   return <Name kind="card" {...parts} />;
 }
 
-/** What a setting of the switch is about, with the name of its card program; `starts` if a sentence begins with it. */
+/** Shows the scope of a setting of the switch, with the name of its card program. Set `starts` at the start of a sentence. */
 export function SwitchSetting({
   setting: { program_id: programId, type, connector_id: connectorId },
   starts = false,
@@ -108,7 +107,9 @@ export function SwitchSetting({
   );
 }
 
-/** What a setting of the switch has stopped, why, by whom, since when and until when: a sentence without its full stop. */
+/**
+ * Says what a setting of the switch has stopped, why, who stopped it, since when and until when, without the final full stop.
+ */
 export function StoppedSetting({ setting }: { readonly setting: SwitchRecord }) {
   const { scope, reason, actor, since, until } = setting;
   return (

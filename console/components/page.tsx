@@ -1,18 +1,18 @@
 import type { ComponentChildren } from 'preact';
 import { useEffect, useId } from 'preact/hooks';
 
-/** The content of a screen: its heading, what can be done there, and its sections. */
+/** The content of a screen: its heading, its actions and its sections. */
 export function Page({
   title,
   lead,
   actions,
   children,
 }: {
-  /** The heading and the title of the window. */
+  /** The heading, and the title of the window. */
   readonly title: string;
-  /** What is shown instead of the title as the heading, such as an id with its copy button. */
+  /** Shown below the heading, such as a sentence or an id with its copy button. */
   readonly lead?: ComponentChildren;
-  /** Buttons beside the heading. */
+  /** Buttons next to the heading. */
   readonly actions?: ComponentChildren;
   readonly children: ComponentChildren;
 }) {
@@ -33,7 +33,6 @@ export function Page({
   );
 }
 
-/** A part of a page, with its heading. */
 export function Section({
   title,
   actions,

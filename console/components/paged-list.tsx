@@ -6,8 +6,8 @@ import { ErrorRecord } from './error-record.tsx';
 import { Loading } from './loaded.tsx';
 
 /**
- * One page of a list that `usePages` reads: the error above any older rows, the rows as `children` renders them, and the pager.
- * `<PagedTable>` renders them as a table.
+ * Shows one page of a list that `usePages` reads: the error above any older rows, the rows as `children` renders them, and the
+ * pager. `<PagedTable>` renders them as a table.
  */
 export function PagedList<Row>({
   pages: { rows, isLoaded, error, loading, stale, reload, pager },
@@ -15,7 +15,7 @@ export function PagedList<Row>({
   children,
 }: {
   readonly pages: Pages<Row>;
-  /** Whether an error has a button that tries again. */
+  /** Whether an error has a "Try again" button. */
   readonly canRetry?: boolean;
   readonly children: (rows: readonly Row[], stale: boolean) => ComponentChildren;
 }) {
@@ -34,7 +34,7 @@ export function PagedList<Row>({
   );
 }
 
-/** One page of a list as a table: `<PagedTable pages={usePages(…)} label="Cards" columns={COLUMNS} … />`. */
+/** Shows one page of a list as a table: `<PagedTable pages={usePages(…)} label="Cards" columns={COLUMNS} … />`. */
 export function PagedTable<Row>({
   pages,
   canRetry = false,
@@ -50,7 +50,6 @@ export function PagedTable<Row>({
   );
 }
 
-/** Goes to the next and the previous page of a list. */
 function Pager({ page, count, hasNext, loading, onPrevious, onNext }: Pages<unknown>['pager']) {
   if (page === 1 && !hasNext) return null;
   return (

@@ -3,7 +3,7 @@ import { workedCase } from './location.ts';
 
 const listeners = new Set<() => void>();
 
-/** Calls `listener` when the service no longer accepts the session; returns a function that unsubscribes. */
+/** Calls `listener` when the service no longer accepts the session. Returns a function that unsubscribes. */
 export function onUnauthenticated(listener: () => void): () => void {
   listeners.add(listener);
   return () => void listeners.delete(listener);
@@ -11,7 +11,7 @@ export function onUnauthenticated(listener: () => void): () => void {
 
 const signInListeners = new Set<() => void>();
 
-/** Calls `listener` when somebody has signed in again after a session ended; returns a function that unsubscribes. */
+/** Calls `listener` when the user has signed in again after a session ended. Returns a function that unsubscribes. */
 export function onSignedInAgain(listener: () => void): () => void {
   signInListeners.add(listener);
   return () => void signInListeners.delete(listener);
@@ -24,7 +24,7 @@ export function announceSignIn(): void {
 
 const changeListeners = new Set<() => void>();
 
-/** Calls `listener` when this console has changed something; returns a function that unsubscribes. */
+/** Calls `listener` when this console has changed something. Returns a function that unsubscribes. */
 export function onChange(listener: () => void): () => void {
   changeListeners.add(listener);
   return () => void changeListeners.delete(listener);
@@ -37,7 +37,7 @@ export function announceChange(): void {
 
 const outdatedListeners = new Set<() => void>();
 
-/** Calls `listener` when the service has more recent data than a screen; returns a function that unsubscribes. */
+/** Calls `listener` when the service has more recent data than a screen. Returns a function that unsubscribes. */
 export function onOutdated(listener: () => void): () => void {
   outdatedListeners.add(listener);
   return () => void outdatedListeners.delete(listener);
@@ -48,7 +48,7 @@ export function announceOutdated(): void {
   for (const listener of outdatedListeners) listener();
 }
 
-/** The session cookie is accepted only with this header. Background requests do not keep the session alive. */
+/** The service accepts the session cookie only with this header. Background requests don't keep the session alive. */
 function fetchAs(kind: '1' | 'background') {
   return async (url: string, init: RequestInit): Promise<Response> => {
     const headers = new Headers(init.headers);
@@ -56,7 +56,7 @@ function fetchAs(kind: '1' | 'background') {
     const caseId = workedCase();
     if (caseId !== undefined) headers.set('Case-Id', caseId);
     const response = await fetch(url, { ...init, headers, credentials: 'same-origin', cache: 'no-store' });
-    // The sign-in form handles a refused key itself.
+    // The sign-in form handles a refused key.
     if (response.status === 401 && !headers.has('Authorization')) for (const listener of listeners) listener();
     return response;
   };
@@ -64,18 +64,18 @@ function fetchAs(kind: '1' | 'background') {
 
 const baseUrl = window.location.origin;
 
-/** The client for requests that the reader makes. */
+/** The client for requests that the user makes. */
 export const client = new TransferService({ baseUrl, fetch: fetchAs('1') });
 
-/** The client for polling. It never retries, since the next poll does. */
+/** The client for polling. It never retries, because the next poll does. */
 export const backgroundClient = new TransferService({ baseUrl, fetch: fetchAs('background'), maxRetries: 0 });
 
-/** A client with a key, to exchange it for a session. The key is only in memory. */
+/** Returns a client with a key, to exchange it for a session. The key is only in memory. */
 export function clientWithKey(key: string): TransferService {
   return new TransferService({ baseUrl, key, fetch: fetchAs('1'), maxRetries: 0 });
 }
 
-/** A random key of 128 bits; `crypto.randomUUID` is missing on plain HTTP. */
+/** Returns a random key of 128 bits. `crypto.randomUUID` is missing on plain HTTP. */
 export function newIdempotencyKey(): string {
   const bytes = crypto.getRandomValues(new Uint8Array(16));
   return Array.from(bytes, (byte) => byte.toString(16).padStart(2, '0')).join('');

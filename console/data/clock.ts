@@ -5,10 +5,10 @@ import { useOperation } from './use-operation.ts';
 
 const POLL_MILLISECONDS = 5_000;
 
-/** How far the clock of the sandbox is ahead of actual time, in milliseconds; 0 where nobody has moved it. */
+/** How far the clock of the sandbox is ahead of actual time, in milliseconds. 0 if it was not moved. */
 export const ClockContext = createContext(0);
 
-/** Polls that, because others may move the clock. A live service has only actual time. */
+/** Polls how far the clock is ahead, because others can move it. A live service has only actual time. */
 export function useClockAhead(): number {
   const { mode } = useSession();
   const { data } = useOperation(
@@ -16,21 +16,21 @@ export function useClockAhead(): number {
     { pollMilliseconds: POLL_MILLISECONDS },
   );
   const known = useRef(0);
-  // While the database does not respond the clock is unknown, but cannot have been moved either.
+  // Keep the last value while the database doesn't respond. The clock can't be moved without it.
   known.current = data?.sandbox_seconds_ahead ?? known.current;
   return known.current * 1000;
 }
 
 /**
- * The current time by the clock of the service, in milliseconds since 1970, to compare with the times of cards, transfers,
- * programs, keys and the switch. The audit log, errors, requests, sessions, deliveries to webhooks and the overview follow
- * actual time even if the clock of a sandbox was moved: compare those with `Date.now()`.
+ * Returns the current time of the service's clock, in milliseconds since 1970. Compare it with the times of cards, transfers,
+ * programs, keys and the switch. The audit log, errors, requests, sessions, webhook deliveries and the overview follow actual
+ * time even if the clock of a sandbox was moved: compare those with `Date.now()`.
  */
 export function useNow(): number {
   return Date.now() + useContext(ClockContext);
 }
 
-/** How far the clock of the sandbox is ahead, in milliseconds. */
+/** Returns how far the clock of the sandbox is ahead, in milliseconds. */
 export function useAhead(): number {
   return useContext(ClockContext);
 }

@@ -1,7 +1,7 @@
 import type { ComponentType } from 'preact';
 import { useEffect, useState } from 'preact/hooks';
 
-/** Where the reader is: the path, and the query with its filters. */
+/** The user's location in the console: the path, and the query with its filters. */
 export type Place = { readonly path: string; readonly query: URLSearchParams };
 
 const listeners = new Set<() => void>();
@@ -17,13 +17,16 @@ function notify(): void {
 
 window.addEventListener('popstate', notify);
 
-/** Goes to a path of the console, with its query. `replace` leaves no entry in the history: for filters being typed. */
+/**
+ * Goes to a path of the console, with its query. `replace` adds no entry to the history: use it for filters while they are
+ * typed.
+ */
 export function navigate(url: string, { replace = false }: { readonly replace?: boolean } = {}): void {
   const { pathname, search } = window.location;
   if (url === pathname + search) return;
   if (replace) window.history.replaceState(null, '', url);
   else window.history.pushState(null, '', url);
-  // Another screen starts at the top; other filters keep the scroll position.
+  // Another screen starts at the top. Other filters keep the scroll position.
   if (window.location.pathname !== pathname) window.scrollTo(0, 0);
   notify();
 }
@@ -32,26 +35,26 @@ function isSame(one: Place, other: Place): boolean {
   return one.path === other.path && one.query.toString() === other.query.toString();
 }
 
-/** The current location; renders again when it changes. */
+/** Returns the current location, and renders again when it changes. */
 export function useLocation(): Place {
   const [place, setPlace] = useState(here);
   useEffect(() => {
     const update = () => setPlace((place) => (isSame(place, here()) ? place : here()));
     listeners.add(update);
-    // Effects of children run first, and may have navigated already.
+    // The effects of children run first, and may have navigated already.
     update();
     return () => void listeners.delete(update);
   }, []);
   return place;
 }
 
-/** The case in the query: the one that support works on, wherever its links lead. */
+/** Returns the case that support is working on. All links keep it in the query. */
 export function workedCase(query = new URLSearchParams(window.location.search)): string | undefined {
   const id = query.get('case') ?? '';
   return /^case_[0-9a-f]{32}$/.test(id) ? id : undefined;
 }
 
-/** Notes in the URL that support works on a case, so that links keep it and the audit log has it. */
+/** Puts the case that support is working on into the URL, so that links keep it and the audit log records it. */
 export function workOn(caseId: string): void {
   const query = new URLSearchParams(window.location.search);
   query.set('case', caseId);
@@ -60,7 +63,7 @@ export function workOn(caseId: string): void {
 
 const OF_CASES = /^\/console\/cases?(?:\/|$)/;
 
-/** The link to a path of the console. The chosen program stays chosen, and the case that support works on until another one. */
+/** Returns a link to a path of the console. It keeps the chosen program and the case that support is working on. */
 export function hrefTo(path: string, query: Readonly<Record<string, string | undefined>> = {}): string {
   const [plain = path, own = ''] = path.split('?');
   const parameters = new URLSearchParams(own);
@@ -76,5 +79,5 @@ export function hrefTo(path: string, query: Readonly<Record<string, string | und
 /** The values of the parameters in a path, by name. */
 export type Parameters = Readonly<Record<string, string>>;
 
-/** A screen gets the parameters of its path, and reads everything else with hooks. */
+/** A screen receives the parameters of its path, and reads everything else with hooks. */
 export type Screen = ComponentType<{ readonly parameters: Parameters }>;

@@ -4,7 +4,10 @@ import { NameBook, type NamedKind } from './name-book.ts';
 
 const idOf = (prefix: string, number: number): string => `${prefix}_${String(number).padStart(32, '0')}`;
 
-/** A service with this many programs, keys and webhooks, in pages as it shows them; `paths` are the requests that it got. */
+/**
+ * Returns a service with this many programs, keys and webhooks, in the pages of the real lists. `paths` has the requests that
+ * it received.
+ */
 function serviceOf(count: number) {
   const paths: string[] = [];
   const rows = (prefix: string, more: (number: number) => object) =>
@@ -41,7 +44,7 @@ function serviceOf(count: number) {
 
 const FIELDS: Readonly<Record<string, string>> = { prog: 'program', key: 'key', wh: 'webhook' };
 
-/** The name of one thing, once it was read. */
+/** Reads the name of one record. */
 async function nameIn(book: NameBook, kind: NamedKind, id: string): Promise<string | undefined> {
   const subject = { kind, id, programId: undefined };
   await new Promise<void>((resolve) => {
@@ -60,7 +63,7 @@ test.each([
   ['program', 'prog', 'Program 1233'],
   ['key', 'key', 'Key 1233'],
   ['webhook', 'wh', 'Webhook 1233'],
-] as const)('the name of a %s beyond the first thousand is found, and read once', async (kind, prefix, name) => {
+] as const)('finds the name of a %s beyond the first thousand, and reads it once', async (kind, prefix, name) => {
   const { api, paths } = serviceOf(MANY);
   const book = new NameBook(api, () => true);
   expect(await nameIn(book, kind, idOf(prefix, MANY - 1))).toBe(name);
@@ -69,7 +72,7 @@ test.each([
   expect(paths).toHaveLength(length);
 });
 
-test('a webhook that a whole list lacks was deleted, and is not asked for', async () => {
+test('does not request a webhook that is missing in a complete list', async () => {
   const { api, paths } = serviceOf(3);
   expect(await nameIn(new NameBook(api, () => true), 'webhook', idOf('wh', 7))).toBeUndefined();
   expect(paths).toEqual(['/api/v0.1/operator/webhook']);

@@ -4,28 +4,27 @@ import { nameOfCard, nameOfWebhook } from '../format/names.ts';
 
 const NAMED_KINDS = ['program', 'key', 'webhook', 'card'] as const;
 
-/** The kinds of things that people give names. */
+/** The kinds of records that people give names. */
 export type NamedKind = (typeof NAMED_KINDS)[number];
 
-/** Whether people give things of a kind names. */
 export function isNamedKind(kind: string): kind is NamedKind {
   return NAMED_KINDS.some((named) => named === kind);
 }
 
-/** A thing to name; the id of a card is only unique within its program. */
+/** A record to name. The id of a card is only unique within its program. */
 export type Subject = {
   readonly kind: NamedKind;
   readonly id: string;
   readonly programId?: string | undefined;
 };
 
-/** What is known of a name. */
+/** The state of a name. */
 export type Naming = {
-  /** Undefined where it is not known (yet). */
+  /** Undefined while the name is unknown. */
   readonly name: string | undefined;
-  /** Whether it is still being read. */
+  /** Whether the name is being read. */
   readonly isLoading: boolean;
-  /** Whether it does not exist. */
+  /** Whether the record does not exist. */
   readonly isMissing: boolean;
 };
 
@@ -35,7 +34,7 @@ const MISSING: Naming = { name: undefined, isLoading: false, isMissing: true };
 
 const PAGE_ROWS = 100;
 
-/** Up to this many cards are read one by one; for more, the newest cards of the program are read first. */
+/** Up to this many cards are read one by one. For more, the first page of the program's cards is read first. */
 const FEW_CARDS = 4;
 
 type Named = readonly [id: string, name: string | undefined];
@@ -44,8 +43,8 @@ type Named = readonly [id: string, name: string | undefined];
 type List = { cursor: string | undefined; pages: number; isComplete: boolean; readonly seen: Set<string> };
 
 /**
- * A cache of the names of programs, keys, webhooks and cards. It reads them in the background, which does not keep a
- * session alive. A caller who may not read a list sees ids.
+ * A cache of the names of programs, keys, webhooks and cards. It reads them in the background, which doesn't keep a session
+ * alive. Callers without permission to read a list see ids.
  */
 export class NameBook {
   readonly #may: (operation: OperationId) => boolean;
@@ -53,7 +52,7 @@ export class NameBook {
   readonly #known = new Map<string, Naming>();
   readonly #watched = new Map<string, { readonly subject: Subject; readonly listeners: Set<() => void> }>();
   readonly #lists = new Map<string, List>();
-  /** The running read of each kind: one at a time, so that no page of a list is read twice. */
+  /** The running read of each kind. Only one runs at a time, so that no page is read twice. */
   readonly #readings = new Map<NamedKind, Promise<void>>();
   #wanted = new Map<string, Subject>();
 
@@ -62,7 +61,7 @@ export class NameBook {
     this.#may = may;
   }
 
-  /** What is known now. */
+  /** Returns the current state of a name. */
   read(subject: Subject): Naming {
     return this.#known.get(keyOf(subject)) ?? LOADING;
   }
@@ -72,7 +71,7 @@ export class NameBook {
     this.#settle(subject, name === undefined ? UNKNOWN : { ...UNKNOWN, name });
   }
 
-  /** Reads a name and calls `listener` when it is known or changes; returns a function that unsubscribes. */
+  /** Reads a name, and calls `listener` when it is known or changes. Returns a function that unsubscribes. */
   watch(subject: Subject, listener: () => void): () => void {
     const key = keyOf(subject);
     const watched = this.#watched.get(key) ?? { subject, listeners: new Set() };
@@ -90,14 +89,14 @@ export class NameBook {
     this.#lists.clear();
     for (const [key, { name }] of this.#known) if (name === undefined) this.#known.delete(key);
     for (const { subject } of this.#watched.values()) {
-      // Cards are read one by one, so not again: the screens that change a card store its name. Names of keys never change.
+      // Cards would be read one by one, so they stay: a screen that changes a card stores its name. Names of keys never change.
       const isLasting = subject.kind === 'card' || subject.kind === 'key';
       if (!isLasting || !this.#known.has(keyOf(subject))) this.#want(subject);
     }
   }
 
   #want(subject: Subject): void {
-    // All names that one rendering asks for are read together.
+    // Collects all names of one rendering and reads them together.
     if (this.#wanted.size === 0) queueMicrotask(() => this.#readWanted());
     this.#wanted.set(keyOf(subject), subject);
   }
@@ -122,9 +121,9 @@ export class NameBook {
     }
   }
 
-  /** Names that cannot be read count as unknown, and their ids are shown. */
+  /** Reads names. Names that can't be read count as unknown, and screens show the ids. */
   async #settleAll(subjects: readonly Subject[], read: (subjects: readonly Subject[]) => Promise<void>): Promise<void> {
-    // Not reported: screens report errors of their own data, and show ids for names.
+    // Errors are ignored here. Screens report errors of their data, and show ids instead of names.
     await read(subjects).catch(() => undefined);
     for (const subject of subjects) if (!this.#known.has(keyOf(subject))) this.#settle(subject, UNKNOWN);
   }
@@ -146,7 +145,7 @@ export class NameBook {
     await this.#readEach(left, async ({ id }) => (await programs.get(id)).name);
   }
 
-  /** Reads things one by one that were not on the first page of their list. */
+  /** Reads records that were not on the first page of their list, one by one. */
   async #readEach(subjects: readonly Subject[], nameOf: (subject: Subject) => Promise<string>): Promise<void> {
     for (const subject of subjects) {
       const name = await orUndefined(nameOf(subject));
@@ -154,7 +153,7 @@ export class NameBook {
     }
   }
 
-  /** A key cannot be read by its id, so its list is read until it was found, once in a session. */
+  /** A key can't be read by its id, so its list is read until it contains the key. Each page is read once per session. */
   async #readKeys(subjects: readonly Subject[]): Promise<void> {
     if (!this.#may('list_keys')) return;
     const load = async (cursor: string | undefined) =>
@@ -172,7 +171,7 @@ export class NameBook {
       const load = async (cursor: string | undefined) =>
         named(await operatorWebhooks.list({ limit: PAGE_ROWS, cursor }), nameOf);
       const left = await this.#find('webhook', subjects, load, 1);
-      // A webhook that a complete list lacks was deleted.
+      // A webhook that is missing in a complete list was deleted.
       if (this.#lists.get('webhook')?.isComplete === true) return;
       await this.#readEach(left, async ({ id }) => nameOfWebhook(await operatorWebhooks.get(id)));
     } else if (this.#may('list_webhooks')) {
@@ -185,7 +184,7 @@ export class NameBook {
     }
   }
 
-  /** Reads on in a list until it contained all of these, ends, or `maxPages` were read; returns those not found. */
+  /** Reads a list until it has contained all of these records, ends, or `maxPages` are read. Returns the missing ones. */
   async #find(
     listName: string,
     subjects: readonly Subject[],
@@ -229,7 +228,7 @@ export class NameBook {
     }
   }
 
-  /** Searches by id prefix: a missing card is then an empty list instead of an error in the log. */
+  /** Searches by id prefix, because a missing card is then an empty list instead of an error in the log. */
   async #readCard(subject: Subject): Promise<void> {
     const { id, programId } = subject;
     if (programId === undefined || hasCardNumber(id) || !/^[\x21-\x7e]+$/.test(id)) return;

@@ -5,10 +5,10 @@ import { NameBook, type NamedKind, type Naming } from './name-book.ts';
 import { useProgramId } from './program.ts';
 import { useSession } from './session.ts';
 
-/** The cache of names, provided by the shell; outside of it nothing has a name. */
+/** The cache of names, which the shell provides. Outside the shell nothing has a name. */
 export const NameContext = createContext(new NameBook(backgroundClient, () => false));
 
-/** The names that the caller may read, including those in the session. */
+/** Returns the cache with the names that the caller can read, including the names in the session. */
 export function useNameBook(): NameBook {
   const { can, keyId, name, programId, programName } = useSession();
   const book = useMemo(() => {
@@ -29,8 +29,8 @@ export function useNameBook(): NameBook {
 const NOTHING: Naming = { name: undefined, isLoading: false, isMissing: false };
 
 /**
- * The name of a program, key, webhook or card: `useName('key', keyId).name`. Renders again when it is known, or changes.
- * `programId` for a card or webhook of another program than the chosen one.
+ * Returns the name of a program, key, webhook or card: `useName('key', keyId).name`. Renders again when the name is known or
+ * changes. Pass `programId` for a card or webhook of another program than the chosen one.
  */
 export function useName(kind: NamedKind, id: string | null | undefined, programId?: string | null): Naming {
   const book = useContext(NameContext);
@@ -50,7 +50,7 @@ export function useName(kind: NamedKind, id: string | null | undefined, programI
   return naming;
 }
 
-/** Stores a name that a screen has read, as soon as the id is known. Undefined for a thing without a name. */
+/** Stores a name that a screen has read, once the id is known. Pass undefined for a record without a name. */
 export function useNoted(
   kind: NamedKind,
   id: string | undefined,

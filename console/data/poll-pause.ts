@@ -1,12 +1,13 @@
-/** The shortest pause between two polls: automatic work, such as a delivery, takes about as long. */
+/** The shortest pause between two polls. Automatic work, such as a delivery, takes about as long. */
 export const MIN_PAUSE_MILLISECONDS = 1_000;
 
-/** How long after its time something has usually happened, and is stored. */
+/** How long after its time a change has usually happened and is stored. */
 const USUAL_DELAY_MILLISECONDS = 500;
 
 /**
- * The pause before the next poll, in milliseconds: `every`, or less if the result is known to change before that, at
- * `changesAt` (ISO 8601; `now` is in milliseconds since 1970). A change that is overdue by a whole poll is not waited for.
+ * Returns the pause before the next poll, in milliseconds. This is `every`, or less if the result will change earlier, at
+ * `changesAt` (ISO 8601; `now` is in milliseconds since 1970). If the change is overdue by a whole poll, it no longer shortens
+ * the pause.
  */
 export function pauseUntilPoll(every: number, changesAt: string | null, now: number): number {
   if (changesAt === null) return every;

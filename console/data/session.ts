@@ -3,42 +3,41 @@ import { useContext } from 'preact/hooks';
 import { type KeyScope, OPERATIONS, type OperationId, PROGRAM_SCOPES, TransferServiceError } from '../../sdk/client.ts';
 import { client } from './client.ts';
 
-/** Who uses the console. */
+/** The caller and their permissions. */
 export type Session = {
   readonly mode: 'sandbox' | 'live';
-  /** `sandbox` without a key on the machine of a sandbox. */
+  /** `sandbox` for a caller without a key on the machine of a sandbox. */
   readonly caller: 'sandbox' | 'program_key' | 'operator_key';
   readonly scopes: readonly KeyScope[];
   readonly role: string | null;
-  /** The key; null without one. */
+  /** Null for a caller without a key. */
   readonly keyId: string | null;
-  /** Name of the key. */
   readonly name: string | null;
   /** Whether the caller chooses the card program. */
   readonly allPrograms: boolean;
-  /** The card program that the key is bound to; in a sandbox without keys the demo program. */
+  /** The card program that the key is bound to, or the demo program in a sandbox without keys. */
   readonly programId: string | null;
   readonly programName: string | null;
-  /** The session; null for a caller without one. */
+  /** Null for a caller without a session. */
   readonly sessionId: string | null;
-  /** When the session ends, whatever happens; null without one. */
+  /** The latest end of the session, even if it is used. Null without a session. */
   readonly endsAt: string | null;
 };
 
-/** The session, and what the shell can do with it. */
+/** The session, with functions to read and leave it. */
 export type SessionState = {
   readonly session: Session;
-  /** Reads it again, after signing in. */
+  /** Reads the session again, after signing in. */
   readonly reload: () => void;
-  /** Shows the sign-in instead of the console. */
+  /** Shows the sign-in form instead of the console. */
   readonly leave: () => void;
 };
 
 export const SessionContext = createContext<SessionState | undefined>(undefined);
 
-/** Who uses the console, and what they may do. */
+/** Returns the session of the caller, with checks for their permissions. */
 export function useSession(): Session & {
-  /** Whether the caller may call an operation. Screens hide what they may not do. */
+  /** Whether the caller has permission for an operation. Screens hide everything else. */
   readonly can: (operation: OperationId) => boolean;
   readonly has: (scope: KeyScope) => boolean;
 } & Pick<SessionState, 'reload' | 'leave'> {
@@ -63,10 +62,10 @@ export function hasScope({ scopes }: Session, scope: KeyScope): boolean {
   return scopes.includes(scope) || (!PROGRAM_SCOPES.some((one) => one === scope) && scopes.includes('operator'));
 }
 
-/** Who uses the console; undefined if nobody is signed in. Throws as the client does. */
+/** Reads the session, or undefined if no one is signed in. Throws the errors of the client. */
 export async function readSession(signal: AbortSignal): Promise<Session | undefined> {
   try {
-    // The first refusal removes the cookie of an ended session; a sandbox may then need none.
+    // The first refusal removes the cookie of an ended session. A sandbox may then need none.
     const record = await client.sessions.current({ signal }).catch((error: unknown) => {
       if (isSignedOut(error)) return client.sessions.current({ signal });
       throw error;

@@ -3,16 +3,16 @@ import { type KeyedCallOptions, type TransferService, TransferServiceError } fro
 import { announceChange, announceOutdated, client, newIdempotencyKey } from './client.ts';
 import { useProgramId } from './program.ts';
 
-/** A change, with the values of a form. */
+/** Makes a change with the values of a form. */
 export type ActionCall<Input, Result> = (
   input: Input,
   api: TransferService,
   options: KeyedCallOptions,
 ) => Promise<Result>;
 
-/** An action, as a form uses it. */
+/** The state of a change, for a form. */
 export type Action<Input, Result> = {
-  /** Runs it; gives the result, or undefined if it failed (then `error` says why). One runs at a time. */
+  /** Makes the change. Returns the result, or undefined if it failed (then `error` says why). Only one runs at a time. */
   readonly run: (input: Input) => Promise<Result | undefined>;
   readonly pending: boolean;
   readonly error: Error | undefined;
@@ -20,24 +20,23 @@ export type Action<Input, Result> = {
   readonly reset: () => void;
 };
 
-/** The settings of `useAction`. */
 export type ActionSettings = {
   readonly endsSession?: boolean;
   /**
-   * What the call does, and to what unless the input says so: `deposit prog_…`. The idempotency key of an uncertain outcome
-   * then stays when the form is closed, for the same input in another form.
+   * The operation, and its subject unless the input contains it: `deposit prog_…`. With it, the idempotency key of an uncertain
+   * outcome survives when the form is closed, and the same input in another form reuses it.
    */
   readonly operation?: string | undefined;
 };
 
-/** The idempotency keys of requests whose outcome is not certain, by operation, program and input. */
+/** The idempotency keys of requests with an uncertain outcome, by operation, program and input. */
 type Keys = Map<string, string>;
 
 const uncertain: Keys = new Map();
 
 /**
- * A change through the API. Retries of the same input keep the idempotency key until the outcome is certain: a second click
- * after a lost response moves no money twice.
+ * Makes a change through the API. Retries of the same input keep the idempotency key until the outcome is certain: a second
+ * click after a lost response moves no money twice.
  */
 export function useAction<Input, Result>(
   call: ActionCall<Input, Result>,
@@ -66,12 +65,12 @@ export function useAction<Input, Result>(
         const made = await latest.current(input, client, { idempotencyKey, programId });
         keys.delete(text);
         setResult(made);
-        // Polled data is read again immediately; without a session that would only be refused.
+        // Polled data is read again immediately. Without a session, the service would only refuse the reads.
         if (!endsSession) announceChange();
         return made;
       } catch (thrown) {
         if (isFinal(thrown)) keys.delete(text);
-        // The form keeps what was typed; the screen below it shows what is there now.
+        // The form keeps the typed values. The screen below it shows the current ones.
         if (isOutdated(thrown)) announceOutdated();
         setError(thrown instanceof Error ? thrown : new Error(String(thrown)));
         return undefined;
@@ -89,19 +88,19 @@ export function useAction<Input, Result>(
   return { run, pending, error, result, reset };
 }
 
-/** Whether somebody else has changed the record since it was read. */
+/** Whether someone else has changed the record since it was read. */
 export function isOutdated(thrown: unknown): boolean {
   return thrown instanceof TransferServiceError && thrown.Code === 'precondition_failed';
 }
 
-/** Whether the service has refused it for good: the next try is another request, with another key. */
+/** Whether the refusal is final. The next try is then another request, with another key. */
 function isFinal(thrown: unknown): boolean {
   return (
     thrown instanceof TransferServiceError && thrown.moneyMoved === 'no' && thrown.Status < 500 && !thrown.shouldRetry
   );
 }
 
-/** A record as it was when a form about it was opened: later polls change neither it nor the form. */
+/** Returns a record as of the time when its form was opened. Later polls change neither the record nor the form. */
 export function useOpened<Shown>(record: Shown): Shown {
   const [opened] = useState(record);
   return opened;

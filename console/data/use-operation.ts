@@ -7,11 +7,11 @@ import { useProgramId } from './program.ts';
 /** Calls an operation. `options` has the signal and the chosen program. */
 export type OperationCall<Result> = (api: TransferService, options: CallOptions) => Promise<Result>;
 
-/** What a screen knows of an operation's result. */
+/** The state of an operation on a screen. */
 export type OperationState<Result> = {
-  /** The last result, also while a newer one is loaded or has failed. */
+  /** The last result, even while a newer one is loading or after it failed. */
   readonly data: Result | undefined;
-  /** Why the last call failed; undefined after a success. */
+  /** Why the last call failed, or undefined after a success. */
   readonly error: Error | undefined;
   readonly loading: boolean;
   /** Whether `data` belongs to other `deps`, or could not be refreshed. */
@@ -19,29 +19,28 @@ export type OperationState<Result> = {
   readonly reload: () => void;
 };
 
-/** The settings of `useOperation`. */
 export type OperationSettings<Result = unknown> = {
-  /** The call is repeated when one of these changes; the chosen program is always one of them. */
+  /** The call is repeated when one of these changes. The chosen program is always one of them. */
   readonly deps?: readonly unknown[];
   /**
-   * Whether the reader has not asked for it, such as a banner, or what an error names and may not exist: it is always read in the
-   * background, and its failure is not recorded as an error of a caller.
+   * Whether the console asks on its own account, such as for a banner or a record that may not exist. It is then always read in
+   * the background, and a failure is not recorded as an error of the caller.
    */
   readonly isOwn?: boolean;
-  /** Whether the result is the same whichever program is chosen, so that the call is not repeated for another one. */
+  /** Whether the result is the same for every chosen program, so that choosing another one doesn't repeat the call. */
   readonly ofAnyProgram?: boolean;
   /**
-   * Repeats the call while the page is visible, in the background: it does not keep the session alive. After a change by
-   * this console it is repeated immediately, and again a second later to show the effects of the change.
+   * Repeats the call in the background while the page is visible, which doesn't keep the session alive. After a change by this
+   * console, it is repeated immediately, and again a second later to show the effects of the change.
    */
   readonly pollMilliseconds?: number | undefined;
-  /** When a result is known to change, so that a poll comes just after that; null where that is not known. */
+  /** Returns when a result will change, so that a poll follows just after that, or null if that is unknown. */
   readonly changesAt?: ((result: Result) => string | null) | undefined;
 };
 
 /**
- * The result of an operation: `useOperation((api, options) => api.cards.get(cardId, options), { deps: [cardId] })`. Leaving
- * aborts the call. After an error the old data stays. Without a call (`undefined`) nothing is sent.
+ * Calls an operation and returns its state: `useOperation((api, options) => api.cards.get(cardId, options), { deps: [cardId]
+ * })`. Leaving the screen aborts the call. After an error the old data stays. Without a call (`undefined`) nothing is sent.
  */
 export function useOperation<Result>(
   call: OperationCall<Result> | undefined,
@@ -75,7 +74,7 @@ export function useOperation<Result>(
       window.clearTimeout(timer);
       runs += 1;
       const own = runs;
-      // The result of a later call is newer.
+      // A later call has the newer result.
       const isOld = (): boolean => leaving.signal.aborted || own !== runs;
       let next: string | null = null;
       try {
@@ -87,7 +86,7 @@ export function useOperation<Result>(
         if (isOld()) return;
         const failure = error instanceof Error ? error : new Error(String(error));
         setState(({ data }) => ({ data, error: failure, loading: false, stale: data !== undefined }));
-        // Repeating it would only fill the error log.
+        // Repeating the call would only fill the error log.
         if (isPermanent(failure)) return;
       }
       if (pollMilliseconds === undefined) return;
@@ -96,7 +95,6 @@ export function useOperation<Result>(
       timer = window.setTimeout(poll, pause);
     };
     const poll = (): void => {
-      // A hidden page does not poll.
       if (document.visibilityState === 'visible') void run(backgroundClient);
     };
     const onVisible = (): void => {
@@ -127,7 +125,7 @@ export function useOperation<Result>(
   return { ...state, reload };
 }
 
-/** Whether the same request would be refused again: for an id that does not exist, or until somebody signs in again. */
+/** Whether the service would refuse the same request again: the id does not exist, or the user must sign in first. */
 function isPermanent(error: Error): boolean {
   return error instanceof TransferServiceError && [400, 401, 403, 404].includes(error.Status);
 }

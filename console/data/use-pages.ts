@@ -2,10 +2,10 @@ import { useState } from 'preact/hooks';
 import type { CallOptions, Page, TransferService } from '../../sdk/client.ts';
 import { useOperation } from './use-operation.ts';
 
-/** The page of a list that is shown, and how to get to its neighbours. */
+/** The current page of a list, and its neighbours. */
 export type Pages<Row> = {
   readonly rows: readonly Row[];
-  /** Whether a response has arrived: an empty list is not the same as one that is being loaded. */
+  /** Whether a response has arrived. Without this, a list that is loading would look empty. */
   readonly isLoaded: boolean;
   readonly error: Error | undefined;
   readonly loading: boolean;
@@ -14,7 +14,7 @@ export type Pages<Row> = {
   readonly pager: {
     /** The number of the page, from 1. */
     readonly page: number;
-    /** The rows on this page. */
+    /** The number of rows on this page. */
     readonly count: number;
     readonly hasNext: boolean;
     readonly loading: boolean;
@@ -24,8 +24,8 @@ export type Pages<Row> = {
 };
 
 /**
- * One page of a list at a time, so that no list fills the memory: `usePages((api, options, cursor) =>
- * api.transfers.list({ limit: 50, cursor }, options), { deps: [filters] })`. Other `deps` begin with the first page.
+ * Reads one page of a list at a time, so that no list fills the memory: `usePages((api, options, cursor) =>
+ * api.transfers.list({ limit: 50, cursor }, options), { deps: [filters] })`. Other `deps` start with the first page.
  */
 export function usePages<Row>(
   call: ((api: TransferService, options: CallOptions, cursor: string | undefined) => Promise<Page<Row>>) | undefined,
@@ -61,7 +61,7 @@ export function usePages<Row>(
   };
 }
 
-/** The parameters of a query that have a value. */
+/** Returns the parameters of a query that have a value. */
 export function given<Name extends string>(
   values: Readonly<Record<Name, string | undefined>>,
 ): Partial<Record<Name, string>> {

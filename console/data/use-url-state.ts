@@ -2,8 +2,8 @@ import { useCallback, useEffect, useMemo, useRef, useState } from 'preact/hooks'
 import { navigate, useLocation } from './location.ts';
 
 /**
- * State in the query of the URL, so that a view can be bookmarked and sent: filters, the chosen tab. `defaults` names the
- * parameters; default values are left out of the URL. Setting keeps all other parameters.
+ * Keeps state in the query of the URL, such as filters and the chosen tab, so that a view can be bookmarked and shared.
+ * `defaults` names the parameters. Default values are left out of the URL, and all other parameters stay.
  */
 export function useUrlState<State extends Readonly<Record<string, string>>>(
   defaults: State,
@@ -31,8 +31,8 @@ export function useUrlState<State extends Readonly<Record<string, string>>>(
 }
 
 /**
- * The text of a field whose value is elsewhere, as in the URL: `onType` receives it after a pause in typing. `isSame` is for a text
- * that is kept in another form than it is typed.
+ * Returns the text of a field whose value is stored elsewhere, such as in the URL. `onType` receives the text after a pause in
+ * typing. Pass `isSame` if the value is stored in another form than it is typed.
  */
 export function useDebouncedText(
   value: string,
@@ -42,7 +42,7 @@ export function useDebouncedText(
   const [typed, setTyped] = useState(value);
   const applied = useRef(value);
   useEffect(() => {
-    // What the field itself has applied comes back while more is typed: that must stay.
+    // The value that this field has just applied must not replace what the user has typed since.
     if (!isSame(applied.current, value)) setTyped(value);
     applied.current = value;
   }, [value]);

@@ -1,7 +1,7 @@
 import { expect, test } from 'vitest';
 import { formatAmount, formatDigits, parseAmount } from './amounts.ts';
 
-test('amounts are shown with the decimals of their currency, exactly', () => {
+test('shows amounts exactly, with the decimals of their currency', () => {
   expect(formatAmount(123456, 'USD')).toBe('1,234.56 USD');
   expect(formatAmount(5, 'USD')).toBe('0.05 USD');
   expect(formatAmount(-123456789, 'USD')).toBe('−1,234,567.89 USD');
@@ -11,7 +11,7 @@ test('amounts are shown with the decimals of their currency, exactly', () => {
   expect(formatAmount(0, 'not a currency')).toBe('0.00 not a currency');
 });
 
-test('typed amounts are read without rounding', () => {
+test('reads typed amounts without rounding', () => {
   expect(parseAmount('12.34', 'USD')).toBe(1234);
   expect(parseAmount(' 1,234.5 ', 'USD')).toBe(123450);
   expect(parseAmount('7', 'USD')).toBe(700);

@@ -1,6 +1,6 @@
 /**
- * The currencies whose minor unit does not have two decimals, as ISO 4217 says. `Intl` has the decimals with which people
- * write a currency, none for HUF or IQD: amounts would be read and shown a hundred times too large.
+ * The currencies whose minor unit doesn't have two decimals, according to ISO 4217. `Intl` has the decimals that people write
+ * instead, such as none for HUF or IQD, and would make amounts wrong by a factor of 100 or more.
  */
 const OTHER_DECIMALS: ReadonlyMap<string, number> = new Map(
   Object.entries({
@@ -10,15 +10,15 @@ const OTHER_DECIMALS: ReadonlyMap<string, number> = new Map(
   }).flatMap(([decimals, currencies]) => currencies.split(' ').map((currency) => [currency, Number(decimals)])),
 );
 
-/** The decimals that currencies have. */
+/** The possible numbers of decimals. */
 export const DECIMALS = [0, 2, 3, 4] as const;
 
-/** How many decimals the minor unit of a currency has: 2 for USD, 0 for JPY, 3 for KWD. */
+/** Returns the number of decimals in the minor unit of a currency: 2 for USD, 0 for JPY, 3 for KWD. */
 export function decimalsOf(currency: string): number {
   return OTHER_DECIMALS.get(currency) ?? 2;
 }
 
-/** An amount in minor units in digits: 123456 of USD is `1,234.56`. Exact: the digits are moved, never divided. */
+/** Formats the digits of an amount in minor units: 123456 of USD is `1,234.56`. This is exact, because it never divides. */
 export function formatDigits(minorUnits: number | bigint | string, currency: string): string {
   const decimals = decimalsOf(currency);
   const text = String(minorUnits);
@@ -28,14 +28,14 @@ export function formatDigits(minorUnits: number | bigint | string, currency: str
   return decimals === 0 ? `${sign}${whole}` : `${sign}${whole}.${digits.slice(-decimals)}`;
 }
 
-/** An amount with its currency: `1,234.56 USD`. */
+/** Formats an amount with its currency: `1,234.56 USD`. */
 export function formatAmount(minorUnits: number | bigint | string, currency: string): string {
   return `${formatDigits(minorUnits, currency)} ${currency}`;
 }
 
 /**
- * The minor units that somebody has typed in a currency, such as `1,234.5`; undefined if it is not an amount, is zero, or
- * has more decimals than the currency: nothing is rounded.
+ * Returns the minor units of a typed amount, such as `1,234.5`. Nothing is rounded: returns undefined if the text is not an
+ * amount, is zero, or has more decimals than the currency.
  */
 export function parseAmount(text: string, currency: string): number | undefined {
   const match = /^(\d{1,3}(?:,\d{3})+|\d{1,15})(?:\.(\d*))?$/.exec(text.trim());
@@ -46,7 +46,7 @@ export function parseAmount(text: string, currency: string): number | undefined 
   return Number.isSafeInteger(minorUnits) && minorUnits > 0 ? minorUnits : undefined;
 }
 
-/** A count with separators: `12,345`. */
+/** Formats a count with separators: `12,345`. */
 export function formatCount(count: number): string {
   return count.toLocaleString('en-US');
 }

@@ -3,7 +3,7 @@ import { formatAmount } from './amounts.ts';
 import type { IdKind } from './ids.ts';
 import { formatNumber } from './operators/switch.ts';
 
-/** A part of a sentence: words, something that has an id, or a moment. */
+/** A part of a sentence: words, the id of a record, or a moment. */
 export type Part =
   | string
   | { readonly id: string; readonly kind: IdKind; readonly programId: string | null }
@@ -13,7 +13,7 @@ type Entry = Pick<AuditEntryRecord, 'actor' | 'action' | 'program_id' | 'subject
 
 type Describe = (entry: Entry) => readonly (Part | null)[];
 
-/** What an entry was about. */
+/** Describes an action by its words and the subject of the entry. */
 const subject =
   (words: string, kind: IdKind, rest = ''): Describe =>
   ({ subject_id: id, program_id: programId }) => [
@@ -24,7 +24,7 @@ const subject =
 
 const text = (value: unknown): string | undefined => (typeof value === 'string' && value !== '' ? value : undefined);
 
-/** Money of the details, such as `12.50 USD`. */
+/** Formats the amount in the details: `12.50 USD`. */
 function money({ amount, currency }: Readonly<Record<string, unknown>>): string {
   return typeof amount === 'number' && typeof currency === 'string' ? formatAmount(amount, currency) : 'money';
 }
@@ -144,13 +144,13 @@ function describeClosedBreak({ details, program_id: programId }: Entry): readonl
   return [`closed a break of ${String(connector)} (${inWords(String(kind))})`, ...transfer, noteOf(details)];
 }
 
-/** The note of an operator, to follow other parts. */
+/** The note of an operator, to append to other parts. */
 function noteOf({ note }: Readonly<Record<string, unknown>>): Part | null {
   const words = text(note);
   return words === undefined ? null : `: ${words}`;
 }
 
-/** The label of each action in the filter, and its description after the actor: "Maria …". */
+/** The label of each action in the filter, and its description to follow the actor: "Maria …". */
 const ACTION_TEXTS: Readonly<Record<string, readonly [label: string, describe: Describe]>> = {
   change_switch: ['Stop or restart transfers', describeSwitch],
   create_program: ['Create a program', subject('created the program', 'program')],
@@ -198,22 +198,22 @@ const ACTION_TEXTS: Readonly<Record<string, readonly [label: string, describe: D
   resolve_incident: ['End an incident', describeIncident('ended the incident')],
 };
 
-/** The operators' operations for webhooks of all programs have the same texts. */
+/** The operator operations for webhooks of all programs use the same texts. */
 const nameOf = (action: string): string => action.replace('_operator_', '_');
 
-/** Whether there is a sentence for an action. */
+/** Whether an action has a sentence. */
 export function hasDescription(action: string): boolean {
   return ACTION_TEXTS[nameOf(action)] !== undefined;
 }
 
-/** What the actor of an entry did, to follow the actor's name: "stopped unloads for Lumen Gift Cards: OPS-311". */
+/** Describes what the actor of an entry did, to follow the actor's name: "stopped unloads for Lumen Gift Cards: OPS-311". */
 export function describeEntry(entry: Entry): readonly Part[] {
   const [, describe] = ACTION_TEXTS[nameOf(entry.action)] ?? [];
   const parts = describe?.(entry) ?? [`did ${inWords(entry.action)}`, entry.subject_id];
   return parts.filter((part) => part !== null);
 }
 
-/** The options of the action filter, in the order in which people look for them. */
+/** The options of the action filter, in the order that people look for them. */
 export const ACTIONS: readonly (readonly [action: string, label: string])[] = [
   ...Object.entries(ACTION_TEXTS).map(([action, [label]]) => [action, label] as const),
   ...Object.keys(OPERATIONS)

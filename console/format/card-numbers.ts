@@ -1,9 +1,9 @@
-/** At least 12 digits with nothing but spaces and punctuation between them, as people write card numbers. */
+/** At least 12 digits with only spaces and punctuation between them, as people write card numbers. */
 const RUN = /[0-9](?:[^0-9A-Za-z]{0,3}[0-9]){11,}/g;
 
 /**
- * Whether a text contains a card number. The console does not send such a text: the service would refuse it, but only
- * after it crossed the network. Ids of the service contain long runs of digits, and are not card numbers.
+ * Whether a text contains a card number. The console never sends such a text: the service would refuse it, but only after it
+ * has crossed the network. Ids of the service contain long runs of digits but are not card numbers.
  */
 export function hasCardNumber(text: string): boolean {
   const plain = text.normalize('NFKC').replaceAll(/\b[a-z]+_[0-9a-f]{32}\b/g, '');
@@ -14,7 +14,7 @@ export function hasCardNumber(text: string): boolean {
   });
 }
 
-/** 12 to 19 digits, of an industry that issues cards, with the check digit that all of them have. */
+/** Whether there are 12 to 19 digits, from an industry that issues cards, with a valid check digit. */
 function isCardNumber(digits: string): boolean {
   if (!/^[1-9][0-9]{11,18}$/.test(digits)) return false;
   let sum = 0;

@@ -1,7 +1,7 @@
 import { expect, test } from 'vitest';
 import { kindOf, pathOf, piecesOf, shortId } from './ids.ts';
 
-test('an id leads to the screen of what it names', () => {
+test('links an id to the screen of its record', () => {
   expect(kindOf('tr_0193')).toBe('transfer');
   expect(pathOf('tr_0193')).toBe('/console/transfer/tr_0193');
   expect(pathOf('req_0193')).toBe('/console/request/req_0193');
@@ -12,14 +12,14 @@ test('an id leads to the screen of what it names', () => {
   expect(pathOf('sandbox')).toBeUndefined();
 });
 
-test('only long ids are shortened', () => {
+test('shortens only long ids', () => {
   expect(shortId('card_active')).toBe('card_active');
   expect(shortId('tr_01936f2a3b4c5d6e7f8091a2b3c4d5e6')).toBe('tr_01936f2…c4d5e6');
 });
 
 const HEX = '01936f2a3b4c5d6e7f8091a2b3c4d5e6';
 
-test('ids and moments in a text are found, and nothing else is', () => {
+test('finds only ids and moments in a text', () => {
   expect(piecesOf(`Transfer tr_${HEX} was refused at 2026-11-22T15:03:16.852Z (req_${HEX}).`)).toEqual([
     { text: 'Transfer ', kind: 'text' },
     { text: `tr_${HEX}`, kind: 'id' },

@@ -1,4 +1,4 @@
-/** What an id names. */
+/** The kind of record that an id belongs to. */
 export type IdKind =
   | 'transfer'
   | 'reversal'
@@ -35,20 +35,20 @@ const PREFIXES: ReadonlyMap<string, IdKind> = new Map([
   ['brk', 'break'],
 ]);
 
-/** What an id names, by its prefix. */
+/** Returns the kind of an id, from its prefix. */
 export function kindOf(id: string): IdKind {
   return PREFIXES.get(/^([a-z]+)_/.exec(id)?.[1] ?? '') ?? 'other';
 }
 
 /**
- * What the subject of an event or an audit entry is, by the event's type or the entry's action; undefined if its id tells.
- * The id of a card can be anything.
+ * Returns the kind of the subject of an event or an audit entry, from the event's type or the entry's action, or undefined if
+ * the prefix of the id is enough. The id of a card can be anything.
  */
 export function kindOfSubject(name: string): IdKind | undefined {
   return /^card\.|_card(?:_holder)?$/.test(name) ? 'card' : undefined;
 }
 
-/** The path of the screen about an id; undefined if there is none. */
+/** Returns the path of the screen for an id, or undefined if there is none. */
 export function pathOf(id: string, kind: IdKind = kindOf(id)): string | undefined {
   const name = encodeURIComponent(id);
   switch (kind) {
@@ -77,28 +77,28 @@ export function pathOf(id: string, kind: IdKind = kindOf(id)): string | undefine
   }
 }
 
-/** When a request was received by its id, in milliseconds since 1970; NaN for what is no id of a request. */
+/** Returns when a request was received, from its id, in milliseconds since 1970. NaN if it is not the id of a request. */
 export function timeOfRequest(requestId: string): number {
   const [, digits = ''] = /^req_([0-9a-f]{12})/.exec(requestId) ?? [];
   return Number.parseInt(digits, 16);
 }
 
-/** An id with its middle left out where it is long: `tr_01936f…8c2e41`. The whole id stays in what is copied. */
+/** Shortens the middle of a long id: `tr_01936f…8c2e41`. Copying it still copies the whole id. */
 export function shortId(id: string): string {
   return id.length <= 20 ? id : `${id.slice(0, 10)}…${id.slice(-6)}`;
 }
 
-/** A piece of a text: an id, the id of a card without its quotes, a moment, or what is between them. */
+/** A piece of a text: an id, the id of a card without its quotes, a moment, or the text between them. */
 export type TextPiece = { readonly text: string; readonly kind: 'id' | 'card' | 'moment' | 'text' };
 
 /**
- * Ids that the service makes, a prefix and 32 hexadecimal digits; ids of cards, which can be anything, as the service writes
- * them in sentences: card 'employee-7'; and moments as the API writes them.
+ * Matches ids of the service (a prefix and 32 hexadecimal digits), ids of cards, which can be anything, as the service writes
+ * them in sentences (card 'employee-7'), and moments in the format of the API.
  */
 const PIECE =
   /(\b(?:tr|rev|req|prog|evt|wh|key|dep|wd|case|inc|card)_[0-9a-f]{32}\b|(?<=\bcard )'[\x21-\x7e]{1,255}?'(?=[\s.,:;)]|$)|\b\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(?:\.\d+)?Z)/;
 
-/** The pieces of a text, so that each id in it can be a name or a link, and each moment in the time zone of the reader. */
+/** Splits a text, so that each id in it can become a name or a link, and each moment can be in the user's time zone. */
 export function piecesOf(text: string): readonly TextPiece[] {
   return text
     .split(PIECE)

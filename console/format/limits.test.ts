@@ -3,7 +3,7 @@ import { limitText, readChange, rowsOf, toFields } from './limits.ts';
 
 const LIMITS = { in: { daily_amount: 150_000, daily_count: 5 }, maximum_balance: 1_234 };
 
-test('only what was changed is sent: a number sets a limit, an empty field removes it', () => {
+test('sends only changes: a number sets a limit, an empty field removes it', () => {
   const before = toFields(LIMITS, 'USD', true);
   expect(before).toMatchObject({ 'in.daily_amount': '1,500.00', 'in.daily_count': '5', maximum_balance: '12.34' });
   expect(readChange(before, before, 'USD')).toEqual({ change: {}, problems: {} });
@@ -20,7 +20,7 @@ test('only what was changed is sent: a number sets a limit, an empty field remov
   });
 });
 
-test('fields without a valid amount or count are reported, and nothing is rounded', () => {
+test('reports invalid amounts and counts, and rounds nothing', () => {
   const before = toFields(null, 'JPY', false);
   const { change, problems } = readChange(
     before,
@@ -32,7 +32,7 @@ test('fields without a valid amount or count are reported, and nothing is rounde
   expect(before).not.toHaveProperty('maximum_balance');
 });
 
-test('every limit that is set has a row', () => {
+test('has a row for each limit that is set', () => {
   expect(rowsOf(null)).toEqual([]);
   expect(rowsOf(LIMITS).map(({ direction, name }) => `${direction} ${limitText(name)}`)).toEqual([
     'in daily amount',

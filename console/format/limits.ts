@@ -1,32 +1,32 @@
 import { LIMIT_NAMES } from '../../sdk/client.ts';
 import { formatDigits, parseAmount } from './amounts.ts';
 
-/** The name of a limit of one direction. */
+/** The name of a limit in one direction. */
 export type LimitName = (typeof LIMIT_NAMES)[number];
 
-/** Limits of both directions as the API shows them. */
+/** The limits of both directions, in the format of the API. */
 export type Limits = {
   readonly in?: Readonly<Partial<Record<LimitName, number>>>;
   readonly out?: Readonly<Partial<Record<LimitName, number>>>;
   readonly maximum_balance?: number;
 };
 
-/** The values of a form for limits by field: `in.daily_amount`. An empty field is no limit. */
+/** The values of a form for limits, by field: `in.daily_amount`. An empty field means no limit. */
 export type LimitFields = Readonly<Record<string, string>>;
 
 const DIRECTIONS = ['in', 'out'] as const;
 
-/** A limit in words: `daily amount`. */
+/** Returns a limit in words: `daily amount`. */
 export function limitText(name: string): string {
   return name.replaceAll('_', ' ');
 }
 
-/** A limit as it is typed: an amount in the currency, or a count. */
+/** Formats a limit for a form: an amount in the currency, or a count. */
 export function limitValue(name: string, value: number, currency: string): string {
   return name.endsWith('_count') ? String(value) : formatDigits(value, currency);
 }
 
-/** The fields of a form for these limits. */
+/** Returns the fields of a form for these limits. */
 export function toFields(limits: Limits | null, currency: string, hasBalance: boolean): LimitFields {
   const both = DIRECTIONS.flatMap((direction) =>
     LIMIT_NAMES.map((name) => {
@@ -39,14 +39,14 @@ export function toFields(limits: Limits | null, currency: string, hasBalance: bo
   return Object.fromEntries([...both, ...(hasBalance ? [['maximum_balance', most] as const] : [])]);
 }
 
-/** A change of limits: a number sets one, null removes one, what is missing stays. */
+/** A change of limits. A number sets a limit, null removes it, and missing limits stay. */
 export type LimitsChange = {
   in?: Partial<Record<LimitName, number | null>>;
   out?: Partial<Record<LimitName, number | null>>;
   maximum_balance?: number | null;
 };
 
-/** The change from one form to another, or what is wrong with a field. */
+/** Returns the change from one form to another, or the problems of its fields. */
 export function readChange(
   before: LimitFields,
   after: LimitFields,
@@ -72,13 +72,13 @@ export function readChange(
   return { change, problems };
 }
 
-/** Minor units or a count; undefined if it is neither. Zero is a limit: it allows nothing. */
+/** Returns minor units or a count, or undefined for any other text. Zero is a limit: it allows nothing. */
 function readLimit(field: string, text: string, currency: string): number | undefined {
   if (!field.endsWith('_count')) return /^0+([.,]0*)?$/.test(text.trim()) ? 0 : parseAmount(text, currency);
   return /^\d{1,12}$/.test(text.trim()) ? Number(text.trim()) : undefined;
 }
 
-/** Every limit that is set, with its direction, as rows of a table. */
+/** Returns each limit that is set as a row of a table, with its direction. */
 export function rowsOf(
   limits: Limits | null,
 ): readonly { readonly direction: string; readonly name: string; readonly value: number }[] {

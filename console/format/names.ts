@@ -1,6 +1,6 @@
 import type { CardRecord, WebhookRecord } from '../../sdk/client.ts';
 
-/** What people call a card: `employee 7 ··4242`; undefined if only its id is known. */
+/** Returns the name of a card: `employee 7 ··4242`. Undefined if only its id is known. */
 export function nameOfCard({
   holder_reference: holder,
   last_four: digits,
@@ -9,24 +9,24 @@ export function nameOfCard({
   return known.length === 0 ? undefined : known.join(' ');
 }
 
-/** What people call a webhook: its description, else where it sends, without the scheme and the query. */
+/** Returns the name of a webhook: its description, or else its URL without scheme and query. */
 export function nameOfWebhook({ description, url }: Pick<WebhookRecord, 'description' | 'url'>): string {
   return description ?? url.replace(/^[a-z]+:\/\//i, '').replace(/[?#].*$/s, '');
 }
 
-/** The names of actors of the audit log without a key. */
+/** The names of actors in the audit log that have no key. */
 const ACTORS: ReadonlyMap<string, string> = new Map([
   ['sandbox', 'A local caller'],
   ['host', 'A command on the host'],
   ['anonymous', 'An unknown caller'],
 ]);
 
-/** The name of an actor without a key; undefined for the id of a key. */
+/** Returns the name of an actor without a key, or undefined for the id of a key. */
 export function nameOfActor(actor: string): string | undefined {
   return ACTORS.get(actor);
 }
 
-/** A text with a capital letter at its beginning. */
+/** Starts a text with a capital letter. */
 export function sentenceCase(text: string): string {
   return text.charAt(0).toUpperCase() + text.slice(1);
 }

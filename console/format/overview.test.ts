@@ -14,21 +14,21 @@ import {
 
 const NOW = Date.parse('2030-01-31T12:20:00.000Z');
 
-test('intervals end one after the other, the last one when the service says', () => {
+test('ends the last interval at the time from the service', () => {
   expect(endsOf('1970-01-01T00:01:40.000Z', 5, 3)).toEqual([90, 95, 100]);
   expect(endsOf('1970-01-01T00:01:40.000Z', 5, 0)).toEqual([]);
 });
 
-test('intervals before the first value are empty', () => {
+test('leaves intervals before the first value empty', () => {
   expect(padded([1, 2], 4)).toEqual([null, null, 1, 2]);
   expect(padded([1, 2, 3], 2)).toEqual([2, 3]);
 });
 
-test('a share below 1 is not shown as 100 %', () => {
+test('never shows a share below 1 as 100 %', () => {
   expect([1, 0, 0.5, 0.99999].map(formatShare)).toEqual(['100 %', '0 %', '50.00 %', '99.99 %']);
 });
 
-test('latencies, sizes and delays', () => {
+test('formats latencies, sizes and delays', () => {
   expect([3.4, 250, 1_234].map(formatLatency)).toEqual(['3.4 ms', '250 ms', '1.2 s']);
   expect([12, 1_234, 67_108_864, 4e15].map(formatBytes)).toEqual(['12 bytes', '1.2 kB', '67.1 MB', '4000.0 TB']);
   expect([0.4, 61, 600, 90_000, null].map((seconds) => formatDelay(seconds))).toEqual([
@@ -47,7 +47,7 @@ const figures = (requests: number, failed: number, refused = 0) => {
 };
 const MINUTE = { now: figures(0, 0), all: figures(2_000, 0, 20), proposed_incidents: [] };
 
-test('the first line does not contradict the figures below it', () => {
+test('never contradicts the figures below the first line', () => {
   const status = { readiness: { ready: true }, degraded: [], unknown: [], switch: { service_disabled: false } };
   const health = (minute: object, others = 0) =>
     healthOf({ status, processes: null, ...MINUTE, ...minute } as unknown as Overview, others);
@@ -60,7 +60,7 @@ test('the first line does not contradict the figures below it', () => {
     tone: 'unknown',
     sentence: 'Some requests fail: 3 of 2,510 requests that move money in the last minute.',
   });
-  // While the database does not respond, only this process is known.
+  // While the database doesn't respond, only the figures of this process are known.
   expect(health({ all: null, now: figures(1, 1) })).toEqual({
     tone: 'fault',
     sentence: 'The service fails: 1 of 1 request that moves money in the last minute.',
@@ -76,7 +76,7 @@ test('the first line does not contradict the figures below it', () => {
   );
 });
 
-test('the first line says whether the service works', () => {
+test('says in the first line whether the service works', () => {
   const status = { readiness: { ready: true }, degraded: [], unknown: [], switch: { service_disabled: false } };
   const process = { alive: true };
   const health = (more: object, processes: readonly object[] | null = [process]) =>
@@ -94,7 +94,7 @@ test('the first line says whether the service works', () => {
   expect(health({ readiness: { ready: false } })).toMatchObject({ tone: 'fault' });
 });
 
-test('an hour without transfers is 0, and what is older than a day is left out', () => {
+test('shows 0 for an hour without transfers, and leaves out anything older than a day', () => {
   const hours = [
     { start: '2030-01-29T12:00:00.000Z', type: 'load', transfers: 9 },
     { start: '2030-01-31T12:00:00.000Z', type: 'load', transfers: 2 },
@@ -107,7 +107,7 @@ test('an hour without transfers is 0, and what is older than a day is left out',
   expect(values.get('unload')?.at(-1)).toBe(1);
 });
 
-test('the most frequent codes have a series each, and the others one', () => {
+test('has a series for each of the most frequent codes, and one for all others', () => {
   const start = '2030-01-31T12:00:00.000Z';
   const counts = Array.from({ length: 9 }, (_, at) => ({ start, code: `code_${at}`, count: 10 - at }));
   const { series } = errorsByHour(counts, NOW);

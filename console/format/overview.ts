@@ -5,19 +5,19 @@ type TransferType = (typeof TRANSFER_TYPES)[number];
 
 const HOUR_MILLISECONDS = 3_600_000;
 
-/** The ends of intervals of equal length, in seconds since 1970, for a chart. */
+/** Returns the ends of intervals of equal length, in seconds since 1970, for a chart. */
 export function endsOf(endsAt: string, intervalSeconds: number, count: number): number[] {
   const last = Math.round(Date.parse(endsAt) / 1000);
   return Array.from({ length: count }, (_, at) => last - (count - 1 - at) * intervalSeconds);
 }
 
-/** Values for as many times, with nothing in the place of what is too old to be known. */
+/** Pads values at the front to a count. The padding is null, because values that old are not known. */
 export function padded(values: readonly (number | null)[], count: number): (number | null)[] {
   const known = values.slice(-count);
   return [...Array.from({ length: count - known.length }, () => null), ...known];
 }
 
-/** A share as per cent: `99.68 %`. A share below 1 is never shown as `100 %`. */
+/** Formats a share as a percentage: `99.68 %`. A share below 1 is never `100 %`. */
 export function formatShare(share: number): string {
   const percent = share * 100;
   const digits = percent === 100 || percent === 0 ? 0 : 2;
@@ -25,12 +25,12 @@ export function formatShare(share: number): string {
   return `${digits === 2 && text === '100.00' ? '99.99' : text} %`;
 }
 
-/** A latency: `3.4 ms`, `250 ms`, `1.2 s`. */
+/** Formats a latency: `3.4 ms`, `250 ms`, `1.2 s`. */
 export function formatLatency(milliseconds: number): string {
   return milliseconds < 1_000 ? `${milliseconds} ms` : `${(milliseconds / 1_000).toFixed(1)} s`;
 }
 
-/** A size: `512 bytes`, `1.2 MB`, `3.4 GB`. */
+/** Formats a size: `512 bytes`, `1.2 MB`, `3.4 GB`. */
 export function formatBytes(bytes: number): string {
   if (bytes < 1_000) return `${bytes} bytes`;
   const units = ['kB', 'MB', 'GB', 'TB'];
@@ -38,7 +38,7 @@ export function formatBytes(bytes: number): string {
   return `${(bytes / 1_000 ** power).toFixed(1)} ${units[power - 1]}`;
 }
 
-/** A delay in seconds: none below two seconds, since the jobs run every second. */
+/** Formats a delay in seconds. Delays below two seconds don't count, because the jobs run every second. */
 export function formatDelay(seconds: number | null, none = 'on time'): string {
   if (seconds === null) return UNAVAILABLE;
   if (seconds < 2) return none;
@@ -46,19 +46,19 @@ export function formatDelay(seconds: number | null, none = 'on time'): string {
   return seconds < 7_200 ? `${Math.round(seconds / 60)} min late` : `${Math.round(seconds / 3_600)} h late`;
 }
 
-/** Shown instead of values of the database while it does not respond. */
+/** Shown instead of values from the database while it doesn't respond. */
 export const UNAVAILABLE = 'Unavailable while the database is down';
 
 /** The first line of the overview. */
 export type Health = { readonly tone: '' | 'unknown' | 'fault'; readonly sentence: string };
 
-/** From this share of failed requests on, the first line is that of a fault. */
+/** From this share of failed requests, the first line reports a fault. */
 const FAULT_SHARE = 0.1;
 
-/** With fewer requests in a minute, refusals say nothing about a caller. */
+/** With fewer requests in a minute, the share of refusals means nothing. */
 const MIN_REQUESTS = 5;
 
-/** What the last minute says against the service, and how bad it is; undefined if nothing. */
+/** Describes the trouble of the last minute, or returns undefined if there was none. */
 function troubleOf({ requests, failed, success_ratio: share }: Overview['now']): Health | undefined {
   const of = `${formatCount(requests)} ${requests === 1 ? 'request that moves' : 'requests that move'} money`;
   if (failed > 0) {
@@ -71,7 +71,7 @@ function troubleOf({ requests, failed, success_ratio: share }: Overview['now']):
   return { tone: 'unknown', sentence: `The service works, but most of ${of} were refused in the last minute.` };
 }
 
-/** Whether the service works, and how many processes do the work, in a sentence. It never contradicts what is below it. */
+/** Says whether the service works, and with how many processes. The sentence never contradicts the figures below it. */
 export function healthOf(
   {
     status,
@@ -80,7 +80,7 @@ export function healthOf(
     now,
     proposed_incidents: proposed,
   }: Pick<Overview, 'status' | 'processes' | 'all' | 'now' | 'proposed_incidents'>,
-  /** Further things below the first line that need attention. */
+  /** The number of other things on the screen that need attention. */
   others = 0,
 ): Health {
   const { readiness, degraded, unknown, switch: switched } = status;
@@ -97,7 +97,7 @@ export function healthOf(
   return { tone: '', sentence: `Everything works${who}.` };
 }
 
-/** Counts of every hour of a day, also of those without any, which the service leaves out. */
+/** Returns the counts of every hour of a day, including empty hours, which the service leaves out. */
 export function hourlySeries<Name extends string>(
   names: readonly Name[],
   counts: readonly { readonly start: string; readonly name: Name; readonly count: number }[],
@@ -114,7 +114,7 @@ export function hourlySeries<Name extends string>(
   return { times: hours.map((hour) => hour * 3_600), values };
 }
 
-/** The transfers of every hour of a day, by type. */
+/** Returns the transfers of every hour of a day, by type. */
 export function transfersByHour(hours: NonNullable<Overview['hours']>, types: readonly TransferType[], now: number) {
   return hourlySeries(
     types,
@@ -125,7 +125,7 @@ export function transfersByHour(hours: NonNullable<Overview['hours']>, types: re
 
 const MAX_CODES = 7;
 
-/** The errors of every hour of a day by code: the most frequent codes, and all others as `other`. */
+/** Returns the errors of every hour of a day: the most frequent codes, and all others as `other`. */
 export function errorsByHour(
   counts: readonly { readonly start: string; readonly code: string; readonly count: number }[],
   now: number,

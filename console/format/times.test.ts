@@ -14,14 +14,14 @@ import {
 
 const NOON = '2026-11-22T12:00:00.000Z';
 
-test('moments are shown in a time zone, and in UTC', () => {
+test('formats moments in a time zone and in UTC', () => {
   expect(formatMoment(NOON, 'Asia/Tokyo')).toBe('22 Nov 2026, 21:00:00');
   expect(formatClock(NOON, 'UTC')).toBe('12:00:00');
   expect(formatUtc(NOON)).toBe('2026-11-22 12:00:00.000 UTC');
   expect(formatMoment('never')).toBe('never');
 });
 
-test('lists show short times', () => {
+test('formats short times for lists', () => {
   const now = Date.parse('2026-11-22T23:30:00.000Z');
   const shown = ['2026-11-22T12:00:00.000Z', '2026-11-21T23:59:59.000Z', '2025-12-31T12:00:00.000Z', 'never'];
   expect(shown.map((at) => formatShort(at, now, 'UTC'))).toEqual(['12:00:00', '21 Nov, 23:59', '31 Dec 2025', 'never']);
@@ -54,18 +54,18 @@ test.each([
   expect(formatDuration(milliseconds)).toBe(text);
 });
 
-test('the value of a date and time field can be read back', () => {
+test('reads back the value of a date and time field', () => {
   expect(toIso(toFieldValue(NOON))).toBe(NOON);
   expect(toIso('')).toBeUndefined();
   expect(toFieldValue('never')).toBe('');
 });
 
 const EXACT = { period: '', from: '', to: '' };
-/** In the time zone of whoever runs the test. */
+/** In the time zone of the machine that runs the tests. */
 const at = (day: number, hour: number) => new Date(2030, 0, day, hour).getTime();
 const iso = (day: number, hour: number) => new Date(at(day, hour)).toISOString();
 
-test('a period ends now, and exact times are as they are', () => {
+test('ends a period now, and keeps exact times', () => {
   const now = at(15, 12);
   expect(boundsOf({ ...EXACT, period: 'hour' }, now)).toEqual({ from: iso(15, 11) });
   expect(boundsOf({ ...EXACT, period: 'week' }, now)).toEqual({ from: new Date(now - 7 * 86_400_000).toISOString() });
@@ -78,7 +78,7 @@ test('a period ends now, and exact times are as they are', () => {
   ]);
 });
 
-test('last night is the one before the day, and in the evening the one that has begun', () => {
+test('takes the previous night during the day, and the current one in the evening', () => {
   const night = { ...EXACT, period: 'night' };
   expect(boundsOf(night, at(15, 9))).toEqual({ from: iso(14, 18), to: iso(15, 8) });
   expect(boundsOf(night, at(15, 3))).toEqual({ from: iso(14, 18), to: iso(15, 8) });

@@ -1,7 +1,7 @@
 const DAY: Intl.DateTimeFormatOptions = { day: 'numeric', month: 'short', year: 'numeric' };
 const CLOCK: Intl.DateTimeFormatOptions = { hour: '2-digit', minute: '2-digit', second: '2-digit', hourCycle: 'h23' };
 
-/** A moment in the time zone of the reader: `22 Nov 2026, 14:05:33`. */
+/** Formats a moment in the user's time zone: `22 Nov 2026, 14:05:33`. */
 export function formatMoment(iso: string, timeZone?: string): string {
   const date = new Date(iso);
   if (Number.isNaN(date.getTime())) return iso;
@@ -9,8 +9,8 @@ export function formatMoment(iso: string, timeZone?: string): string {
 }
 
 /**
- * A moment as short as it is clear, in the time zone of the reader: `14:05:33` of today, `22 Nov, 14:05` of this year, and
- * `22 Nov 2025` of another.
+ * Formats a moment in the user's time zone, as short as possible: `14:05:33` today, `22 Nov, 14:05` this year, and `22 Nov
+ * 2025` in another year.
  */
 export function formatShort(iso: string, now: number, timeZone?: string): string {
   const date = new Date(iso);
@@ -22,13 +22,13 @@ export function formatShort(iso: string, now: number, timeZone?: string): string
   return `${day.slice(0, -5)}, ${formatClock(iso, timeZone).slice(0, -3)}`;
 }
 
-/** A moment in UTC to the millisecond, as logs and the API have it: `2026-11-22 14:05:33.123 UTC`. */
+/** Formats a moment in UTC to the millisecond, as in logs and the API: `2026-11-22 14:05:33.123 UTC`. */
 export function formatUtc(iso: string): string {
   const date = new Date(iso);
   return Number.isNaN(date.getTime()) ? iso : date.toISOString().replace('T', ' ').replace('Z', ' UTC');
 }
 
-/** The time of day: `14:05:33`. */
+/** Formats the time of day: `14:05:33`. */
 export function formatClock(iso: string, timeZone?: string): string {
   const date = new Date(iso);
   return Number.isNaN(date.getTime()) ? iso : date.toLocaleTimeString('en-GB', { ...CLOCK, timeZone });
@@ -42,8 +42,8 @@ const STEPS = [
 ] as const;
 
 /**
- * How long ago a moment was, or how far ahead it is, in the largest unit of which there are two: `117 seconds ago`,
- * `in 2 hours`, `now`. One of a unit could be nearly two.
+ * Says how long ago a moment was, or how far ahead it is: `117 seconds ago`, `in 2 hours`, `now`. It uses the largest unit with
+ * a count of at least two, because one hour could be nearly two.
  */
 export function formatDistance(iso: string, now: number): string {
   const difference = new Date(iso).getTime() - now;
@@ -54,7 +54,7 @@ export function formatDistance(iso: string, now: number): string {
   return difference < 0 ? `${text} ago` : `in ${text}`;
 }
 
-/** A duration: `850 ms`, `12 s`, `1 min 57 s`, `3 h 20 min`, `2 d 4 h`. */
+/** Formats a duration: `850 ms`, `12 s`, `1 min 57 s`, `3 h 20 min`, `2 d 4 h`. */
 export function formatDuration(milliseconds: number): string {
   let rest = Math.round(milliseconds);
   if (rest < 1_000) return `${rest} ms`;
@@ -68,14 +68,14 @@ export function formatDuration(milliseconds: number): string {
     .join(' ');
 }
 
-/** The value of a date and time field in the time zone of the reader, as the API takes it; undefined if it is empty. */
+/** Converts a date and time field, which is in the user's time zone, to the API's format. Undefined if the field is empty. */
 export function toIso(fieldValue: string): string | undefined {
   if (fieldValue === '') return undefined;
   const date = new Date(fieldValue);
   return Number.isNaN(date.getTime()) ? undefined : date.toISOString();
 }
 
-/** A moment as the value of a date and time field, in the time zone of the reader. */
+/** Returns the value of a date and time field for a moment, in the user's time zone. */
 export function toFieldValue(iso: string): string {
   const date = new Date(iso);
   if (Number.isNaN(date.getTime())) return '';
@@ -83,7 +83,7 @@ export function toFieldValue(iso: string): string {
   return local.toISOString().slice(0, 19);
 }
 
-/** The periods that people ask for, by their name in the URL. */
+/** The periods to choose from, by their names in the URL. */
 export const PERIODS = {
   hour: 'Last hour',
   night: 'Last night',
@@ -91,10 +91,10 @@ export const PERIODS = {
   week: 'Last 7 days',
 } as const;
 
-/** One of {@link PERIODS}, `exact` for the times of the other fields, or empty for any time. */
+/** A key of {@link PERIODS}, `exact` for the other two fields, or empty for any time. */
 export type Period = {
   readonly period: string;
-  /** ISO moments; empty for no bound. */
+  /** ISO 8601. Empty for no bound. */
   readonly from: string;
   readonly to: string;
 };
@@ -102,11 +102,11 @@ export type Period = {
 const HOUR_MILLISECONDS = 3_600_000;
 const HOURS = { hour: 1, day: 24, week: 7 * 24 } as const;
 
-/** A night lasts from the end of a working day to the start of the next, in the reader's time zone. */
+/** A night lasts from the end of a working day to the start of the next, in the user's time zone. */
 const NIGHT_BEGINS_HOUR = 18;
 const NIGHT_ENDS_HOUR = 8;
 
-/** The bounds of a period as the API takes them, as of `now` (milliseconds since 1970); empty for no bound. */
+/** Returns the bounds of a period for the API, as of `now` (milliseconds since 1970). Missing for no bound. */
 export function boundsOf({ period, from, to }: Period, now: number): { readonly from?: string; readonly to?: string } {
   if (period === 'night') return nightBefore(now);
   if (Object.hasOwn(HOURS, period)) {
@@ -116,7 +116,7 @@ export function boundsOf({ period, from, to }: Period, now: number): { readonly 
   return { ...(from === '' ? {} : { from }), ...(to === '' ? {} : { to }) };
 }
 
-/** Last night, or the current one. */
+/** Returns last night, or the current night. */
 function nightBefore(now: number): { readonly from: string; readonly to: string } {
   const at = (daysAgo: number, hour: number): Date => {
     const day = new Date(now);

@@ -3,7 +3,7 @@ import { isUntouched, versionFor } from './versions.ts';
 
 const versioned = (version: string, fields: object) => ({ ...fields, response: { version } });
 
-test('a change is based on the current version unless someone else changed one of the same fields', () => {
+test('bases a change on the current version unless someone else changed one of the same fields', () => {
   const opened = versioned('1', { name: 'Gifts', types: ['card.created'], limits: null, metadata: { a: '1', b: '2' } });
   const now = versioned('2', {
     ...opened,
@@ -18,7 +18,7 @@ test('a change is based on the current version unless someone else changed one o
   expect(versionFor({ types: null }, opened, { ...now, types: [] })).toBe('1');
 });
 
-test('limits are compared one by one', () => {
+test('compares limits one by one', () => {
   const opened = { in: { daily_amount: 150_000, daily_count: 5 }, maximum_balance: 1_234 };
   const now = { in: { daily_amount: 150_000, daily_count: 6 }, out: { daily_count: 9 } };
   expect(isUntouched({ in: { daily_amount: 1 }, out: { weekly_count: null } }, opened, now)).toBe(true);

@@ -1,9 +1,9 @@
 import type { ResponseDetails } from '../../sdk/client.ts';
 
 /**
- * Returns the version to send with a change. If someone else has changed one of the same fields since the form was opened, it is
- * the version of `opened`, which the service refuses: the change would overwrite a value that the user has not seen. Otherwise it is
- * that of `now`.
+ * Returns the version to send with a change. This is the version of `now`, unless someone else has changed one of the same
+ * fields since the form was opened. Then it is the version of `opened`, which the service refuses, because the change would
+ * overwrite a value that the user has not seen.
  */
 export function versionFor(change: object, opened: object, now: object): string | undefined {
   const { response } = (isUntouched(change, opened, now) ? now : opened) as { readonly response?: ResponseDetails };

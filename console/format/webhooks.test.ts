@@ -39,7 +39,7 @@ test.each([
   expect(reasonOf(webhook, NOW)).toBe(reason);
 });
 
-test('why an event was sent, in words', () => {
+test('says why an event was sent', () => {
   const kinds: readonly (readonly [AttemptRecord['kind'], number])[] = [
     ['event', 1],
     ['retry', 3],
@@ -58,13 +58,13 @@ test('why an event was sent, in words', () => {
   ]);
 });
 
-test('the result of an attempt: the status, or what failed', () => {
+test('says the status of an attempt, or what failed', () => {
   expect(resultText({ status: 503, error: null })).toBe('503');
   expect(resultText({ status: null, error: 'connection_refused' })).toBe('connection refused');
   expect(resultText({ status: null, error: 'answer_timeout' })).toBe('response timeout');
 });
 
-test('types in a field, and what is a status to filter by', () => {
+test('reads the types in a field, and recognizes status filters', () => {
   expect(typesIn(' transfer.*, card.created\nkey.* ')).toEqual(['transfer.*', 'card.created', 'key.*']);
   expect(typesIn('')).toEqual([]);
   expect(['404', '5xx', 'none', '', '40', '600', 'xx'].map(isStatusFilter)).toEqual([
@@ -78,12 +78,12 @@ test('types in a field, and what is a status to filter by', () => {
   ]);
 });
 
-test('the beginning of a response, on one line', () => {
+test('shows the start of a response on one line', () => {
   expect(beginningOf('{"error":\n  "busy"}\n')).toBe('{"error": "busy"}');
   expect(beginningOf('x'.repeat(41))).toBe(`${'x'.repeat(40)}…`);
 });
 
-test('a page of failed attempts says how many failed, to how many webhooks, and what happens next', () => {
+test('summarizes a page of failed attempts, and says what happens next', () => {
   const to = (...ids: string[]) => ids.map((webhook_id) => ({ webhook_id }));
   const next = 'Each event is retried for about three days; Resend sends it now.';
   expect(failuresText(to('a'), true)).toBe(`1 attempt to 1 webhook failed. ${next}`);

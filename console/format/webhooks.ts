@@ -8,8 +8,8 @@ type State = Pick<
 >;
 
 /**
- * The reason for a webhook's status, to follow the status: `paused after 10 failures in 6 s, next try in 25 s`; undefined
- * if it works. `now` is the actual time, in milliseconds since 1970.
+ * Returns the reason for a webhook's status, to follow the status: `paused after 10 failures in 6 s, next try in 25 s`.
+ * Undefined if the webhook works. `now` is the actual time, in milliseconds since 1970.
  */
 export function reasonOf(webhook: State, now: number): string | undefined {
   const { status, status_reason: reason, failures } = webhook;
@@ -25,7 +25,7 @@ const DISABLED = {
   failing: 'after 120 hours of failures',
 } as const;
 
-/** How long the webhook has been failing. */
+/** Says how long the webhook has been failing. */
 function durationOf({ failing_since: since, last_failure_at: last }: State): string {
   if (since === null || last === null) return '';
   const milliseconds = Date.parse(last) - Date.parse(since);
@@ -38,12 +38,12 @@ function nextTryOf(at: string | null, now: number): string {
   return wait < 1000 ? ', next try now' : `, next try in ${formatDuration(wait)}`;
 }
 
-/** The status for the badge: an enabled webhook that fails is `failing`. */
+/** Returns the status for the badge: an enabled webhook that fails is `failing`. */
 export function statusOf({ status, failures }: Pick<WebhookRecord, 'status' | 'failures'>): string {
   return status === 'enabled' && failures > 0 ? 'failing' : status;
 }
 
-/** What a page of failed attempts says as a whole; `isAll` if no further page follows and none is before it. */
+/** Summarizes a page of failed attempts. Set `isAll` if it is the only page. */
 export function failuresText(attempts: readonly Pick<AttemptRecord, 'webhook_id'>[], isAll: boolean): string {
   const webhooks = counted(new Set(attempts.map(({ webhook_id: id }) => id)).size, 'webhook');
   const failed = `${counted(attempts.length, 'attempt')} to ${webhooks} failed`;
@@ -51,7 +51,7 @@ export function failuresText(attempts: readonly Pick<AttemptRecord, 'webhook_id'
   return `${what} Each event is retried for about three days; Resend sends it now.`;
 }
 
-/** Why an event was sent, in words. */
+/** Says why an event was sent. */
 export function kindText({ kind, try: count }: Pick<AttemptRecord, 'kind' | 'try'>): string {
   switch (kind) {
     case 'event':
@@ -69,25 +69,25 @@ export function kindText({ kind, try: count }: Pick<AttemptRecord, 'kind' | 'try
   }
 }
 
-/** What failed where there was no response, in words. */
+/** Returns the status of the response, or what failed if there was none. */
 export function resultText({ status, error }: Pick<AttemptRecord, 'status' | 'error'>): string {
   return status === null ? (error ?? 'no response').replaceAll('_', ' ').replace('answer', 'response') : String(status);
 }
 
 const SHOWN_LENGTH = 40;
 
-/** The beginning of a response on one line, for a list. */
+/** Returns the start of a response on one line, for a list. */
 export function beginningOf(response: string): string {
   const line = response.trim().replaceAll(/\s+/g, ' ');
   return line.length > SHOWN_LENGTH ? `${line.slice(0, SHOWN_LENGTH)}…` : line;
 }
 
-/** The types in a field: separated by spaces or commas. */
+/** Splits types at spaces or commas. */
 export function typesIn(field: string): readonly string[] {
   return field.split(/[\s,]+/).filter((type) => type !== '');
 }
 
-/** Whether a text is what the list of attempts takes as a status: 404, 5xx, or none. */
+/** Whether the list of attempts accepts a text as a status filter: 404, 5xx, or none. */
 export function isStatusFilter(text: string): boolean {
   return /^(?:[1-5](?:[0-9]{2}|xx)|none)$/.test(text);
 }

@@ -6,17 +6,17 @@ import { formatMoment } from '../../format/times.ts';
 import { axesOf, colorOf, type Series, usePlot } from './plot.ts';
 
 type ChartParts = {
-  /** What it shows: its caption. */
+  /** The caption. */
   readonly title: string;
-  /** Seconds since 1970, one for each value of each series, ascending. */
+  /** Seconds since 1970 in ascending order, one for each value of each series. */
   readonly times: readonly number[];
   readonly series: readonly Series[];
-  /** Formats a value; by default as a count. */
+  /** Formats a value. The default formats a count. */
   readonly format?: (value: number) => string;
   readonly height?: number;
 };
 
-/** Draws points only for values without a neighbour, which a line cannot show. */
+/** Draws points only for values without neighbours, because a line can't show them. */
 const ALONE: uPlot.Series.Points = {
   show: true,
   size: 5,
@@ -27,7 +27,7 @@ const ALONE: uPlot.Series.Points = {
   },
 };
 
-/** Lines over time. */
+/** Draws lines over time. */
 export function LineChart({ title, times, series, format = formatCount, height = 160 }: ChartParts) {
   const data = useMemo(
     () => [times, ...series.map(({ values }) => values)] as unknown as uPlot.AlignedData,
@@ -54,7 +54,7 @@ export function LineChart({ title, times, series, format = formatCount, height =
   );
 }
 
-/** Stacked bars over time. */
+/** Draws stacked bars over time. */
 export function BarChart({ title, times, series, format = formatCount, height = 160 }: ChartParts) {
   const data = useMemo(() => stacked(times, series), [times, series]);
   const [cursor, setCursor] = useState<number | undefined>(undefined);
@@ -67,7 +67,7 @@ export function BarChart({ title, times, series, format = formatCount, height = 
       axes: axesOf(within, format),
       series: [
         {},
-        // The highest sums are drawn first, and the lower ones over them.
+        // The highest sums are drawn first, and the lower ones cover their lower parts.
         ...series.toReversed().map(({ tone }) => ({
           stroke: colorOf(within, tone),
           fill: colorOf(within, tone),
@@ -88,18 +88,18 @@ export function BarChart({ title, times, series, format = formatCount, height = 
   );
 }
 
-/** The top of an axis, with some room; one unit where there is nothing to show. */
+/** Returns the top of an axis with some room above the highest value, or 1 if all values are zero or missing. */
 function topOf(max: number | null): number {
   return max === null || max <= 0 ? 1 : max * 1.1;
 }
 
-/** The times from the beginning of the first bar to the end of the last: uPlot would cut both in halves. */
+/** Returns the times from the start of the first bar to the end of the last. Otherwise uPlot would cut both in half. */
 function withHalfABar({ data: [times] }: uPlot, first: number, last: number): [number, number] {
   const half = ((times[1] ?? 0) - (times[0] ?? 0)) / 2;
   return [first - half, last + half];
 }
 
-/** The cumulative sums of the series, the last series first. */
+/** Returns the cumulative sums of the series, with the last series first. */
 function stacked(times: readonly number[], series: readonly Series[]): uPlot.AlignedData {
   const sums: number[] = times.map(() => 0);
   const rows = series.map(({ values }) => {
@@ -109,13 +109,13 @@ function stacked(times: readonly number[], series: readonly Series[]): uPlot.Ali
   return [times, ...rows.toReversed()] as unknown as uPlot.AlignedData;
 }
 
-/** The most rows of the table below a chart. */
+/** The maximum number of rows in the table below a chart. */
 const MAX_TABLE_ROWS = 60;
 
-/** Makes a scrolling element focusable: otherwise the keyboard cannot scroll it. */
+/** Makes a scrolling element focusable, because the keyboard can't scroll it otherwise. */
 const scrolling = (label: string) => ({ role: 'region', 'aria-label': label, tabIndex: 0 }) as const;
 
-/** What all charts have: the caption, the legend with the values under the pointer, and the numbers as a table. */
+/** The parts of every chart: the caption, the legend with the values under the pointer, and the numbers as a table. */
 function ChartFigure({
   title,
   times,
@@ -130,7 +130,7 @@ function ChartFigure({
   readonly children: ComponentChildren;
 }) {
   const shown = at !== undefined && at < times.length ? at : times.length - 1;
-  // Empty where nothing was measured.
+  // Empty if there was no measurement.
   const textOf = (value: number | null | undefined) => (value === null || value === undefined ? '' : format(value));
   const moment = (seconds: number | undefined) =>
     seconds === undefined ? '' : formatMoment(new Date(seconds * 1000).toISOString());

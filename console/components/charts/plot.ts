@@ -2,17 +2,17 @@ import { useEffect, useRef, useState } from 'preact/hooks';
 import type uPlot from 'uplot';
 import 'uplot/dist/uPlot.min.css';
 
-/** What a series looks like: a colour of the theme. */
+/** The colour of a series in the theme. */
 export type SeriesTone = 'ink' | 'good' | 'waiting' | 'bad' | 'process' | 'quiet' | 'fourth' | 'fifth';
 
-/** One series of numbers over the times of its chart. */
+/** A series of numbers over the times of its chart. */
 export type Series = {
   readonly label: string;
   readonly values: readonly (number | null)[];
   readonly tone: SeriesTone;
 };
 
-/** The colour of a CSS variable in the current theme: a canvas cannot use variables. */
+/** Returns the colour of a CSS variable in the current theme, because a canvas can't use variables. */
 export function colorOf(within: Element, tone: SeriesTone | 'line' | 'quiet'): string {
   const probe = document.createElement('span');
   probe.className = `tone-${tone}`;
@@ -22,20 +22,19 @@ export function colorOf(within: Element, tone: SeriesTone | 'line' | 'quiet'): s
   return color;
 }
 
-/** The charting library. */
 export type Plotter = typeof uPlot;
 
 let plotter: Promise<Plotter> | undefined;
 
-/** Loads the charting library once; screens show their numbers before that. */
+/** Loads the charting library once. Screens show their numbers before it arrives. */
 function loadPlotter(): Promise<Plotter> {
   plotter ??= import('uplot').then((loaded) => loaded.default);
   return plotter;
 }
 
 /**
- * Draws a plot into an element, and redraws it when its options, the width of the element or the theme change.
- * `hasFailed` where charts cannot be drawn: uPlot throws in browsers whose language it does not know.
+ * Draws a plot into an element, and redraws it when its options, the width of the element or the theme change. `hasFailed` is
+ * true if the browser can't draw charts: uPlot throws in browsers with a language that it doesn't support.
  */
 export function usePlot(
   make: (within: HTMLElement, plotter: Plotter) => Omit<uPlot.Options, 'width' | 'height'>,
@@ -81,7 +80,7 @@ export function usePlot(
   return { element, hasFailed: loaded === 'failed' };
 }
 
-/** The axes of every chart: quiet lines, the clock below, numbers at the left. */
+/** Returns the axes of every chart: quiet lines, times below, numbers on the left. */
 export function axesOf(within: Element, format: (value: number) => string): uPlot.Axis[] {
   const [line, quiet] = [colorOf(within, 'line'), colorOf(within, 'quiet')];
   const font = '11px system-ui, sans-serif';
@@ -107,14 +106,14 @@ export function axesOf(within: Element, format: (value: number) => string): uPlo
   ];
 }
 
-/** Labels without repetitions, which rounding causes for small numbers. */
+/** Removes repeated labels, which rounding causes for small numbers. */
 function withoutRepeats(labels: readonly string[]): string[] {
   return labels.map((label, at) => (label === labels[at - 1] ? '' : label));
 }
 
 const DAY_SECONDS = 86_400;
 
-/** The labels of the time axis: the time, or the date where each is on another day. */
+/** Returns the labels of the time axis: times, or dates if each label is on another day. */
 function timesOf(splits: readonly number[]): string[] {
   const [first = 0, second = 0] = splits;
   const options: Intl.DateTimeFormatOptions =

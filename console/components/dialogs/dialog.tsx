@@ -5,8 +5,8 @@ import { Button, CopyButton } from '../button.tsx';
 import { ErrorRecord } from '../error-record.tsx';
 
 /**
- * A dialog over the page. Escape closes it, and the focus goes back to where it was: the browser's `<dialog>` does both.
- * While `pending` it cannot be closed.
+ * A dialog over the page. Escape closes it and returns the focus to where it was. The browser's `<dialog>` does both. While
+ * `pending`, the dialog can't be closed.
  */
 export function Dialog({
   title,
@@ -26,14 +26,14 @@ export function Dialog({
   const isGone = useRef(false);
   const close = () => {
     if (isGone.current) return;
-    // A browser may close it on a second Escape although the first was refused.
+    // Some browsers close the dialog on a second Escape although the first was refused.
     if (pending) dialog.current?.showModal();
     else onClose();
   };
   const cancel = (event: Event) => {
     if (pending) event.preventDefault();
   };
-  // Before the next key is handled, so that keystrokes after the shortcut reach the field.
+  // Must run before the next key is handled, so that keystrokes after the shortcut reach the field.
   useLayoutEffect(() => {
     const shown = dialog.current;
     shown?.showModal();
@@ -41,7 +41,7 @@ export function Dialog({
     const fields = shown?.querySelectorAll<HTMLElement>('.dialog-body :is(input, select, textarea)');
     (fields?.[0] ?? shown?.querySelector<HTMLElement>('.dialog-actions button:last-child'))?.focus();
     return () => {
-      // The close event is delayed, and must not close a dialog that was opened since.
+      // The close event comes later, and must not close a dialog that was opened since.
       isGone.current = true;
       shown?.close();
     };
@@ -67,7 +67,7 @@ export function Dialog({
   );
 }
 
-/** Asks before something is changed. Say in `children` what will happen: the amount, the card, what cannot be undone. */
+/** Asks before a change. Say in `children` what will happen: the amount, the card, whether it can be undone. */
 export function ConfirmDialog({
   title,
   children,
@@ -82,13 +82,13 @@ export function ConfirmDialog({
 }: {
   readonly title: string;
   readonly children: ComponentChildren;
-  /** The button's text, which names the action: "Reverse 12.34 USD". */
+  /** The button's text. It names the action: "Reverse 12.34 USD". */
   readonly confirm: string;
   readonly kind?: 'main' | 'danger';
   readonly pending?: boolean;
   readonly disabled?: boolean;
   readonly error?: Error | undefined;
-  /** The text of the button that changes nothing, where "Cancel" could be taken for the action. */
+  /** The text of the button that changes nothing. Set it if "Cancel" could be mistaken for the action. */
   readonly dismiss?: string;
   readonly onConfirm: () => void;
   readonly onClose: () => void;
@@ -121,7 +121,7 @@ export function ConfirmDialog({
   );
 }
 
-/** A secret that is shown once: to be copied now. */
+/** Shows a secret that the user must copy now, because it is shown only once. */
 export function SecretDialog({
   title,
   label,
@@ -130,7 +130,7 @@ export function SecretDialog({
   onClose,
 }: {
   readonly title: string;
-  /** What it is: "The key". */
+  /** The name of the secret: "The key". */
   readonly label: string;
   readonly secret: string | null;
   /** Why a replayed response has no secret. */

@@ -5,10 +5,10 @@ import { sentenceCase } from '../../format/names.ts';
 import { TextField } from '../field.tsx';
 import { ConfirmDialog } from './dialog.tsx';
 
-/** The directions of limits, as people say them. */
+/** The directions of limits in words. */
 export const DIRECTIONS = { in: 'Into cards', out: 'Out of cards' } as const;
 
-/** Changes limits. Only what was changed is sent, so that changes by others are kept. */
+/** Changes limits. Only changed limits are sent, so changes by others are kept. */
 export function LimitsDialog({
   title,
   confirm,
@@ -20,19 +20,18 @@ export function LimitsDialog({
   onConfirm,
   onClose,
 }: {
-  /** Whose limits they are. */
   readonly title: string;
   readonly confirm: string;
   readonly limits: Limits | null;
   readonly currency: string;
-  /** Whether the maximum balance is one of them; it is a limit of each card. */
+  /** Whether to include the maximum balance, which is a limit of each card. */
   readonly hasBalance: boolean;
   readonly pending: boolean;
   readonly error: Error | undefined;
   readonly onConfirm: (change: LimitsChange) => void;
   readonly onClose: () => void;
 }) {
-  // The limits when the dialog was opened: later changes by others are not changes of this form.
+  // The limits from when the dialog was opened. Later changes by others don't count as changes of this form.
   const [before] = useState(() => toFields(limits, currency, hasBalance));
   const [fields, setFields] = useState(before);
   const { change, problems } = readChange(before, fields, currency);

@@ -6,14 +6,14 @@ import { AreaField, SelectField } from '../field.tsx';
 import { Moment } from '../moment.tsx';
 import { ConfirmDialog } from './dialog.tsx';
 
-/** Asks what the processor did, and says what that does to the money, before an attempt is ended. */
+/** Asks what the processor did, and shows what that does to the money, before it ends an attempt. */
 export function ResolveDialog({
   attempt,
   onDone,
   onClose,
 }: {
   readonly attempt: ProcessorAttemptRecord;
-  /** Receives what was done, in words. */
+  /** Receives a sentence that says what was done. */
   readonly onDone: (text: string) => void;
   readonly onClose: () => void;
 }) {

@@ -12,27 +12,24 @@ import { Button, ButtonLink, WhoMay } from '../button.tsx';
 import { ConfirmDialog } from '../dialogs/dialog.tsx';
 import { AreaField, SelectField, TextField } from '../field.tsx';
 
-/** What a case is about; neither for a question. */
+/** The subject of a case. A general question has neither. */
 type About = Pick<CreateCaseBody, 'request_id' | 'transfer_id'>;
 
-/** As many of the newest cases of the program are searched for one about a transfer. */
+/** How many of the newest cases of the program to search for a case about a transfer. */
 const MAX_CASES = 100;
 
-/** The page of a case, in its own card program. */
+/** Returns the link to a case, in the card program of the case. */
 export function hrefOfCase({ case_id: id, program_id: program }: Pick<CaseRecord, 'case_id' | 'program_id'>): string {
   return hrefTo(pathOf(id) ?? '', { program });
 }
 
-/**
- * A button that opens a case about a request or a transfer, or the link to the one that exists. Who may not open one is told
- * who may.
- */
+/** Opens a case about a request or a transfer, or links to the existing case. Callers who can't open one see which role can. */
 export function ContactSupport({
   about = {},
   programId,
 }: {
   readonly about?: About;
-  /** The card program of it, if it may be another one than the chosen one. */
+  /** The card program of the request or transfer, if it may not be the chosen one. */
   readonly programId?: string | null | undefined;
 }) {
   const chosen = useProgram();
@@ -125,7 +122,7 @@ function OpenCaseDialog({ about, onClose }: { readonly about: About; readonly on
   );
 }
 
-/** Opens a case, or gives the open one that its request has already: what was typed is then added to that as a message. */
+/** Opens a case. If the request already has an open case, the text is added to that case as a message. */
 async function openCase(api: TransferService, body: CreateCaseBody, options: KeyedCallOptions): Promise<CaseRecord> {
   const found = await api.cases.create(body, options);
   if (found.response.status === 201 || body.text === undefined) return found;

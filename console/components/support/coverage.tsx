@@ -6,7 +6,7 @@ import { pathOf } from '../../format/ids.ts';
 import { type CoveredError, covers } from '../../format/support/incidents.ts';
 import { ProgramName } from '../name.tsx';
 
-/** What an incident covers, each code with its page. */
+/** Shows what an incident covers, with a link for each code. */
 export function Coverage({
   incident: { scope, program_id: programId, operation, codes },
 }: {
@@ -28,10 +28,10 @@ export function Coverage({
   );
 }
 
-/** As many open incidents are looked at: there are few. */
+/** The maximum number of open incidents to check. There are few. */
 const MAX_INCIDENTS = 100;
 
-/** The incidents that go on and cover an error: its cause is known, and the callers are told when it is over. */
+/** Shows the open incidents that cover an error: the problem is known, and the callers are notified when it is over. */
 export function KnownIncident({ error }: { readonly error: CoveredError }) {
   const chosen = useProgramId();
   const { data } = useOperation(

@@ -10,7 +10,7 @@ import { AreaField, ProgramField, SelectField, TextField } from '../field.tsx';
 
 type Changes = Partial<IncidentDraft>;
 
-/** Opens an incident: what is known of it is filled in, and people decide what callers read. */
+/** Opens an incident. Known facts are filled in, and the user decides what callers read. */
 export function IncidentDialog({ draft, onClose }: { readonly draft: IncidentDraft; readonly onClose: () => void }) {
   const [fields, setFields] = useState(draft);
   const change = (changes: Changes) => setFields({ ...fields, ...changes });
@@ -72,17 +72,17 @@ export function IncidentDialog({ draft, onClose }: { readonly draft: IncidentDra
 
 type EditParts = {
   readonly incident: OperatorIncidentRecord;
-  /** Receives what was done, in words. */
+  /** Receives a sentence that says what was done. */
   readonly onDone: (text: string) => void;
   readonly onClose: () => void;
 };
 
-/** Changes the texts and the codes of an incident: whoever is within its reach is told. */
+/** Changes the texts and the codes of an incident. Affected callers are notified. */
 export function EditIncidentDialog({ incident, onDone, onClose }: EditParts) {
   const { incident_id: id, title, public_text, internal_text, codes } = incident;
   const [before] = useState({ title, public_text, internal_text: internal_text ?? '', codes: codes.join(' ') });
   const [fields, setFields] = useState(before);
-  // A change of an incident takes no idempotency key: sent twice, it changes nothing more.
+  // This operation takes no idempotency key: sent twice, it changes nothing more.
   const update = useAction((body: UpdateIncidentBody, api, { idempotencyKey: _, ...options }) =>
     api.incidents.update(id, body, options),
   );

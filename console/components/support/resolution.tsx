@@ -7,7 +7,7 @@ import { AreaField, SelectField } from '../field.tsx';
 
 type Fields = { readonly text: string; readonly outcome: string };
 
-/** The resolution of a case or an incident: its fields, and the body of the request once both are filled in. */
+/** Returns the fields of a resolution, and the body of the request once all of them are filled in. */
 export function useResolution() {
   const [fields, setFields] = useState<Fields>({ text: '', outcome: '' });
   const text = fields.text.trim();
@@ -43,14 +43,14 @@ export function ResolutionFields({
   );
 }
 
-/** Ends an incident, and with it all its cases. */
+/** Ends an incident, which resolves all its cases. */
 export function EndIncidentDialog({
   incident: { incident_id: id, title },
   onDone,
   onClose,
 }: {
   readonly incident: Pick<IncidentRecord, 'incident_id' | 'title'>;
-  /** Receives what was done, in words. */
+  /** Receives a sentence that says what was done. */
   readonly onDone: (text: string) => void;
   readonly onClose: () => void;
 }) {

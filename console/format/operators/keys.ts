@@ -1,11 +1,11 @@
 import { type KeyRecord, type KeyScope, OPERATIONS, type OperationId } from '../../../sdk/client.ts';
 
-/** A key without use for this long is shown as unused. */
+/** A key that was not used for this long counts as unused. */
 const UNUSED_DAYS = 30;
 
 type StateOfKey = 'active' | 'rolled' | 'expired' | 'revoked';
 
-/** Whether a key works at a time in milliseconds: a rolled one still does, until it expires. */
+/** Returns the state of a key at a time in milliseconds. A rolled key works until it expires. */
 export function stateOfKey(key: Pick<KeyRecord, 'revoked_at' | 'expires_at' | 'replaced_by'>, now: number): StateOfKey {
   if (key.revoked_at !== null) return 'revoked';
   if (key.expires_at !== null && Date.parse(key.expires_at) <= now) return 'expired';
@@ -22,7 +22,7 @@ export function isUnused(
   return now - Date.parse(last_used_at) > UNUSED_DAYS * day;
 }
 
-/** The role with the fewest scopes that has one of these; who has none of them asks an administrator for a key. */
+/** The role with the fewest scopes that has a given scope. For any other scope, callers ask an administrator. */
 const HOLDERS: Readonly<Partial<Record<KeyScope, string>>> = {
   'transfers:write': 'an operator',
   'cards:write': 'an operator',
@@ -33,7 +33,7 @@ const HOLDERS: Readonly<Partial<Record<KeyScope, string>>> = {
   'funding:write': 'a treasurer',
 };
 
-/** Who may call an operation, for those who may not: `an operator`. */
+/** Returns who can call an operation, to tell callers who can't: `an operator`. */
 export function whoMay(operation: OperationId): string {
   const { scope } = OPERATIONS[operation];
   return (scope === null ? undefined : HOLDERS[scope]) ?? 'an administrator';

@@ -28,11 +28,11 @@ it('says what each outcome does to the money', () => {
   expect(resolvedText({ ...UNLOAD, status: 'failed' })).toBe('Resolved: the unload of 12.50 USD has failed.');
 });
 
-it('offers to resolve what was sent and has not ended, and nothing else', () => {
+it('offers to resolve only attempts that were sent and have not ended', () => {
   const statuses = Object.keys(ATTEMPT_WORDS) as (keyof typeof ATTEMPT_WORDS)[];
   expect(statuses.filter(canBeResolved)).toEqual(['pending', 'unknown', 'reversing', 'attention']);
   expect(statuses.filter((status) => !isOpen(status))).toEqual(['approved', 'declined', 'failed', 'reversed']);
-  // Only what is certain says that no money moved.
+  // Only statuses with a certain outcome say that no money moved.
   const certain = statuses.filter((status) => ATTEMPT_SENTENCES[status].includes('No money moved'));
   expect(certain).toEqual(['declined', 'failed', 'reversed']);
   const none = {
@@ -58,7 +58,7 @@ it('offers to resolve what was sent and has not ended, and nothing else', () => 
   );
 });
 
-it('counts what waits, and what needs a person', () => {
+it('counts waiting attempts, and everything that needs a person', () => {
   expect(openText(NONE)).toBe('none');
   expect(openText({ ...NONE, ready: 3, unknown: 1 })).toBe('3 not sent yet, 1 outcome unknown');
   expect(attentionText([{ open: NONE }], 0, false)).toBeUndefined();

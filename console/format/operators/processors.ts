@@ -7,7 +7,7 @@ type Status = ProcessorAttemptRecord['status'];
 /** A status in words, with the tone of its badge. */
 export type StatusWord = { readonly word: string; readonly tone: 'good' | 'waiting' | 'bad' | 'quiet' };
 
-/** Every status of an attempt, in the order of its life. */
+/** Every status of an attempt, in the order that it goes through them. */
 export const ATTEMPT_WORDS: Readonly<Record<Status, StatusWord>> = {
   ready: { word: 'not sent yet', tone: 'waiting' },
   sent: { word: 'sent, no answer yet', tone: 'waiting' },
@@ -21,7 +21,7 @@ export const ATTEMPT_WORDS: Readonly<Record<Status, StatusWord>> = {
   reversed: { word: 'reversed', tone: 'quiet' },
 };
 
-/** What a status means for the money, in a sentence. */
+/** Says what a status means for the money. */
 export const ATTEMPT_SENTENCES: Readonly<Record<Status, string>> = {
   ready: 'Nothing was sent to the processor yet.',
   sent: 'The order was sent, and the processor has not answered yet.',
@@ -37,7 +37,7 @@ export const ATTEMPT_SENTENCES: Readonly<Record<Status, string>> = {
   reversed: 'The processor has undone the order. No money moved.',
 };
 
-/** What is known about the money of an attempt, in a sentence. */
+/** Says what is known about the money of an attempt. */
 export function sentenceOf(
   attempt: Pick<
     ProcessorAttemptRecord,
@@ -62,7 +62,7 @@ export function sentenceOf(
   return `The money did move: the processor said so after the transfer had failed. An operator ${settles} that (break ${id}).`;
 }
 
-/** What people call the order of an attempt. */
+/** Describes the order of an attempt: `load of 12.50 USD`. */
 export function orderOf({
   kind,
   amount,
@@ -71,25 +71,25 @@ export function orderOf({
   return `${nameOfKind(kind)} of ${formatAmount(amount, currency)}`;
 }
 
-/** `load` or `unload`. */
+/** Returns `load` or `unload`. */
 export function nameOfKind(kind: ProcessorAttemptRecord['kind']): string {
   return kind === 'push' ? 'load' : 'unload';
 }
 
-/** Whether an operator who knows what the processor did can end the attempt. */
+/** Whether an operator who has asked the processor can end the attempt. */
 export function canBeResolved(status: Status): boolean {
   return status === 'unknown' || status === 'reversing' || status === 'attention' || status === 'pending';
 }
 
-/** Whether the attempt has not ended, so that it is worth reading again. */
+/** Whether the attempt has not ended, so polling it is useful. */
 export function isOpen(status: Status): boolean {
   return status === 'ready' || status === 'sent' || canBeResolved(status);
 }
 
-/** What an operator can find out from the processor. */
+/** The possible answers of a processor. */
 export type Resolution = 'executed' | 'not_executed';
 
-/** What a resolution does to the money, before it is done. */
+/** Says what a resolution will do to the money. */
 export function effectOf(
   { kind, amount, currency }: Pick<ProcessorAttemptRecord, 'kind' | 'amount' | 'currency'>,
   outcome: Resolution,
@@ -105,12 +105,12 @@ export function effectOf(
     : `The unload fails: the program's funding gets nothing, and the ${money} stay on the card.`;
 }
 
-/** What happened once an attempt was resolved, in words. */
+/** Says what happened to a resolved attempt. */
 export function resolvedText(attempt: Pick<ProcessorAttemptRecord, 'kind' | 'amount' | 'currency' | 'status'>): string {
   return `Resolved: the ${orderOf(attempt)} ${attempt.status === 'approved' ? 'is completed' : 'has failed'}.`;
 }
 
-/** Each kind of break: what it is called in a list, and what it means. */
+/** Each kind of break, with its name in a list and its meaning. */
 export const BREAK_KINDS: Readonly<Record<BreakRecord['kind'], { readonly word: string; readonly meaning: string }>> = {
   late_approval: {
     word: 'carried out too late',
@@ -136,14 +136,14 @@ export const BREAK_KINDS: Readonly<Record<BreakRecord['kind'], { readonly word: 
   },
 };
 
-/** The attempts of a connector that have not ended: `3 not sent yet, 5 outcome unknown`, or `none`. */
+/** Counts the attempts of a connector that have not ended: `3 not sent yet, 5 outcome unknown`, or `none`. */
 export function openText(open: ConnectorRecord['open']): string {
   const counts = Object.entries(open).filter(([, count]) => count > 0);
   if (counts.length === 0) return 'none';
   return counts.map(([status, count]) => `${count} ${ATTEMPT_WORDS[status as Status].word}`).join(', ');
 }
 
-/** What an operator has to look at, in a sentence; undefined if there is nothing. `hasMore`: there are further breaks. */
+/** Says what needs an operator, or returns undefined if nothing does. Set `hasMore` if there are more breaks. */
 export function attentionText(
   connectors: readonly Pick<ConnectorRecord, 'open'>[],
   breaks: number,

@@ -12,7 +12,7 @@ test.each([
   expect(scopeText({ scope, type, program_id, connector_id }, 'Shop')).toBe(text);
 });
 
-test('one thing is one, and many have separators', () => {
+test('uses the singular for one, and separators in large counts', () => {
   expect(formatNumber(1, 'card program')).toBe('1 card program');
   expect(formatNumber(12_345, 'transfer')).toBe('12,345 transfers');
 });

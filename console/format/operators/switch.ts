@@ -1,13 +1,13 @@
 import type { SwitchRecord } from '../../../sdk/client.ts';
 
-/** What a setting applies to. */
+/** The transfers that a setting applies to. */
 export type SwitchScope = Pick<SwitchRecord, 'scope' | 'type' | 'program_id' | 'connector_id'>;
 
 const TYPES = { load: 'loads', unload: 'unloads', card_to_card: 'transfers between cards' } as const;
 
 /**
- * What a setting of the switch is about, to follow a verb: `loads for Lumen Gift Cards`, `everything`, `all transfers at the
- * connector increase`. The name is used where the setting has a card program.
+ * Describes the scope of a setting, to follow a verb: `loads for Lumen Gift Cards`, `everything`, `all transfers at the
+ * connector increase`. `programName` is used only if the setting has a card program.
  */
 export function scopeText(
   { scope, type, program_id: programId, connector_id: connectorId }: SwitchScope,
@@ -18,7 +18,7 @@ export function scopeText(
   return `${kindText(type)}${where}${programId === null ? '' : ` for ${programName}`}`;
 }
 
-/** What tells a setting from the others. */
+/** Returns a text that is unique to the scope of a setting. */
 export function settingKey({
   program_id: programId,
   type,
@@ -27,12 +27,12 @@ export function settingKey({
   return `${connectorId} ${programId} ${type}`;
 }
 
-/** Which transfers of a program: `loads`, or `all transfers`. */
+/** Names the transfers: `loads`, or `all transfers`. */
 export function kindText(type: SwitchRecord['type']): string {
   return type === null ? 'all transfers' : TYPES[type];
 }
 
-/** A number of things: `1 card program`, `12,345 transfers`. */
+/** Formats a count with its noun: `1 card program`, `12,345 transfers`. */
 export function formatNumber(count: number, singular: string, plural = `${singular}s`): string {
   return `${count.toLocaleString('en-US')} ${count === 1 ? singular : plural}`;
 }

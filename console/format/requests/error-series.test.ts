@@ -10,7 +10,7 @@ const count = (hour: number, code: string, number: number) => ({
   count: number,
 });
 
-test('intervals without errors are there, and codes are in the order of their counts', () => {
+test('includes intervals without errors, and orders codes by their counts', () => {
   const { times, series, totals } = toErrorSeries({
     interval: 'hour',
     from: FROM,
@@ -29,7 +29,7 @@ test('intervals without errors are there, and codes are in the order of their co
   ]);
 });
 
-test('rare codes are one series, so that no chart has more colours than can be told apart', () => {
+test('joins rare codes into one series, so that the colours stay distinguishable', () => {
   const data = ['a', 'b', 'c', 'd', 'e', 'f', 'g'].map((code, index) => count(0, code, 10 - index));
   const { series, totals } = toErrorSeries({
     interval: 'day',
@@ -44,7 +44,7 @@ test('rare codes are one series, so that no chart has more colours than can be t
   expect(totals).toHaveLength(7);
 });
 
-test('without errors there is no series', () => {
+test('has no series without errors', () => {
   const none = toErrorSeries({ interval: 'hour', from: FROM, to: FROM, data: [], dropped: 0 });
   expect(none).toEqual({ times: [], series: [], totals: [] });
 });

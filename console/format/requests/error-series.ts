@@ -1,18 +1,17 @@
 import type { ErrorCounts } from '../../../sdk/client.ts';
 import type { Series, SeriesTone } from '../../components/charts/plot.ts';
 
-/** How often a code occurred. */
 export type CodeTotal = {
   readonly code: string;
   readonly type: ErrorCounts['data'][number]['type'];
   readonly count: number;
 };
 
-/** Counts of errors as a chart shows them. */
+/** Counts of errors for a chart. */
 export type ErrorSeries = {
-  /** The beginning of each interval, in seconds since 1970, also of those without errors. */
+  /** The start of each interval in seconds since 1970, including intervals without errors. */
   readonly times: readonly number[];
-  /** The most frequent codes, and all others as one series. */
+  /** The most frequent codes, and one series for all others. */
   readonly series: readonly Series[];
   /** Every code, the most frequent first. */
   readonly totals: readonly CodeTotal[];
@@ -21,7 +20,7 @@ export type ErrorSeries = {
 const TONES: readonly SeriesTone[] = ['ink', 'waiting', 'fourth', 'fifth', 'process'];
 const INTERVAL_SECONDS = { hour: 3_600, day: 86_400 } as const;
 
-/** The series of a chart of errors by code. */
+/** Returns the series of a chart of errors by code. */
 export function toErrorSeries({ interval, from, to, data }: ErrorCounts): ErrorSeries {
   const step = INTERVAL_SECONDS[interval];
   const first = secondsOf(from);

@@ -1,7 +1,7 @@
 import { expect, test } from 'vitest';
 import { EMPTY_FORM, problemsOf, toExplainBody, typedAmountOf } from './explain-form.ts';
 
-test('empty fields are not sent, and the amount is in the currency of the card', () => {
+test("omits empty fields, and sends the amount in the card's currency", () => {
   const form = { ...EMPTY_FORM, card_id: ' card_1 ', amount: '12.5' };
   expect(toExplainBody(form, 'USD')).toEqual({ card_id: 'card_1', amount: 1250 });
   expect(toExplainBody(form, 'KWD')).toEqual({ card_id: 'card_1', amount: 12_500 });
@@ -33,7 +33,7 @@ test('empty fields are not sent, and the amount is in the currency of the card',
   });
 });
 
-test('a link with minor units becomes an amount once the currency is known', () => {
+test('turns the minor units of a link into an amount once the currency is known', () => {
   const form = { ...EMPTY_FORM, card_id: 'a', minor_units: '1250' };
   expect(typedAmountOf(form, undefined)).toBe('');
   expect(typedAmountOf(form, 'USD')).toBe('12.50');
@@ -42,12 +42,12 @@ test('a link with minor units becomes an amount once the currency is known', () 
   expect(toExplainBody(form, 'JPY')).toEqual({ card_id: 'a', amount: 1250 });
 });
 
-test('a receiving card of another type is not sent', () => {
+test('omits the receiving card unless the type needs one', () => {
   const form = { ...EMPTY_FORM, card_id: 'a', destination_card_id: 'b', amount: '1', type: 'unload' };
   expect(toExplainBody(form, 'USD')).toEqual({ card_id: 'a', amount: 100, type: 'unload' });
 });
 
-test('nothing is sent while a field is missing or wrong, and each says why', () => {
+test('sends nothing while a field is missing or wrong, and says why at each field', () => {
   expect(Object.keys(problemsOf(EMPTY_FORM))).toEqual(['card_id', 'amount']);
   expect(toExplainBody(EMPTY_FORM, 'USD')).toBeUndefined();
   const wrong = { ...EMPTY_FORM, card_id: 'a', type: 'card_to_card', amount: 'ten', scheduled_for: 'soon' };

@@ -2,26 +2,26 @@ import type { CreateTransferBody } from '../../../sdk/client.ts';
 import { decimalsOf, formatDigits, parseAmount } from '../amounts.ts';
 import { toIso } from '../times.ts';
 
-/** The fields of the form, as in the URL; empty if left out. */
+/** The fields of the form, as in the URL. Missing fields are empty. */
 export type ExplainForm = { readonly [Name in keyof typeof EMPTY_FORM]: string };
 
-/** Nothing filled in: a load of the card's currency, captured at once. */
+/** An empty form: a load in the card's currency, captured automatically. */
 export const EMPTY_FORM = {
   type: '',
   card_id: '',
   destination_card_id: '',
-  /** As people write it, in the currency of the card: `12.50`. */
+  /** As people write it, in the card's currency: `12.50`. */
   amount: '',
-  /** The same in minor units, in a link that was made where the currency of the card is not known. */
+  /** The same amount in minor units, for links from screens that don't know the card's currency. */
   minor_units: '',
   currency: '',
   capture: '',
-  /** In the time zone of the reader, as date fields have it. */
+  /** In the user's time zone, in the format of date fields. */
   scheduled_for: '',
   reference: '',
 };
 
-/** The body of explain_transfer for a card in a currency; undefined while a field that it needs is empty or wrong. */
+/** Returns the body of explain_transfer for a card in this currency, or undefined while a required field is empty or wrong. */
 export function toExplainBody(form: ExplainForm, currency: string): CreateTransferBody | undefined {
   const amount = amountOf(form, currency);
   if (amount === undefined || Object.keys(problemsOf(form)).length > 0) return undefined;
@@ -39,12 +39,12 @@ export function toExplainBody(form: ExplainForm, currency: string): CreateTransf
   };
 }
 
-/** The amount of the form in minor units of a currency. */
+/** Returns the amount of the form in minor units of a currency. */
 function amountOf({ amount, minor_units: sent }: ExplainForm, currency: string): number | undefined {
   return amount === '' && MINOR_UNITS.test(sent) ? Number(sent) : parseAmount(amount, currency);
 }
 
-/** The text of the amount field, once the currency is known. */
+/** Returns the text of the amount field, once the currency is known. */
 export function typedAmountOf({ amount, minor_units: sent }: ExplainForm, currency: string | undefined): string {
   return amount === '' && currency !== undefined && MINOR_UNITS.test(sent) ? formatDigits(sent, currency) : amount;
 }
@@ -54,7 +54,7 @@ const MINOR_UNITS = /^\d{1,15}$/;
 /** An amount as people write it, in any currency. */
 const WRITTEN = /^\s*(\d{1,3}(,\d{3})+|\d{1,15})(\.\d*)?\s*$/;
 
-/** What is wrong with the form, by field, except for what the service explains. */
+/** Returns the problems of the form by field, except for problems that the service explains. */
 export function problemsOf(form: ExplainForm, currency?: string): { readonly [Name in keyof ExplainForm]?: string } {
   const problems: { -readonly [Name in keyof ExplainForm]?: string } = {};
   if (form.card_id.trim() === '') problems.card_id = 'Enter the id of a card.';

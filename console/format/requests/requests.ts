@@ -8,8 +8,8 @@ import {
 import { sentenceCase } from '../names.ts';
 
 /**
- * An error as a request, for callers who may read the errors of their card program but not its requests: what else the
- * request has created is unknown here.
+ * Turns an error into a request, for callers who can read the errors of their card program but not its requests. It is not
+ * known here what else the request has created.
  */
 export function toShownRequest(error: LoggedErrorRecord): RequestRecord {
   const { request_id, created_at, operation, idempotency_key, status, message } = error;
@@ -36,14 +36,17 @@ export function toShownRequest(error: LoggedErrorRecord): RequestRecord {
   };
 }
 
-/** A request as its card program sees it, without what is for operators. */
+/** Returns a request as its card program sees it, without the fields for operators. */
 export function ofProgram({ error, ...record }: ProgramRequestRecord): RequestRecord {
   const { program_id } = record;
   const shown = error === null ? null : { ...error, program_id, caller: null, checks: null, causes: [] };
   return { ...record, error: shown, audit_entries: [] };
 }
 
-/** An error in a few words, as get_request has it: `Declined: insufficient funds.` Refused if it was not to move money. */
+/**
+ * Describes an error in a few words, as get_request does: `Declined: insufficient funds.` Requests that don't move money are
+ * `Refused`.
+ */
 export function verdictOf({
   operation,
   status,
@@ -56,8 +59,8 @@ export function verdictOf({
 }
 
 /**
- * What a request was and how it ended, as a title: `Create transfer: insufficient funds`. The code of an unknown cause
- * only repeats the operation.
+ * Returns a title that says what a request was and how it ended: `Create transfer: insufficient funds`. The code of an unknown
+ * cause is left out, because it only repeats the operation.
  */
 export function titleOf({
   operation,
@@ -73,7 +76,7 @@ export function titleOf({
   return `${what}: ${(isNamed ? error.code : result).replaceAll('_', ' ')}`;
 }
 
-/** What a ticket needs of a request, as text. `origin` is the address of the service, for the link. */
+/** Returns everything that a ticket needs about a request, as text. `origin` is the address of the service, for the link. */
 export function ticketOf(record: RequestRecord, origin: string): string {
   const { error, transfers, reversals } = record;
   const lines = [
@@ -97,7 +100,7 @@ export function ticketOf(record: RequestRecord, origin: string): string {
   return lines.filter((line) => typeof line === 'string').join('\n');
 }
 
-/** What a failed call says about the money, in one sentence. */
+/** Says in one sentence whether a failed call moved money. */
 export function moneySentence(moneyMoved: 'no' | 'yes' | 'unknown'): string {
   if (moneyMoved === 'no') return 'No money moved.';
   if (moneyMoved === 'yes') return 'Money moved.';

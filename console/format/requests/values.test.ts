@@ -4,7 +4,7 @@ import { currencyOfError, shownValues } from './values.ts';
 const shown = (values: Readonly<Record<string, unknown>>, currency?: string) =>
   shownValues(values, currency).map(({ name, text }) => [name, text]);
 
-test('amounts are money in the currency, and minor units without one', () => {
+test('shows amounts in the currency, or as minor units if it is unknown', () => {
   const values = { account: 'card', available: '65968', amount: 1250, card_in_daily_amount: '100 of 5000 used' };
   expect(shown(values, 'USD')).toEqual([
     ['account', 'card'],
@@ -19,7 +19,7 @@ test('amounts are money in the currency, and minor units without one', () => {
   ]);
 });
 
-test('values that callers sent are shown unchanged, objects and arrays as JSON, and null is left out', () => {
+test('shows sent values unchanged, objects and arrays as JSON, and leaves out null', () => {
   expect(shown({ amount: 'ten', card_id: '<b>', capture: null, disabled: false, metadata: { a: [1] } }, 'USD')).toEqual(
     [
       ['amount', 'ten'],
@@ -31,7 +31,7 @@ test('values that callers sent are shown unchanged, objects and arrays as JSON, 
   expect(shownValues({ now: '2026-01-31T09:30:00.000Z' }, undefined)).toMatchObject([{ kind: 'moment' }]);
 });
 
-test('the currency is that of the message, or of the request', () => {
+test('takes the currency from the message, or else from the request', () => {
   const request = { currency: 'EUR' };
   expect(currencyOfError({ code: 'card_lost', message: "The card 'a 7 JPY' has 0.00 USD available.", request })).toBe(
     'USD',
@@ -43,7 +43,7 @@ test('the currency is that of the message, or of the request', () => {
   expect(currencyOfError({ code: 'invalid_amount', message: example, request: { amount: 85.5 } })).toBeUndefined();
 });
 
-test('the amount of the request has its own currency, and the money of the card that of the card', () => {
+test("shows the request's amount in its currency, and the card's money in the card's currency", () => {
   const values = { amount: 1250, available: 65968 };
   expect(shownValues(values, 'USD', 'JPY').map(({ text }) => text)).toEqual(['1,250 JPY', '659.68 USD']);
 });

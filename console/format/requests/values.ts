@@ -1,14 +1,14 @@
 import { formatAmount } from '../amounts.ts';
 
-/** A value of a check or of a request as a reader sees it. */
+/** A value of a check or of a request, ready for display. */
 export type ShownValue = {
   readonly name: string;
   readonly text: string;
-  /** A moment is shown in the reader's time zone, the id of a card as its name; objects and arrays (`parts`) keep their lines. */
+  /** A moment is shown in the user's time zone, and a card's id as its name. Objects and arrays (`parts`) keep their lines. */
   readonly kind: 'text' | 'moment' | 'card' | 'parts';
 };
 
-/** Values that are amounts in minor units: of the request, an account or a limit. */
+/** The names of amounts in minor units: of the request, an account or a limit. */
 const AMOUNT_NAMES = /(^|_)(amount|balance)$|^(available|held|incoming|captured|reversed)$/;
 
 const MOMENT = /^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(?:\.\d+)?Z$/;
@@ -18,16 +18,19 @@ const USED_OF_LIMIT = /^(\d+) of (\d+) used$/;
 /** An amount with its currency in a message, such as `1,250.00 USD`. */
 const MONEY_IN_TEXT = /(?<![\d.,])\d[\d,]*(?:\.\d+)? ([A-Z]{3})\b/g;
 
-/** The parts of an error that say in which currency its values are. */
+/** The parts of an error that show the currency of its values. */
 type Checked = {
   readonly code: string;
   readonly message: string;
   readonly request: Readonly<Record<string, unknown>> | null;
 };
 
-/** The currency of an error's amounts: of the money in its message, or else of its request. Quoted names come from callers, and are ignored. */
+/**
+ * Returns the currency of an error's amounts: from an amount in its message, or else from its request. Quoted names are
+ * ignored, because they come from callers.
+ */
 export function currencyOfError({ code, message, request }: Checked): string | undefined {
-  // The money in this message is an example, whatever the currency of the card.
+  // The amount in this message is only an example, and may be in another currency than the card's.
   const plain = code === 'invalid_amount' ? '' : message.replaceAll(/'[^']*'/g, '');
   const named = new Set([...plain.matchAll(MONEY_IN_TEXT)].map(([, currency]) => currency));
   if (named.size > 0) return named.size === 1 ? [...named][0] : undefined;
@@ -36,8 +39,8 @@ export function currencyOfError({ code, message, request }: Checked): string | u
 }
 
 /**
- * Names and values for people: amounts as money if the currency is known. Null values, which were not set, are omitted.
- * `sent` is the currency of the amount of the request, if it may be another than that of the card.
+ * Returns names and values for display, with amounts as money if the currency is known. Null values were not set and are left
+ * out. `sent` is the currency of the request's amount, if it may differ from the card's.
  */
 export function shownValues(
   values: Readonly<Record<string, unknown>>,
@@ -66,7 +69,7 @@ function shownValue(name: string, value: unknown, currency: string | undefined):
   return { text: /^-?\d+$/.test(text) ? money(text, currency) : text, kind: 'text' };
 }
 
-/** Without a currency the number of decimals is unknown, so the amount is labelled as minor units. */
+/** Formats an amount. Without a currency the number of decimals is unknown, so it says minor units. */
 function money(minorUnits: string, currency: string | undefined): string {
   return currency === undefined ? `${minorUnits} minor units` : formatAmount(minorUnits, currency);
 }

@@ -2,7 +2,7 @@ import type { CaseRecord } from '../../../sdk/client.ts';
 import { formatNumber } from '../operators/switch.ts';
 import { formatDuration } from '../times.ts';
 
-/** What a case or an incident led to, as options of a field. */
+/** The outcomes of a case or an incident, as options of a field. */
 export const OUTCOMES: Readonly<Record<NonNullable<CaseRecord['outcome']>, string>> = {
   retry: 'The request can be sent again',
   reversal: 'Money was moved back',
@@ -10,7 +10,7 @@ export const OUTCOMES: Readonly<Record<NonNullable<CaseRecord['outcome']>, strin
   nothing: 'Nothing had to be changed',
 };
 
-/** How much the problem matters to the caller, as options of a field. */
+/** How much a problem matters to the caller, as options of a field. */
 export const SEVERITIES: Readonly<Record<CaseRecord['severity'], string>> = {
   normal: 'Normal',
   low: 'Low: whenever there is time',
@@ -18,10 +18,10 @@ export const SEVERITIES: Readonly<Record<CaseRecord['severity'], string>> = {
   critical: 'Critical: nothing works',
 };
 
-/** What a kind of case is called in the queue, with the tone of its badge. */
+/** The name of a kind of case in the queue, with the tone of its badge. */
 export type Urgency = { readonly word: string; readonly tone: 'bad' | 'waiting' | 'plain' | 'quiet' };
 
-/** Why a case has its place in the queue: by its error first, as the service orders them. */
+/** Returns why a case has its position in the queue. The service orders cases by their error first. */
 export function urgencyOf({ type, money_moved: moved }: Pick<CaseRecord, 'type' | 'money_moved'>): Urgency {
   if (moved === 'unknown') return { word: 'money unknown', tone: 'bad' };
   if (type === 'Server Error') return { word: 'server error', tone: 'bad' };
@@ -29,12 +29,12 @@ export function urgencyOf({ type, money_moved: moved }: Pick<CaseRecord, 'type' 
   return type === 'Request Error' ? { word: 'request error', tone: 'plain' } : { word: 'question', tone: 'quiet' };
 }
 
-/** Whether a case is one of those that the alert is about. */
+/** Whether a case is urgent, so that the alert counts it. */
 export function isUrgent(record: Pick<CaseRecord, 'type' | 'money_moved'>): boolean {
   return urgencyOf(record).tone === 'bad';
 }
 
-/** The status in words: whose turn it is, for support or for the caller. */
+/** Returns the status in words. It says whose turn it is, for support or for the caller. */
 export function statusOf(status: CaseRecord['status'], side: 'support' | 'caller'): string {
   const own = { support: 'open', caller: 'waiting' }[side];
   if (status === 'resolved' || status === 'closed') return status;
@@ -42,7 +42,6 @@ export function statusOf(status: CaseRecord['status'], side: 'support' | 'caller
   return side === 'support' ? 'waiting for the caller' : 'with support';
 }
 
-/** The tone of a status. */
 export const STATUS_TONES: Readonly<Record<CaseRecord['status'], 'waiting' | 'plain' | 'good' | 'quiet'>> = {
   open: 'waiting',
   waiting: 'plain',
@@ -50,10 +49,10 @@ export const STATUS_TONES: Readonly<Record<CaseRecord['status'], 'waiting' | 'pl
   closed: 'quiet',
 };
 
-/** Nobody counts in less. */
+/** Response times are rounded down to seconds. */
 const SECOND_MILLISECONDS = 1_000;
 
-/** How long the caller has waited for the first response, at a time in milliseconds: `answered after 4 min`. */
+/** Says how long the caller has waited for the first response, at a time in milliseconds: `answered after 4 min`. */
 export function responseText(
   {
     created_at: at,
@@ -67,7 +66,7 @@ export function responseText(
   return status === 'open' || status === 'waiting' ? `no response for ${since(now)}` : 'not answered';
 }
 
-/** What a case is about, in a few words and without its texts: `create_transfer failed: card lost`. */
+/** Describes a case in a few words, without quoting its texts: `create_transfer failed: card lost`. */
 export function subjectOf({
   operation,
   code,
@@ -76,7 +75,7 @@ export function subjectOf({
 }: Pick<CaseRecord, 'operation' | 'code' | 'request_id' | 'transfer_id'>): string {
   if (code !== null) {
     const failed = `${operation ?? 'A request'} failed`;
-    // The code of every fault of an operation says no more than that.
+    // The code of a fault only repeats the operation.
     if (code === `unknown_${operation}`) return failed;
     return `${failed}: ${code.endsWith('_schema') ? 'invalid request' : code.replaceAll('_', ' ')}`;
   }
@@ -84,7 +83,7 @@ export function subjectOf({
   return transferId === null ? 'A question' : 'A question about a transfer';
 }
 
-/** Open urgent cases in a sentence. `max` is how many were read: there may be more. */
+/** Counts open urgent cases. `max` is how many were read: if that many were found, there may be more. */
 export function urgentText(cases: readonly Pick<CaseRecord, 'first_response_at'>[], max: number): string {
   const { length } = cases;
   const waiting = cases.filter(({ first_response_at: at }) => at === null).length;

@@ -2,14 +2,14 @@ import type { CaseRecord, CreateIncidentBody, IncidentRecord, Overview, SwitchRe
 import { sentenceCase } from '../names.ts';
 import { formatNumber, type SwitchScope, scopeText } from '../operators/switch.ts';
 
-/** What tells whether an incident covers an error. */
+/** The properties that decide whether an incident covers an error. */
 export type CoveredError = {
   readonly program_id: string | null;
   readonly operation: string | null;
   readonly code: string;
 };
 
-/** Whether an incident that goes on covers an error, as the service decides it for the header `Incident`. */
+/** Whether an open incident covers an error, by the same rules as the `Incident` header of the service. */
 export function covers(incident: IncidentRecord, { program_id: programId, operation, code }: CoveredError): boolean {
   const { status, scope, codes } = incident;
   if (status !== 'open' || (codes.length > 0 && !codes.includes(code))) return false;
@@ -17,16 +17,16 @@ export function covers(incident: IncidentRecord, { program_id: programId, operat
   return scope === 'all' || incident.operation === operation;
 }
 
-/** A sentence about attached cases that their incident does not cover, to follow another one; empty without any. */
+/** Says how many attached cases the incident does not cover, to follow another sentence. Empty if there are none. */
 export function uncoveredText(attached: number, uncovered: number): string {
   if (uncovered === 0) return '';
   return ` The incident does not cover the error of ${attached === 1 ? 'it' : `${uncovered.toLocaleString('en-US')} of them`}.`;
 }
 
-/** The error code of what the switch refuses. */
+/** The error code of transfers that the switch refuses. */
 const SWITCHED_OFF = 'service_disabled';
 
-/** The incidents that go on because of a setting of the switch: they end when it is enabled. */
+/** Returns the open incidents about a setting of the switch. They can end when the setting is restarted. */
 export function incidentsOfSwitch(
   incidents: readonly IncidentRecord[],
   { program_id: programId, connector_id: connectorId }: Pick<SwitchRecord, 'program_id' | 'connector_id'>,
@@ -36,7 +36,7 @@ export function incidentsOfSwitch(
       status === 'open' &&
       codes.includes(SWITCHED_OFF) &&
       (scope === 'program' ? own : null) === programId &&
-      // An incident has no connector: its title names it.
+      // An incident has no connector, but its title names it.
       (connectorId === null || title.includes(connectorId)),
   );
 }
@@ -51,11 +51,11 @@ export type IncidentDraft = {
   readonly operation: string;
   /** Separated by spaces. */
   readonly codes: string;
-  /** ISO moment; empty for now. Cases that were opened since then are proposed. */
+  /** ISO 8601. Empty for now. Cases opened since then are proposed. */
   readonly started_at: string;
 };
 
-/** A new incident about which nothing is known. */
+/** A new incident without any details. */
 export const EMPTY_DRAFT: IncidentDraft = {
   title: '',
   public_text: '',
@@ -69,15 +69,15 @@ export const EMPTY_DRAFT: IncidentDraft = {
 
 type Burst = Overview['proposed_incidents'][number];
 
-/** How often a code occurs: `240 times in the last minute, and 3 times in the hour before`. */
+/** Says how often a code occurs: `240 times in the last minute, and 3 times in the hour before`. */
 export function burstText({ in_last_minute: now, in_hour_before: before }: Omit<Burst, 'code'>): string {
   return `${formatNumber(now, 'time')} in the last minute, and ${before === 0 ? 'never' : formatNumber(before, 'time')} in the hour before`;
 }
 
-/** A burst is one of the last minute. */
+/** A burst happens within the last minute. */
 const BURST_MILLISECONDS = 60_000;
 
-/** An incident for a code that suddenly occurs often, at a time in milliseconds. */
+/** Returns an incident for a code that suddenly occurs often, at a time in milliseconds. */
 export function draftOfBurst({ code, ...counts }: Burst, now: number): IncidentDraft {
   return {
     ...EMPTY_DRAFT,
@@ -89,7 +89,7 @@ export function draftOfBurst({ code, ...counts }: Burst, now: number): IncidentD
   };
 }
 
-/** An incident for the error of some cases; the first one says which. It began with the oldest that nobody has resolved. */
+/** Returns an incident for the error of the first of these cases. It started with the oldest open case. */
 export function draftOfCases(cases: readonly CaseRecord[]): IncidentDraft {
   const code = cases[0]?.code ?? '';
   const operation = cases[0]?.operation ?? null;
@@ -103,7 +103,7 @@ export function draftOfCases(cases: readonly CaseRecord[]): IncidentDraft {
   };
 }
 
-/** An incident for what the switch has stopped. The reason was written for operators: people decide what of it is public. */
+/** Returns an incident for a stop by the switch. The reason is for operators, so the user decides which parts become public. */
 export function draftOfStop(
   setting: SwitchScope & Pick<SwitchRecord, 'since'>,
   programName: string,
@@ -123,12 +123,12 @@ export function draftOfStop(
   };
 }
 
-/** The codes in a text, separated by spaces or commas. */
+/** Splits codes at spaces or commas. */
 export function codesIn(text: string): readonly string[] {
   return [...new Set(text.split(/[\s,]+/).filter((code) => code !== ''))];
 }
 
-/** The body of create_incident for a draft. */
+/** Returns the body of create_incident for a draft. */
 export function bodyOf(draft: IncidentDraft): CreateIncidentBody {
   const { title, public_text, scope } = draft;
   const internal = draft.internal_text.trim();

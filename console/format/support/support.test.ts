@@ -35,14 +35,14 @@ describe('a case', () => {
     expect(statusOf('resolved', 'caller')).toBe('resolved');
   });
 
-  test('that is urgent is counted, with those that wait for a response', () => {
+  test('counts as urgent, and as waiting if it has no response', () => {
     const [answered, waiting] = [{ first_response_at: CREATED }, { first_response_at: null }];
     expect(urgentText([answered], 100)).toBe('1 urgent case is open, with a response.');
     expect(urgentText([waiting, waiting], 100)).toBe('2 urgent cases are open, without a response.');
     expect(urgentText([answered, waiting], 2)).toBe('At least 2 urgent cases are open, 1 of them without a response.');
   });
 
-  test('without its texts is named by what it is about', () => {
+  test('is described without quoting its texts', () => {
     const none = { operation: null, code: null, request_id: null, transfer_id: null };
     expect(subjectOf({ ...none, operation: 'create_transfer', code: 'card_lost' })).toBe(
       'create_transfer failed: card lost',
@@ -90,11 +90,11 @@ describe('an incident', () => {
     expect(covers({ ...INCIDENT, ...changes } as IncidentRecord, ERROR)).toBe(is);
   });
 
-  test('of a program covers no error without one', () => {
+  test('of a program covers no error without a program', () => {
     expect(covers({ ...INCIDENT, scope: 'program' }, { ...ERROR, program_id: null })).toBe(false);
   });
 
-  test('that a stop has caused is found when the same is restarted', () => {
+  test('about a stop is found when the same transfers are restarted', () => {
     const all = { ...INCIDENT, codes: ['service_disabled'] };
     const one = { ...all, scope: 'program', program_id: 'prog_1' } as const;
     const there = { ...all, title: 'All transfers at the connector bank are stopped' };
@@ -107,7 +107,7 @@ describe('an incident', () => {
     expect(found('prog_1', 'bank')).toEqual([]);
   });
 
-  test('takes over the reason of a stop, for operators only', () => {
+  test('copies the reason of a stop for operators only', () => {
     const body = bodyOf(
       draftOfStop(
         { scope: 'transfer_type', type: 'load', program_id: 'prog_1', connector_id: null, since: CREATED },
@@ -135,7 +135,7 @@ describe('an incident', () => {
     });
   });
 
-  test('says of a burst how often, and takes each code once', () => {
+  test('says how often the code of a burst occurred, and contains each code once', () => {
     expect(burstText({ in_last_minute: 240, in_hour_before: 1 })).toBe(
       '240 times in the last minute, and 1 time in the hour before',
     );

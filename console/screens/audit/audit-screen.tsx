@@ -23,12 +23,12 @@ import { VerifyChain } from './verify-chain.tsx';
 
 const PAGE_ROWS = 50;
 
-/** Keys and programs that a filter lists: more can be given in the URL. */
+/** The maximum number of keys and programs that a filter lists. The URL can contain others. */
 const MAX_OPTIONS = 100;
 
 const FILTERS = { action: '', actor: '', of: '', period: '', from: '', to: '' };
 
-/** Who did what as an operator, and which credentials were refused. */
+/** Lists the actions of operators and the refused credentials. */
 export function AuditScreen() {
   return (
     <Page title="Audit log" lead="Who changed what, and which credentials were refused.">
@@ -86,7 +86,7 @@ function Entries() {
 
 type Option = readonly [value: string, text: string];
 
-/** The options, with the value in the URL if it is not among them. */
+/** Returns the options, including the value in the URL if it is not among them. */
 function withChosen(options: readonly Option[], chosen: string): readonly Option[] {
   return options.some(([value]) => value === chosen) ? options : [...options, [chosen, chosen]];
 }
@@ -120,7 +120,7 @@ function ProgramFilter({ value, onChange }: { readonly value: string; readonly o
   );
 }
 
-/** One sentence, and everything that is stored below it, at the full width of the list. */
+/** An entry in one sentence, with all its stored fields below at the full width of the list. */
 function Entry({ entry }: { readonly entry: AuditEntryRecord }) {
   const [isOpen, setOpen] = useState(false);
   const id = useId();

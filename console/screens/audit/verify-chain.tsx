@@ -10,13 +10,13 @@ import { formatCount } from '../../format/amounts.ts';
 
 type Verification = {
   readonly isRunning: boolean;
-  /** Entries of all portions. */
+  /** The number of entries in all portions. */
   readonly verified: number;
   readonly last: AuditPortion;
   readonly at: string;
 };
 
-/** Verifies the whole log, portion by portion, and shows its last position and hash, to be noted elsewhere. */
+/** Verifies the whole log, portion by portion, and shows its last position and hash, for the user to note elsewhere. */
 export function VerifyChain() {
   const [found, setFound] = useState<Verification | undefined>(undefined);
   const [isRunning, setRunning] = useState(false);

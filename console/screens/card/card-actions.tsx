@@ -7,14 +7,14 @@ import { formatAmount } from '../../format/amounts.ts';
 import { CardDetailsDialog, type CardDialogParts, CardLimitsDialog, useUpdateCard } from './card-dialogs.tsx';
 import { type CardMove, effectOf, MOVE_TITLES, movesFrom, statusText, titleOf } from './card-words.ts';
 
-/** The actions on a card: change its status, limits or details. `onDone` receives what was done, in words. */
+/** The actions on a card: changing its status, limits or details. `onDone` receives a sentence that says what was done. */
 export function CardActions({
   card,
   name,
   onDone,
 }: {
   readonly card: CardRecord;
-  /** What people call it. */
+  /** The display name of the card. */
   readonly name: string;
   readonly onDone: (text: string) => void;
 }) {

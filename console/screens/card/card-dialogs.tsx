@@ -9,24 +9,24 @@ import type { LimitsChange } from '../../format/limits.ts';
 import { versionFor } from '../../format/versions.ts';
 import { metadataText, readMetadataChange } from './card-words.ts';
 
-/** What every dialog about a card gets. */
+/** The properties of every dialog about a card. */
 export type CardDialogParts = {
   readonly card: CardRecord;
-  /** What people call it. */
+  /** The display name of the card. */
   readonly name: string;
-  /** Receives what was done, in words. */
+  /** Receives a sentence that says what was done. */
   readonly onDone: (text: string) => void;
   readonly onClose: () => void;
 };
 
 type Input = { readonly cardId: string; readonly body: UpdateCardBody };
 
-/** The change of a card, in the chosen program. */
+/** Changes a card in the chosen program. */
 export function useUpdateCard() {
   return useAction(({ cardId, body }: Input, api, { programId }) => api.cards.update(cardId, body, { programId }));
 }
 
-/** The change of some fields of a card, as a form showed them. */
+/** Changes some fields of a card, based on the values that the form showed. */
 function useEditCard(card: CardRecord) {
   const opened = useOpened(card);
   return useAction(async (body: UpdateCardBody, api, { programId }) => {
@@ -35,7 +35,7 @@ function useEditCard(card: CardRecord) {
   });
 }
 
-/** Changes the limits of the card itself; those of its program stay. */
+/** Changes the limits of the card itself. The limits of its program stay. */
 export function CardLimitsDialog({ card, name, onDone, onClose }: CardDialogParts) {
   const update = useEditCard(card);
   return (
@@ -55,7 +55,6 @@ export function CardLimitsDialog({ card, name, onDone, onClose }: CardDialogPart
   );
 }
 
-/** The fields of the form. */
 type Fields = {
   readonly holder_reference: string;
   readonly last_four: string;
@@ -65,7 +64,7 @@ type Fields = {
 
 const TEXTS = ['holder_reference', 'last_four', 'expires_on'] as const;
 
-/** Changes the holder, the last four digits, the expiry date and the metadata. Only what was changed is sent. */
+/** Changes the holder, the last four digits, the expiry date and the metadata. Only changed fields are sent. */
 export function CardDetailsDialog({ card, name, onDone, onClose }: CardDialogParts) {
   const update = useEditCard(card);
   const [before] = useState<Fields>(() => fieldsOf(card));

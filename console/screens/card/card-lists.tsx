@@ -15,13 +15,13 @@ import { sentenceCase } from '../../format/names.ts';
 import { chainsOf } from '../transfer/duplicate-words.ts';
 import { Duplicates } from '../transfer/duplicates.tsx';
 
-/** Transfers that were probably made twice: the first thing to look at when somebody was charged twice. */
+/** Shows transfers that were probably made twice. Support looks here first when a customer was charged twice. */
 export function CardDuplicates({
   cardId,
   onDone,
 }: {
   readonly cardId: string;
-  /** Receives what was done, in words. */
+  /** Receives a sentence that says what was done. */
   readonly onDone: (text: string) => void;
 }) {
   const { can } = useSession();
@@ -70,10 +70,9 @@ const HOLD_COLUMNS: readonly Column<HoldRecord>[] = [
   { title: 'Transfer', cell: ({ transfer_id }) => <Id id={transfer_id} /> },
 ];
 
-/** What the lists of a card depend on: `changes` counts what was done on this screen, so that they are loaded again. */
+/** The lists of a card are loaded again when `changes`, the number of actions on this screen, grows. */
 type ListParts = { readonly cardId: string; readonly changes: number };
 
-/** The open holds of a card. */
 export function CardHolds({ cardId, changes }: ListParts) {
   const pages = usePages((api, options, cursor) => api.cards.holds(cardId, { limit: ROWS, cursor }, options), {
     deps: [cardId, changes],
@@ -122,7 +121,7 @@ const LINE_COLUMNS: readonly Column<PostingRecord>[] = [
   { title: 'Transfer', cell: ({ transfer_id }) => <Id id={transfer_id} /> },
 ];
 
-/** The statement of a card, page by page. */
+/** Shows the statement of a card, page by page. */
 export function CardStatement({ cardId, changes }: ListParts) {
   const pages = usePages((api, options, cursor) => api.cards.postings(cardId, { limit: ROWS, cursor }, options), {
     deps: [cardId, changes],

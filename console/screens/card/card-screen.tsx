@@ -18,7 +18,7 @@ import { CardDuplicates, CardHolds, CardStatement } from './card-lists.tsx';
 import { limitLinesOf, meaningOf, statusText } from './card-words.ts';
 import './card.css';
 
-/** One card: its money and state, what can be done with it, what its limits leave, its holds and its statement. */
+/** One card: its money and state, its actions, the remaining limits, its holds and its statement. */
 export function CardScreen({ parameters }: { readonly parameters: Parameters }) {
   const cardId = parameters.card_id ?? '';
   const { can } = useSession();
@@ -64,7 +64,7 @@ export function CardScreen({ parameters }: { readonly parameters: Parameters }) 
   );
 }
 
-/** What is on the card, and what its status lets happen to it. */
+/** The money on the card, and what its status allows. */
 function CardMoney({ card }: { readonly card: CardRecord }) {
   const { status, balance, available, held, incoming, currency, connector_id: connector } = card;
   return (

@@ -12,7 +12,7 @@ import {
   titleOf,
 } from './card-words.ts';
 
-test('every status has a meaning, and every move a title', () => {
+test('has a meaning for every status, and a title for every change', () => {
   for (const status of CARD_STATUSES) {
     expect(meaningOf(status)).toMatch(/^(It|Its|Money|No money) .*\.$/);
     expect(statusText(status)).toBeTruthy();
@@ -25,11 +25,11 @@ test.each([
   ['inactive', 'Suspend Ada ··4242'],
   ['stolen', 'Report Ada ··4242 as stolen'],
   ['fraud', 'Block Ada ··4242 for fraud'],
-] as const)('the dialog of %s names the card: %s', (move, title) => {
+] as const)('names the card in the dialog for %s: %s', (move, title) => {
   expect(titleOf(move, 'Ada ··4242')).toBe(title);
 });
 
-test('what cannot be undone says so', () => {
+test('says which changes cannot be undone', () => {
   const card = { card_id: 'c', status: 'active', balance: 1234, currency: 'USD' } as CardRecord;
   expect(effectOf(card, 'closed')).toBe(
     'It is active and has 12.34 USD. Afterwards: no money moves to or from it any more. This cannot be undone.',
@@ -37,7 +37,7 @@ test('what cannot be undone says so', () => {
   expect(effectOf(card, 'inactive')).not.toContain('undone');
 });
 
-test('limits are shown with what is left of them', () => {
+test('shows how much of each limit is left', () => {
   const limit = { set_by: 'card', frees_at: null } as const;
   const lines = limitLinesOf(
     {
@@ -58,13 +58,13 @@ test('limits are shown with what is left of them', () => {
 
 const BEFORE = { team: 'sales', note: 'a = b' };
 
-test('metadata has one line per pair, and unchanged text is no change', () => {
+test('shows one line per pair of metadata, and sends nothing for unchanged text', () => {
   expect(metadataText(BEFORE)).toBe('team = sales\nnote = a = b');
   expect(readMetadataChange(BEFORE, metadataText(BEFORE))).toEqual({});
   expect(readMetadataChange(BEFORE, 'team=sales\n\n note = a = b ')).toEqual({});
 });
 
-test('what was changed is set, what was taken out is removed', () => {
+test('sets changed pairs and removes missing ones', () => {
   expect(readMetadataChange(BEFORE, 'team = support\nregion = west')).toEqual({
     team: 'support',
     region: 'west',
@@ -72,12 +72,12 @@ test('what was changed is set, what was taken out is removed', () => {
   });
 });
 
-test('a pair that cannot be written as a line is kept', () => {
+test('keeps a pair that cannot be written as a line', () => {
   const odd = { ...BEFORE, text: 'one\ntwo', 'x=y': '1' };
   expect(metadataText(odd)).toBe(metadataText(BEFORE));
   expect(readMetadataChange(odd, 'note = a = b')).toEqual({ team: null });
 });
 
-test.each(['team', '= sales', 'team ='])('%s is not a pair', (line) => {
+test.each(['team', '= sales', 'team ='])('refuses the line %s', (line) => {
   expect(readMetadataChange(BEFORE, line)).toBeUndefined();
 });

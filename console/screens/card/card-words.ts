@@ -1,7 +1,7 @@
 import { CARD_MOVES, type CardLimitsRecord, type CardRecord } from '../../../sdk/client.ts';
 import { formatAmount, formatCount } from '../../format/amounts.ts';
 
-/** A status that a card can be given. */
+/** A status that a user can give a card. */
 export type CardMove = (typeof CARD_MOVES)[keyof typeof CARD_MOVES][number];
 
 /** The texts of the buttons that change a card's status. */
@@ -36,42 +36,42 @@ const STATUSES: Readonly<Record<CardRecord['status'], string>> = {
   closed: 'closed',
 };
 
-/** The same with the name of the card: `Block employee 7 for fraud`. */
+/** The title of a change, with the name of the card: `Block employee 7 for fraud`. */
 export function titleOf(move: CardMove, name: string): string {
   const [verb = '', ...rest] = MOVE_TITLES[move].split(' ');
   return [verb, name, ...rest.map((word) => (word === 'lost' || word === 'stolen' ? `as ${word}` : word))].join(' ');
 }
 
-/** A status as people say it: a card whose status is `inactive` is suspended. */
+/** Returns a status in words. A card with the status `inactive` is suspended. */
 export function statusText(status: CardRecord['status']): string {
   return STATUSES[status];
 }
 
-/** What a status allows. */
+/** Says what a status allows. */
 export function meaningOf(status: CardRecord['status']): string {
   return MEANINGS[status];
 }
 
-/** The statuses that a card can be changed to. */
+/** Returns the statuses that a user can change this status to. */
 export function movesFrom(status: CardRecord['status']): readonly CardMove[] {
   return CARD_MOVES[status];
 }
 
-/** What a change of status will do, in sentences. */
+/** Says what a change of status will do. */
 export function effectOf(card: Pick<CardRecord, 'status' | 'balance' | 'currency'>, move: CardMove): string {
   const before = `It is ${statusText(card.status)} and has ${formatAmount(card.balance, card.currency)}.`;
   const finality = move === 'closed' || move === 'stolen' ? ' This cannot be undone.' : '';
   return `${before} Afterwards: ${MEANINGS[move].charAt(0).toLowerCase()}${MEANINGS[move].slice(1)}${finality}`;
 }
 
-/** One limit of a card, ready to be shown. */
+/** A limit of a card, ready for display. */
 export type LimitLine = {
   readonly name: string;
   readonly setBy: string;
   readonly value: string;
-  /** What is left or used, in words; null for limits of one transfer. */
+  /** How much is used and left, in words. Null for limits of one transfer. */
   readonly use: string | null;
-  /** From 0 to 1; null for limits of one transfer. */
+  /** The used share, from 0 to 1. Null for limits of one transfer. */
   readonly share: number | null;
   readonly freesAt: string | null;
 };
@@ -82,7 +82,7 @@ const SET_BY = {
   program: 'by the program, for all cards together',
 };
 
-/** The limits of a direction. */
+/** Returns the limits of a direction. */
 export function limitLinesOf(
   { limits }: Pick<CardLimitsRecord['in'], 'limits'>,
   currency: string,
@@ -101,12 +101,12 @@ export function limitLinesOf(
   });
 }
 
-/** Whether a pair can be written as a line and read back; other pairs are not in the form, and are kept. */
+/** Whether a pair can be written as a line and read back. Other pairs are not in the form, and stay. */
 function isLine([name, value]: readonly [string, string]): boolean {
   return /^[^=\n]+$/.test(name) && /^[^\r\n]+$/.test(value) && name === name.trim() && value === value.trim();
 }
 
-/** Metadata as text, one line per pair. */
+/** Returns metadata as text, one line per pair. */
 export function metadataText(metadata: Readonly<Record<string, string>>): string {
   return Object.entries(metadata)
     .filter(isLine)
@@ -115,8 +115,8 @@ export function metadataText(metadata: Readonly<Record<string, string>>): string
 }
 
 /**
- * The change from metadata to the text of a form: a string sets a pair, null removes one, unchanged pairs are left out.
- * Undefined if a line is not a pair.
+ * Returns the change from metadata to the text of a form. A string sets a pair, null removes it, and unchanged pairs are left
+ * out. Returns undefined if a line is not a pair.
  */
 export function readMetadataChange(
   before: Readonly<Record<string, string>>,

@@ -40,7 +40,7 @@ const COLUMNS: readonly Column<CardRecord>[] = [
   { title: 'Created', onPhone: 'note', cell: ({ created_at }) => <Moment at={created_at} short /> },
 ];
 
-/** An amount of a card, unless its money is at a processor. */
+/** Shows an amount on a card, unless its money is at a processor. */
 function CardMoney({
   card: { connector_id, currency },
   amount,
@@ -52,16 +52,16 @@ function CardMoney({
   return <Money amount={amount} currency={currency} />;
 }
 
-/** The ids of cards that have a name; other cards are shown by their id anyway. */
+/** The id of a card that has a name. Other cards already show their id. */
 const ID_COLUMN: Column<CardRecord> = {
   title: 'Id',
   cell: (card) => (nameOfCard(card) === undefined ? null : <code class="quiet">{shortId(card.card_id)}</code>),
 };
 
-/** A card whose status is `inactive` is suspended, for people. */
+/** Users see the status `inactive` as "suspended". */
 const STATUS_OPTIONS = CARD_STATUSES.map((status) => [status, status === 'inactive' ? 'suspended' : status] as const);
 
-/** The cards of a program, found by what people know of them. */
+/** Lists the cards of a program, with filters for status, digits, holder and id. */
 export function CardsScreen() {
   const [filters, setFilters] = useUrlState(NO_FILTERS);
   const query = queryOf(filters);
@@ -86,7 +86,7 @@ export function CardsScreen() {
   );
 }
 
-/** Values edited in the URL are sent unchanged: the service reports what is wrong with them. */
+/** Values that were edited in the URL are sent unchanged, so that the service reports what is wrong with them. */
 function queryOf({ status, last_four, holder_reference, card_id_prefix }: CardFilters): ListCardsQuery {
   return {
     status: (status || undefined) as ListCardsQuery['status'],
@@ -96,7 +96,7 @@ function queryOf({ status, last_four, holder_reference, card_id_prefix }: CardFi
   };
 }
 
-/** The filters apply when the form is submitted, so that half a word is never searched for. */
+/** The filters apply when the form is submitted, so it never searches for half a word. */
 function CardFilterForm({
   filters,
   onChange,

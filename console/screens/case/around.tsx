@@ -12,13 +12,13 @@ import { useOperation } from '../../data/use-operation.ts';
 import { pathOf } from '../../format/ids.ts';
 import { OUTCOMES, STATUS_TONES, statusOf } from '../../format/support/cases.ts';
 
-/** What a key did wrong just before and after often tells the cause. */
+/** Errors of the same key shortly before and after often show the cause. */
 const WINDOW_MILLISECONDS = 10 * 60_000;
 
-/** The errors of a window are of all keys of the program: as many are searched for those of one. */
+/** The service lists the errors of all keys in a program, so this many are searched for the errors of one key. */
 const MAX_ERRORS = 100;
 
-/** The failed requests of the same key, ten minutes before and after. */
+/** Lists failed requests of the same key, from ten minutes before to ten minutes after. */
 export function Around({ error }: { readonly error: InspectedErrorRecord }) {
   const { can } = useSession();
   const { request_id: requestId, key_id: keyId, program_id: programId, created_at: at } = error;
@@ -72,7 +72,7 @@ export function Around({ error }: { readonly error: InspectedErrorRecord }) {
   );
 }
 
-/** Other cases with the same error code: what they led to may be the answer to this one. */
+/** Lists other cases with the same error code. Their outcomes may answer this case. */
 export function Similar({ cases }: { readonly cases: readonly CaseRecord[] }) {
   if (cases.length === 0) return null;
   return (

@@ -14,11 +14,11 @@ import type { ShownCase } from './use-case.ts';
 
 type Parts = {
   readonly record: ShownCase;
-  /** Receives what was done, in words. */
+  /** Receives a sentence that says what was done. */
   readonly onDone: (text: string) => void;
 };
 
-/** The one cause of many cases: the incident of this one, those that cover it, or a button that opens one. */
+/** Shows the incident of a case, or else open incidents that cover it, or else a button to open one. */
 export function CaseIncident({ record, onDone }: Parts) {
   const { incident_id: id, inspected, status } = record;
   if (id !== null) return <Known incidentId={id} />;
@@ -30,7 +30,7 @@ export function CaseIncident({ record, onDone }: Parts) {
   ) : null;
 }
 
-/** The incident that a case belongs to, by its title. Every key within its reach may read it. */
+/** Shows the incident of a case by its title. Every key that it affects can read it. */
 function Known({ incidentId }: { readonly incidentId: string }) {
   const { can } = useSession();
   const { data } = useOperation((api, options) => findIncident(api, incidentId, can('inspect_incident'), options), {

@@ -24,7 +24,7 @@ import { CaseIncident } from './case-incident.tsx';
 import { Conversation } from './conversation.tsx';
 import { type ShownCase, useCase } from './use-case.ts';
 
-/** A case: the story on the left, one sentence first; the conversation on the right. */
+/** A case, with the story on the left, starting with one sentence, and the conversation on the right. */
 export function CaseScreen({ parameters }: { readonly parameters: Parameters }) {
   const id = parameters.case_id ?? '';
   const state = useCase(id);
@@ -54,7 +54,7 @@ export function CaseScreen({ parameters }: { readonly parameters: Parameters }) 
   );
 }
 
-/** What happened, one sentence first, and everything around it that support has to know. */
+/** Says what happened, starting with one sentence, with everything else that support needs. */
 function Story({ record, onDone }: { readonly record: ShownCase; readonly onDone: (text: string) => void }) {
   const { snapshot, transfer_id: transferId, inspected } = record;
   const error = errorOf(record);
@@ -75,7 +75,7 @@ function Story({ record, onDone }: { readonly record: ShownCase; readonly onDone
   );
 }
 
-/** The error of the snapshot; card programs see it without checks and causes. */
+/** Returns the error that was stored with the case. Card programs see it without checks and causes. */
 function errorOf({ snapshot, inspected, program_id }: ShownCase): InspectedErrorRecord | null {
   if (inspected !== null) return inspected.snapshot?.error ?? null;
   const error = snapshot?.error ?? null;
@@ -122,7 +122,7 @@ function Facts({ record }: { readonly record: ShownCase }) {
   );
 }
 
-/** The transfer of a case as it is now: its timeline, likely duplicates, and what can be done about it. */
+/** Shows the current state of a case's transfer: its timeline, likely duplicates, and possible actions. */
 function CaseTransfer({
   transferId,
   onDone,
@@ -133,7 +133,6 @@ function CaseTransfer({
   const { can } = useSession();
   const { data, error, stale, reload } = useOperation(
     can('get_transfer_timeline') ? (api, options) => readTransfer(api, transferId, options) : undefined,
-    // It may not exist.
     { deps: [transferId], isOwn: true },
   );
   const done = (text: string) => {

@@ -17,11 +17,11 @@ import type { ShownCase } from './use-case.ts';
 
 type Parts = {
   readonly record: ShownCase;
-  /** Receives what was done, in words. */
+  /** Receives a sentence that says what was done. */
   readonly onDone: (text: string) => void;
 };
 
-/** What was written in a case, oldest first, and what can be done: reply, resolve, close. All texts are plain text. */
+/** Shows the messages of a case, oldest first, with the buttons to reply, resolve and close. All texts are plain text. */
 export function Conversation({ record, onDone }: Parts) {
   const { can } = useSession();
   const [open, setOpen] = useState<'resolve' | 'close' | undefined>(undefined);
@@ -63,7 +63,7 @@ export function Conversation({ record, onDone }: Parts) {
   );
 }
 
-/** Lines of a text stay lines; it is never markup. */
+/** Shows a text with its line breaks, never as markup. */
 export function Text({
   text,
   none = 'This text was erased.',
@@ -127,7 +127,7 @@ function Ending({
   );
 }
 
-/** A message opens a resolved case again for so long. */
+/** For this long after a case was resolved, a message reopens it. */
 const REOPENING_MILLISECONDS = 30 * 86_400_000;
 
 function ReplyForm({ record, side, onDone }: Parts & { readonly side: 'support' | 'caller' }) {
@@ -210,7 +210,6 @@ function ResolveDialog({ record: { case_id: id, incident_id: incidentId }, onDon
   );
 }
 
-/** Asks before a case is closed. */
 function CloseDialog({ record: { case_id: id, status }, onDone, onClose }: EndParts) {
   const close = useAction((_: { readonly id: string }, api, options) => api.cases.close(id, options));
   const confirm = async () => {

@@ -7,14 +7,14 @@ import { type OperationState, useOperation } from '../../data/use-operation.ts';
 
 const POLL_MILLISECONDS = 5_000;
 
-/** A case with what only operators see; null for its own card program. */
+/** A case. The fields that only operators see are null for its card program. */
 export type ShownCase = CaseDetails & {
   readonly inspected: Pick<InspectedCase, 'snapshot' | 'incidents' | 'similar'> | null;
 };
 
 /**
- * A case. Support inspects it once, since each look is an entry in the audit log; what changes is then polled as its card
- * program sees it.
+ * Reads a case. Support inspects it once, because each inspection is an entry in the audit log. Changes are then polled as the
+ * card program sees them.
  */
 export function useCase(caseId: string): OperationState<ShownCase> {
   const { can } = useSession();
@@ -35,7 +35,7 @@ export function useCase(caseId: string): OperationState<ShownCase> {
   useEffect(() => {
     if (found !== undefined) workOn(found.case_id);
   }, [found?.case_id]);
-  // What it leads to, such as the transfer, is of that program.
+  // Everything that it links to, such as the transfer, belongs to that program.
   useProgramOf(found?.program_id);
   if (!isSupport) return { ...polled, data: polled.data && { ...polled.data, inspected: null } };
   return {

@@ -29,7 +29,7 @@ type Filter = typeof NO_FILTER;
 
 const STATUSES = ['open', 'waiting', 'resolved', 'closed'] as const;
 
-/** The queue of support, the most urgent case first; for card programs their own cases, the newest first. */
+/** For support, the queue with the most urgent case first. For card programs, their cases with the newest first. */
 export function CasesScreen() {
   const { can } = useSession();
   const [filter, setFilter] = useUrlState(NO_FILTER);
@@ -95,19 +95,19 @@ function QueueFilters({
   );
 }
 
-/** The newest incidents, by whose titles cases are found. */
+/** Reads the newest incidents. Users filter cases by their titles. */
 function useIncidents(): readonly IncidentRecord[] {
   const { data } = useOperation((api, options) => api.incidents.list({ limit: MAX_INCIDENTS }, options));
   return data?.data ?? [];
 }
 
-/** A status of the filter that the service knows. */
+/** Returns the status of the filter, if the service knows it. */
 function statusIn(sent: string): { readonly status?: CaseRecord['status'] } {
   const status = STATUSES.find((known) => known === sent);
   return status === undefined ? {} : { status };
 }
 
-/** A code that exists: one that is still being typed finds everything. */
+/** Returns the code of the filter if it exists. While it is being typed, the filter is empty. */
 function codeIn(sent: string): string {
   return isErrorCode(sent) ? sent : '';
 }
@@ -190,7 +190,7 @@ function CaseTable<Row extends CaseRecord>({
   );
 }
 
-/** How old a case is, as the link to it. */
+/** The age of a case, as the link to it. */
 const AGE = {
   title: 'Opened',
   onPhone: 'note',

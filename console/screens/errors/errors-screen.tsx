@@ -29,20 +29,20 @@ import './errors.css';
 const HOUR_MILLISECONDS = 3_600_000;
 const DAY_MILLISECONDS = 24 * HOUR_MILLISECONDS;
 
-/** As far back as any error is kept by default. */
+/** The default retention of errors. */
 const LONGEST_DAYS = 90;
 
-/** A chart of more hours than these has bars of a day. */
+/** A longer chart has one bar per day. */
 const MAX_HOURLY_DAYS = 8;
 
 const NO_FILTER = { period: 'day', from: '', to: '', code: '', type: '', operation: '', card: '', programs: '' };
 
 type Filter = typeof NO_FILTER;
 
-/** The program is known where the errors of all programs are listed. */
+/** The program is known if the list has the errors of all programs. */
 type Row = LoggedErrorRecord & Partial<Pick<OperatorErrorRecord, 'program_id'>>;
 
-/** How often each code occurred, and the errors themselves; callers of one program see only its errors. */
+/** Shows how often each code occurred, and the error log. Callers of one program see only its errors. */
 export function ErrorsScreen() {
   const { can } = useSession();
   const { programId } = useProgram();
@@ -112,7 +112,7 @@ function Chart({
   );
 }
 
-/** The period of the chart: the service counts whole intervals, including the current one. */
+/** Returns the period of the chart. The service counts whole intervals, including the current one. */
 function chartOf(filter: Filter): { readonly interval: 'hour' | 'day'; readonly from: string; readonly to?: string } {
   const now = Date.now();
   const { from = new Date(now - LONGEST_DAYS * DAY_MILLISECONDS).toISOString(), to } = boundsOf(filter, now);
@@ -120,7 +120,7 @@ function chartOf(filter: Filter): { readonly interval: 'hour' | 'day'; readonly 
   return { interval: days > MAX_HOURLY_DAYS ? 'day' : 'hour', from, ...(to === undefined ? {} : { to }) };
 }
 
-/** Codes that are listed beside the chart. */
+/** The number of codes listed next to the chart. */
 const MAX_CODES = 12;
 
 function Counts({

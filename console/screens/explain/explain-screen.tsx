@@ -22,7 +22,7 @@ import { verdictOf } from '../../format/requests/requests.ts';
 import { shownValues } from '../../format/requests/values.ts';
 import './explain.css';
 
-/** What create_transfer would do now with these values: every check, with its values. No money moves. */
+/** Shows what create_transfer would do now: every check, with its values. No money moves. */
 export function ExplainScreen() {
   const [asked, setAsked] = useUrlState(EMPTY_FORM);
   const isComplete = Object.keys(problemsOf(asked)).length === 0;
@@ -34,7 +34,7 @@ export function ExplainScreen() {
     <Page title="Explain" lead="Would a transfer succeed now, and if not, why? No money moves.">
       <div class="explain">
         <Form
-          // Going back in the history shows what was asked then.
+          // Going back in the history shows the earlier form.
           key={JSON.stringify(asked)}
           asked={asked}
           currency={answer.stale ? undefined : answer.data?.currency}
@@ -63,28 +63,28 @@ export function ExplainScreen() {
 }
 
 type Answer = {
-  /** That of the amount. */
+  /** The currency of the amount. */
   readonly currency: string;
-  /** Undefined if the amount cannot be one in this currency. */
+  /** Undefined if the amount is not valid in this currency. */
   readonly explanation: TransferExplanation | undefined;
 };
 
-/** Amounts are typed in the card's currency, so that is found first. */
+/** Amounts are typed in the card's currency, so the currency is read first. */
 async function explain(api: TransferService, asked: ExplainForm, options: CallOptions): Promise<Answer> {
   const currency = asked.currency === '' ? await currencyOfCard(api, asked.card_id.trim(), options) : asked.currency;
   const body = toExplainBody(asked, currency);
   return { currency, explanation: body === undefined ? undefined : await api.transfers.explain(body, options) };
 }
 
-/** For a card that does not exist any currency will do: its amount is not checked. */
+/** For a card that does not exist, any currency works, because its amount is not checked. */
 const ANY_CURRENCY = 'USD';
 
-/** The currency of a card, found with the same operation: the caller may lack the right to read cards. */
+/** Finds the currency of a card with the same operation, because the caller may not be allowed to read cards. */
 async function currencyOfCard(api: TransferService, cardId: string, options: CallOptions): Promise<string> {
   return cardCurrencyIn(await api.transfers.explain({ card_id: cardId, amount: 1 }, options)) ?? ANY_CURRENCY;
 }
 
-/** The currency of the card, where the card was found. */
+/** Returns the currency of the card, if the card was found. */
 function cardCurrencyIn({ checks }: TransferExplanation): string | undefined {
   const currency = checks.find(({ saw }) => typeof saw.card_currency === 'string')?.saw.card_currency;
   return typeof currency === 'string' ? currency : undefined;
@@ -97,7 +97,7 @@ function Form({
   onAsk,
 }: {
   readonly asked: ExplainForm;
-  /** That of the card, once it is known. */
+  /** The currency of the card, once it is known. */
   readonly currency: string | undefined;
   readonly pending: boolean;
   readonly onAsk: (form: ExplainForm) => void;
@@ -193,7 +193,7 @@ type Check = TransferExplanation['checks'][number];
 
 function Explanation({ of: explanation, currency }: { readonly of: TransferExplanation; readonly currency: string }) {
   const { would_succeed, first_failure, result, checks } = explanation;
-  // Balances and limits are those of the card, whatever currency was asked for.
+  // Balances and limits are in the card's currency, even if the transfer has another one.
   const ofCard = cardCurrencyIn(explanation) ?? currency;
   const failed = checks.find(({ outcome }) => outcome === 'failed');
   return (

@@ -20,7 +20,7 @@ const POLL_MILLISECONDS = 5_000;
 
 const NO_FILTER = { status: '', period: 'day', from: '', to: '', programs: '' };
 
-/** What could not be delivered, over all webhooks: of all card programs for operators, of their own for everybody else. */
+/** Lists failed deliveries of all webhooks: of every card program for operators, of their card program for other callers. */
 export function FailedWebhooksScreen() {
   const { can } = useSession();
   const chosen = useProgramId();
@@ -49,7 +49,7 @@ export function FailedWebhooksScreen() {
           title: 'Actions',
           onPhone: 'note',
           cell: (attempt) =>
-            // A test is not a stored event: there is nothing to send again.
+            // A test is not a stored event, so it can't be sent again.
             attempt.kind !== 'test' && (
               <span class="row-actions">
                 <Button title={`Resend ${attempt.type}`} onClick={() => setResending(attempt)}>

@@ -18,19 +18,19 @@ import { uncoveredText } from '../../format/support/incidents.ts';
 
 const POLL_MILLISECONDS = 5_000;
 
-/** As many cases of each status are shown; the queue has all of them. */
+/** The maximum number of cases per status. The queue has all of them. */
 const MAX_CASES = 50;
 
-/** As many cases are proposed, and are searched for what they are about. */
+/** The maximum number of proposed cases, and of cases that are searched for their details. */
 const MAX_PROPOSED = 100;
 
 type Parts = {
   readonly incident: InspectedIncident;
-  /** Receives what was done, in words. */
+  /** Receives a sentence that says what was done. */
   readonly onDone: (text: string) => void;
 };
 
-/** The cases of an incident, and those that may belong to it. */
+/** Shows the cases of an incident, and the cases that may belong to it. */
 export function IncidentCases({ incident, onDone }: Parts) {
   return (
     <>
@@ -82,7 +82,10 @@ function Attached({
   );
 }
 
-/** The cases that the incident covers and that belong to none: accepted by one key, or one by one. */
+/**
+ * Proposes the cases that the incident covers and that belong to no incident. The user attaches all of them with one key, or
+ * each separately.
+ */
 function Proposed({ incident, onDone }: Parts) {
   const { incident_id: id, proposed_case_ids: proposed } = incident;
   const attach = useAction(({ ids }: { readonly ids: readonly string[] }, api, options) =>
@@ -130,7 +133,7 @@ function Proposed({ incident, onDone }: Parts) {
   );
 }
 
-/** What is known of the proposed cases: those among the most urgent. */
+/** Returns the details of the proposed cases that are among the most urgent. */
 function useProposed({ proposed_case_ids: ids, codes }: InspectedIncident): readonly QueuedCase[] {
   const [code, ...others] = codes;
   const isOne = code !== undefined && others.length === 0;

@@ -20,7 +20,7 @@ import { type OperationState, useOperation } from '../../data/use-operation.ts';
 import { OUTCOMES } from '../../format/support/cases.ts';
 import { IncidentCases } from './incident-cases.tsx';
 
-/** One incident: what callers read, what operators know, and its cases. */
+/** Shows an incident: the texts for callers, the notes for operators, and its cases. */
 export function IncidentScreen({ parameters }: { readonly parameters: Parameters }) {
   const state = useIncident(parameters.incident_id ?? '');
   const [done, setDone] = useState('');
@@ -115,10 +115,10 @@ function IncidentContent({
 const POLL_MILLISECONDS = 5_000;
 const PAGE_ROWS = 100;
 
-/** An incident: as operators see it, or as everybody within its reach does; null if there is none. */
+/** An incident as the caller sees it. Operators see more. Null if there is none. */
 export type ShownIncident = { readonly record: IncidentRecord; readonly inspected: InspectedIncident | null };
 
-/** Reads an incident; null if there is none, or none within the reach of the caller. */
+/** Reads an incident. Returns null if there is none, or it doesn't affect the caller. */
 export async function findIncident(
   api: TransferService,
   incidentId: string,
@@ -140,7 +140,6 @@ export async function findIncident(
   return null;
 }
 
-/** An incident, polled. */
 function useIncident(incidentId: string): OperationState<ShownIncident | null> {
   const { can } = useSession();
   const isSupport = can('inspect_incident');

@@ -22,7 +22,7 @@ const PAGE_ROWS = 50;
 const POLL_MILLISECONDS = 5_000;
 const NO_FILTER = { status: '' };
 
-/** The causes of many errors, newest first: those within the reach of the caller. */
+/** Lists the incidents that affect the caller, newest first. */
 export function IncidentsScreen() {
   const { can } = useSession();
   const [filter, setFilter] = useUrlState(NO_FILTER);

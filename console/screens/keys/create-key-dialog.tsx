@@ -28,7 +28,7 @@ const MEANINGS: Readonly<Record<Role, string>> = {
 /** The permissions of a new key, as chosen in the form. */
 type Access = { readonly programId: string; readonly role: string; readonly scopes: readonly KeyScope[] };
 
-/** The part of the body of create_key about them: only what the form shows. */
+/** Returns the permissions in the body of create_key. It contains only fields that the form shows. */
 function bodyOf({ programId, role, scopes }: Access): Omit<CreateKeyBody, 'name' | 'expires_at'> {
   return {
     ...(role === 'own' ? { scopes } : { role: role as Role }),
@@ -93,12 +93,12 @@ function AccessFields({ access, onChange }: { readonly access: Access; readonly 
   const { has } = useSession();
   const programs = useOperation((api, options) => api.programs.list({ limit: 100 }, options));
   const { programId, role, scopes } = access;
-  // A key cannot grant operator scopes that it lacks itself.
+  // A key cannot grant operator scopes that it lacks.
   const grantable = KEY_SCOPES.filter((scope) => isOfPrograms(scope) || (programId === '' && has(scope)));
   const chooseProgram = (next: string) =>
     onChange({
       programId: next,
-      // The other roles have scopes of operators.
+      // The other roles contain operator scopes.
       role: next === '' || role === 'own' ? role : 'viewer',
       scopes: next === '' ? scopes : scopes.filter(isOfPrograms),
     });

@@ -17,7 +17,7 @@ const OVERLAPS = [
   ['168', '1 week'],
 ] as const;
 
-/** Asks how long the old key keeps working, and shows the secret of the new one once. */
+/** Asks how long the old key keeps working, and shows the secret of the new key once. */
 export function RollKeyDialog({ record, onClose, onDone }: Parts) {
   const [hours, setHours] = useState('24');
   const { keyId, sessionId } = useSession();
@@ -60,7 +60,7 @@ export function RollKeyDialog({ record, onClose, onDone }: Parts) {
   );
 }
 
-/** Asks before a key is revoked, which cannot be undone. */
+/** Asks before it revokes a key, which can't be undone. */
 export function RevokeKeyDialog({ record, onClose, onDone }: Parts) {
   const { keyId } = useSession();
   const revoke = useAction((id: string, api, options) => api.keys.revoke(id, options));

@@ -27,7 +27,7 @@ const SHOWN = [
   ['all', 'All'],
 ] as const;
 
-/** The keys, who has them and which are unused; they can be created, rolled and revoked here, and sessions ended. */
+/** Lists the keys with their roles and last use. Users create, roll and revoke keys here, and end sessions. */
 export function KeysScreen() {
   const { can } = useSession();
   const [{ show }, setFilters] = useUrlState({ show: 'usable' });
@@ -131,7 +131,7 @@ function columnsFor(now: number, mayChange: boolean, open: (what: Open) => void)
   ];
 }
 
-/** The role, or the number of scopes if they are not a role; all of them in the tooltip. */
+/** The role, or the number of scopes for a custom key, with all scopes in the tooltip. */
 function Scopes({ record: { role, scopes } }: { readonly record: KeyRecord }) {
   if (role !== null) return <span title={scopes.join(', ')}>{role}</span>;
   return scopes.length === 1 ? (

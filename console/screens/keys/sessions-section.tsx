@@ -12,7 +12,7 @@ import { useSession } from '../../data/session.ts';
 import { useAction } from '../../data/use-action.ts';
 import { usePages } from '../../data/use-pages.ts';
 
-/** Who is signed in to the console; a session can be ended. */
+/** Lists who is signed in to the console. Sessions can be ended here. */
 export function SessionsSection() {
   const { can } = useSession();
   const sessions = usePages((api, options, cursor) => api.sessions.list({ limit: 50, cursor }, options));

@@ -10,16 +10,16 @@ import { formatCount } from '../../format/amounts.ts';
 import { endsOf, errorsByHour, formatLatency, padded, transfersByHour, UNAVAILABLE } from '../../format/overview.ts';
 import { formatDuration } from '../../format/times.ts';
 
-/** A quarter of an hour. */
+/** 15 minutes. */
 const MAX_POINTS = 180;
 
-/** A minute: the time axis of a process that has just started needs some length. */
+/** One minute. The time axis needs some length even if the process has just started. */
 const MIN_POINTS = 12;
 
-/** Hours change slowly, and the counts are read from the database. */
+/** Hourly counts change slowly, and reading them costs a query. */
 const DAY_POLL_MILLISECONDS = 60_000;
 
-/** No crimson, which is for faults: most codes are refusals by a rule. */
+/** Without crimson, which is for faults. Most codes are refusals by a rule. */
 const CODE_TONES: readonly SeriesTone[] = ['waiting', 'process', 'fourth', 'fifth', 'good', 'ink', 'quiet'];
 const TYPE_TONES = { load: 'good', unload: 'fourth', card_to_card: 'process' } as const;
 
@@ -27,7 +27,7 @@ function toneOf(code: string, at: number): SeriesTone {
   return code === 'other' ? 'quiet' : (CODE_TONES[at % CODE_TONES.length] ?? 'quiet');
 }
 
-/** The last quarter of an hour of this process. */
+/** Shows the last 15 minutes of this process. */
 export function RecentCharts({
   recent,
   now,
@@ -92,13 +92,13 @@ function hasAny(...counts: readonly (readonly number[])[]): boolean {
   return counts.some((values) => values.some((value) => value > 0));
 }
 
-/** The codes of these minutes, with links to the requests that had them. */
+/** Shows the codes of these minutes, with links to their requests. */
 function Codes({
   errors,
   isComing,
 }: {
   readonly errors: Overview['recent']['errors'];
-  /** Whether there were errors in the last seconds, which are not in the charts yet. */
+  /** Whether there were errors in the last seconds, which the charts don't show yet. */
   readonly isComing: boolean;
 }) {
   if (errors.length === 0) {
@@ -118,7 +118,7 @@ function Codes({
   );
 }
 
-/** The last day of all processes. */
+/** Shows the last 24 hours of all processes. */
 export function DayCharts({ hours, madeAt }: { readonly hours: Overview['hours']; readonly madeAt: string }) {
   const counted = useOperation((api, options) => api.errors.count({ interval: 'hour' }, options), {
     isOwn: true,

@@ -10,16 +10,16 @@ import { attentionText } from '../../format/operators/processors.ts';
 import { isUrgent, urgentText } from '../../format/support/cases.ts';
 import { burstText, draftOfBurst } from '../../format/support/incidents.ts';
 
-/** Alerts cover all of this, so a minute is soon enough here. */
+/** Alerts cover all of this, so once a minute is enough here. */
 const POLL_MILLISECONDS = 60_000;
 
-/** Enough to say that there are many. */
+/** Enough to show that there are many. */
 const MAX_BREAKS = 100;
 
-/** The open tasks for processors: the connectors that are down, and what needs a person, in words. */
+/** The open tasks for processors: the connectors that are down, and a sentence about everything that needs a person. */
 export type ProcessorConcerns = { readonly down: readonly ConnectorRecord[]; readonly attention: string | undefined };
 
-/** The open tasks for processors, polled; nothing where all is well. */
+/** Polls the open tasks for processors. */
 export function useProcessorConcerns(): ProcessorConcerns {
   const { can } = useSession();
   const { data } = useOperation(
@@ -39,7 +39,7 @@ export function useProcessorConcerns(): ProcessorConcerns {
   return { down, attention };
 }
 
-/** The open tasks for processors, below the first line. Nothing where all is well. */
+/** Lists the open tasks for processors below the first line. Shows nothing if there are none. */
 export function ProcessorConcernList({ of: { down, attention } }: { readonly of: ProcessorConcerns }) {
   if (down.length === 0 && attention === undefined) return null;
   return (
@@ -65,18 +65,18 @@ export function ProcessorConcernList({ of: { down, attention } }: { readonly of:
   );
 }
 
-/** The most urgent cases come first, so that no page has others before them. */
+/** The most urgent cases come first, so one page is enough. */
 const MAX_CASES = 100;
 
 type Burst = Overview['proposed_incidents'][number];
 
-/** The open tasks for support, in words: urgent cases, and errors that may have one cause. Nothing where there is neither. */
+/** Lists the open tasks for support: urgent cases, and errors that may have one cause. Shows nothing if there are none. */
 export function Support({ proposed }: { readonly proposed: readonly Burst[] }) {
   const { can } = useSession();
   const [draft, setDraft] = useState<Burst | undefined>(undefined);
   const urgent = useUrgentCases();
   const isBurst = proposed.length > 0;
-  // A code that an incident covers already is no news.
+  // Skip codes that an incident already covers.
   const open = useOperation(
     isBurst ? (api, options) => api.incidents.list({ status: 'open', limit: 100 }, options) : undefined,
     { deps: [proposed.map(({ code }) => code).join(' ')], isOwn: true, pollMilliseconds: POLL_MILLISECONDS },
@@ -107,7 +107,7 @@ export function Support({ proposed }: { readonly proposed: readonly Burst[] }) {
   );
 }
 
-/** The open urgent cases in a sentence; undefined without any. */
+/** Counts the open urgent cases in a sentence. Undefined if there are none. */
 function useUrgentCases(): string | undefined {
   const { can } = useSession();
   const { data } = useOperation(

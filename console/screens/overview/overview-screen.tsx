@@ -15,10 +15,10 @@ import { DayCharts, RecentCharts } from './overview-charts.tsx';
 import { ProcessorConcernList, Support, useProcessorConcerns } from './overview-concerns.tsx';
 import { State } from './overview-state.tsx';
 
-/** The service updates it every second; people need less. */
+/** The service updates it every second, but people need it less often. */
 const POLL_MILLISECONDS = 2_000;
 
-/** The state of the service at a glance. */
+/** Shows the state of the service at a glance. */
 export function OverviewScreen() {
   const overview = useOperation((api, options) => api.status.overview(options), {
     pollMilliseconds: POLL_MILLISECONDS,
@@ -49,7 +49,7 @@ export function OverviewScreen() {
   );
 }
 
-/** Whether the service works, and what needs attention, each with its page of the runbook. */
+/** Says whether the service works, and lists everything that needs attention, with its runbook page. */
 function Health({ overview, others }: { readonly overview: Overview; readonly others: number }) {
   const { status, processes } = overview;
   const { readiness, degraded, unknown } = status;
@@ -96,7 +96,7 @@ function Health({ overview, others }: { readonly overview: Overview; readonly ot
   );
 }
 
-/** The outcome of requests that move money: rate, success and latency in large type, other counts unless they are 0. */
+/** Shows the results of requests that move money: rate, success and latency in large type, and other counts that are not 0. */
 function Figures({ figures, queued }: { readonly figures: Overview['now']; readonly queued: number }) {
   const { requests, success_ratio: share, p50_milliseconds: p50, p99_milliseconds: p99 } = figures;
   const isQuiet = requests === 0 && figures.transfers_per_second === 0 && queued === 0;
@@ -165,7 +165,7 @@ const COLUMNS: readonly Column<Process>[] = [
   { title: 'Last seen', onPhone: 'note', cell: ({ seen_at: at }) => <Moment at={at} distance actual /> },
 ];
 
-/** The processes, if there are several or one is missing. */
+/** Lists the processes if there are several or one is missing. */
 function Processes({ processes }: { readonly processes: readonly Process[] }) {
   if (processes.length < 2) return null;
   return (

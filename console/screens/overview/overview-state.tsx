@@ -11,7 +11,7 @@ import { formatDuration } from '../../format/times.ts';
 
 type Status = Overview['status'];
 
-/** The state of each part of the service in words: the details of the first line. */
+/** Shows the state of each part of the service in words, as details of the first line. */
 export function State({ status }: { readonly status: Status }) {
   const { database, webhooks, backups, error_log: errors, connections, version, mode } = status;
   const standbys = database.standby_list ?? [];
@@ -53,7 +53,7 @@ export function State({ status }: { readonly status: Status }) {
   );
 }
 
-/** A state has its own colour: that of a link would make every one of them green. */
+/** The state keeps its badge colours, because the colour of a link would make every state green. */
 function switchFact({
   service_disabled: all,
   programs_disabled: programs,
@@ -98,7 +98,7 @@ function standbyText(standby: NonNullable<Status['database']['standby_list']>[nu
   return `${name}: ${state}, ${sync}, ${formatBytes(bytes)}${late} behind`;
 }
 
-/** That everything is on one machine is the purpose of such a sandbox, and no news. */
+/** Such a sandbox is on one machine on purpose, so the console does not mention it. */
 function isSandboxOfOneMachine({ mode, database }: Status): boolean {
   return mode === 'sandbox' && database.kind === 'embedded' && database.waits_for_standby !== true;
 }

@@ -27,7 +27,7 @@ const NO_FILTER = { status: '', connector_id: '' };
 
 type Status = NonNullable<SearchAttemptsQuery['status']>;
 
-/** What is listed: first what needs a person, then all that goes on, then each status. */
+/** The filter options: attempts that need a person, all open attempts, and then each status. */
 const STATUS_OPTIONS: readonly (readonly [value: string, text: string])[] = [
   ['', 'Needs a person'],
   ['open', 'All open'],
@@ -36,13 +36,13 @@ const STATUS_OPTIONS: readonly (readonly [value: string, text: string])[] = [
     .map(([status, { word }]) => [status, sentenceCase(word)] as const),
 ];
 
-/** The attempts of all card programs, the oldest first: at first those that need a person. */
+/** Lists the attempts of all card programs, oldest first. It starts with the attempts that need a person. */
 export function AttemptQueue({
   connectorIds,
   onDone,
 }: {
   readonly connectorIds: readonly string[];
-  /** Receives what was done, in words. */
+  /** Receives a sentence that says what was done. */
   readonly onDone: (text: string) => void;
 }) {
   const { can } = useSession();

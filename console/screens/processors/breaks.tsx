@@ -24,7 +24,7 @@ const POLL_MILLISECONDS = 5_000;
 
 const NO_FILTER = { breaks: '' };
 
-/** Where processors contradict the books: what is open, the oldest first, or what was closed. */
+/** Lists the breaks, where a processor contradicts the books: the open ones, oldest first, or the closed ones. */
 export function Breaks({
   onDone,
 }: {
@@ -131,7 +131,7 @@ function actionOf(onClose: (found: BreakRecord) => void): Column<BreakRecord> {
   };
 }
 
-/** Asks what was found and done about a break. Closing it moves no money. */
+/** Asks for the findings and actions about a break. Closing it moves no money. */
 function CloseDialog({
   found: { break_id: id, kind, connector_id: connector, expected, found },
   onDone,

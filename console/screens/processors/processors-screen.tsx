@@ -16,7 +16,7 @@ import { Breaks } from './breaks.tsx';
 
 const POLL_MILLISECONDS = 5_000;
 
-/** The processors that have the money of cards: whether they answer, what waits for them, and what needs a person. */
+/** Shows the connectors to processors and their state, the attempts at each, and everything that needs a person. */
 export function ProcessorsScreen() {
   const [done, setDone] = useState('');
   const connectors = useOperation((api, options) => api.connectors.list(options), {
@@ -61,12 +61,12 @@ export function ProcessorsScreen() {
   );
 }
 
-/** Whether a setting of a connector stops all that goes to it. */
+/** Whether a setting stops everything that goes to a connector. */
 function isWhole({ program_id: programId, type }: SwitchRecord): boolean {
   return programId === null && type === null;
 }
 
-/** Lists what waits at a connector, below. */
+/** Returns the link that filters the list below for a connector. */
 function hrefOf({ connector_id: id }: ConnectorRecord): string {
   return hrefTo('/console/processors', { status: 'open', connector_id: id });
 }
@@ -105,7 +105,7 @@ const CONNECTOR_COLUMNS: readonly Column<ConnectorRecord>[] = [
 
 const REASON: Column<ConnectorRecord> = { title: 'Why it is down', onPhone: 'note', cell: ({ reason }) => reason };
 
-/** Of more settings than that it says how many there are; the screen of the switch has them all. */
+/** With more settings than this, it shows their number. The switch screen lists them all. */
 const MAX_SETTINGS = 3;
 
 const STOPPED: Column<ConnectorRecord> = {

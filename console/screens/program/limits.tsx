@@ -10,7 +10,7 @@ import { useEditProgram } from './program-dialogs.tsx';
 
 type Row = ReturnType<typeof rowsOf>[number];
 
-/** The limits that are set. */
+/** Shows the limits that are set. */
 export function LimitsTable({
   limits,
   currency,
@@ -46,7 +46,7 @@ export function LimitsTable({
   );
 }
 
-/** Changes the limits of a program: those of all its cards together, or those of each card. */
+/** Changes the limits of a program, either for all its cards together or for each card. */
 export function ProgramLimitsDialog({
   program,
   which,

@@ -8,7 +8,7 @@ import { versionFor } from '../../format/versions.ts';
 
 const EXAMPLE_MOVE = 150_000;
 
-/** A deposit or a withdrawal. The button names the amount. */
+/** Makes a deposit or a withdrawal. The button names the amount. */
 export function MoveDialog({
   program,
   kind,
@@ -98,7 +98,7 @@ export function MoveDialog({
   );
 }
 
-/** The change of some fields of a program, as a form showed them. A change takes no idempotency key. */
+/** Changes some fields of a program, based on the values that the form showed. A change takes no idempotency key. */
 export function useEditProgram(program: ProgramRecord) {
   const opened = useOpened(program);
   return useAction(async (body: UpdateProgramBody, api, { idempotencyKey: _, ...options }) => {
@@ -109,7 +109,7 @@ export function useEditProgram(program: ProgramRecord) {
 
 const EXAMPLE_THRESHOLD = 1_000_000;
 
-/** Changes the name of a program, and its low-balance alert. */
+/** Changes the name of a program and its low-balance alert. */
 export function SettingsDialog({
   program,
   onChanged,

@@ -23,7 +23,7 @@ const PAGE_ROWS = 20;
 
 type Open = 'deposit' | 'withdrawal' | 'settings' | 'limits' | 'card_limits' | undefined;
 
-/** One card program: its funding and what moved it, and the limits of all and of each of its cards. */
+/** One card program: its funding, its deposits and withdrawals, and the limits of all cards and of each card. */
 export function ProgramScreen({ parameters }: { readonly parameters: Parameters }) {
   const programId = parameters.program_id ?? '';
   const program = useOperation((api, options) => api.programs.get(programId, options), { deps: [programId] });

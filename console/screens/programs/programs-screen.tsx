@@ -18,7 +18,7 @@ import { usePages } from '../../data/use-pages.ts';
 
 const PAGE_ROWS = 50;
 
-/** Every card program with its funding. */
+/** Lists the card programs with their funding. */
 export function ProgramsScreen() {
   const { can } = useSession();
   const [isCreating, setCreating] = useState(false);
@@ -128,7 +128,7 @@ function CreateDialog({ onClose }: { readonly onClose: () => void }) {
   );
 }
 
-/** Whether the available funds in the program's own currency are below its threshold. */
+/** Whether the available funds in the program's currency are below its threshold. */
 export function isLow({ funding, currency, funding_low_threshold: threshold }: ProgramRecord): boolean {
   if (threshold === null) return false;
   return (funding.find((account) => account.currency === currency)?.available ?? 0) < threshold;

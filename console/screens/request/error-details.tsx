@@ -8,7 +8,7 @@ import { useSession } from '../../data/session.ts';
 import { useOperation } from '../../data/use-operation.ts';
 import { currencyOfError, shownValues } from '../../format/requests/values.ts';
 
-/** What is stored of an error besides its message: the values that decided, what was sent, and the causes of a fault. */
+/** Shows the details of an error: the values that decided, the request, and the causes of a fault. */
 export function ErrorDetails({ error }: { readonly error: InspectedErrorRecord }) {
   const { checks, request, causes } = error;
   const currency = useCurrency(error);
@@ -47,7 +47,7 @@ export function ErrorDetails({ error }: { readonly error: InspectedErrorRecord }
   );
 }
 
-/** The currency of an error's amounts; if the error does not name it, that of its card, if there is one. */
+/** Returns the currency of an error's amounts, or else the currency of its card. */
 function useCurrency(error: InspectedErrorRecord): string | undefined {
   const { can } = useSession();
   const { card_id: cardId, program_id: programId, code } = error;
@@ -90,7 +90,7 @@ function Values({
   );
 }
 
-/** What the catalogue says of a code: what it means, why it occurs, and what to do. */
+/** Shows the catalogue entry of a code: its meaning, its causes, and what to do. */
 export function ErrorCause({ code }: { readonly code: string }) {
   const state = useOperation((_, { signal }) => readCatalogueEntry(code, signal).then((entry) => ({ entry })), {
     deps: [code],
@@ -131,7 +131,7 @@ export function ErrorCause({ code }: { readonly code: string }) {
   );
 }
 
-/** An entry of the catalogue of error codes, as the service publishes it for everybody. */
+/** An entry in the public catalogue of error codes. */
 type CatalogueEntry = {
   readonly code: string;
   readonly status: number;
@@ -143,7 +143,7 @@ type CatalogueEntry = {
   readonly retry: boolean;
 };
 
-/** Reads the entry of a code; undefined for a code that this version of the service does not have. */
+/** Reads the entry of a code. Undefined if this version of the service doesn't have the code. */
 async function readCatalogueEntry(code: string, signal: AbortSignal | undefined): Promise<CatalogueEntry | undefined> {
   const response = await fetch(`/errors/${encodeURIComponent(code)}.json`, signal === undefined ? {} : { signal });
   return response.ok ? (parseJson(await response.text()) as CatalogueEntry) : undefined;

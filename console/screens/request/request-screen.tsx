@@ -23,11 +23,11 @@ import { currencyOfError } from '../../format/requests/values.ts';
 import { ErrorCause, ErrorDetails } from './error-details.tsx';
 import './request.css';
 
-/** An error is stored within a second: until then the screen retries. */
+/** An error is stored within a second, so the screen retries until then. */
 const RETRY_MILLISECONDS = 1_000;
 const RECENT_MILLISECONDS = 6_000;
 
-/** What one request did, and why it failed; for callers who may not read that, the error. */
+/** Shows what a request did and why it failed. Callers who can't read requests see only the error. */
 export function RequestScreen({ parameters }: { readonly parameters: Parameters }) {
   const requestId = parameters.request_id ?? '';
   const { can, has } = useSession();
@@ -35,7 +35,7 @@ export function RequestScreen({ parameters }: { readonly parameters: Parameters 
   const seesEffects = seesAll || (can('get_request') && has('transfers:read') && has('events:read'));
   const state = useOperation(
     async (asked, options) => {
-      // The error of a recent request is stored a moment later.
+      // The error of a recent request may not be stored yet.
       const api = isRecent(requestId) ? backgroundClient : asked;
       for (;;) {
         try {
@@ -79,7 +79,7 @@ function isRecent(requestId: string): boolean {
 function Actions({ of: record }: { readonly of: RequestRecord }) {
   const { error, operation } = record;
   const { can } = useSession();
-  // Card programs do not see whose the error is: it is theirs. A case belongs to a program.
+  // Card programs see only their errors, without the program. A case needs a program.
   const isOfProgram = record.program_id !== null || !can('inspect_request');
   const isTransfer = error !== null && operation === 'create_transfer' && error.request !== null;
   return (
@@ -93,7 +93,7 @@ function Actions({ of: record }: { readonly of: RequestRecord }) {
   );
 }
 
-/** The link to Explain, filled in with the request. That screen finds the currency if it is unknown here. */
+/** Returns the link to Explain, filled in with the request. That screen finds the currency if it is unknown here. */
 function explainHref(error: InspectedErrorRecord, programId: string | null): string {
   const request = error.request ?? {};
   const query: Record<string, string> = {};
@@ -101,7 +101,7 @@ function explainHref(error: InspectedErrorRecord, programId: string | null): str
     const value = request[name];
     if (typeof value === 'string') query[name] = value;
   }
-  // As the caller sent it, so it may be any value.
+  // The caller may have sent anything as the amount.
   const minorUnits = String(request.amount ?? '');
   const currency = currencyOfError(error);
   if (/^\d{1,15}$/.test(minorUnits)) {
@@ -139,7 +139,7 @@ function RequestContent({ record }: { readonly record: RequestRecord }) {
   );
 }
 
-/** Faults and unknown outcomes stand out; refusals by a rule do not. */
+/** Faults and unknown outcomes stand out. Refusals by a rule do not. */
 function toneOf({ outcome, money_moved: moved, error }: RequestRecord): 'fault' | 'unknown' | 'declined' | '' {
   if (moved === 'unknown') return 'unknown';
   if (outcome === 'succeeded') return '';

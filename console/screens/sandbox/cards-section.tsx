@@ -7,12 +7,12 @@ import { Section } from '../../components/page.tsx';
 import { useSession } from '../../data/session.ts';
 import { useAction } from '../../data/use-action.ts';
 
-/** The card program that every sandbox begins with; its id is the same in each. The seeded cards are in no other one. */
+/** The card program that every sandbox starts with. Its id is always the same, and only it has the seeded cards. */
 const DEMO_PROGRAM_ID = 'prog_019000000000700080000000000000de';
 
 type SeededCard = { readonly name: string; readonly purpose: string };
 
-/** The cards of the demo program of every sandbox. */
+/** The cards of the demo program. */
 const CARDS: readonly SeededCard[] = [
   { name: 'card_active', purpose: 'can receive and send money' },
   { name: 'card_empty', purpose: 'has nothing to unload' },
@@ -29,10 +29,10 @@ const CARDS: readonly SeededCard[] = [
   { name: 'card_processor', purpose: 'its money is at a simulated processor' },
 ];
 
-/** A load of 10.00, which each of the cards accepts or refuses in its own way. */
+/** A load of 10.00, which some cards accept and others refuse, each for its reason. */
 const TRIED_AMOUNT = 1_000;
 
-/** The seeded cards, each with a transfer to try. */
+/** Lists the seeded cards, each with a transfer to try. */
 export function CardsSection() {
   const { can } = useSession();
   const [tried, setTried] = useState('');

@@ -10,12 +10,12 @@ import { newIdempotencyKey } from '../../data/client.ts';
 import { useProgram } from '../../data/program.ts';
 import { useSession } from '../../data/session.ts';
 
-/** Codes that belong to no single operation; the service says which of them an operation has. */
+/** Codes that are not specific to one operation. The service says whether an operation has them. */
 const SHARED = Object.keys(ERRORS).filter(
   (code) => code === 'unknown_request' || !(code.endsWith('_schema') || code.startsWith('unknown_')),
 );
 
-/** Any error of any operation, as the service sends it: for the error handling of a client. */
+/** Makes the service send any error of any operation, to try the error handling of a client. */
 export function ProvokeSection() {
   const { can } = useSession();
   const { programId } = useProgram();
@@ -97,7 +97,7 @@ function Answer({ answer, wanted }: { readonly answer: Provoked; readonly wanted
   );
 }
 
-/** The response that a sandbox was asked for. */
+/** The response to a provoked error. */
 type Provoked = {
   readonly status: number;
   readonly code: string | undefined;
@@ -119,7 +119,9 @@ const SHOWN = [
   'Link',
 ];
 
-/** Asks a sandbox to respond to an operation with an error. The request is not processed, so nothing in it has to exist. */
+/**
+ * Asks a sandbox to respond to an operation with an error. The service does not process the request, so its ids need not exist.
+ */
 async function provoke(operation: OperationId, provocation: string, programId: string | undefined): Promise<Provoked> {
   const { method, path, idempotency, program } = OPERATIONS[operation];
   const headers = new Headers({ Console: '1', 'Sandbox-Provoke': provocation });

@@ -14,7 +14,7 @@ import { formatDuration } from '../../format/times.ts';
 import { CardsSection } from './cards-section.tsx';
 import { ProvokeSection } from './provoke-section.tsx';
 
-/** What only a sandbox has: cards for every refusal, errors on request, a clock to move, a database to stop. */
+/** The tools of a sandbox: cards for every refusal, errors on request, a clock to move, and a database to stop. */
 export function SandboxScreen() {
   const { can } = useSession();
   return (
@@ -37,7 +37,7 @@ const STEPS = [
   [31 * 24 * HOUR_SECONDS, 'Forward 31 days'],
 ] as const;
 
-/** The clock of the sandbox, moved so that holds expire, limits reset and scheduled transfers become due. */
+/** Moves the clock of the sandbox, so that holds expire, limits reset and scheduled transfers become due. */
 function ClockSection() {
   const [days, setDays] = useState('');
   const ahead = Math.round(useAhead() / 1000);
@@ -89,7 +89,7 @@ function ClockSection() {
 
 const POLL_MILLISECONDS = 3_000;
 
-/** Stops and starts the sandbox's database, to try what the service does without it. */
+/** Stops and starts the sandbox's database, to try the service without it. */
 function DatabaseSection() {
   const status = useOperation((api, { programId: _, ...options }) => api.status.get(options), {
     pollMilliseconds: POLL_MILLISECONDS,

@@ -16,11 +16,11 @@ test.each<[Group['kind'], string, string, string | undefined]>([
   ['deposit', `dep_${HEX}`, '', `/console/programs/prog_${HEX}`],
   ['error_code', 'card_lost', '', '/errors/card_lost'],
   ['idempotency_key', 'order-1', '', undefined],
-])('a hit of the kind %s links to its screen', (kind, id, summary, path) => {
+])('links a hit of the kind %s to its screen', (kind, id, summary, path) => {
   expect(pathOfHit(kind, hit(id, summary))).toBe(path);
 });
 
-test('one hit is opened, two are not', () => {
+test('opens a single hit, but not one of two', () => {
   const group = { kind: 'transfer', results: [hit(`tr_${HEX}`)], has_more: false } as const;
   expect(onlyHit([group])?.kind).toBe('transfer');
   expect(onlyHit([])).toBeUndefined();

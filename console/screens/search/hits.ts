@@ -1,9 +1,8 @@
 import type { SearchResults } from '../../../sdk/client.ts';
 import { pathOf } from '../../format/ids.ts';
 
-/** What was found of one kind. */
+/** The hits of one kind. */
 export type Group = SearchResults['data'][number];
-/** One thing that was found. */
 export type Hit = Group['results'][number];
 
 /** The headings of the kinds. */
@@ -25,7 +24,7 @@ export const KIND_TITLES: Readonly<Record<Group['kind'], string>> = {
   error_code: 'Error codes',
 };
 
-/** What one of each kind is called. */
+/** The name of a single hit of each kind. */
 export const KIND_NAMES: Readonly<Record<Group['kind'], string>> = {
   transfer: 'Transfer',
   card: 'Card',
@@ -48,7 +47,7 @@ const TRANSFER = /\btr_[0-9a-f]{32}\b/;
 const SUBJECT = /\b(?:tr|prog|wh|req|case|inc)_[0-9a-f]{32}\b/;
 const CARD = / about the card '(.+)'$/;
 
-/** The link to a hit, without the program; undefined if nothing shows it. */
+/** Returns the link to a hit, without the program. Undefined if no screen shows it. */
 export function pathOfHit(kind: Group['kind'], { id, program_id, summary }: Hit): string | undefined {
   switch (kind) {
     case 'transfer':
@@ -84,7 +83,7 @@ function pathOfFirst(pattern: RegExp, text: string): string | undefined {
   return id === undefined ? undefined : pathOf(id);
 }
 
-/** The only hit, if there is exactly one. */
+/** Returns the hit if there is exactly one. */
 export function onlyHit(groups: readonly Group[]): { readonly kind: Group['kind']; readonly hit: Hit } | undefined {
   const [group, ...others] = groups;
   const [hit, ...more] = group?.results ?? [];
@@ -92,7 +91,7 @@ export function onlyHit(groups: readonly Group[]): { readonly kind: Group['kind'
   return { kind: group.kind, hit };
 }
 
-/** Whether a text is the id of a request: its page finds it, whether it failed or not. */
+/** Whether a text is the id of a request. The request screen finds successful and failed requests. */
 export function isRequestId(text: string): boolean {
   return /^req_[0-9a-f]{32}$/.test(text);
 }

@@ -11,7 +11,7 @@ import type { Group, Hit } from './hits.ts';
 
 type Found = { readonly kind: Group['kind']; readonly hit: Hit };
 
-/** What a caller of one card program can look up. */
+/** The scopes that decide what a caller of one card program can search. */
 export type OwnScopes = {
   readonly transfers: boolean;
   readonly cards: boolean;
@@ -20,8 +20,8 @@ export type OwnScopes = {
 };
 
 /**
- * Searches one card program with the operations that its callers may use. Returns what `search` returns to operators, as far as
- * these operations find it: by id, reference, idempotency key, card, digits, holder and amount.
+ * Searches one card program with operations that its callers can use. Returns the same result as `search` for operators, but
+ * finds only ids, references, idempotency keys, cards, digits, holders and amounts.
  */
 export async function searchOwnProgram(
   api: TransferService,
@@ -46,7 +46,7 @@ export async function searchOwnProgram(
 const MAX_RESULTS = 5;
 const limit = MAX_RESULTS + 1;
 
-/** That something does not exist, or that the text is not a valid value, is not an error of the search. */
+/** A missing record or an invalid value is not an error of the search. */
 async function orNothing(look: Promise<readonly Found[]>): Promise<readonly Found[]> {
   try {
     return await look;
@@ -85,7 +85,7 @@ function lookForTransfers(api: TransferService, options: CallOptions, q: string)
 
 type TypedAmount = { readonly amount: number; readonly decimals: number; readonly currency: string | undefined };
 
-/** The minor units that `12.34`, `$1,234.56` or `12.34 USD` can be, by the number of decimals of a currency. */
+/** Returns the minor units that `12.34`, `$1,234.56` or `12.34 USD` can mean, by the number of decimals of a currency. */
 export function amountsOf(q: string): readonly TypedAmount[] {
   const [found, before, sent = '', fraction = '', after] =
     /^([A-Za-z]{3}\s+|[$€£¥]\s*)?(\d{1,12}|\d{1,3}(?:,\d{3}){1,3})(?:\.(\d{1,4}))?(\s+[A-Za-z]{3}|\s*[$€£¥])?$/.exec(
@@ -94,7 +94,7 @@ export function amountsOf(q: string): readonly TypedAmount[] {
   if (found === undefined) return [];
   const whole = sent.replaceAll(',', '');
   const unit = (before ?? after)?.trim().toUpperCase();
-  // Several currencies have the same sign, and a program has few.
+  // Several currencies share a sign, and a program has few.
   const currency = unit !== undefined && /^[A-Z]{3}$/.test(unit) ? unit : undefined;
   return DECIMALS.flatMap((decimals) => {
     if (/[1-9]/.test(fraction.slice(decimals))) return [];
@@ -119,7 +119,7 @@ function lookForCards(
   ];
 }
 
-/** A request; for a caller who may not read requests, only a failed one. */
+/** Finds a request, or only a failed one if the caller can't read requests. */
 async function lookForRequest(
   api: TransferService,
   options: CallOptions,

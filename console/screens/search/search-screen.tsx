@@ -23,7 +23,7 @@ import './search.css';
 
 const NOTHING = { q: '', period: '', from: '', to: '', only: '', open: '' };
 
-/** The search results: of all card programs for operators, of their own for everybody else. */
+/** Shows the search results: from every card program for operators, from their card program for other callers. */
 export function SearchScreen() {
   const [{ q, period, from, to, only, open }, setState] = useUrlState(NOTHING);
   const programId = useProgramId();
@@ -32,7 +32,7 @@ export function SearchScreen() {
   const text = q.trim();
   const problem = problemOf(text);
   const canSearch = text !== '' && problem === undefined;
-  // A period has fixed bounds from when it is chosen: new bounds on each rendering would repeat the search endlessly.
+  // The bounds of a period are fixed when it is chosen. New bounds on each rendering would repeat the search endlessly.
   const now = useNow();
   const bounds = useMemo(() => boundsOf({ period, from, to }, now), [period, from, to, text]);
   const query = {
@@ -75,7 +75,7 @@ export function SearchScreen() {
   );
 }
 
-/** Opens the only hit in place of the search, so that "back" leads to where the search began. */
+/** Replaces the search with its only hit, so that "back" leads to the screen before the search. */
 function useOnlyHit(results: SearchResults | undefined): void {
   useEffect(() => {
     const only = results === undefined ? undefined : onlyHit(results.data);
@@ -113,12 +113,11 @@ function SearchForm({
   );
 }
 
-/** The kinds whose screens are about one of them. */
+/** The kinds whose screen shows one record. */
 const OF_THEIR_KIND: ReadonlySet<string> = new Set<Group['kind'] & IdKind>([
   ...(['card', 'program', 'webhook', 'transfer', 'request', 'case', 'incident'] as const),
 ]);
 
-/** The kinds that have names. */
 const NAMED: ReadonlySet<Group['kind']> = new Set(['card', 'program', 'webhook', 'api_key']);
 
 const COLUMNS = (kind: Group['kind']): readonly Column<Hit>[] => [
@@ -167,7 +166,7 @@ function Results({ results: { data, complete }, q }: { readonly results: SearchR
   );
 }
 
-/** Links to the other hits of a kind: the list with the same filter. */
+/** Links to the other hits of a kind, in a list with the same filter. */
 function MoreOf({ kind, hit, q }: { readonly kind: Group['kind']; readonly hit: Hit | undefined; readonly q: string }) {
   const program = hit?.program_id ?? undefined;
   const list: Partial<Readonly<Record<Hit['matched'], string>>> = {

@@ -12,45 +12,44 @@ import { searchOwnProgram } from './search-own-program.ts';
 const CARD_NUMBER =
   'This looks like a card number. It was not sent. Search for the last four digits or the id of the card.';
 
-/** What is wrong with a text to search for; undefined if it can be sent. */
+/** Returns the problem of a text to search for, or undefined if it can be sent. */
 export function problemOf(text: string): string | undefined {
   if (hasCardNumber(text)) return CARD_NUMBER;
   return text.trim().length > 255 ? 'Enter at most 255 characters.' : undefined;
 }
 
-/** What can be typed into a search. */
 export const LABEL = 'Name, id, reference, card, last four digits, amount or error code';
 
 /** Shorter texts match too many names. */
 const MIN_LENGTH = 3;
 
-/** A card number that is still being typed is not valid yet, and must not be sent either. */
+/** A card number is not valid while it is being typed, but must not be sent either. */
 const LONG_DIGITS = /\d(?:[ -]?\d){6,}/;
 
-/** Whether a text can be searched for while it is typed. */
+/** Whether a text can be sent while it is being typed. */
 export function isSearchable(text: string): boolean {
   const plain = text.replaceAll(/\b[a-z]+_[0-9a-f]*/g, '');
   return text.length >= MIN_LENGTH && problemOf(text) === undefined && !LONG_DIGITS.test(plain);
 }
 
-/** The link to a hit, in its own card program. */
+/** Returns the link to a hit, in the card program of the hit. */
 export function hrefOfHit(kind: Group['kind'], hit: Hit): string | undefined {
   const path = pathOfHit(kind, hit);
   if (path === undefined || !path.startsWith('/console/')) return path;
   return hrefTo(path, hit.program_id === null ? {} : { program: hit.program_id });
 }
 
-/** Their screens find them for those who may not search, too. */
+/** The screens of cases and incidents also work for callers who can't search. */
 const OF_SUPPORT = /^(?:case|inc)_[0-9a-f]{32}$/;
 
-/** Searches for a text that can be sent: a request, a case or an incident opens at once, anything else if it is the only hit. */
+/** Searches for a text. A request, a case or an incident opens at once, and so does any other single hit. */
 export function openSearch(text: string): void {
   const q = text.trim();
   const path = isRequestId(q) || OF_SUPPORT.test(q) ? pathOf(q) : undefined;
   navigate(path === undefined ? hrefTo('/console/search', { q, open: '1' }) : hrefTo(path));
 }
 
-/** Searches all card programs for operators, their own for everybody else. Without a query nothing is sent. */
+/** Searches every card program for operators, or the caller's card program for others. Without a query nothing is sent. */
 export function useFound(query: SearchQuery | undefined): OperationState<SearchResults> {
   const { has } = useSession();
   const isOperator = has('operator:read');
@@ -65,15 +64,14 @@ export function useFound(query: SearchQuery | undefined): OperationState<SearchR
       ? undefined
       : (api, options) =>
           isOperator ? api.search.find(query, options) : searchOwnProgram(api, options, query.q, scopes),
-    // It tries several kinds of ids, most of which do not exist.
+    // It tries several kinds of ids, and most of them don't exist.
     { deps: [JSON.stringify(query), isOperator], isOwn: !isOperator },
   );
 }
 
-/** Not every letter starts a search. */
 export const DEBOUNCE_MILLISECONDS = 300;
 
-/** A text once nothing has been typed for a moment. */
+/** Returns a text after typing has paused for a moment. */
 export function useDebounced(text: string): string {
   const [settled, setSettled] = useState(text);
   useEffect(() => {

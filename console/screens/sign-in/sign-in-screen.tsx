@@ -5,8 +5,8 @@ import { TextField } from '../../components/field.tsx';
 import { clientWithKey } from '../../data/client.ts';
 
 /**
- * Asks for a key: alone, or over a view whose session has ended. The key is exchanged for a session; only this form has it
- * in memory, until there is one.
+ * Asks for a key, on an empty page or over a view whose session has ended. The key is exchanged for a session. Until then, it
+ * is only in the memory of this form.
  */
 export function SignInScreen({
   reason,
@@ -14,9 +14,9 @@ export function SignInScreen({
   onSignedIn,
 }: {
   readonly reason: 'none' | 'ended';
-  /** The mode of the service, if it is known: a sandbox may need no key. */
+  /** The mode of the service, if it is known. A sandbox may need no key. */
   readonly mode?: 'sandbox' | 'live' | undefined;
-  /** To be called once there is a session. */
+  /** Called once there is a session. */
   readonly onSignedIn: () => void;
 }) {
   const [key, setKey] = useState('');
@@ -26,7 +26,7 @@ export function SignInScreen({
   const problem = sent === '' || /^ts_[0-9a-f]{16}_[0-9a-f]{72}$/.test(sent) ? undefined : NOT_A_KEY;
 
   useEffect(() => {
-    // Not the title of the view that was signed out.
+    // Otherwise the window would keep the title of the signed-out view.
     if (reason === 'none') document.title = 'Sign in · Transfer Service';
   }, [reason]);
 

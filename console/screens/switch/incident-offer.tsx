@@ -9,7 +9,7 @@ import { useOperation } from '../../data/use-operation.ts';
 import { pathOf } from '../../format/ids.ts';
 import { draftOfStop, incidentsOfSwitch } from '../../format/support/incidents.ts';
 
-/** What somebody has stopped or restarted on this screen. */
+/** A setting that was just stopped or restarted on this screen. */
 export type Changed = { readonly setting: SwitchRecord; readonly programName: string };
 
 type Parts = {
@@ -18,7 +18,7 @@ type Parts = {
   readonly onDone: () => void;
 };
 
-/** After a stop it offers to tell callers by an incident, after a restart to end the one that told them. */
+/** After a stop, offers to open an incident for callers. After a restart, offers to end that incident. */
 export function IncidentOffer(parts: Parts) {
   const { can } = useSession();
   const { changed } = parts;

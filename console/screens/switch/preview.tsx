@@ -6,14 +6,14 @@ import { type OperationState, useOperation } from '../../data/use-operation.ts';
 import { formatCount } from '../../format/amounts.ts';
 import { settingKey } from '../../format/operators/switch.ts';
 
-/** The preview of a change to a scope, loaded again when `changes` does; without a scope nothing is sent. */
+/** Reads the preview of a change to a scope, and reads it again when `changes` does. Without a scope nothing is sent. */
 export function usePreview(scope: PreviewSwitchQuery | undefined, changes = 0): OperationState<SwitchPreview> {
   return useOperation<SwitchPreview>(scope && ((api, options) => api.switch.preview(scope, options)), {
     deps: [scope?.program_id, scope?.type, scope?.connector_id, changes],
   });
 }
 
-/** The blast radius: what is in the scope, what will wait, what stops and what continues. */
+/** Shows what a change affects: the transfers in the scope, what waits, what stops and what continues. */
 export function Preview({
   preview,
   isRestarting = false,
@@ -63,7 +63,7 @@ function countText({ transfers, at_least: atLeast }: SwitchPreview['last_hour'])
   return `${atLeast ? 'at least ' : ''}${formatCount(transfers)}`;
 }
 
-/** The programs by name, where there are few; else how many. */
+/** Lists the programs by name if there are few, or else their number. */
 function Programs({ programs: { count, data } }: { readonly programs: SwitchPreview['programs'] }) {
   if (count === 0 || count > data.length) return formatCount(count);
   return (
@@ -78,7 +78,7 @@ function Programs({ programs: { count, data } }: { readonly programs: SwitchPrev
   );
 }
 
-/** Settings that already stop the scope, or that still do when another one is restarted. */
+/** Lists settings that already stop the scope, or that still stop it after another one is restarted. */
 function InForce({
   settings,
   isRestarting,

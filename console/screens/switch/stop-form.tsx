@@ -27,35 +27,35 @@ const SCOPES = [
   ['connector', 'Transfers at one connector to a processor'],
 ] as const;
 
-/** Without a scope it is the chosen program, if there is one. `at` is a connector, and `only` the type of what goes to it. */
+/** Without a scope it is the chosen program, if there is one. `at` is the connector, and `only` the type of transfers at it. */
 const CHOICE = { scope: '', of: '', type: 'load', at: '', only: '' };
 
-/** The fields of the form besides the scope. */
+/** The fields of the form other than the scope. */
 type StopDetails = { readonly reason: string; readonly until: string };
 
 const NO_DETAILS: StopDetails = { reason: '', until: '' };
 
-/** Chooses a scope and shows what stopping it does, before there is a button to do so. */
+/** Asks for a scope and shows what stopping it does, before the button to stop it appears. */
 export function StopForm({
   mayChange,
   restarts,
   onStopped,
 }: {
   readonly mayChange: boolean;
-  /** Receives what was stopped, and what people call its card program. */
+  /** Receives the new setting and the name of its card program. */
   readonly onStopped: (setting: SwitchRecord, programName: string) => void;
-  /** How often something was restarted on this screen: what is in force has changed then. */
+  /** How often something was restarted on this screen. Each restart changes which settings are in force. */
   readonly restarts: number;
 }) {
   const [inUrl, setChoice] = useUrlState(CHOICE);
   const chosen = useProgramId();
-  // A connector is stopped for every program, unless one is chosen here.
+  // A connector is stopped for every program, unless the user chooses one here.
   const of = inUrl.of === '' && inUrl.scope !== 'connector' ? (chosen ?? '') : inUrl.of;
   const choice = { ...inUrl, of, scope: inUrl.scope === '' ? (of === '' ? 'service' : 'program') : inUrl.scope };
   const scope = scopeOf(choice);
   const what = useWords(choice);
   const loaded = usePreview(scope, restarts);
-  // While another scope is loaded, and when that fails, the data is still of the previous scope.
+  // While another scope is loading, or after that failed, the data still belongs to the previous scope.
   const preview = isOf(scope, loaded.data) ? loaded : { ...loaded, data: undefined };
   const current = preview.stale ? undefined : preview.data;
   const [problem, setProblem] = useState<string | undefined>(undefined);
@@ -156,7 +156,7 @@ function ScopeFields({
   );
 }
 
-/** A connector, and what of that which goes to it. */
+/** Asks for a connector, a card program and a type of transfer. */
 function ConnectorFields({ choice, onChoose }: Parameters<typeof ScopeFields>[0]) {
   const { data } = useOperation((api, options) => api.connectors.list(options), { ofAnyProgram: true });
   const ids = (data?.data ?? []).map(({ connector_id: id }) => id);
@@ -183,7 +183,7 @@ function ConnectorFields({ choice, onChoose }: Parameters<typeof ScopeFields>[0]
   );
 }
 
-/** Asks for confirmation, with what will be refused, and stops it. */
+/** Asks for confirmation, shows what will be refused, and stops it. */
 function ConfirmStop({
   scope,
   what,
@@ -193,7 +193,7 @@ function ConfirmStop({
   onClose,
 }: {
   readonly scope: PreviewSwitchQuery;
-  /** What will be stopped: `loads for Lumen Gift Cards`. */
+  /** The scope in words: `loads for Lumen Gift Cards`. */
   readonly what: string;
   readonly wish: StopDetails;
   readonly preview: SwitchPreview;
@@ -237,7 +237,7 @@ function ConfirmStop({
   );
 }
 
-/** What the form would stop, in words. */
+/** Describes the scope of the form in words. */
 function useWords(choice: typeof CHOICE): string {
   const { scope, of, at } = choice;
   const { name } = useName('program', scope === 'service' || of === '' ? undefined : of);
@@ -256,13 +256,13 @@ function useWords(choice: typeof CHOICE): string {
 /** The types that go to a connector. */
 const ORDERED_TYPES = TRANSFER_TYPES.filter((type) => type !== 'card_to_card');
 
-/** The one type that is chosen. */
+/** Returns the single type that is chosen. */
 function typeOf({ scope, type, only }: typeof CHOICE): PreviewSwitchQuery['type'] {
   const chosen = scope === 'transfer_type' ? type : scope === 'connector' ? only : '';
   return TRANSFER_TYPES.find((one) => one === chosen);
 }
 
-/** The scope as the API takes it; undefined while its program or its connector is not chosen. */
+/** Returns the scope in the API's format, or undefined while its program or its connector is not chosen. */
 function scopeOf(choice: typeof CHOICE): PreviewSwitchQuery | undefined {
   const { scope, of, at } = choice;
   if (scope === 'service') return {};
@@ -275,7 +275,7 @@ function scopeOf(choice: typeof CHOICE): PreviewSwitchQuery | undefined {
   };
 }
 
-/** Whether a preview is of the scope. */
+/** Whether a preview belongs to the scope. */
 function isOf(scope: PreviewSwitchQuery | undefined, preview: SwitchPreview | undefined): boolean {
   if (scope === undefined || preview === undefined) return false;
   const { program_id: programId = null, type = null, connector_id: connectorId = null } = scope;

@@ -20,7 +20,7 @@ import { StopForm } from './stop-form.tsx';
 
 const POLL_MILLISECONDS = 5_000;
 
-/** What is stopped, and how to change that. */
+/** Shows what is stopped, and stops or restarts transfers. */
 export function SwitchScreen() {
   const { can } = useSession();
   const state = useOperation((api, options) => api.switch.get(options), { pollMilliseconds: POLL_MILLISECONDS });
@@ -102,7 +102,7 @@ function columnsOf(onRestart: ((setting: SwitchRecord) => void) | undefined): re
   ];
 }
 
-/** Restarts one scope. Other settings can still stop the same transfers, and it says so. */
+/** Restarts one scope. If other settings still stop the same transfers, it says so. */
 function RestartDialog({
   setting,
   onRestarted,

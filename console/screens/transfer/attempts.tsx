@@ -12,13 +12,13 @@ import { useSession } from '../../data/session.ts';
 import { canBeResolved, isOpen, sentenceOf } from '../../format/operators/processors.ts';
 import { formatDuration } from '../../format/times.ts';
 
-/** What the processor of the card did about a transfer, the newest attempt first. */
+/** Shows what the card's processor did for a transfer, with the newest attempt first. */
 export function Attempts({
   attempts,
   onDone,
 }: {
   readonly attempts: readonly ProcessorAttemptRecord[];
-  /** Receives what was done, in words. */
+  /** Receives a sentence that says what was done. */
   readonly onDone: (text: string) => void;
 }) {
   const { can } = useSession();
@@ -89,7 +89,7 @@ function Attempt({ attempt }: { readonly attempt: ProcessorAttemptRecord }) {
   );
 }
 
-/** What happens next to an attempt that has not ended. */
+/** Names the next step of an attempt that has not ended. */
 function nextName(status: ProcessorAttemptRecord['status']): string {
   if (status === 'ready') return 'Sent next';
   if (status === 'sent') return 'Unknown without an answer until';

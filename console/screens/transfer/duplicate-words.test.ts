@@ -6,7 +6,7 @@ const AT = { created_at: '2026-01-31T10:00:00Z', created_by: 'key_1', reference:
 const EARLIER = aTransferRecord(AT);
 const LATER = aTransferRecord({ ...AT, created_at: '2026-01-31T10:00:07Z', idempotency_key: 'second' });
 
-it('tells a repetition from two orders, and what was settled', () => {
+it('distinguishes repetitions, separate orders and settled pairs', () => {
   expect(verdictOf([EARLIER, LATER])).toEqual({
     isLikely: true,
     sentence: 'Probably loaded twice: the same caller sent it again 7 s later, with another idempotency key.',
@@ -35,7 +35,7 @@ it('tells a repetition from two orders, and what was settled', () => {
   expect(verdictOf([{ ...EARLIER, captured_amount: 5, reversed_amount: 5 }, LATER]).isLikely).toBe(false);
 });
 
-it('judges a chain of repetitions as one, without those that were reversed', () => {
+it('judges a chain of repetitions as a whole, without the reversed transfers', () => {
   const third = { ...LATER, transfer_id: 'tr_3', created_at: '2026-01-31T10:01:57Z' };
   const reversed = { captured_amount: 5, reversed_amount: 5 };
   const chain = [EARLIER, { ...LATER, transfer_id: 'tr_2' }, third];

@@ -1,14 +1,14 @@
 import type { LikelyDuplicate, TransferRecord } from '../../../sdk/client.ts';
 import { formatDuration, formatMoment } from '../../format/times.ts';
 
-/** Transfers of the same card, type and amount, and what that probably means. */
+/** The verdict about similar transfers: same card, type and amount. */
 export type Verdict = {
-  /** Whether somebody should look at it: one order that was carried out twice, not two orders or a pair that was settled. */
+  /** Whether a person should check it: one order was probably carried out twice, and nothing has settled it. */
   readonly isLikely: boolean;
   readonly sentence: string;
 };
 
-/** The parts of a transfer that tell a repetition from another order. */
+/** The parts of a transfer that distinguish a repetition from another order. */
 type Compared = Pick<
   TransferRecord,
   | 'type'
@@ -23,15 +23,15 @@ type Compared = Pick<
   | 'scheduled_for'
 >;
 
-/** What happened to the card if the second transfer was not wanted. */
+/** What happened to the card if the second transfer was a mistake. */
 const TWICE = { load: 'loaded twice', unload: 'charged twice', card_to_card: 'sent twice' } as const;
 
-/** The transfers in the order in which they were created. */
+/** Returns the transfers in the order of their creation. */
 export function inOrder(transfers: readonly TransferRecord[]): readonly TransferRecord[] {
   return transfers.toSorted((one, other) => Date.parse(one.created_at) - Date.parse(other.created_at));
 }
 
-/** Pairs of transfers as chains: of three that repeat one another, the second is in two pairs. The newest chain is first. */
+/** Joins pairs of transfers into chains, because the second of three repetitions is in two pairs. The newest chain is first. */
 export function chainsOf(pairs: readonly LikelyDuplicate[]): readonly (readonly TransferRecord[])[] {
   const chains = new Map<string, Map<string, TransferRecord>>();
   for (const { transfer, earlier, first_transfer_id: first } of pairs) {
@@ -42,8 +42,9 @@ export function chainsOf(pairs: readonly LikelyDuplicate[]): readonly (readonly 
 }
 
 /**
- * Whether similar transfers, in their order, are probably duplicates, judged by caller, key, reference and metadata. Of more
- * than two, those that were reversed are left out: the others may still be one order that was carried out twice.
+ * Judges whether similar transfers are probably duplicates, by caller, idempotency key, reference and metadata. The transfers
+ * must be in the order of their creation. Reversed transfers in a longer chain are left out, because the others may still be
+ * duplicates.
  */
 export function verdictOf(chain: readonly Compared[]): Verdict {
   const [earlier, later, ...more] = chain;
@@ -98,7 +99,7 @@ function isReversed({ captured_amount: captured, reversed_amount: reversed }: Co
   return captured > 0 && reversed === captured;
 }
 
-/** The difference that shows two separate orders. */
+/** Returns the difference that shows two separate orders. */
 function differenceOf(earlier: Compared, later: Compared): string | undefined {
   if (earlier.reference !== null && later.reference !== null) {
     return `references differ, ${earlier.reference} and ${later.reference}`;
@@ -110,7 +111,7 @@ function differenceOf(earlier: Compared, later: Compared): string | undefined {
   return name === undefined ? undefined : `metadata differs in ${name}`;
 }
 
-/** When a transfer was to be made. */
+/** Says when a transfer was scheduled. */
 function dueText({ scheduled_for: due }: Compared): string {
   return due === null ? 'at once' : `on ${formatMoment(due)}`;
 }

@@ -9,14 +9,14 @@ import './duplicates.css';
 import { verdictOf } from './duplicate-words.ts';
 import { ReverseButton } from './transfer-actions.tsx';
 
-/** Chains of similar transfers, each with a verdict, who requested them, and buttons to reverse one. */
+/** Lists chains of similar transfers, each with a verdict, the callers, and buttons to reverse one. */
 export function Duplicates({
   chains,
   onDone,
 }: {
-  /** Each in the order in which its transfers were created. */
+  /** Each chain in the order of its transfers' creation. */
   readonly chains: readonly (readonly TransferRecord[])[];
-  /** Receives what was done, in words. */
+  /** Receives a sentence that says what was done. */
   readonly onDone: (text: string) => void;
 }) {
   return (

@@ -22,7 +22,7 @@ const KINDS: Readonly<Record<TimelineStep['kind'], readonly [text: string, tone:
   error: ['Declined', 'plain'],
 };
 
-/** The steps of a transfer, oldest first, with links. */
+/** Lists the steps of a transfer, oldest first, with links. */
 export function Timeline({
   steps,
   transfer,
@@ -64,7 +64,7 @@ function Step({ step, transfer }: StepParts) {
   );
 }
 
-/** Failed deliveries and errors of the service are faults; refusals by a rule are not. */
+/** Failed deliveries and errors of the service are faults. Refusals by a rule are not. */
 function toneOf({ kind, status }: TimelineStep, tone: Tone): Tone {
   if (kind === 'error' && (status ?? 0) >= 500) return 'bad';
   if (kind !== 'webhook_attempt') return tone;

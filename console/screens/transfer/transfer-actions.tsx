@@ -10,7 +10,9 @@ import { formatAmount, formatDigits, parseAmount } from '../../format/amounts.ts
 import type { ShownTransfer } from './read-transfer.ts';
 import { ACTIONS, actionsFor, endsOf, leftOf, nameOfType, type TransferAction } from './transfer-words.ts';
 
-/** The actions that the status of a transfer and the caller's role allow. `onDone` receives what was done, in words. */
+/**
+ * The actions that the status of a transfer and the caller's role allow. `onDone` receives a sentence that says what was done.
+ */
 export function TransferActions({
   shown: { transfer, attempts },
   onDone,
@@ -42,7 +44,7 @@ export function TransferActions({
   );
 }
 
-/** Reverses a transfer where it is one of several on a screen. */
+/** Reverses one of several transfers on a screen. */
 export function ReverseButton({
   transfer,
   onDone,
@@ -77,7 +79,7 @@ function CancelDialog({ transfer, onDone, onClose }: DialogParts) {
   const { transfer_id, amount, currency, status } = transfer;
   const { source } = endsOf(transfer, useCardNames(transfer));
   const money = formatAmount(amount, currency);
-  // The id is a part of the input: the idempotency key is for this transfer only.
+  // The id is a part of the input, so that the idempotency key is for this transfer only.
   const { run, pending, error } = useAction(
     ({ id }: { readonly id: string }, api, options) => api.transfers.cancel(id, options),
     { operation: 'cancel' },
@@ -107,7 +109,7 @@ function CancelDialog({ transfer, onDone, onClose }: DialogParts) {
 
 type Input = { readonly id: string; readonly amount: number; readonly description?: string };
 
-/** Captures or reverses, in full or in part. */
+/** Captures or reverses a transfer, in full or in part. */
 function AmountDialog({ action, transfer, onDone, onClose }: DialogParts & { readonly action: 'capture' | 'reverse' }) {
   const { transfer_id: id, currency, type } = transfer;
   const names = useCardNames(transfer);
@@ -174,14 +176,14 @@ function problemOf(amount: number | undefined, left: number, currency: string): 
   return amount > left ? `That is more than ${formatAmount(left, currency)}.` : undefined;
 }
 
-/** What people call the cards of a transfer; their ids where they have no names. */
+/** Returns the names of a transfer's cards, or their ids if they have no names. */
 function useCardNames({ card_id: cardId, destination_card_id: otherId, program_id: programId }: TransferRecord) {
   const card = useName('card', cardId, programId).name;
   const other = useName('card', otherId, programId).name;
   return (id: string): string => (id === cardId ? card : other) ?? id;
 }
 
-/** What the button will do, in a sentence. */
+/** Says what the button will do. */
 function effectOf(
   action: 'capture' | 'reverse',
   transfer: TransferRecord,

@@ -25,7 +25,7 @@ import { actionsFor, mayChangeSoon, titleOf } from './transfer-words.ts';
 
 const POLL_MILLISECONDS = 5_000;
 
-/** One transfer: whether its money moved, what happened to it, and what can be done about it. */
+/** One transfer: whether its money moved, its history and its actions. */
 export function TransferScreen({ parameters }: { readonly parameters: Parameters }) {
   const id = parameters.transfer_id ?? '';
   const [done, setDone] = useState('');
@@ -71,13 +71,13 @@ export function TransferScreen({ parameters }: { readonly parameters: Parameters
   );
 }
 
-/** What the transfer is, with its amount and the name of its card: `Load of 50.00 USD to Priya Raman ··4242`. */
+/** Returns a title with the amount and the name of the card: `Load of 50.00 USD to Priya Raman ··4242`. */
 function useTitle(transfer: TransferRecord | undefined): string {
   const { name } = useName('card', transfer?.card_id, transfer?.program_id);
   return transfer === undefined ? '' : titleOf(transfer, name);
 }
 
-/** What happened to a transfer: one sentence first, its details, what its processor said, likely duplicates and timeline. */
+/** Says what happened to a transfer, with its details, its attempts at the processor, likely duplicates and its timeline. */
 export function TransferContent({
   shown,
   stale,

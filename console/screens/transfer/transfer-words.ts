@@ -2,20 +2,20 @@ import type { TransferRecord } from '../../../sdk/client.ts';
 import { formatAmount } from '../../format/amounts.ts';
 import { sentenceCase } from '../../format/names.ts';
 
-/** What can be done with a transfer, and the text of its button. */
+/** The actions on a transfer, and the texts of their buttons. */
 export const ACTIONS = { capture: 'Capture', cancel: 'Cancel', reverse: 'Reverse' } as const;
 
-/** One of {@link ACTIONS}. */
+/** A key of {@link ACTIONS}. */
 export type TransferAction = keyof typeof ACTIONS;
 
-/** What the status of a transfer allows. Only the processor ends what is at a processor. */
+/** Returns the actions that the status of a transfer allows. Only the processor can end a transfer at a processor. */
 export function actionsFor(transfer: TransferRecord, isAtProcessor = false): readonly TransferAction[] {
   if (isAtProcessor) return [];
   switch (transfer.status) {
     case 'scheduled':
       return ['cancel'];
     case 'pending':
-      // What waits for the processor of its card is ended by that alone.
+      // The transfer waits for the card's processor, and only the processor can end it.
       return transfer.capture === 'automatic' ? [] : ['capture', 'cancel'];
     case 'completed':
       return leftOf(transfer, 'reverse') > 0 ? ['reverse'] : [];
@@ -24,7 +24,7 @@ export function actionsFor(transfer: TransferRecord, isAtProcessor = false): rea
   }
 }
 
-/** The most that can be captured or reversed, in minor units. */
+/** Returns the largest amount that can be captured or reversed, in minor units. */
 export function leftOf(transfer: TransferRecord, action: 'capture' | 'reverse'): number {
   const { amount, captured_amount: captured, reversed_amount: reversed } = transfer;
   return action === 'capture' ? amount : captured - reversed;
@@ -32,12 +32,12 @@ export function leftOf(transfer: TransferRecord, action: 'capture' | 'reverse'):
 
 const TYPES = { load: 'load', unload: 'unload', card_to_card: 'transfer' } as const;
 
-/** What people call a transfer of a type: `load`, `unload`, `transfer`. */
+/** Returns the name of a type of transfer: `load`, `unload`, `transfer`. */
 export function nameOfType(type: TransferRecord['type']): string {
   return TYPES[type];
 }
 
-/** What a transfer is, as a title: `Load of 50.00 USD to Priya Raman ··4242`; without a name only its amount. */
+/** Returns the title of a transfer: `Load of 50.00 USD to Priya Raman ··4242`. Without a name it has only the amount. */
 export function titleOf(
   { type, amount, currency }: Pick<TransferRecord, 'type' | 'amount' | 'currency'>,
   nameOfCard: string | undefined,
@@ -46,7 +46,7 @@ export function titleOf(
   return nameOfCard === undefined ? what : `${what} ${type === 'load' ? 'to' : 'from'} ${nameOfCard}`;
 }
 
-/** The two ends of a transfer in words. */
+/** Returns where the money of a transfer comes from and goes to, in words. */
 export function endsOf(
   transfer: Pick<TransferRecord, 'type' | 'card_id' | 'destination_card_id'>,
   nameOfCard: (cardId: string) => string = (cardId) => cardId,
@@ -61,10 +61,10 @@ export function endsOf(
   return { source: card, destination: other };
 }
 
-/** How long after its last change a transfer is still polled: its events are being delivered. */
+/** How long a transfer is polled after its last change, because its events are still being delivered. */
 const POLLED_AFTER_CHANGE_MILLISECONDS = 10 * 60_000;
 
-/** Whether a transfer may still change soon, so that it is worth polling. */
+/** Whether a transfer may change soon, so that polling it is useful. */
 export function mayChangeSoon(transfer: TransferRecord, now: number): boolean {
   if (transfer.outcome !== 'final') return true;
   return now - Date.parse(transfer.updated_at) < POLLED_AFTER_CHANGE_MILLISECONDS;

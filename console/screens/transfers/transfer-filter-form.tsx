@@ -6,7 +6,7 @@ import { useDebouncedText } from '../../data/use-url-state.ts';
 import { decimalsOf, formatDigits, parseAmount } from '../../format/amounts.ts';
 import { exactAmountOf, filtersSet, periodOf, problemsOf, type TransferFilters } from './transfer-filters.ts';
 
-/** Not every letter reads the list again. */
+/** The pause in typing before the list is read again. */
 const PAUSE_MILLISECONDS = 400;
 
 type Change = (changes: Partial<TransferFilters>, options?: { readonly replace?: boolean }) => void;
@@ -21,7 +21,7 @@ export function TransferFilterForm({
   readonly filters: TransferFilters;
   readonly onChange: Change;
   readonly onClear: () => void;
-  /** The currency in which amounts are typed. */
+  /** The currency for typed amounts. */
   readonly currency: string;
 }) {
   const set = filtersSet(filters);
@@ -111,7 +111,7 @@ function TypedField({
   return <TextField label={label} value={typed} problem={problem} onInput={setTyped} />;
 }
 
-/** An amount that is typed as people write it, and kept in minor units. */
+/** A field for an amount that users type in major units and the URL keeps in minor units. */
 function AmountField({
   label,
   value,
@@ -134,7 +134,7 @@ function AmountField({
     },
     {
       pauseMilliseconds: PAUSE_MILLISECONDS,
-      // `12` and `12.00` are the same amount: the typed text is not replaced.
+      // `12` and `12.00` are the same amount, so the typed text stays.
       isSame: (left, right) => left === right || minorUnitsOf(left) === (minorUnitsOf(right) ?? right),
     },
   );

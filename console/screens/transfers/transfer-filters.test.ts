@@ -19,7 +19,7 @@ it('sends a period as its bounds', () => {
   expect(set(queryOf({ ...NO_FILTERS, period: 'exact', ...exact }, NOW))).toEqual(exact);
 });
 
-it('knows whether one amount is asked for', () => {
+it('finds the amount if the filters ask for exactly one', () => {
   expect(exactAmountOf(NO_FILTERS)).toBe('');
   expect(exactAmountOf({ ...NO_FILTERS, minimum_amount: '1234' })).toBe('');
   expect(exactAmountOf({ ...NO_FILTERS, minimum_amount: '1234', maximum_amount: '1234' })).toBe('1234');

@@ -1,12 +1,12 @@
 import type { ExportTransfersQuery } from '../../../sdk/client.ts';
 import { boundsOf, type Period } from '../../format/times.ts';
 
-/** The filters of list_transfers as the URL has them: moments in UTC, amounts in minor units, empty for any. */
+/** The filters of list_transfers in the URL: moments in UTC, amounts in minor units, and empty for any. */
 export const NO_FILTERS = {
   card_id: '',
   status: '',
   type: '',
-  /** A period by its name, in the place of the two times. */
+  /** The name of a period, instead of the two times. */
   period: '',
   created_from: '',
   created_to: '',
@@ -18,33 +18,32 @@ export const NO_FILTERS = {
   metadata_value: '',
 };
 
-/** The filters of the URL. */
 export type TransferFilters = typeof NO_FILTERS;
 
-/** The names of the filters that are set. */
+/** Returns the names of the filters that are set. */
 export function filtersSet(filters: TransferFilters): readonly (keyof TransferFilters)[] {
   const names = Object.keys(NO_FILTERS) as (keyof TransferFilters)[];
   return names.filter((name) => filters[name] !== '');
 }
 
-/** When the transfers of a list were created. */
+/** Returns the period in which the transfers were created. */
 export function periodOf({ period, created_from: from, created_to: to }: TransferFilters): Period {
   return { period, from, to };
 }
 
-/** The amount, where exactly one is asked for; empty otherwise. */
+/** Returns the amount if the filters ask for exactly one, or an empty text. */
 export function exactAmountOf({ minimum_amount: minimum, maximum_amount: maximum }: TransferFilters): string {
   return minimum === maximum ? minimum : '';
 }
 
-/** A value without a name filters nothing yet. A name without a value finds pairs whose value is empty. */
+/** A value without a name filters nothing yet. A name without a value finds pairs with an empty value. */
 function isWhole({ metadata_name: name }: TransferFilters): boolean {
   return name !== '';
 }
 
 /**
- * The query of list_transfers, as of `now` (milliseconds since 1970). Values edited in the URL are sent unchanged: the
- * service reports what is wrong with them.
+ * Returns the query of list_transfers, as of `now` (milliseconds since 1970). Values that were edited in the URL are sent
+ * unchanged, so that the service reports what is wrong with them.
  */
 export function queryOf(filters: TransferFilters, now: number): ExportTransfersQuery {
   const { minimum_amount: minimum, maximum_amount: maximum, type, status } = filters;
@@ -66,7 +65,7 @@ export function queryOf(filters: TransferFilters, now: number): ExportTransfersQ
   };
 }
 
-/** What is missing in the filters, by their names. */
+/** Returns what is missing in the filters, by their names. */
 export function problemsOf(filters: TransferFilters): Partial<Readonly<Record<keyof TransferFilters, string>>> {
   if (isWhole(filters) || filters.metadata_value === '') return {};
   return { metadata_name: 'Enter the name of the pair.' };

@@ -51,7 +51,7 @@ const COLUMNS: readonly Column<TransferRecord>[] = [
   { title: 'Id', cell: ({ transfer_id }) => <Id id={transfer_id} /> },
 ];
 
-/** The transfers of a card program: filters in the URL, page by page, and the same as a file. */
+/** Lists the transfers of a card program page by page, with filters in the URL, and saves them as a file. */
 export function TransfersScreen() {
   const [filters, setFilters] = useUrlState(NO_FILTERS);
   // Transfers follow the sandbox's clock, even if it was moved.
@@ -95,7 +95,7 @@ export function TransfersScreen() {
   );
 }
 
-/** The currency in which amounts of the list are typed: that of the last transfers that were shown. */
+/** Returns the currency for typed amounts: the currency of the last transfers on the screen. */
 function useLastCurrency(rows: readonly TransferRecord[]): string {
   const [currency, setCurrency] = useState('USD');
   const found = rows[0]?.currency;

@@ -10,11 +10,11 @@ export type CsvState =
   | { readonly kind: 'saved'; readonly lines: number }
   | { readonly kind: 'failed'; readonly error: Error };
 
-/** Text that waits to be handed to the browser, which may keep it on disk. */
+/** The length of the text after which it is handed to the browser, which may keep it on disk. */
 const MAX_TEXT_LENGTH = 1_000_000;
 
 /**
- * Saves an export as a file. It is read completely first: a link cannot send the console's header, and a truncated file
+ * Saves an export as a file. It reads the whole export first: a link can't send the console's header, and a truncated file
  * would not show that lines are missing.
  */
 export function useCsv(fileName: string): {
@@ -82,6 +82,6 @@ function download(content: Blob, fileName: string): void {
   link.href = url;
   link.download = fileName;
   link.click();
-  // The browser has begun to save it by then.
+  // The browser has started to save the file by then.
   window.setTimeout(() => URL.revokeObjectURL(url), 60_000);
 }

@@ -22,7 +22,7 @@ const POLL_MILLISECONDS = 5_000;
 
 const NO_FILTER = { result: '', status: '', period: '', from: '', to: '' };
 
-/** What was sent to a webhook and the responses, newest first; any event can be sent again. */
+/** Lists the requests to a webhook and their responses, newest first. Any event can be sent again. */
 export function AttemptsSection({ webhookId }: { readonly webhookId: string }) {
   const { can } = useSession();
   const [resending, setResending] = useState<AttemptRecord | undefined>(undefined);
@@ -52,7 +52,7 @@ export function AttemptsSection({ webhookId }: { readonly webhookId: string }) {
           title: 'Actions',
           onPhone: 'note',
           cell: (attempt) =>
-            // A test is not a stored event: there is nothing to send again.
+            // A test is not a stored event, so it can't be sent again.
             attempt.kind === 'test' ? null : (
               <span class="row-actions">
                 <Button title={`Resend ${attempt.type}`} onClick={() => setResending(attempt)}>
@@ -111,14 +111,13 @@ export function StatusField({ value, onInput }: { readonly value: string; readon
   );
 }
 
-/** When something was sent. */
 export const SENT: Column<AttemptRecord> = {
   title: 'Sent',
   onPhone: 'note',
   cell: ({ started_at }) => <Moment at={started_at} short actual />,
 };
 
-/** What was sent, why, and what came of it. */
+/** The columns for the event, why it was sent, and the result. */
 export const COLUMNS: readonly Column<AttemptRecord>[] = [
   {
     title: 'Event',
@@ -156,7 +155,7 @@ function Result({ attempt }: { readonly attempt: AttemptRecord }) {
   );
 }
 
-/** Sends the event of an attempt again; `ofAll` for a webhook of any card program. */
+/** Sends the event of an attempt again. Set `ofAll` for a webhook of any card program. */
 export function ResendDialog({
   attempt,
   ofAll = false,

@@ -11,7 +11,7 @@ import { WebhookFields, type WebhookForm } from '../webhooks/create-webhook-dial
 
 type Parts = { readonly record: WebhookRecord; readonly onClose: () => void };
 
-/** Asks what to change: where events are sent, and which. */
+/** Changes where events are sent, and which events. */
 export function EditDialog({ record, onClose }: Parts) {
   const before: WebhookForm = {
     url: record.url,
@@ -21,7 +21,7 @@ export function EditDialog({ record, onClose }: Parts) {
   };
   const [fields, setFields] = useState(before);
   const opened = useOpened(record);
-  // A change of a webhook takes no idempotency key: sent twice, it changes nothing more.
+  // This operation takes no idempotency key: sent twice, it changes nothing more.
   const change = useAction(async (body: UpdateWebhookBody, api, { idempotencyKey: _, ...options }) => {
     const now = await api.webhooks.get(record.webhook_id, options);
     return api.webhooks.update(record.webhook_id, body, { ...options, ifMatch: versionFor(body, opened, now) });
@@ -46,7 +46,7 @@ export function EditDialog({ record, onClose }: Parts) {
   );
 }
 
-/** What differs; an empty description or list of types is removed. */
+/** Returns the changed fields. An empty description or list of types is removed. */
 function changesOf(before: WebhookForm, after: WebhookForm): UpdateWebhookBody {
   const types = typesIn(after.types);
   return {
@@ -59,17 +59,17 @@ function changesOf(before: WebhookForm, after: WebhookForm): UpdateWebhookBody {
 
 const HOUR_MILLISECONDS = 3_600_000;
 
-/** How long the old secret also signs, by the value of the field. */
+/** How long the old secret also signs, in hours. */
 const OVERLAPS = [
   ['24', 'For 24 hours'],
   ['1', 'For 1 hour'],
   ['0', 'Not at all (it was leaked)'],
 ] as const;
 
-/** Asks how long the old secret still signs, and shows the new one once. */
+/** Asks how long the old secret still signs, and shows the new secret once. */
 export function RollSecretDialog({ record, onClose }: Parts) {
   const [hours, setHours] = useState('24');
-  // The same whenever it is sent, so that a second click after a lost response is the same request.
+  // Must not change between tries, so that a second click after a lost response sends the same request.
   const [openedAt] = useState(() => Date.now());
   const name = nameOfWebhook(record);
   const roll = useAction((body: RollWebhookSecretBody, api, options) =>
@@ -97,7 +97,7 @@ export function RollSecretDialog({ record, onClose }: Parts) {
   );
 }
 
-/** Asks before a webhook is deleted for good. */
+/** Asks before it deletes a webhook for good. */
 export function DeleteDialog({ record, onClose }: Parts) {
   const name = nameOfWebhook(record);
   const remove = useAction((webhookId: string, api, { idempotencyKey: _, ...options }) =>

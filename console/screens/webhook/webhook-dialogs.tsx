@@ -9,7 +9,7 @@ import { toIso } from '../../format/times.ts';
 
 type Parts = { readonly record: WebhookRecord; readonly onClose: () => void };
 
-/** Asks for a period whose events are sent again. */
+/** Sends the events of a period again. */
 export function ReplayDialog({ record, onClose }: Parts) {
   const [from, setFrom] = useState('');
   const [to, setTo] = useState('');
@@ -57,7 +57,7 @@ export function ReplayDialog({ record, onClose }: Parts) {
   );
 }
 
-/** Asks before nothing is sent any more. */
+/** Asks before it disables a webhook. */
 export function DisableDialog({ record, onClose }: Parts) {
   const change = useChange(record, onClose);
   return (
@@ -78,7 +78,7 @@ export function DisableDialog({ record, onClose }: Parts) {
   );
 }
 
-/** Asks what to do with the missed events. */
+/** Asks what to do with the missed events, and enables a webhook. */
 export function EnableDialog({ record, onClose }: Parts) {
   const [resume, setResume] = useState<string>('backlog');
   const change = useChange(record, onClose);
@@ -110,7 +110,7 @@ export function EnableDialog({ record, onClose }: Parts) {
 }
 
 function useChange(record: WebhookRecord, onClose: () => void) {
-  // A change of a webhook takes no idempotency key: sent twice, it changes nothing more.
+  // This operation takes no idempotency key: sent twice, it changes nothing more.
   const { pending, error, run } = useAction((body: UpdateWebhookBody, api, { idempotencyKey: _, ...options }) =>
     api.webhooks.update(record.webhook_id, body, options),
   );

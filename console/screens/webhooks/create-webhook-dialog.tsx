@@ -7,7 +7,7 @@ import { SelectField, TextField } from '../../components/field.tsx';
 import { useAction } from '../../data/use-action.ts';
 import { typesIn } from '../../format/webhooks.ts';
 
-/** Asks for a URL and what to send there, and shows the signing secret once. */
+/** Asks for a URL and the events to send there, and shows the signing secret once. */
 export function CreateWebhookDialog({
   onClose,
   onDone,
@@ -58,12 +58,12 @@ export function CreateWebhookDialog({
 export type WebhookForm = {
   readonly url: string;
   readonly description: string;
-  /** Types and groups, separated by spaces or commas; empty for all. */
+  /** Types and groups, separated by spaces or commas. Empty for all. */
   readonly types: string;
   readonly order: 'parallel' | 'strict';
 };
 
-/** The fields of a webhook that is created or changed. */
+/** The fields of a form that creates or changes a webhook. */
 export function WebhookFields({
   value,
   onChange,

@@ -17,7 +17,7 @@ import { CreateWebhookDialog } from './create-webhook-dialog.tsx';
 
 const POLL_MILLISECONDS = 5_000;
 
-/** The webhooks of the card program: where its events are sent, and whether that works. */
+/** Lists the webhooks of the card program, with their URLs and whether their deliveries succeed. */
 export function WebhooksScreen() {
   const { can } = useSession();
   const [isCreating, setCreating] = useState(false);
