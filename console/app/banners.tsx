@@ -64,8 +64,8 @@ export function CaseBanner() {
   return (
     <div class="banner case">
       <p>
-        You work on <a href={caseHref}>the case {shortId(caseId)}</a>: the audit log names it in each of your actions.{' '}
-        <a href={without.size === 0 ? path : `${path}?${without}`}>Leave the case</a>
+        You are working on <a href={caseHref}>the case {shortId(caseId)}</a>. The audit log records it with each of your
+        actions. <a href={without.size === 0 ? path : `${path}?${without}`}>Leave the case</a>
       </p>
     </div>
   );

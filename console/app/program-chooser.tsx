@@ -75,7 +75,9 @@ function ProgramList({ onChoose }: { readonly onChoose: (programId: string) => v
         onInput={setText}
         autoFocus
         hint={
-          data?.next_cursor === null ? undefined : `The first ${MAX_PROGRAMS} are listed. Paste the id of any other.`
+          data?.next_cursor === null
+            ? undefined
+            : `Only the first ${MAX_PROGRAMS} are listed. For any other, paste its id.`
         }
       />
       {error !== undefined && <ErrorRecord error={error} />}

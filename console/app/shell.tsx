@@ -234,8 +234,8 @@ class ErrorBoundary extends Component<{ readonly children: ComponentChildren }, 
         <div class="error-record" role="alert">
           <p class="error-message">{error.message}</p>
           <p>
-            The console failed, not the service: no money moved. Reload the page; if it fails again, tell support what
-            you did.
+            The console failed, not the service, so no money moved. Reload the page. If it fails again, tell support
+            what you did.
           </p>
           <p class="error-facts">
             <Button onClick={() => window.location.reload()}>Reload</Button>

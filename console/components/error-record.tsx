@@ -137,5 +137,5 @@ function OpenCase({ requestId, needsSupport }: Parts) {
 
 function problemOf(error: Error): string {
   const isMissing = error instanceof TransferServiceError && error.Status === 404;
-  return isMissing ? 'No case: the request belongs to no card program.' : error.message;
+  return isMissing ? 'The request belongs to no card program, so it cannot have a case.' : error.message;
 }

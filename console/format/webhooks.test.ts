@@ -85,8 +85,8 @@ test('shows the start of a response on one line', () => {
 
 test('summarizes a page of failed attempts, and says what happens next', () => {
   const to = (...ids: string[]) => ids.map((webhook_id) => ({ webhook_id }));
-  const next = 'Each event is retried for about three days; Resend sends it now.';
+  const next = 'Each event is retried for about three days. Resend sends it now.';
   expect(failuresText(to('a'), true)).toBe(`1 attempt to 1 webhook failed. ${next}`);
   expect(failuresText(to('a', 'b', 'a'), true)).toBe(`3 attempts to 2 webhooks failed. ${next}`);
-  expect(failuresText(to('a', 'b'), false)).toBe(`These 2 attempts to 2 webhooks failed; there are more. ${next}`);
+  expect(failuresText(to('a', 'b'), false)).toBe(`These 2 attempts to 2 webhooks failed. There are more. ${next}`);
 });

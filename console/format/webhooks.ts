@@ -47,8 +47,8 @@ export function statusOf({ status, failures }: Pick<WebhookRecord, 'status' | 'f
 export function failuresText(attempts: readonly Pick<AttemptRecord, 'webhook_id'>[], isAll: boolean): string {
   const webhooks = counted(new Set(attempts.map(({ webhook_id: id }) => id)).size, 'webhook');
   const failed = `${counted(attempts.length, 'attempt')} to ${webhooks} failed`;
-  const what = isAll ? `${failed}.` : `These ${failed}; there are more.`;
-  return `${what} Each event is retried for about three days; Resend sends it now.`;
+  const what = isAll ? `${failed}.` : `These ${failed}. There are more.`;
+  return `${what} Each event is retried for about three days. Resend sends it now.`;
 }
 
 /** Says why an event was sent. */

@@ -20,7 +20,7 @@ test('every seeded card is there with its purpose, and a load says what becomes 
   await expectAccessibleInEveryView(page);
   expect(await page.getByRole('link', { name: 'card_active' }).getAttribute('href')).toContain(DEMO_PROGRAM);
   await page.getByTitle('Load 10.00 onto card_active').click();
-  await page.getByText('card_active took it').waitFor();
+  await page.getByText('card_active accepted it').waitFor();
   await page.getByTitle('Load 10.00 onto card_lost').click();
   await page.getByRole('link', { name: 'card_lost' }).first().waitFor();
   await page.locator('.error-record').waitFor();

@@ -104,8 +104,8 @@ export function ConfirmDialog({
         {error !== undefined && <ErrorRecord error={error} />}
         {isOutdated(error) && (
           <p>
-            Someone else changed this while the form was open, so nothing was saved. Close the form, look at the new
-            values, and change them again if that is still right.
+            Someone else changed this while the form was open, so nothing was saved. Close the form, check the new
+            values, and make your change again if it still applies.
           </p>
         )}
         <footer class="dialog-actions">

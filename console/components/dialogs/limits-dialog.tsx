@@ -56,7 +56,8 @@ export function LimitsDialog({
       onClose={onClose}
     >
       <p class="quiet">
-        Amounts are in {currency}. Empty for no limit, 0 to allow nothing. Changes apply from the next transfer.
+        Amounts are in {currency}. Leave a field empty for no limit, or enter 0 to allow nothing. Changes apply from the
+        next transfer.
       </p>
       {(['in', 'out'] as const).map((direction) => (
         <fieldset key={direction} class="limit-fields">

@@ -43,10 +43,10 @@ export function ResolveDialog({
       onClose={onClose}
     >
       <p>
-        Ask the processor behind {connector} first. It knows the order as <code>{id}</code>
+        Ask the processor behind {connector} first. The order's id is <code>{id}</code>
         {reference !== null && (
           <>
-            , by its own reference <code>{reference}</code>
+            , and the processor's reference is <code>{reference}</code>
           </>
         )}
         .
@@ -62,7 +62,7 @@ export function ResolveDialog({
         value={chosen}
         onChange={setChosen}
         options={[
-          ['', 'Choose what it says'],
+          ['', 'Choose its answer'],
           ['executed', 'It carried out the order'],
           ['not_executed', 'It did not carry it out, and will not'],
         ]}
@@ -79,7 +79,7 @@ export function ResolveDialog({
       </dl>
       <p>Neither outcome can be undone.</p>
       <AreaField
-        label="How you know it"
+        label="How you know"
         value={note}
         onInput={setNote}
         isProse

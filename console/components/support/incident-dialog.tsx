@@ -64,7 +64,7 @@ export function IncidentDialog({ draft, onClose }: { readonly draft: IncidentDra
         type="datetime-local"
         value={toFieldValue(fields.started_at)}
         onInput={(typed) => change({ started_at: toIso(typed) ?? '' })}
-        hint="Cases opened since then are proposed for it. Empty means now."
+        hint="Cases opened since then are proposed. If empty, the incident starts now."
       />
     </ConfirmDialog>
   );
@@ -94,7 +94,7 @@ export function EditIncidentDialog({ incident, onDone, onClose }: EditParts) {
   };
   const confirm = async () => {
     if ((await update.run(changes)) !== undefined)
-      onDone('Changed. Callers are notified about the parts that they can see.');
+      onDone('Changed. Callers are notified of the changes that they can see.');
   };
   return (
     <ConfirmDialog
@@ -121,13 +121,18 @@ const isWithoutTexts = ({ title, public_text: text }: Texts): boolean => title.t
 function TextFields({ fields, onChange }: FieldParts) {
   return (
     <>
-      <TextField label="Title" value={fields.title} onInput={(title) => onChange({ title })} hint="Callers read it." />
+      <TextField
+        label="Title"
+        value={fields.title}
+        onInput={(title) => onChange({ title })}
+        hint="Callers can read it."
+      />
       <AreaField
         label="What callers should know"
         value={fields.public_text}
         onInput={(public_text) => onChange({ public_text })}
         isProse
-        hint="Every caller that it concerns can read it. Plain text."
+        hint="All affected callers can read it. Plain text."
       />
       <AreaField
         label="Note for operators only (optional)"

@@ -31,7 +31,7 @@ export function ResolutionFields({
         value={fields.text}
         onInput={(text) => onChange({ ...fields, text })}
         isProse
-        hint="The caller reads it. Plain text."
+        hint="The caller can read it. Plain text."
       />
       <SelectField
         label="Outcome"
@@ -60,7 +60,7 @@ export function EndIncidentDialog({
   });
   const confirm = async () => {
     if (body !== undefined && (await resolve.run(body)) !== undefined)
-      onDone(`Ended: ${title}. Its callers are notified.`);
+      onDone(`Ended: ${title}. The affected callers are notified.`);
   };
   return (
     <ConfirmDialog

@@ -19,11 +19,11 @@ const NONE = { ready: 0, sent: 0, unknown: 0, pending: 0, reversing: 0, attentio
 it('says what each outcome does to the money', () => {
   expect(orderOf(LOAD)).toBe('load of 12.50 USD');
   expect(effectOf(LOAD, 'executed')).toBe(
-    "The load is completed: 12.50 USD move from the program's funding to the card.",
+    "The load is completed: 12.50 USD moves from the program's funding to the card.",
   );
-  expect(effectOf(LOAD, 'not_executed')).toContain("return to the program's funding");
-  expect(effectOf(UNLOAD, 'executed')).toContain("move from the card to the program's funding");
-  expect(effectOf(UNLOAD, 'not_executed')).toContain('stay on the card');
+  expect(effectOf(LOAD, 'not_executed')).toContain("returns to the program's funding");
+  expect(effectOf(UNLOAD, 'executed')).toContain("moves from the card to the program's funding");
+  expect(effectOf(UNLOAD, 'not_executed')).toContain('stays on the card');
   expect(resolvedText({ ...LOAD, status: 'approved' })).toBe('Resolved: the load of 12.50 USD is completed.');
   expect(resolvedText({ ...UNLOAD, status: 'failed' })).toBe('Resolved: the unload of 12.50 USD has failed.');
 });

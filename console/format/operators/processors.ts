@@ -26,15 +26,14 @@ export const ATTEMPT_SENTENCES: Readonly<Record<Status, string>> = {
   ready: 'Nothing was sent to the processor yet.',
   sent: 'The order was sent, and the processor has not answered yet.',
   pending: 'The processor has accepted the order and will carry it out later.',
-  unknown: 'It is unknown whether the processor carried it out. Its money stays on hold until that is known.',
+  unknown: 'It is unknown whether the processor carried it out. The money stays on hold until that is known.',
   reversing:
-    'The service asks the processor to undo the order until the processor confirms it. Until then the money stays on hold.',
-  attention:
-    'The service cannot find out what the processor did, so an operator has to ask it. The money stays on hold.',
+    'The service keeps asking the processor to undo the order until it confirms that. The money stays on hold until then.',
+  attention: 'The service cannot find out what the processor did, so an operator must ask it. The money stays on hold.',
   approved: 'The processor carried it out.',
   declined: 'The processor declined it. No money moved.',
   failed: 'The processor did not carry it out. No money moved.',
-  reversed: 'The processor has undone the order. No money moved.',
+  reversed: 'The processor undid the order. No money moved.',
 };
 
 /** Says what is known about the money of an attempt. */
@@ -97,12 +96,12 @@ export function effectOf(
   const money = formatAmount(amount, currency);
   if (outcome === 'executed') {
     return kind === 'push'
-      ? `The load is completed: ${money} move from the program's funding to the card.`
-      : `The unload is completed: ${money} move from the card to the program's funding.`;
+      ? `The load is completed: ${money} moves from the program's funding to the card.`
+      : `The unload is completed: ${money} moves from the card to the program's funding.`;
   }
   return kind === 'push'
-    ? `The load fails: the ${money} on hold return to the program's funding.`
-    : `The unload fails: the program's funding gets nothing, and the ${money} stay on the card.`;
+    ? `The load fails: the ${money} on hold returns to the program's funding.`
+    : `The unload fails: the program's funding gets nothing, and the ${money} stays on the card.`;
 }
 
 /** Says what happened to a resolved attempt. */

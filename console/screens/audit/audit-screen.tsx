@@ -198,7 +198,7 @@ function EntryDetails({ entry }: { readonly entry: AuditEntryRecord }) {
       {Object.keys(details).length > 0 && <pre class="json">{JSON.stringify(details, null, 2)}</pre>}
       <p class="quiet">
         Hash <code>{hash}</code>
-        <CopyButton text={hash} label="Copy the hash" />, of the entry before <code>{previous_hash}</code>
+        <CopyButton text={hash} label="Copy the hash" />, previous hash <code>{previous_hash}</code>
       </p>
     </div>
   );

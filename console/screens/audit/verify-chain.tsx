@@ -93,9 +93,9 @@ function Verdict({ found: { verified, last, at } }: { readonly found: Verificati
         ]}
       />
       <p class="quiet">
-        Store the position and the hash where no one with access to the database can change them. Only a hash that was
-        noted earlier shows that the latest entries were removed: on the host of the service,{' '}
-        <code>audit verify --expect</code> checks for it.
+        Store the position and the hash where no one with access to the database can change them. Only a hash that you
+        noted earlier can show that the latest entries were removed. On the host of the service,{' '}
+        <code>audit verify --expect</code> checks it.
       </p>
     </div>
   );

@@ -109,7 +109,7 @@ export function CardDetailsDialog({ card, name, onDone, onClose }: CardDialogPar
       {text(
         'expires_on',
         'Expires',
-        'The last day on which it can be used. Leave empty for a card that does not expire.',
+        'The last day that the card can be used. Leave empty for a card that does not expire.',
         true,
       )}
       <AreaField

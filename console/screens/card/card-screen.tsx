@@ -71,7 +71,9 @@ function CardMoney({ card }: { readonly card: CardRecord }) {
     <>
       {connector !== null ? (
         <Highlights
-          facts={[{ name: 'Money', value: 'At the processor', note: `${connector}; this ledger has no balance of it` }]}
+          facts={[
+            { name: 'Money', value: 'At the processor', note: `${connector}; this ledger has no balance for the card` },
+          ]}
         />
       ) : (
         <Highlights
@@ -123,7 +125,7 @@ function CardDetails({ card }: { readonly card: CardRecord }) {
         readsErrors && [
           'Refused requests',
           <a key="refused" href={hrefTo('/console/errors', { card: card.card_id, period: 'week' })}>
-            Those of the last 7 days
+            From the last 7 days
           </a>,
         ],
         ...metadataFacts(card.metadata),

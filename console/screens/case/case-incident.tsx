@@ -81,7 +81,7 @@ function OpenIncident({ cases }: { readonly cases: readonly CaseRecord[] }) {
   return (
     <>
       <p class="case-incident">
-        Others have the same error. <Button onClick={() => setOpen(true)}>Open an incident…</Button>
+        Other cases have the same error. <Button onClick={() => setOpen(true)}>Open an incident…</Button>
       </p>
       {isOpen && <IncidentDialog draft={draftOfCases(cases)} onClose={() => setOpen(false)} />}
     </>

@@ -204,7 +204,7 @@ function ResolveDialog({ record: { case_id: id, incident_id: incidentId }, onDon
       onConfirm={() => void confirm()}
       onClose={onClose}
     >
-      {incidentId !== null && <p>It belongs to an incident and would be resolved with the incident.</p>}
+      {incidentId !== null && <p>It belongs to an incident. Ending the incident also resolves it.</p>}
       <ResolutionFields fields={fields} onChange={setFields} />
     </ConfirmDialog>
   );
@@ -226,7 +226,7 @@ function CloseDialog({ record: { case_id: id, status }, onDone, onClose }: EndPa
       onClose={onClose}
     >
       <p>
-        {status === 'resolved' ? '' : 'It was not resolved. '}Nobody can write in it any more; this cannot be undone.
+        {status === 'resolved' ? '' : 'It was not resolved. '}No one can write in it any more. This cannot be undone.
       </p>
     </ConfirmDialog>
   );

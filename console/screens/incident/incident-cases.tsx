@@ -57,7 +57,7 @@ function Attached({
   return (
     <Section title={count === 0 ? 'Cases' : formatNumber(count, 'case')}>
       {status === 'resolved' && left > 0 && (
-        <p role="status">{formatNumber(left, 'case')} of it will be resolved in a moment.</p>
+        <p role="status">{formatNumber(left, 'more case')} will be resolved in a moment.</p>
       )}
       <Loaded state={cases}>
         {(found) => (

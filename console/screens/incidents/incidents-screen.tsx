@@ -39,7 +39,7 @@ export function IncidentsScreen() {
   return (
     <Page
       title="Incidents"
-      lead="One cause of many errors. Affected callers are notified, and its cases close with it."
+      lead="An incident is one cause of many errors. Affected callers are notified, and its cases close with it."
       actions={can('create_incident') && <Button onClick={() => setOpening(true)}>Open an incident</Button>}
     >
       <Filters>
@@ -49,7 +49,7 @@ export function IncidentsScreen() {
           onChange={(chosen) => setFilter({ status: chosen })}
           options={[
             ['', 'Any'],
-            ['open', 'Goes on'],
+            ['open', 'Ongoing'],
             ['resolved', 'Ended'],
           ]}
         />
@@ -82,7 +82,7 @@ const COLUMNS: readonly Column<IncidentRecord>[] = [
     title: 'Status',
     onPhone: 'value',
     cell: ({ status }) => (
-      <Badge tone={status === 'open' ? 'waiting' : 'good'}>{status === 'open' ? 'goes on' : 'ended'}</Badge>
+      <Badge tone={status === 'open' ? 'waiting' : 'good'}>{status === 'open' ? 'ongoing' : 'ended'}</Badge>
     ),
   },
   { title: 'Covers', onPhone: 'note', cell: (row) => <Coverage incident={row} /> },

@@ -40,11 +40,11 @@ export function KeysScreen() {
     return stateOfKey(key, now) === 'active' && (show !== 'unused' || isUnused(key, Date.now()));
   });
   const left = keys.rows.length - rows.length;
-  const others = `${left} ${left === 1 ? 'key' : 'keys'} on this page hidden by the filter.`;
+  const others = `The filter hides ${left} ${left === 1 ? 'key' : 'keys'} on this page.`;
   return (
     <Page
       title="Keys and sessions"
-      lead="Who may call the API, and who is signed in to the console."
+      lead="Who can call the API, and who is signed in to the console."
       actions={
         can('create_key') && (
           <Button kind="main" onClick={() => setOpen({ what: 'create' })}>

@@ -42,7 +42,7 @@ export function Breaks({
   const end = () => setClosing(undefined);
   return (
     <Section title="Breaks">
-      <p class="quiet">In a break, a processor contradicts the books. An operator has to settle each break.</p>
+      <p class="quiet">In a break, a processor contradicts the books. An operator must settle each break.</p>
       <Filters>
         <SelectField
           label="Breaks"

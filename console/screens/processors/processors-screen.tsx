@@ -27,7 +27,7 @@ export function ProcessorsScreen() {
   return (
     <Page
       title="Processors"
-      lead="The connectors to card processors, transfers with an unknown outcome, and contradictions to the books."
+      lead="The connectors to card processors, transfers with an unknown outcome, and contradictions between processors and the books."
     >
       <p class={done === '' ? 'hidden' : 'notice'} role="status">
         {done}

@@ -80,13 +80,13 @@ export function MoveDialog({
         label="Reference"
         value={reference}
         onInput={setReference}
-        hint="Optional. It must be unique in the program, which prevents double entries."
+        hint="Optional. It must be unique in the program, to prevent double entries."
       />
       <TextField
         label="Description"
         value={description}
         onInput={setDescription}
-        hint="Optional, such as the bank reference. Kept forever: no personal data."
+        hint="Optional, such as the bank reference. It is kept forever, so don't enter personal data."
       />
       {amount !== undefined && account !== undefined && (
         <p>

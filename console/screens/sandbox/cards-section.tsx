@@ -76,7 +76,7 @@ export function CardsSection() {
         {load.error !== undefined && <ErrorRecord error={load.error} />}
         {load.result !== undefined && (
           <p>
-            {tried} took it: <Id id={load.result.transfer_id} kind="transfer" programId={DEMO_PROGRAM_ID} /> is{' '}
+            {tried} accepted it: <Id id={load.result.transfer_id} kind="transfer" programId={DEMO_PROGRAM_ID} /> is{' '}
             {load.result.status}.
           </p>
         )}

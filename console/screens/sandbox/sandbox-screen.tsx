@@ -137,7 +137,7 @@ function DatabaseSection() {
           onClose={() => setAsking(false)}
         >
           <p>
-            Every operation of this sandbox fails until it is started again, here or with{' '}
+            Every operation of this sandbox fails until you start the database again, here or with{' '}
             <code>transfer-service sandbox database start</code>. Nothing is lost.
           </p>
         </ConfirmDialog>

@@ -31,7 +31,7 @@ function Opening({ changed: { setting, programName }, onDone }: Parts) {
   return (
     <>
       <p class="notice" role="status">
-        Stopped. Tell the callers whom it concerns? <Button onClick={() => setOpen(true)}>Open an incident…</Button>{' '}
+        Stopped. Tell the affected callers? <Button onClick={() => setOpen(true)}>Open an incident…</Button>{' '}
         <Button kind="quiet" onClick={onDone}>
           No
         </Button>
@@ -58,8 +58,8 @@ function Ending({ changed: { setting }, onDone }: Parts) {
     <>
       {caused.map((incident) => (
         <p key={incident.incident_id} class="notice" role="status">
-          Restarted. The incident <a href={hrefTo(pathOf(incident.incident_id) ?? '')}>{incident.title}</a> goes on.{' '}
-          <Button onClick={() => setEnding(incident)}>End the incident…</Button>{' '}
+          Restarted. The incident <a href={hrefTo(pathOf(incident.incident_id) ?? '')}>{incident.title}</a> is still
+          open. <Button onClick={() => setEnding(incident)}>End the incident…</Button>{' '}
           <Button kind="quiet" onClick={onDone}>
             Not yet
           </Button>

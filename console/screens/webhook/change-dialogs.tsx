@@ -63,7 +63,7 @@ const HOUR_MILLISECONDS = 3_600_000;
 const OVERLAPS = [
   ['24', 'For 24 hours'],
   ['1', 'For 1 hour'],
-  ['0', 'Not at all (it was leaked)'],
+  ['0', 'No (it has leaked)'],
 ] as const;
 
 /** Asks how long the old secret still signs, and shows the new secret once. */
@@ -118,8 +118,8 @@ export function DeleteDialog({ record, onClose }: Parts) {
       onClose={onClose}
     >
       <p>
-        Nothing is sent to <span class="url">{record.url}</span> any more, and events that wait for it are not
-        delivered. This cannot be undone. To stop it for a while, disable it instead.
+        The service stops sending events to <span class="url">{record.url}</span>, and waiting events are not delivered.
+        This cannot be undone. To stop it for a while, disable it instead.
       </p>
     </ConfirmDialog>
   );

@@ -71,7 +71,8 @@ export function DisableDialog({ record, onClose }: Parts) {
       onClose={onClose}
     >
       <p>
-        Nothing is sent to <span class="url">{record.url}</span> until you enable it again. Events are kept meanwhile.
+        Nothing is sent to <span class="url">{record.url}</span> until you enable it again. Events are kept in the
+        meantime.
         {record.replay?.state === 'running' && ' The running replay is canceled.'}
       </p>
     </ConfirmDialog>

@@ -95,14 +95,14 @@ describe('the page of a transfer at a processor', () => {
 
     await page.getByRole('button', { name: 'Resolve…' }).click();
     const dialog = page.getByRole('dialog', { name: 'Resolve the load of 12.50 USD' });
-    await dialog.getByText("The load is completed: 12.50 USD move from the program's funding to the card.").waitFor();
-    await dialog.getByText("the 12.50 USD on hold return to the program's funding").waitFor();
+    await dialog.getByText("The load is completed: 12.50 USD moves from the program's funding to the card.").waitFor();
+    await dialog.getByText("the 12.50 USD on hold returns to the program's funding").waitFor();
     await expectAccessible(page);
     await screenshot(page, 'processor-resolve');
     expect(await dialog.getByRole('button', { name: 'Resolve', exact: true }).isDisabled()).toBe(true);
     await dialog.getByLabel('What the processor did').selectOption('not_executed');
     expect(await dialog.getByRole('button', { name: 'Fail the load' }).isDisabled()).toBe(true);
-    await dialog.getByLabel('How you know it').fill('Their support says so, ticket 4711.');
+    await dialog.getByLabel('How you know').fill('Their support says so, ticket 4711.');
     await dialog.getByRole('button', { name: 'Fail the load' }).click();
     await page.getByRole('status').getByText('Resolved: the load of 12.50 USD has failed.').waitFor();
     await section(page).locator('.badge', { hasText: 'not carried out' }).waitFor();
@@ -173,7 +173,7 @@ describe('the screen of operators', () => {
     await page.getByRole('button', { name: 'Resolve…' }).click();
     const dialog = page.getByRole('dialog', { name: 'Resolve the load of 12.50 USD' });
     await dialog.getByLabel('What the processor did').selectOption('executed');
-    await dialog.getByLabel('How you know it').fill('It is on their statement.');
+    await dialog.getByLabel('How you know').fill('It is on their statement.');
     await dialog.getByRole('button', { name: 'Complete the load' }).click();
     await page.getByText('Resolved: the load of 12.50 USD is completed.').waitFor();
     await page.getByText('Nothing needs attention').waitFor();

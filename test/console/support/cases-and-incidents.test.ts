@@ -314,7 +314,7 @@ describe('a case', () => {
     await page.getByText('Reversed 9.00 USD.').waitFor();
     const failed = await declined(shop);
     await pressKeys(page, 'g e');
-    await page.getByText('You work on the case').waitFor();
+    await page.getByText('You are working on the case').waitFor();
     await expectAccessibleInEveryView(page);
     await screenshot(page, 'case-banner');
     await pressKeys(page, '/');
@@ -329,7 +329,7 @@ describe('a case', () => {
     expect(await casesOf('reverse_transfer')).toEqual([record.case_id]);
     expect(await casesOf('inspect_request')).toEqual([record.case_id]);
     await page.getByRole('link', { name: 'Leave the case' }).click();
-    await page.getByText('You work on the case').waitFor({ state: 'detached' });
+    await page.getByText('You are working on the case').waitFor({ state: 'detached' });
     expect(new URL(page.url()).searchParams.has('case')).toBe(false);
 
     await page.goto('/console/audit?action=reverse_transfer');
@@ -343,7 +343,7 @@ describe('a case', () => {
       .click();
     await page.waitForURL(`**/console/case/${record.case_id}?*`);
     await page.getByRole('heading', { name: 'The transfer now' }).waitFor();
-    expect(await page.getByText('You work on the case').count()).toBe(0);
+    expect(await page.getByText('You are working on the case').count()).toBe(0);
   });
 
   test('of another card program is not found, and who may not write is told who may', async () => {
@@ -503,14 +503,14 @@ describe('an incident', () => {
       .getByRole('button', { name: 'Restart' })
       .click();
     await page.getByRole('dialog').getByRole('button', { name: 'Restart all transfers for Stopped Shop' }).click();
-    await page.getByText('goes on.').waitFor();
+    await page.getByText('is still open.').waitFor();
     await expectAccessible(page);
     await screenshot(page, 'switch-incident');
     await page.getByRole('button', { name: 'End the incident…' }).click();
     await page.getByLabel('What was found and done').fill('Transfers run again.');
     await page.getByLabel('Outcome').selectOption('nothing');
     await page.getByRole('dialog').getByRole('button', { name: 'End the incident' }).click();
-    await page.getByText('goes on.').waitFor({ state: 'detached' });
+    await page.getByText('is still open.').waitFor({ state: 'detached' });
     expect(await client().incidents.inspect(incidentId)).toMatchObject({ status: 'resolved', outcome: 'nothing' });
   });
 
