@@ -24,14 +24,14 @@ beforeAll(async () => {
 
 const entriesOf = (page: Page) => page.getByRole('list', { name: 'Entries of the audit log' }).locator('> li');
 
-test('every action of the log is told in a sentence of its own', () => {
+test('every action of the log has a sentence', () => {
   const recorded = [...AUDITED_OPERATIONS, ...AUDITED_OF_OPERATORS, ...OTHER_ACTIONS];
   expect(recorded.filter((action) => !hasDescription(action))).toEqual([]);
   expect(ACTIONS.map(([action]) => action).toSorted()).toEqual([...recorded].toSorted());
 });
 
 describe('the audit log', () => {
-  test('is listed page by page in sentences, filtered by person, action, program and time, with every detail', async () => {
+  test('lists sentences page by page, filters by person, action, program and time, and shows every detail', async () => {
     const page = await openConsole('/console/audit');
     const entries = entriesOf(page);
     await waitFor('the first page', async () => (await entries.count()) === 50);
@@ -60,7 +60,7 @@ describe('the audit log', () => {
     await screenshot(page, 'audit');
   });
 
-  test('is verified, and its latest hash can be copied', async () => {
+  test('verifies the log, and copies its latest hash', async () => {
     const page = await openConsole('/console/audit', { theme: 'dark', width: 390 });
     await page.getByRole('button', { name: 'Verify the log' }).click();
     await page.getByText('The log is intact').waitFor();
@@ -71,7 +71,7 @@ describe('the audit log', () => {
     await screenshot(page, 'audit-verified-phone');
   });
 
-  test('a changed entry is named', async () => {
+  test('names a changed entry', async () => {
     const { databaseUrl } = await embeddedServerOf(service().directory);
     const intruder = new pg.Client(databaseUrl.replace('//transfer_service@', '//postgres@'));
     await intruder.connect();

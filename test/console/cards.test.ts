@@ -7,7 +7,7 @@ import { pressKeys, screenshot, untilShown, useConsole } from './harness/use-con
 
 const { openConsole, service } = useConsole();
 let world: World;
-/** Acts in the card program of the world. */
+/** Acts in the card program of the sample world. */
 let client: TransferService;
 
 beforeAll(async () => {
@@ -22,7 +22,7 @@ const at = (path: string, query: Readonly<Record<string, string>> = {}) =>
 const rowsOf = (page: Page, label = 'Cards') => page.getByRole('table', { name: label }).locator('tbody tr');
 
 describe('Cards', () => {
-  test('are found by digits, holder, the start of the id and status; the URL keeps the filter', async () => {
+  test('are found by digits, holder, start of the id and status, and the URL keeps the filter', async () => {
     const page = await openConsole(at('cards'));
     await expect.poll(() => rowsOf(page).count()).toBeGreaterThan(4);
     await page.getByLabel('Last four digits').fill('9173');
@@ -45,7 +45,7 @@ describe('Cards', () => {
     await expectAccessibleInEveryView(page);
   });
 
-  test('a card number is not sent, and four digits are four', async () => {
+  test('never sends a card number, and requires four digits', async () => {
     const page = await openConsole(at('cards'));
     const urls: string[] = [];
     page.on('request', (request) => urls.push(request.url()));
@@ -57,7 +57,7 @@ describe('Cards', () => {
     expect(urls.filter((url) => url.includes('4111'))).toEqual([]);
   });
 
-  test('by keyboard into a card', async () => {
+  test('open by keyboard', async () => {
     const page = await openConsole(at('cards', { last_four: '9173' }));
     await expect.poll(() => rowsOf(page).count()).toBe(1);
     await pressKeys(page, 'j Enter');
@@ -82,7 +82,7 @@ describe('One card', () => {
     await asViewer.getByText('To reverse one of them, ask an operator.').waitFor();
   });
 
-  test('shows in its statement what was reversed on its own screen', async () => {
+  test('adds a reversal to its statement at once', async () => {
     const { card_id } = await client.cards.create({ card_id: 'shop-twice' });
     for (let count = 0; count < 2; count += 1) await client.transfers.create({ amount: 250, card_id });
     const page = await openConsole(at(`card/${card_id}`));
@@ -94,7 +94,7 @@ describe('One card', () => {
     await lines.first().getByText('Reversal').waitFor();
   });
 
-  test('is suspended and activated again, each after a question', async () => {
+  test('is suspended and activated again, each after a confirmation', async () => {
     const page = await openConsole(at('card/shop-1'));
     await page.getByRole('button', { name: 'Suspend' }).click();
     const dialog = page.getByRole('dialog');
@@ -111,7 +111,7 @@ describe('One card', () => {
     await page.getByText('employee 7 ··9173 is active now.').waitFor();
   });
 
-  test('with money is closed only together with its balance, whose amount is named', async () => {
+  test('with money closes only if its balance is moved, and the button names the amount', async () => {
     const { card_id } = await client.cards.create({ card_id: 'shop-3' });
     await client.transfers.create({ amount: 1234, card_id });
     const page = await openConsole(at(`card/${card_id}`));
@@ -125,14 +125,14 @@ describe('One card', () => {
     await expect.poll(() => page.getByRole('button', { name: 'Suspend' }).count()).toBe(0);
   });
 
-  test('who may only read gets no buttons', async () => {
+  test('shows no buttons to readers', async () => {
     const page = await openConsole(at('card/shop-1'), { role: 'support' });
     await page.getByText('All transfers of the card').waitFor();
     expect(await page.getByRole('button', { name: 'Suspend' }).count()).toBe(0);
     await page.getByText('To change the card, ask an operator.').waitFor();
   });
 
-  test('its limits and details are changed, and only what was changed', async () => {
+  test('changes only the edited limits and details', async () => {
     const { card_id } = await client.cards.create({ card_id: 'shop-4', metadata: { team: 'sales', desk: '7' } });
     const page = await openConsole(at(`card/${card_id}`), { theme: 'dark', width: 390 });
     await page.getByRole('button', { name: 'Change limits' }).click();
@@ -163,7 +163,7 @@ describe('One card', () => {
     });
   });
 
-  test('a phone shows its money first, then what can be done', async () => {
+  test('shows its money before its actions on a phone', async () => {
     const page = await openConsole(at(`card/${world.card_id}`), { width: 390 });
     const top = async (locator: Locator) => (await locator.first().boundingBox())?.y ?? Number.NaN;
     const money = await top(page.locator('.highlights'));
@@ -174,7 +174,7 @@ describe('One card', () => {
     await screenshot(page, 'card-phone');
   });
 
-  test('is not shown any more once another program is chosen that has a card with its id', async () => {
+  test('disappears when another program with the same card id is chosen', async () => {
     const other = await service().client.programs.create({ name: 'Same ids', currency: 'USD' });
     await service().client.cards.create({ card_id: 'shop-5', last_four: '2222' }, { programId: other.program_id });
     await client.cards.create({ card_id: 'shop-5', last_four: '1111' });
@@ -200,7 +200,7 @@ describe('One card', () => {
     await page.getByRole('heading', { name: '2222' }).waitFor();
   });
 
-  test('that does not exist shows the error record', async () => {
+  test('shows the error record if it does not exist', async () => {
     const page = await openConsole(at('card/nobody')).catch(() => undefined);
     await page?.getByText('card_not_found').first().waitFor();
   });

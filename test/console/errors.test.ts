@@ -9,7 +9,7 @@ import { collectStatuses, pressKeys, screenshot, untilShown, useConsole } from '
 const { openConsole, service } = useConsole();
 const client = () => service().client;
 
-/** The id of a request that is refused, once its error is stored. */
+/** Makes a request that is refused, waits until its error is stored, and returns its id. */
 async function refused(call: () => Promise<unknown>): Promise<string> {
   const { requestId } = await refusalOf(call());
   await waitFor('the error is stored', () =>
@@ -44,7 +44,7 @@ describe('the screen of errors', () => {
     await page.getByText(/^Declined: insufficient funds\. The card/).waitFor();
   });
 
-  test('keeps its filters in the URL, takes them away, and says what to do where nothing is left', async () => {
+  test('keeps its filters in the URL, clears them, and says what to do if nothing is left', async () => {
     await refused(overdrawn);
     await refused(() => client().cards.get('card_none'));
     const page = await openConsole('/console/errors');
@@ -61,7 +61,7 @@ describe('the screen of errors', () => {
     expect(new URL(page.url()).search).toBe('');
   });
 
-  test('shows a card program its own errors, and nothing that only operators see', async () => {
+  test('shows a card program only its errors, without details for operators', async () => {
     const { program_id } = await client().programs.create({ name: 'Own', currency: 'USD' });
     const { key } = await client().keys.create({ name: 'Shop', program_id, role: 'viewer' });
     await refused(overdrawn);
@@ -74,7 +74,7 @@ describe('the screen of errors', () => {
     await page.waitForURL(`**/console/request/${own}*`);
     await page.getByText('Refused: card not found.').waitFor();
     expect(await page.getByText('Audit log').count()).toBe(0);
-    // Also what a request did that succeeded.
+    // A successful request also has a screen.
     const { response } = await client().cards.create({ card_id: 'of_own' }, { programId: program_id });
     const request = new URL(`/console/request/${response.requestId}`, page.url());
     await page.goto(request.href);
@@ -85,14 +85,14 @@ describe('the screen of errors', () => {
 });
 
 describe('the screen of a request', () => {
-  test('answers whether money moved, with the checks, the catalogue entry, and a text for a ticket', async () => {
+  test('says whether money moved, with the checks, the catalogue entry, and a text for a ticket', async () => {
     const requestId = await refused(overdrawn);
     const page = await openConsole(`/console/request/${requestId}`);
     await page
       .locator('.answer')
       .getByText(/^Declined: insufficient funds\..*No money moved\.$/)
       .waitFor();
-    // What a rule refuses is no fault: it looks calm, and its sentence is there once.
+    // A refusal by a rule is not a fault. It looks calm, and its sentence appears once.
     expect(await page.locator('.answer').getAttribute('class')).toContain('declined');
     expect(await page.locator('.answer').getByTitle('card_empty', { exact: true }).count()).toBe(1);
     const checks = page.getByRole('region', { name: 'Values at the time' });
@@ -116,7 +116,7 @@ describe('the screen of a request', () => {
     expect(await page.getByLabel('Amount, USD').inputValue()).toBe('0.05');
   });
 
-  test('finds a success, its transfer and its event, and leads to the transfer', async () => {
+  test('shows a successful request with its transfer and event, and links to the transfer', async () => {
     const made = await client().transfers.create({ amount: 1250, card_id: 'card_active', description: SCRIPT });
     const page = await openConsole(`/console/request/${made.request_id}`);
     await page.locator('.answer').getByText('create_transfer succeeded: 12.50 USD moved').waitFor();
@@ -127,7 +127,7 @@ describe('the screen of a request', () => {
     await page.waitForURL(`**/console/transfer/${made.transfer_id}*`);
   });
 
-  test('chooses the program of the request, and looks it up once', async () => {
+  test('chooses the program of the request, and inspects the request once', async () => {
     const { program_id } = await client().programs.create({ name: 'Lumen', currency: 'USD' });
     const requestId = await refused(() => client().cards.get(`of ${program_id}`, { programId: program_id }));
     const page = await openConsole('/console/errors');
@@ -143,7 +143,7 @@ describe('the screen of a request', () => {
     expect(lookUps.filter((url) => url.includes('/api/'))).toHaveLength(1);
   });
 
-  test('shows texts of callers as texts, and what operators did with its entry in the audit log', async () => {
+  test('shows texts of callers as text, and the audit entry of an operator request', async () => {
     const world = await makeWorld(service());
     const { request_id } = await client().transfers.get(world.transfer_id, { programId: world.program_id });
     const page = await openConsole(`/console/request/${request_id}`);
@@ -155,7 +155,7 @@ describe('the screen of a request', () => {
     await expectAccessibleInEveryView(page);
   });
 
-  test('says what leaves nothing to find, and asks again for what may be stored in a moment', async () => {
+  test('says why nothing is found, and retries if the error may not be stored yet', async () => {
     const page = await openConsole('/console/request/req_019000000000700080000000000000de');
     await page.getByText('Nothing is stored about a request').waitFor();
     await page.getByText('What to try next').waitFor();
@@ -165,7 +165,7 @@ describe('the screen of a request', () => {
     await page.locator('.answer').getByText('insufficient funds').waitFor();
   });
 
-  test('shows the causes of a fault of the service: with a stopped database', async () => {
+  test('shows the causes of a fault while the database is stopped', async () => {
     await service().database.stop();
     const { requestId } = await refusalOf(client().transfers.create({ amount: 1, card_id: 'card_active' }));
     await service().database.start();

@@ -6,7 +6,7 @@ import { pressKeys, screenshot, useConsole } from './harness/use-console.ts';
 const { openConsole, service, keyOf } = useConsole({ mode: 'live' });
 const administrator = async () => new TransferService({ baseUrl: service().url, key: await keyOf('administrator') });
 
-test('a key is created with a role by keyboard; its secret is shown once and works', async () => {
+test('creates a key with a role by keyboard, and shows its working secret once', async () => {
   const page = await openConsole('/console/keys', { role: 'administrator' });
   await page.getByRole('button', { name: 'Create a key' }).click();
   const dialog = page.getByRole('dialog', { name: 'Create a key' });
@@ -28,7 +28,7 @@ test('a key is created with a role by keyboard; its secret is shown once and wor
   await screenshot(page, 'keys');
 });
 
-test('a key of one program has no scope of operators', async () => {
+test('creates a key of one program without operator scopes', async () => {
   const api = await administrator();
   const { program_id } = await api.programs.create({ name: 'Shop', currency: 'USD' });
   const page = await openConsole('/console/keys', { role: 'administrator' });
@@ -45,14 +45,14 @@ test('a key of one program has no scope of operators', async () => {
   expect(made).toMatchObject({ name: 'Shop server', program_id, scopes: ['transfers:write'] });
 });
 
-test('a key is rolled, then revoked, and a session is ended', async () => {
+test('rolls a key, revokes it, and ends a session', async () => {
   const api = await administrator();
   const { key_id } = await api.keys.create({ name: 'Leaving', role: 'viewer', all_programs: true });
   const page = await openConsole('/console/keys', { role: 'administrator' });
   await page.getByTitle('Roll Leaving').click();
   await page.getByRole('dialog').getByRole('button', { name: 'Roll Leaving' }).click();
   await page.getByRole('dialog', { name: 'The new key of Leaving' }).getByRole('button', { name: 'Done' }).click();
-  // The new list hides the old key: until then its row could be taken for that of the new one.
+  // Until the new list hides the old key, its row could be mistaken for the row of the new key.
   await page.getByTitle(key_id).waitFor({ state: 'detached' });
   await expect.poll(() => page.getByTitle('Roll Leaving').count()).toBe(1);
   await page.getByTitle('Revoke Leaving').click();
@@ -65,7 +65,7 @@ test('a key is rolled, then revoked, and a session is ended', async () => {
   const other = new TransferService({ baseUrl: service().url, key: await keyOf('viewer') });
   const { session_id } = await other.sessions.create();
   await page.reload();
-  // The keys are above the sessions: if they came during the click, the button would move away from under it.
+  // The keys are above the sessions. If they appeared during the click, the button would move away.
   await page.getByTitle('Revoke The administrator of the tests').first().waitFor();
   await page.getByTitle('End the session of The viewer of the tests').first().click();
   await page.getByRole('button', { name: 'End the session' }).click();
@@ -74,7 +74,7 @@ test('a key is rolled, then revoked, and a session is ended', async () => {
     .not.toContain(session_id);
 });
 
-test('support sees keys and sessions, and changes none', async () => {
+test('support sees keys and sessions but cannot change them', async () => {
   const page = await openConsole('/console/keys?show=all', { role: 'support' });
   await page.getByRole('table', { name: 'Sessions' }).waitFor();
   for (const name of ['Create a key', 'Roll', 'Revoke', 'End'])

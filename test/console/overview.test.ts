@@ -8,11 +8,11 @@ import { screenshot, untilShown, useConsole } from './harness/use-console.ts';
 const { openConsole, service } = useConsole();
 
 describe('the overview', () => {
-  test('shows what the service does, with the numbers of each chart as a table', async () => {
+  test('shows the activity of the service, with the numbers of each chart as a table', async () => {
     await makeWorld(service());
     await waitFor('the figures', async () => (await service().client.status.overview()).now.requests > 0);
     const page = await openConsole('/console');
-    // The state comes first, in words, then the figures that matter, then everything else.
+    // First the state in words, then the most important figures, then the rest.
     await page
       .locator('.answer')
       .getByText(/^(Everything works|The service|Some requests fail)/)
@@ -28,7 +28,7 @@ describe('the overview', () => {
     expect(await page.getByRole('link', { name: 'insufficient_funds' }).getAttribute('href')).toContain(
       '/console/errors?code=insufficient_funds',
     );
-    // The last chart comes with a response of its own, and is there or not from then on, for a minute.
+    // The last chart needs a separate response. After that, it is either present or absent for a minute.
     await page.getByText('Counting errors…').waitFor({ state: 'detached' });
     for (const summary of await page.getByText('Show data').all()) await summary.click();
     expect(await page.locator('.numbers-scroll').count()).toBe(await page.locator('figure.chart').count());
@@ -36,7 +36,7 @@ describe('the overview', () => {
     await screenshot(page, 'overview');
   });
 
-  test('quiet is shown as quiet', async () => {
+  test('says so if there are no requests', async () => {
     const page = await openConsole('/console', { theme: 'dark', width: 390 });
     const overview: Overview = await service().client.status.overview();
     const figures = { ...overview.now, requests: 0, transfers_per_second: 0, success_ratio: null };
@@ -55,13 +55,13 @@ describe('the overview', () => {
     await screenshot(page, 'overview-quiet-phone');
   });
 
-  test('what needs attention is named, with the page of the runbook', async () => {
+  test('names everything that needs attention, with its runbook page', async () => {
     const { client } = service();
     await client.switch.change({ disabled: true, reason: 'a test' });
     const page = await openConsole('/console', { theme: 'dark', width: 390 });
     const concerns = page.getByRole('list', { name: 'What needs attention' });
     await concerns.getByText('Transfers of the whole service are disabled').waitFor();
-    // A busy machine may give reason for another concern, with a page of its own.
+    // A busy machine can cause another concern, with another page.
     const concern = concerns.getByRole('listitem').filter({ hasText: 'Transfers of the whole service are disabled' });
     expect(await concern.getByRole('link', { name: 'What to do' }).getAttribute('href')).toBe(
       '/docs/runbook/service-disabled.md',
@@ -72,7 +72,7 @@ describe('the overview', () => {
     await concerns.getByText('Transfers of the whole service are disabled').waitFor({ state: 'detached' });
   });
 
-  test('the standbys one by one, and what would survive; nothing of either where a sandbox is on one machine', async () => {
+  test('lists the standbys and says what would survive, but neither for a sandbox on one machine', async () => {
     const page = await openConsole('/console');
     await page.locator('.answer').waitFor();
     await page.locator('.details').getByText('up to date').waitFor();
@@ -105,7 +105,7 @@ describe('the overview', () => {
     await screenshot(page, 'overview-standbys');
   });
 
-  test('without its database it shows what the process knows, and says what is not known', async () => {
+  test('shows the figures of the process while the database is stopped, and says what is unavailable', async () => {
     const page = await openConsole('/console');
     await page.getByText('Transfers by hour').waitFor();
     await service().database.stop();
@@ -115,7 +115,7 @@ describe('the overview', () => {
     } finally {
       await service().database.start();
     }
-    // The banner of the switch asks the database, too.
+    // The banner of the switch also needs the database.
     await page.getByText('Unavailable while the database is down:').waitFor({ state: 'detached' });
     await untilShown(page);
   });

@@ -6,7 +6,7 @@ import { collectStatuses, pressKeys, screenshot, useConsole } from './harness/us
 const { openConsole } = useConsole();
 
 describe('a button that copies', () => {
-  test('puts the command of a listing on the clipboard, by keyboard, and says so', async () => {
+  test('copies the command of a listing by keyboard, and says so', async () => {
     const page = await openConsole('/');
     await page.context().grantPermissions(['clipboard-read', 'clipboard-write']);
     const button = page.getByRole('button', { name: 'Copy: Request' }).first();
@@ -22,7 +22,7 @@ describe('a button that copies', () => {
     await expect.poll(() => button.textContent()).toBe('Copy');
   });
 
-  test('copies the id of a demo card where the browser offers no clipboard', async () => {
+  test('copies the id of a demo card in a browser without clipboard', async () => {
     const page = await openConsole('/');
     const taken = await page.evaluateHandle(() => {
       Object.defineProperty(navigator, 'clipboard', { value: undefined });
@@ -39,13 +39,13 @@ describe('a button that copies', () => {
 });
 
 describe('the API reference', () => {
-  test('leads from an anchor of earlier versions to the page of the operation', async () => {
+  test('redirects an anchor of earlier versions to the page of the operation', async () => {
     const page = await openConsole('/docs#reverse_transfer');
     await page.waitForURL(/\/docs\/reverse_transfer$/);
     expect(await page.getByRole('heading', { level: 1 }).textContent()).toContain('Reverse a completed transfer');
   });
 
-  test('shows a request in one language, and in the same one on the next page', async () => {
+  test('keeps the chosen language on the next page', async () => {
     const page = await openConsole('/docs/create_card');
     const shown = () => page.locator('.example .listing:visible figcaption').allTextContents();
     const first = async () => (await shown())[0] ?? '';
@@ -58,7 +58,7 @@ describe('the API reference', () => {
     await expect.poll(first).toContain('Request in Python');
   });
 
-  test('has text on the left and the example on the right, and on a phone the example first', async () => {
+  test('has the text left of the example, or below it on a phone', async () => {
     const sides = async (width: number) => {
       const page = await openConsole('/docs/create_transfer', { width });
       const [text, example] = await Promise.all(
@@ -73,7 +73,7 @@ describe('the API reference', () => {
     expect(narrow.text.y).toBeGreaterThan(narrow.example.y);
   });
 
-  test('has its contents beside the text on a desktop, and closed above it on a phone', async () => {
+  test('has the table of contents next to the text on a desktop, and collapsed above it on a phone', async () => {
     const wide = await openConsole('/docs');
     expect(await wide.locator('.menu').getByRole('link', { name: 'create_card', exact: true }).isVisible()).toBe(true);
     const narrow = await openConsole('/docs', { width: 390 });
@@ -85,7 +85,7 @@ describe('the API reference', () => {
 });
 
 test.each(['/', '/docs', '/docs/create_transfer', '/search?q=blocked+card', '/errors/card_closed'])(
-  '%s fits, and is accessible, in every view',
+  '%s fits and is accessible in every view',
   async (path) => {
     const page = await openConsole(path);
     await expectAccessibleInEveryView(page);
@@ -98,7 +98,7 @@ test.each(['/', '/docs', '/docs/create_transfer', '/search?q=blocked+card', '/er
 );
 
 describe('the catalogue of errors', () => {
-  test('a reader finds a code by keyboard', async () => {
+  test('finds a code by keyboard', async () => {
     const page = await openConsole('/errors');
     await page.getByRole('searchbox').focus();
     await page.keyboard.type('insufficient');
@@ -114,7 +114,7 @@ describe('the catalogue of errors', () => {
   });
 });
 
-test('what a page does wrong is noted', async () => {
+test('records the problems of a page', async () => {
   const page = await openConsole('/errors');
   await page.evaluate(() => {
     try {
@@ -131,7 +131,7 @@ test('what a page does wrong is noted', async () => {
     console.error('said aloud');
   });
   await expect.poll(() => page.evaluate(() => 'ran' in window)).toBe(false);
-  // The browser tells of violations and rejections a moment later, in this order or another.
+  // The browser reports violations and rejections a moment later, in any order.
   for (const late of [/^error .*: violated require-trusted-types-for/m, /^error .*: violated style-src/m, /left alone/])
     await expect.poll(() => problemsOf(page).join('\n')).toMatch(late);
   expectProblem(page, /TrustedScript|require-trusted-types-for/);

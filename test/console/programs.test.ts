@@ -6,7 +6,7 @@ import { pressKeys, screenshot, useConsole } from './harness/use-console.ts';
 const { openConsole, service } = useConsole();
 
 describe('programs and funding', () => {
-  test('a new program, a deposit, a withdrawal that is refused, and the movements', async () => {
+  test('creates a program, deposits, refuses a withdrawal, and lists the movements', async () => {
     const page = await openConsole('/console/programs');
     await page.getByRole('button', { name: 'New program' }).click();
     const creating = page.getByRole('dialog', { name: 'New card program' });
@@ -42,7 +42,7 @@ describe('programs and funding', () => {
     await screenshot(page, 'program');
   });
 
-  test('limits and the threshold are changed, and only what was changed', async () => {
+  test('changes only the edited limits and the edited threshold', async () => {
     const { program_id: programId } = await makeWorld(service());
     const { client } = service();
     const page = await openConsole(`/console/programs/${programId}`, { theme: 'dark', width: 390 });
@@ -69,7 +69,7 @@ describe('programs and funding', () => {
     await screenshot(page, 'program-phone');
   });
 
-  test('a limit that somebody else changed while the form was open is not overwritten', async () => {
+  test('does not overwrite a limit that someone else changed while the form was open', async () => {
     const { program_id: programId } = await makeWorld(service());
     const { client } = service();
     const page = await openConsole(`/console/programs/${programId}`);
@@ -82,7 +82,7 @@ describe('programs and funding', () => {
     expect((await client.programs.get(programId)).limits?.in).toEqual({ daily_amount: 900_000, daily_count: 9 });
   });
 
-  test('the list shows every program, opens one by keyboard, and a viewer of operators changes nothing', async () => {
+  test('lists every program, opens one by keyboard, and lets a viewer change nothing', async () => {
     const page = await openConsole('/console/programs', { role: 'support' });
     await page.getByRole('table', { name: 'Card programs' }).getByText('Console <b>program</b>').waitFor();
     expect(await page.getByRole('button', { name: 'New program' }).count()).toBe(0);

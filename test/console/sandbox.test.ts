@@ -8,8 +8,8 @@ const { openConsole, service } = useConsole();
 
 const inDays = (days: number) => new Date(Date.now() + days * 86_400_000).toISOString();
 
-test('every seeded card is there with its purpose, and a load says what becomes of it', async () => {
-  // Whichever program is chosen: the cards are those of the demo program.
+test('lists every seeded card with its purpose, and shows the result of a load', async () => {
+  // These are the cards of the demo program, even if another program is chosen.
   const { program_id } = await service().client.programs.create({ name: 'Another', currency: 'EUR' });
   const page = await openConsole(`/console/sandbox?program=${program_id}`);
   const rows = page.getByRole('table', { name: 'Seeded cards' }).getByRole('row');
@@ -28,7 +28,7 @@ test('every seeded card is there with its purpose, and a load says what becomes 
   await screenshot(page, 'sandbox');
 });
 
-test('any code of an operation is provoked by keyboard, and shown with its headers', async () => {
+test('provokes any code of an operation by keyboard, and shows the response headers', async () => {
   const page = await openConsole('/console/sandbox');
   await page.getByLabel('Operation').selectOption('create_transfer');
   await page.getByLabel('Code').selectOption('service_disabled');
@@ -49,7 +49,7 @@ test('any code of an operation is provoked by keyboard, and shown with its heade
   await page.getByText('424 unknown_create_transfer').waitFor();
 });
 
-test('a moved clock is on every screen, and times are compared with the clock that they are by', async () => {
+test('shows a moved clock on every screen, and compares each time with its clock', async () => {
   const { client } = service();
   const page = await openConsole('/console/keys?show=all', { role: 'support' });
   const banner = page.locator('.banner.clock');
@@ -57,11 +57,11 @@ test('a moved clock is on every screen, and times are compared with the clock th
   await client.sandbox.moveClock({ seconds_ahead: 9 * 86_400 });
   try {
     await client.keys.create({ name: 'Of the future', role: 'viewer', all_programs: true, expires_at: inDays(10) });
-    // Others have moved it: the page hears of it by itself.
+    // Another client has moved the clock, and the page notices.
     await banner.getByText('9 d ahead').waitFor();
     await page.reload();
     await page.getByRole('row', { name: 'Of the future' }).getByText('active').waitFor();
-    // Its last use, and the session, are by the actual clock.
+    // The last use of the key and the session follow the actual clock.
     await page
       .getByRole('table', { name: 'Sessions' })
       .getByText(/^now$|second|minute/)
@@ -69,7 +69,7 @@ test('a moved clock is on every screen, and times are compared with the clock th
       .waitFor();
     expect(await page.getByRole('table', { name: 'Sessions' }).innerText()).not.toContain('days');
     await pressKeys(page, 'g c');
-    // No program is chosen: the screen asks for one, and begins in the field of that question.
+    // Without a chosen program the screen asks for one, and focuses that field.
     await page.getByText('Choose a card program').waitFor();
     await banner.getByText('9 d ahead').waitFor();
     await expectAccessibleInEveryView(page);
@@ -83,7 +83,7 @@ test('a moved clock is on every screen, and times are compared with the clock th
   await banner.waitFor({ state: 'detached' });
 });
 
-test('the clock moves on and back, and the database stops and starts while the page stays', async () => {
+test('moves the clock forward and back, and stops and starts the database', async () => {
   const page = await openConsole('/console/sandbox');
   await page.getByText('the actual time.', { exact: false }).first().waitFor();
   await page.getByRole('button', { name: 'Forward 1 day' }).click();

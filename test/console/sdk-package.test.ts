@@ -9,7 +9,7 @@ import { useOwnService } from '../harness/service.ts';
 import { packedSdk } from '../packages/packed.ts';
 import { sharedBrowser } from './harness/browser.ts';
 
-// The SDK from its tarball, in a page, as the modules are in the package.
+// Loads the SDK from its tarball in a page, with the modules as in the package.
 
 /** A page that can import the SDK by its name. */
 const PAGE = `<!doctype html><meta charset="utf-8"><link rel="icon" href="data:,"><title>A page</title>
@@ -19,7 +19,7 @@ const service = useOwnService('Its examples begin with a new sandbox.');
 const servers: Server[] = [];
 let sdk: string;
 
-/** Serves the page and the package, and forwards /api to the service, as a development server does. */
+/** Serves the page and the package, and forwards /api to the service, like a development server. */
 async function servePage(): Promise<string> {
   const server = createServer((request, response) => {
     const path = normalize(new URL(request.url ?? '/', 'http://page').pathname);
@@ -62,19 +62,19 @@ afterAll(() => {
 async function openPage(): Promise<Page> {
   const context = await (await sharedBrowser()).newContext();
   onTestFinished(() => context.close());
-  // Only what hangs gets there.
+  // Only a hanging page takes this long.
   context.setDefaultTimeout(120_000);
   const page = await context.newPage();
   await page.goto(origin);
   return page;
 }
 
-/** Runs the text of a module's function in the page, with what the SDK exports. */
+/** Runs the text of a function body in the page, with the exports of the SDK. */
 function run<Result>(page: Page, program: string): Promise<Result> {
   return page.evaluate(`import('@transfer-service/sdk').then(async (sdk) => { ${program} })`) as Promise<Result>;
 }
 
-test('a page of the same origin moves money, handles errors and reads lists, exports and events', async () => {
+test('moves money, handles errors and reads lists, exports and events from the same origin', async () => {
   const page = await openPage();
   const seen = await run(
     page,
@@ -114,7 +114,7 @@ test('a page of the same origin moves money, handles errors and reads lists, exp
   });
 });
 
-test('the console of the browser shows the code, the request id and whether money moved', async () => {
+test('logs the code, the request id and whether money moved in the browser console', async () => {
   const page = await openPage();
   const shown = page.waitForEvent('console', (message) => message.text().includes('Error'));
   await run(
@@ -127,7 +127,7 @@ test('the console of the browser shows the code, the request id and whether mone
   );
 });
 
-test('a page of another origin cannot read the responses, and is told that it cannot know', async () => {
+test('reports an unknown outcome to a page of another origin, which cannot read the responses', async () => {
   const page = await openPage();
   const failure = await run<Record<string, unknown>>(
     page,
@@ -138,7 +138,7 @@ test('a page of another origin cannot read the responses, and is told that it ca
   expect(failure).toEqual({ name: 'ConnectionFailure', reason: 'lost', moneyMoved: 'unknown' });
 });
 
-test('a call that is aborted in a page rejects with the reason of its signal', async () => {
+test('rejects an aborted call with the reason of its signal', async () => {
   const page = await openPage();
   const failure = await run(
     page,

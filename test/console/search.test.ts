@@ -17,7 +17,7 @@ beforeAll(async () => {
 
 const LABEL = 'Name, id, reference, card, last four digits, amount or error code';
 
-/** Types into the search that `/` opens, and sends it. */
+/** Opens the search with `/`, types a text and submits it. */
 async function searchFor(page: Page, text: string): Promise<void> {
   await pressKeys(page, '/');
   const dialog = page.getByRole('dialog');
@@ -25,7 +25,7 @@ async function searchFor(page: Page, text: string): Promise<void> {
   await page.keyboard.press('Enter');
 }
 
-/** Every URL that the page asks for from now on. */
+/** Collects every URL that the page requests from now on. */
 function requestsOf(page: Page): string[] {
   const urls: string[] = [];
   page.on('request', (request) => urls.push(request.url()));
@@ -33,7 +33,7 @@ function requestsOf(page: Page): string[] {
 }
 
 describe('the search', () => {
-  test('opens the only hit, in its own card program, from anywhere', async () => {
+  test('opens a single hit in its card program, from any screen', async () => {
     const page = await openConsole('/console/errors');
     await searchFor(page, world.held_id);
     await page.waitForURL(`**/console/transfer/${world.held_id}?program=${world.program_id}`);
@@ -43,18 +43,18 @@ describe('the search', () => {
     await page.waitForURL(`**/console/transfer/${world.held_id}**`);
   });
 
-  test('has the focus before the next key is handled, however busy the page is', async () => {
+  test('has the focus before the next key is handled, even in a busy page', async () => {
     const page = await openConsole('/console');
     const focused = await page.evaluate(async () => {
       document.body.dispatchEvent(new KeyboardEvent('keydown', { key: '/', bubbles: true }));
-      // What follows a key is done by then; no frame is painted in between.
+      // All effects of a key are done by then, and no frame is painted in between.
       await Promise.resolve();
       return document.activeElement?.closest('dialog') !== null && document.activeElement?.tagName;
     });
     expect(focused).toBe('INPUT');
   });
 
-  test('Ctrl-K opens it, too, and a request opens without a search', async () => {
+  test('opens with Ctrl-K too, and opens a request without searching', async () => {
     const page = await openConsole('/console/search');
     await page.keyboard.press('Control+k');
     await page
@@ -65,7 +65,7 @@ describe('the search', () => {
     await page.waitForURL(`**/console/request/req_${'0'.repeat(32)}**`);
   });
 
-  test('finds while somebody types, by a part of a name, and the arrows lead to a hit', async () => {
+  test('finds a part of a name during typing, and selects a hit with the arrow keys', async () => {
     await service().client.cards.create(
       { card_id: 'of-priya', holder_reference: 'Priya Raman' },
       { programId: world.program_id },
@@ -85,14 +85,14 @@ describe('the search', () => {
     await hits.waitFor({ state: 'detached' });
     await dialog.getByLabel(LABEL).fill('Priya');
     await hits.getByText('Priya Raman').waitFor();
-    // What may become a card number is not sent while it is typed.
+    // A text that may become a card number is not sent during typing.
     expect(urls.filter((url) => /4111/.test(url))).toEqual([]);
     await dialog.getByLabel(LABEL).focus();
     await pressKeys(page, 'ArrowDown Enter');
     await page.waitForURL('**/console/card/of-priya?**');
   });
 
-  test('the screen of the search finds while somebody types, too', async () => {
+  test('finds hits during typing on the search screen too', async () => {
     const page = await openConsole('/console/search');
     await page.getByLabel(LABEL).fill('9173');
     await page.getByText('Card ending in 9173').waitFor();
@@ -101,7 +101,7 @@ describe('the search', () => {
     await page.getByText('Nothing found for “sample-nothing”').waitFor();
   });
 
-  test('several hits are listed by kind, and j and Enter open one', async () => {
+  test('lists several hits by kind, and opens one with j and Enter', async () => {
     const page = await openConsole('/console/search?q=card_');
     await page.getByRole('heading', { name: 'Cards' }).waitFor();
     await page.getByText('There are more.').waitFor();
@@ -113,7 +113,7 @@ describe('the search', () => {
     await page.waitForURL('**/console/card/card_**');
   });
 
-  test('a card number is refused here, and never sent', async () => {
+  test('refuses a card number and never sends it', async () => {
     const page = await openConsole('/console/errors');
     const urls = requestsOf(page);
     await pressKeys(page, '/');
@@ -132,13 +132,13 @@ describe('the search', () => {
     expect(urls.filter((url) => /4111/.test(url))).toEqual([]);
   });
 
-  test('nothing found says how things are found', async () => {
+  test('says how to search if nothing is found', async () => {
     const page = await openConsole('/console/search?q=nothing-like-this');
     await page.getByText('Nothing found for').waitFor();
     await expectAccessibleInEveryView(page);
   });
 
-  test('callers of one card program search their own', async () => {
+  test('searches only the program of a program key', async () => {
     const { key } = await service().client.keys.create({
       name: 'own',
       program_id: world.program_id,
@@ -153,7 +153,7 @@ describe('the search', () => {
     expect(urls.filter((url) => url.includes('/operator/'))).toEqual([]);
   });
 
-  test('a viewer of all programs without the scope of operators searches the chosen one', async () => {
+  test('searches the chosen program for a viewer of all programs without the operator scope', async () => {
     expect(await keyOf('support')).toBeTruthy();
     const page = await openConsole(`/console/search?q=9173&program=${world.program_id}`, { role: 'support' });
     await page.getByText('Card ending in 9173').waitFor();

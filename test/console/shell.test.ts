@@ -8,7 +8,7 @@ import { pressKeys, untilShown, useConsole } from './harness/use-console.ts';
 const { openConsole, service } = useConsole();
 
 describe('the shell of the console', () => {
-  test('letters after g open screens, and the title says which', async () => {
+  test('opens screens with g and a letter, and names them in the title', async () => {
     const page = await openConsole('/console');
     for (const [keys, title, path] of [
       ['g t', 'Transfers', '/console/transfers'],
@@ -26,7 +26,7 @@ describe('the shell of the console', () => {
     await page.waitForURL((url) => url.pathname === '/console/switch');
   });
 
-  test('the list of keys opens with ?, closes with Escape, and no key works through it', async () => {
+  test('opens the shortcuts with ? and closes them with Escape, and ignores other keys in between', async () => {
     const page = await openConsole('/console/cards');
     await pressKeys(page, '?');
     const dialog = page.getByRole('dialog', { name: 'Keyboard shortcuts' });
@@ -38,7 +38,7 @@ describe('the shell of the console', () => {
     expect(new URL(page.url()).pathname).toBe('/console/cards');
   });
 
-  test('the theme is chosen, and remembered', async () => {
+  test('remembers the chosen theme', async () => {
     const page = await openConsole('/console/cards', { theme: 'light' });
     const ground = () => page.evaluate(() => getComputedStyle(document.body).backgroundColor);
     const light = await ground();
@@ -52,14 +52,14 @@ describe('the shell of the console', () => {
     expect(await ground()).toBe(dark);
   });
 
-  test('the chosen program is in the address, in every link, and chosen still after a visit without it', async () => {
+  test('keeps the chosen program in the address and in links, and after a visit without it', async () => {
     const { client } = service();
     const made = await client.programs.create({ name: 'Blue <b>cards</b>', currency: 'EUR' });
     const page = await openConsole('/console/cards');
     await page.getByTitle('Card program').click();
     const dialog = page.getByRole('dialog', { name: 'Card program' });
     await dialog.getByLabel('Name or id').fill('blue');
-    // Enter chooses the first of those that are listed.
+    // Enter chooses the first program in the list.
     await dialog.getByRole('button', { name: 'Blue <b>cards</b>' }).waitFor();
     await pressKeys(page, 'Enter');
     await page.waitForURL((url) => url.searchParams.get('program') === made.program_id);
@@ -70,7 +70,7 @@ describe('the shell of the console', () => {
     await page.waitForURL(`**/console/cards?program=${made.program_id}`);
   });
 
-  test('a screen of a program and the chooser never disagree, and a link sets the chooser', async () => {
+  test('shows the same program on a screen and in the chooser, and follows a link', async () => {
     const { client } = service();
     const [one, two] = await Promise.all(
       ['First shop', 'Second shop'].map((name) => client.programs.create({ name, currency: 'USD' })),
@@ -92,7 +92,7 @@ describe('the shell of the console', () => {
     await page.waitForFunction((id) => window.sessionStorage.getItem('console.program') === id, one?.program_id);
     await page.goto('/console/cards');
     await page.waitForURL(`**/console/cards?program=${one?.program_id}`);
-    // A card of one program is no card of another: the list of its cards is.
+    // A card belongs to one program, so the other program shows its list of cards.
     await page.getByRole('link', { name: 'in-one' }).click();
     await page.waitForURL('**/console/card/in-one**');
     await chooser(page).click();
@@ -100,7 +100,7 @@ describe('the shell of the console', () => {
     await page.waitForURL(`**/console/cards?program=${two?.program_id}`);
   });
 
-  test('a program that was chosen and is no longer there is forgotten', async () => {
+  test('forgets a chosen program that no longer exists', async () => {
     const page = await openConsole('/console/cards');
     await page.evaluate(() => window.localStorage.setItem('console.program', 'prog_01936f2a3b4c7d6e8f8091a2b3c4d5e6'));
     await page.goto('/console/cards');
@@ -109,7 +109,7 @@ describe('the shell of the console', () => {
     await page.waitForURL('**/console/cards');
   });
 
-  test('what the switch has disabled is on every screen, and goes away', async () => {
+  test('shows on every screen what the switch has stopped, until it is restarted', async () => {
     const { client } = service();
     await client.switch.change({ disabled: true, reason: 'Maintenance <script>alert(1)</script>' });
     const page = await openConsole('/console/cards');
@@ -120,7 +120,7 @@ describe('the shell of the console', () => {
     await banner.waitFor({ state: 'detached' });
   });
 
-  test('names are read once, for whoever may read them, and the id is in the tooltip', async () => {
+  test('reads names once, for callers who can read them, and has the id in the tooltip', async () => {
     const { client, url } = service();
     const name = 'Maria, operations';
     const made = await client.keys.create({ name, role: 'operator', all_programs: true });
@@ -140,7 +140,7 @@ describe('the shell of the console', () => {
     await maria.switch.change({ disabled: false, type: 'unload', program_id: DEMO_PROGRAM });
   });
 
-  test('a narrow window has the screens behind a button', async () => {
+  test('hides the navigation behind a button in a narrow window', async () => {
     const page = await openConsole('/console/cards', { width: 390 });
     const link = page.getByRole('link', { name: 'Transfers' });
     expect(await link.isVisible()).toBe(false);
@@ -150,7 +150,7 @@ describe('the shell of the console', () => {
     await link.waitFor({ state: 'hidden' });
   });
 
-  test('who is signed in, and what they may do', async () => {
+  test('shows who is signed in, and their permissions', async () => {
     const page = await openConsole('/console/cards', { role: 'support' });
     await page.getByRole('button', { name: 'Signed in' }).click();
     const dialog = page.getByRole('dialog');
@@ -161,7 +161,7 @@ describe('the shell of the console', () => {
     await page.getByRole('button', { name: 'Signed in' }).waitFor({ state: 'detached' });
   });
 
-  test('a link without a card program finds it, where only one has the id', async () => {
+  test('finds the card program of a link without one, if only one has the id', async () => {
     const { client } = service();
     const transfer = await client.transfers.create({ amount: 1234, card_id: 'card_active' });
     const page = await openConsole(`/console/transfer/${transfer.transfer_id}`, { role: 'support' });
@@ -172,7 +172,7 @@ describe('the shell of the console', () => {
     await expectAccessibleInEveryView(other);
   });
 
-  test('a screen that fails says so, and the others work on', async () => {
+  test('reports a screen that fails, while the others keep working', async () => {
     const page = await openConsole('/console/transfers');
     const body = "export const AuditScreen = () => { throw new Error('planted <b>failure</b>'); };";
     await page.route('**/audit-screen-*.js', (route) => route.fulfill({ contentType: 'text/javascript', body }));
@@ -183,13 +183,13 @@ describe('the shell of the console', () => {
     await page.getByRole('heading', { name: 'Transfers' }).waitFor();
   });
 
-  test('an address without a screen says so', async () => {
+  test('says so if an address has no screen', async () => {
     const page = await openConsole('/console/no/such/screen');
     await page.getByText('There is no screen at this address').waitFor();
     await expectAccessibleInEveryView(page);
   });
 
-  test('links outside of the console leave it', async () => {
+  test('leaves the console for links to other pages', async () => {
     const page = await openConsole('/console/cards');
     await page.getByRole('link', { name: 'Error codes' }).click();
     await page.waitForURL('**/errors');

@@ -5,10 +5,10 @@ import { pressKeys, screenshot, untilShown, useConsole } from './harness/use-con
 
 const { openConsole, service, keyOf } = useConsole({ mode: 'live' });
 
-/** Names of what the browser stores for the page, with the values. */
+/** Returns everything that the browser stores for the page. */
 const STORED = `JSON.stringify([{ ...localStorage }, { ...sessionStorage }, document.cookie, history.state])`;
 
-test('a key is exchanged for a session by keyboard, and is not stored', async () => {
+test('exchanges a key for a session by keyboard, and does not store it', async () => {
   const page = await openConsole('/console/keys');
   const key = await keyOf('support');
   await page.getByRole('heading', { name: 'Sign in' }).waitFor();
@@ -30,14 +30,14 @@ test('a key is exchanged for a session by keyboard, and is not stored', async ()
   await page.getByRole('heading', { name: 'Keys and sessions' }).waitFor();
 });
 
-test('a key that is refused says why, and can be corrected', async () => {
+test('says why a key is refused, and lets the user correct it', async () => {
   const page = await openConsole('/console');
   await page.getByLabel('API key').fill(`ts_${'0'.repeat(88)}`);
   await page.getByText('A key begins with ts_').waitFor();
   expect(await page.getByRole('button', { name: 'Sign in' }).isDisabled()).toBe(true);
 });
 
-test('what is signed out leaves nothing behind', async () => {
+test('leaves nothing behind after signing out', async () => {
   const page = await openConsole('/console/keys', { role: 'administrator' });
   await page.getByText('yours').waitFor();
   await page.getByRole('button', { name: 'The administrator of the tests' }).click();
@@ -48,7 +48,7 @@ test('what is signed out leaves nothing behind', async () => {
   await expect.poll(() => page.content()).not.toContain('Keys and sessions');
 });
 
-test('a session that ends in mid-use keeps the view, and goes on with a key', async () => {
+test('keeps the view when a session ends, and continues with a key', async () => {
   const { url } = service();
   const administrator = new TransferService({ baseUrl: url, key: await keyOf('administrator') });
   const page = await openConsole('/console/keys?show=all', { role: 'support' });
@@ -56,7 +56,7 @@ test('a session that ends in mid-use keeps the view, and goes on with a key', as
   const { data } = await administrator.sessions.list();
   for (const { session_id, key_name } of data)
     if (key_name === 'The support of the tests') await administrator.sessions.revoke(session_id);
-  // What the page does next is refused within a second.
+  // The next request of the page is refused within a second.
   await expect
     .poll(async () => {
       await page.evaluate(() => document.dispatchEvent(new Event('visibilitychange')));

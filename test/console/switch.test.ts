@@ -20,7 +20,7 @@ beforeAll(async () => {
 const load = () => service().client.transfers.create({ amount: 1, card_id: 'one' }, { programId });
 
 describe('the switch', () => {
-  test('stops one type of a program, after showing what that does, and restarts it', async () => {
+  test('shows the effects of a stop, stops one type for a program, and restarts it', async () => {
     const page = await openConsole('/console');
     await page.clock.install();
     await page.goto('/console/switch');
@@ -41,7 +41,7 @@ describe('the switch', () => {
     await expectAccessibleInEveryView(page);
     await screenshot(page, 'switch-confirm');
     expect((await load()).status).toBe('completed');
-    // No poll comes: what the page shows from here on, it asks for because of the change.
+    // No poll runs from here on, so the page must read the changes because of the stop.
     await page.clock.pauseAt(Date.now() + 60_000);
     await dialog.getByRole('button', { name: `Stop loads for Shop ${SCRIPT}` }).click();
     const banner = page.locator('.banner').getByText(`Fraud ${SCRIPT}`);
@@ -54,7 +54,7 @@ describe('the switch', () => {
     await page.getByText('Already stopped: ').waitFor();
     await screenshot(page, 'switch');
 
-    // Who did it: nobody who has a name, in a sandbox without keys.
+    // In a sandbox without keys, the caller has no name.
     await row.getByText('A local caller').waitFor();
     await row.getByRole('button', { name: 'Restart' }).click();
     const restarting = page.getByRole('dialog', { name: `Restart loads for Shop ${SCRIPT}` });
@@ -67,7 +67,7 @@ describe('the switch', () => {
     await row.getByText('running').waitFor();
     await page.getByText('Already stopped: ').waitFor({ state: 'detached' });
     expect((await load()).status).toBe('completed');
-    // On a phone no dash stands there without its title.
+    // On a phone, a dash needs its title.
     await page.setViewportSize({ width: 390, height: 800 });
     const settings = page.getByRole('table', { name: 'Settings of the switch' });
     expect(await settings.innerText()).toContain('running');
@@ -76,7 +76,7 @@ describe('the switch', () => {
 
   test('cannot be confirmed with the preview of another scope', async () => {
     const page = await openConsole(`/console/switch?program=${programId}`);
-    // It begins at the program of the header, not at everything.
+    // It starts with the program of the header, not with everything.
     await page.getByRole('button', { name: `Stop all transfers for Shop ${SCRIPT}…` }).waitFor();
     await page.getByLabel('What to stop').selectOption('service');
     await page.getByLabel('Reason').fill('checked');
@@ -101,7 +101,7 @@ describe('the switch', () => {
     await expect.poll(() => stop.isEnabled()).toBe(true);
   });
 
-  test('a time in the past is refused with the record, and nothing is stopped', async () => {
+  test('refuses a time in the past, shows the error record and stops nothing', async () => {
     const page = await openConsole('/console/switch?scope=service', { theme: 'dark', width: 390 });
     await page.getByLabel('Reason').fill('too late');
     await page.getByLabel('Until').fill('2001-01-01T00:00:00');
@@ -114,7 +114,7 @@ describe('the switch', () => {
     expect((await load()).status).toBe('completed');
   });
 
-  test('stops what goes to a connector, proposes an incident for that, and restarts it', async () => {
+  test('stops transfers at a connector, offers an incident, and restarts them', async () => {
     const { client } = service();
     const processor = { connector_id: 'simulator', processor_token: 'sim_approve' };
     await client.cards.create({ card_id: 'at_processor', ...processor }, { programId });
@@ -147,7 +147,7 @@ describe('the switch', () => {
     expect((await loadThere()).status).toBe('pending');
   });
 
-  test('whoever may not change it sees the settings, what stopping would do, and whom to ask', async () => {
+  test('shows the settings, a preview and the role to ask to callers without permission', async () => {
     const page = await openConsole('/console/switch', { role: 'support' });
     await page.getByText('What continues').waitFor();
     await page.getByText('To stop or restart transfers, ask an operator.').waitFor();

@@ -12,7 +12,7 @@ import { pressKeys, screenshot, untilShown, useConsole } from './harness/use-con
 
 const { openConsole, service, keyOf } = useConsole();
 let world: World;
-/** Acts in the card program of the world. */
+/** Acts in the card program of the sample world. */
 let client: TransferService;
 
 beforeAll(async () => {
@@ -24,20 +24,20 @@ const at = (path: string, query: Readonly<Record<string, string>> = {}) =>
   `/console/${path}?${new URLSearchParams({ program: world.program_id, ...query })}`;
 const rowsOf = (page: Page) => page.getByRole('table').first().locator('tbody tr');
 
-/** A moment from now as a field has it: in the time zone of the browser, which the harness sets. */
+/** Returns a time from now in the format of a field: in the time zone of the browser, which the harness sets. */
 function fieldTime(milliseconds: number): string {
   const parts = new Date(Date.now() + milliseconds).toLocaleString('sv-SE', { timeZone: 'America/New_York' });
   return parts.replace(' ', 'T');
 }
 
-/** A new load of a card of its own, so that no test changes the transfer of another. */
+/** Creates a load onto a new card, so that tests do not share transfers. */
 async function newTransfer(amount: number, more: object = {}): Promise<string> {
   const { card_id } = await client.cards.create();
   return (await client.transfers.create({ amount, card_id, ...more })).transfer_id;
 }
 
 describe('Transfers', () => {
-  test('filters are in the URL, are kept by it, and find what they say', async () => {
+  test('finds transfers by filters, and keeps the filters in the URL', async () => {
     const page = await openConsole(at('transfers'));
     await expect.poll(() => rowsOf(page).count()).toBeGreaterThan(4);
     await page.getByLabel('Status').selectOption('pending');
@@ -54,7 +54,7 @@ describe('Transfers', () => {
     await expect.poll(() => rowsOf(page).count()).toBe(1);
     expect(await page.getByLabel('Card', { exact: true }).inputValue()).toBe('card_two');
     await page.getByRole('button', { name: 'Clear filters' }).click();
-    // As support looks for it: 50.00, made in the last hour.
+    // A typical search by support: 50.00, created in the last hour.
     await page.getByLabel('Amount, USD').fill('50');
     await page.getByLabel('Created', { exact: true }).selectOption('Last hour');
     await expect.poll(() => rowsOf(page).count()).toBe(2);
@@ -76,7 +76,7 @@ describe('Transfers', () => {
     await expectAccessibleInEveryView(page);
   });
 
-  test('pages of fifty, and never more rows than a page', async () => {
+  test('shows pages of fifty, and never more rows than a page', async () => {
     const { card_id } = await client.cards.create();
     const rows = Array.from({ length: 60 }, (_, index) => ({
       amount: 1 + index,
@@ -92,7 +92,7 @@ describe('Transfers', () => {
     await expect.poll(() => rowsOf(page).count()).toBe(50);
   });
 
-  test('by keyboard: through the rows, and into a transfer', async () => {
+  test('selects and opens a transfer by keyboard', async () => {
     const page = await openConsole(at('transfers', { status: 'pending' }));
     await expect.poll(() => rowsOf(page).count()).toBe(1);
     await pressKeys(page, 'j Enter');
@@ -100,7 +100,7 @@ describe('Transfers', () => {
     await page.locator('.answer').waitFor();
   });
 
-  test('the export has what is filtered', async () => {
+  test('exports the filtered transfers', async () => {
     const page = await openConsole(at('transfers', { card_id: 'card_one' }));
     const [saved] = await Promise.all([
       page.waitForEvent('download'),
@@ -114,7 +114,7 @@ describe('Transfers', () => {
     await page.getByText(`Saved ${data.length} transfers.`).waitFor();
   });
 
-  test('nothing is saved of an export that is cut off', async () => {
+  test('saves nothing of an interrupted export', async () => {
     const { card_id } = await client.cards.create();
     const rows = Array.from({ length: 1000 }, (_, at) => ({ amount: 1, card_id, idempotency_key: `${card_id}-${at}` }));
     await createAll(client, rows);
@@ -130,17 +130,17 @@ describe('Transfers', () => {
     await page.getByText('Nothing was saved').waitFor();
     expect(cutter.cuts()).toBeGreaterThan(0);
     expect(isDownloaded).toBe(false);
-    // The next one is whole.
+    // The next export is complete.
     await page.goto(at('transfers', { card_id }));
     await untilShown(page);
-    // Only now: the page that was left has read its list again and again.
+    // Only now, because the previous page kept reading its list.
     expectProblem(page, new RegExp(`^asked another host: http://127.0.0.1:${cutter.port}/`));
     await Promise.all([page.waitForEvent('download'), page.getByRole('button', { name: 'Save as CSV' }).click()]);
     await page.getByText('Saved 1,000 transfers.').waitFor();
   });
 });
 
-/** A way to the service that ends in the middle of every export. */
+/** Starts a proxy to the service that interrupts every export. */
 async function startCutter(): Promise<{ readonly port: number; readonly cuts: () => number }> {
   let cuts = 0;
   const server = createServer((from) => {
@@ -168,12 +168,12 @@ async function startCutter(): Promise<{ readonly port: number; readonly cuts: ()
 }
 
 describe('one transfer', () => {
-  test('says whether the money moved, shows each step, and leads to the request, the card and the duplicate', async () => {
+  test('says whether the money moved, shows each step, and links to the request, the card and the duplicate', async () => {
     const page = await openConsole(at(`transfer/${world.transfer_id}`));
     await page
       .getByText(/^50.00 USD moved from the program's funding to the card Holder .* ··4242 on .*leaves 40.00 USD\.$/)
       .waitFor();
-    // No sentence has the id of a card: it is in the tooltip of its name.
+    // Sentences show the name of a card, with its id in the tooltip.
     expect(await page.locator('.answer').getByTitle('card_one').count()).toBe(1);
     expect(await page.locator('main .answer, main .timeline').allInnerTexts()).not.toContain('card_one');
     const steps = page.locator('.timeline > li');
@@ -195,7 +195,7 @@ describe('one transfer', () => {
     await expectAccessibleInEveryView(page);
   });
 
-  test('captures a part of a hold, by keyboard, after a question that names the amounts', async () => {
+  test('captures a part of a hold by keyboard, after a confirmation with the amounts', async () => {
     const id = await newTransfer(300, { capture: 'manual' });
     const page = await openConsole(at(`transfer/${id}`));
     await page.getByText(/^No money has moved: 3.00 USD is held/).waitFor();
@@ -213,7 +213,7 @@ describe('one transfer', () => {
     expect((await client.transfers.get(id)).captured_amount).toBe(200);
   });
 
-  test('what was charged twice is reversed in its row, half or all of it', async () => {
+  test('reverses half or all of a duplicate in its row', async () => {
     const { card_id } = await client.cards.create();
     const { transfer_id: first } = await client.transfers.create({ amount: 250, card_id });
     const { transfer_id: second } = await client.transfers.create({ amount: 250, card_id });
@@ -245,11 +245,11 @@ describe('one transfer', () => {
     expect(await page.getByRole('button', { name: 'Capture' }).count()).toBe(0);
   });
 
-  test('a reversal whose response is lost is sent again with the same key, and moves money once', async () => {
+  test('retries a reversal with the same key after a lost response, and moves money once', async () => {
     const id = await newTransfer(500);
     const page = await openConsole(at(`transfer/${id}`));
     const keys: string[] = [];
-    // The service carries it out; the browser never hears of it.
+    // The service carries it out, but the browser gets no response.
     await page.route(`**/core/transfer/${id}/reverse`, async (route) => {
       keys.push((await route.request().headerValue('idempotency-key')) ?? '');
       const isLost = (await client.transfers.get(id)).reversed_amount === 0;
@@ -266,7 +266,7 @@ describe('one transfer', () => {
     expect((await client.transfers.get(id)).reversed_amount).toBe(150);
   });
 
-  test('a reversal whose outcome stays unknown keeps its key when the dialog is closed, and cannot be dismissed before', async () => {
+  test('keeps the key of a reversal with an unknown outcome, and the dialog open until it fails', async () => {
     const id = await newTransfer(500);
     const page = await openConsole(at(`transfer/${id}`));
     const keys: string[] = [];
@@ -303,7 +303,7 @@ describe('one transfer', () => {
     expect((await client.transfers.get(id)).reversed_amount).toBe(150);
   });
 
-  test('a refusal stays in the dialog, with its record', async () => {
+  test('shows a refusal with its error record in the dialog', async () => {
     const { card_id } = await client.cards.create();
     const { transfer_id: id } = await client.transfers.create({ amount: 400, card_id });
     await client.transfers.create({ amount: 400, card_id, type: 'unload' });
@@ -318,13 +318,13 @@ describe('one transfer', () => {
     });
   });
 
-  test('shows the record where there is no such transfer', async () => {
+  test('shows the error record if the transfer does not exist', async () => {
     const page = await openConsole(at('transfer/tr_00000000000000000000000000000000'));
     await page.getByText("There is no transfer 'tr_00000000000000000000000000000000'").waitFor();
     expect(await page.locator('.answer').count()).toBe(0);
   });
 
-  test('a list that is refused is not asked for again and again, and one that is not, is', async () => {
+  test('stops polling a list after a refusal, but not before', async () => {
     const page = await openConsole(at('transfers', { status: 'gone' }));
     await page.clock.install();
     let asked = 0;
@@ -336,7 +336,7 @@ describe('one transfer', () => {
       await page.getByText(shown).first().waitFor();
       asked = 0;
       await page.clock.runFor(12_000);
-      // A later request has been heard of, so all before it have.
+      // After the response to a later request, all earlier requests were received.
       await page.evaluate(async () => (await fetch('/health/live')).status);
       return asked;
     };
@@ -345,8 +345,8 @@ describe('one transfer', () => {
   });
 });
 
-describe('who may only read', () => {
-  test.each(['viewer', 'support'] as const)('%s sees a transfer and a list, and no action', async (role) => {
+describe('a caller who can only read', () => {
+  test.each(['viewer', 'support'] as const)('%s sees a transfer and a list, but no actions', async (role) => {
     const page = await openConsole(at(`transfer/${world.held_id}`), { role });
     await page.locator('.answer').waitFor();
     for (const name of ['Capture', 'Cancel', 'Reverse']) {
@@ -357,7 +357,7 @@ describe('who may only read', () => {
     await expect.poll(() => rowsOf(page).count()).toBeGreaterThan(4);
   });
 
-  test('an operator captures and cancels, as the status allows', async () => {
+  test('an operator captures and cancels if the status allows it', async () => {
     const page = await openConsole(at(`transfer/${world.held_id}`), { role: 'operator' });
     await page.getByRole('button', { name: 'Capture', exact: true }).waitFor();
     expect(await page.getByRole('button', { name: 'Cancel', exact: true }).count()).toBe(1);

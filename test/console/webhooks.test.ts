@@ -4,7 +4,7 @@ import { afterAll, expect, test } from 'vitest';
 import { expectAccessibleInEveryView } from './harness/accessible.ts';
 import { screenshot, untilShown, useConsole } from './harness/use-console.ts';
 
-/** The ids of the events that the receiver got. */
+/** The ids of the received events. */
 const received: string[] = [];
 const receiver = createServer((request, response) => {
   received.push(String(request.headers['webhook-id']));
@@ -16,7 +16,7 @@ const url = `http://127.0.0.1:${(receiver.address() as AddressInfo).port}/<b>`;
 
 const { openConsole, service } = useConsole({ settings: { WEBHOOK_ALLOWED_NETWORKS: '127.0.0.1' } });
 
-test('a webhook is created, tested, disabled and enabled, and one of its events is sent again', async () => {
+test('creates, tests, disables and enables a webhook, and resends an event', async () => {
   const page = await openConsole('/console/webhooks');
   await expectAccessibleInEveryView(page);
   await page.getByRole('button', { name: 'Create a webhook' }).click();
@@ -53,7 +53,7 @@ test('a webhook is created, tested, disabled and enabled, and one of its events 
   await page.getByRole('button', { name: 'Disable', exact: true }).waitFor();
 });
 
-test('a period is replayed', async () => {
+test('replays a period', async () => {
   const { client } = service();
   const [webhook] = (await client.webhooks.list()).data;
   const page = await openConsole(`/console/webhooks/${webhook?.webhook_id}`);
@@ -69,7 +69,7 @@ test('a period is replayed', async () => {
   expect((await client.webhooks.get(webhook?.webhook_id ?? '')).replay).toMatchObject({ only: 'all' });
 });
 
-test('failed attempts are found by status and time, and the list says how a webhook fails', async () => {
+test('finds failed attempts by status and time, and says in the list how a webhook fails', async () => {
   const { client } = service();
   const broken = createServer((_request, response) => void response.writeHead(503).end('busy'));
   await new Promise<void>((done) => void broken.listen(0, '127.0.0.1', done));
@@ -101,7 +101,7 @@ test('failed attempts are found by status and time, and the list says how a webh
   broken.closeAllConnections();
 });
 
-test('a webhook is edited, its secret rolled, and then it is deleted', async () => {
+test('edits a webhook, rolls its secret and deletes it', async () => {
   const { client } = service();
   const [webhook] = (await client.webhooks.list()).data;
   const id = webhook?.webhook_id ?? '';
@@ -134,7 +134,7 @@ test('a webhook is edited, its secret rolled, and then it is deleted', async () 
   expect((await client.webhooks.list()).data.map(({ webhook_id }) => webhook_id)).not.toContain(id);
 });
 
-test('what failed over all webhooks is one list, to which the overview leads, with filters by time and status', async () => {
+test('lists the failures of all webhooks with filters by time and status, and links to them from the overview', async () => {
   const { client } = service();
   const { program_id: programId } = await client.programs.create({ name: 'Lumen', currency: 'USD' });
   const broken = { url: 'http://127.0.0.1:9/nobody-listens', description: 'Ledger export' };

@@ -3,18 +3,20 @@ import { createAll } from '../../harness/client/patience.ts';
 import { makeWorld, type World } from '../harness/sample-world.ts';
 import { pressKeys, untilShown, useConsole } from '../harness/use-console.ts';
 
-/** Bytes after gzip. The design allows 90,000; `test/pages/console.test.ts` reads the files, and here a browser chooses them. */
+/**
+ * Bytes after gzip. The design allows 90,000. `test/pages/console.test.ts` reads the files, but here a browser chooses them.
+ */
 const MAX_FIRST_LOAD_BYTES = 110_000;
 
-/** What an open overview asks again and again, and how often at most. */
+/** The polls of an open overview, with their shortest intervals. */
 const POLLS = [
   { path: '/api/v0.1/operator/overview', everyMilliseconds: 2_000 },
   { path: '/api/v0.1/operator/switch', everyMilliseconds: 5_000 },
-  // Only in a sandbox, whose clock anybody may move.
+  // Only in a sandbox, where anyone can move the clock.
   { path: '/api/v0.1/console/session', everyMilliseconds: 5_000 },
 ] as const;
 
-/** Rows of lists in the document at once. */
+/** The number of rows that a list may have in the document. */
 const MAX_ROWS = 300;
 
 const { service, openConsole } = useConsole();
@@ -41,7 +43,7 @@ test('the first page loads few bytes', async () => {
   expect(bytes, JSON.stringify([...sizes])).toBeLessThan(MAX_FIRST_LOAD_BYTES);
 });
 
-test('a list never has more than a few pages of rows in the document', async () => {
+test('a list keeps only a few pages of rows in the document', async () => {
   const { client } = service();
   const transfers = Array.from({ length: 1000 }, (_, row) => ({
     amount: 1,
@@ -66,9 +68,9 @@ test('a list never has more than a few pages of rows in the document', async () 
   expect(await rows.first().innerText()).toBe(first);
 });
 
-test('an open overview asks what row 22 of the bench asks, and no more often', async () => {
+test('an open overview polls like row 22 of the bench, and no more often', async () => {
   const page = await openConsole('/console');
-  // Each time is that of the page: this process may hear of a request late, and of the next one in time.
+  // Use the page's times, because this process may notice one request late and the next in time.
   await page.evaluate(() => performance.clearResourceTimings());
   const asked = new Map<string, number[]>();
   const readAsked = async (): Promise<void> => {
@@ -87,13 +89,13 @@ test('an open overview asks what row 22 of the bench asks, and no more often', a
       return paths.every((path) => (asked.get(path)?.length ?? 0) >= 3);
     })
     .toBe(true);
-  // What is asked once, such as a name, is no poll.
+  // A single request, such as for a name, is not a poll.
   const repeated = [...asked].filter(([, times]) => times.length > 1).map(([path]) => path);
   expect(repeated.toSorted()).toEqual(paths.toSorted());
   for (const { path, everyMilliseconds } of POLLS) {
     const times = asked.get(path) ?? [];
     const average = ((times.at(-1) ?? 0) - (times[0] ?? 0)) / (times.length - 1);
-    // A machine that is busy makes it longer, and never shorter.
+    // A busy machine makes it longer, never shorter.
     expect(average, path).toBeGreaterThan(everyMilliseconds * 0.9);
   }
 });

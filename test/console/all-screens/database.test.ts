@@ -10,10 +10,10 @@ beforeAll(async () => {
   world = await makeWorld(service());
 });
 
-/** The record of a failure, with the request to tell support. */
+/** The error record, with the request id for support. */
 const record = (page: Page) => page.getByRole('alert').filter({ hasText: 'unknown_' });
 
-/** Stops the database, lets something happen, and starts it again whatever came of it. */
+/** Stops the database, runs `happen`, and starts the database again even if that failed. */
 async function whileStopped(happen: () => Promise<void>): Promise<void> {
   await service().database.stop();
   try {
@@ -23,7 +23,7 @@ async function whileStopped(happen: () => Promise<void>): Promise<void> {
   }
 }
 
-test('when the database stops, a list keeps its rows while another filter fails, and recovers', async () => {
+test('a list keeps its rows while the database is stopped and another filter fails, and then recovers', async () => {
   const page = await openConsole(`/console/transfers?program=${world.program_id}`);
   const rows = page.locator('main tr[data-row]');
   const status = page
@@ -40,11 +40,11 @@ test('when the database stops, a list keeps its rows while another filter fails,
     expect(await record(page).first().innerText()).toMatch(/no money/i);
   });
   await status.selectOption({ index: 0 });
-  // At once: a poll with the other filter may have ended the error a moment before.
+  // At once, because a poll with the other filter may have ended the error a moment before.
   await expect.poll(async () => [await record(page).count(), await rows.allInnerTexts()]).toEqual([0, before]);
 });
 
-test('a screen that is opened while the database is stopped shows the record, and the data once it runs', async () => {
+test('a screen opened while the database is stopped shows the error record, and the data after the start', async () => {
   const page = await openConsole('/errors');
   await whileStopped(async () => {
     await page.goto(`/console/card/${world.card_id}?program=${world.program_id}`);

@@ -13,7 +13,7 @@ beforeAll(async () => {
   world = await makeWorld(service());
 });
 
-/** Fails if a text of the world has become HTML. */
+/** Fails if a text of the sample world has become HTML. */
 async function expectTextsAsTexts(page: Page): Promise<void> {
   const found = await page.evaluate(() => ({
     ran: 'planted' in window,
@@ -22,14 +22,14 @@ async function expectTextsAsTexts(page: Page): Promise<void> {
   expect(found).toEqual({ ran: false, elements: 0 });
 }
 
-/** Fails if the screen shows values that are no texts, or its own error instead of content. */
+/** Fails if the screen shows a value that is not text, or its own error instead of content. */
 async function expectContent(page: Page): Promise<void> {
   const text = await page.locator('main').innerText();
   expect(text).not.toMatch(/\bundefined\b|\[object |\bNaN\b|\bnull\b|Invalid Date|This screen failed/);
   expect(await page.locator('main h1').count(), 'headings of level 1').toBe(1);
 }
 
-/** Fails unless Tab reaches everything that can be used, and each has a name and is seen. */
+/** Fails unless Tab reaches every control, and each has a name, is visible and shows the focus. */
 async function expectUsableByTab(page: Page): Promise<void> {
   const { stops, missed } = await walkByTab(page);
   expect(stops.length).toBeGreaterThan(5);
@@ -37,12 +37,12 @@ async function expectUsableByTab(page: Page): Promise<void> {
   const wrong = (property: 'hasName' | 'isVisible' | 'isMarked') =>
     stops.filter((stop) => !stop[property]).map(({ label }) => label);
   expect(wrong('hasName'), 'without a name').toEqual([]);
-  expect(wrong('isVisible'), 'outside of the window, or covered').toEqual([]);
-  expect(wrong('isMarked'), 'look the same with the focus').toEqual([]);
+  expect(wrong('isVisible'), 'outside the window, or covered').toEqual([]);
+  expect(wrong('isMarked'), 'look the same with focus').toEqual([]);
 }
 
 describe.each(SCREENS)('$title ($path)', (route) => {
-  test('is accessible in both themes, narrow and wide, is used by Tab, and shows texts only as texts', async () => {
+  test('is accessible in both themes, narrow and wide, works with Tab, and shows texts only as text', async () => {
     const page = await openConsole(addressOf(route, world));
     const requests = requestsOf(page);
     await expectContent(page);
@@ -54,7 +54,7 @@ describe.each(SCREENS)('$title ($path)', (route) => {
   });
 });
 
-test('a screen with nothing to show yet has content too', async () => {
+test('a screen without data has content too', async () => {
   const page = await openConsole('/console');
   for (const { path } of SCREENS) {
     if (path.includes(':')) continue;
@@ -63,14 +63,14 @@ test('a screen with nothing to show yet has content too', async () => {
   }
 });
 
-test('a card whose id has every character has a screen', async () => {
+test('a card with every allowed character in its id has a screen', async () => {
   const page = await openConsole(`/console/card/${encodeURIComponent(ODD_CARD)}?program=${world.program_id}`);
   await expectContent(page);
   await expectTextsAsTexts(page);
   expect(await page.locator('main').innerText()).toContain(ODD_CARD);
 });
 
-test('what does not exist says so on its screen', async () => {
+test('a screen says if its record does not exist', async () => {
   const page = await openConsole('/console/cards');
   for (const path of [
     '/console/transfer/tr_0196f5c2d9a17b40a5d2c08e6f1b3a97',

@@ -16,17 +16,16 @@ describe('the keys of the console', () => {
   test('g and a letter open every screen of the navigation', async () => {
     const page = await openConsole(`/console?program=${world.program_id}`);
     for (const { letter, path } of lettered) {
-      // A screen may put the focus into a field, where letters stay.
+      // A screen may put the focus into a field, where letters are typed text.
       await page.locator('main').focus();
       await pressKeys(page, `g ${letter}`);
       await page.waitForURL((url) => url.pathname === path);
       await untilShown(page);
-      // The program stays chosen.
       expect(new URL(page.url()).searchParams.get('program')).toBe(world.program_id);
     }
   });
 
-  test('the search has the focus in its field as soon as it is shown, also when it is opened again', async () => {
+  test('the search focuses its field as soon as it appears, even when it is opened again', async () => {
     const page = await openConsole(`/console/cards?program=${world.program_id}`);
     for (const letter of ['f', 'c', 'f']) {
       await page.locator('main').focus();
@@ -37,7 +36,7 @@ describe('the keys of the console', () => {
     }
   });
 
-  test('? shows the keys, Escape closes them, and the focus comes back', async () => {
+  test('? shows the shortcuts, and Escape closes them and restores the focus', async () => {
     const page = await openConsole(`/console/cards?program=${world.program_id}`);
     const link = page.locator('nav a').first();
     await link.focus();
@@ -57,7 +56,7 @@ describe('the keys of the console', () => {
     expect(await page.evaluate(() => document.activeElement?.closest('main') !== null)).toBe(true);
   });
 
-  test.each(['/', 'Control+k'])('%s opens the search from everywhere, and Escape leaves it', async (keys) => {
+  test.each(['/', 'Control+k'])('%s opens the search anywhere, and Escape closes it', async (keys) => {
     const page = await openConsole(`/console/audit?program=${world.program_id}`);
     await pressKeys(page, keys);
     const dialog = page.getByRole('dialog');
@@ -68,7 +67,7 @@ describe('the keys of the console', () => {
     expect(new URL(page.url()).pathname).toBe('/console/audit');
   });
 
-  test('j, k and Enter choose and open a row, and Back returns', async () => {
+  test('j and k select a row, Enter opens it, and Back returns', async () => {
     const page = await openConsole(`/console/transfers?program=${world.program_id}`);
     await page.locator('main tr[data-row]').first().waitFor();
     await pressKeys(page, 'j j k Enter');
@@ -80,7 +79,7 @@ describe('the keys of the console', () => {
     expect(await page.locator('main tr[data-row]').count()).toBeGreaterThan(3);
   });
 
-  test('letters typed into a field stay there', async () => {
+  test('letters typed into a field are not shortcuts', async () => {
     const page = await openConsole(`/console/transfers?program=${world.program_id}`);
     const field = page.locator('main input[type="text"], main input:not([type]), main input[type="search"]').first();
     await field.focus();

@@ -10,7 +10,7 @@ import { addressOf, SCREENS } from './screens.ts';
 
 const { service, openConsole } = useConsole();
 let world: World;
-/** Of an integrator: bound to the program of the world. */
+/** An integrator's key, bound to the program of the sample world. */
 let integratorKey: string;
 
 beforeAll(async () => {
@@ -19,7 +19,7 @@ beforeAll(async () => {
   integratorKey = key;
 });
 
-/** Screens on which something can be changed: what their buttons begin with, and the scope that it takes. */
+/** Screens with changes, the scope that a change needs, and the texts that its buttons start with. */
 const CHANGES: readonly { readonly path: string; readonly scope: KeyScope; readonly buttons: RegExp }[] = [
   { path: '/console/transfer/:transfer_id', scope: 'transfers:write', buttons: /^(Reverse|Capture|Cancel)/ },
   {
@@ -42,7 +42,7 @@ const CHANGES: readonly { readonly path: string; readonly scope: KeyScope; reado
   },
 ];
 
-/** Opens every screen that there is: what may not be opened says so, and nothing is offered or asked that is refused. */
+/** Opens every screen. A forbidden screen must say so, and no screen may offer or request anything forbidden. */
 async function visitAll(page: Page, scopes: readonly KeyScope[]): Promise<void> {
   const forbidden: string[] = [];
   page.on('response', (response) => {
@@ -54,7 +54,7 @@ async function visitAll(page: Page, scopes: readonly KeyScope[]): Promise<void> 
     const { pathname } = new URL(page.url());
     const text = await page.locator('main').innerText();
     const mayOpen = route.scope === undefined || includesScope(scopes, route.scope);
-    // Who may not see the overview begins with another screen.
+    // Callers who can't see the overview start on another screen.
     const isElsewhere = route.path === '/console' && pathname !== '/console';
     if ((isElsewhere || text.includes('Your key has no access to this screen')) === mayOpen) {
       wrong.push(`${route.path} ${mayOpen ? 'does not open' : 'opens'}`);
@@ -70,21 +70,20 @@ async function visitAll(page: Page, scopes: readonly KeyScope[]): Promise<void> 
     }
   }
   expect(wrong).toEqual([]);
-  expect(forbidden, 'asked for what the caller may not have').toEqual([]);
+  expect(forbidden, 'requests that the caller has no permission for').toEqual([]);
 }
 
-test('whom a screen says to ask may do it, and nobody with fewer scopes', () => {
+test('screens name the role with the fewest scopes that allow an action', () => {
   for (const [id, { scope, reach }] of Object.entries(OPERATIONS)) {
     const isRead = scope === null || /:read$/.test(scope);
     if (isRead || reach === 'sandbox') continue;
     const first = ROLE_NAMES.find((role) => includesScope(ROLES[role], scope));
-    // Support is a team, the others are people.
+    // Support is a team. The other roles are people.
     const pattern = first === 'support' ? /^support$/ : new RegExp(`^an? ${first}$`);
     expect(whoMay(id as keyof typeof OPERATIONS), id).toMatch(pattern);
   }
 });
 
-/** The titles in the navigation, in its order. */
 const titles = (page: Page) =>
   page
     .locator('nav[aria-label="Screens"] li a')
@@ -96,7 +95,7 @@ const titlesFor = (scopes: readonly KeyScope[]) =>
   ).map(({ name, title }) => name ?? title);
 
 describe.each(ROLE_NAMES)('a key with the role %s', (role) => {
-  test('sees the screens that it may open, no button that it may not use, and asks for nothing else', async () => {
+  test('sees only permitted screens and buttons, and requests nothing forbidden', async () => {
     const scopes: readonly KeyScope[] = ROLES[role];
     const page = await openConsole(`/console/transfers?program=${world.program_id}`, { role });
     expect(new Set(await titles(page))).toEqual(new Set(titlesFor(scopes)));
@@ -105,7 +104,7 @@ describe.each(ROLE_NAMES)('a key with the role %s', (role) => {
 });
 
 describe('a key of a card program', () => {
-  test('sees its program only, from the address without a screen on', async () => {
+  test('sees only its program, starting at the address without a screen', async () => {
     const page = await openConsole('/console', { key: integratorKey });
     expect(new Set(await titles(page))).toEqual(new Set(titlesFor(PROGRAM_SCOPES)));
     await untilShown(page);
@@ -113,14 +112,14 @@ describe('a key of a card program', () => {
     await visitAll(page, PROGRAM_SCOPES);
   });
 
-  test('gets no further with the id of another program in the address', async () => {
+  test('cannot reach another program through its id in the address', async () => {
     const other = await service().client.programs.create({ name: 'Other shop', currency: 'USD' });
     const page = await openConsole(`/console/transfers?program=${other.program_id}`, { key: integratorKey });
     expect(await page.locator('main').innerText()).not.toContain('Other shop');
   });
 });
 
-test('the service refuses what a session of support sends by itself', async () => {
+test('the service refuses forbidden requests that the console never sends', async () => {
   const page = await openConsole(`/console/transfers?program=${world.program_id}`, { role: 'support' });
   const statuses = await page.evaluate(async (program) => {
     const headers = { 'Content-Type': 'application/json', Console: '1', 'Program-Id': program };

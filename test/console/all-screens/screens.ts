@@ -1,10 +1,10 @@
 import { ROUTES, type Route } from '../../../console/app/routes.ts';
 import type { World } from '../harness/sample-world.ts';
 
-/** Every screen of the console: the tests of this folder look at each, so a new one is tested without a line here. */
+/** All screens of the console. The tests in this folder cover each, so a new screen needs no test here. */
 export const SCREENS: readonly Route[] = ROUTES;
 
-/** The address of a screen with something to show. */
+/** Returns the address of a screen, for a record that exists in the sample world. */
 export function addressOf({ path }: Pick<Route, 'path'>, world: World): string {
   const values: Readonly<Record<string, string>> = world;
   const filled = path.replaceAll(/:([a-z_]+)/g, (_, name: string) => {

@@ -14,7 +14,7 @@ let programId: string;
 
 beforeAll(async () => {
   const { databaseUrl } = await embeddedServerOf(service().directory);
-  // The superuser, since no other may change when a session was used.
+  // Only the superuser can change when a session was used.
   ledger = new pg.Client(databaseUrl.replace('//transfer_service@', '//postgres@'));
   await ledger.connect();
   operator = patientClient(service().url, await keyOf('administrator'));
@@ -31,7 +31,6 @@ const newKey = () => withSecret(operator.keys.create({ name: 'Ada of support', a
 const shown = (page: Page) => page.locator('main').getByText('card_live').first();
 const question = (page: Page) => page.getByRole('dialog', { name: 'Your session has ended' });
 
-/** The UUID inside an id. */
 const uuidOf = (id: string): string => id.replace(/^.*_/, '');
 
 const setTime = (column: string, before: string) => (keyId: string) =>
@@ -39,30 +38,30 @@ const setTime = (column: string, before: string) => (keyId: string) =>
     uuidOf(keyId),
   ]);
 
-/** What ends a session, given its key. */
+/** The ways in which a session ends, for its key. */
 const ENDS = {
-  'nothing was done for a quarter of an hour': setTime('last_active_at', '16 minutes'),
+  'it was idle for 15 minutes': setTime('last_active_at', '16 minutes'),
   'it is twelve hours old': setTime('created_at', '13 hours'),
   'its key is revoked': (keyId: string) => operator.keys.revoke(keyId),
   'its key is rolled': (keyId: string) => operator.keys.roll(keyId, {}),
 } as const;
 
 describe.each(Object.entries(ENDS))('a session that ends because %s', (reason, end) => {
-  test('leaves the view, takes nothing more, and goes on with another key', async () => {
+  test('keeps the view, makes no requests, and continues with another key', async () => {
     const { key, key_id } = await newKey();
     const page = await openConsole(`/console/transfers?program=${programId}&status=completed`, { key });
     await shown(page).waitFor();
     await end(key_id);
-    // The first thing that the page asks more than a second later is refused.
+    // The service refuses the next request after more than a second.
     await expect
       .poll(async () => {
-        // The service may store that the page was opened after that.
-        if (reason.startsWith('nothing was done')) await end(key_id);
+        // The service may still store that the page was just opened.
+        if (reason.startsWith('it was idle')) await end(key_id);
         await page.evaluate(() => document.dispatchEvent(new Event('visibilitychange')));
         return question(page).count();
       })
       .toBe(1);
-    expect(await shown(page).isVisible(), 'what was shown').toBe(true);
+    expect(await shown(page).isVisible(), 'the earlier view').toBe(true);
     const refused = await page.evaluate(async (program) => {
       const headers = { Console: '1', 'Program-Id': program };
       return (await fetch('/api/v0.1/core/transfer', { headers })).status;
@@ -77,7 +76,7 @@ describe.each(Object.entries(ENDS))('a session that ends because %s', (reason, e
   });
 });
 
-test('what a page asks by itself says so, and so does not keep its session alive', async () => {
+test('background requests are marked, so they do not keep a session alive', async () => {
   const { key } = await newKey();
   const page = await openConsole(`/console/transfers?program=${programId}`, { key });
   const kinds: (string | undefined)[] = [];

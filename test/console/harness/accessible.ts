@@ -2,13 +2,13 @@ import type axe from 'axe-core';
 import type { Page } from 'playwright-core';
 import { expect } from 'vitest';
 
-/** Level AA of WCAG 2.2, which contains what its earlier versions ask for. */
+/** Level AA of WCAG 2.2, including the rules of earlier versions. */
 const TAGS = ['wcag2a', 'wcag2aa', 'wcag21a', 'wcag21aa', 'wcag22aa'];
 
-/** What another theme changes, and so the only rules that are asked again for it: half of the time that axe takes. */
+/** The theme affects only these rules, so the other theme checks only them. This halves the time of axe. */
 const RULES_OF_COLOURS = ['color-contrast', 'link-in-text-block'];
 
-/** Combinations of theme and width in which every screen must be accessible. */
+/** The combinations of theme and width that every screen must be accessible in. */
 const VIEWS = [
   { theme: 'light', width: 1280, isOtherTheme: false },
   { theme: 'dark', width: 1280, isOtherTheme: true },
@@ -16,16 +16,16 @@ const VIEWS = [
   { theme: 'light', width: 320, isOtherTheme: true },
 ] as const;
 
-/** Fails with a line for each finding of axe in the page as it is, once no table is read again. */
+/** Waits until no table is reloading. Fails with a line for each problem that axe finds in the page. */
 export async function expectAccessible(page: Page, view = '', isOtherTheme = false): Promise<void> {
-  // Evaluated by the debugger, which the content security policy does not stop.
+  // Runs through the debugger, which the content security policy does not block.
   if (!(await page.evaluate(() => 'axe' in window))) await page.evaluate((await import('axe-core')).default.source);
   await page.locator('.table-scroll.stale').first().waitFor({ state: 'detached' });
   const runOnly: axe.RunOnly = isOtherTheme
     ? { type: 'rule', values: RULES_OF_COLOURS }
     : { type: 'tag', values: TAGS };
   const violations = await page.evaluate(async (rules) => {
-    // Whatever is scrolled halfway below the top bar would count as too small a target.
+    // Controls halfway below the top bar would count as too small.
     window.scrollTo(0, 0);
     const { axe: inPage } = window as unknown as { readonly axe: typeof axe };
     const found = await inPage.run(document, { runOnly: rules, resultTypes: ['violations'] });
@@ -35,10 +35,10 @@ export async function expectAccessible(page: Page, view = '', isOtherTheme = fal
       ),
     );
   }, runOnly);
-  expect(violations, `what axe finds ${view}`).toEqual([]);
+  expect(violations, `problems found by axe ${view}`).toEqual([]);
 }
 
-/** Fails if anything is wider than the page, so that a reader would have to scroll sideways. */
+/** Fails if anything is wider than the page, so that users would have to scroll sideways. */
 export async function expectNoSidewaysScroll(page: Page, view = ''): Promise<void> {
   const [content, window] = await page.evaluate(() => {
     const { scrollWidth, clientWidth } = document.documentElement;
@@ -47,7 +47,7 @@ export async function expectNoSidewaysScroll(page: Page, view = ''): Promise<voi
   expect(content, `the width of the page ${view}`).toBeLessThanOrEqual(window);
 }
 
-/** Both of the above in light and dark, narrow and wide, on one page without loading it again. */
+/** Checks both of the above in light and dark, narrow and wide, on one page without reloading it. */
 export async function expectAccessibleInEveryView(page: Page): Promise<void> {
   const before = page.viewportSize();
   for (const { theme, width, isOtherTheme } of VIEWS) {

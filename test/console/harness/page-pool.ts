@@ -3,7 +3,7 @@ import { OPERATIONS } from '../../../contract/operations.ts';
 import { sharedBrowser } from './browser.ts';
 import { forgetRefusedFiles, logViolations, problemsOf, watchForProblems } from './page-problems.ts';
 
-/** What a test may have listened to. */
+/** The events that a test may have listened to. */
 const EVENTS = [
   'console',
   'dialog',
@@ -16,13 +16,13 @@ const EVENTS = [
   'response',
 ] as const;
 
-/** How a page looks. */
+/** The theme and width of a page. */
 export type Look = { readonly theme: 'light' | 'dark'; readonly width: number };
 
-/** More loads of a page are not tried. */
+/** The maximum number of loads of a page. */
 const MAX_LOADS = 20;
 
-/** Loads a page again while a service on a busy machine refuses a part of it as more than it can do. */
+/** Reloads a page while an overloaded service refuses some of its files. */
 async function untilComplete<Answer>(page: Page, load: () => Promise<Answer>): Promise<Answer> {
   for (let attempt = 1; ; attempt += 1) {
     const answer = await load();
@@ -31,8 +31,8 @@ async function untilComplete<Answer>(page: Page, load: () => Promise<Answer>): P
 }
 
 /**
- * Pages of one service. A new one costs three times the processor time of a page that is loaded again, so that most tests get
- * one that was used before, without its cookies, its storage and everything that listened to it.
+ * Pages of one service. A new page costs three times the processor time of a reload, so most tests get a used page, without its
+ * cookies, storage and listeners.
  */
 export class PagePool {
   readonly #url: string;
@@ -46,21 +46,21 @@ export class PagePool {
     this.#maxWaitMilliseconds = maxWaitMilliseconds;
   }
 
-  /** An empty page without cookies. */
+  /** Returns a page without cookies. */
   async take({ theme, width }: Look): Promise<Page> {
     const page = this.#free.pop() ?? (await this.#create());
     this.#used.push(page.context());
     await page.emulateMedia({ colorScheme: theme, reducedMotion: 'reduce' });
     await page.setViewportSize({ width, height: 800 });
     watchForProblems(page, this.#url, () => this.#wasStopped);
-    // A page of a sandbox can stop the database, too, and goes on asking meanwhile.
+    // A page of a sandbox can also stop the database, and keeps polling after that.
     page.on('request', (request) => {
       if (new URL(request.url()).pathname === OPERATIONS.stop_database.path) this.noteStop();
     });
     return page;
   }
 
-  /** Takes all pages back; gives what they did wrong. */
+  /** Takes all pages back. Returns their problems. */
   async takeBack(): Promise<readonly string[]> {
     const used = this.#used.splice(0);
     this.#wasStopped = false;
@@ -69,7 +69,7 @@ export class PagePool {
     return problems;
   }
 
-  /** Says that the test stops the database: until it is over, pages may get 500. */
+  /** Notes that the test stops the database. Until the test ends, pages may get 500. */
   noteStop(): void {
     this.#wasStopped = true;
   }
@@ -82,7 +82,7 @@ export class PagePool {
     const browser = await sharedBrowser();
     const context = await browser.newContext({
       baseURL: this.#url,
-      // Neither that of the machine nor UTC, so that a time shown in the wrong one is seen.
+      // Differs from UTC and from the machine's time zone, so that tests notice a time in the wrong one.
       timezoneId: 'America/New_York',
       locale: 'en-GB',
     });
@@ -95,14 +95,14 @@ export class PagePool {
     return page;
   }
 
-  /** Makes a page as good as new. Rejects where a test has opened or closed pages, or left the service. */
+  /** Resets a page. Rejects if a test has opened or closed pages, or has left the service. */
   async #clean(context: BrowserContext): Promise<void> {
     const [page, ...others] = context.pages();
     if (page === undefined || others.length > 0) throw new Error('not the one page');
     for (const event of EVENTS) page.removeAllListeners(event);
     await page.unrouteAll({ behavior: 'ignoreErrors' });
     await context.clearCookies();
-    // An empty page would be one of another process. A hidden one asks nothing more, until it is loaded again.
+    // An empty page would belong to another process. A hidden page makes no requests until it is loaded again.
     await page.evaluate(() => {
       window.localStorage.clear();
       window.sessionStorage.clear();

@@ -2,14 +2,14 @@ import type { ConsoleMessage, Page } from 'playwright-core';
 
 const PROBLEMS = new WeakMap<Page, string[]>();
 
-/** Answers of 400 and above of the API are shown by the console, and the browser logs them besides. */
+/** The console shows API responses of 400 and above, but the browser logs them too. */
 function isAnswerOfApi(message: ConsoleMessage): boolean {
   return (
     message.text().startsWith('Failed to load resource') && new URL(message.location().url).pathname.startsWith('/api/')
   );
 }
 
-/** Lets a page log violations of its policy, which the browser does itself for most of them. Once for each page. */
+/** Makes a page log all violations of its policy. The browser logs only most of them. Call it once per page. */
 export function logViolations(page: Page): Promise<unknown> {
   return page.addInitScript(() => {
     document.addEventListener('securitypolicyviolation', ({ violatedDirective, blockedURI, sourceFile }) => {
@@ -19,8 +19,8 @@ export function logViolations(page: Page): Promise<unknown> {
 }
 
 /**
- * Notes what no page of ours may do: log an error or a warning, violate the content security policy, leave a rejection or
- * an exception unhandled, fail to load what belongs to it, ask another host, or get 500 while the database runs.
+ * Records problems of a page: a logged error or warning, a violation of the content security policy, an unhandled rejection or
+ * exception, a file that fails to load, a request to another host, or a 500 while the database runs.
  */
 export function watchForProblems(page: Page, ownUrl: string, wasStopped: () => boolean): void {
   const problems: string[] = [];
@@ -40,7 +40,7 @@ export function watchForProblems(page: Page, ownUrl: string, wasStopped: () => b
   });
 }
 
-/** Forgets files that an overloaded service refused; whether there were any, so that the page has to be loaded again. */
+/** Forgets files that an overloaded service refused. Returns whether there were any, so that the page must be reloaded. */
 export function forgetRefusedFiles(page: Page): boolean {
   const problems = PROBLEMS.get(page) ?? [];
   if (!problems.some((problem) => problem.includes('status of 503'))) return false;
@@ -48,12 +48,12 @@ export function forgetRefusedFiles(page: Page): boolean {
   return true;
 }
 
-/** What the page has done wrong so far, a line each. */
+/** Returns the problems of a page so far, one per line. */
 export function problemsOf(page: Page): readonly string[] {
   return PROBLEMS.get(page) ?? [];
 }
 
-/** Takes out the problems that a test provokes; fails if there was none of them. */
+/** Removes the problems that a test provokes. Fails if there were none. */
 export function expectProblem(page: Page, pattern: RegExp): void {
   const problems = PROBLEMS.get(page) ?? [];
   const others = problems.filter((problem) => !pattern.test(problem));

@@ -1,7 +1,7 @@
 import type { Role } from '../../../contract/scope.ts';
 import { fetchPatiently } from '../../harness/client/patience.ts';
 
-/** A key with a role for every card program; `by` is a key that may create it, none in a sandbox. */
+/** Creates a key with a role for every card program. `by` is a key that can create it. A sandbox needs none. */
 export async function createKey(url: string, role: Role, by?: string): Promise<string> {
   const response = await fetchPatiently(`${url}/api/v0.1/operator/key`, {
     method: 'POST',
@@ -13,7 +13,7 @@ export async function createKey(url: string, role: Role, by?: string): Promise<s
   return (JSON.parse(text) as { readonly key: string }).key;
 }
 
-/** Exchanges a key for a session; gives its cookie. */
+/** Exchanges a key for a session and returns its cookie. */
 export async function cookieOfSession(url: string, key: string) {
   const response = await fetchPatiently(`${url}/api/v0.1/console/session`, {
     method: 'POST',

@@ -1,33 +1,33 @@
 import { type TransferService, TransferServiceError } from '../../../sdk/client.ts';
 import type { ServiceProcess } from '../../harness/process.ts';
 
-/** Runs if anything shows it as HTML: then `window.planted` is set. */
+/** A script that sets `window.planted` if the console shows it as HTML. */
 export const SCRIPT = `<script>planted=1</script><img src=x onerror="planted=1">'"&amp;`;
 
-/** A card's id may have every visible character of ASCII, those that mean something in a path too. */
+/** A card's id can have every visible ASCII character, including those with a meaning in paths. */
 export const ODD_CARD = `a/b?c=d#e%2F..'"<script>planted=1</script>`;
 
-/** What the screens show, by the parameter of a path. */
+/** The records that the screens show, by the name of the path parameter. */
 export type World = {
   readonly program_id: string;
   /** A card with money, a hold, limits and a statement. */
   readonly card_id: string;
-  /** A completed transfer with a script in each of its texts, part of which was reversed. */
+  /** A completed and partially reversed transfer, with a script in each of its texts. */
   readonly transfer_id: string;
   /** A hold that was not captured yet. */
   readonly held_id: string;
   /** A request that was refused for lack of funds. */
   readonly request_id: string;
   readonly webhook_id: string;
-  /** A case about that request, with a script in each of its texts, to which support has replied. */
+  /** A case about that request with a reply by support, and a script in each of its texts. */
   readonly case_id: string;
-  /** An incident of the program that goes on, with a script in each of its texts. */
+  /** An open incident of the program, with a script in each of its texts. */
   readonly incident_id: string;
 };
 
 /**
- * Makes a card program with something of everything that screens show, and a script in every free text. A request for each,
- * as callers send them.
+ * Creates a card program with a sample of everything that screens show, and a script in every free text. It uses the API as
+ * callers do.
  */
 export async function makeWorld({ client }: ServiceProcess): Promise<World> {
   const { program_id } = await client.programs.create({ name: `Shop ${SCRIPT}`, currency: 'USD' });
@@ -52,7 +52,7 @@ export async function makeWorld({ client }: ServiceProcess): Promise<World> {
   await client.transfers.reverse(transfer.transfer_id, { amount: 1000, description: `Mistake ${SCRIPT}` }, options);
   for (const card_id of ['card_two', ODD_CARD])
     await client.transfers.create({ amount: 700, card_id, ...texts }, options);
-  // Twice the same within minutes.
+  // Two equal transfers within minutes.
   await client.transfers.create({ amount: 5000, card_id: 'card_one', ...texts }, options);
   const held = await client.transfers.create(
     { amount: 300, card_id: 'card_one', type: 'unload', capture: 'manual', ...texts },
@@ -77,7 +77,7 @@ export async function makeWorld({ client }: ServiceProcess): Promise<World> {
   };
 }
 
-/** A case about a request, with messages of both sides, and an incident of its card program. */
+/** Creates a case about a request, with messages of both sides, and an incident of its card program. */
 async function makeSupport({ cases, incidents }: TransferService, program_id: string, request_id: string) {
   const options = { programId: program_id };
   const text = `Line one\nLine two ${SCRIPT}`;
@@ -95,7 +95,7 @@ async function makeSupport({ cases, incidents }: TransferService, program_id: st
   return { case_id, incident_id };
 }
 
-/** The id of a request that the service refuses. */
+/** Returns the id of a request that the service refuses. */
 async function refusedRequest(call: () => Promise<unknown>): Promise<string> {
   const error = await call().then(
     () => undefined,

@@ -11,36 +11,36 @@ import { PagePool } from './page-pool.ts';
 import { forgetRefusedFiles } from './page-problems.ts';
 import { cookieOfSession, createKey } from './roles.ts';
 
-/** How a test looks at a page. */
+/** The session and window of a page. */
 export type View = {
-  /** Whose session it is; `nobody`, the default, sends no credentials, which a sandbox takes for its operator. */
+  /** The role of the session. The default, `nobody`, sends no credentials, so a sandbox treats it as its operator. */
   readonly role?: Role | 'nobody';
-  /** A key instead of one of a role. */
+  /** A key instead of a role. */
   readonly key?: string;
   readonly theme?: 'light' | 'dark';
-  /** Of the window, in CSS pixels; 1280 unless said. */
+  /** The width of the window in CSS pixels, 1280 by default. */
   readonly width?: number;
 };
 
-/** What a file of tests has: a service of its own, and pages of it. */
+/** The service and the pages of a test file. */
 export type ConsoleTest = {
   readonly service: () => ServiceProcess & { readonly directory: string };
   /**
-   * Opens a page and waits until it shows something and loads nothing. After the test it is closed, and the test fails
-   * if the page has done what `watchForProblems` notes.
+   * Opens a page and waits until it has loaded. After the test it is closed, and the test fails if the page has problems that
+   * `watchForProblems` records.
    */
   readonly openConsole: (path: string, view?: View) => Promise<Page>;
-  /** The secret of a key with a role, the same one each time; a role of a card program needs the id of one. */
+  /** Returns the secret of a key with a role, the same each time. A role of a card program needs the id of a program. */
   readonly keyOf: (role: Role) => Promise<string>;
 };
 
 /**
- * Milliseconds until a page that does not become what a test waits for fails it: only what hangs gets there. Who writes a
- * test can wait less: MAX_WAIT_MILLISECONDS=5000.
+ * The longest wait for a page, in milliseconds. Only a hanging page reaches it. To wait less while you write a test, set
+ * MAX_WAIT_MILLISECONDS=5000.
  */
 const MAX_WAIT_MILLISECONDS = Number(process.env.MAX_WAIT_MILLISECONDS ?? 120_000);
 
-/** One service for the tests of a file, on a new ledger, and pages of it in the browser of this process. */
+/** Starts a service for the tests of a file, on a new ledger, and opens its pages in the browser of this process. */
 export function useConsole({
   mode = 'sandbox',
   settings = {},
@@ -64,7 +64,7 @@ export function useConsole({
     await sharedBrowser();
   });
   afterEach(async () => {
-    expect(await pages?.takeBack(), 'what the pages of this test did wrong').toEqual([]);
+    expect(await pages?.takeBack(), 'problems of the pages of this test').toEqual([]);
   });
   afterAll(async () => {
     await pages?.close();
@@ -98,10 +98,10 @@ export function useConsole({
   return { service: running, openConsole, keyOf };
 }
 
-/** No test reaches them, however fast the machine is: they are not what is tested here. */
+/** Limits that no test reaches, because these tests are not about them. */
 const LIMITS = { RATE_LIMIT_PER_ADDRESS: '999999', RATE_LIMIT_PER_KEY: '999999', SUPPORT_CONTACT: 'help@bank.test' };
 
-/** The tables of a live ledger, and a key for everything. */
+/** Creates the tables of a live ledger and a key for everything. */
 async function firstKey(environment: Readonly<Record<string, string>>): Promise<string> {
   await runCommand(['migrate'], environment);
   const { output, errors } = await runCommand(['operator-key', 'create', '--name', 'of the tests'], environment);
@@ -109,13 +109,13 @@ async function firstKey(environment: Readonly<Record<string, string>>): Promise<
   return output.trim();
 }
 
-/** Waits until the page has a heading and nothing in it says that it is loading. */
+/** Waits until the page has a heading and nothing in it is loading. */
 export async function untilShown(page: Page): Promise<void> {
   await page.locator('main h1').first().waitFor();
   await expect.poll(() => page.locator('main [aria-busy="true"], main[aria-busy="true"]').count()).toBe(0);
 }
 
-/** Goes to a screen as a link does, without loading the page anew, and waits as {@link untilShown} does. */
+/** Goes to a screen without reloading the page, like a link, and waits like {@link untilShown}. */
 export async function visit(page: Page, path: string): Promise<void> {
   await page.evaluate((to) => {
     // The screen of another path is another element.
@@ -129,10 +129,10 @@ export async function visit(page: Page, path: string): Promise<void> {
   await untilShown(page);
 }
 
-/** Presses keys one after the other, as Playwright names them, with a space between them: `g t`, `Control+k`. */
+/** Presses keys one after the other. They have the names of Playwright and are separated by spaces: `g t`, `Control+k`. */
 export async function pressKeys(page: Page, keys: string): Promise<void> {
   const [first = '', second] = keys.split(' ');
-  // The letter after `g` must follow soon, also on a machine that is busy: it is sent before the response to the first.
+  // The letter after `g` must follow soon even on a busy machine, so both are sent without waiting.
   if (first === 'g' && second !== undefined) {
     await Promise.all([page.keyboard.press(first), page.keyboard.press(second)]);
     return;
@@ -140,7 +140,7 @@ export async function pressKeys(page: Page, keys: string): Promise<void> {
   for (const key of keys.split(' ')) await page.keyboard.press(key);
 }
 
-/** Collects what the page says in a status from now on: it is taken away again after a moment, which a busy test may miss. */
+/** Collects the texts of status messages from now on. They disappear after a moment, so a busy test could miss them. */
 export async function collectStatuses(page: Page): Promise<() => Promise<readonly string[]>> {
   const said = await page.evaluateHandle(() => {
     const texts: string[] = [];
@@ -152,12 +152,12 @@ export async function collectStatuses(page: Page): Promise<() => Promise<readonl
   return () => said.evaluate((texts) => texts);
 }
 
-/** Takes a picture of the page for a person, when the environment names a folder for them: SCREENSHOTS=<folder>. */
+/** Saves a screenshot for people if SCREENSHOTS=<folder> is set. */
 export async function screenshot(page: Page, name: string): Promise<void> {
   const folder = process.env.SCREENSHOTS;
   if (folder === undefined) return;
   mkdirSync(folder, { recursive: true });
-  // What sticks to the top of the window is otherwise in the middle of the picture.
+  // Otherwise the sticky bar would be in the middle of the picture.
   await page.evaluate(() => window.scrollTo(0, 0));
   await page.screenshot({ path: join(folder, `${name}.png`), fullPage: true });
 }

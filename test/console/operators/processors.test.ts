@@ -9,7 +9,7 @@ import { waitFor } from '../../harness/process.ts';
 import { expectAccessible, expectAccessibleInEveryView } from '../harness/accessible.ts';
 import { pressKeys, screenshot, untilShown, useConsole } from '../harness/use-console.ts';
 
-/** A connector at whose address nobody listens, and whose notices this file signs. */
+/** A connector with an unreachable address. This file signs its notices. */
 const BANK = 'test_bank';
 const SECRET = `whsec_${Buffer.alloc(32, 'bank').toString('base64')}`;
 
@@ -30,7 +30,7 @@ beforeAll(async () => {
   await client().deposits.create(programId, { amount: 1_000_000 });
 });
 
-/** A card whose money is at a processor, and that the simulator treats as its token says. */
+/** Creates a card whose money is at a processor. Its token tells the simulator how to treat it. */
 async function newCard(token: string, connectorId = 'simulator'): Promise<string> {
   const card_id = `card_${token.replace(/\W/g, '_')}_${crypto.randomUUID().slice(0, 8)}`;
   const at = { connector_id: connectorId, processor_token: token };
@@ -38,7 +38,7 @@ async function newCard(token: string, connectorId = 'simulator'): Promise<string
   return card_id;
 }
 
-/** A transfer, once its attempt has a status. */
+/** Creates a transfer, and waits until its attempt has a status. */
 async function transferWith(cardId: string, status: string, type: 'load' | 'unload' = 'load'): Promise<TransferRecord> {
   const made = await client().transfers.create({ amount: 1250, card_id: cardId, type }, { programId });
   await waitForAttempt(made.transfer_id, status);
@@ -60,7 +60,7 @@ const section = (page: Page) => page.getByRole('region', { name: 'At the process
 const queue = (page: Page) => page.getByRole('table', { name: 'Transfers at processors' }).locator('tbody tr');
 
 describe('the page of a transfer at a processor', () => {
-  test('says what the processor said, and offers nothing that only the processor can do', async () => {
+  test('shows the answer of the processor, and offers no action that only the processor can take', async () => {
     const approved = await transferWith(await newCard('sim_approve'), 'approved');
     const page = await openConsole(transferPath(approved));
     await section(page).getByText('The processor carried it out.').waitFor();
@@ -82,7 +82,7 @@ describe('the page of a transfer at a processor', () => {
     await section(page).getByText('after 1 h, says the processor').waitFor();
   });
 
-  test('says since when nobody knows the outcome, when it is asked next, and what resolving it does', async () => {
+  test('says since when the outcome is unknown, when the service asks next, and what resolving it does', async () => {
     const transfer = await transferWith(await newCard('sim_partial'), 'unknown');
     const page = await openConsole(transferPath(transfer));
     await section(page).getByText('It is unknown whether the processor carried it out.').waitFor();
@@ -111,7 +111,7 @@ describe('the page of a transfer at a processor', () => {
     expect(after).toMatchObject({ status: 'failed', outcome: 'final' });
     await page.goto('/console/audit');
     await page.getByText('resolved the load of 12.50 USD as not carried out').first().waitFor();
-    // Notes can name people, and nothing is ever erased from the audit log.
+    // Notes can name people, and the audit log never erases anything.
     expect(await page.locator('main').innerText()).not.toContain('ticket 4711');
   });
 
@@ -139,7 +139,7 @@ describe('a card whose money is at a processor', () => {
 });
 
 describe('the screen of operators', () => {
-  test('is empty of trouble at first, then has what needs a person, from there to the transfer in two keys', async () => {
+  test('is empty at first, then lists an attempt that needs a person, and opens its transfer with two keys', async () => {
     const page = await openConsole('/console/processors');
     await page.getByRole('table', { name: 'Connectors' }).getByText(BANK).waitFor();
     await page.getByText('Nothing needs attention').waitFor();
@@ -148,7 +148,7 @@ describe('the screen of operators', () => {
     await page.getByLabel('Status').selectOption('unknown');
     await expect.poll(() => queue(page).filter({ hasText: 'outcome unknown' }).count()).toBe(1);
 
-    // After a day the service leaves it to people.
+    // After a day the service leaves it to an operator.
     await client().sandbox.moveClock({ seconds_ahead: 25 * 3600 });
     await waitForAttempt(transfer.transfer_id, 'attention');
     await page.goto('/console');
@@ -183,7 +183,7 @@ describe('the screen of operators', () => {
     await queue(page).getByText('Resolved by').waitFor();
   });
 
-  test('a break is closed with a note, and stays among the closed ones', async () => {
+  test('closes a break with a note, and keeps it in the list of closed breaks', async () => {
     const body = JSON.stringify({
       notice_id: 'notice-1',
       attempt_id: `pat_${'0'.repeat(32)}`,
@@ -194,7 +194,7 @@ describe('the screen of operators', () => {
       code: null,
       retry_after_seconds: null,
     });
-    // Signed with the actual time, which the clock of the sandbox does not move.
+    // Signed with the actual time, because moving the sandbox clock does not affect it.
     const signature = await signWebhook({ id: 'msg_1', body }, SECRET);
     const response = await fetch(`${service().url}/api/v0.1/connector/${BANK}/notice`, {
       method: 'POST',
@@ -223,7 +223,7 @@ describe('the screen of operators', () => {
     expect(await page.locator('main').innerText()).not.toContain('It was their test.');
   });
 
-  test('a connector that does not answer is named in the overview, with the reason', async () => {
+  test('names an unreachable connector in the overview, with the reason', async () => {
     const cardId = await newCard('token-1', BANK);
     await Promise.all(
       [1, 2, 3, 4, 5].map((amount) => client().transfers.create({ amount, card_id: cardId }, { programId })),
@@ -240,13 +240,13 @@ describe('the screen of operators', () => {
     await page.getByRole('table', { name: 'Connectors' }).locator('.badge', { hasText: 'down' }).waitFor();
     await page.getByRole('table', { name: 'Connectors' }).getByRole('link', { name: BANK }).click();
     await expect.poll(() => queue(page).count()).toBe(5);
-    // Nothing was sent: there is nothing to resolve.
+    // Nothing was sent, so there is nothing to resolve.
     expect(await page.getByRole('button', { name: 'Resolve…' }).count()).toBe(0);
     await expectAccessibleInEveryView(page);
     await screenshot(page, 'processors-down');
   });
 
-  test('says of a connector that the switch has stopped it: what, why, since when and until when', async () => {
+  test('says what the switch has stopped at a connector, why, since when and until when', async () => {
     const until = new Date(Date.now() + 30 * 24 * 3_600_000).toISOString();
     const change = (disabled: boolean, more: object = {}) =>
       client().switch.change({ connector_id: 'simulator', type: 'load', disabled, ...more });
@@ -270,7 +270,7 @@ describe('the screen of operators', () => {
     expect(await page.getByText('Stopped by the switch').count()).toBe(0);
   });
 
-  test('shows no button to whom may not use it', async () => {
+  test('shows no buttons to callers without permission', async () => {
     const page = await openConsole('/console/processors?status=open', { role: 'support' });
     await page.getByText('To resolve an attempt or close a break, ask a treasurer.').waitFor();
     expect(await page.getByRole('button', { name: 'Resolve…' }).count()).toBe(0);

@@ -13,12 +13,12 @@ const client = () => service().client;
 
 type Shop = {
   readonly programId: string;
-  /** Of its integrator. */
+  /** The key of its integrator. */
   readonly key: string;
   readonly caller: TransferService;
 };
 
-/** A card program with a card, and a key of its own. */
+/** Creates a card program with a card and a key. */
 async function newShop(name: string): Promise<Shop> {
   const { program_id: programId } = await client().programs.create({ name, currency: 'USD' });
   await client().cards.create({ card_id: 'card_shop' }, { programId });
@@ -31,7 +31,7 @@ beforeAll(async () => {
   shop = await newShop('Lumen Gift Cards');
 });
 
-/** The id of a transfer that a rule refuses, once its error is stored. */
+/** Makes a transfer that a rule refuses, waits until its error is stored, and returns the request id. */
 const declined = async ({ caller }: Shop): Promise<string> =>
   stored(
     caller,
@@ -43,7 +43,7 @@ async function stored(caller: TransferService, requestId: string): Promise<strin
   return requestId;
 }
 
-/** The id of a transfer that fails as the sandbox is asked to, once its error is stored. */
+/** Makes a transfer fail with a provoked error, waits until the error is stored, and returns the request id. */
 async function provoked({ caller, key }: Shop, provocation: string): Promise<string> {
   const response = await fetchPatiently(`${service().url}/api/v0.1/core/transfer`, {
     method: 'POST',
@@ -62,7 +62,7 @@ async function provoked({ caller, key }: Shop, provocation: string): Promise<str
 const rows = (page: Page) => page.getByRole('table', { name: 'Cases', exact: true }).locator('tbody tr');
 const messages = (page: Page) => page.locator('.messages > li');
 
-/** Closes what other tests have left, so that the queue begins empty. */
+/** Closes cases from other tests, so that the queue starts empty. */
 async function closeAll(): Promise<void> {
   for (const status of ['open', 'waiting'] as const) {
     for (const one of (await client().cases.search({ status, limit: 100 })).data) {
@@ -72,7 +72,7 @@ async function closeAll(): Promise<void> {
 }
 
 describe('the queue of support', () => {
-  test('has the most urgent case first, and from there to the cause it takes two keys', async () => {
+  test('has the most urgent case first, and opens it with two keys', async () => {
     await closeAll();
     const question = await shop.caller.cases.create({ text: 'Where is the invoice?' });
     await shop.caller.cases.create({ request_id: await declined(shop), severity: 'critical' });
@@ -113,7 +113,7 @@ describe('the queue of support', () => {
     await expect.poll(() => rows(page).count()).toBe(3);
   });
 
-  test('leads by two keys to the cause of a fault of the database, of a stop and of a decline, the sentence first', async () => {
+  test('leads with two keys to the cause of a database fault, a stop and a decline', async () => {
     await closeAll();
     const { caller, programId } = await newShop('Three Causes');
     await service().database.stop();
@@ -134,7 +134,7 @@ describe('the queue of support', () => {
       [requestId, caller, 'Declined: insufficient funds', 'insufficient_funds'],
     ] as const) {
       const open = () => by.cases.create({ request_id: id }).catch(() => undefined);
-      // What was in a file while the database was stopped is stored a moment after its start.
+      // The error was in a file while the database was stopped, and is stored a moment after the start.
       await expect.poll(open).toBeDefined();
       const [made] = (await by.cases.list({ request_id: id })).data;
       await page.goto('/console/cases');
@@ -150,7 +150,7 @@ describe('the queue of support', () => {
 });
 
 describe('an error', () => {
-  test('has a button that opens a case, and then leads to it', async () => {
+  test('has a button that opens a case and then links to it', async () => {
     const requestId = await declined(shop);
     const page = await openConsole(`/console/request/${requestId}?program=${shop.programId}`, { key: shop.key });
     await page.getByRole('button', { name: 'Contact support' }).click();
@@ -170,7 +170,7 @@ describe('an error', () => {
     await page.waitForURL(`**/console/case/${made?.case_id}?*`);
   });
 
-  test('that a form shows opens one without leaving the form', async () => {
+  test('in a form opens a case without leaving the form', async () => {
     const page = await openConsole(`/console/card/nobody?program=${shop.programId}`, { key: shop.key });
     await page.getByRole('button', { name: 'Open a case' }).click();
     const link = page.getByRole('link', { name: 'See its case' });
@@ -182,10 +182,10 @@ describe('an error', () => {
     });
   });
 
-  test('adds what is typed to a case that another person has opened in the meantime', async () => {
+  test('adds the text to a case that another person has opened in the meantime', async () => {
     const requestId = await declined(shop);
     const page = await openConsole(`/console/request/${requestId}?program=${shop.programId}`, { key: shop.key });
-    // Whether there is a case has been read before the other person opens one.
+    // The page must check for a case before the other person opens one.
     await Promise.all([
       page.waitForResponse((one) => new URL(one.url()).pathname.endsWith('/core/case')),
       page.reload(),
@@ -198,7 +198,7 @@ describe('an error', () => {
     await messages(page).getByText('The same again.').waitFor();
   });
 
-  test('of a transfer that failed later has the button too', async () => {
+  test('of a transfer that fails later has the button too', async () => {
     const { caller, programId, key } = await newShop('Late Shop');
     const scheduled_for = new Date(Date.now() + 3_600_000).toISOString();
     const { transfer_id } = await caller.transfers.create({
@@ -226,7 +226,7 @@ describe('a case', () => {
     shop.caller.cases.create({ request_id: await declined(shop), text });
   const at = ({ case_id }: CaseRecord) => `/console/case/${case_id}?program=${shop.programId}`;
 
-  test('is talked about by both sides with the keyboard only, resolved, opened again and closed', async () => {
+  test('is discussed by both sides with the keyboard, resolved, reopened and closed', async () => {
     const record = await openCase('Why?');
     const status = async () => (await shop.caller.cases.get(record.case_id)).status;
     const support = await openConsole(at(record), { key: await keyOf('support') });
@@ -244,7 +244,7 @@ describe('a case', () => {
     await caller.getByLabel('Write to support').fill('The one of Priya.');
     await caller.getByRole('button', { name: 'Send' }).click();
     await caller.getByText('with support').waitFor();
-    // The other side reads it without loading the page again, and without another entry in the audit log.
+    // The other side sees it without reloading the page, and without another entry in the audit log.
     await messages(support).getByText('The one of Priya.').waitFor();
     const looks = await client().audit.list({ action: 'inspect_case', program_id: shop.programId, limit: 100 });
     expect(looks.data.filter(({ subject_id }) => subject_id === record.case_id).length).toBe(1);
@@ -279,7 +279,7 @@ describe('a case', () => {
     await screenshot(caller, 'case-closed');
   });
 
-  test('shows every text as text, in lines', async () => {
+  test('shows every text as text, with its lines', async () => {
     const text = `Line one\nLine two ${SCRIPT}`;
     const record = await openCase(text);
     await client().cases.answer(record.case_id, { text, external_author: SCRIPT, external_id: '1' });
@@ -290,12 +290,12 @@ describe('a case', () => {
     expect(await page.locator('main script, main img').count()).toBe(0);
   });
 
-  test('is opened by support from its id, and from a link without its program', async () => {
+  test('opens from its id, and from a link without its program', async () => {
     const record = await openCase('Without a program.');
     const page = await openConsole(`/console/case/${record.case_id}`, { role: 'support' });
     await messages(page).getByText('Without a program.').waitFor();
     await page.waitForURL((url) => url.searchParams.get('program') === shop.programId);
-    // Its id is all that somebody has who is called about it.
+    // Someone who is called about a case may have only its id.
     await visit(page, '/console/cards');
     await pressKeys(page, '/');
     await page.getByRole('dialog').getByLabel('Name, id, reference, card').fill(record.case_id);
@@ -304,7 +304,7 @@ describe('a case', () => {
     await messages(page).getByText('Without a program.').waitFor();
   });
 
-  test('is named by the audit log in what support does from it, wherever the links lead', async () => {
+  test('is recorded in the audit log with every action that support takes from it', async () => {
     await client().deposits.create(shop.programId, { amount: 900 });
     const { transfer_id } = await shop.caller.transfers.create({ amount: 900, card_id: 'card_shop' });
     const record = await shop.caller.cases.create({ transfer_id });
@@ -346,7 +346,7 @@ describe('a case', () => {
     expect(await page.getByText('You are working on the case').count()).toBe(0);
   });
 
-  test('of another card program is not found, and who may not write is told who may', async () => {
+  test('of another card program is not found, and readers see which role can write', async () => {
     const record = await openCase('Private.');
     const other = await newShop('Nosy Shop');
     const page = await openConsole(`/console/case/${record.case_id}`, { key: other.key });
@@ -373,7 +373,7 @@ describe('a case', () => {
 describe('an incident', () => {
   const proposals = (page: Page) => page.getByRole('table', { name: 'Proposed cases' }).locator('tbody tr');
 
-  test('is proposed by the overview for a burst, takes its cases by one key, and they end with it', async () => {
+  test('is proposed by the overview for a burst, attaches its cases with one key, and resolves them', async () => {
     await closeAll();
     const opened = [];
     for (let at = 0; at < 3; at += 1) {
@@ -412,7 +412,7 @@ describe('an incident', () => {
     await expect.poll(() => attached.count()).toBe(3);
     await page.getByText('may belong to it').waitFor({ state: 'detached' });
 
-    // What is known to have a cause is no news.
+    // A code with a known cause is not listed again.
     await page.goto('/console');
     await work.getByText('3 urgent cases are open').waitFor();
     await expect.poll(() => work.getByText('240 times').count()).toBe(0);
@@ -438,7 +438,7 @@ describe('an incident', () => {
     await caller.locator('.answer').getByText('It is over.').waitFor();
   });
 
-  test('that covers a case is offered on its page, and accepted by one key', async () => {
+  test('that covers a case is offered on its page, and attached with one key', async () => {
     const other = await newShop('Covered Shop');
     const { case_id } = await other.caller.cases.create({ request_id: await declined(other) });
     const incident = await client().incidents.create({
@@ -460,10 +460,10 @@ describe('an incident', () => {
     expect(await client().incidents.inspect(incident.incident_id)).toMatchObject({ case_count: 1 });
     await page.goto(`/console/cases?incident=${incident.incident_id}`);
     await expect.poll(() => rows(page).count()).toBe(1);
-    // The titles of incidents are read beside the cases.
+    // The queue shows the titles of incidents.
     await rows(page).getByText('Balances are late').waitFor();
 
-    // Only those within its reach see it.
+    // Only affected callers see it.
     const own = await openConsole('/console/incidents', { key: other.key });
     const listed = own.getByRole('table', { name: 'Incidents' }).locator('tbody tr');
     await expect.poll(() => listed.getByText('Balances are late').count()).toBe(1);
@@ -476,7 +476,7 @@ describe('an incident', () => {
     await foreign.getByText('There is no such incident').waitFor();
   });
 
-  test('is offered when the switch stops something, with the reason, and its end when it is enabled', async () => {
+  test('is offered with the reason after a stop, and its end after the restart', async () => {
     const { programId } = await newShop('Stopped Shop');
     const page = await openConsole(`/console/switch?scope=program&of=${programId}`);
     await page.getByLabel('Reason').fill('OPS-311');
@@ -487,7 +487,7 @@ describe('an incident', () => {
     await page.getByRole('button', { name: 'Open an incident…' }).click();
     const dialog = page.getByRole('dialog', { name: 'Open an incident' });
     expect(await dialog.getByLabel('Title').inputValue()).toBe('All transfers for Stopped Shop are stopped');
-    // The reason was written for operators.
+    // The reason is only for operators.
     expect(await dialog.getByLabel('Note for operators only (optional)').inputValue()).toBe('OPS-311');
     expect(await dialog.getByLabel('What callers should know').inputValue()).not.toContain('OPS-311');
     await dialog.getByRole('button', { name: 'Open the incident' }).click();
@@ -514,7 +514,7 @@ describe('an incident', () => {
     expect(await client().incidents.inspect(incidentId)).toMatchObject({ status: 'resolved', outcome: 'nothing' });
   });
 
-  test('that covers an error is named on its request', async () => {
+  test('that covers an error appears on the request', async () => {
     const other = await newShop('Known Shop');
     const { title } = await client().incidents.create({
       title: 'The ledger is slow',
