@@ -5,15 +5,15 @@ import type { Resources } from './resources.ts';
 /** The result of a program that ran to its end. */
 export type Ending = {
   readonly output: string;
-  /** CPU time, as read at most a tenth of a second before the end. */
+  /** CPU time, read at most a tenth of a second before the end. */
   readonly processorTimeMilliseconds: number;
   readonly elapsedMilliseconds: number;
 };
 
-/** How often the CPU time is read: it is lost when the process ends. */
+/** The interval between reads of the CPU time, which is lost when the process ends. */
 const CHECK_INTERVAL_MILLISECONDS = 50;
 
-/** Runs a program to its end and returns its output. Rejects with its last lines when it fails. */
+/** Runs a program to its end and returns its output. If it fails, rejects with its last lines. */
 export async function runProgram(
   resources: Resources,
   command: string,

@@ -5,7 +5,7 @@ export const ROWS = [1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 18, 19, 20, 
 
 export type Row = (typeof ROWS)[number];
 
-/** Measurements without a target, for the tables of where the time goes. */
+/** Measurements without a target, for the tables that show where the time goes. */
 export const EXTRAS = ['profile'] as const;
 
 export type Extra = (typeof EXTRAS)[number];
@@ -20,9 +20,9 @@ export type Options = {
   /** Interleaved rounds; their median is reported. */
   readonly rounds: number;
   readonly warmUpSeconds: number;
-  /** Where results go; undefined for the usual place. */
+  /** The directory for the results. Undefined for the default. */
   readonly out: string | undefined;
-  /** Numbers of clients for pgbench; the best run counts. */
+  /** The numbers of clients to try with pgbench. The best run counts. */
   readonly pgbenchClients: readonly number[];
   readonly stored: { readonly transfers: number; readonly cards: number };
   readonly growth: { readonly first: number; readonly last: number };
@@ -38,7 +38,7 @@ export const USAGE = `npm run bench -- [options]
   --out DIR      where results go (docs/performance for a full run, else data/bench)
 `;
 
-/** A command line that cannot be read; the message says why. */
+/** An invalid command line. The message says why. */
 export class UsageProblem extends Error {}
 
 /** Reads the command line. Throws {@link UsageProblem}. */
@@ -52,7 +52,7 @@ export function readCommandLine(words: readonly string[]): Options {
     rounds: readCount('--rounds', rounds ?? '3'),
     warmUpSeconds: quick ? 2 : 4,
     out,
-    // On every machine tried so far the best number was one of these; a quick run tries fewer.
+    // On every machine so far, one of these numbers was the best. A quick run tries fewer.
     pgbenchClients: quick ? [16, 48] : [16, 32, 48],
     stored: quick ? { transfers: 100_000, cards: 20_000 } : { transfers: 5_000_000, cards: 1_000_000 },
     growth: quick ? { first: 20_000, last: 100_000 } : { first: 200_000, last: 1_000_000 },

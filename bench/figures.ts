@@ -6,7 +6,7 @@ export function median(values: readonly number[]): number {
   return ((sorted[middle - 1] ?? Number.NaN) + (sorted[middle] ?? Number.NaN)) / 2;
 }
 
-/** The means of the numbers in two results of the same shape; other values are those of the first. */
+/** The means of the numbers in two results of the same shape. Other values come from the first result. */
 export function meanOf<Result>(first: Result, second: Result): Result {
   if (typeof first === 'number') return ((first + (second as number)) / 2) as Result;
   if (typeof first !== 'object' || first === null || Array.isArray(first)) return first;

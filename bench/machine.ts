@@ -4,7 +4,7 @@ import { statfs } from 'node:fs/promises';
 import { availableParallelism, cpus, loadavg, release, totalmem } from 'node:os';
 import { join } from 'node:path';
 
-/** The properties of the machine that the figures depend on; nothing that identifies it. */
+/** The properties of the machine that affect the figures. Nothing identifies the machine. */
 export type Machine = {
   readonly cores: number;
   readonly model: string;
@@ -25,7 +25,7 @@ const FILE_SYSTEMS: Readonly<Record<number, string>> = {
   16914836: 'tmpfs (in memory: fsync costs nothing, so the ratios mean little)',
 };
 
-/** Describes the machine and the file system that holds `directory`. */
+/** Describes the machine and the file system of `directory`. */
 export async function describeMachine(directory: string): Promise<Machine> {
   const { type } = await statfs(directory);
   const [first] = cpus();
@@ -40,16 +40,16 @@ export async function describeMachine(directory: string): Promise<Machine> {
   };
 }
 
-/** A tool of the system: where it is and which version. */
+/** A tool of the system: its path and its version. */
 export type Tool = { readonly path: string; readonly version: string };
 
-/** Where Debian keeps each major version of PostgreSQL. */
+/** Debian's folder with each major version of PostgreSQL. */
 const DEBIAN_DIRECTORY = '/usr/lib/postgresql';
 
-/** The oldest version that the service supports, which Debian 12 has. */
+/** The oldest version that the service supports. Debian 12 has it. */
 const OWN_VERSION = '15';
 
-/** Finds pgbench in PATH or where Debian keeps it, the newest first. */
+/** Finds pgbench in PATH or in Debian's folders, the newest first. */
 export function findPgbench(): Tool | undefined {
   const versions = existsSync(DEBIAN_DIRECTORY)
     ? readdirSync(DEBIAN_DIRECTORY).sort((one, other) => Number(other) - Number(one))

@@ -19,7 +19,7 @@ const ROOT = fileURLToPath(new URL('../', import.meta.url));
 /** Maximum size of the filled ledger, of pgbench's databases and of the write-ahead log, in bytes. */
 const MAX_DISK_BYTES = 40 * 1024 ** 3;
 
-/** A median of fewer rounds is not recorded as a full run. */
+/** A run with fewer rounds is not recorded as a full run. */
 const MIN_ROUNDS = 3;
 
 const say = (line: string): void => void process.stdout.write(`${line}\n`);
@@ -98,7 +98,7 @@ async function prepare(options: Options): Promise<Stage> {
   return { options, resources, server, seed, pgbench, ownSite, say };
 }
 
-/** Beside rows that are measured, PostgreSQL counts no statements: that would take a part of the rate. */
+/** While rows are measured, PostgreSQL does not count statements, because counting would lower the rate. */
 function isProfileOnly({ rows, extras }: Options): boolean {
   return rows.length === 0 && extras.includes('profile');
 }

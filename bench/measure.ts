@@ -5,15 +5,14 @@ import type { Latencies, LoadResult, Traffic } from './load/traffic.ts';
 import { familyProcessorTimeMilliseconds, processorTimeMilliseconds } from './processor-time.ts';
 import type { Stage } from './stage.ts';
 
-/** Connections that reach the maximum rate. More make groups no larger: 256 is the maximum of a group. */
+/** Connections that reach the maximum rate. More would not make the groups larger, because a group has at most 256 transfers. */
 export const MANY_CONNECTIONS = 256;
 
-/** The rate of a run and its cost: of the service, of pgbench or of the bare route. */
+/** The rate of a run and its cost, for the service, pgbench or the bare route. */
 export type Run = {
   /** Transfers, transactions or requests that succeeded. */
   readonly count: number;
   readonly elapsedSeconds: number;
-  /** How many per second. */
   readonly rate: number;
   readonly latenciesMilliseconds: Latencies;
   /** CPU per success, of the service (or bare route), of PostgreSQL, and of the generator or pgbench. */
@@ -28,10 +27,10 @@ export type Run = {
   readonly deliveriesPerSecond?: number;
 };
 
-/** What is measured: the ledger that must contain every acknowledged transfer, and the process whose CPU counts. */
+/** The ledger that must contain every acknowledged transfer, and the service whose CPU counts. */
 export type Measured = { readonly ledger: Ledger; readonly service: Served };
 
-/** Runs a load and measures its cost. Throws when a request failed: such a rate means nothing. */
+/** Runs a load and measures its cost. Throws if a request failed, because such a rate means nothing. */
 export async function measure(
   { server }: Pick<Stage, 'server'>,
   { ledger, service }: Measured,
@@ -51,7 +50,7 @@ export type Costs = {
   readonly logBytes: number;
 };
 
-/** What a run cost, from the counters before and after it. Throws when a request failed. */
+/** Computes the cost of a run from the counters before and after it. Throws if a request failed. */
 export function toRun(result: LoadResult, before: Costs, after: Costs): Run {
   const { succeeded, elapsedSeconds, generatorCores } = result;
   if (result.failed > 0) throw new Error(`${result.failed} requests failed. The first: ${result.firstFailure}`);
@@ -69,7 +68,7 @@ export function toRun(result: LoadResult, before: Costs, after: Costs): Run {
   };
 }
 
-/** A measured closed loop of single transfers, with a checkpoint in it. */
+/** Measures a closed loop of single transfers, with a checkpoint in it. */
 export function measureTransfers(
   stage: Stage,
   measured: Measured,
@@ -96,8 +95,8 @@ export async function warmUp(
 }
 
 /**
- * Requests a checkpoint when a third of the time has passed. PostgreSQL makes one every few minutes, after which the
- * first change of each page writes the whole page to the log; so every run includes one, whatever its length.
+ * Requests a checkpoint after a third of the time. PostgreSQL makes one every few minutes. After it, the first change of each
+ * page writes the whole page to the log. So every run includes one, long or short.
  */
 export async function withCheckpoint<Result>(
   { server }: { readonly server: DatabaseServer },

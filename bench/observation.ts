@@ -8,27 +8,27 @@ import { interleave } from './rounds/interleave.ts';
 import { describe } from './rounds/run-rounds.ts';
 import type { Stage } from './stage.ts';
 
-/** How a service is observed: not at all, by metrics, or also by a log of every request and traces. */
+/** How a service is observed: without metrics, with metrics, or also with a log of every request and traces. */
 export const OBSERVATIONS = ['off', 'metrics', 'everything'] as const;
 
 /** One of {@link OBSERVATIONS}. */
 export type Observation = (typeof OBSERVATIONS)[number];
 
-/** The runs of each, in the order of the rounds. */
+/** The runs for each kind of observation, in the order of the rounds. */
 export type ObservationRuns = Readonly<Record<Observation, readonly Run[]>>;
 
-/** A difference of one percent is below that between two runs of the same service, so it takes several rounds to show. */
+/** A difference of one percent is smaller than the noise between two runs of the same service. Only several rounds show it. */
 const ROUNDS = 5;
 const QUICK_ROUNDS = 1;
 
-/** More often than a Prometheus does, because runs are short. */
+/** More often than Prometheus does, because runs are short. */
 const SCRAPE_MILLISECONDS = 5_000;
 
 const METRICS = { METRICS_PORT: '0' } as const;
 
 /**
- * Measures the cost of observation. Each run has a new process on a new ledger; a round runs the three one after the other,
- * and once more in reverse.
+ * Measures the cost of observation. Each run has a new process on a new ledger. A round runs the three kinds one after the other,
+ * then once more in reverse.
  */
 export async function measureObservation(stage: Stage): Promise<ObservationRuns> {
   const collector = await startCollector(stage.resources);
@@ -60,12 +60,12 @@ async function measureOne(stage: Stage, settings: Readonly<Record<string, string
   }
 }
 
-/** Reads the page of metrics at intervals, where there is one. */
+/** Reads the metrics page at intervals, if there is one. */
 function scrape(url: string | undefined): { readonly stop: () => Promise<void> } {
   let last: Promise<unknown> = Promise.resolve();
   const read = async (from: string): Promise<void> => {
     const text = await (await fetch(from)).text();
-    if (!text.includes('transfer_service_requests_total')) throw new Error('the page of metrics is not complete');
+    if (!text.includes('transfer_service_requests_total')) throw new Error('the metrics page is not complete');
   };
   const timer =
     url === undefined
@@ -81,7 +81,7 @@ function scrape(url: string | undefined): { readonly stop: () => Promise<void> }
   };
 }
 
-/** Accepts traces, and discards them. */
+/** Starts a collector that accepts traces and discards them. */
 async function startCollector(resources: Resources): Promise<string> {
   const server = createServer((request, response) => {
     request.resume();

@@ -1,11 +1,11 @@
-/** One row of the table: what was measured, and the target. */
+/** One row of the table: the measurement and its target. */
 export type Outcome = {
   /** Number of the row in docs/performance.md. A row with two targets has two outcomes. */
   readonly row: number;
   readonly title: string;
   readonly measured: string;
   readonly against: string;
-  /** What is compared with the target: a ratio, or an amount in `unit`. */
+  /** The value to compare with the target: a ratio, or an amount in `unit`. */
   readonly value: number;
   readonly unit: '' | 'KB' | 'MB' | 'ms';
   readonly target: { readonly at: 'least' | 'most'; readonly value: number };
@@ -16,12 +16,11 @@ export type Outcome = {
   readonly notes: readonly string[];
 };
 
-/** Whether the target was reached. */
 export function isMet({ value, target }: Outcome): boolean {
   return target.at === 'least' ? value >= target.value : value <= target.value;
 }
 
-/** By which share of the target it was missed; zero or less when it was met. */
+/** The share of the target by which it was missed. Zero or less if it was met. */
 export function shortfall({ value, target }: Outcome): number {
   const over = (value - target.value) / target.value;
   return target.at === 'least' ? -over : over;

@@ -9,19 +9,19 @@ import type { Resources } from './resources.ts';
 import type { Stage } from './stage.ts';
 
 /**
- * Scales of TPC-B: 1 has one branch, whose row every transaction updates, as every transfer of the hot account does; 100
- * spreads the transactions over a hundred branches and ten million accounts.
+ * Scales of TPC-B. Scale 1 has one branch, and every transaction updates its row, as every transfer updates the hot account.
+ * Scale 100 spreads the transactions over a hundred branches and ten million accounts.
  */
 export type Scale = 1 | 100;
 
-/** Threads of pgbench itself: one of them cannot drive 48 clients at the rates seen. */
+/** Threads of pgbench. A single thread cannot drive 48 clients at the measured rates. */
 const MAX_THREADS = 2;
 
 function databaseOf(scale: Scale): string {
   return `bench_pgbench_${scale}`;
 }
 
-/** Fills a database of pgbench's own; 100,000 accounts for each unit of the scale. */
+/** Fills a database for pgbench, with 100,000 accounts for each unit of the scale. */
 export async function preparePgbench(
   resources: Resources,
   server: DatabaseServer,
@@ -34,10 +34,10 @@ export async function preparePgbench(
 }
 
 /**
- * A run of pgbench's built-in TPC-B-like script with prepared statements, after a warm-up. Unlike the runs of the service it
- * requests no checkpoint: at scale 100 every transaction would then write a whole page to the log for the rest of the run,
- * which is rare between two ordinary checkpoints. Before it starts, pgbench vacuums its small tables, as it does by
- * default. `withMedian` logs every latency, which costs a little.
+ * Runs pgbench's built-in TPC-B-like script with prepared statements, after a warm-up. Unlike the runs of the service, it
+ * requests no checkpoint. At scale 100 every transaction would then write a whole page to the log for the rest of the run, which
+ * is rare between two ordinary checkpoints. Before it starts, pgbench vacuums its small tables, as it does by default.
+ * `withMedian` logs every latency, which costs a little.
  */
 export async function measurePgbench(
   stage: Stage,
@@ -81,11 +81,11 @@ export async function measurePgbench(
 
 function readNumber(output: string, pattern: RegExp): number {
   const found = pattern.exec(output)?.[1];
-  if (found === undefined) throw new Error(`pgbench printed something else: ${output}`);
+  if (found === undefined) throw new Error(`cannot read the output of pgbench: ${output}`);
   return Number(found);
 }
 
-/** Lines of the log are: client, number of the transaction, microseconds, and three more columns. */
+/** Each line of the log has the client, the number of the transaction, the microseconds, and three more columns. */
 async function readMedian(directory: string): Promise<number> {
   const latencies: number[] = [];
   for (const name of await readdir(directory)) {

@@ -1,17 +1,18 @@
 import { readdirSync, readFileSync } from 'node:fs';
 
-/** Linux reports the CPU time of processes in hundredths of a second, independent of its own tick. */
+/** Linux reports the CPU time of processes in hundredths of a second, independent of the kernel's tick. */
 const MILLISECONDS_PER_TICK = 10;
 
-/** CPU time of a process and of its children that have ended; NaN where there is no /proc or the process has ended. */
+/** CPU time of a process and of its ended children. NaN without /proc, or if the process has ended. */
 export function processorTimeMilliseconds(processId: number): number {
   const fields = readStatus(processId);
   return fields === undefined ? Number.NaN : (fields.own + fields.ofChildren) * MILLISECONDS_PER_TICK;
 }
 
-/** CPU time of a process and of its children, those that have ended included. */
+/** CPU time of a process and of all its children, running and ended. */
 export function familyProcessorTimeMilliseconds(processId: number): number {
-  // A child that ends between the two readings would be in neither of them, so they are repeated until none has.
+  // A child that ends between the two readings would be missing from both. So the readings are repeated until no child ends
+  // between them.
   for (;;) {
     const before = readStatus(processId);
     const running = runningChildrenTicks(processId);
@@ -32,16 +33,16 @@ function runningChildrenTicks(processId: number): number {
   return ticks;
 }
 
-/** Memory of a process that is in RAM, in bytes. */
+/** Resident memory of a process, in bytes. */
 export function residentBytes(processId: number): number {
   const kilobytes = /^VmRSS:\s+([0-9]+) kB$/m.exec(readFileSync(`/proc/${processId}/status`, 'utf8'))?.[1];
   return Number(kilobytes) * 1024;
 }
 
-/** CPU time of the threads of a process in milliseconds, those of one name added up. */
+/** CPU time of the threads of a process by name, in milliseconds. Threads with the same name are added up. */
 export type ThreadTimes = ReadonlyMap<string, number>;
 
-/** Reads them; the main thread is called `main`. */
+/** Reads the CPU time of each thread. The main thread is called `main`. */
 export function readThreadTimes(processId: number): ThreadTimes {
   const times = new Map<string, number>();
   for (const id of readdirSync(`/proc/${processId}/task`)) {
@@ -58,7 +59,7 @@ type Status = { readonly name: string; readonly parent: number; readonly own: nu
 function readStatus(processId: number, thread = ''): Status | undefined {
   try {
     const text = readFileSync(`/proc/${processId}${thread}/stat`, 'utf8');
-    // The name may contain anything; what follows its closing bracket is state, parent, ...
+    // The name may contain anything. After its closing bracket come the state, the parent and so on.
     const fields = text
       .slice(text.lastIndexOf(')') + 2)
       .split(' ')

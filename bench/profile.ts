@@ -13,20 +13,20 @@ import { countsStatements, readStatements, resetStatements, type StatementTime }
 /** A function of the service and its self time for one transfer. */
 export type FunctionTime = { readonly name: string; readonly part: string; readonly microseconds: number };
 
-/** Where the microseconds of a transfer go. */
+/** The CPU time of a transfer, by part of the program. */
 export type Profile = {
-  /** With the profiler on, which lowers the rate. */
+  /** Measured with the profiler on, which lowers the rate. */
   readonly rate: number;
   readonly serviceMicroseconds: number;
   readonly postgresMicroseconds: number;
   readonly generatorMicroseconds: number;
   /** Processor time of the service's threads for one transfer, by the name of the thread. */
   readonly threads: readonly { readonly name: string; readonly microseconds: number }[];
-  /** Self time of the main thread for one transfer by part of the program, waiting included. */
+  /** Self time of the main thread for one transfer, by part of the program. Includes waiting. */
   readonly parts: readonly { readonly part: string; readonly microseconds: number }[];
   /** The same by function, the largest first. */
   readonly functions: readonly FunctionTime[];
-  /** What PostgreSQL did for one transfer, by statement, the largest first. */
+  /** The time of PostgreSQL for one transfer, by statement, the largest first. */
   readonly statements: readonly StatementTime[];
 };
 
@@ -45,7 +45,7 @@ export const IDLE = 'idle';
 const ROOT = new URL('../', import.meta.url).href;
 const INTERVAL_MICROSECONDS = 250;
 
-/** What V8 calls the states in which no JavaScript runs. */
+/** V8's names for the states without running JavaScript. */
 const STATES: ReadonlyMap<string, string> = new Map([
   ['(idle)', IDLE],
   ['(garbage collector)', 'garbage collector'],
@@ -53,8 +53,8 @@ const STATES: ReadonlyMap<string, string> = new Map([
 ]);
 
 /**
- * Runs the hot account under V8's sampling profiler and adds up the samples. PostgreSQL must count the time of its
- * statements: unless the server of the stage does, another one is started.
+ * Runs transfers on the hot account under V8's sampling profiler and adds up the samples. PostgreSQL must count the time of its
+ * statements. If the server of the stage does not, another one is started.
  */
 export async function profileTransfers(given: Stage, keepIn: string): Promise<Profile> {
   const stage = (await countsStatements(given.server)) ? given : { ...given, ...(await startCountingSite(given)) };
@@ -65,7 +65,7 @@ export async function profileTransfers(given: Stage, keepIn: string): Promise<Pr
   const nodeOptions = `--cpu-prof --cpu-prof-interval=${INTERVAL_MICROSECONDS} --cpu-prof-dir=${directory}`;
   const service = await serve(stage, ledger, { NODE_OPTIONS: nodeOptions });
   await warmUp(stage, ledger, service.traffic, MANY_CONNECTIONS, options.warmUpSeconds * 2);
-  // The profiler's clock is the monotonic one of the machine, and so is this: it tells which samples belong to the run.
+  // The profiler uses the monotonic clock of the machine, and so does this. It shows which samples belong to the run.
   const begun = Number(process.hrtime.bigint() / 1000n);
   await resetStatements(server);
   const threadsBefore = readThreadTimes(service.processId);
@@ -132,7 +132,7 @@ function addUp(
 
 type Place = Pick<FunctionTime, 'part' | 'name'>;
 
-/** The part of each node; what V8 itself does for a function (JSON, arrays, buffers) counts for that function's part. */
+/** The part of each node. Work that V8 does for a function (JSON, arrays, buffers) counts for that function's part. */
 function placesOf(nodes: readonly Node[]): ReadonlyMap<number, Place> {
   const byId = new Map(nodes.map((node) => [node.id, node]));
   const places = new Map<number, Place>();
@@ -150,7 +150,7 @@ function placesOf(nodes: readonly Node[]): ReadonlyMap<number, Place> {
   return places;
 }
 
-/** Undefined for what V8 does for its caller. */
+/** Undefined for work that V8 does for its caller. */
 function partOf({ functionName, url }: Frame): string | undefined {
   const state = STATES.get(functionName);
   if (state !== undefined) return state;

@@ -1,12 +1,12 @@
-/** What the bench has started or made, to be stopped or removed in reverse order, also after Ctrl-C. */
+/** Everything that the bench started or made. It is stopped or removed in reverse order, even after Ctrl-C. */
 export class Resources {
   readonly #ends: { readonly name: string; readonly end: () => Promise<void> }[] = [];
 
   #isOver = false;
 
   /**
-   * Registers how to end something; returns a function that ends it now. Ending twice has no further effect. If everything
-   * was ended already, it ends it immediately and throws: after Ctrl-C nothing new is started.
+   * Registers how to end something. Returns a function that ends it now. Ending twice has no further effect. After Ctrl-C nothing
+   * new may start, so this then ends it immediately and throws.
    */
   add(name: string, end: () => Promise<void>): () => Promise<void> {
     if (this.#isOver) {
@@ -23,17 +23,17 @@ export class Resources {
     };
   }
 
-  /** Whether all was ended, as after Ctrl-C. */
+  /** Whether everything was ended, as after Ctrl-C. */
   get isOver(): boolean {
     return this.#isOver;
   }
 
-  /** The number of resources, to pass to {@link endAll}, which then keeps the earlier ones. */
+  /** The number of resources. Pass it to {@link endAll} to keep the earlier ones. */
   get count(): number {
     return this.#ends.length;
   }
 
-  /** Ends everything but the first `spared`; reports what cannot be ended, and ends the rest. */
+  /** Ends everything except the first `spared`. If something cannot be ended, reports it and continues. */
   async endAll(say: (line: string) => void, spared = 0): Promise<void> {
     this.#isOver ||= spared === 0;
     while (this.#ends.length > spared) {

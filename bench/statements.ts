@@ -1,12 +1,12 @@
 import type { DatabaseServer } from './ledger/server.ts';
 
-/** A statement of the service, and what it costs PostgreSQL for one transfer. */
+/** A statement of the service, and its cost in PostgreSQL for one transfer. */
 export type StatementTime = {
   /** The beginning of its text. */
   readonly text: string;
   /** How often it runs for a thousand transfers. */
   readonly callsPerThousand: number;
-  /** From its arrival to its end, waiting for locks and the disk included; planning is not. */
+  /** The time from arrival to end. Includes waits for locks and the disk, but not planning. */
   readonly microseconds: number;
   readonly logBytes: number;
 };

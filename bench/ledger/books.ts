@@ -20,11 +20,11 @@ export async function examineBooks(server: DatabaseServer, database: string, ack
   }
   const stored = await countTransfers(server, database);
   if (stored < acknowledged) {
-    throw new Error(`${acknowledged} transfers were acknowledged, and ${database} holds ${stored}`);
+    throw new Error(`${acknowledged} transfers were acknowledged, but ${database} has ${stored}`);
   }
 }
 
-/** How many transfers a ledger holds. */
+/** The number of transfers in a ledger. */
 export async function countTransfers(server: DatabaseServer, database: string): Promise<number> {
   const { rows } = await server.query(database, 'select count(*) as count from transfer');
   return Number(rows[0]?.count);

@@ -30,7 +30,7 @@ const CARDS = `
       moment, moment
     from made, (select * from card where program_id = '%program' and name = 'bench-0000001') as one;`;
 
-/** Tables of the fill's own, which several connections read at once. */
+/** Tables of the fill. Several connections read them at the same time. */
 const PREPARE = `
   create schema if not exists bench_fill;
   drop table if exists bench_fill.batch, bench_fill.fresh;
@@ -42,8 +42,8 @@ const PREPARE = `
   insert into write_batch (batch_id, created_at, relayed) select batch_id, now(), true from bench_fill.batch;`;
 
 /**
- * Each transfer with its place, its group, its card, and its turn among the transfers of this card in the chunk. `from` and
- * `to` are a part of the chunk.
+ * Each transfer with its place, its group, its card, and its turn among the card's transfers in the chunk. `from` and `to` limit
+ * a part of the chunk.
  */
 const TRANSFERS = `
   insert into bench_fill.fresh
@@ -64,7 +64,7 @@ const TRANSFERS = `
     ) as named
     order by place;`;
 
-/** What the service writes for each transfer, and the resulting balances, by table; written at the same time. */
+/** The rows that the service writes for each transfer, and the resulting balances, by table. All are written at the same time. */
 const ROWS = [
   `insert into posting (program_id, cause_id, index, purpose, source_account_id, destination_account_id, amount, currency,
       source_balance, destination_balance, source_sequence, destination_sequence, created_at)
@@ -106,8 +106,8 @@ const ROWS = [
 ] as const;
 
 /**
- * Fills ledgers with cards and transfers by set-based SQL, to the same rows that the service would have written for the
- * same requests, including the responses under their keys: old keys can be replayed, and the books balance.
+ * Fills ledgers with cards and transfers by set-based SQL. The rows are the same that the service would have written for these
+ * requests, including the stored responses. So old keys can be replayed, and the books balance.
  */
 export class Fill {
   readonly #stage: Stage;
@@ -121,7 +121,7 @@ export class Fill {
     this.#program = fromWireId('prog', stage.seed.hot.programId) ?? '';
   }
 
-  /** Makes all cards, and the partitions for the events of the last weeks, as a real service would have. */
+  /** Makes all cards, and the partitions for the events of the last weeks, as a real service has them. */
   async addCards(): Promise<void> {
     const { server, options } = this.#stage;
     const databases = openDatabases({ connectionString: databaseUrl(server, this.#ledger.database) });
@@ -140,7 +140,7 @@ export class Fill {
     await server.query(this.#ledger.database, 'vacuum analyze');
   }
 
-  /** Fills in transfers up to a number, then vacuums, as autovacuum would have done. */
+  /** Adds transfers up to a number, then vacuums, as autovacuum would have done. */
   async fillUpTo(transfers: number): Promise<void> {
     const { server, options } = this.#stage;
     const { cards, transfers: total } = options.stored;
@@ -174,7 +174,7 @@ export class Fill {
     );
   }
 
-  /** Statements without parameters, since several of them are sent as one; all values are numbers or an id of ours. */
+  /** Builds a statement without parameters, because several are sent as one. All values are numbers or an id of ours. */
   #insert(text: string, values: Record<string, number>): string {
     const all: Record<string, string | number> = { ...values, program: this.#program };
     return text.replaceAll(/%([a-z]{2,})\b/g, (found, name: string) => String(all[name] ?? found));

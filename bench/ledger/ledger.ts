@@ -9,15 +9,15 @@ import { databaseUrl, LIVE } from './server.ts';
 export type Served = {
   readonly database: string;
   readonly processId: number;
-  /** The page of metrics, if the settings ask for one. */
+  /** The metrics page, if the settings ask for one. */
   readonly metricsUrl: string | undefined;
   /** Transfers from one hot funding account to a thousand cards; a workload may change keys and cards. */
   readonly traffic: Traffic;
-  /** Stops the service as an operator does; throws if its exit code is not 0. */
+  /** Stops the service like an operator. Throws if its exit code is not 0. */
   readonly stop: () => Promise<void>;
 };
 
-/** A database with the schema and the seed, and how many transfers it must hold. */
+/** A database with the schema and the seed, and the number of transfers that it must have. */
 export type Ledger = {
   readonly database: string;
   /** Transfers that were acknowledged with 201, or filled in. */
@@ -34,7 +34,7 @@ export async function createLedger({ server, seed }: Site): Promise<Ledger> {
   return { database, acknowledged: 0 };
 }
 
-/** Removes a ledger, so that no vacuum of it disturbs later measurements. */
+/** Removes a ledger, so that its vacuum does not disturb later measurements. */
 export async function dropLedger({ server }: Site, { database }: Ledger): Promise<void> {
   await server.query('postgres', `drop database ${database} with (force)`);
 }
@@ -62,8 +62,8 @@ export async function serve(
 }
 
 /**
- * Makes a new ledger with a service on it, lets `run` work with both, and then compares the books with what was
- * acknowledged: a rate counts only if the money is right.
+ * Makes a new ledger with a service on it, runs `run` with both, and then compares the books with the acknowledged transfers. A
+ * rate counts only if the money is right.
  */
 export async function withLedger<Result>(
   stage: Stage,

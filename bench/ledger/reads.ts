@@ -6,13 +6,13 @@ import type { Stage } from '../stage.ts';
 import type { Served } from './ledger.ts';
 import { HOT_CARDS } from './seed.ts';
 
-/** Reads of one kind, one after the other; the median latency in milliseconds. */
+/** The median latency of each kind of read, in milliseconds. The reads run one after the other. */
 export type ReadLatencies = Readonly<Record<(typeof READS)[number], number>>;
 
 /** The reads that must not slow down as a ledger grows. */
 export const READS = ['get_transfer', 'list_transfers of a card', 'list_transfers', 'replay of an old key'] as const;
 
-/** Measures each kind of read by a lone caller, on transfers and keys chosen at random from the whole ledger. */
+/** Measures each kind of read by a single caller, on random transfers and keys of the whole ledger. */
 export async function measureReads(stage: Stage, service: Served): Promise<ReadLatencies> {
   const count = stage.options.quick ? 300 : 2000;
   const drawn = await drawTransfers(stage, service.database, count);

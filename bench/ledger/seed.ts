@@ -4,13 +4,13 @@ import { cardName } from '../load/traffic.ts';
 import type { Resources } from '../resources.ts';
 import { createOperatorKey, type DatabaseServer, databaseUrl, LIVE } from './server.ts';
 
-/** Enough for every run, and far from the maximum balance. In minor units. */
+/** In minor units. Enough for every run, and far from the maximum balance. */
 const FUNDING = 900_000_000_000;
 
-/** Never reached. Each of them is checked for every transfer, over all days of its period. */
+/** Never reached. Each limit is checked for every transfer, over all days of its period. */
 const LIMIT = 900_000_000_000;
 
-/** Three limits on the total of a program. */
+/** Three limits of the program. */
 const PROGRAM_LIMITS = { in: { daily_amount: LIMIT, weekly_amount: LIMIT, monthly_amount: LIMIT } } as const;
 
 /** Two limits of each card. */
@@ -22,24 +22,24 @@ const SPREAD_PROGRAMS = 1000;
 /** Cards of the program whose funding account every transfer debits. */
 export const HOT_CARDS = 1000;
 
-/** Calls at once while the seed is made. */
+/** Simultaneous calls while the seed is made. */
 const CALLS = 8;
 
-/** A card program, and a key that is bound to it. */
+/** A card program and its key. */
 export type SeedProgram = { readonly programId: string; readonly key: string };
 
-/** The initial state of every ledger of the bench: they are copies of one database. */
+/** The initial state of every ledger of the bench. Ledgers are copies of one database. */
 export type Seed = {
   readonly database: string;
   /** A program with a thousand cards and all limits. */
   readonly hot: SeedProgram;
-  /** The same without limits; undefined when no row needs it. */
+  /** The same without limits. Undefined when no row needs it. */
   readonly unlimited: SeedProgram | undefined;
-  /** A thousand programs with a card and all limits each; none when no row needs them. */
+  /** A thousand programs with one card and all limits each. Empty when no row needs them. */
   readonly spread: readonly SeedProgram[];
 };
 
-/** What a seed has beside the hot program. */
+/** The programs that a seed has in addition to the hot one. */
 export type SeedContent = { readonly unlimited: boolean; readonly spread: boolean };
 
 /** Makes the database that all ledgers are copied from, through the service's own API. */
@@ -51,7 +51,7 @@ export async function makeSeed(resources: Resources, server: DatabaseServer, con
   const service = await startService({ ...LIVE, DATABASE_URL: url, DATA_DIR: `${server.directory}/seed` });
   const stop = resources.add('the service that makes the seed', async () => void (await service.stop()));
   const seed = await create({ database, key, url: service.url }, content).catch((error: unknown) => {
-    throw new Error(`the seed could not be made. The service said: ${service.errors().slice(-2000)}`, { cause: error });
+    throw new Error(`the seed could not be made. The service printed: ${service.errors().slice(-2000)}`, { cause: error });
   });
   await stop();
   await server.query(database, 'vacuum analyze');

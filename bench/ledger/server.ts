@@ -13,8 +13,8 @@ const ADMINISTRATION = fileURLToPath(new URL('../../server/host/administration.t
 const PREFIX = '/var/tmp/transfer-service-bench-';
 
 /**
- * The settings of every service of the bench: live mode, in which nothing of the sandbox makes it faster. The rate limits
- * count every request as in any live service, and are so high that the bench never reaches them.
+ * The settings of every service of the bench. Live mode has none of the sandbox's shortcuts. The rate limits count every request
+ * as in any live service, but are so high that the bench never reaches them.
  */
 export const LIVE = {
   MODE: 'live',
@@ -27,17 +27,17 @@ export const LIVE = {
   WEBHOOK_KEY: Buffer.alloc(32, 'bench').toString('base64'),
 } as const;
 
-/** Statements inside functions do not count: they are part of the statement that called the function. */
+/** Statements inside functions do not count separately: they are part of the statement that called the function. */
 const COUNT_STATEMENTS = "shared_preload_libraries = 'pg_stat_statements'\npg_stat_statements.save = off\n";
 
-/** A PostgreSQL server of a bench run. */
+/** A PostgreSQL server of the bench. */
 export type DatabaseServer = {
-  /** Directory of the socket, as libpq's PGHOST. */
+  /** The directory of the socket, as in libpq's PGHOST. */
   readonly host: string;
   readonly port: number;
   /** The main process; every other process of the server is its child. */
   readonly processId: number;
-  /** A directory of the bench, removed at its end. */
+  /** The directory of the bench, which is removed at the end. */
   readonly directory: string;
   /** Runs a statement as the superuser, with no time limit. */
   readonly query: (database: string, text: string, values?: readonly unknown[]) => Promise<pg.QueryResult>;
@@ -46,15 +46,15 @@ export type DatabaseServer = {
 };
 
 /**
- * Starts a service in live mode on its embedded PostgreSQL, on which the bench then makes its own databases. With
- * `countsStatements`, PostgreSQL counts the time of every statement, which takes a little of it.
+ * Starts a service in live mode with its embedded PostgreSQL. The bench makes its databases there. With `countsStatements`,
+ * PostgreSQL counts the time of every statement, which costs a little time.
  */
 export async function startEmbeddedServer(
   resources: Resources,
   { countsStatements = false } = {},
 ): Promise<DatabaseServer> {
   const directory = await mkdtemp(PREFIX);
-  // Where the bench runs as root, PostgreSQL runs as nobody and must reach its data.
+  // If the bench runs as root, PostgreSQL runs as the user `nobody`, which must reach its data.
   await chmod(directory, 0o711);
   resources.add(directory, () => rm(directory, { recursive: true, force: true, maxRetries: 5 }));
   const dataDirectory = join(directory, 'data');
@@ -79,7 +79,7 @@ export async function startEmbeddedServer(
   return server;
 }
 
-/** Starts the PostgreSQL of a distribution with the settings that `initdb` writes, in the directory of the bench. */
+/** Starts the PostgreSQL of a distribution in the directory of the bench, with the settings that `initdb` writes. */
 export async function startOwnServer(
   resources: Resources,
   binaries: string,
@@ -110,7 +110,7 @@ function serverAt(host: string, port: number, processId: number, directory: stri
   return { host, port, processId, directory, connect, query };
 }
 
-/** Creates the schema in a database, and a key for an operator. */
+/** Creates the schema in a database, and an operator key. */
 export async function createOperatorKey(resources: Resources, address: string): Promise<string> {
   const environment = { ...LIVE, DATABASE_URL: address };
   await runProgram(resources, process.execPath, [ADMINISTRATION, 'migrate'], { environment });
@@ -118,7 +118,7 @@ export async function createOperatorKey(resources: Resources, address: string): 
   return (await runProgram(resources, process.execPath, words, { environment })).output.trim();
 }
 
-/** The address of a database of the server, as the service takes it. */
+/** The address of a database, as the service expects it. */
 export function databaseUrl({ host, port }: DatabaseServer, database: string): string {
   return `postgresql://transfer_service@/${database}?host=${encodeURIComponent(host)}&port=${port}`;
 }
@@ -140,10 +140,9 @@ const SETTINGS = [
   'jit',
 ] as const;
 
-/** The settings of a server by name. */
 export type Settings = Readonly<Record<string, string>>;
 
-/** Reads the settings of a server. */
+/** Reads the settings of a server, by name. */
 export async function readSettings(server: DatabaseServer): Promise<Settings> {
   const { rows } = await server.query(
     'postgres',

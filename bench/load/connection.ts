@@ -1,24 +1,24 @@
 import { connect, type Socket } from 'node:net';
 
-/** A response: its status, and its body where the caller asked for it. */
+/** A response: its status, and its body if the caller asked for it. */
 export type Response = { readonly status: number; readonly body: string };
 
 const BLANK_LINE = Buffer.from('\r\n\r\n');
-/** The spellings of Node and of Fastify. */
+/** The spellings that Node and Fastify use. */
 const LENGTHS = ['\r\nContent-Length: ', '\r\ncontent-length: '].map((text) => Buffer.from(text));
 const [ZERO, NINE] = [48, 57];
-/** In `HTTP/1.1 201 Created`. */
+/** The place of the status in `HTTP/1.1 201 Created`. */
 const STATUS_AT = 9;
 
-/** Larger than the response of a single transfer; larger ones arrive in several reads. */
+/** Larger than the response to a single transfer. Larger responses arrive in several reads. */
 const READ_BYTES = 65_536;
 
-/** All connections read into one buffer: each read is consumed, or copied, before the next one. */
+/** All connections read into one buffer. Each read is consumed or copied before the next one. */
 const shared = Buffer.allocUnsafe(READ_BYTES);
 
 /**
- * One HTTP/1.1 connection that carries one request at a time. It reads no more of a response than its status and length:
- * a generator shares the machine with what it measures.
+ * One HTTP/1.1 connection that carries one request at a time. It parses only the status and the length of a response, because the
+ * generator shares the machine with the measured service.
  */
 export class Connection {
   readonly #host: string;
@@ -34,7 +34,7 @@ export class Connection {
     this.#wantsBody = wantsBody;
   }
 
-  /** Sends a whole request; `onResponse` is called once. A connection that was closed while idle is opened again. */
+  /** Sends a whole request and calls `onResponse` once. Reopens a connection that was closed while idle. */
   send(request: Buffer, onResponse: (response: Response | Error) => void): void {
     this.#onResponse = onResponse;
     this.#socket ??= this.#open();

@@ -2,14 +2,14 @@ import { Connection } from './connection.ts';
 import { composer, type Request, type Sending } from './requests.ts';
 import type { Latencies, LoadResult, Traffic } from './traffic.ts';
 
-// The load generator, in a process of its own. It reads a GeneratorPlan from standard input and writes what it counted to
-// standard output. Closed loop: each connection sends its next request after the response to the one before. Open loop:
-// requests are due at a constant rate.
+// The load generator, a separate process. It reads a GeneratorPlan from standard input and writes its counts to standard output.
+// In a closed loop, each connection sends its next request after the response to the last one. In an open loop, requests are due
+// at a constant rate.
 
 /** The task of the generator. */
 export type GeneratorPlan = Traffic & {
   readonly connections: number;
-  /** Ends after this time, or after `count` requests, whichever is given. */
+  /** The generator ends after this time or after `count` requests. One of the two is given. */
   readonly seconds?: number;
   readonly count?: number;
   readonly send: Sending;
@@ -91,8 +91,8 @@ class Generator {
   }
 
   /**
-   * Arrivals at a constant rate, independent of the responses. A latency is measured from the time at which the request was
-   * due, so it includes late timers and waits for a free connection.
+   * Sends requests at a constant rate, independent of the responses. A latency starts when the request was due, so it includes
+   * late timers and waits for a free connection.
    */
   #arrive(rate: number): void {
     const free = [...this.#lanes];
@@ -145,7 +145,7 @@ class Generator {
     });
   }
 
-  /** Each row of a batch has an outcome of its own. */
+  /** Each row of a batch has a separate outcome. */
   #countRows(body: string, transfers: number): void {
     if (this.#plan.send.kind !== 'batches') {
       this.#succeeded += transfers;

@@ -1,7 +1,7 @@
 import { randomFillSync } from 'node:crypto';
 import { AMOUNT, cardName, type Traffic } from './traffic.ts';
 
-/** A request of a list: method, path, and the key and body of a replay. */
+/** A listed request: method, path, and the key and body of a replay. */
 export type ListedRequest = {
   readonly method: 'GET' | 'POST';
   readonly path: string;
@@ -9,13 +9,13 @@ export type ListedRequest = {
   readonly body?: string;
 };
 
-/** What to send: transfers, batches of them, or the requests of a list one after the other. */
+/** What to send: transfers, batches of transfers, or listed requests one after the other. */
 export type Sending =
   | { readonly kind: 'transfers' }
   | { readonly kind: 'batches'; readonly rows: number }
   | { readonly kind: 'listed'; readonly requests: readonly ListedRequest[] };
 
-/** The bytes of a request, valid until the next one of the same connection, and how many transfers it asks for. */
+/** The bytes of a request, valid until the next request of the same connection, and the number of transfers in it. */
 export type Request = { readonly bytes: Buffer; readonly transfers: number };
 
 const KEY_DIGITS = 32;
@@ -28,7 +28,10 @@ const random = Buffer.allocUnsafe(65_536);
 const digits = Buffer.allocUnsafe(random.length * 2);
 let digitsAt = digits.length;
 
-/** Where the next 32 random hex digits begin in `digits`. Drawn in bulk: one call per key would cost more than the sending. */
+/**
+ * The place of the next 32 random hex digits in `digits`. They are drawn in bulk, because one call per key would cost more than
+ * sending.
+ */
 function nextKey(): number {
   if (digitsAt + KEY_DIGITS > digits.length) {
     randomFillSync(random);
@@ -48,7 +51,7 @@ function pick(count: number): number {
   return Math.floor(Math.random() * count);
 }
 
-/** Composes the requests of one connection; each connection needs its own composer, because the bytes are reused. */
+/** Composes the requests of one connection. Each connection needs a separate composer, because the bytes are reused. */
 export function composer(traffic: Traffic, sending: Sending): () => Request {
   if (sending.kind === 'transfers') return composeTransfers(traffic);
   if (sending.kind === 'batches') return composeBatches(traffic, sending.rows);
@@ -62,7 +65,7 @@ export function composer(traffic: Traffic, sending: Sending): () => Request {
   };
 }
 
-/** Transfers differ in three places of constant length only: two keys, and the digits of the card. */
+/** Transfers differ only in three places of constant length: two keys and the digits of the card. */
 function composeTransfers(traffic: Traffic): () => Request {
   const { cards, keys } = traffic;
   const [firstKey = ''] = keys;

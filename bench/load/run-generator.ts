@@ -6,14 +6,14 @@ import type { LoadResult, Traffic } from './traffic.ts';
 
 const GENERATOR = fileURLToPath(new URL('generator.ts', import.meta.url));
 
-/** Runs the load generator in a process of its own. */
+/** Runs the load generator in a separate process. */
 export async function runGenerator(resources: Resources, plan: GeneratorPlan): Promise<LoadResult> {
   const ending = await runProgram(resources, process.execPath, [GENERATOR], { input: JSON.stringify(plan) });
   const counted = JSON.parse(ending.output) as Omit<LoadResult, 'generatorCores'>;
   return { ...counted, generatorCores: ending.processorTimeMilliseconds / ending.elapsedMilliseconds };
 }
 
-/** Sends single transfers over some connections for some seconds, each after the response to the one before. */
+/** Sends single transfers over some connections for some seconds. Each waits for the response to the last one. */
 export function sendTransfers(
   resources: Resources,
   traffic: Traffic,

@@ -1,14 +1,14 @@
-/** Requests that a generator sends: who sends them, and to which cards. */
+/** The callers and cards of the requests that a generator sends. */
 export type Traffic = {
-  /** Where the service listens, such as http://127.0.0.1:8080. */
+  /** The address of the service, such as http://127.0.0.1:8080. */
   readonly url: string;
-  /** Bearer keys, each bound to one card program; each request picks one at random. */
+  /** Bearer keys, each for one card program. Each request picks one at random. */
   readonly keys: readonly string[];
-  /** Each request picks one of the cards bench-0000001 to this number at random. */
+  /** Each request picks one of the cards from bench-0000001 to this number at random. */
   readonly cards: number;
 };
 
-/** The amount of the measured transfers, in minor units. The fill uses the same, so that its keys can be replayed. */
+/** The amount of the measured transfers, in minor units. The fill uses the same amount, so that its keys can be replayed. */
 export const AMOUNT = 100;
 
 /** The id of a card of the bench, from 1. */
@@ -25,7 +25,7 @@ export type Latencies = {
   readonly maximum: number;
 };
 
-/** What a generator counted. */
+/** The counts of a generator. */
 export type LoadResult = {
   /** Transfers (or reads) with a response of 200 or 201. */
   readonly succeeded: number;

@@ -2,7 +2,7 @@ import { median, whole } from '../figures.ts';
 import type { Outcome } from '../outcome.ts';
 import type { Results } from './results.ts';
 
-/** The chart of a run: its file beside the data, and a self-contained SVG. */
+/** The chart of a run: a self-contained SVG, and its file next to the data. */
 export type Chart = { readonly file: string; readonly svg: string };
 
 type Bar = { readonly label: string; readonly rate: number; readonly isPostgres: boolean };

@@ -5,19 +5,19 @@ import type { Outcome } from '../outcome.ts';
 import type { Profile } from '../profile.ts';
 import type { StoredLedger } from '../rows/stored-ledger.ts';
 
-/** All that a run of the bench found, as latest.json has it. */
+/** All results of a run of the bench, as latest.json has them. */
 export type Results = {
   readonly measuredOn: string;
   readonly form: 'full' | 'quick' | 'partial';
   readonly options: Omit<Options, 'out'>;
   readonly machine: Machine;
   readonly pgbench: string | null;
-  /** Settings of the embedded PostgreSQL, and of the own one. */
+  /** Settings of the embedded PostgreSQL and of the distribution's own. */
   readonly settings: Settings;
   readonly ownSettings: Settings | null;
   readonly outcomes: readonly Outcome[];
   readonly omitted: readonly string[];
-  /** Parts that failed, with the reason: a request that was refused, books that do not balance. */
+  /** Parts that failed, with the reason, such as a refused request or books that do not balance. */
   readonly failed: readonly string[];
   readonly stored: Pick<StoredLedger, 'reads'> | null;
   readonly profile: Profile | null;

@@ -15,7 +15,7 @@ function targetOf({ target, aim, unit }: Outcome): string {
   return `${sign} ${withUnit(`${target.value}`, unit)}${aimed}`;
 }
 
-/** `met`, or by how much it was missed. */
+/** `met`, or how far the target was missed. */
 export function verdictOf(outcome: Outcome): string {
   if (isMet(outcome)) return 'met';
   return Number.isNaN(outcome.value) ? 'not measured' : `missed by ${short(shortfall(outcome) * 100)} %`;
@@ -50,11 +50,11 @@ function alignColumns(rows: readonly (readonly string[])[]): string {
     .join('\n');
 }
 
-/** Enough characters of a statement to tell it from the others. */
+/** Enough characters to distinguish a statement from the others. */
 const STATEMENT_LENGTH = 150;
 const STATEMENT_LENGTH_IN_TABLE = 80;
 
-/** Functions and statements with less are not listed. */
+/** Functions and statements below this time are not listed. */
 const MIN_MICROSECONDS = 0.2;
 
 /** The profile for a terminal: threads, parts of the program, and every function that takes some time. */

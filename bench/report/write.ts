@@ -17,7 +17,7 @@ const BEGIN = '<!-- Written by npm run bench: begin -->';
 const END = '<!-- Written by npm run bench: end -->';
 
 /**
- * Writes data, the chart and tables to a directory. If it is the committed one, the tables go into docs/performance.md,
+ * Writes the data, the chart and the tables to a directory. For the committed directory, the tables go into docs/performance.md,
  * between two markers.
  */
 export async function writeResults(results: Results, directory: string): Promise<void> {
@@ -30,7 +30,7 @@ export async function writeResults(results: Results, directory: string): Promise
     await writeFile(join(directory, 'results.md'), `${text}\n`);
     return;
   }
-  // Committed files are formatted as all others are.
+  // Committed files have the format of all other files.
   spawnSync(process.execPath, [BIOME, 'format', '--write', directory], { stdio: 'ignore' });
   const [before, rest] = (await readFile(DOCUMENT, 'utf8')).split(BEGIN);
   const after = rest?.split(END)[1];

@@ -1,8 +1,8 @@
 import fastify from 'fastify';
 import { CreateTransferBody } from '../../contract/transfers.ts';
 
-// The lower bound of the CPU of a transfer: one bare Fastify route that validates the body of create_transfer against
-// the same schema and returns it. No key, no money, no database. Prints its address and ends with its parent.
+// The lower bound of the CPU of a transfer: one bare Fastify route that validates the body of create_transfer against the same
+// schema and returns it. It has no key, no money and no database. Prints its address and ends with its parent.
 
 const server = fastify({ ajv: { customOptions: { strict: false } } });
 server.post('/api/v0.1/core/transfer', { schema: { body: CreateTransferBody } }, (request, reply) => {

@@ -3,13 +3,13 @@ import { createWebhooks, deleteWebhook } from '../webhooks/create-webhooks.ts';
 import { startReceiver } from '../webhooks/run-receiver.ts';
 import type { ServiceOnLedger } from './round.ts';
 
-/** Deliveries a second of the webhook. */
+/** Deliveries per second to the webhook. */
 export const DELIVERIES_PER_SECOND = 1_000;
 
-/** Enough requests at once for the rate. */
+/** Enough simultaneous requests for the rate. */
 const CONCURRENCY = 50;
 
-/** Runs something while a webhook of the hot program gets 1,000 events a second, and says how many it did get. */
+/** Runs something while a webhook of the hot program gets 1,000 events a second. Also returns the rate that the webhook got. */
 export async function besideWebhook<Result extends { readonly elapsedSeconds: number }>(
   { stage, ledger, service }: ServiceOnLedger,
   warmUp: () => Promise<unknown>,

@@ -4,10 +4,10 @@ import { MANY_CONNECTIONS, warmUp } from '../measure.ts';
 import type { Site, Stage } from '../stage.ts';
 import { type BareRoute, startBareRoute } from './bare-route.ts';
 
-/** A stage on one PostgreSQL, with a service on a ledger of it. */
+/** A stage on one PostgreSQL, and a service on one of its ledgers. */
 export type ServiceOnLedger = { readonly stage: Stage; readonly service: Served; readonly ledger: Ledger };
 
-/** What the workloads of one round share, each started when first needed. */
+/** The services that the workloads of one round share. Each is started when first needed. */
 export class Round {
   readonly #stage: Stage;
   readonly #started = new Map<string, Promise<unknown>>();
@@ -22,7 +22,7 @@ export class Round {
     return this.#once('embedded', () => this.#startService(this.#stage));
   }
 
-  /** The same on a PostgreSQL 15 of the distribution. */
+  /** The same on the distribution's PostgreSQL 15. */
   own(): Promise<ServiceOnLedger> {
     const { ownSite } = this.#stage;
     if (ownSite === undefined) throw new Error('PostgreSQL 15 is not installed');
@@ -38,7 +38,7 @@ export class Round {
     });
   }
 
-  /** Ends what was started, and compares the books of each ledger with what was acknowledged. */
+  /** Ends all services, and compares the books of each ledger with its acknowledged transfers. */
   async close(): Promise<void> {
     for (const end of this.#ends) await end();
   }

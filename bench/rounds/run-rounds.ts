@@ -9,7 +9,7 @@ import { type Memory, runWorkload, type WorkloadName } from './workloads.ts';
 /** The runs of each workload, one for each round. */
 export type Rounds = Readonly<Partial<Record<WorkloadName, readonly Run[]>>>;
 
-/** The workloads that each row compares, those of pgbench at every number of clients. */
+/** The workloads that the rows compare. Those with pgbench run at every number of clients. */
 export function workloadsOf(rows: readonly Row[], pgbenchClients: readonly number[]): readonly WorkloadName[] {
   const hot = pgbenchClients.map((clients) => `pgbench 1, ${clients}` as const);
   const spread = pgbenchClients.map((clients) => `pgbench 100, ${clients}` as const);
@@ -28,7 +28,7 @@ export function workloadsOf(rows: readonly Row[], pgbenchClients: readonly numbe
     20: ['hot', 'delivering'],
   };
   const needed = new Set(rows.flatMap((row) => needs[row] ?? []));
-  // Workloads that are compared most closely run close together.
+  // Workloads that are compared with each other run close together.
   const order = [
     'own',
     'unlimited',
@@ -44,7 +44,7 @@ export function workloadsOf(rows: readonly Row[], pgbenchClients: readonly numbe
   return [...order, ...hot, ...spread, 'bare' as const].filter((name) => needed.has(name));
 }
 
-/** Runs all workloads in every round: a new process on a new, empty ledger each. */
+/** Runs all workloads in every round, each round on a new process and a new, empty ledger. */
 export async function runRounds(stage: Stage, names: readonly WorkloadName[]): Promise<Rounds> {
   const { options, say } = stage;
   const memory: Memory = { hotRate: 0 };

@@ -8,16 +8,16 @@ import type { Stage } from '../stage.ts';
 import { besideWebhook } from './beside-webhook.ts';
 import type { Round, ServiceOnLedger } from './round.ts';
 
-/** Rows of one call: the maximum. */
+/** Rows of one call, the maximum of a batch. */
 export const BATCH_ROWS = 1000;
 
-/** Callers of the batch at once: one waits for its response while the rows of the other are committed. */
+/** Simultaneous callers of the batch. One waits for its response while the rows of the other are committed. */
 export const BATCH_CALLERS = 2;
 
-/** Connections of the row about fewer callers. */
+/** Connections for the row with fewer callers. */
 export const FEWER_CONNECTIONS = 64;
 
-/** The workloads, each of which runs once in every round. */
+/** The workloads. Each runs once in every round. */
 export type WorkloadName =
   /** Single transfers over 256 connections from one hot funding account, everything on. */
   | 'hot'
@@ -35,7 +35,7 @@ export type WorkloadName =
   | 'half'
   /** Batches of a thousand rows. */
   | 'batch'
-  /** The same as `hot` on an own PostgreSQL 15. */
+  /** The same as `hot` on the distribution's PostgreSQL 15. */
   | 'own'
   /** The same requests to a bare Fastify route. */
   | 'bare'
@@ -47,7 +47,7 @@ export type WorkloadName =
 /** The rate that `hot` reached last. */
 export type Memory = { hotRate: number };
 
-/** Seconds of warm-up for a workload other than the one that warmed up its service. */
+/** Seconds of warm-up for a workload whose service is already warm. */
 const SHORT_WARM_UP = 1;
 
 /** Runs one workload in a round. */
@@ -117,7 +117,7 @@ async function sendBatches(target: ServiceOnLedger): Promise<Run> {
   return measure(stage, target, () => withCheckpoint(stage, options.seconds, () => send(options.seconds)));
 }
 
-/** If no workload has measured the maximum rate yet, this does so first. */
+/** Measures the maximum rate first if no workload has measured it yet. */
 async function sendAtHalfTheRate(target: ServiceOnLedger, memory: Memory): Promise<Run> {
   const { stage, service } = target;
   const { resources, options } = stage;

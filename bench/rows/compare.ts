@@ -6,14 +6,14 @@ import type { WorkloadName } from '../rounds/workloads.ts';
 
 /** Two workloads compared, round by round. */
 export type Comparison = {
-  /** The median of the ratios of the rounds: changes slower than a round do not affect it. */
+  /** The median of the ratios of the rounds. Changes slower than a round do not affect it. */
   readonly ratio: number;
   readonly ratios: readonly number[];
   readonly own: readonly number[];
   readonly other: readonly number[];
 };
 
-/** The runs of a workload. Throws when it was not run. */
+/** The runs of a workload. Throws if it was not run. */
 export function runsOf(rounds: Rounds, name: WorkloadName): readonly Run[] {
   const runs = rounds[name];
   if (runs === undefined || runs.length === 0) throw new Error(`the workload '${name}' was not run`);
@@ -26,7 +26,7 @@ export function compare(own: readonly number[], other: readonly number[]): Compa
   return { ratio: median(ratios), ratios, own, other };
 }
 
-/** The best run of each round, and the numbers of clients that these runs had. */
+/** The best run of each round, and the numbers of clients of these runs. */
 export function bestOfPgbench(
   rounds: Rounds,
   scale: Scale,

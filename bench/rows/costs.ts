@@ -5,9 +5,9 @@ import type { Rounds } from '../rounds/run-rounds.ts';
 import { bestOfPgbench, compare, figures, medianOf, runsOf } from './compare.ts';
 
 /**
- * Row 3: CPU of the service and its PostgreSQL for a transfer, against that of PostgreSQL and pgbench for a transaction.
- * The sender of the transfers is a client of the service and does not count; pgbench does, since it takes the place of the
- * service.
+ * Row 3: the CPU that the service and its PostgreSQL use for a transfer, against the CPU that PostgreSQL and pgbench use for a
+ * transaction. The sender of the transfers does not count, because it is a client of the service. pgbench does count, because it
+ * stands in for the service.
  */
 export function costAgainstPgbench(rounds: Rounds, clientCounts: readonly number[]): Outcome {
   const hot = runsOf(rounds, 'hot');
@@ -37,7 +37,7 @@ export function costAgainstPgbench(rounds: Rounds, clientCounts: readonly number
   };
 }
 
-/** Row 4: CPU of the service's process for a transfer, against that of a bare route. */
+/** Row 4: the CPU of the service's process for a transfer, against a bare route. */
 export function costAgainstBareRoute(rounds: Rounds): Outcome {
   const hot = runsOf(rounds, 'hot');
   const bare = runsOf(rounds, 'bare');

@@ -8,13 +8,13 @@ import { bestOfPgbench, compare, figures, medianOf, runsOf } from './compare.ts'
 import { costAgainstBareRoute, costAgainstPgbench } from './costs.ts';
 import { latencyAtHalfTheRate, latencyOfLoneCaller } from './latencies.ts';
 
-/** What the targets of some rows depend on. */
+/** Circumstances that the targets of some rows depend on. */
 export type Circumstances = { readonly cores: number; readonly options: Options };
 
 /** A machine with this many cores or fewer has the targets for two. */
 const TWO_CORES = 2;
 
-/** The rows that are computed from the rounds; rows 10, 13, 14, 18, 19 and 21 have runs of their own. */
+/** The rows that are computed from the rounds. Rows 10, 13, 14, 18, 19 and 21 have separate runs. */
 export const ROUND_ROWS: Readonly<Partial<Record<Row, (rounds: Rounds, circumstances: Circumstances) => Outcome>>> = {
   1: (rounds, circumstances) => againstPgbench(rounds, circumstances, 1),
   2: (rounds, circumstances) => againstPgbench(rounds, circumstances, 100),

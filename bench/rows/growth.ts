@@ -14,24 +14,24 @@ const READINGS = 5;
 /** 1 KB = 1,000 bytes. */
 const KILOBYTE = 1000;
 
-/** The memory of a process on a new ledger after few and after many transfers, and what it wrote in between. */
+/** The memory of a process on a new ledger after few and after many transfers, and the bytes that were written in between. */
 export type Growth = {
   readonly first: number;
   readonly last: number;
   readonly residentBytes: readonly [number, number];
   readonly logBytes: number;
-  /** Bytes on disk for each transfer by table, indexes included, without vacuum; the largest first. */
+  /** Bytes on disk for each transfer, by table, the largest first. Includes indexes, without vacuum. */
   readonly tables: readonly { readonly table: string; readonly bytes: number }[];
 };
 
-/** Sends many transfers through one process, and reads memory, log and tables before and after most of them. */
+/** Sends many transfers through one process. Reads memory, log and tables after the first transfers and after the last. */
 export function measureGrowth(stage: Stage): Promise<Growth> {
   const { first, last } = stage.options.growth;
   return withLedger(stage, async (service, ledger) => {
     await sendUpTo(stage, service, ledger, first);
     const residentBefore = await readResidentBytes(service.processId);
     const tablesBefore = await readTables(stage, ledger);
-    // Afterwards the first change of each page writes the whole page to the log, as after any other checkpoint.
+    // After this, the first change of each page writes the whole page to the log, as after any other checkpoint.
     await stage.server.query('postgres', 'checkpoint');
     const run = await measure(stage, { ledger, service }, () => send(stage, service, last - ledger.acknowledged));
     const residentAfter = await readResidentBytes(service.processId);
@@ -108,7 +108,7 @@ async function readResidentBytes(processId: number): Promise<number> {
   return median(readings);
 }
 
-/** Partitions count for the table that they belong to. */
+/** Partitions count as part of their table. */
 async function readTables({ server }: Stage, { database }: Ledger): Promise<ReadonlyMap<string, number>> {
   const { rows } = await server.query(
     database,

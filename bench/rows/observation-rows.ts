@@ -4,7 +4,7 @@ import type { Observation, ObservationRuns } from '../observation.ts';
 import type { Outcome } from '../outcome.ts';
 import { compare, figures } from './compare.ts';
 
-/** How much more processor time of service and PostgreSQL a transfer may take. */
+/** The maximum ratios of CPU time for a transfer, service and PostgreSQL together. */
 const MAX_RATIOS = { metrics: 1.01, everything: 1.05 } as const;
 
 const TITLES = {
@@ -12,7 +12,7 @@ const TITLES = {
   everything: 'the same with metrics, every request in the log, and traces',
 } as const;
 
-/** Row 21, which has two targets: what observation costs. */
+/** Row 21, which has two targets: the costs of observation. */
 export function observationRows(runs: ObservationRuns): readonly Outcome[] {
   const costs = (name: Observation) => runs[name].map(costOf);
   return (['metrics', 'everything'] as const).map((name) => {
@@ -38,7 +38,7 @@ export function observationRows(runs: ObservationRuns): readonly Outcome[] {
   });
 }
 
-/** Processor time of a transfer, of the service and of PostgreSQL, in microseconds. */
+/** CPU time of a transfer in microseconds, service and PostgreSQL together. */
 export function costOf({ serviceMicroseconds, postgresMicroseconds }: Run): number {
   return serviceMicroseconds + postgresMicroseconds;
 }

@@ -21,8 +21,8 @@ export type StoredLedger = {
 };
 
 /**
- * Measures the rate with millions of transfers and a million cards stored, and that of an empty ledger. Every run has a
- * new process on both sides, and the empty ledger is a new one each time: its own transfers must not fill it.
+ * Measures the rate on a ledger with millions of transfers and a million cards, and on an empty one. Every run has a new process
+ * on both sides. The empty ledger is new each time, so that its transfers do not fill it.
  */
 export async function measureStoredLedger(stage: Stage): Promise<StoredLedger> {
   const { options } = stage;

@@ -8,13 +8,13 @@ import { type ThroughputFigures, WEBHOOKS } from '../webhooks/throughput.ts';
 const MAX_MEDIAN_MILLISECONDS = 100;
 const MAX_P99_MILLISECONDS = 1000;
 
-/** By how much dead webhooks may delay the others. */
+/** The maximum factor by which dead webhooks may slow down the others. */
 const MAX_RATIO = 1.2;
 
 const MIN_PLAIN_PER_SECOND = 1_500;
 const MIN_TLS_PER_SECOND = 800;
 
-/** Row 18, which has three targets: what healthy webhooks get beside dead ones. */
+/** Row 18, which has three targets: deliveries to healthy webhooks next to dead ones. */
 export function isolationRows({ webhooks, rounds, ratio, ratios }: IsolationFigures): readonly Outcome[] {
   const row = { row: 18, unit: '', aim: null, notes: [] } as const;
   const figures = (name: keyof Received['lagMilliseconds'], of: readonly Received[]) =>

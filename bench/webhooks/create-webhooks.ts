@@ -4,7 +4,7 @@ export type NewWebhook = {
   readonly url: string;
   readonly rate?: number;
   readonly concurrency?: number;
-  /** The position after which it begins; at the last one if omitted. */
+  /** The webhook begins after this position. If omitted, after the last one. */
   readonly after?: number;
 };
 
@@ -13,10 +13,10 @@ export type Access = { readonly url: string; readonly key: string };
 
 const PATH = '/api/v0.1/operator/webhook';
 
-/** Calls at once. */
+/** Simultaneous calls. */
 const CALLS = 8;
 
-/** Creates webhooks; gives their ids. */
+/** Creates webhooks, and returns their ids. */
 export async function createWebhooks(access: Access, webhooks: readonly NewWebhook[]): Promise<readonly string[]> {
   const ids: string[] = [];
   const left = [...webhooks];
@@ -30,7 +30,6 @@ export async function createWebhooks(access: Access, webhooks: readonly NewWebho
   return ids;
 }
 
-/** Deletes a webhook. */
 export async function deleteWebhook(access: Access, webhookId: string): Promise<void> {
   await call(access, 'DELETE', `${PATH}/${webhookId}`);
 }

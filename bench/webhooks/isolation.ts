@@ -9,27 +9,27 @@ import type { Stage } from '../stage.ts';
 import { createWebhooks } from './create-webhooks.ts';
 import { type Received, type Receiver, startReceiver } from './run-receiver.ts';
 
-/** Deliveries a second that the healthy webhooks get. */
+/** Deliveries per second to the healthy webhooks. */
 export const DELIVERIES_PER_SECOND = 500;
 
-/** Webhooks that never succeed: every second one gets no response, the others no connection. */
+/** Webhooks that never succeed. Half of them get no response, the others no connection. */
 export const DEAD = 100;
 
 /** A port where nothing listens. */
 const REFUSING = 'http://127.0.0.1:9';
 
-/** As many as the rate needs when each request takes a while. */
+/** Enough for the rate when each request takes a while. */
 const CONNECTIONS = 64;
 
-/** Time to deliver everything committed before and during the measurement, in milliseconds. */
+/** The time limit for delivering everything that was committed before and during the measurement, in milliseconds. */
 const DRAINED_WITHIN_MILLISECONDS = 30_000;
 
-/** A run long enough for a black hole to be noticed: a time-out takes 15 seconds. */
+/** Long enough to notice a black hole: a time-out takes 15 seconds. */
 const MIN_SECONDS = 20;
 
 type Variant = 'with the dead' | 'without';
 
-/** What healthy webhooks got in each round, with a hundred dead ones beside them and without. */
+/** Deliveries to healthy webhooks in each round, with and without a hundred dead ones next to them. */
 export type IsolationFigures = {
   readonly webhooks: number;
   readonly rounds: Readonly<Record<Variant, readonly Received[]>>;
@@ -39,8 +39,8 @@ export type IsolationFigures = {
 };
 
 /**
- * Sends transfers at a constant rate to a thousand card programs, each of which has one webhook. In one half of each round
- * a hundred of the webhooks are dead, in the other those do not exist. Throws when an event is not delivered.
+ * Sends transfers at a constant rate to a thousand card programs with one webhook each. In one half of each round a hundred of
+ * the webhooks are dead, in the other half these do not exist. Throws if an event is not delivered.
  */
 export async function measureIsolation(stage: Stage): Promise<IsolationFigures> {
   const { options, seed } = stage;
@@ -100,7 +100,7 @@ async function runVariant(stage: Stage, variant: Variant): Promise<Received> {
   return received;
 }
 
-/** Waits until the healthy webhooks have got every event of their programs, once. */
+/** Waits until the healthy webhooks have every event of their programs exactly once. */
 async function untilDelivered(
   server: DatabaseServer,
   { database }: Ledger,

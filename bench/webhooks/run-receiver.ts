@@ -6,15 +6,15 @@ import type { Resources } from '../resources.ts';
 
 const PROGRAM = fileURLToPath(new URL('receiver.ts', import.meta.url));
 
-/** What a receiver has got. */
+/** The deliveries to a receiver. */
 export type Received = {
-  /** Events that were accepted since this was taken last. */
+  /** Events accepted since the last `take`. */
   readonly count: number;
-  /** Since the start: distinct pairs of event and path, repeated deliveries, and those without a response. */
+  /** Since the start: distinct pairs of event and path, repeated deliveries, and deliveries without a response. */
   readonly distinct: number;
   readonly repeats: number;
   readonly blackHoled: number;
-  /** From the creation of an event to the head of its request, of those in `count`. */
+  /** From the creation of an event to the head of its request, for the events in `count`. */
   readonly lagMilliseconds: {
     readonly p50: number;
     readonly p90: number;
@@ -23,22 +23,22 @@ export type Received = {
   };
 };
 
-/** A receiver in a process of its own. */
+/** A receiver in a separate process. */
 export type Receiver = {
-  /** Such as http://127.0.0.1:40000. */
+  /** For example http://127.0.0.1:40000. */
   readonly url: string;
   readonly processId: number;
   /** The deliveries since the last `take`. */
   readonly look: () => Promise<Received>;
-  /** The same, and restarts the count. */
+  /** Returns the same and restarts the count. */
   readonly take: () => Promise<Received>;
   readonly stop: () => Promise<void>;
 };
 
-/** Files of a private key and of the certificate for it. */
+/** Files of a private key and its certificate. */
 export type Certificate = { readonly keyFile: string; readonly certificateFile: string };
 
-/** Starts a receiver, of HTTPS with a certificate. */
+/** Starts a receiver. With a certificate it uses HTTPS. */
 export async function startReceiver(resources: Resources, certificate?: Certificate): Promise<Receiver> {
   const words = certificate === undefined ? [] : [certificate.keyFile, certificate.certificateFile];
   const child = fork(PROGRAM, words);

@@ -10,10 +10,10 @@ import type { Stage } from '../stage.ts';
 import { createWebhooks } from './create-webhooks.ts';
 import { makeCertificate, startReceiver } from './run-receiver.ts';
 
-/** The most that a card program may have. */
+/** The maximum for a card program. */
 export const WEBHOOKS = 20;
 
-/** More deliveries per second than any run reaches, so that enough events wait. */
+/** More deliveries per second than any run reaches, so that enough events are waiting. */
 const ENOUGH_PER_SECOND = 8_000;
 
 type Protocol = 'plain' | 'TLS';
@@ -33,7 +33,7 @@ export type ThroughputFigures = {
   readonly tlsPerSecond: number;
 };
 
-/** Lets a service deliver what waits for twenty webhooks of a card program, over HTTP and over HTTPS. */
+/** Measures how fast a service delivers waiting events to twenty webhooks of a card program, over HTTP and over HTTPS. */
 export async function measureThroughput(stage: Stage): Promise<ThroughputFigures> {
   const runs = await interleave(stage.options.rounds, ['plain', 'TLS'] as const, async (protocol, round) => {
     const run = await deliverWaiting(stage, protocol);

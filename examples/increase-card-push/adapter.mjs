@@ -1,5 +1,5 @@
-// An adapter for the Card Push Transfers of Increase. It keeps nothing itself: Increase knows every transfer by its idempotency
-// key for good, and the key is the attempt_id. Node 20 or later:
+// An adapter for the Card Push Transfers of Increase. It stores nothing: Increase remembers the idempotency key of every transfer
+// forever, and that key is the attempt_id. Node 20 or later:
 //
 //     npm ci && ADAPTER_SECRET=whsec_… INCREASE_API_KEY=… TRANSFER_FILE=transfer.json PORT=4001 node adapter.mjs
 //
@@ -13,12 +13,13 @@ const { ADAPTER_SECRET = '', PORT = '4001', TRANSFER_FILE = 'transfer.json', INC
 if (!ADAPTER_SECRET.startsWith('whsec_')) throw new Error('Set ADAPTER_SECRET to the secret of the connector, whsec_…');
 const key = Buffer.from(ADAPTER_SECRET.slice('whsec_'.length), 'base64');
 
-/** What Increase wants to know about a transfer besides card and amount: who sends it, and to whom. */
+/** The sender and the recipient, which Increase requires for every transfer. */
 const TRANSFER = JSON.parse(readFileSync(TRANSFER_FILE, 'utf8'));
 
 const { cardPushTransfers } = new Increase({
   ...(INCREASE_ENVIRONMENT !== undefined && { environment: INCREASE_ENVIRONMENT }),
-  // The service decides what is repeated, and waits ten seconds: below that, it learns that the outcome is unknown.
+  // The service decides about retries and waits ten seconds. This time-out is shorter, so that the service gets an answer even if
+  // Increase does not respond.
   maxRetries: 0,
   timeout: 8_000,
 });
@@ -34,10 +35,11 @@ async function send(order) {
     return resultOf(order, await cardPushTransfers.create(body, { idempotencyKey: order.attempt_id }));
   } catch (error) {
     if (error instanceof IdempotencyKeyAlreadyUsedError) {
-      // Sent before with other fields: with another amount or card, or TRANSFER_FILE has changed since.
+      // This key was sent before with other fields: another amount or card, or TRANSFER_FILE has changed since.
       return compared(order, await cardPushTransfers.retrieve(error.resource_id));
     }
-    // Refused by Increase, so nothing was created; a conflict, a limit of rate and a time-out say nothing about that.
+    // With these statuses Increase refused the request and created nothing. A conflict, a rate limit or a time-out proves
+    // nothing.
     const isRefused = error instanceof APIError && [400, 401, 403, 404, 422].includes(error.status);
     if (!isRefused) throw error;
     console.error(`${order.attempt_id}: ${error.message}`);
@@ -54,7 +56,7 @@ async function reverse() {
   throw new Refused(501, 'A card push cannot be reversed: set the trait "reversal" to "none".');
 }
 
-/** The transfer with our key, if there is one. */
+/** Returns the transfer with our key, or undefined. */
 async function find(attemptId) {
   const { data } = await cardPushTransfers.list({ idempotency_key: attemptId });
   return data[0];
@@ -76,17 +78,20 @@ function compared(order, transfer) {
   return resultOf(order, transfer);
 }
 
-/** Nothing was executed: certain only if this order is the first; an earlier one may still be on its way to Increase. */
+/**
+ * Answers that nothing was executed. If the order is a repeat, that is uncertain: an earlier request may still be on its way to
+ * Increase.
+ */
 function nothing(order, why) {
   if (order.repeat) throw new Refused(503, `Not known: ${why}, but an earlier request may still arrive.`);
   return answer(order, 'not_executed');
 }
 
-// ---- From the words of Increase to those of the contract.
+// ---- Translation from Increase to the contract.
 
 const STATUSES = { __proto__: null, complete: 'approved', declined: 'declined', canceled: 'not_executed' };
 
-/** The reasons of a decline that the service tells apart, as codes of ISO 8583; the others are 05. */
+/** The decline reasons that the service distinguishes, as ISO 8583 codes. All others are 05. */
 const CODES = {
   __proto__: null,
   insufficient_funds: '51',
@@ -103,7 +108,9 @@ const CODES = {
   system_malfunction: '96',
 };
 
-/** Everything that has not ended is pending: under review, waiting for an approval, or at the network. */
+/**
+ * Converts a transfer to an answer. Every unfinished transfer is pending: under review, waiting for approval, or at the network.
+ */
 function resultOf(order, transfer) {
   const status = STATUSES[transfer.status] ?? 'pending';
   const code = status === 'declined' ? (CODES[transfer.decline?.reason] ?? '05') : null;
@@ -119,7 +126,7 @@ function answer({ attempt_id, amount, currency }, status) {
 const decimalsOf = (currency) =>
   new Intl.NumberFormat('en', { style: 'currency', currency }).resolvedOptions().maximumFractionDigits;
 
-/** 1234 in USD is 12.34; by digits, because fractions are not exact. */
+/** Writes minor units as a decimal: 1234 in USD is 12.34. Works on digits, because fractions are not exact. */
 function decimal(amount, currency) {
   const decimals = decimalsOf(currency);
   const digits = String(amount).padStart(decimals + 1, '0');
@@ -131,7 +138,7 @@ function minorUnits({ value, currency }) {
   return Number(whole + fraction.padEnd(decimalsOf(currency), '0'));
 }
 
-// ---- HTTP: as in minimal-adapter.
+// ---- HTTP, as in minimal-adapter.
 
 class Refused extends Error {
   constructor(status, message) {
@@ -183,7 +190,7 @@ const server = createServer(async (request, response) => {
     if (!isSigned(request, body)) throw new Refused(401, 'The signature is missing, wrong or old.');
     say(200, await call(readOrder(body, call === send)));
   } catch (error) {
-    // Time-outs and errors of Increase: to the service the outcome is unknown then, and it asks.
+    // After a time-out or an error of Increase, the service treats the outcome as unknown and inquires.
     if (!(error instanceof Refused)) console.error(error);
     say(error instanceof Refused ? error.status : 502, { error: error.message });
   }

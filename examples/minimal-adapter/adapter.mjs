@@ -1,5 +1,5 @@
-// An adapter: it takes orders from the service by the adapter contract, and has a processor execute them. Copy it, and replace
-// processor.mjs by calls to your processor. Node 20 or later, no packages:
+// An adapter. It takes orders from the service, as the adapter contract describes, and a processor executes them. To use it, copy
+// it and replace processor.mjs with calls to your processor. Node 20 or later, no packages:
 //
 //     ADAPTER_SECRET=whsec_… PORT=4000 node adapter.mjs
 import { createHmac, timingSafeEqual } from 'node:crypto';
@@ -11,21 +11,21 @@ const { ADAPTER_SECRET = '', PORT = '4000', ATTEMPTS_FILE = 'attempts.jsonl' } =
 if (!ADAPTER_SECRET.startsWith('whsec_')) throw new Error('Set ADAPTER_SECRET to the secret of the connector, whsec_…');
 const key = Buffer.from(ADAPTER_SECRET.slice('whsec_'.length), 'base64');
 
-// ---- What is known about each attempt: the last line about it in a file that only grows.
+// ---- The state of each attempt: its last line in a file that only grows.
 
-/** Status `sending`: the processor was asked, and has not answered. */
+/** Status `sending`: the processor was called and has not answered yet. */
 const attempts = new Map();
 if (existsSync(ATTEMPTS_FILE)) {
-  // A line that a crash cut off has no end; nobody was told what it says.
+  // A crash can cut off the last line. Its content was never sent to anyone, so it is skipped.
   const lines = readFileSync(ATTEMPTS_FILE, 'utf8').split('\n');
   const whole = lines.filter((line) => line.endsWith('}')).map((line) => JSON.parse(line));
   for (const attempt of whole) attempts.set(attempt.attempt_id, attempt);
 }
 const file = openSync(ATTEMPTS_FILE, 'a');
-// Whatever was cut off ends here.
+// Ends a line that was cut off.
 writeSync(file, '\n');
 
-/** Stores what is now known, on disk, before anybody is told. */
+/** Writes the attempt to disk. Call this before you answer the service. */
 function remember(attempt) {
   writeSync(file, `${JSON.stringify(attempt)}\n`);
   fdatasyncSync(file);
@@ -39,7 +39,7 @@ const ORDER = ['program_id', 'transfer_id', 'kind', 'amount', 'currency', 'proce
 const isSame = (attempt, order) => ORDER.every((name) => attempt[name] === order[name]);
 const isTooLate = (order) => Date.now() > Date.parse(order.not_after);
 
-/** An attempt with what the processor said about it. What it did with another amount is not taken for the order. */
+/** Adds the processor's result to the attempt. Throws if the processor has a different amount or currency. */
 function withResult(attempt, { status, amount, currency, reference = null, code = null }) {
   if (amount !== attempt.amount || currency !== attempt.currency)
     throw new Refused(502, `The processor has ${amount} ${currency} instead of ${attempt.amount} ${attempt.currency}.`);
@@ -58,7 +58,7 @@ async function send(order) {
     return remember({ ...newAttempt(order), status: 'not_executed' });
   }
   attempt ??= newAttempt(order);
-  // On disk before the processor hears of it: after a crash it is clear that it may have been executed.
+  // Written before the call: after a crash, the file shows that the order may have been executed.
   remember({ ...attempt, status: 'sending' });
   return remember(withResult(attempt, await processor.pay(order.attempt_id, order)));
 }
@@ -69,7 +69,7 @@ async function inquire(order) {
   return (await ask(order)) ?? { ...newAttempt(order), status: 'not_found' };
 }
 
-/** What the processor says: only it knows what became of a try without an answer, or of one that is missing in the file. */
+/** Asks the processor. Only the processor has the outcome of a call without an answer, or of an attempt that the file lost. */
 async function ask(order) {
   const found = await processor.find(order.attempt_id);
   return found && remember(withResult(attempts.get(order.attempt_id) ?? newAttempt(order), found));
@@ -79,7 +79,7 @@ async function reverse(order) {
   const attempt = attempts.get(order.attempt_id);
   if (attempt !== undefined && !isSame(attempt, order)) throw new Refused(409, 'Another order has this attempt_id.');
   if (attempt?.status === 'reversed') return attempt;
-  // Even if it is not known here: the order may still come, and must not be executed then.
+  // An unknown attempt is refunded too: its order may still arrive and must not be executed then.
   await processor.refund(order.attempt_id, order);
   return remember({ ...(attempt ?? newAttempt(order)), status: 'reversed' });
 }
@@ -89,12 +89,12 @@ function newAttempt(order) {
   return { ...known, status: 'sending', processor_reference: null, code: null };
 }
 
-/** What is said about an attempt. */
+/** The answer to the service. */
 function answerOf({ attempt_id, status, amount, currency, processor_reference, code }) {
   return { attempt_id, status, amount, currency, processor_reference, code, retry_after_seconds: null };
 }
 
-// ---- One after the other for each attempt, so that two calls about it never meet.
+// ---- Calls about the same attempt run one after the other.
 
 const turns = new Map();
 
@@ -115,7 +115,7 @@ class Refused extends Error {
   }
 }
 
-/** Whether the service has signed this request in the last five minutes: Standard Webhooks, with the method and the path. */
+/** Whether the service signed this request within the last five minutes: Standard Webhooks, plus the method and the path. */
 function isSigned({ method, url, headers }, body) {
   const { 'webhook-id': id, 'webhook-timestamp': time = '', 'webhook-signature': signatures = '' } = headers;
   if (!/^\d+$/.test(time) || Math.abs(Date.now() / 1000 - Number(time)) > 300) return false;
@@ -164,7 +164,7 @@ const server = createServer(async (request, response) => {
   try {
     say(200, await respond(request));
   } catch (error) {
-    // Anything unexpected is a 500: to the service the outcome is unknown then, and it asks.
+    // Everything unexpected is a 500. The service then treats the outcome as unknown and inquires.
     if (!(error instanceof Refused)) console.error(error);
     say(error.status ?? 500, { error: error instanceof Refused ? error.message : 'internal error' });
   }

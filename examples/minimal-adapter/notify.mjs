@@ -1,9 +1,9 @@
-// Tells the service what has become of an order that was pending, so that it does not have to ask.
+// Reports the outcome of a pending order to the service, so that the service does not need to ask.
 import { createHmac, randomUUID } from 'node:crypto';
 
 /**
- * Sends a notice until the service has it. `url` is that of the connector, https://…/api/v0.1/connector/<connector_id>/notice; the
- * answer is what /inquire would answer now.
+ * Sends a notice until the service has accepted it. `url` is https://…/api/v0.1/connector/<connector_id>/notice, with the id of
+ * the connector. `answer` is the current answer of /inquire.
  */
 export async function notify(answer, url, secret) {
   const body = JSON.stringify({ ...answer, notice_id: `${answer.attempt_id}-${answer.status}` });
@@ -19,7 +19,7 @@ export async function notify(answer, url, secret) {
     };
     const response = await fetch(url, { method: 'POST', headers, body }).catch(() => undefined);
     if (response?.status === 200) return;
-    // It will never be taken: an earlier notice with this id says something else.
+    // It will never be accepted: an earlier notice with this id has other content.
     if (response?.status === 409) throw new Error(`The notice_id of ${body} is taken.`);
     await new Promise((done) => setTimeout(done, wait));
   }

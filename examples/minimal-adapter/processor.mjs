@@ -1,5 +1,5 @@
-// Stands in for your processor: replace these three functions by calls to its API. What matters is that it knows an order by
-// the key that we give it, and executes it once; most call that an idempotency key. This one keeps its books in a file.
+// Stands in for your processor. Replace these three functions with calls to its API. The processor must remember each order by
+// the key that we send, and execute it once. Most processors call that an idempotency key. This one keeps its records in a file.
 
 import { randomUUID } from 'node:crypto';
 import { appendFileSync, existsSync, readFileSync } from 'node:fs';
@@ -17,7 +17,7 @@ function record(payment) {
   payments.set(payment.key, payment);
 }
 
-/** Executes an order: to the card if it is a push, from it if it is a pull. The same key again has the same result. */
+/** Executes an order: a push pays the card, a pull charges it. The same key returns the same result again. */
 export async function pay(key, { amount, currency, kind, processor_token }) {
   const isDeclined = processor_token === 'card_declined';
   const result = isDeclined ? { status: 'declined', code: '05' } : { status: 'approved', reference: randomUUID() };
@@ -25,7 +25,7 @@ export async function pay(key, { amount, currency, kind, processor_token }) {
   return find(key);
 }
 
-/** What became of the order with a key: status, amount, currency, reference and code, as the processor has them; or undefined. */
+/** Returns the order with this key (status, amount, currency, reference and code, as the processor has them), or undefined. */
 export async function find(key) {
   const payment = payments.get(key);
   if (payment === undefined) return undefined;
@@ -33,7 +33,7 @@ export async function find(key) {
   return { status, amount, currency, reference, code };
 }
 
-/** Moves back what was moved for a key, once. A key that is not known yet is executed no more. */
+/** Returns the money that was moved for a key, once. An order that arrives later with an unknown key is not executed. */
 export async function refund(key, { amount, currency }) {
   const payment = payments.get(key) ?? { key, amount, currency };
   if (payment.status !== 'declined' && payment.status !== 'reversed') record({ ...payment, status: 'reversed' });

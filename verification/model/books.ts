@@ -3,23 +3,23 @@ import type { Direction, LimitName, LimitSource, Limits, Period } from '../../do
 import type { Capture, TransferStatus, TransferType } from '../../domain/transfers/transfer.ts';
 import { dayIn, periodOf } from './calendar.ts';
 
-/** A card program. `threshold`: its funding in its own currency is low when less than this is available. */
+/** A card program. Its funding is low when less than `threshold` is available, in the program's currency. */
 export type Program = {
   readonly zone: string;
   readonly currency: string;
-  /** For all of its cards together, and for each of them. */
+  /** `limits` apply to all cards together, `cardLimits` to each card. */
   limits: Limits | null;
   cardLimits: Limits | null;
   threshold: bigint | null;
 };
 
-/** A card. `isElsewhere`: a processor has its money, and the account shows what the processor has approved. */
+/** A card. If `isElsewhere`, a processor has its money, and the account shows what the processor has approved. */
 export type Card = {
   readonly program: string;
   readonly currency: string;
   readonly isElsewhere: boolean;
   status: CardStatus;
-  /** Its last day, YYYY-MM-DD. */
+  /** The last day of the card, YYYY-MM-DD. */
   expiresOn: string | null;
   limits: Limits | null;
 };
@@ -40,9 +40,9 @@ export type AskedTransfer = {
 
 /** Everything that can change about a transfer. */
 type Progress = {
-  /** As stored: a hold past its end is still `pending` here until it is expired. */
+  /** As stored: a hold past its end stays `pending` until it is expired. */
   readonly status: TransferStatus;
-  /** The local day on which limits count it. Null before it holds or moves money, and for the sweep of a closed card. */
+  /** Limits count the transfer on this local day. Null before it holds or moves money, and for the sweep of a closed card. */
   readonly countedOn: string | null;
   readonly captured: bigint;
   readonly reversals: readonly bigint[];
@@ -51,10 +51,10 @@ type Progress = {
   readonly completedAt: number | null;
 };
 
-/** A transfer, and what has become of it so far. */
+/** A transfer and its progress. */
 export type Transfer = AskedTransfer & Progress & { readonly currency: string; readonly isElsewhere: boolean };
 
-/** Everything that says between which accounts the money goes. */
+/** The fields that decide between which two accounts the money moves. */
 export type Route = Pick<Transfer, 'program' | 'type' | 'card' | 'destination' | 'currency'>;
 
 /** The number of transfers that a limit counts, and their sum. */
@@ -65,7 +65,7 @@ type Sums = {
   balance: bigint;
   held: bigint;
   incoming: bigint;
-  /** The lines of its statement: one each time money came or went. */
+  /** The number of lines on its statement. Each movement of money adds one. */
   lines: bigint;
   readonly counted: Map<string, Used>;
 };
@@ -79,7 +79,7 @@ export type StandingLimit = {
   readonly left: bigint | null;
 };
 
-/** What each limit is about, in the order of responses. */
+/** The period and the measure of each limit, in the order of responses. */
 export const LIMITS: Readonly<Record<LimitName, readonly [period: Period | null, measure: 'amount' | 'count']>> = {
   minimum_amount: [null, 'amount'],
   maximum_amount: [null, 'amount'],
@@ -99,8 +99,8 @@ export const fundingOf = (program: string, currency: string): string => `funding
 export const suspenseOf = (program: string, currency: string): string => `suspense ${program} ${currency}`;
 
 /**
- * The books: a list of transfers and other movements, and the sums of each account. What a transfer adds to the sums follows
- * from the transfer alone (`#add`). When it changes, this is taken away and added anew, so no change has a rule for sums.
+ * The books: a list of transfers and other movements, and the sums of each account. What a transfer adds to the sums follows from
+ * the transfer alone (`#add`). When the transfer changes, its part is removed and added again, so no change needs rules for sums.
  */
 export class Books {
   now = 0;
@@ -121,12 +121,12 @@ export class Books {
     return known(this.transfers, id);
   }
 
-  /** The day in the program's time zone. */
+  /** Today in the program's time zone. */
   today(program: string): string {
     return dayIn(this.program(program).zone, this.now);
   }
 
-  /** The status of a card today. A card that could be used, or used again, expires after its last day. */
+  /** The status of a card today. A card that is usable, or can become usable again, expires after its last day. */
   cardStatus(name: string, expiresOn = this.card(name).expiresOn): CardStatus {
     const { status, program } = this.card(name);
     if (expiresOn === null || !['preactive', 'active', 'inactive'].includes(status)) return status;
@@ -148,13 +148,13 @@ export class Books {
     }
   }
 
-  /** Lists a new transfer. */
+  /** Adds a new transfer. */
   keep(id: string, transfer: Transfer): void {
     this.transfers.set(id, transfer);
     this.#add(transfer, 1n);
   }
 
-  /** Notes what has become of a transfer. */
+  /** Records the progress of a transfer. */
   change(id: string, progress: Partial<Progress>): void {
     const before = this.transfer(id);
     const after = { ...before, ...progress, updatedAt: this.now };
@@ -177,7 +177,7 @@ export class Books {
       sums.lines += times * ((completedAt === null ? 0n : 1n) + BigInt(reversals.length));
     }
     if (countedOn === null) return;
-    // A hold counts whole while it stands. A release counts no more, a reversal still does.
+    // A pending hold counts in full. A released one no longer counts. A reversed amount still does.
     const used = status === 'pending' ? amount : captured;
     const isIn = status === 'pending' || status === 'completed';
     for (const account of [sourceOf(transfer), destinationOf(transfer)]) {
@@ -211,7 +211,7 @@ export class Books {
     return [...this.limitsOn(card, direction), ...this.limitsOnAll(program, currency, direction)];
   }
 
-  /** The limits of one card: its own, and those of its program for each card where it has none of the name. */
+  /** The limits of one card. If it lacks a limit, the program's limit for each card applies. */
   limitsOn(name: string, direction: Direction): readonly StandingLimit[] {
     const { limits, currency, program } = this.card(name);
     const { cardLimits, currency: own } = this.program(program);
@@ -255,7 +255,7 @@ export class Books {
     return { name, value, source, used, left: used > value ? 0n : value - used };
   }
 
-  /** The most that a card may have, and who says so. */
+  /** The maximum balance of a card, and whether the card or its program set it. */
   maximumBalance(name: string): { readonly value: bigint; readonly source: 'card' | 'program_card' } | null {
     const { limits, currency, program } = this.card(name);
     const own = limits?.maximumBalance ?? null;
@@ -277,7 +277,7 @@ export function destinationOf({ program, type, card, destination, currency }: Ro
   return type === 'unload' ? fundingOf(program, currency) : (destination ?? '');
 }
 
-/** The direction of a transfer as the cards of an account see it: funding counts as its cards do. */
+/** The direction of a transfer for one account. Funding has the direction that its cards have. */
 function directionOf({ type, destination }: Transfer, account: string): Direction {
   return type === 'load' || (type === 'card_to_card' && account === destination) ? 'in' : 'out';
 }
@@ -288,6 +288,6 @@ export function sum(amounts: readonly bigint[]): bigint {
 
 function known<T>(all: ReadonlyMap<string, T>, name: string): T {
   const found = all.get(name);
-  if (found === undefined) throw new Error(`the model does not know '${name}'`);
+  if (found === undefined) throw new Error(`the model has no '${name}'`);
   return found;
 }

@@ -2,7 +2,7 @@ import type { Period } from '../../domain/ledger/limits.ts';
 
 const HOUR = 60 * 60 * 1000;
 
-/** Caches results by name: time zone lookups are slow, and the same days are asked for again and again. */
+/** Caches results by name, because time zone lookups are slow and the same days are looked up often. */
 export function memoized<T>(): (name: string, find: () => T) => T {
   const known = new Map<string, T>();
   return (name, find) => {
@@ -62,7 +62,7 @@ export function nextPeriodAfter(moment: number, period: Period, zone: string): n
   });
 }
 
-/** The first time after `before` from which a condition holds. It must still hold at `after`. */
+/** Returns the earliest time after `before` for which the condition holds. From then on it must hold, until `after` at least. */
 export function firstAfter(before: number, after: number, holds: (time: number) => boolean): number {
   let low = before;
   let high = after;

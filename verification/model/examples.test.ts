@@ -7,9 +7,9 @@ import { type Change, Model } from './model.ts';
 
 // Examples computed by hand, which guard the model. A change of a rule of money begins with a row here.
 //
-// A row has a time (UTC), a step, its answer, and for each account: balance, held, incoming, available. An empty field is as
-// above. Each table begins with 1,000 in funding and nothing on the cards. The program is in Berlin, one hour ahead of UTC
-// until 29 March 2026. March 2 is a Monday. Transfers are t1, t2 and so on. The processor has the money of the card `pro`.
+// A row has a time (UTC), a step, its answer, and for each account: balance, held, incoming, available. An empty field repeats
+// the value above it. Each table begins with 1,000 in funding and nothing on the cards. The program is in Berlin, one hour ahead
+// of UTC until 29 March 2026. March 2 is a Monday. Transfers are t1, t2 and so on. The processor has the money of the card `pro`.
 
 const TABLES: Readonly<Record<string, string>> = {
   'money moves between funding, cards and the world': `
@@ -64,7 +64,7 @@ const TABLES: Readonly<Record<string, string>> = {
     03-02 10:11 | reverse t2              | invalid_transfer_status |              |                |
     03-02 10:12 | reverse t1 100          | done                    | 1000 0 0 1000 | 0 0 0 0       |`,
 
-  'a scheduled transfer is made, fails, waits or is too late when it is due': `
+  'a due scheduled transfer is made, fails, waits or is too late': `
     when        | step                                     | answer                 | funding      | ann
     03-02 10:00 | load ann 100 at 03-02 12:00              | done                   | 1000 0 0 1000 | 0 0 0 0
     03-02 10:01 | unload ann 100 at 03-02 12:00            | done                   |              |
@@ -166,7 +166,7 @@ const TABLES: Readonly<Record<string, string>> = {
     03-02 12:00 | = t3                                | failed insufficient_funds |        |
     03-02 12:01 | load ann 10 ref b                   | done                | 990 10 0 980 | 10 0 10 10`,
 
-  'the switch stops what moves money, until its end': `
+  'the switch stops all movements of money until it ends': `
     when        | step                         | answer               | funding      | ann
     03-02 10:00 | load ann 50                  | done                 | 950 0 0 950  | 50 0 0 50
     03-02 10:01 | unload ann 10 hold           | done                 | 950 0 10 950 | 50 10 0 40
@@ -214,7 +214,7 @@ const TABLES: Readonly<Record<string, string>> = {
     03-03 23:04 | card ann expires 2026-03-31  | done                 |              |
     03-03 23:05 | capture t2                   | done                 | 965 0 0 965  | 35 0 0 35`,
 
-  'funding is low when it falls below the threshold, and is told once': `
+  'funding that falls below the threshold is reported once': `
     when        | step                  | answer           | funding      | ann
     03-02 10:00 | threshold 900         | done             | 1000 0 0 1000 | 0 0 0 0
     03-02 10:01 | load ann 100 hold     | done             | 1000 100 0 900 | 0 0 100 0
@@ -225,7 +225,7 @@ const TABLES: Readonly<Record<string, string>> = {
     03-02 10:06 | threshold none        | done             |              |
     03-02 10:07 | threshold 900         | done, low at 899 |              |`,
 
-  'a processor moves the money of its card: only its report ends a transfer': `
+  'only a report of the processor ends a transfer of its card': `
     when        | step                   | answer                  | funding      | pro            | suspense
     03-02 10:00 | limit pro in daily_amount 100 | done             | 1000 0 0 1000 | 0 0 0 0       | 0 0 0 0
     03-02 10:01 | load pro 10 hold       | connector_not_supported |              |                |
@@ -265,7 +265,7 @@ function opened(): Model {
   return model;
 }
 
-/** Reads a step. The words behind `hold`, `until`, `at` and `ref` are optional, in any order. */
+/** Reads a step. `hold`, `until`, `at` and `ref` with their values are optional, in any order. */
 function changeOf(step: string, { books }: Model): Change {
   const [does = '', name = '', ...rest] = step.split(' ');
   const after = (word: string): string | undefined => step.split(` ${word} `)[1];
@@ -345,7 +345,7 @@ function withLimit(limits: Limits | null, words: readonly string[]): Limits {
   return { ...before, [direction]: { ...before[direction], [name]: value } };
 }
 
-/** Takes a step and answers as the tables do. `= t1` only asks for the status of a transfer. */
+/** Performs a step and returns the answer as in the tables. `= t1` only reads the status of a transfer. */
 function answerTo(step: string, model: Model): string {
   if (step.startsWith('= ')) {
     const { status, errorCode } = model.books.transfer(step.slice(2));
@@ -379,7 +379,7 @@ test.each(Object.entries(TABLES))('%s', (_title, table) => {
   expect(all.reduce((total, account) => total + model.books.sums(account).balance, 0n)).toBe(0n);
 });
 
-/** For each status: the answers to a load and to an unload, and the statuses that the card can be given. */
+/** For each status: the answers to a load and to an unload, and the statuses that the card can change to. */
 const STATUSES: Readonly<Record<CardStatus, readonly [load: string, unload: string, next: string]>> = {
   preactive: ['card_not_activated', 'card_not_activated', 'active inactive lost stolen fraud closed'],
   active: ['done', 'done', 'inactive lost stolen fraud closed'],
@@ -392,7 +392,7 @@ const STATUSES: Readonly<Record<CardStatus, readonly [load: string, unload: stri
 };
 const ALL = Object.keys(STATUSES) as readonly CardStatus[];
 
-test.each(ALL)('money and the status of a card that is %s', (status) => {
+test.each(ALL)('a card that is %s moves money and changes its status by the rules', (status) => {
   const [load, unload, next] = STATUSES[status];
   const model = opened();
   model.perform(changeOf('load ann 100', model));

@@ -26,7 +26,7 @@ const LONGEST_HOLD = 90 * DAY;
 const LONGEST_SCHEDULE = 366 * DAY;
 const USUAL_HOLD = 7 * DAY;
 
-/** For each status of a card: whether money may come and go, the code if not, and the statuses that can follow. */
+/** For each card status: whether money may move in and out, the code if not, and the statuses that can follow. */
 const CARDS: Readonly<
   Record<CardStatus, { readonly in: boolean; readonly out: boolean; readonly code: string; readonly next: string }>
 > = {
@@ -36,12 +36,12 @@ const CARDS: Readonly<
   lost: { in: false, out: true, code: 'card_lost', next: 'active inactive stolen fraud closed' },
   stolen: { in: false, out: true, code: 'card_lost', next: 'closed' },
   fraud: { in: false, out: false, code: 'card_suspected_fraud', next: 'active inactive stolen closed' },
-  // A card expires through its last day, never on request.
+  // A card expires only after its last day, never on request.
   expired: { in: false, out: true, code: 'card_expired', next: 'lost stolen fraud closed' },
   closed: { in: false, out: false, code: 'card_closed', next: '' },
 };
 
-/** What an attempt at a processor has come to. An operator can end the open ones; `sending` is too early to say. */
+/** The state of an attempt at a processor. Operators can end open attempts. For `sending` it is too early to tell. */
 const ATTEMPTS: Readonly<Record<AttemptStatus, 'sending' | 'open' | 'executed' | 'failed'>> = {
   ready: 'sending',
   sent: 'sending',
@@ -64,7 +64,7 @@ const WHOSE: Readonly<Record<LimitSource, string>> = {
   program: 'set for the card program as a whole',
 };
 
-/** A refusal: its code, and a part of the message that only the right cause has. `unchanged` is a success without effect. */
+/** A refusal: its code, and a part of the message that is unique to this cause. `unchanged` is a success without effect. */
 export type Refused = { readonly code: string; readonly about: string | null };
 
 /** A setting of the switch: for all programs or one, for all types of transfers or one. */
@@ -75,19 +75,19 @@ export type Switching = {
   readonly until: number | null;
 };
 
-/** New values of a card; undefined or null keeps a field. */
+/** New values of a card. Undefined or null keeps a field. */
 export type CardChange = {
   readonly card: string;
   readonly status?: CardStatus | null;
   readonly expiresOn?: string | null;
   readonly limits?: Limits | null;
-  /** Where the balance goes when the card is closed; null if it must be zero. */
+  /** The target of the balance when the card is closed. Null if the balance must be zero. */
   readonly balanceTo?: 'funding' | null;
   /** The id of the transfer that takes the balance of a closed card to funding. */
   readonly sweep: string;
 };
 
-/** A change that somebody asks for, that is due, or that a processor reports. Ids of transfers are the caller's choice. */
+/** A change that is requested, that is due, or that a processor reports. The caller chooses the ids of transfers. */
 export type Change =
   | { readonly does: 'create'; readonly id: string; readonly asked: AskedTransfer }
   | { readonly does: 'capture' | 'reverse'; readonly transfer: string; readonly amount: bigint | null }
@@ -112,24 +112,24 @@ export type Change =
     }
   | ({ readonly does: 'change_switch' } & Switching);
 
-/** That the funding of a program has become low. */
+/** The funding of a program became low. */
 export type LowFunding = { readonly program: string; readonly available: bigint; readonly threshold: bigint };
 
 const no = (code: string, about: string | null = null): Refused => ({ code, about });
 const UNCHANGED = no('unchanged');
 
 /**
- * The rules of money, written a second time as plainly as possible. It shares no code with the product. `refuse` answers
- * without changing anything, `apply` carries out a change whether or not it would be refused.
+ * The rules of money, written a second time as plainly as possible. It shares no code with the product. `refuse` answers and
+ * changes nothing. `apply` carries out a change even if `refuse` would refuse it.
  */
 export class Model {
   readonly books = new Books();
   /** Attempts at processors, by id. */
   readonly attempts = new Map<string, { readonly transfer: string; readonly status: AttemptStatus }>();
-  /** Programs whose funding became low since this was last emptied. */
+  /** Programs whose funding became low since this list was last emptied. */
   readonly low: LowFunding[] = [];
   #switches: readonly Switching[] = [];
-  /** References of deposits and withdrawals, which are taken for ever. */
+  /** References of deposits and withdrawals. They are never free again. */
   readonly #movementReferences = new Set<string>();
 
   /** Carries out a change unless it is refused. */
@@ -139,7 +139,7 @@ export class Model {
     return refused;
   }
 
-  /** The first reason against a change, in the order of precedence; null if it will be carried out. */
+  /** Returns the first reason to refuse a change, in the order of precedence, or null. */
   refuse(change: Change): Refused | null {
     switch (change.does) {
       case 'create':
@@ -174,7 +174,7 @@ export class Model {
     }
   }
 
-  /** Carries out a change, and notes whose funding it has made low. */
+  /** Carries out a change, and adds the programs whose funding it made low to `low`. */
   apply(change: Change): void {
     const programs = [...this.books.programs.keys()];
     const before = programs.filter((program) => this.#isLow(program));
@@ -268,7 +268,7 @@ export class Model {
     return null;
   }
 
-  /** The first reason against a transfer. A scheduled one is compared with the books when it is due, not before. */
+  /** Returns the first reason to refuse a transfer. A scheduled transfer is compared with the books only when it is due. */
   refuseTransfer(asked: AskedTransfer, isDue: boolean): Refused | null {
     const { books } = this;
     const { program, type, amount } = asked;
@@ -277,7 +277,7 @@ export class Model {
     if (card?.program !== program) return no('card_not_found', `'${asked.card}'`);
     const other = asked.destination === null ? undefined : books.cards.get(asked.destination);
     if (asked.destination !== null && other?.program !== program) return no('card_not_found', `'${asked.destination}'`);
-    // A processor moves money at once, and never between two cards.
+    // A processor moves money immediately, and never between two cards.
     const isElsewhere = card.isElsewhere || other?.isElsewhere === true;
     if (isElsewhere && (type === 'card_to_card' || asked.capture === 'manual')) return no('connector_not_supported');
     const refused = this.refuseStates(asked);
@@ -301,12 +301,12 @@ export class Model {
     const refused = this.#refuseRoom(route, amount, 0n);
     if (refused !== null) return refused;
     const source = sourceOf(route);
-    // The ledger does not know what a processor's card has.
+    // The ledger does not have the balance of a processor's card.
     const isShort = books.cards.get(source)?.isElsewhere !== true && books.available(source) < amount;
     return isShort ? no('insufficient_funds') : null;
   }
 
-  /** The first of its cards whose status stops the money. */
+  /** The refusal of the first card whose status stops the money. */
   refuseStates({ type, card, destination }: Pick<Route, 'type' | 'card' | 'destination'>): Refused | null {
     const refuse = (name: string, direction: Direction): Refused | null => {
       const rule = CARDS[this.books.cardStatus(name)];
@@ -332,7 +332,7 @@ export class Model {
     return this.namesakes(program, reference).some((one) => !WITHOUT_REFERENCE.includes(this.books.status(one)));
   }
 
-  /** All transfers that were made with a reference. */
+  /** All transfers with this reference. */
   namesakes(program: string, reference: string | null): readonly Transfer[] {
     if (reference === null) return [];
     return [...this.books.transfers.values()].filter((one) => one.program === program && one.reference === reference);
@@ -426,7 +426,7 @@ export class Model {
     return books.available(giver) < amount ? no('insufficient_funds') : null;
   }
 
-  /** The refusal of a transfer whose status does not allow a change, with the beginning of its message. */
+  /** The refusal for a transfer whose status does not allow the change, with the beginning of the message. */
   #refuseStatus(transfer: Transfer): Refused {
     const status = this.books.status(transfer);
     if (transfer.isElsewhere && status === 'pending') return no('invalid_transfer_status', 'waits for the processor');
@@ -436,12 +436,12 @@ export class Model {
     return no('invalid_transfer_status', `${standing} and cannot`);
   }
 
-  /** Whether a scheduled transfer has waited so long that nothing may be held for it. */
+  /** Whether a scheduled transfer is so late that its hold would already be over. */
   #isOver({ expiresAt }: Transfer): boolean {
     return expiresAt !== null && expiresAt <= this.books.now;
   }
 
-  /** Makes or holds a due transfer. It fails if it would be refused now. */
+  /** Makes or holds a due transfer. If it would be refused now, it fails. */
   #execute(id: string): void {
     const transfer = this.books.transfer(id);
     const isOver = this.#isOver(transfer);
@@ -471,7 +471,7 @@ export class Model {
     const isSame =
       status === card.status && expiresOn === card.expiresOn && isSameLimits(change.limits ?? card.limits, card.limits);
     if (card.status === 'closed') return isSame ? UNCHANGED : no('invalid_card_status');
-    // A later last day makes an expired card what it was, before its status is changed.
+    // A later last day gives an expired card its earlier status back, before its status changes.
     const from = books.cardStatus(change.card, expiresOn);
     const isRequested = (change.status ?? null) !== null && status !== from;
     if (isRequested && !CARDS[from].next.split(' ').includes(status)) return no('invalid_card_status');
@@ -489,7 +489,7 @@ export class Model {
     return this.#refuseRoom({ program, currency, type: 'unload', card: name, destination: null }, balance, 0n);
   }
 
-  /** Changes a card. The balance of a closed one goes to funding, which no limit counts. */
+  /** Changes a card. The balance of a closed card goes to funding. No limit counts that. */
   #updateCard({ card: name, status, expiresOn, limits, sweep }: CardChange): void {
     const card = this.books.card(name);
     const { program, currency, isElsewhere } = card;
@@ -531,7 +531,7 @@ function nameOf({ name, source }: { readonly name: string; readonly source: Limi
   return `'${name}' limit (${WHOSE[source]})`;
 }
 
-/** Whether limits are the same. No limits at all are the same as none of each name. */
+/** Whether two sets of limits are equal. Null equals a set without values. */
 function isSameLimits(one: Limits | null, other: Limits | null): boolean {
   const listed = (limits: Limits | null): readonly (bigint | null | undefined)[] => [
     limits?.maximumBalance ?? null,
