@@ -3,8 +3,8 @@ import { root } from './command.ts';
 import { billOfMaterials } from './supply-chain/bill.ts';
 import { readLockfile, readManifest, runningPackages } from './supply-chain/packages.ts';
 
-// npm run --silent bill-of-materials [-- <file>]: CycloneDX 1.6 as JSON, on standard output or into a file. It reads
-// package.json, package-lock.json and what the code imports, and nothing else: no network, and the same document every time.
+// npm run --silent bill-of-materials [-- <file>]: writes CycloneDX 1.6 as JSON to standard output or to a file. It reads only
+// package.json, package-lock.json and the imports of the code. It uses no network, and the document is the same every time.
 
 process.stdout.on('error', (error: NodeJS.ErrnoException) => {
   // A reader that closes early, such as `| head`, is not an error.

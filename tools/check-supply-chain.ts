@@ -4,12 +4,12 @@ import { licenseProblems } from './supply-chain/licenses.ts';
 import { type Lockfile, readLockfile, readManifest } from './supply-chain/packages.ts';
 import { pinProblems } from './supply-chain/pins.ts';
 
-// Checks that the pinned packages are installed, and that their licences are allowed: a step of `npm test`, offline.
+// Checks offline that the pinned packages are installed and that their licences are allowed. A step of `npm test`.
 
-/** It is to be copied: whoever does that installs its packages, and nothing of ours distributes them. */
+/** People copy this example and install its packages. We do not distribute them. */
 const EXAMPLE = join(root, 'examples', 'increase-card-push');
 
-/** The project, and what has a lockfile of its own because only tests need it, or because it is to be copied. */
+/** The project, and the folders with a separate lockfile: only tests need their packages, or people copy them. */
 const DIRECTORIES = [
   root,
   EXAMPLE,

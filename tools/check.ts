@@ -1,5 +1,6 @@
-// npm test: static checks, then the tests that prove every rule of the product once. `npm run verify` (here with --verify) runs
-// what takes longer, `npm run check` (--quick) the quick part. With names it runs only those, and named suites as a whole.
+// npm test: runs static checks, then the tests that prove every rule of the product once. `npm run verify` (here --verify) runs
+// everything that takes longer, and `npm run check` (--quick) the quick part. With names, it runs only the named checks and
+// suites, and the suites in full.
 import { existsSync } from 'node:fs';
 import { join } from 'node:path';
 import { SUITES } from '../vitest.config.ts';
@@ -12,7 +13,7 @@ const BIN = 'node_modules';
 /** Scripts by name, each with its arguments. */
 type Checks = Readonly<Record<string, readonly [script: string, ...rest: string[]]>>;
 
-/** One checker: more of them check shared files again, and cost the checks beside them more time than they save. */
+/** One checker process. Several would check shared files again, and slow down the other checks more than they save. */
 const typeCheck = (name: string, project: string): readonly [script: string, ...rest: string[]] => [
   `${BIN}/typescript/bin/tsc`,
   '--noEmit',
@@ -27,7 +28,6 @@ const typeCheck = (name: string, project: string): readonly [script: string, ...
 
 const LINT = [`${BIN}/@biomejs/biome/bin/biome`, 'check', '--error-on-warnings', '--diagnostic-level=warn'] as const;
 
-/** Static checks. */
 const STEPS = {
   types: typeCheck('types', '.'),
   'console-tests': typeCheck('console-tests', 'test/console'),
@@ -52,21 +52,21 @@ const QUICK: Checks = {
   'console-tests': STEPS['console-tests'],
   tidy: STEPS.tidy,
   generated: STEPS.generated,
-  // In place of steps that read all files.
+  // Replaces the steps that read all files.
   'product-imports': ['tools/imports.ts', '--product'],
-  // Only the files that the next commit would change; `npm test` has linted all others.
+  // Only the files that the next commit would change. `npm test` has linted all others.
   'changed-files': [...LINT, '--changed', '--since=HEAD', '--no-errors-on-unmatched'],
 };
 
 /** The suites of `npm run check`. */
 const QUICK_SUITES = ['unit', 'properties', 'simulation', 'smoke', 'contract'] as const;
 
-/** Of requests that the document allows, `npm run check` sends as many as this time has room for. */
+/** `npm run check` sends generated requests that the document allows for this many seconds. */
 const QUICKLY = { CONTRACT_SECONDS: '10' } as const;
 
 /**
- * Programs that only `npm run verify` runs, two at a time: the one about money first, then the longest. One that only counts up has
- * a budget of time, and does less on a slow machine.
+ * Programs that only `npm run verify` runs, two at a time. The one about money is first, then the longest. A program that only
+ * counts up has a time budget and does less on a slow machine.
  */
 const PROGRAMS: Checks = {
   'seeded-mistakes': ['test/mutants/main.ts', '--selection'],
@@ -81,21 +81,22 @@ const PROGRAMS: Checks = {
   citus: ['tools/verify/citus.ts'],
 };
 
-/** Programs of `npm run verify` that only compute, at the lowest priority: they run from the start, while others wait. */
+/** Programs of `npm run verify` that only compute. They run from the start at the lowest priority, while others wait. */
 const COMPUTATIONS: Checks = {
   schedules: ['test/simulation/main.ts', '--schedules', '100000', '--seconds', '1200'],
 };
 
-/** Programs that compare times: they run when all others have ended. */
+/** Programs that compare times. They run after all others. */
 const MEASURES: Checks = {
   'stock-postgres': ['tools/verify/stock-postgres.ts'],
-  // Five million transfers, as in docs/migrations.md, are for a manual run: making them takes longer than all the rest.
+  // Five million transfers, as in docs/migrations.md, are for a manual run, because creating them takes longer than everything
+  // else together.
   'lock-times': ['test/upgrade/lock-times.ts', '--transfers', '200000'],
 };
 
 /**
- * In `npm run verify` a test of a fault goes through every kind of request, the search for card numbers through more, and requests that
- * the document allows come from a seed of the day: 5,000 to each service, or 50,000 where they are named.
+ * In `npm run verify`, a fault test tries every kind of request, and the search for card numbers plants more of them. Generated
+ * requests use a seed of the day: 5,000 to each service, or 50,000 if the suite is named.
  */
 function settingsOfVerify(words: readonly string[]): Readonly<Record<string, string>> {
   const isNamed = words.includes('contract');
@@ -107,22 +108,22 @@ function settingsOfVerify(words: readonly string[]): Readonly<Record<string, str
   return { FAULTS: 'all', PLANTED: '10000', ...contract };
 }
 
-/** Suites that open the console, so that it must have been built. */
+/** Suites that open the console, which must be built first. */
 const NEED_CONSOLE: readonly string[] = ['pages', 'console'];
 
 /** Suites whose slow files use the tarballs of the packages. */
 const NEED_TARBALLS: readonly string[] = ['packages', 'guides'];
 
 /**
- * After this many seconds `npm run verify` begins no further program, so that it also ends on a slow machine. The suites and what
- * guards money come first. It names every program that it leaves out.
+ * `npm run verify` starts no further program after this many seconds, so that it also ends on a slow machine. The suites and the
+ * checks of money come first. It names every program that it skips.
  */
 const MAX_SECONDS_BEFORE_PROGRAM = 3300;
 
 async function runProgram(name: string, program: readonly [string, ...string[]]): Promise<void> {
   const seconds = performance.now() / 1000;
   if (seconds < MAX_SECONDS_BEFORE_PROGRAM) await runStep(name, program);
-  else note(`${name}: not begun, because everything before it took ${seconds.toFixed(0)} s on this machine`);
+  else note(`${name}: not started, because everything before it took ${seconds.toFixed(0)} s on this machine`);
 }
 
 async function runStep(name: string, [script, ...rest]: readonly [string, ...string[]]): Promise<void> {
@@ -136,7 +137,10 @@ async function runStep(name: string, [script, ...rest]: readonly [string, ...str
   if (!isRight) console.log(`\n${output.trim()}\n`);
 }
 
-/** Not beside the suites: on two cores, tests and programs that wait for time limits took longer together than one after the other. */
+/**
+ * Does not run while the suites run. On two cores, tests and programs that wait for time limits took longer together than one
+ * after the other.
+ */
 async function runPrograms(programs: Checks): Promise<void> {
   const rest = Object.entries(programs).values();
   const work = async () => {
@@ -145,26 +149,26 @@ async function runPrograms(programs: Checks): Promise<void> {
   await Promise.all([work(), work()]);
 }
 
-/** The browser for the tests of the console; without it they count as one failure, and all other tests run. */
+/** Fetches the browser for the console's tests. Without it they count as one failure, and all other tests run. */
 async function fetchBrowser(): Promise<boolean> {
   const { succeeded, output } = await runScript('tools/console/fetch-browser.mjs', []);
   if (!succeeded) count(1, 0, `console            no browser: ${output.trim()}`);
   return succeeded;
 }
 
-/** Tools that some tests of the packages need; those tests report it where they are missing. */
+/** Fetches tools for some tests of the packages. Without them, these tests report what is missing. */
 async function fetchTools(): Promise<void> {
   const { succeeded, output } = await runScript('tools/packages/fetch-tools.mjs', []);
   if (!succeeded) count(1, 0, `packages           no earlier versions of Node: ${output.trim()}`);
 }
 
-/** The packages of the examples; without them the tests of those examples fail, and say so. */
+/** Fetches the packages of the examples. Without them, the tests of the examples fail and say so. */
 async function fetchExamplePackages(): Promise<void> {
   const { succeeded, output } = await runScript('tools/fetch-example-packages.mjs', []);
   if (!succeeded) count(1, 0, `processors         no packages for the examples: ${output.trim()}`);
 }
 
-/** What to run: everything of a ring, or all of what was named. */
+/** The checks to run: all of a level, or the named ones. */
 type Choice = {
   readonly steps: Checks;
   readonly suites: readonly string[];
@@ -179,7 +183,7 @@ function choose(isVerify: boolean, words: readonly string[]): Choice {
   const slow = { ...none, suites: suitesOf('slow'), part: 'slow' } as const;
   if (words.length === 0 && isVerify) return { ...slow, steps: COMPUTATIONS, programs: PROGRAMS, measures: MEASURES };
   if (words.length === 0) return { ...none, steps: STEPS, suites: suitesOf('fast'), part: 'fast' };
-  // The part of the suites that `npm test` leaves out, without the programs beside them.
+  // The suites without the programs: the part that `npm test` leaves out.
   if (isVerify && words.join() === 'suites') return slow;
   const [programs, measures] = isVerify ? [PROGRAMS, MEASURES] : [{}, {}];
   const named = (checks: Checks) => Object.fromEntries(Object.entries(checks).filter(([name]) => words.includes(name)));
@@ -188,7 +192,7 @@ function choose(isVerify: boolean, words: readonly string[]): Choice {
   const steps = { ...STEPS, ...QUICK, ...(isVerify ? COMPUTATIONS : {}) };
   const names = [...Object.keys(steps), ...Object.keys(SUITES), ...Object.keys(programs), ...Object.keys(measures)];
   for (const word of words.filter((one) => ![...names, ...Object.values(SUITES).flat()].includes(one)))
-    count(1, 0, `There is no check named ${word}; there are: ${names.join(', ')}.`);
+    count(1, 0, `There is no check named ${word}. The checks are: ${names.join(', ')}.`);
   return {
     steps: named(steps),
     suites: Object.keys(SUITES).filter(isNamed),
@@ -199,21 +203,21 @@ function choose(isVerify: boolean, words: readonly string[]): Choice {
 }
 
 async function check({ steps, suites, part, programs, measures }: Choice): Promise<void> {
-  // Hundreds of processes load the same modules; compiled ones are kept below node_modules/ from run to run.
+  // Hundreds of processes load the same modules. Compiled modules are kept below node_modules/ between runs.
   process.env.NODE_COMPILE_CACHE ??= join(root, 'node_modules', '.compile-cache');
   if (suites.includes('packages')) await fetchTools();
   if (suites.includes('processors') && part !== 'fast') await fetchExamplePackages();
   const needsBrowser = suites.includes('console');
   const hasBrowser = needsBrowser ? await fetchBrowser() : existsSync(join(root, 'test', 'console', BIN));
-  // `npm run check` fetches no browser, and without its packages the tests in it have no types.
+  // `npm run check` does not fetch the browser's packages, and without them the tests in the browser have no types.
   const able = Object.entries(steps).filter(([name]) => hasBrowser || name !== 'console-tests');
-  // Beside the suites, many of which wait for processes.
+  // Runs while the suites run, because many of them only wait for processes.
   const checking = Promise.all(able.map(([name, step]) => runStep(name, step)));
   findFilesWithoutSuite();
   const ableSuites = hasBrowser ? suites : suites.filter((name) => name !== 'console');
   if (ableSuites.some((name) => NEED_CONSOLE.includes(name)))
     await runStep('console-build', ['tools/console/build.ts']);
-  // Built while the first suites run, so that those that need the tarballs do not all wait at once.
+  // Built while the first suites run, so that the suites that need the tarballs do not all wait together.
   const needsTarballs = part !== 'fast' && ableSuites.some((name) => NEED_TARBALLS.includes(name));
   const packing = needsTarballs ? runStep('tarballs', ['test/packages/pack.ts']) : undefined;
   const testing = ableSuites.length > 0 ? runSuites(ableSuites, part) : undefined;
@@ -227,6 +231,6 @@ async function check({ steps, suites, part, programs, measures }: Choice): Promi
 const [first, ...rest] = process.argv.slice(2);
 const isVerify = first === '--verify';
 const ring = isVerify ? settingsOfVerify(rest) : first === '--quick' ? QUICKLY : {};
-// What the caller has set is kept, such as the seed of a failure.
+// Keeps settings of the caller, such as the seed of a failure.
 for (const [name, value] of Object.entries(ring)) process.env[name] ??= value;
 await check(choose(isVerify, isVerify ? rest : process.argv.slice(2)));

@@ -5,16 +5,16 @@ import { delimiter, join } from 'node:path';
 /** How a command ended. */
 export type Ending = {
   readonly succeeded: boolean;
-  /** It found no problem, but could not check everything: see `INCOMPLETE`. */
+  /** Whether the check found no problem but was not complete: see `INCOMPLETE`. */
   readonly isIncomplete: boolean;
-  /** Standard output and standard error, as they came. */
+  /** Standard output and standard error, in the order of arrival. */
   readonly output: string;
   readonly seconds: number;
 };
 
 /**
- * Exit code of a check that found no problem, but lacked a system program for a part of it: what automake and meson take
- * for a skipped test.
+ * Exit code of a check that found no problem but lacked a system program for part of its work. Automake and Meson use the same
+ * code for a skipped test.
  */
 export const INCOMPLETE = 77;
 
@@ -29,25 +29,25 @@ for (const signal of ['SIGINT', 'SIGTERM', 'SIGHUP'] as const) {
   });
 }
 
-/** The tools write into a pipe, so they are told whether our own output is a terminal. */
+/** The tools write into a pipe, so these variables say whether our output is a terminal. */
 const colors = process.stdout.isTTY
   ? { FORCE_COLOR: '1', NO_COLOR: undefined }
   : { NO_COLOR: '1', FORCE_COLOR: undefined };
 
-/** The TypeScript compiler is written in Go: without garbage collection below this size it takes a third less time. */
+/** The TypeScript compiler is written in Go. Without garbage collection below this size, it takes a third less time. */
 const MEMORY_OF_GO = { GOGC: 'off', GOMEMLIMIT: '1536MiB' } as const;
 
-/** A tool that hangs must not keep an unattended run from ending. */
+/** A hanging tool must not stop an unattended run from ending. */
 const MAX_MILLISECONDS = 3_600_000;
 
-/** Runs a script of node_modules or of this project on the Node that runs us, and returns its output. */
+/** Runs a script of node_modules or of this project with our Node, and returns its output. */
 export function runScript(
   script: string,
   commandLine: readonly string[],
   onOutput?: (text: string) => void,
 ): Promise<Ending> {
   const started = performance.now();
-  // Tools that start `node` by name must get the pinned one, whatever the machine has.
+  // Tools that start `node` by name must get the pinned Node, not the machine's.
   const path = [join(root, 'node_modules', '.bin'), process.env.PATH ?? ''].join(delimiter);
   return new Promise((resolve) => {
     const child = spawn(process.execPath, [join(root, script), ...commandLine], {
@@ -64,7 +64,7 @@ export function runScript(
       });
     }
     const timer = setTimeout(() => {
-      output += `\nStopped: no end after ${MAX_MILLISECONDS / 1000} s.\n`;
+      output += `\nStopped: still running after ${MAX_MILLISECONDS / 1000} s.\n`;
       child.kill('SIGKILL');
     }, MAX_MILLISECONDS);
     const end = (code: number | null) => {
@@ -81,7 +81,7 @@ export function runScript(
       end(null);
     });
     child.on('close', end);
-    // A process that a killed tool left behind may hold the pipes open for ever.
+    // A process that a killed tool left behind may hold the pipes open forever.
     child.on('exit', (code) => setTimeout(() => end(code), 3_000).unref());
   });
 }

@@ -1,5 +1,5 @@
-// Installs or updates the packages of the examples for their tests: `npm run verify` calls it, or by hand
-// `node tools/fetch-example-packages.mjs`. They have a lockfile of their own, so that `npm start` never downloads them. Plain
+// Installs or updates the packages of the examples for their tests. `npm run verify` calls it. To call it by hand: `node
+// tools/fetch-example-packages.mjs`. The packages have a separate lockfile, so `npm start` never downloads them. Plain
 // JavaScript, like install.mjs.
 import { dirname, join, resolve } from 'node:path';
 import { fileURLToPath } from 'node:url';

@@ -1,4 +1,4 @@
-// Writes every committed file that is made from the tables of the code; with --check it only compares.
+// Writes every committed file that is generated from tables in the code. With --check it only compares.
 import { spawnSync } from 'node:child_process';
 import { globSync, mkdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { dirname, join } from 'node:path';
@@ -13,7 +13,7 @@ import { withSections } from './guides/sections.ts';
 import { CHECKSUMS_FILE, findChecksumProblems, readMigrationChecksums, withNewChecksums } from './migration-rules.ts';
 import { generatedSdk } from './sdk/generate-sdk.ts';
 
-/** The guides, and the code, whose texts have numbers of its constants. */
+/** The guides and code whose texts contain numbers of constants. */
 const WITH_FIGURES = globSync(
   [
     '{README,SECURITY,ARCHITECTURE}.md',
@@ -36,7 +36,7 @@ const generated: Readonly<Record<string, () => string>> = {
   [CHECKSUMS_FILE]: () => withNewChecksums(committed(CHECKSUMS_FILE) ?? '', readMigrationChecksums(root)),
 };
 
-/** The settings in `start --help`. The command line imports nothing from the server. */
+/** The settings in `start --help`. They are generated, because the command line imports nothing from the server. */
 function startSettings(): string {
   const shown = LISTED_SETTINGS.filter(({ isInHelp }) => isInHelp).map(({ name, fallback, purpose }) => ({
     name,
@@ -49,7 +49,7 @@ function startSettings(): string {
   );
 }
 
-/** The text in the format of all files of the project. */
+/** Formats a text like all files of the project. */
 function formatted(file: string, text: string): string {
   const biome = join(root, 'node_modules', '@biomejs', 'biome', 'bin', 'biome');
   const { status, stdout, stderr } = spawnSync(process.execPath, [biome, 'format', `--stdin-file-path=${file}`], {

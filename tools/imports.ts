@@ -1,5 +1,5 @@
-// Checks that imports follow the arrow of ARCHITECTURE.md, with dependency-cruiser: node tools/imports.ts [--product] [directory]
-// With --product it leaves test/ out, whose files may import everything: half of the work.
+// Checks with dependency-cruiser that imports follow the arrows of ARCHITECTURE.md: node tools/imports.ts [--product] [directory]
+// With --product it skips test/, where files may import everything. That halves the work.
 import { resolve } from 'node:path';
 import { parseArgs } from 'node:util';
 import { cruise, type IForbiddenRuleType } from 'dependency-cruiser';
@@ -10,7 +10,7 @@ const GROUND = ['domain/', 'installation.mjs', 'server/foundation/'];
 /** Modules that handlers may import. */
 const OF_HANDLERS = [...GROUND, 'contract/', 'server/calls/', 'server/commit/', 'server/store/'];
 
-/** A level of the arrow, and what it may import besides itself. */
+/** A level of the arrow, and the paths that it may import in addition to itself. */
 type Level = {
   /** Folders (with a slash at the end) and files. */
   readonly from: readonly string[];
@@ -58,7 +58,7 @@ const levels: readonly Level[] = [
   {
     from: ['server/observe/traces/'],
     to: [...GROUND, 'server/calls/trace.ts'],
-    // Beside pg the only packages with a network client: tools/lint/network.grit.
+    // Together with pg, the only packages with a network client: see tools/lint/network.grit.
     packages: [
       '@opentelemetry/api',
       '@opentelemetry/exporter-trace-otlp-http',
@@ -84,7 +84,7 @@ const levels: readonly Level[] = [
     to: [...OF_HANDLERS, 'server/subjects/', 'server/background/outbound/', 'server/background/jobs/rounds.ts'],
     node: true,
   },
-  // Its send.ts is the only file, beside the SDK in server/observe/traces/, that may open connections to other hosts:
+  // send.ts is the only file that may open connections to other hosts, except the SDK in server/observe/traces/: see
   // tools/lint/network.grit.
   { from: ['server/background/outbound/'], to: GROUND, node: true },
   { from: ['server/subjects/'], to: OF_HANDLERS, node: true },
@@ -96,7 +96,7 @@ const levels: readonly Level[] = [
   { from: ['cli/'], to: ['sdk/', 'contract/', 'domain/', 'installation.mjs'], packages: ['commander'], node: true },
   { from: ['console/'], to: ['sdk/'], packages: ['preact', 'uplot'] },
   { from: ['sdk/'], to: [] },
-  // It stands for a program of somebody else: it shares nothing with the service but the contract between them.
+  // The simulator stands for another company's program. It shares nothing with the service except the contract between them.
   { from: ['simulator/'], to: [], node: true },
   { from: ['contract/'], to: ['domain/'], packages: ['minisearch', 'typebox'] },
   { from: ['domain/'], to: [] },
@@ -118,17 +118,17 @@ const packagePattern = (name: string) => `(^|/)node_modules/${name}/`;
 
 const rules: readonly IForbiddenRuleType[] = [
   {
-    name: 'No cycles: move what these files need into a file that imports none of them.',
+    name: 'No cycles: move the code that these files share into a file that does not import them.',
     from: {},
     to: { circular: true },
   },
   {
-    name: 'A subject imports no other subject but audit: what two share lies in server/calls/ or domain/.',
+    name: 'A subject imports no other subject except audit: code that two subjects share is in server/calls/ or domain/.',
     from: { path: '^server/subjects/([^/]+)/' },
     to: { path: '^server/subjects/', pathNot: '^server/subjects/(?:$1|audit)/' },
   },
   {
-    name: 'Only the start, the commands and what operators see read the settings: take what is needed as an argument.',
+    name: 'Only the start, the commands and server/observe/ read the settings: take the value as an argument.',
     from: { path: '^server/', pathNot: '^server/(main\\.ts|service\\.ts|host/|observe/|foundation/configuration/)' },
     to: { path: '^server/foundation/configuration/' },
   },
@@ -140,10 +140,10 @@ const rules: readonly IForbiddenRuleType[] = [
   ...levels.flatMap(rulesOf),
 ];
 
-/** The rules of a level; their names are the messages of violations. */
+/** The rules of a level. Their names are the messages of violations. */
 function rulesOf({ from, to, packages = [], node = false }: Level): readonly IForbiddenRuleType[] {
   return from.flatMap((who) => {
-    // Paths with their own level are excluded from the level of their folder.
+    // Paths with a separate level are excluded from the level of their folder.
     const others = places.filter((place) => place !== who && place.startsWith(who)).map(pathPattern);
     const own = { path: pathPattern(who), pathNot: [...others, '\\.test\\.ts$'] };
     const allowed = [who, ...to].map(pathPattern);
@@ -161,7 +161,7 @@ function rulesOf({ from, to, packages = [], node = false }: Level): readonly IFo
       },
     };
     const nodeModules: IForbiddenRuleType = {
-      name: `${who} may import no module of Node: take what it gives as an argument.`,
+      name: `${who} may import no module of Node: take its result as an argument.`,
       from: own,
       to: { dependencyTypes: ['core'] },
     };
@@ -172,16 +172,16 @@ function rulesOf({ from, to, packages = [], node = false }: Level): readonly IFo
 /** The result of a check of all imports. */
 type Inspection = { readonly modules: number; readonly problems: readonly string[] };
 
-/** Reads every module below a directory: how many there are, and a line for each import that breaks a rule. */
+/** Reads every module below a directory. Returns their number, and a line for each import that breaks a rule. */
 export async function inspectImports(root: string, isProductOnly = false): Promise<Inspection> {
   const { output } = await cruise(
     ['.'],
     {
       baseDir: root,
-      // With TypeScript 7 the default parser of dependency-cruiser reads nothing, and so finds no problem.
+      // With TypeScript 7, the default parser of dependency-cruiser reads nothing and so finds no problems.
       parser: 'swc',
       tsPreCompilationDeps: true,
-      // dist/ and the like are built, and may not be there.
+      // Folders such as dist/ are built, and may be missing.
       exclude: `^(?:\\.\\./)?(${isProductOnly ? 'test|' : ''}data|dist[^/]*|\\.git|console/built[^/]*|sdk/dist[^/]*)/`,
       doNotFollow: 'node_modules',
       preserveSymlinks: true,
@@ -202,12 +202,12 @@ export async function inspectImports(root: string, isProductOnly = false): Promi
       const chain = cycle === undefined ? to : cycle.map(({ name }) => name).join(' -> ');
       return `${from} -> ${chain}: ${rule.name}`;
     }),
-    ...unknown.map((source) => `${source}: it belongs to no folder that tools/imports.ts knows.`),
+    ...unknown.map((source) => `${source}: it belongs to no folder in tools/imports.ts.`),
   ];
   return { modules: modules.length, problems: problems.sort() };
 }
 
-/** With fewer modules than this the parser has read nothing: the project is not that small. */
+/** With fewer modules than this, the parser has failed: the project is not that small. */
 const MIN_MODULES = 400;
 
 if (import.meta.main) {

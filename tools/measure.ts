@@ -9,12 +9,12 @@ import { root } from './command.ts';
 
 // Prints the project files that run at least one function for a successful create_transfer:
 //   node tools/run.mjs tools/measure.ts
-// The service runs in this process, in sandbox mode, on a ledger of its own.
+// The service runs in this process, in sandbox mode, on a new ledger.
 
 /** Warm-up requests, so that connections, statements and caches exist. */
 const WARM_UP_REQUESTS = 20;
 
-/** Counted requests. A file counts when it ran for each of them, so that a background job is not counted. */
+/** Counted requests. A file counts only if it ran for each of them, so background jobs do not count. */
 const COUNTED_REQUESTS = 8;
 
 const dataDirectory = await mkdtemp(join(tmpdir(), 'transfer-service-measure-'));
@@ -54,7 +54,7 @@ async function waitForBanner(): Promise<string> {
   }
 }
 
-/** Sends one request; false when the machine is too busy for it. */
+/** Sends one request. Returns false if the machine is too busy for it. */
 async function createTransfer(): Promise<boolean> {
   const response = await fetch(`${base}/api/v0.1/core/transfer`, {
     method: 'POST',

@@ -6,11 +6,11 @@ import { splitStatements } from '../server/store/migrations/statements.ts';
 /** The file of a migration. */
 export type MigrationFile = { readonly name: string; readonly text: string };
 
-/** The first migration that the rules apply to: earlier ones were applied to ledgers that were not in use yet. */
+/** The first migration that the rules apply to. Earlier ones were only applied to ledgers that were not in use yet. */
 const FIRST = '0019';
 
 /**
- * Tables with at most some thousand rows, in which a scan takes milliseconds. All others grow with cards, transfers or
+ * Tables with at most a few thousand rows. Scanning them takes milliseconds. All other tables grow with cards, transfers or
  * requests.
  */
 const SMALL: ReadonlySet<string> = new Set([
@@ -36,7 +36,7 @@ const SMALL: ReadonlySet<string> = new Set([
   'webhook_worker',
 ]);
 
-/** Reports what is wrong with a statement in a sentence that says what to do instead. */
+/** Returns the problem with a statement in a sentence that says what to do instead. */
 type Rule = (statement: string, migration: Context) => string | undefined;
 
 type Context = {
@@ -54,9 +54,9 @@ const indexes: Rule = (statement, { isLarge }) => {
   const [found, concurrently, only, table = ''] = INDEX.exec(statement) ?? [];
   if (found === undefined || concurrently !== undefined || only !== undefined || !isLarge(table)) return undefined;
   return (
-    `This index locks ${table} against writes until it is built. Build it concurrently, in a migration of its ` +
-    'own, with the line "-- Transaction: none" at its top. On a partitioned table: one on only the parent, and then one ' +
-    'concurrently for each partition.'
+    `This index locks ${table} against writes until it is built. Build it concurrently, in a separate ` +
+    'migration with the line "-- Transaction: none" at the top. For a partitioned table, create an index on only the ' +
+    'parent, and then build one concurrently for each partition.'
   );
 };
 
@@ -67,11 +67,11 @@ const transactions: Rule = (statement, { isOutsideTransaction }) => {
       statement,
     );
   if (isConcurrent && !isOutsideTransaction)
-    return 'This cannot be done in a transaction. Put it into a migration of its own, with the line "-- Transaction: none" at its top.';
+    return 'This cannot run in a transaction. Put it into a separate migration with the line "-- Transaction: none" at the top.';
   if (!isOutsideTransaction || isRepeatable) return undefined;
   return (
-    'Outside a transaction there may only be what can be repeated after it was ended in the middle: indexes, by their ' +
-    'names, that are created concurrently, or dropped "concurrently if exists". Put the rest into another migration.'
+    'Without a transaction, a migration may only contain statements that can be repeated after an interruption: indexes, ' +
+    'by name, that are created concurrently or dropped "concurrently if exists". Put the rest into another migration.'
   );
 };
 
@@ -79,19 +79,19 @@ const timeouts: Rule = (statement) =>
   /^(?:set|reset)\s+(?:local\s+|session\s+)?(?:lock_timeout|statement_timeout|all)\b|^(?:begin|commit|rollback)\b/.test(
     statement,
   ) || /^select\s+(?:pg_catalog\.)?set_config\s*\(\s*'(?:lock|statement)_timeout'/.test(statement)
-    ? 'Every migration has the transaction and the lock_timeout of "migrate", so that nobody waits behind it for long. Remove this.'
+    ? 'Every migration has the transaction and the lock_timeout of "migrate", so that requests do not wait long. Remove this.'
     : undefined;
 
 const rewrites: Rule = (statement, { isLarge }) => {
   const [, table = ''] = /^(?:update|delete\s+from)\s+(?:only\s+)?([a-z_]\w*)/.exec(statement) ?? [];
   if (table !== '' && isLarge(table))
-    return `This changes rows of ${table}, whose number has no bound, while requests wait for their locks. Let a job of the service do it in batches after the upgrade, and read both forms until it is done.`;
+    return `This changes any number of rows of ${table} while requests wait for their locks. Let a job of the service do it in batches after the upgrade, and read both forms until it is done.`;
   return /^(?:vacuum\s+full|cluster)\b/.test(statement)
     ? 'This rewrites a table that is in use. Remove it.'
     : undefined;
 };
 
-/** The actions of an `alter table` on a table that was there before and grows. */
+/** The actions of an `alter table` on an existing table that grows. */
 function actionsOf(
   statement: string,
   { isLarge }: Context,
@@ -129,7 +129,7 @@ const constraints: Rule = (statement, context) => {
   return undefined;
 };
 
-/** Functions with one value for a whole statement: a default with them rewrites no table. */
+/** Functions with one value for a whole statement. A default that uses them rewrites no table. */
 const STABLE = /^(?:now|current_setting|current_schema|to_jsonb|jsonb_build_object|array)$/;
 
 const columns: Rule = (statement, context) => {
@@ -141,7 +141,7 @@ const columns: Rule = (statement, context) => {
     const [, value = ''] = /\bdefault\s+([\s\S]*)$/.exec(action) ?? [];
     const calls = [...value.matchAll(/\b([a-z_]\w*)\s*\(/g)].map(([, name = '']) => name);
     if (calls.some((name) => !STABLE.test(name)) || /\b(?:big|small)?serial\b|\bgenerated\b/.test(action))
-      return `This gives each row of ${table} a value of its own, which rewrites all of it while it is locked. Add the column without a default, set the default in another statement, and fill the rows in batches by a job.`;
+      return `This gives each row of ${table} a different value, which rewrites the whole table while it is locked. Add the column without a default, set the default in another statement, and fill the rows in batches by a job.`;
     if (/\b(?:check|unique|primary\s+key|references)\b/.test(action))
       return `A constraint in "add column" reads all of ${table} while it is locked. Add the column alone, and the constraint "not valid".`;
   }
@@ -151,8 +151,8 @@ const columns: Rule = (statement, context) => {
 const RULES: readonly Rule[] = [indexes, transactions, timeouts, rewrites, constraints, columns];
 
 /**
- * The problems of migrations: they must not block requests, and must declare which versions can run on the schema that they
- * make. A sentence for each problem says what to do instead.
+ * Finds the problems of migrations. They must not block requests, and must declare which versions can run on their schema. Each
+ * problem is a sentence that says what to do instead.
  */
 export function findMigrationProblems(
   migrations: readonly MigrationFile[],
@@ -176,8 +176,8 @@ function headerProblems({ name, text }: MigrationFile, before: readonly Migratio
   const [, needs] = /^-- Needs: ([0-9]{4})$/m.exec(header) ?? [];
   if (needs === own || before.some((one) => one.name.startsWith(needs ?? 'none'))) return [];
   const sentence =
-    'The comment at the top needs the line "-- Needs: NNNN": the number of the newest migration that a version must know ' +
-    'to run on the schema that this one makes. If the version before can run on it, that is the newest one of that version.';
+    'The comment at the top needs the line "-- Needs: NNNN": the number of the newest migration that a version must have ' +
+    'to run on the schema of this one. If the version before can run on it, name the newest migration of that version.';
   return [{ line: 1, sentence }];
 }
 
@@ -209,7 +209,7 @@ function statementProblems({ text }: MigrationFile, before: readonly MigrationFi
   });
 }
 
-/** Where the checksums of the landed migrations are committed, beside the migrations; `sha256sum -c` reads it. */
+/** The committed checksums of the landed migrations, next to the migrations. `sha256sum -c` reads this file. */
 export const CHECKSUMS_FILE = 'server/store/migrations/checksums.txt';
 
 const FOLDER = 'server/store/migrations';
@@ -231,8 +231,8 @@ export function readMigrationChecksums(root: string): readonly Migration[] {
 }
 
 /**
- * The differences between the migrations and their committed checksums, a sentence each. A database that has applied a
- * migration refuses to start with any other bytes of it, so a landed one is never changed or removed.
+ * Finds the differences between the migrations and their committed checksums, a sentence each. A database that has applied a
+ * migration refuses to start with different bytes of it. So a landed migration never changes and is never removed.
  */
 export function findChecksumProblems(committed: string, migrations: readonly Migration[]): readonly string[] {
   return parse(committed).flatMap(({ name, checksum }) => {
@@ -246,7 +246,7 @@ export function findChecksumProblems(committed: string, migrations: readonly Mig
   });
 }
 
-/** The committed checksums with those of new migrations added at the end; existing lines never change. */
+/** Adds the checksums of new migrations at the end. Existing lines never change. */
 export function withNewChecksums(committed: string, migrations: readonly Migration[]): string {
   const known = new Set(parse(committed).map(({ name }) => name));
   const added = migrations.filter(({ name }) => !known.has(name)).map(({ name, checksum }) => `${checksum}  ${name}\n`);

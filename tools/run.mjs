@@ -1,4 +1,4 @@
-// node tools/run.mjs <file.ts> [arguments]: every npm script uses it.
+// node tools/run.mjs <file.ts> [arguments]: runs a TypeScript file. Every npm script uses it.
 import { runTypeScript } from '../cli/bootstrap.mjs';
 
 const [file, ...rest] = process.argv.slice(2);

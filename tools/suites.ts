@@ -1,17 +1,17 @@
-// The suites of vitest.config.ts: which files a run includes, and their results.
+// The suites of vitest.config.ts: the files of a run, and their results.
 import { globSync, mkdtempSync, readFileSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join, relative } from 'node:path';
 import { DEEPER, PROOFS, SLOW, SUITES } from '../vitest.config.ts';
 import { root, runScript } from './command.ts';
 
-/** The part of a suite that a run includes: the files of `npm run check`, of `npm test`, of `npm run verify`, or all. */
+/** The files of a suite in a run: those for `npm run check`, for `npm test`, for `npm run verify`, or all. */
 export type Part = 'quick' | 'fast' | 'slow' | 'whole';
 
 const lies = (path: string, places: readonly string[]) =>
   places.some((place) => path === place || path.startsWith(`${place}/`));
 
-/** Each test file of the project, with the suite that it belongs to, if any. */
+/** Each test file of the project with its suite, if it has one. */
 function findFiles(): readonly { readonly path: string; readonly suite: string | undefined }[] {
   const exclude = ['**/node_modules/**', 'data/**'];
   return globSync('**/*.test.{ts,tsx,mts,js,mjs}', { cwd: root, exclude }).map((path) => {
@@ -46,7 +46,7 @@ function filesOf(suites: readonly string[], part: Part): readonly string[] {
   );
 }
 
-/** The part of vitest's report that is read here. */
+/** The part of vitest's report that this file reads. */
 type Report = {
   readonly testResults: readonly {
     readonly name: string;
@@ -80,7 +80,7 @@ export async function runSuites(suites: readonly string[], part: Part): Promise<
     const { testResults }: Report = JSON.parse(readFileSync(file, 'utf8'));
     const before = total.failed;
     for (const suite of suites) countSuite(suite, testResults);
-    // As after an error outside all tests.
+    // This happens after an error outside all tests.
     if (!succeeded && total.failed === before) count(1, 0, 'vitest failed: its output above says why.');
   } catch (error) {
     count(1, 0, `vitest left no report: ${error}`);
@@ -93,7 +93,7 @@ function countSuite(name: string, files: Report['testResults']): void {
   const own = files.filter((file) => lies(relative(root, file.name), SUITES[name] ?? []));
   const tests = own.flatMap(({ assertionResults }) => assertionResults);
   const withStatus = (status: string) => tests.filter((one) => one.status === status).length;
-  // A file that fails before or after its tests has no failed test.
+  // A file that fails before or after its tests may have no failed test.
   const broken = own.filter(
     ({ status, assertionResults }) => status === 'failed' && assertionResults.every((one) => one.status !== 'failed'),
   );
@@ -121,7 +121,7 @@ export function note(skipped: string): void {
   console.log(`        skipped: ${skipped}`);
 }
 
-/** The last lines of a run; a failure also fails the process. */
+/** Prints the last lines of a run. Sets the exit code if something failed. */
 export function close(): void {
   const skipped = total.skipped > 0 ? `, ${total.skipped} skipped, see above` : '';
   console.log(

@@ -1,4 +1,4 @@
-// The rules of STYLE.md that neither Biome nor dependency-cruiser can check: node tools/tidy.ts [directory]
+// Checks the rules of STYLE.md that Biome and dependency-cruiser cannot check: node tools/tidy.ts [directory]
 import { spawnSync } from 'node:child_process';
 import { existsSync, globSync, readFileSync, statSync } from 'node:fs';
 import { join, resolve } from 'node:path';
@@ -36,7 +36,10 @@ const longSql: Rule = ({ path, text }) => {
   ];
 };
 
-/** The first words of statements, all upper or all lower case: `Select a card from the list` is prose. GritQL took 50 s. */
+/**
+ * The first words of SQL statements, all in upper or all in lower case: `Select a card from the list` is prose. GritQL took 50 s
+ * for this.
+ */
 const BEGINNINGS = [
   'select\\b[^;`\'"]*\\bfrom\\b',
   'select\\s+(?:[\\w.]+\\(|\\d|\\$\\d|current_|pg_)',
@@ -87,7 +90,7 @@ const docComments: Rule = ({ path, text }) => {
   const seen = new Set<string>();
   return [...text.matchAll(EXPORT)].flatMap((match) => {
     const name = match[1] ?? match[2] ?? '';
-    // Of several overloads the first one has the comment.
+    // If there are several overloads, only the first one has the comment.
     if (seen.has(name)) return [];
     seen.add(name);
     if (/\*\/\n$/.test(text.slice(0, match.index))) return [];
@@ -124,7 +127,7 @@ const TRANSLATED: readonly (readonly [pattern: string, instead: string])[] = [
 ];
 const TRANSLATED_WORD = new RegExp(`(?<!')\\b(?:${TRANSLATED.map(([pattern]) => `(${pattern})`).join('|')})\\b`, 'gi');
 
-/** Where people read first. Code that a page shows is not text, and what was released stays as it was. */
+/** The texts that people read first. Code on a page is not text, and the changelog of past releases does not change. */
 const PLAIN_TEXT = /^(?!CHANGELOG)[A-Z]+\.md$|^docs\/.*\.md$|\/README\.md$/;
 
 const translated: Rule = ({ path, text }) => {
@@ -173,7 +176,7 @@ function fullFolders(files: readonly ProjectFile[]): readonly Problem[] {
     }));
 }
 
-/** Statements that would block requests while a migration is applied. */
+/** Finds statements that would block requests during a migration. */
 function migrationProblems(files: readonly ProjectFile[]): readonly Problem[] {
   const folder = 'server/store/migrations/';
   const migrations = files
@@ -182,7 +185,7 @@ function migrationProblems(files: readonly ProjectFile[]): readonly Problem[] {
   return findMigrationProblems(migrations).map(({ name, ...rest }) => ({ path: `${folder}${name}`, ...rest }));
 }
 
-/** Checks files by their paths in the project and their texts; a line for each thing to fix. */
+/** Checks files by path and text. Returns a line for each problem. */
 export function inspect(files: readonly ProjectFile[]): readonly string[] {
   const problems = [
     ...files.flatMap((file) => rules.flatMap((rule) => rule(file))),
@@ -194,7 +197,7 @@ export function inspect(files: readonly ProjectFile[]): readonly string[] {
     .map(({ path, line, sentence }) => `${path}:${line}: ${sentence}`);
 }
 
-/** The files that git tracks or would add; all files without git, as in an unpacked archive. */
+/** The files that git tracks or would add. Without git, as in an unpacked archive, all files. */
 function listPaths(root: string): readonly string[] {
   if (!existsSync(join(root, '.git'))) {
     return globSync('**', { cwd: root, exclude: (path) => /(?:^|\/)(?:node_modules|data|\.git)$/.test(path) });

@@ -4011,7 +4011,7 @@ export type EventData = {
   readonly 'incident.resolved': IncidentRecord;
 };
 
-/** What each operation takes and what it returns. */
+/** The arguments and the result of each operation. */
 export type Operations = {
   /**
    * create_transfer: Create a transfer: load a card, unload it, or move money between cards. Error codes:
@@ -5047,9 +5047,9 @@ export type OperationRow = {
   readonly method: string;
   /** The path, with its parameters in braces. */
   readonly path: string;
-  /** Whether it acts within one card program, and so takes a Program-Id header. */
+  /** Whether it acts within one card program and takes a Program-Id header. */
   readonly program: boolean;
-  /** The scope that a key needs; null where any key will do. */
+  /** The scope that a key needs. Null if any key is enough. */
   readonly scope: KeyScope | null;
   /** Who can call it. */
   readonly reach: 'program' | 'operator' | 'sandbox' | 'caller' | 'connector';
@@ -5061,22 +5061,22 @@ export type OperationRow = {
   readonly repeatable: boolean;
   /** Whether the response is a stream of comma-separated values. */
   readonly csv: boolean;
-  /** Fields that must not be undefined, because omitting one does more; each with the end of the sentence about it. */
+  /** Fields that must not be undefined, because omitting one does more. The value ends the sentence about the field. */
   readonly definedFields: Readonly<Record<string, string>>;
 };
 
-/** What is known about every error with a code. */
+/** The properties of all errors with one code. */
 export type ErrorRow = {
   /** HTTP status. */
   readonly status: number;
   readonly type: ErrorType;
   /** Whether the same request can succeed when it is sent again. */
   readonly retry: boolean;
-  /** Whether money moved; where it is not certain, the response reports it. */
+  /** Whether money moved. If it is uncertain, the response reports it. */
   readonly moneyMoved: 'no' | 'no or unknown';
 };
 
-/** What is known about the errors with each code. */
+/** The properties of the errors, by code. */
 export type ErrorRows = {
   /**
    * An operator has disabled the whole service, the card program, one type of transfer, or the connector of the
@@ -5715,7 +5715,7 @@ export const CARD_STATUSES = [
   'closed',
 ] as const;
 
-/** The statuses that a card can be given, by the one that it has. */
+/** The statuses that a card can change to, by its current status. */
 export const CARD_MOVES = {
   preactive: ['active', 'inactive', 'lost', 'stolen', 'fraud', 'closed'],
   active: ['inactive', 'lost', 'stolen', 'fraud', 'closed'],

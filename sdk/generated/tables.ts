@@ -3,7 +3,7 @@
 /** The beginning of every path. */
 export const BASE_PATH: string = '/api/v0.1/';
 
-/** For each operation: its name, method, path, scope (- for none), and what is not the same for most. */
+/** For each operation: its name, method, path, scope (- for none), and its differences from most others. */
 export const OPERATION_LINES: string = `
 create_transfer POST core/transfer transfers:write program optional money
 list_transfers GET core/transfer transfers:read program
@@ -157,7 +157,7 @@ export const ERROR_LINES: string = `
 422 Request - idempotency_key_exists
 400 Request - invalid_idempotency_key`;
 
-/** For some operations: fields that must not be undefined, each with the end of the sentence about it. */
+/** For some operations: fields that must not be undefined. The value ends the sentence about the field. */
 export const DEFINED_FIELDS: Readonly<Record<string, Readonly<Record<string, string>>>> = {
   capture_transfer: { amount: 'to capture all of the hold' },
   reverse_transfer: { amount: 'to reverse all that is left' },

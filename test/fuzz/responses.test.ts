@@ -68,6 +68,6 @@ test('differences of one kind are counted, and so are responses that are missing
   });
   expect(kindsOf([recorded()], [recorded(second)])).toEqual({
     'get_transfer: no response': 1,
-    'get_transfer: a response more': 1,
+    'get_transfer: an extra response': 1,
   });
 });

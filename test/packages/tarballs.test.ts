@@ -43,12 +43,12 @@ describe('two tarballs', () => {
     [
       'a content',
       (folder: string) => writeFileSync(join(folder, 'README.md'), '# Large\n'),
-      ['package/README.md has another content.'],
+      ['package/README.md has different content.'],
     ],
     [
       'a mode',
       (folder: string) => chmodSync(join(folder, 'README.md'), 0o755),
-      ['package/README.md has another mode, owner or time.'],
+      ['package/README.md has a different mode, owner or time.'],
     ],
     [
       'a further file',

@@ -28,7 +28,7 @@ const NONE = '-- Needs: 0018\n-- Transaction: none\n';
 const REFUSED: readonly (readonly [what: string, sql: string, says: RegExp, header?: string])[] = [
   ['an index', 'create index new_one on transfer (created_at);', /Build it concurrently/],
   ['a unique index without a name', 'create unique index on card (name);', /Build it concurrently/],
-  ['an index concurrently in a transaction', 'create index concurrently a on card (name);', /migration of its own/],
+  ['an index concurrently in a transaction', 'create index concurrently a on card (name);', /separate migration/],
   ['something else outside a transaction', 'create table a (b int);', /can be repeated/, NONE],
   ['a check', 'alter table transfer add constraint a check (amount > 0);', /"not valid"/],
   ['a check without a name', 'alter table transfer add check (amount > 0);', /"not valid"/],

@@ -1,5 +1,5 @@
-// Builds the console into console/built: node tools/run.mjs tools/console/build.ts. `npm start` and `npm test` do this
-// automatically when its sources have changed.
+// Builds the console into console/built: node tools/run.mjs tools/console/build.ts. `npm start` and `npm test` run it when the
+// sources have changed.
 import { mkdirSync, readdirSync, renameSync, rmSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { root } from '../command.ts';
@@ -28,7 +28,7 @@ async function buildConsole(stamp: string): Promise<Build> {
 async function buildInto(folder: string, stamp: string): Promise<Build> {
   let made: Build;
   try {
-    // Loaded on demand: most starts have nothing to build, and loading Vite takes longer than comparing the stamp.
+    // Vite is loaded on demand. Most starts have nothing to build, and loading it takes longer than comparing the stamp.
     const [{ build }, { VITE_OPTIONS }] = await Promise.all([import('vite'), import('./vite-options.ts')]);
     const built = await build({ ...VITE_OPTIONS, build: { ...VITE_OPTIONS.build, outDir: folder } });
     made = { stamp, files: filesIn(folder), packages: packagesAmong(root, modulesOf(built)) };
@@ -41,13 +41,13 @@ async function buildInto(folder: string, stamp: string): Promise<Build> {
   return made;
 }
 
-/** The modules in what Vite has built. */
+/** The modules in Vite's output. */
 function modulesOf(built: Awaited<ReturnType<typeof import('vite').build>>): readonly string[] {
   const outputs = Array.isArray(built) ? built : 'output' in built ? [built] : [];
   return outputs.flatMap(({ output }) => output.flatMap((file) => (file.type === 'chunk' ? file.moduleIds : [])));
 }
 
-/** The files in a folder, by their paths in it. */
+/** The files in a folder, as paths relative to it. */
 function filesIn(folder: string): readonly string[] {
   return readdirSync(folder, { recursive: true, withFileTypes: true })
     .filter((entry) => entry.isFile())
@@ -57,7 +57,7 @@ function filesIn(folder: string): readonly string[] {
 
 function firstLines(error: unknown): string {
   const text = error instanceof Error ? error.message : String(error);
-  // Vite colours its messages even where output is no terminal.
+  // Vite colours its messages even if the output is not a terminal.
   const plain = text.replaceAll(new RegExp(`${String.fromCharCode(27)}\\[[0-9;]*m`, 'g'), '').replaceAll(root, '.');
   return plain.trim().split('\n').slice(0, 6).join('\n');
 }

@@ -1,4 +1,4 @@
-// npm run console [-- <url of a running service>]: serves the console with hot reload, and passes the API on to the service.
+// npm run console [-- <url of a running service>]: serves the console with hot reload, and forwards API calls to the service.
 import { createServer } from 'vite';
 import { VITE_OPTIONS } from './vite-options.ts';
 
@@ -6,7 +6,7 @@ const PORT = 8090;
 
 const service = process.argv[2] ?? 'http://localhost:8080';
 const { origin } = new URL(service);
-// Requests of a page of this origin must look to the service like those of its own pages.
+// To the service, requests from pages of this origin must look like requests from its own pages.
 const proxy = { target: origin, changeOrigin: true, headers: { origin } };
 const server = await createServer({
   ...VITE_OPTIONS,

@@ -1,6 +1,6 @@
-// Installs or updates the browser for the tests of the console: `npm test` calls it, or by hand
-// `node tools/console/fetch-browser.mjs`. Its packages have a lockfile of their own, so that `npm start` never downloads
-// them. Plain JavaScript, like install.mjs.
+// Installs or updates the browser for the console's tests. `npm test` calls it. To call it by hand: `node
+// tools/console/fetch-browser.mjs`. The packages have a separate lockfile, so `npm start` never downloads them. Plain JavaScript,
+// like install.mjs.
 import { existsSync, mkdtempSync, renameSync, rmSync, writeFileSync } from 'node:fs';
 import { dirname, join, resolve } from 'node:path';
 import { fileURLToPath, pathToFileURL } from 'node:url';
@@ -10,7 +10,7 @@ import { libraryOfC, SetupProblem } from '../../cli/service-node.mjs';
 const tests = resolve(dirname(fileURLToPath(import.meta.url)), '..', '..', 'test', 'console');
 const packages = join(tests, 'node_modules');
 
-/** Fonts of the package first, then those of the machine: without any, a page has no text at all. */
+/** Uses the package's fonts first, then the machine's. Without any font, a page shows no text. */
 const fontSettings = (fonts) => `<?xml version="1.0"?>
 <!DOCTYPE fontconfig SYSTEM "fonts.dtd">
 <fontconfig>
@@ -21,8 +21,8 @@ const fontSettings = (fonts) => `<?xml version="1.0"?>
 `;
 
 /**
- * Unpacks Chromium, the libraries it needs and a font into node_modules/.browser. Processes that do so at the same time
- * use separate folders, and the first to finish renames its own.
+ * Unpacks Chromium, the libraries it needs and a font into node_modules/.browser. Simultaneous processes use separate folders,
+ * and the first one to finish renames its folder.
  */
 async function unpack() {
   const place = join(packages, '.browser');
@@ -47,7 +47,7 @@ async function unpack() {
 try {
   const subject = { what: 'the browser for the tests of the console', withNode: false };
   await ensureInstalled(tests, { child: undefined, received: undefined }, subject);
-  // Elsewhere the tests look for a Chromium of the machine.
+  // On other machines the tests look for an installed Chromium.
   if (process.platform === 'linux' && process.arch === 'x64' && libraryOfC() === 'glibc') await unpack();
 } catch (error) {
   if (!(error instanceof SetupProblem)) throw error;

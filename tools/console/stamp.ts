@@ -3,16 +3,16 @@ import { createHash } from 'node:crypto';
 import { readdirSync, readFileSync, statSync } from 'node:fs';
 import { join } from 'node:path';
 
-/** Where the built console is, below the project; not committed. */
+/** The folder of the built console, below the project. Not committed. */
 export const BUILT = 'console/built';
 
-/** What the bundle is made of, and what makes it. */
+/** The sources of the bundle, and the code that builds it. */
 const SOURCES = ['console', 'sdk', 'tools/console', 'package-lock.json'];
 
 /** Files in the folders of the sources that are not sources: the built console, and the package of the SDK. */
 const NO_SOURCE = /^(?:console\/built|sdk\/dist|sdk\/(?!.*\.ts$))|\.test\.ts$/;
 
-/** A hash over every file that the build reads: paths and contents. */
+/** A hash of the paths and contents of every file that the build reads. */
 export function stampOf(root: string): string {
   const hash = createHash('sha256');
   for (const path of SOURCES.flatMap((source) => filesBelow(root, source))) {
@@ -34,11 +34,11 @@ function filesBelow(root: string, source: string): readonly string[] {
     .sort();
 }
 
-/** The record of a build; the service reads the files and the failure. */
+/** The record of a build. The service reads the files and the failure. */
 export type Build = {
   readonly stamp: string;
   readonly files: readonly string[];
-  /** The packages in them, by their paths in the clone. */
+  /** The packages in these files, by their paths in the clone. */
   readonly packages: readonly string[];
   readonly failure?: string;
 };

@@ -19,8 +19,8 @@ export const VITE_OPTIONS: InlineConfig = {
     modulePreload: { polyfill: false },
     reportCompressedSize: false,
     emptyOutDir: true,
-    // What nearly every list needs is one file, and so are the dialogs of incidents and the screens that lead to one
-    // another: each file is a request, and small files compress badly.
+    // The modules that nearly every list needs form one file. So do the dialogs of incidents, and the screens that lead to each
+    // other. Each file costs a request, and small files compress badly.
     rolldownOptions: {
       output: {
         codeSplitting: {

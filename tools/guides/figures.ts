@@ -47,8 +47,8 @@ function defaultOf(name: string): number {
 }
 
 /**
- * The numbers of constants and settings, each with the phrases in which texts say it; `{}` is the number. They are
- * written wherever a phrase is found, in guides and in the code; a phrase that is found nowhere is a mistake.
+ * The numbers of constants and settings, each with the phrases that contain it in texts. `{}` stands for the number. The numbers
+ * are written wherever a phrase occurs, in guides and in code. A phrase that occurs nowhere is a mistake.
  */
 const FIGURES: readonly (readonly [value: number, ...phrases: readonly string[]])[] = [
   [
@@ -213,16 +213,16 @@ const FIGURES: readonly (readonly [value: number, ...phrases: readonly string[]]
   [MAX_REQUEST_LENGTH, '{} characters) after a text of the row', 'characters and requests at {}.'],
 ];
 
-/** Numbers of days, hours and characters in guides that no constant of the code knows. */
+/** Numbers of days, hours and characters in guides that no constant of the code has. */
 const OTHERS: readonly RegExp[] = [
   // The period of the service level objectives, in ops/alerts.yml, with the alerts of a job and of an incident.
   /Over 30 days:|budget of 30 days|of 30 days' requests|6 times over 6 hours/,
   /26 hours: twice in a row|alert ends 26 hours after|was not updated for 4 hours/,
-  // The longest day of any time zone, and what the overview has a point for each of.
+  // The longest day of any time zone, and the 24 points of the overview.
   /a day has up to 25 hours|each of the last 24 hours/,
-  // Processors of others.
+  // Other companies' processors.
   /forget it after 30 seconds, 30 minutes or 24 hours/,
-  // A pattern of the settings, and the ends of rows of pauses.
+  // A pattern of the settings, and the last values in lists of pauses.
   /up to 32 characters \||14, 20 and 24 hours, each about 20 %|2, 5 and up to 24 hours/,
 ];
 
@@ -231,7 +231,7 @@ export function withFigures(text: string): string {
   return replaceFigures(text, (before, number, after) => `${before}${number}${after}`);
 }
 
-/** What is wrong with the numbers of texts, by file: phrases that are nowhere, and numbers of guides that nothing writes. */
+/** Finds problems with the numbers in texts, by file: phrases that occur nowhere, and numbers in guides that nothing writes. */
 export function findFigureProblems(texts: Readonly<Record<string, string>>): readonly string[] {
   const all = Object.values(texts).join('\n');
   const lost = FIGURES.flatMap(([, ...phrases]) => phrases)
@@ -284,7 +284,7 @@ function patternOf(phrase: string): RegExp {
   return new RegExp(`((?<![\\d.,])${before})(\\d(?:[\\d,]*\\d)?)(${after})`, 'g');
 }
 
-/** A line of Markdown may end at each blank. */
+/** In Markdown, a line may end at each space. */
 function spaced(pattern: string): string {
   return pattern.replaceAll(' ', '\\s+');
 }

@@ -20,7 +20,7 @@ Rules that must always hold, and the tests that fail if one does not. \`npm run 
 | --- | --- | --- | --- |
 `;
 
-/** The page with the invariants of all parts of the service, in the order of its files. */
+/** Writes the page with the invariants of all parts of the service, in the order of its files. */
 export function invariantsPage(root: string): string {
   const files = globSync(SOURCES, { cwd: root, exclude: ['**/node_modules/**', '**/dist/**'] }).sort();
   const rows = files.flatMap((file) =>

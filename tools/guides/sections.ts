@@ -21,8 +21,8 @@ export const SECTIONS: Readonly<Record<string, Readonly<Record<string, () => str
 };
 
 /**
- * A guide with its generated sections updated. Each lies between `<!-- generated: name -->` and
- * `<!-- end of generated: name -->`; throws when a marker is missing.
+ * Returns a guide with updated generated sections. Throws if a marker is missing. Each section is between
+ * `<!-- generated: name -->` and `<!-- end of generated: name -->`.
  */
 export function withSections(file: string, guide: string): string {
   return Object.entries(SECTIONS[file] ?? {}).reduce((text, [name, write]) => {
@@ -33,7 +33,7 @@ export function withSections(file: string, guide: string): string {
   }, guide);
 }
 
-/** A Mermaid diagram; a `null` status is the start. */
+/** Draws a Mermaid diagram. A `null` status is the start. */
 function diagram(moves: readonly (readonly [from: string | null, to: string, label: string])[]): string {
   const lines = moves.map(([from, to, label]) => `    ${from ?? '[*]'} --> ${to}${label === '' ? '' : `: ${label}`}`);
   return ['```mermaid', 'stateDiagram-v2', ...lines, '```'].join('\n');

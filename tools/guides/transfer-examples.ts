@@ -9,13 +9,13 @@ import type { TransferView } from '../../domain/transfers/transfer-view.ts';
 const PROGRAM = 'program';
 const DAY = 24 * 60 * 60 * 1000;
 
-/** The moment of every example: noon of a Friday. */
+/** The time of every example: noon on a Friday. */
 export const NOW = Date.UTC(2026, 0, 30, 12);
 
-/** What the examples move, in minor units. */
+/** The amount that the examples move, in minor units. */
 export const AMOUNT = 100n;
 
-/** Accounts with enough money and room for more; their ids are their names in the tables. */
+/** Accounts with enough money and with room for more. Their ids are their names in the tables. */
 export const ACCOUNTS: readonly Account[] = [
   account('funding', 'funding'),
   account('card', 'card'),
@@ -36,7 +36,7 @@ function account(accountId: string, kind: Account['kind']): Account {
   };
 }
 
-/** An active card of that name, kept in USD, without limits of its own. */
+/** An active card with this name, in USD, without limits. */
 export function card(name: string, changes: Partial<Card> = {}): Card {
   return {
     programId: PROGRAM,
@@ -90,13 +90,13 @@ export function view(changes: Partial<TransferView> = {}, accounts: readonly Acc
   };
 }
 
-/** The terms of a plain transfer of a type. */
+/** The terms of a plain transfer of this type. */
 export function terms(type: TransferType, changes: Partial<TransferTerms> = {}): TransferTerms {
   const destinationCardName = type === 'card_to_card' ? 'destination card' : null;
   return { ...plainTerms(type, AMOUNT, 'card'), destinationCardName, ...changes };
 }
 
-/** A plain transfer of a type, asked for. */
+/** A request for a plain transfer of this type. */
 export function asked(type: TransferType, changes: Partial<TransferTerms> = {}): TransferInput {
   const transferId = '00000000-0000-7000-8000-000000000001';
   return {
@@ -118,13 +118,13 @@ export function inDays(days: number): number {
   return NOW + days * DAY;
 }
 
-/** The plan of an example; throws if the rules refuse it, which is a mistake in the example. */
+/** Returns the plan of an example. Throws if the rules refuse it, which is a mistake in the example. */
 export function requirePlan<Plan extends TransferPlan>(decision: Plan | Refusal): Plan {
   if (decision instanceof Refusal) throw decision;
   return decision;
 }
 
-/** The accounts as a plan leaves them. */
+/** The accounts after a plan. */
 export function accountsAfter({ accounts }: TransferPlan, before: readonly Account[] = ACCOUNTS): readonly Account[] {
   return before.map((one) => accounts.find(({ accountId }) => accountId === one.accountId) ?? one);
 }

@@ -15,10 +15,10 @@ const AMOUNT_NAMES: ReadonlyMap<bigint, string> = new Map([
   [AMOUNT - PART, 'the rest'],
 ]);
 
-/** A plan, and the accounts before it. */
+/** A plan and the accounts before it. */
 type Step = { readonly plan: TransferPlan; readonly before: readonly Account[] };
 
-/** One phase in the life of a transfer, run with the rules of the service. */
+/** One phase in the life of a transfer, executed with the rules of the service. */
 type Phase = { readonly name: string; readonly play: (type: TransferType) => Step };
 
 const MANUAL = { capture: 'manual' } as const;
@@ -28,7 +28,7 @@ function create(type: TransferType, changes: Partial<TransferTerms> = {}): Step 
   return { plan: requirePlan(decideTransfer(asked(type, changes), view())), before: ACCOUNTS };
 }
 
-/** A later step of a transfer, on the accounts as its creation left them. */
+/** A later step of a transfer, on the accounts after its creation. */
 function afterwards(
   { plan: { transfer, hold, ...plan } }: Step,
   days: number,
@@ -84,7 +84,7 @@ const PHASES: readonly Phase[] = [
   { name: 'reverse, a part', play: (type) => afterwards(create(type), 1, reversalOf(PART)) },
 ];
 
-/** The effects of each phase of a transfer of a type on the ledger, as rows of a table. */
+/** Returns the effects of each phase of a transfer on the ledger, as rows of a table. */
 export function phaseRows(type: TransferType): readonly (readonly string[])[] {
   return PHASES.map(({ name, play }) => {
     const { plan, before } = play(type);
@@ -106,7 +106,7 @@ function postingsOf({ postings }: TransferPlan): string {
     .join('; ');
 }
 
-/** What changed in `held` and `incoming`: the two always change together. */
+/** The change of `held` and `incoming`, which always change together. */
 function holdOf({ accounts }: TransferPlan, before: readonly Account[]): string {
   const was = new Map(before.map((one) => [one.accountId, one]));
   const changes = accounts.map((one) => ({

@@ -8,7 +8,10 @@ import type { TransferView } from '../../domain/transfers/transfer-view.ts';
 import { ACCOUNTS, card, inDays, terms, view } from './transfer-examples.ts';
 import { phaseRows } from './transfer-phases.ts';
 
-/** What each phase of a transfer posts, holds and counts. The cells come from running the rules on examples. */
+/**
+ * Writes the table with the postings, holds and counters of each phase of a transfer. The cells come from running the rules on
+ * examples.
+ */
 export function phaseTable(): string {
   return table(
     ['Type', 'Phase', 'Postings', 'Hold', 'Counted', 'Status afterwards'],
@@ -16,7 +19,7 @@ export function phaseTable(): string {
   );
 }
 
-/** The checks of a transfer in their order, each with the codes that it gave for examples. */
+/** Writes the table with the checks of a transfer in their order, each with the codes that the examples produce. */
 export function checkTable(): string {
   return table(
     ['', 'Check', 'Code when it fails', 'A scheduled transfer'],
@@ -56,7 +59,7 @@ const LIMITED: readonly Limits[] = [
   BOTH_WAYS({ daily_amount: 99n }),
 ];
 
-/** Views with a problem; together they make every check fail. */
+/** Views with a problem. Together they make every check fail. */
 const TROUBLES: readonly (readonly [TransferTerms, TransferView])[] = TRANSFER_TYPES.flatMap((type) => {
   const plain = terms(type, { currency: 'EUR', reference: 'invoice 1' });
   const wrong = [
@@ -86,12 +89,12 @@ function codesOf({ name, examine }: TransferCheck): string {
   return [...found].map((code) => `\`${code}\``).join(', ');
 }
 
-/** Text escaped for a cell of a table. */
+/** Escapes a text for a cell of a table. */
 export function inCell(text: string): string {
   return text.replaceAll('\\', '\\\\').replaceAll('|', '\\|').replaceAll('<', '&lt;').replaceAll('\n', ' ');
 }
 
-/** A table; the cells are Markdown already. */
+/** Writes a table. The cells are already Markdown. */
 export function table(headings: readonly string[], rows: readonly (readonly string[])[]): string {
   const line = (cells: readonly string[]) => `| ${cells.join(' | ')} |`;
   return [line(headings), line(headings.map(() => '---')), ...rows.map(line)].join('\n');

@@ -1,5 +1,4 @@
-// Builds sdk/dist, the content of the package of the SDK: node tools/run.mjs tools/packages/build-sdk.ts, which
-// `npm pack` in sdk/ does.
+// Builds sdk/dist, the content of the SDK's package: node tools/run.mjs tools/packages/build-sdk.ts. `npm pack` in sdk/ runs it.
 import { spawnSync } from 'node:child_process';
 import { copyFileSync, globSync, readFileSync, renameSync, rmSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
@@ -18,7 +17,7 @@ function compile(...options: readonly string[]): void {
   if (status !== 0) throw new Error('The SDK does not compile.');
 }
 
-/** The compiler leaves the extensions of the sources in declarations, where not every resolver understands them. */
+/** The compiler leaves the extensions of the sources in declarations, and some resolvers do not understand them. */
 function nameDeclarations(): void {
   for (const path of globSync('**/*.d.ts', { cwd: draft })) {
     const text = readFileSync(join(draft, path), 'utf8');
@@ -29,7 +28,7 @@ function nameDeclarations(): void {
 try {
   // Editors show the comments of the declarations; in the code they would be half of the package.
   compile('--removeComments');
-  // Declarations marked as internal have types that TypeScript before 5.7 does not understand.
+  // Internal declarations have types that TypeScript before 5.7 does not understand.
   compile('--declaration', '--emitDeclarationOnly', '--stripInternal');
   nameDeclarations();
   copyFileSync(join(root, 'LICENSE'), join(folder, 'LICENSE'));

@@ -1,5 +1,5 @@
-// Builds dist/, from which the package of the service runs: node tools/run.mjs tools/packages/build-service.ts, which
-// `npm pack` does. Whatever is found by its path from the root of a clone has the same path in dist/.
+// Builds dist/, the content of the service's package: node tools/run.mjs tools/packages/build-service.ts. `npm pack` runs it.
+// Files that the code finds by their path from the root of a clone have the same path in dist/.
 import { spawnSync } from 'node:child_process';
 import { cpSync, globSync, mkdirSync, renameSync, rmSync, writeFileSync } from 'node:fs';
 import { dirname, join } from 'node:path';
@@ -8,7 +8,7 @@ import { BUILT, readBuild } from '../console/stamp.ts';
 import { readManifest } from '../supply-chain/packages.ts';
 import { bundlePrograms, noticesFor } from './bundle.ts';
 
-/** Files that are copied instead of bundled: the service or people read them. */
+/** Files that are copied instead of bundled, because the service or people read them. */
 const COPIED = [
   'installation.mjs',
   'server/store/migrations/*.sql',
@@ -36,7 +36,7 @@ function copy(path: string): void {
   cpSync(join(root, path), join(draft, path), { recursive: true });
 }
 
-/** The manifest of the bundle: the version, and that its files are modules. */
+/** Writes the manifest of the bundle: the version, and that its files are modules. */
 function writeManifest(): void {
   const { name, version } = readManifest(root);
   writeFileSync(join(draft, 'package.json'), `${JSON.stringify({ name, version, type: 'module' }, null, 2)}\n`);

@@ -10,9 +10,9 @@ import { packagesAmong, readManifest } from '../supply-chain/packages.ts';
 // Tested by: `test/packages/service-contents.test.ts`, `service-load.test.ts`, `service-host.test.ts`
 
 /**
- * The programs with a process or thread of their own, by folder; in the package they have the same paths. Each file that
- * the command line loads delays it by about 2 ms, so it shares none with the service, and a single one with its parts that
- * are loaded on demand.
+ * The programs that run in a separate process or thread, by folder. In the package they have the same paths. Each file that the
+ * command line loads delays it by about 2 ms. So it shares no file with the service, and only one with its own parts that are
+ * loaded on demand.
  */
 const PROGRAMS = {
   cli: {
@@ -26,15 +26,13 @@ const PROGRAMS = {
   simulator: { names: ['main'], splitting: true },
 };
 
-/**
- * Not bundled: the file that must stay at the root, and the native client of pg, which is not used.
- */
+/** Not bundled: the file that must stay at the root, and the unused native client of pg. */
 const EXTERNAL = [/\/installation\.mjs$/, 'pg-native'];
 
 /**
- * Bundles the programs with the packages that they import; returns the paths of these packages in the clone. What is loaded
- * on demand becomes a file of its own. Nothing is minified, so that stack traces stay readable; the tarball would be only a
- * sixth smaller.
+ * Bundles the programs with the packages that they import. Returns the paths of these packages in the clone. Code that is loaded
+ * on demand becomes a separate file. Nothing is minified, so that stack traces stay readable. Minified, the tarball would be only
+ * a sixth smaller.
  */
 export async function bundlePrograms(target: string): Promise<readonly string[]> {
   const modules: string[] = [];
@@ -43,7 +41,7 @@ export async function bundlePrograms(target: string): Promise<readonly string[]>
   return packagesAmong(root, modules);
 }
 
-/** Bundles the programs of a folder; returns the modules in them. */
+/** Bundles the programs of a folder. Returns the modules in them. */
 async function bundleFolder(folder: keyof typeof PROGRAMS, target: string): Promise<readonly string[]> {
   const { names, splitting } = PROGRAMS[folder];
   const bundle = await rolldown({
@@ -53,7 +51,7 @@ async function bundleFolder(folder: keyof typeof PROGRAMS, target: string): Prom
     platform: 'node',
     tsconfig: join(root, 'tsconfig.json'),
     onLog: (level, log) => {
-      // The causes of warnings would otherwise fail only at run time.
+      // Without this, the cause of a warning would fail only at run time.
       if (level === 'warn') throw new Error(`The service cannot be bundled: ${log.message}`);
     },
   });
@@ -62,7 +60,7 @@ async function bundleFolder(folder: keyof typeof PROGRAMS, target: string): Prom
     entryFileNames: '[name].js',
     chunkFileNames: 'chunks/[name].js',
     codeSplitting: splitting,
-    // The licences are in a file of their own.
+    // The licences are in a separate file.
     comments: false,
   });
   await bundle.close();
@@ -70,15 +68,16 @@ async function bundleFolder(folder: keyof typeof PROGRAMS, target: string): Prom
 }
 
 /**
- * Packages under the MIT licence that only link to it in their Readme. Their notice is the text of our own licence, with
- * their author. Before adding one, check that it really names no other licence.
+ * Packages under the MIT licence that only link to it in their Readme. Their notice is the text of our licence with their author.
+ * Before you add one, check that it names no other licence.
  */
 const ONLY_LINKED: readonly string[] = ['abstract-logging'];
 
 /**
- * The licence texts that must be distributed with the packages in a bundle, each once, below the names of its packages.
+ * Returns the licence texts that must be distributed with the packages in a bundle. Each text appears once, below the names of
+ * its packages.
  *
- * @throws {Error} if a package has no text of its licence
+ * @throws {Error} if a package has no licence text
  */
 export function noticesFor(packages: readonly string[]): string {
   const namesByText = new Map<string, string[]>();
@@ -92,7 +91,7 @@ export function noticesFor(packages: readonly string[]): string {
   return [opening, ...[...namesByText].map(([text, names]) => `${names.join('\n')}\n\n${text}\n`)].join('\n\n');
 }
 
-/** The licence files of a package; else the licence section of its Readme. */
+/** The licence files of a package, or the licence section of its Readme. */
 function textOf(folder: string): string {
   const names = readdirSync(folder).sort();
   const read = (name: string): string => readFileSync(join(folder, name), 'utf8').replaceAll('\r\n', '\n').trim();

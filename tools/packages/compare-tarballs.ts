@@ -7,7 +7,7 @@ export function sumOf(path: string): string {
   return createHash('sha256').update(readFileSync(path)).digest('hex');
 }
 
-/** What differs between two tarballs, a sentence each; none if they have the same bytes. */
+/** Lists the differences between two tarballs, a sentence each. Empty if they have the same bytes. */
 export function differences(one: string, other: string): readonly string[] {
   if (sumOf(one) === sumOf(other)) return [];
   const [left, right] = [entriesOf(one), entriesOf(other)];
@@ -15,15 +15,15 @@ export function differences(one: string, other: string): readonly string[] {
   const found = paths.flatMap((path) => {
     const [first, second] = [left.get(path), right.get(path)];
     if (first === undefined || second === undefined) return [`${path} is only in one of them.`];
-    if (first.content !== second.content) return [`${path} has another content.`];
-    return first.header === second.header ? [] : [`${path} has another mode, owner or time.`];
+    if (first.content !== second.content) return [`${path} has different content.`];
+    return first.header === second.header ? [] : [`${path} has a different mode, owner or time.`];
   });
-  return found.length > 0 ? found : ['Their files are the same, in another order or compressed in another way.'];
+  return found.length > 0 ? found : ['The files are the same, but in a different order or compressed differently.'];
 }
 
 type Entry = { readonly header: string; readonly content: string };
 
-/** The entries of a tarball by their path, as hashes. npm's tarballs are of the format ustar, with a header of 512 bytes. */
+/** The entries of a tarball by path, as hashes. npm's tarballs have the ustar format, with a header of 512 bytes. */
 function entriesOf(path: string): ReadonlyMap<string, Entry> {
   const bytes = gunzipSync(readFileSync(path));
   const entries = new Map<string, Entry>();

@@ -1,6 +1,6 @@
-// Installs or updates the earlier versions of Node and TypeScript for the tests of the packages: `npm test` calls it, or by
-// hand `node tools/packages/fetch-tools.mjs`. They have a lockfile of their own, so that `npm start` never downloads them.
-// Plain JavaScript, like install.mjs.
+// Installs or updates the earlier versions of Node and TypeScript for the packages' tests. `npm test` calls it. To call it by
+// hand: `node tools/packages/fetch-tools.mjs`. They have a separate lockfile, so `npm start` never downloads them. Plain
+// JavaScript, like install.mjs.
 import { dirname, join, resolve } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { ensureInstalled } from '../../cli/install.mjs';

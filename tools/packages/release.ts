@@ -1,4 +1,4 @@
-// Makes the files of a release from a commit, twice, and compares them byte by byte:
+// Builds the files of a release from a commit twice, and compares the results byte by byte:
 // npm run release -- <folder> [<commit>]. The folder gets the two tarballs, the bill of materials, and SHA256SUMS.
 import { execFileSync } from 'node:child_process';
 import { chmodSync, copyFileSync, mkdirSync, mkdtempSync, readdirSync, rmSync, writeFileSync } from 'node:fs';
@@ -7,7 +7,7 @@ import { basename, delimiter, join, resolve, sep } from 'node:path';
 import { root } from '../command.ts';
 import { differences, sumOf } from './compare-tarballs.ts';
 
-/** Two environments that must give the same bytes. (A umask of 077 would not: npm keeps the modes.) */
+/** Two environments that must produce the same bytes. A umask of 077 would not, because npm keeps the modes. */
 const ENVIRONMENTS = [
   { folder: 'first', umask: '022', environment: { TZ: 'UTC', LC_ALL: 'C', LANG: 'C' } },
   { folder: 'second-with-a-longer-path', umask: '002', environment: { TZ: 'Asia/Kolkata', LC_ALL: 'C.UTF-8' } },
@@ -19,7 +19,7 @@ const path = (process.env.PATH ?? '')
   .filter((entry) => !entry.split(sep).includes('node_modules'))
   .join(delimiter);
 
-/** Runs `npm pack` in a fresh copy of the commit without node_modules; returns the folder with the tarballs. */
+/** Runs `npm pack` in a fresh copy of the commit without node_modules. Returns the folder with the tarballs. */
 function packFresh(commit: string, place: string, { umask, environment }: (typeof ENVIRONMENTS)[number]): string {
   const [sources, made] = [join(place, 'sources'), join(place, 'made')];
   const run = (command: string, cwd: string): void => {

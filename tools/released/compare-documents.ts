@@ -1,4 +1,4 @@
-// Finds what breaks callers of a released OpenAPI document: what is gone, narrower in requests or wider in replies.
+// Finds changes that break callers of a released OpenAPI document: removed parts, narrower requests and wider replies.
 import type { Json, JsonObject } from '../../contract/openapi/json.ts';
 import { compareSchemas, type Direction, listOf, membersOf } from './compare-schemas.ts';
 
@@ -8,7 +8,7 @@ import { compareSchemas, type Direction, listOf, membersOf } from './compare-sch
 
 type Documents = { readonly released: JsonObject; readonly current: JsonObject };
 
-/** The breaking changes for callers of the released interface, a line each. */
+/** Lists the breaking changes for callers of the released interface, a line each. */
 export function findBreakingChanges(released: JsonObject, current: JsonObject): readonly string[] {
   const documents = { released, current };
   return Object.entries(membersOf(released.paths)).flatMap(([path, item]) =>
@@ -94,7 +94,7 @@ function compareResponses(
   return [...kept, ...added.map((status) => `${name}: it can succeed with ${status} now`)];
 }
 
-/** The error codes of a response: one example each. */
+/** The error codes of a response. The document has one example for each. */
 function codesOf(response: JsonObject): readonly string[] {
   return Object.keys(membersOf(membersOf(membersOf(response.content)['application/json']).examples));
 }
@@ -129,7 +129,7 @@ function compare(
   return [...new Set(problems)];
 }
 
-/** A reference resolved, with the members beside it; any other value unchanged. */
+/** Resolves a reference, with the members next to it. Returns any other value unchanged. */
 function resolved(value: Json | undefined, document: JsonObject): JsonObject {
   const { $ref, ...beside } = membersOf(value);
   if (typeof $ref !== 'string') return beside;

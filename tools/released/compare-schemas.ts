@@ -1,8 +1,8 @@
-// Finds incompatible changes of schemas. Only additions are compatible: callers must be able to send and read everything
-// that they send and read today.
+// Finds incompatible changes of schemas. Only additions are compatible. Callers must be able to send and read everything that
+// they send and read today.
 import type { Json, JsonObject } from '../../contract/openapi/json.ts';
 
-/** Whether callers send what the schema describes, or read it. */
+/** Whether callers send values of the schema or read them. */
 export type Direction = 'request' | 'reply';
 
 /** Resolves a reference of a document. */
@@ -13,11 +13,11 @@ type Comparison = {
   readonly direction: Direction;
   readonly released: Resolve;
   readonly current: Resolve;
-  /** Pairs of references that are being compared: a schema may contain itself. */
+  /** Pairs of references in comparison, because a schema may contain itself. */
   readonly seen: ReadonlySet<string>;
 };
 
-/** Compares two schemas; a line for each incompatible change, beginning with `path`. */
+/** Compares two schemas. Returns a line for each incompatible change, beginning with `path`. */
 export function compareSchemas(
   released: Json | undefined,
   current: Json | undefined,
@@ -35,7 +35,7 @@ export function compareSchemas(
   return compareOne(alternatives[0][0] ?? before, alternatives[1][0] ?? after, path, inner);
 }
 
-/** Schemas with a discriminator: each type must stay, and new ones may come. */
+/** Compares schemas with a discriminator. Each type must stay, and new types may be added. */
 function compareTypes(before: JsonObject, after: JsonObject, path: string, comparison: Comparison): readonly string[] {
   const mappingOf = (schema: JsonObject) => membersOf(membersOf(schema.discriminator).mapping);
   const now = mappingOf(after);
@@ -96,7 +96,7 @@ function compareTypeNames(
   return [`${path}: the type was ${was.join(' or ') || 'anything'} and is ${is.join(' or ') || 'anything'}`];
 }
 
-/** Values may be added, not removed: callers send or expect them. A list where there was none is narrower. */
+/** Values may be added but not removed, because callers send or expect them. Adding a list of values narrows the schema. */
 function compareValues(before: JsonObject, after: JsonObject, path: string): readonly string[] {
   const [was, is] = [valuesOf(before), valuesOf(after)];
   if (was === undefined) return is === undefined ? [] : [`${path}: only ${is.join(', ')} are left`];
@@ -104,7 +104,7 @@ function compareValues(before: JsonObject, after: JsonObject, path: string): rea
   return was.filter((value) => !is.includes(value)).map((value) => `${path}: the value ${value} is gone`);
 }
 
-/** The names of limits, and whether a higher value takes less. */
+/** Limits, and whether a higher or a lower value is narrower. */
 const LIMITS: Readonly<Record<string, 'higher' | 'lower'>> = {
   minimum: 'higher',
   minLength: 'higher',
@@ -120,7 +120,7 @@ function compareLimits(before: JsonObject, after: JsonObject, path: string, dire
   const formats = ['pattern', 'format'].filter((name) =>
     direction === 'request' ? after[name] !== undefined && after[name] !== before[name] : before[name] !== after[name],
   );
-  // Values in replies may become shorter or longer within their type.
+  // Values in replies may become shorter or longer.
   const tighter =
     direction === 'reply'
       ? []
@@ -183,7 +183,7 @@ function alternativesOf(schema: JsonObject): readonly JsonObject[] {
   const alternatives = [...listOf(schema.anyOf), ...listOf(schema.oneOf)].map(membersOf);
   if (alternatives.length > 0) return alternatives;
   const types = typesOf(schema);
-  // `T | null` can be written in both ways.
+  // `T | null` can be written in two ways.
   if (types.length < 2 || !types.includes('null')) return [schema];
   return [{ ...schema, type: types.filter((type) => type !== 'null') }, { type: 'null' }];
 }
@@ -203,12 +203,12 @@ function referenceOf(value: Json | undefined): string {
   return typeof $ref === 'string' ? $ref : '';
 }
 
-/** The members of an object; none of anything else. */
+/** The members of an object. Empty for any other value. */
 export function membersOf(value: Json | undefined): JsonObject {
   return typeof value === 'object' && value !== null && !Array.isArray(value) ? (value as JsonObject) : {};
 }
 
-/** The items of a list; none of anything else. */
+/** The items of a list. Empty for any other value. */
 export function listOf(value: Json | undefined): readonly Json[] {
   return Array.isArray(value) ? value : [];
 }

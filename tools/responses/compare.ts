@@ -1,9 +1,9 @@
 import type { Recorded } from './record.ts';
 
-/** Differences of one kind: the same part of the responses to one operation. */
+/** Differences of one kind, in the same part of the responses to one operation. */
 export type Difference = { readonly kind: string; readonly count: number; readonly example: string };
 
-/** What differs between two recordings of the same requests, the most frequent first. */
+/** Lists the differences between two recordings of the same requests, the most frequent first. */
 export function compareRecordings(one: readonly Recorded[], other: readonly Recorded[]): readonly Difference[] {
   const found = new Map<string, { count: number; example: string }>();
   const same = new Pairs();
@@ -19,15 +19,15 @@ export function compareRecordings(one: readonly Recorded[], other: readonly Reco
     if (after === undefined) add(before, 'no response', before.status, undefined);
     else for (const [kind, left, right] of differencesOf(before, after, same)) add(before, kind, left, right);
   }
-  for (const after of others.values()) add(after, 'a response more', undefined, after.status);
+  for (const after of others.values()) add(after, 'an extra response', undefined, after.status);
   return [...found].map(([kind, rest]) => ({ kind, ...rest })).sort((left, right) => right.count - left.count);
 }
 
 type Found = readonly [kind: string, before: unknown, after: unknown];
 
 /**
- * Which placeholders of the two recordings correspond. If a version shows one more id than the other, the numbers of all
- * later placeholders differ although they mean the same.
+ * Maps the placeholders of the two recordings to each other. If one version shows one more id than the other, all later
+ * placeholders have different numbers but mean the same.
  */
 class Pairs {
   readonly #forth = new Map<string, string>();
@@ -52,7 +52,7 @@ class Pairs {
 const PLACEHOLDER = /<[a-z]+ \d+>/g;
 const kindOf = (placeholder: string): string => placeholder.split(' ')[0] ?? '';
 
-/** Headers first, because the request id in them may also be in the body. */
+/** Compares headers first, because the request id in them may also be in the body. */
 function* differencesOf(before: Recorded, after: Recorded, same: Pairs): Generator<Found> {
   if (before.status !== after.status) yield [`status ${before.status} -> ${after.status}`, before.body, after.body];
   const [left, right] = [new Map(before.headers), new Map(after.headers)];
@@ -70,7 +70,7 @@ function* differencesOf(before: Recorded, after: Recorded, same: Pairs): Generat
 
 function* differencesIn(before: unknown, after: unknown, path: string, same: Pairs): Generator<Found> {
   if (Array.isArray(before) && Array.isArray(after)) {
-    if (before.length !== after.length) yield [`${path}[]: how many`, before.length, after.length];
+    if (before.length !== after.length) yield [`${path}[]: length`, before.length, after.length];
     else for (const [at, value] of before.entries()) yield* differencesIn(value, after[at], `${path}[]`, same);
   } else if (isObject(before) && isObject(after)) {
     const names = [...new Set([...Object.keys(before), ...Object.keys(after)])];

@@ -1,8 +1,8 @@
-// What a version of the service answers, recorded and compared:
+// Records the responses of a version of the service, and compares two recordings:
 //   node tools/run.mjs tools/responses/main.ts record <file> [--tree <path to a clone>] [--seed 1] [--count 15000] [--like <file>]
 //   node tools/run.mjs tools/responses/main.ts compare <file> <other file>
-// The requests are always those of this clone, so two versions get the same ones, but for operations that a
-// version does not have: record the older one first, and the newer one with `--like` and that file. A clone needs its own `npm ci`.
+// The requests always come from this clone, so two versions get the same ones. An older version may lack operations: record it
+// first, then record the newer version with `--like` and that file. Run `npm ci` in each clone.
 import { readFile, writeFile } from 'node:fs/promises';
 import { join, resolve } from 'node:path';
 import { parseArgs } from 'node:util';

@@ -10,29 +10,29 @@ import { openCards, openNeeds } from '../../test/fuzz/needs.ts';
 import { type ServiceProcess, startService, temporaryDirectory, waitFor } from '../../test/harness/process.ts';
 import { type RawRequest, sendRaw } from '../../test/harness/raw-request.ts';
 
-/** A response, with placeholders for what is random. */
+/** A response, with placeholders for random values. */
 export type Recorded = {
-  /** Which request it was; the same in every recording of one seed. */
+  /** The name of the request, the same in every recording of one seed. */
   readonly name: string;
   readonly operation: string;
   readonly status: number;
-  /** In their order. */
+  /** In the order of the response. */
   readonly headers: readonly (readonly [name: string, value: string])[];
   readonly body: string;
 };
 
-/** What is recorded: the program of the service, and which requests. */
+/** The program of the service, and the requests to record. */
 export type Recording = {
   readonly main: string;
   readonly seed: number;
   readonly count: number;
-  /** The operations to record; undefined for all that the version has. */
+  /** The operations to record. Undefined for all that the version has. */
   readonly like: ReadonlySet<string> | undefined;
 };
 
 /**
- * Starts a sandbox on a ledger of its own, sends every operation in several ways and then generated requests, one after
- * the other, and gives the responses.
+ * Starts a sandbox on a new ledger. Sends every operation in several ways, then generated requests, one after the other. Returns
+ * the responses.
  */
 export async function record({ main, seed, count, like }: Recording): Promise<readonly Recorded[]> {
   const directory = await temporaryDirectory();
@@ -58,36 +58,38 @@ export async function record({ main, seed, count, like }: Recording): Promise<re
   }
 }
 
-/** The operations that a version has: an older one has fewer. */
+/** The operations of a version. An older version has fewer. */
 async function operationsOf(url: string): Promise<ReadonlySet<string>> {
   const { fields } = await sendRaw(url, { method: 'GET', path: '/openapi.json' });
   const paths = Object.values(fields.paths as Record<string, Record<string, { operationId?: string }>>);
   return new Set(paths.flatMap((path) => Object.values(path)).flatMap(({ operationId }) => operationId ?? []));
 }
 
-/** Operations with background work, or that change the time or the database: they come after the generated requests. */
+/**
+ * Operations with background work, and operations that change the time or the database. They come after the generated requests.
+ */
 const LAST = /webhook|resend|operator_event|erase_card_holder|clock|_database|session/;
 
-/** Operations that show things that are written some time after a response. */
+/** Operations that show data which is written some time after a response. */
 const SHOWS_LATER = /webhook|event|error|timeline|search|request|status|overview|audit/;
 
-/** Lists are ordered by id, and ids of the same millisecond have no order. */
+/** Lists are ordered by id, and ids of the same millisecond have no fixed order. */
 const APART_MILLISECONDS = 2;
 
-/** The pause between two polls for what is written later. */
+/** The pause between two polls for data that is written later. */
 const POLL_MILLISECONDS = 60;
 
-/** How many polls must find the same newest event until it counts as the last one; the relay runs every 50 ms. */
+/** The number of polls that must find the same newest event before it counts as the last one. The relay runs every 50 ms. */
 const SAME_TIMES = 4;
 
 /**
- * Responses with current figures: their fields are recorded, not the values. Refused keys are added to the audit log every
- * now and then.
+ * Responses with current figures. Their fields are recorded, but not the values. Refused keys are added to the audit log now and
+ * then.
  */
 const OF_THE_MOMENT =
   /^(?:get_status|get_overview|preview_switch|verify_audit|list_audit_entries|health|replay_|\w*webhook)/;
 
-/** The same for malformed bytes, whose operation is unknown: recognized by their content. */
+/** The same for malformed bytes. Their operation is unknown, so their content decides. */
 const BYTES_OF_THE_MOMENT = /operator\/(?:status|overview|switch|audit)/;
 const BYTES_SHOW_LATER = /\/(?:error|event|search|request|timeline)/;
 
@@ -107,8 +109,8 @@ const PAGES = [
   ...['/health/live', '/health/ready', '/console', '/favicon.ico', '/api/v0.1/nothing', '/errors.json?q=closed'],
 ];
 
-/** The variants of {@link Recorder.operation} that can be answered with a stored response. */
-const SUCCEEDS = /(?:as it is|under a key|from a browser)$/;
+/** The variants of {@link Recorder.operation} that may get a stored response. */
+const SUCCEEDS = /(?:unchanged|under a key|from a browser)$/;
 
 class Recorder {
   readonly recorded: Recorded[] = [];
@@ -158,7 +160,7 @@ class Recorder {
     }
   }
 
-  /** An operation unchanged, with a key, with the key again, with other content and the same key, and with mistakes. */
+  /** Sends an operation unchanged, with a key, with the key again, with other content under the same key, and with mistakes. */
   async operation(id: OperationId): Promise<void> {
     const made = async (): Promise<RawRequest> => {
       const raw = toRaw(id, await partsOf(id, this.#things));
@@ -167,8 +169,8 @@ class Recorder {
     const send = (way: string, raw: RawRequest): Promise<void> => this.#send(`${id} ${way}`, id, raw);
     const key = { 'Idempotency-Key': `recorded ${id}` };
     const { method } = OPERATIONS[id];
-    await send('as it is', await made());
-    // A second request is refused while the first one runs.
+    await send('unchanged', await made());
+    // A second replay is refused while the first one runs.
     if (/^replay_/.test(id)) return;
     if (method !== 'GET') {
       const raw = await made();
@@ -178,7 +180,7 @@ class Recorder {
       const other = typeof keyed.body === 'object' ? { ...keyed.body, description: 'other' } : { description: 'other' };
       await send('with another body', { ...keyed, body: other });
       await send('without a key', { ...raw, headers: {} });
-      await send('with no JSON', { ...raw, headers: { ...raw.headers, ...key }, body: '{"amount":' });
+      await send('with invalid JSON', { ...raw, headers: { ...raw.headers, ...key }, body: '{"amount":' });
       await send('with an empty object', {
         ...raw,
         headers: { ...raw.headers, 'Idempotency-Key': `empty ${id}` },
@@ -186,11 +188,14 @@ class Recorder {
       });
     }
     const raw = await made();
-    await send('with a parameter more', { ...raw, path: `${raw.path}${raw.path?.includes('?') ? '&' : '?'}unknown=1` });
-    await send('of nothing', { ...raw, path: raw.path?.replace(/\/[a-z]+_[0-9a-f]{32}/g, '/none') ?? '' });
-    await send('of a program that is none', { ...raw, headers: { ...raw.headers, 'Program-Id': 'prog_none' } });
+    await send('with an extra parameter', {
+      ...raw,
+      path: `${raw.path}${raw.path?.includes('?') ? '&' : '?'}unknown=1`,
+    });
+    await send('with an unknown id', { ...raw, path: raw.path?.replace(/\/[a-z]+_[0-9a-f]{32}/g, '/none') ?? '' });
+    await send('of an unknown program', { ...raw, headers: { ...raw.headers, 'Program-Id': 'prog_none' } });
     await send('with a wrong key', { ...raw, headers: { ...raw.headers, Authorization: 'Bearer ts_wrong' } });
-    await send('with a key of nobody and a page', { ...raw, headers: { ...raw.headers, Origin: 'https://evil.test' } });
+    await send('from a page of another origin', { ...raw, headers: { ...raw.headers, Origin: 'https://evil.test' } });
     await send('from a browser', { ...raw, headers: { ...raw.headers, Accept: 'text/html' } });
   }
 
@@ -222,7 +227,7 @@ class Recorder {
     }
   }
 
-  /** A program has at most 20, and their deliveries would be written into the ledger at any time. */
+  /** A program has at most 20 webhooks, and their deliveries would write to the ledger at any time. */
   async deleteWebhooks(): Promise<void> {
     for (const { webhook_id } of await Array.fromAsync(this.#client.webhooks.listAll()))
       await this.#client.webhooks.delete(webhook_id);
@@ -231,8 +236,8 @@ class Recorder {
   }
 
   /**
-   * Waits until everything about the responses so far is written: the error of a last request, which is stored after all
-   * earlier ones, and the newest event. Returns the id of that request.
+   * Waits until everything about the responses so far is written: the newest event, and the error of one more request, which is
+   * stored after all earlier ones. Returns the id of that request.
    */
   async #settle(): Promise<string> {
     await sleep(APART_MILLISECONDS);
@@ -291,7 +296,7 @@ class Recorder {
       operation,
       status,
       headers,
-      // Texts for people change all the time; only their presence is compared.
+      // Texts for people change often. Only their presence is compared.
       body:
         isHtml && status < 400
           ? '<html>'
@@ -304,16 +309,16 @@ class Recorder {
   }
 
   #headerOf(field: string, value: string, body: string): string {
-    // It follows from the body, whose random figures can be of any length.
+    // The length follows from the body, whose random figures can have any length.
     const length = Buffer.byteLength(body);
-    // Without a body it is that of the response to HEAD.
+    // The response to HEAD has a length but no body.
     if (/^content-length$/i.test(field) && (length === 0 || Number(value) === length)) return '<length of the body>';
     if (/^etag$/i.test(field)) return '<hash of the body>';
     return this.#placeholders.in(value);
   }
 }
 
-/** Which transfers are likely duplicates depends on the time between them. */
+/** The likely duplicates depend on the time between transfers. */
 function withoutDuplicates(body: string): string {
   return body.replace(/(?<="likely_duplicates":)\[.*\](?=[,}])/s, '"<of the moment>"');
 }
@@ -347,23 +352,23 @@ const RANDOM: readonly (readonly [kind: string, pattern: RegExp])[] = [
   ['session', /(?<=console(?:-\d+)?=)([0-9A-Za-z_.-]{10,})/g],
 ];
 
-/** Times, except the start of a day, which requests and limits contain and which is the same all day long. */
+/** Times, except the start of a day: requests and limits contain it, and it is the same all day. */
 const MOMENT = /\b\d{4}-\d\d-\d\dT(?!00:00:00(?:\.000)?Z)\d\d:\d\d:\d\d(?:\.\d+)?Z/g;
 const DATE_OF_HTTP = /\b(?:Mon|Tue|Wed|Thu|Fri|Sat|Sun), \d\d [A-Z][a-z]{2} \d{4} \d\d:\d\d:\d\d GMT/g;
 const NUMBERS_OF_A_RUN =
   /("(?:[a-z_]*(?:milliseconds|seconds|seconds_apart|bytes|process_id)|idle|in_use|p\d+)":)[\d.]+/g;
 /** The relay numbers the service's own events at any time. */
 const POSITION = /\bat position \d+\b/g;
-/** Keys of the transfers that requests need: `openNeeds` in test/fuzz/needs.ts. */
+/** Keys of the transfers that requests need: see `openNeeds` in test/fuzz/needs.ts. */
 const NEED = /\bneed-\d{13}-/g;
 
-/** Replaces random values by placeholders, numbered by kind in the order in which they appear. */
+/** Replaces random values by placeholders. These are numbered by kind, in the order of their first appearance. */
 export class Placeholders {
   readonly #known = new Map<string, string>();
   readonly #counts = new Map<string, number>();
   readonly #port: string;
 
-  /** `port` is that of the service, which its URLs contain. */
+  /** The URLs of the service contain `port`. */
   constructor(port: number) {
     this.#port = `:${port}`;
   }

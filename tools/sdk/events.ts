@@ -1,4 +1,4 @@
-// The SDK's types of events: a union by type, from the definitions in contract/events/.
+// Writes the SDK's event types, a union by type, from the definitions in contract/events/.
 
 import { EVENT_CATALOGUE } from '../../contract/events/catalogue.ts';
 import { EventRecord, InspectedEventRecord, OperatorEventRecord } from '../../contract/events.ts';
@@ -10,7 +10,7 @@ const EVENT = nameOf(EventRecord);
 const OPERATOR_EVENT = nameOf(OperatorEventRecord);
 const INSPECTED_EVENT = nameOf(InspectedEventRecord);
 
-/** The type with this name, if it is that of an event; undefined for other types. */
+/** Returns the text of the event type with this name, or undefined for other types. */
 export function eventUnion(name: string): string | undefined {
   if (name === EVENT)
     return `${ofOneType()}\n${UNKNOWN}\n${UNION_COMMENT}export type ${EVENT} = { [Type in EventType]: EventOf<Type> }[EventType] | UnknownEvent;\n`;
@@ -24,7 +24,7 @@ const UNION_COMMENT = comment(
   'An event: `type` says what `data` is. A later version of the service can send other types, which are an UnknownEvent: ignore them.',
 );
 
-/** A literal, because TypeScript would take any other string for each of the known types too, and could not tell `data`. */
+/** A literal. With `string`, TypeScript would accept every known type here too, and could not determine `data`. */
 const UNKNOWN = `${comment(
   'An event of a type that this version of the client does not know. Its `type` can be any string: to compare it, assign it to a string first.',
 )}export type UnknownEvent = Omit<EventOf<EventType>, 'type' | 'data'> & {
@@ -41,7 +41,7 @@ function shapeOf(schema: object): SchemaShape {
   return schema;
 }
 
-/** An event with the fields of the contract, in which `type` and `data` belong together. */
+/** An event with the fields of the contract. Its `type` decides its `data`. */
 function ofOneType(): string {
   const fields = objectType(shapeOf(EventRecord))
     .replace('readonly type: string;', 'readonly type: Type;')
@@ -49,7 +49,7 @@ function ofOneType(): string {
   return `${comment('An event of one type')}export type EventOf<Type extends EventType> = ${fields};\n`;
 }
 
-/** Any event. One for every program has a position in each, and so none here. */
+/** Any event. An event for every program has a position in each program, so it has none here. */
 function inspected(): string {
   const { position = {}, number = {} } = shapeOf(InspectedEventRecord).properties ?? {};
   const places = objectType({ properties: { position, number }, required: ['position', 'number'] });

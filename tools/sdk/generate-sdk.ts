@@ -27,10 +27,10 @@ import { eventData, eventUnion } from './events.ts';
 import { tablesFile } from './tables.ts';
 import { collect, comment, formatted, HEAD, names, objectType, typeOf } from './type-text.ts';
 
-/** The definitions, with their schemas as any schema. */
+/** The definitions, with untyped schemas. */
 const OPERATIONS: Readonly<Record<OperationId, Operation>> = DEFINITIONS;
 
-/** The committed files of the SDK that are generated, with their text. */
+/** The generated files of the SDK, with their text. */
 export function generatedSdk(): Readonly<Record<string, () => string>> {
   return {
     'sdk/generated/operations.ts': () => formatted('operations.ts', operationsFile()),
@@ -40,7 +40,7 @@ export function generatedSdk(): Readonly<Record<string, () => string>> {
   };
 }
 
-/** A copy: the SDK is a package that imports nothing, and reads JSON as the service does. */
+/** A copy, because the SDK imports nothing and must read JSON like the service. */
 function parseJsonFile(): string {
   const source = readFileSync(join(root, 'domain/parse-json.ts'), 'utf8');
   return `${HEAD.replace('contract/', 'domain/parse-json.ts')}\n${source}`;
@@ -55,7 +55,7 @@ function operationsFile(): string {
 
 ${namedTypes()}
 ${eventData()}
-/** What each operation takes and what it returns. */
+/** The arguments and the result of each operation. */
 export type Operations = {
 ${operations.join('')}};
 
@@ -67,9 +67,9 @@ export type OperationRow = {
   readonly method: string;
   /** The path, with its parameters in braces. */
   readonly path: string;
-  /** Whether it acts within one card program, and so takes a Program-Id header. */
+  /** Whether it acts within one card program and takes a Program-Id header. */
   readonly program: boolean;
-  /** The scope that a key needs; null where any key will do. */
+  /** The scope that a key needs. Null if any key is enough. */
   readonly scope: KeyScope | null;
   /** Who can call it. */
   readonly reach: 'program' | 'operator' | 'sandbox' | 'caller' | 'connector';
@@ -81,22 +81,22 @@ export type OperationRow = {
   readonly repeatable: boolean;
   /** Whether the response is a stream of comma-separated values. */
   readonly csv: boolean;
-  /** Fields that must not be undefined, because omitting one does more; each with the end of the sentence about it. */
+  /** Fields that must not be undefined, because omitting one does more. The value ends the sentence about the field. */
   readonly definedFields: Readonly<Record<string, string>>;
 };
 
-/** What is known about every error with a code. */
+/** The properties of all errors with one code. */
 export type ErrorRow = {
   /** HTTP status. */
   readonly status: number;
   readonly type: ErrorType;
   /** Whether the same request can succeed when it is sent again. */
   readonly retry: boolean;
-  /** Whether money moved; where it is not certain, the response reports it. */
+  /** Whether money moved. If it is uncertain, the response reports it. */
   readonly moneyMoved: 'no' | 'no or unknown';
 };
 
-/** What is known about the errors with each code. */
+/** The properties of the errors, by code. */
 export type ErrorRows = {
 ${errors.join('')}};
 
@@ -108,7 +108,7 @@ ${constant('EVENT_TYPES', 'The types of event.', EVENT_TYPES)}
 ${constant('TRANSFER_TYPES', 'The types of transfer.', TRANSFER_TYPES)}
 ${constant('TRANSFER_STATUSES', 'The statuses of a transfer.', TRANSFER_STATUSES)}
 ${constant('CARD_STATUSES', 'The statuses of a card.', CARD_STATUSES)}
-/** The statuses that a card can be given, by the one that it has. */
+/** The statuses that a card can change to, by its current status. */
 export const CARD_MOVES = ${JSON.stringify(CARD_MOVES)} as const;
 
 ${constant('LIMIT_NAMES', 'The limits of one direction.', Object.keys(LIMIT_NAMES))}
@@ -151,7 +151,7 @@ function replyType(id: OperationId): string {
   return typeOf(OPERATIONS[id].reply);
 }
 
-/** The name of a body or a query: as the contract exports it, or else from the operation's. */
+/** The name of a body or query: the contract's export, or derived from the operation. */
 function requestName(id: OperationId, kind: 'Body' | 'Query', schema: object): string {
   const pascal = id.replaceAll(/(?:^|_)([a-z])/g, (_, letter: string) => letter.toUpperCase());
   return names.get(JSON.stringify(schema)) ?? `${pascal}${kind}`;
@@ -277,14 +277,14 @@ function methodOf(id: ClientOperationId): string {
 `;
 }
 
-/** The field of a body that is one array and nothing else: the method takes the array itself. */
+/** The field of a body that consists of one array. The method takes the array itself. */
 function onlyArrayIn(body: SchemaShape): { readonly name: string; readonly schema: SchemaShape } | undefined {
   const [field, ...others] = Object.entries(body.properties ?? {});
   if (field === undefined || others.length > 0 || field[1].type !== 'array') return undefined;
   return { name: field[0], schema: field[1] };
 }
 
-/** What the reader of a method sees: what the operation does, how it differs from others, and its own error codes. */
+/** The documentation of a method: what the operation does, how it differs from others, and its specific error codes. */
 function documentation(id: OperationId): string {
   const { summary, errors, method, csv, body, query, reach } = OPERATIONS[id];
   const takesFields = body !== undefined || query !== undefined;

@@ -1,4 +1,4 @@
-// The SDK's tables of operations and errors, as text: as objects they would be half of the package.
+// Writes the SDK's tables of operations and errors as text. As objects they would be half of the package.
 import { ERRORS } from '../../contract/errors/catalogue.ts';
 import type { Operation } from '../../contract/operation.ts';
 import { OPERATIONS as DEFINITIONS, movesMoney, OPERATION_IDS, type OperationId } from '../../contract/operations.ts';
@@ -19,7 +19,7 @@ export function tablesFile(): string {
 /** The beginning of every path. */
 export const BASE_PATH: string = '${BASE_PATH}';
 
-/** For each operation: its name, method, path, scope (- for none), and what is not the same for most. */
+/** For each operation: its name, method, path, scope (- for none), and its differences from most others. */
 export const OPERATION_LINES: string = \`
 ${OPERATION_IDS.map(operationLine).join('\n')}\`;
 
@@ -27,7 +27,7 @@ ${OPERATION_IDS.map(operationLine).join('\n')}\`;
 export const ERROR_LINES: string = \`
 ${errorLines().join('\n')}\`;
 
-/** For some operations: fields that must not be undefined, each with the end of the sentence about it. */
+/** For some operations: fields that must not be undefined. The value ends the sentence about the field. */
 export const DEFINED_FIELDS: Readonly<Record<string, Readonly<Record<string, string>>>> = ${definedFields()};
 `;
 }
@@ -44,7 +44,7 @@ function operationLine(id: OperationId): string {
   return words.join(' ');
 }
 
-/** In the order of the catalogue: codes of one kind share a line where they follow one another. */
+/** In the order of the catalogue. Consecutive codes of one kind share a line. */
 function errorLines(): readonly string[] {
   const lines: string[] = [];
   for (const [code, { status, type, retryable }] of Object.entries(ERRORS)) {

@@ -9,7 +9,7 @@ export type Component = {
   readonly group?: string;
   readonly name: string;
   readonly version?: string;
-  /** `required` and `optional` run in production (optional: on some platforms); `excluded` only develops. */
+  /** `required` and `optional` run in production (optional: on some platforms). `excluded` is for development only. */
   readonly scope: 'required' | 'optional' | 'excluded';
   readonly hashes?: readonly { readonly alg: 'SHA-512'; readonly content: string }[];
   readonly licenses: readonly (
@@ -18,11 +18,11 @@ export type Component = {
   )[];
   readonly purl: string;
   readonly properties?: readonly { readonly name: string; readonly value: string }[];
-  /** The programs inside of it. */
+  /** The programs inside the component. */
   readonly components?: readonly Component[];
 };
 
-/** A bill of materials of CycloneDX 1.6: what the project consists of besides its own source. */
+/** A CycloneDX 1.6 bill of materials: everything in the project except its own source. */
 export type BillOfMaterials = {
   readonly bomFormat: 'CycloneDX';
   readonly specVersion: '1.6';
@@ -37,8 +37,8 @@ export type BillOfMaterials = {
 const NEED: readonly Component['scope'][] = ['required', 'optional', 'excluded'];
 
 /**
- * The bill of materials of a manifest and its lockfile, with the packages that run in production. The same files always give
- * the same bytes: it contains no time, and its serial number is derived from its content.
+ * The bill of materials of a manifest and its lockfile, with the packages that run in production. The same files always produce
+ * the same bytes. It contains no time, and its serial number is derived from its content.
  */
 export function billOfMaterials(manifest: Manifest, lockfile: Lockfile, running: ReadonlySet<string>): BillOfMaterials {
   const packages = packagesOf(lockfile);
@@ -46,7 +46,7 @@ export function billOfMaterials(manifest: Manifest, lockfile: Lockfile, running:
   for (const [path, name, locked] of packages) {
     const component = componentOf(name, locked, running.has(path));
     const other = components.get(component['bom-ref']);
-    // The same version in two places gets the scope that is needed most.
+    // A version that is installed twice gets the more needed scope.
     if (other === undefined || NEED.indexOf(component.scope) < NEED.indexOf(other.scope)) {
       components.set(component['bom-ref'], component);
     }
@@ -101,7 +101,7 @@ function componentOf(fullName: string, locked: LockedPackage, isRunning: boolean
   };
 }
 
-/** A program inside a package has no hash of its own: that of the package covers it. */
+/** A program inside a package has no hash. The hash of the package covers it. */
 function bundledComponent(program: BundledProgram, inside: string, scope: Component['scope']): Component {
   const { type, name, version, license } = program;
   const known = version === undefined ? {} : { version };
@@ -119,7 +119,7 @@ function purlOf(name: string, version: string): string {
   return `pkg:npm/${name.replace('@', '%40')}@${encodeURIComponent(version)}`;
 }
 
-/** The packages that a package, or the project, has as dependencies and that the lockfile has. */
+/** The dependencies of a package, or of the project, that the lockfile has. */
 function needed(lockfile: Lockfile, path: string): readonly string[] {
   const { dependencies, optionalDependencies, devDependencies, peerDependencies } = lockfile.packages[path] ?? {};
   const names = Object.keys({ ...dependencies, ...optionalDependencies, ...devDependencies, ...peerDependencies });

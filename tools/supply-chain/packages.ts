@@ -1,7 +1,7 @@
 import { existsSync, globSync, readdirSync, readFileSync } from 'node:fs';
 import { join, relative } from 'node:path';
 
-/** An entry of package-lock.json, as far as it is used here. */
+/** The fields of an entry in package-lock.json that we use. */
 export type LockedPackage = {
   readonly name?: string;
   readonly version?: string;
@@ -12,7 +12,7 @@ export type LockedPackage = {
   readonly hasInstallScript?: boolean;
   /** Only for development. */
   readonly dev?: boolean;
-  /** For some platforms only, or not needed for the rest to work. */
+  /** For some platforms only, or not required by the rest. */
   readonly optional?: boolean;
   readonly devOptional?: boolean;
   readonly dependencies?: Readonly<Record<string, string>>;
@@ -21,13 +21,13 @@ export type LockedPackage = {
   readonly peerDependencies?: Readonly<Record<string, string>>;
 };
 
-/** package-lock.json; the entry of the project itself has the path ''. */
+/** package-lock.json. The entry of the project has the path ''. */
 export type Lockfile = {
   readonly lockfileVersion: number;
   readonly packages: Readonly<Record<string, LockedPackage>>;
 };
 
-/** package.json, as far as it is used here. */
+/** The fields of package.json that we use. */
 export type Manifest = {
   readonly name: string;
   readonly version: string;
@@ -49,14 +49,14 @@ export function readManifest(directory: string): Manifest {
   return JSON.parse(readFileSync(join(directory, 'package.json'), 'utf8')) as Manifest;
 }
 
-/** Every package of a lockfile with its path and its name, without the project itself. */
+/** Every package of a lockfile with its path and name, except the project. */
 export function packagesOf(lockfile: Lockfile): readonly (readonly [path: string, name: string, LockedPackage])[] {
   return Object.entries(lockfile.packages)
     .filter(([path]) => path !== '')
     .map(([path, locked]) => [path, locked.name ?? nameIn(path), locked] as const);
 }
 
-/** The packages that modules of a bundle come from, by their paths as in the lockfile. */
+/** The packages of the modules in a bundle, by their paths in the lockfile. */
 export function packagesAmong(root: string, modules: readonly string[]): readonly string[] {
   const paths = modules.map((id) => relative(root, id.replace(/\?.*$/, '')));
   return [
@@ -64,12 +64,12 @@ export function packagesAmong(root: string, modules: readonly string[]): readonl
   ].sort();
 }
 
-/** The code that runs in production, from a clone or bundled in the package. */
+/** The code that runs in production, in a clone or bundled in the package. */
 const PRODUCT = '{server,cli,contract,domain,sdk,console,simulator}/**/*.{ts,tsx}';
 
 /**
- * The paths of the packages that run in production: those that the code imports, and their dependencies. npm cannot tell,
- * because all are devDependencies: the package of the service has them in its bundle.
+ * The paths of the packages that run in production: the packages that the code imports, and their dependencies. npm cannot tell,
+ * because all are devDependencies. The service's package has them in its bundle.
  */
 export function runningPackages(root: string, lockfile: Lockfile): ReadonlySet<string> {
   const sources = globSync(PRODUCT, { cwd: root }).filter(
@@ -94,12 +94,12 @@ export function runningPackages(root: string, lockfile: Lockfile): ReadonlySet<s
   return running;
 }
 
-/** The name of the package that is installed at a path: what follows the last `node_modules/`. */
+/** The name of the package that is installed at a path: the part after the last `node_modules/`. */
 export function nameIn(path: string): string {
   return path.replace(/^.*node_modules\//, '');
 }
 
-/** The path at which Node resolves a package from another one: its own folder first, then those above it. */
+/** Finds the path where Node resolves a package from another one. Looks in its own folder first, then in the folders above. */
 export function pathOfDependency({ packages }: Lockfile, from: string, name: string): string | undefined {
   for (let at = from; ; at = at.replace(/(?:^|\/)node_modules\/(?:@[^/]+\/)?[^/]+$/, '')) {
     const path = at === '' ? `node_modules/${name}` : `${at}/node_modules/${name}`;
@@ -109,7 +109,7 @@ export function pathOfDependency({ packages }: Lockfile, from: string, name: str
 }
 
 /**
- * The paths of all packages in node_modules, including those missing in the lockfile, which would run as well as any
+ * The paths of all packages in node_modules. Includes packages that are missing in the lockfile, because they can run like any
  * other.
  */
 export function installedPaths(root: string, below = ''): readonly string[] {

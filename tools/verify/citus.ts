@@ -1,5 +1,5 @@
-// Builds Citus from CITUS_SOURCE for the PostgreSQL 15 of Debian, in a directory of its own, and runs on it: the suite api on a
-// ledger that is a place, the command `distribute`, and the small forms of the torture with places. Part of `npm run verify`.
+// Builds Citus from CITUS_SOURCE for Debian's PostgreSQL 15, in a separate directory. Runs on it: the suite api on a ledger that
+// is a placement, the command `distribute`, and the small forms of the torture with placements. Part of `npm run verify`.
 import { spawnSync } from 'node:child_process';
 import { chmodSync, cpSync, existsSync, mkdirSync, mkdtempSync, rmSync } from 'node:fs';
 import { availableParallelism, tmpdir } from 'node:os';
@@ -9,7 +9,7 @@ import { DEBIAN_POSTGRES, reportMissing } from './reports.ts';
 
 const ROWS = ['place-moves', 'place-workers', 'place-coordinators', 'place-denials'];
 
-/** Each with its arguments, in an environment with the binaries. */
+/** The parts, each with its arguments, in an environment with the binaries. */
 const PARTS: readonly (readonly [script: string, ...words: string[]])[] = [
   ['tools/check.ts', 'api'],
   ['node_modules/vitest/vitest.mjs', 'run', 'test/start/distribute.test.ts', '-t', 'on a Citus cluster'],
@@ -20,15 +20,16 @@ const source = process.env.CITUS_SOURCE ?? '';
 const config = join(DEBIAN_POSTGRES, 'pg_config');
 if (source === '') {
   reportMissing(
-    'Places were not tried on Citus: set CITUS_SOURCE to the source of Citus 13.2 for that, and install a compiler and ' +
-      'the headers that it needs (on Debian 12: apt-get install build-essential postgresql-server-dev-15 libkrb5-dev libssl-dev).',
+    'Placements were not tried on Citus. To try them, set CITUS_SOURCE to the source of Citus 13.2, and install a compiler ' +
+      'and the headers that it needs (on Debian 12: ' +
+      'apt-get install build-essential postgresql-server-dev-15 libkrb5-dev libssl-dev).',
   );
 } else if (!existsSync(config)) {
   reportMissing(`Citus cannot be built without ${config} (apt-get install postgresql-server-dev-15).`);
 } else {
   const place = mkdtempSync(join(tmpdir(), 'transfer-service-citus-'));
   try {
-    // PostgreSQL's user must be able to enter it if this runs as root.
+    // If this runs as root, PostgreSQL's user must be able to enter the directory.
     chmodSync(place, 0o711);
     const binaries = build(place);
     const results = PARTS.map((words) => run(words, binaries));
@@ -38,7 +39,7 @@ if (source === '') {
   }
 }
 
-/** Gives the directory of `initdb` and `postgres`: PostgreSQL finds its other files by their place relative to that. */
+/** Builds Citus. Returns the directory of `initdb` and `postgres`, because PostgreSQL finds its other files relative to it. */
 function build(place: string): string {
   const made = join(place, 'source');
   cpSync(source, made, { recursive: true, preserveTimestamps: true });

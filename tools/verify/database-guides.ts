@@ -12,7 +12,7 @@ import type { PatroniCluster } from '../../test/torture/failovers/patroni-cluste
 import { root } from '../command.ts';
 import { DEBIAN_POSTGRES, reportMissing } from './reports.ts';
 
-/** A command that a guide shows, and its line. */
+/** A command in a guide, and its line. */
 export type GuideCommand = { readonly line: number; readonly command: string };
 
 /** The commands of a guide, in their order. */
@@ -23,7 +23,7 @@ function commandsOf(guide: string): readonly GuideCommand[] {
 
 const MANAGED = 'docs/managed-postgresql.md';
 
-/** Follows the guide with the database of a distribution, whose user owns nothing but its database. */
+/** Follows the guide with the PostgreSQL of a distribution, whose user owns only its database. */
 async function followManaged(resources: Resources): Promise<void> {
   if (!existsSync(join(DEBIAN_POSTGRES, 'initdb')) || spawnSync('psql', ['--version']).status !== 0)
     return reportMissing(
@@ -57,7 +57,7 @@ async function followManaged(resources: Resources): Promise<void> {
   }
 }
 
-/** Where Debian's packages put their units. */
+/** The folder of the units in Debian's packages. */
 const UNITS = '/lib/systemd/system';
 
 /** Checks the drop-ins of ops/patroni with systemd's own tool, over the units of Debian's packages. */
@@ -82,7 +82,7 @@ function checkUnit(name: 'etcd' | 'patroni'): void {
     const { stderr } = spawnSync('systemd-analyze', words, { env, encoding: 'utf8' });
     const problems = stderr.split('\n').filter((line) => line.includes('ledger.conf'));
     if (problems.length > 0) throw new Error(`${dropIn}:\n${problems.join('\n')}`);
-    console.log(`ok      ${dropIn} is understood`);
+    console.log(`ok      systemd accepts ${dropIn}`);
   } finally {
     rmSync(directory, { recursive: true, force: true });
   }
@@ -90,16 +90,16 @@ function checkUnit(name: 'etcd' | 'patroni'): void {
 
 const THREE_MACHINES = 'docs/three-machines.md';
 
-/** On which machines the guide wants a command; the first one otherwise. */
+/** These patterns choose the machines for a command. By default it runs on the first one. */
 const EVERY = /^(?:install |echo 'create_main|apt-get install postgresql|systemctl (?:stop|daemon-reload|enable))/;
 const ON_THE_LEADER = /^(?:runuser |set -a|patronictl)/;
 const ON_THE_APPLICATION = /haproxy/;
 
-/** Follows the guide of the three machines. What systemd and the package manager do is done in their place. */
+/** Follows the guide of the three machines. The class does the work of systemd and the package manager. */
 class Reader {
   readonly #cluster: PatroniCluster;
   readonly #resources: Resources;
-  /** What the shell of each machine has been told, such as its umask and its variables. */
+  /** The commands that change the shell of each machine, such as its umask and its variables. */
   readonly #shells = new Map<Machine, string>();
   #followed = 0;
 
@@ -140,7 +140,7 @@ class Reader {
     return databases.slice(0, 1);
   }
 
-  /** A line in the shell of a machine, in the directory of the files. */
+  /** Runs a line in the shell of a machine, in the directory of the files. */
   async #type(machine: Machine, command: string): Promise<void> {
     const typed = this.#shells.get(machine) ?? '';
     const output = await machine.run('root', ['bash', '-ec', `${typed}\n${command}`], {}, join(root, 'ops/patroni'));
@@ -156,7 +156,7 @@ class Reader {
     requireTimes(output, 'Sync Standby', 1);
   }
 
-  /** What a unit of systemd would do. */
+  /** Does the work of a systemd unit. */
   async #control([verb = '', ...rest]: readonly string[]): Promise<void> {
     const unit = rest.at(-1);
     if (verb !== 'enable' && verb !== 'restart') return;
@@ -170,7 +170,7 @@ class Reader {
     if (unit === 'patroni') await this.#cluster.untilWhole();
   }
 
-  /** A file to another machine. */
+  /** Copies a file to another machine. */
   async #copy([from = '', to = '']: readonly string[]): Promise<void> {
     const [name = '', directory = ''] = to.split(':');
     const target = this.#cluster.databases.find((machine) => machine.name === name);
@@ -179,14 +179,14 @@ class Reader {
     await copyFile(first.pathOf(from), target.pathOf(`${directory}${from.split('/').at(-1)}`));
   }
 
-  /** Makes a transfer on the address of the guide after the switchover, and runs the command about the books. */
+  /** Makes a transfer at the address of the guide after the switchover, and runs the command that checks the books. */
   async #runService(words: readonly string[]): Promise<void> {
     const { runCommand, startService, temporaryDirectory } = await import('../../test/harness/process.ts');
     const { untilAtWork } = await import('../../test/torture/loads.ts');
     const { path, remove } = await temporaryDirectory();
     const removeFiles = this.#resources.add('the files of the service', remove);
     const [, address = ''] = /^(postgresql:\S+)$/m.exec(readFileSync(join(root, THREE_MACHINES), 'utf8')) ?? [];
-    // HAProxy is on a machine of its own, because this one has no 127.0.0.1 of its own.
+    // HAProxy runs on the application's machine, because its 127.0.0.1 is not ours.
     const DATABASE_URL = address.replace('127.0.0.1', this.#cluster.application.address);
     const settings = { DATABASE_URL, DATA_DIR: path, LOG_LEVEL: 'silent' };
     const service = await startService(settings);
@@ -206,10 +206,10 @@ function requirePackages(names: readonly string[]): void {
 
 function requireTimes(output: string, text: string, times: number): void {
   const found = output.split(text).length - 1;
-  if (found !== times) throw new Error(`'${text}' is there ${found} times instead of ${times}:\n${output}`);
+  if (found !== times) throw new Error(`'${text}' occurs ${found} times instead of ${times}:\n${output}`);
 }
 
-/** Follows the guide on four machines of this one; says why, where they cannot be made. */
+/** Follows the guide on four machines inside this one. If they cannot be made, reports why. */
 async function followThreeMachines(resources: Resources): Promise<void> {
   const { lackOfPatroni, PatroniCluster } = await import('../../test/torture/failovers/patroni-cluster.ts');
   const lack = await lackOfPatroni();

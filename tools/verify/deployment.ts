@@ -10,7 +10,7 @@ const UNIT = 'ops/systemd/transfer-service.service';
 const COMMAND = 'ops/systemd/transfer-service-command';
 const CONTAINERFILE = 'ops/container/Containerfile';
 
-/** Out of 10; systemd calls services up to 2.5 well protected. */
+/** Out of 10. systemd calls services up to 2.5 well protected. */
 const MAX_EXPOSURE = 2.5;
 
 const directory = mkdtempSync(join(tmpdir(), 'transfer-service-deployment-'));
@@ -44,16 +44,16 @@ function verifyUnit(): void {
   const security = run('systemd-analyze', ['security', '--offline=true', UNIT]);
   const exposure = Number(/Overall exposure level for \S+: ([0-9.]+)/.exec(security.stdout)?.[1] ?? Number.NaN);
   report(exposure < MAX_EXPOSURE, `${UNIT} has an exposure of ${exposure}`, security.stderr);
-  // Includes the lines for secrets. The program is not installed here, so another one takes its place.
+  // Includes the lines for secrets. The program is not installed here, so another one replaces it.
   const text = readFileSync(join(root, UNIT), 'utf8').replaceAll(/^#(LoadCredential|Environment)=/gm, '$1=');
   const file = join(directory, 'transfer-service.service');
   writeFileSync(file, text.replace(/^ExecStart=\S+/m, `ExecStart=${process.execPath}`));
   const verified = run('systemd-analyze', ['verify', file]);
   const problems = verified.stderr.split('\n').filter((line) => line.includes('transfer-service.service'));
-  report(verified.status === 0 && problems.length === 0, `${UNIT} is understood`, verified.stderr);
+  report(verified.status === 0 && problems.length === 0, `systemd accepts ${UNIT}`, verified.stderr);
 }
 
-/** Replaces systemd-run by a program that prints its arguments; systemd itself is not used. */
+/** Replaces systemd-run with a program that prints its arguments. systemd is not used. */
 function verifyCommand(): void {
   const programs = join(directory, 'bin');
   mkdirSync(programs);
@@ -84,13 +84,13 @@ function buildImage(): void {
   );
   const image = ['--isolation', 'chroot', '--format', 'docker', '-t', 'localhost/transfer-service-verification'];
   const built = run('buildah', ['bud', '--layers=false', ...image, '-f', CONTAINERFILE, ...bases, '.'], {
-    // A driver that also works inside a container.
+    // This driver also works inside a container.
     STORAGE_DRIVER: process.env.STORAGE_DRIVER ?? 'vfs',
   });
   const lines = built.stderr.trim().split('\n').slice(-5).join('\n');
   report(
     built.status === 0,
     `${CONTAINERFILE} is built`,
-    `${lines}\nWhere no registry can be reached, BUILD_BASE and BASE name images of this machine.`,
+    `${lines}\nIf no registry can be reached, set BUILD_BASE and BASE to images on this machine.`,
   );
 }

@@ -1,6 +1,6 @@
-// Generates clients from /openapi.json of a running sandbox with the generators that people use, compiles them strictly,
-// and calls the sandbox through each; converts the document to a Postman collection and sends its requests. Part of
-// `npm run verify`. The generators have a lockfile of their own, so that `npm start` never downloads them.
+// Generates clients from /openapi.json of a running sandbox with common generators, compiles them strictly, and calls the sandbox
+// through each. Also converts the document to a Postman collection and sends its requests. Part of `npm run verify`. The
+// generators have a separate lockfile, so `npm start` never downloads them.
 import { execFile } from 'node:child_process';
 import { mkdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
@@ -50,7 +50,7 @@ try {
   await directory.remove();
 }
 
-/** Runs a program in the folder of the clients, and returns what it prints; rejects with that when it fails. */
+/** Runs a program in the folder of the clients, and returns its output. If it fails, rejects with the output. */
 async function run(program: string, words: readonly string[]): Promise<string> {
   return (await promisify(execFile)(program, words, { cwd: folder, maxBuffer: 100_000_000 })).stdout;
 }
@@ -73,8 +73,8 @@ type Item = {
 type Pair = { readonly key: string; readonly value: string; readonly disabled?: boolean };
 
 /**
- * Sends every request of the collection with existing ids in place of the example ids, as its user does. Each must succeed
- * or be refused by a rule of its operation: an unreadable request, an unknown route or a failure would be a mistake in the
+ * Sends every request of the collection, with existing ids instead of the example ids, like its user. Each request must succeed
+ * or be refused by a rule of its operation. An unreadable request, an unknown route or a failure would be a mistake in the
  * document.
  */
 async function sendCollection(url: string): Promise<void> {
@@ -145,7 +145,7 @@ function isSent(pairs: readonly Pair[] = []): readonly Pair[] {
   return pairs.filter(({ disabled }) => disabled !== true);
 }
 
-/** Ids of things made for an operation. */
+/** Creates objects for an operation, and returns their ids. */
 async function idsFor(url: string, id: OperationId | undefined): Promise<Readonly<Record<string, string>>> {
   if (id === undefined) return {};
   const post = async (path: string, body: object): Promise<Readonly<Record<string, string>>> => {

@@ -1,5 +1,5 @@
-// Runs the tests of the alerts, and sends every expression of the dashboard to a Prometheus that scrapes running services
-// under a little load: no panel may be empty. Part of `npm run verify`.
+// Runs the tests of the alerts. Then sends every expression of the dashboard to a Prometheus that scrapes running services under
+// light load. Every panel must have data. Part of `npm run verify`.
 import { spawn, spawnSync } from 'node:child_process';
 import { once } from 'node:events';
 import { mkdir, mkdtemp, rm, writeFile } from 'node:fs/promises';
@@ -14,7 +14,7 @@ import { reportMissing } from './reports.ts';
 // Kept by: `ops/`
 // Tested by: `test/metrics/metrics.test.ts`, `tools/verify/monitoring.ts` in `npm run verify`
 
-/** Longer than the first verification of the books and the first copy take: they begin after a minute. */
+/** Longer than the first verification of the books and the first backup, which begin after a minute. */
 const MAX_MILLISECONDS = 300_000;
 
 const LOOK_MILLISECONDS = 1_000;
@@ -62,7 +62,7 @@ async function checkDashboard(): Promise<void> {
   if (open.length > 0) process.exitCode = 1;
 }
 
-/** Whether Prometheus has a number for an expression; throws for one that it does not understand. */
+/** Whether Prometheus has a number for an expression. Throws if the expression is invalid. */
 async function hasData(url: string, expression: string): Promise<boolean> {
   const query = Object.entries(VARIABLES).reduce((text, [name, value]) => text.replaceAll(name, value), expression);
   const response = await fetch(`${url}/api/v1/query?query=${encodeURIComponent(query)}`);
@@ -74,7 +74,7 @@ async function hasData(url: string, expression: string): Promise<boolean> {
   return body.data.result.some(({ value }) => value[1] !== 'NaN');
 }
 
-/** Starts a service under load on the embedded server, with backups and a webhook; returns the URL of its metrics. */
+/** Starts a service under load on the embedded server, with backups and a webhook. Returns the URL of its metrics. */
 async function startEmbedded(): Promise<string> {
   const { startService, temporaryDirectory } = await import('../../test/harness/process.ts');
   const { patientClient } = await import('../../test/harness/client/patience.ts');
@@ -132,7 +132,7 @@ function pageOf(output: string): string {
   return found;
 }
 
-/** Repeats something ten times a second until the end. */
+/** Repeats something ten times a second until the end of the run. */
 function load(send: () => Promise<unknown>): void {
   let isOver = false;
   const run = async (): Promise<void> => {
@@ -157,7 +157,7 @@ async function startPrometheus(targets: readonly string[]): Promise<string> {
     scrape_configs: [{ job_name: VARIABLES.$job, static_configs: [{ targets }] }],
   };
   const file = join(directory, 'prometheus.yml');
-  // JSON is YAML, too.
+  // JSON is also YAML.
   await writeFile(file, JSON.stringify(configuration));
   const address = `127.0.0.1:${await findFreePort()}`;
   const child = spawn(

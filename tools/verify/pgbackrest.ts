@@ -11,7 +11,7 @@ const lacking = [
   ...(spawnSync('pgbackrest', ['version']).status === 0 ? [] : ['pgBackRest (apt-get install pgbackrest)']),
 ];
 if (lacking.length > 0) {
-  reportMissing(`The trial of pgBackRest cannot be made without ${lacking.join(' and ')}.`);
+  reportMissing(`pgBackRest was not tried. Missing: ${lacking.join(' and ')}.`);
 } else {
   // Its services must not use these binaries automatically.
   delete process.env.TEST_POSTGRES_BIN;

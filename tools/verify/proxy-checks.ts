@@ -1,4 +1,4 @@
-// Checks for each proxy of ops/proxies/ in front of a service in live mode.
+// The checks for each proxy of ops/proxies/ in front of a service in live mode.
 import assert from 'node:assert/strict';
 import { type Ask, ask, type Connection, type Relay, type Reply, readUntil } from './proxy-clients.ts';
 import type { RunningProxy } from './proxy-programs.ts';
@@ -8,7 +8,7 @@ const EVENTS = '/api/v0.1/core/event';
 const SESSION = '/api/v0.1/console/session';
 const AUDIT = '/api/v0.1/operator/audit';
 
-/** Averaged over ten seconds: enough for the checks, and soon used up by wrong keys from one address. */
+/** Averaged over ten seconds. Enough for the checks, and quickly used up by wrong keys from one address. */
 export const REQUESTS_PER_SECOND = 100;
 
 /** An invalid key counts as this many requests. */
@@ -23,7 +23,7 @@ const MAX_ADDED_MILLISECONDS = 30;
 /** A service in live mode with a card program, the card `card_1` and keys. */
 export type LiveService = { readonly port: number; readonly operatorKey: string; readonly programKey: string };
 
-/** A proxy, the relay behind it and the service behind that. */
+/** A chain: the proxy, then the relay, then the service. */
 export type Trial = {
   readonly proxy: RunningProxy;
   readonly relay: Relay;
@@ -31,7 +31,7 @@ export type Trial = {
   readonly http2: Connection;
 };
 
-/** In the order in which they run: the last one disconnects the proxy. */
+/** The checks, in order. The last one disconnects the proxy. */
 export const CHECKS: Readonly<Record<string, (trial: Trial) => Promise<unknown>>> = {
   'a transfer with a key over HTTP/2 and HTTP/1.1': async ({ proxy, service, http2 }) => {
     for (const send of [http2.ask, (sent: Ask) => ask(proxy.tlsPort, sent)]) {
@@ -56,10 +56,10 @@ export const CHECKS: Readonly<Record<string, (trial: Trial) => Promise<unknown>>
     service,
   }) => {
     const sent = { ...transfer(service), body: JSON.stringify({ description: 'x'.repeat(6_000_000) }) };
-    // Several times, because a refusal that arrives while the body is sent could get lost.
+    // Repeated, because a refusal that arrives while the body is being sent can get lost.
     for (let count = 0; count < 20; count += 1) {
       const reply = await ask(proxy.tlsPort, sent);
-      // A proxy that passes a body on while it arrives lets the service refuse it.
+      // If the proxy forwards a body as it arrives, the service refuses it.
       if (reply.headers['error-code'] === undefined) expectProxyPage(reply, 413, /^The proxy refused this request/);
       else assert.deepEqual([reply.status, reply.headers['error-code']], [413, 'payload_too_large']);
     }
@@ -76,7 +76,7 @@ export const CHECKS: Readonly<Record<string, (trial: Trial) => Promise<unknown>>
   },
   'rate limits and the audit log have the address of the caller': checkAddresses,
   'the session of a browser has the cookie __Host-console': checkSession,
-  'a stream of events is not held up': checkStream,
+  'a stream of events is not delayed': checkStream,
   'a silent stream gets its comments and stays open': async ({ service, http2 }) => {
     const began = performance.now();
     const stream = http2.open(streamOf(service, await lastPosition(http2, service)));
@@ -84,8 +84,8 @@ export const CHECKS: Readonly<Record<string, (trial: Trial) => Promise<unknown>>
     stream.destroy();
     return `2 comments in ${Math.round((performance.now() - began) / 1000)} s`;
   },
-  'connections to the service are kept, and none adds a delay': checkConnections,
-  'without TLS nothing passes': async ({ proxy, relay, service }) => {
+  'connections to the service are kept and add no delay': checkConnections,
+  'requests without TLS do not pass': async ({ proxy, relay, service }) => {
     relay.takeSent();
     const call = await ask(proxy.clearPort, transfer(service), true);
     assert.equal(call.status, 403);
@@ -93,7 +93,7 @@ export const CHECKS: Readonly<Record<string, (trial: Trial) => Promise<unknown>>
     assert.deepEqual([page.status, page.headers.location], [301, 'https://transfers.example.com/console']);
     assert.equal(relay.takeSent(), '');
   },
-  "without a service there is the proxy's text, which is no error record": async ({ proxy, relay, service }) => {
+  "without a service the response is the proxy's text, not an error record": async ({ proxy, relay, service }) => {
     await relay.stop();
     expectProxyPage(await ask(proxy.tlsPort, transfer(service)), 502, /^The proxy has no response/);
   },
@@ -159,7 +159,7 @@ async function checkSession({ proxy, service }: Trial): Promise<void> {
   assert.match(cookie, /^__Host-console=[^;]+; Secure; HttpOnly; SameSite=Strict; Path=\/$/);
   const session = { Cookie: cookie.split(';')[0] ?? '', Console: '1' };
   assert.equal((await ask(proxy.tlsPort, { path: SESSION, headers: { ...session, ...page } })).status, 200);
-  // A browser without Sec-Fetch-Site sends its origin, which must be that of the Host that the proxy passes on.
+  // A browser without Sec-Fetch-Site sends its origin. It must match the Host that the proxy forwards.
   const older = { ...session, Origin: page.Origin };
   assert.equal((await ask(proxy.tlsPort, { path: SESSION, headers: older })).status, 200);
   const foreign = { ...session, Origin: 'https://elsewhere.example.com' };

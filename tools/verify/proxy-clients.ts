@@ -7,7 +7,7 @@ import { connect, createServer, type Socket } from 'node:net';
 import type { Readable } from 'node:stream';
 import { HOST_NAME } from './proxy-programs.ts';
 
-/** One request. `from` is an address of loopback that it comes from. */
+/** One request. `from` is the loopback address that it comes from. */
 export type Ask = {
   readonly method?: string;
   readonly path: string;
@@ -16,7 +16,7 @@ export type Ask = {
   readonly from?: string;
 };
 
-/** A whole response. */
+/** A complete response. */
 export type Reply = {
   readonly status: number;
   readonly headers: IncomingHttpHeaders;
@@ -47,10 +47,10 @@ export function ask(port: number, { method = 'GET', path, headers, body, from }:
   });
 }
 
-/** A connection of HTTP/2 to a proxy. */
+/** An HTTP/2 connection to a proxy. */
 export type Connection = {
   readonly ask: (ask: Ask) => Promise<Reply>;
-  /** Opens a stream, and returns its data as it arrives. */
+  /** Opens a stream and returns its data as it arrives. */
   readonly open: (ask: Ask) => Readable;
   readonly close: () => void;
 };
@@ -95,7 +95,7 @@ async function readAll(stream: Readable): Promise<string> {
   return text;
 }
 
-/** Passes bytes between a proxy and a service, and remembers what the proxy sent. */
+/** Forwards bytes between a proxy and a service, and records the bytes from the proxy. */
 export type Relay = {
   readonly port: number;
   readonly connections: () => number;

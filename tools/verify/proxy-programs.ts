@@ -7,7 +7,7 @@ import { connect, createServer } from 'node:net';
 import { join } from 'node:path';
 import { root } from '../command.ts';
 
-/** The name in the recipes. */
+/** The host name in the recipes. */
 export const HOST_NAME = 'transfers.example.com';
 
 /** A proxy in front of one port of this machine. */
@@ -17,13 +17,13 @@ export type RunningProxy = {
   readonly stop: () => Promise<void>;
 };
 
-/** The proxies there are recipes for; `package` is that of Debian. */
+/** The proxies with a recipe. `package` is the Debian package. */
 export const PROXIES = {
   caddy: { recipe: 'ops/proxies/Caddyfile', versionWords: ['version'], package: 'caddy', start: startCaddy },
   nginx: { recipe: 'ops/proxies/nginx.conf', versionWords: ['-v'], package: 'nginx-light', start: startNginx },
 } as const;
 
-/** The version of a program; undefined where it cannot be run. */
+/** The version of a program. Undefined if it cannot be run. */
 export function versionOf(program: keyof typeof PROXIES): string | undefined {
   const { status, stdout, stderr } = spawnSync(program, PROXIES[program].versionWords, { encoding: 'utf8' });
   return status === 0 ? /[0-9]+(?:\.[0-9]+)+/.exec(`${stdout}${stderr}`)?.[0] : undefined;
@@ -80,7 +80,7 @@ async function startNginx(directory: string, servicePort: number): Promise<Runni
   return running(spawn('nginx', words, { stdio: ['ignore', 'ignore', 'pipe'] }), tlsPort, clearPort);
 }
 
-/** A recipe with the values of this machine and no other change. */
+/** A recipe with the values of this machine, otherwise unchanged. */
 function recipeWith(path: string, values: readonly (readonly [RegExp, string])[]): string {
   return values.reduce(
     (text, [pattern, value]) => {
@@ -120,7 +120,7 @@ async function accepts(port: number): Promise<boolean> {
   }
 }
 
-/** Neither program can report which port it got for port 0. */
+/** These programs cannot report which port they got for port 0. */
 async function findFreePort(): Promise<number> {
   const server = createServer();
   server.listen(0, '127.0.0.1');

@@ -1,5 +1,5 @@
-// Runs the suites about PostgreSQL on an unmodified PostgreSQL 15 of a distribution, with a role that owns only its
-// database; then compares the time of a transfer on it with that on the embedded server. Part of `npm run verify`.
+// Runs the suites about PostgreSQL on an unmodified PostgreSQL 15 of a distribution, with a role that owns only its database.
+// Then compares the time of a transfer on it with the embedded server. Part of `npm run verify`.
 import { spawnSync } from 'node:child_process';
 import { existsSync } from 'node:fs';
 import { join } from 'node:path';
@@ -8,14 +8,14 @@ import { DEBIAN_POSTGRES, reportMissing } from './reports.ts';
 
 const SUITES = ['api', 'store', 'plans'];
 
-/** How much longer a transfer may take on the stock server than on the embedded one. */
+/** The maximum ratio of a transfer's time on the stock server to the embedded one. */
 const MOST_RATIO = 1.3;
 
-/** Other work on the machine can slow down one of the two servers, so several measurements are made and the best counts. */
+/** Other work on the machine can slow down one of the two servers. So there are several measurements, and the best one counts. */
 const MEASUREMENTS = 3;
 
 const binaries = process.env.TEST_POSTGRES_BIN || DEBIAN_POSTGRES;
-// Only the suites run on them; the comparison needs both.
+// Only the suites run on these binaries. The comparison needs both servers.
 delete process.env.TEST_POSTGRES_BIN;
 if (!existsSync(join(binaries, 'initdb'))) {
   reportMissing(

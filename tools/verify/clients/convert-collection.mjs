@@ -1,5 +1,5 @@
-// Converts the document to a Postman collection, as Postman does when one imports it with the parameters of the examples
-// and without the optional ones.
+// Converts the document to a Postman collection. Postman does the same when a user imports it with the example parameters and
+// without the optional ones.
 import { readFileSync, writeFileSync } from 'node:fs';
 import converter from 'openapi-to-postmanv2';
 

@@ -1,4 +1,4 @@
-// The client that orval generates: functions around fetch, for the first server of the document.
+// Configures the client that orval generates: functions around fetch, for the first server of the document.
 export default {
   transferService: {
     input: './generated/openapi.json',

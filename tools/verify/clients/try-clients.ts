@@ -1,4 +1,4 @@
-// Calls a sandbox through each generated client, a transfer and an error: node try-clients.mjs <url of the sandbox>
+// Calls a sandbox through each generated client, with a transfer and an error: node try-clients.mjs <url of the sandbox>
 import createClient from 'openapi-fetch';
 import { client as heyApi } from './generated/hey-api/client.gen';
 import * as heyApiSdk from './generated/hey-api/sdk.gen';
@@ -22,7 +22,7 @@ for (const [generator, attempt] of [
   console.log(`${generator}: ${transferId}, and ${code} from a closed card`);
 }
 
-/** Creates a transfer, and returns its id and the code with which a closed card refuses one. */
+/** Creates a transfer. Returns its id, and the code of a refused transfer to a closed card. */
 async function tryHeyApi(): Promise<readonly [string, string]> {
   const made = await heyApiSdk.createTransfer({ body: { amount: 1000, card_id: 'card_active' } });
   if (made.data === undefined) throw new Error(made.error.Message);
@@ -40,7 +40,7 @@ function heyApiUrl(): string | undefined {
   return heyApi.getConfig().baseUrl;
 }
 
-/** The same through the types of openapi-typescript. `tsc` is half of the test: what is not typed is an error. */
+/** The same with the types of openapi-typescript. `tsc` does half of the test: untyped values are errors. */
 async function tryOpenapiTypescript(baseUrl: string): Promise<readonly [string, string]> {
   const client = createClient<paths>({ baseUrl });
   const made = await client.POST('/api/v0.1/core/transfer', { body: { amount: 1000, card_id: 'card_active' } });
@@ -58,7 +58,7 @@ async function tryOpenapiTypescript(baseUrl: string): Promise<readonly [string, 
   return [transfer.transfer_id, record.Code];
 }
 
-/** The same through the functions of orval. */
+/** The same with the functions of orval. */
 async function tryOrval(): Promise<readonly [string, string]> {
   const made = await orval.createTransfer({ amount: 1000, card_id: 'card_active' });
   if (made.status !== 201) throw new Error(made.data.Message);
