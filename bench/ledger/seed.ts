@@ -51,7 +51,7 @@ export async function makeSeed(resources: Resources, server: DatabaseServer, con
   const service = await startService({ ...LIVE, DATABASE_URL: url, DATA_DIR: `${server.directory}/seed` });
   const stop = resources.add('the service that makes the seed', async () => void (await service.stop()));
   const seed = await create({ database, key, url: service.url }, content).catch((error: unknown) => {
-    throw new Error(`the seed could not be made. The service printed: ${service.errors().slice(-2000)}`, { cause: error });
+    throw new Error(`the seed could not be made. Its service: ${service.errors().slice(-2000)}`, { cause: error });
   });
   await stop();
   await server.query(database, 'vacuum analyze');
