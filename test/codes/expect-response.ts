@@ -12,34 +12,34 @@ import { CASE_PATH } from '../../contract/support/cases.ts';
 import type { RawResponse } from '../harness/raw-connection.ts';
 import { send } from './send.ts';
 
-/** What is expected of a response, beyond what the catalogue says about its code. */
+/** The expectations for a response, in addition to the catalogue's entry for its code. */
 export type Expected = {
   readonly code: ErrorCode;
-  /** Undefined where the request did not get as far as an operation. */
+  /** Undefined if the request did not reach an operation. */
   readonly operation: OperationId | undefined;
   readonly method?: string;
-  /** `no` unless said otherwise. */
+  /** The default is `no`. */
   readonly moneyMoved?: 'unknown';
   /** Whether the request had an idempotency key, so that it may be repeated even if its outcome is unknown. */
   readonly keyed?: true;
-  /** Seconds at most until a service that is disabled opens again, where that is known. */
+  /** The maximum number of seconds until a disabled service is enabled again, if it is known. */
   readonly opensWithin?: number;
-  /** The `Error-Field` header; undefined if there must be none. Without this property any is accepted. */
+  /** The `Error-Field` header. Undefined if there must be none. Without this property, any value is accepted. */
   readonly field?: string | undefined;
 };
 
-/** Everything that an error response may have; a header that nobody has decided on is a fault, too. */
+/** All headers of error responses. Any other header fails the test. */
 const HEADERS: ReadonlySet<string> = new Set([
   ...['content-type', 'content-length', 'date', 'connection', 'keep-alive', 'cache-control', 'x-content-type-options'],
   ...['request-id', 'client-request-id', 'error-code', 'link', 'should-retry', 'money-moved', 'transfer-id'],
   ...['retry-after', 'error-field', 'idempotent-replayed', 'allow', 'accept', 'www-authenticate', 'ignored-fields'],
   ...['etag', 'sandbox', 'ignored-headers', 'readiness', 'runbook', 'original-request-id', 'support-case', 'incident'],
-  // Where a browser gets a page instead.
+  // For responses that are pages in a browser.
   'vary',
   ...['ratelimit-policy', 'ratelimit'],
 ]);
 
-/** Holds an response against the catalogue: status, record, and each header that it must or must not have. */
+/** Compares a response with the catalogue: status, record, and required and forbidden headers. */
 export function expectResponse(response: RawResponse, expected: Expected): void {
   const { code, operation, method = 'GET' } = expected;
   const entry = ERRORS[code];
@@ -69,14 +69,14 @@ function expectMoney({ headers }: RawResponse, { code, operation, moneyMoved, ke
   if (moved !== 'unknown') expect(headers.get('transfer-id')).toBeUndefined();
 }
 
-/** The sums of a sandbox's accounts by currency. Its database must run. */
+/** The sums of a sandbox's accounts by currency. The database must run. */
 export async function balancesOf(url: string): Promise<unknown> {
   const { status, body } = await send(url, { method: 'GET', path: OPERATIONS.get_trial_balance.path });
   expect(status, body).toBe(200);
   return JSON.parse(body).currencies;
 }
 
-/** The headers that belong to one code each. */
+/** Checks the headers of single codes. */
 function expectCauseHeaders({ headers }: RawResponse, expected: Expected): void {
   const { code, opensWithin } = expected;
   const header = (name: string): string | undefined => headers.get(name);
@@ -91,10 +91,10 @@ function expectCauseHeaders({ headers }: RawResponse, expected: Expected): void 
   else expect(header('etag')).toBeUndefined();
   if (code === 'rate_limited') expect(Number(header('retry-after'))).toBeGreaterThanOrEqual(1);
   else if (code === 'service_unavailable') {
-    // Longer where the reason waits for a person.
+    // The time is longer if the reason waits for a person.
     expect(header('retry-after')).toMatch(header('readiness') === undefined ? /^1$/ : /^10?$/);
   } else if (code.startsWith('unknown_')) {
-    // While the database is away, unless the caller has to look first.
+    // Present while the database is stopped, unless the caller must first check the outcome.
     const isAllowed = header('should-retry') === 'true' ? /^1?$/ : /^$/;
     expect(header('retry-after') ?? '').toMatch(isAllowed);
   } else if (opensWithin === undefined) expect(header('retry-after')).toBeUndefined();
@@ -104,7 +104,7 @@ function expectCauseHeaders({ headers }: RawResponse, expected: Expected): void 
     expect(seconds).toBeLessThanOrEqual(opensWithin);
   }
   expect(header('error-field') ?? '/').toMatch(/^\//);
-  // Missing while the database is down.
+  // Missing while the database is stopped.
   if (ERRORS[code].type === 'Request Error') expect(header('support-case') ?? header('incident')).toBeUndefined();
   else expect(header('support-case') ?? CASE_PATH).toBe(CASE_PATH);
   if ('field' in expected) expect(header('error-field')).toBe(expected.field);
@@ -123,7 +123,10 @@ function expectRecord({ body, status, headers }: RawResponse, code: ErrorCode): 
   expectFound(String(record.Message), code);
 }
 
-/** Whoever pastes the message alone finds the code first, or its family. One that is not is missing in `KNOWN_MESSAGES`. */
+/**
+ * Checks that a search for the message finds the code or its family first. Messages that it does not find are missing in
+ * `KNOWN_MESSAGES`.
+ */
 export function expectFound(message: string, code: ErrorCode): void {
   const [hit] = searchErrors(message);
   const found = hit?.family?.kind ?? hit?.code;

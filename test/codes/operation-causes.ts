@@ -23,7 +23,7 @@ import { SUPPORT_BODIES } from './support-causes.ts';
 import { WEBHOOK_BODIES } from './webhook-causes.ts';
 import { startDatabase, stopDatabase, type World } from './world.ts';
 
-/** Limits that are none: one that was misspelt must not come to mean no limit. */
+/** Invalid limits. A misspelt limit must not count as no limit. */
 const BAD_LIMITS: readonly object[] = [
   { in: { dailyAmount: 1 } },
   { In: {} },
@@ -32,7 +32,7 @@ const BAD_LIMITS: readonly object[] = [
   { out: { monthly_amount: '5' } },
 ];
 
-/** Faults in bodies, besides a required field that is null. */
+/** Faults in bodies, in addition to null for a required field. */
 const BODIES: Readonly<Partial<Record<OperationId, readonly object[]>>> = {
   create_transfer: [
     { card_id: '' },
@@ -121,7 +121,7 @@ const BODIES: Readonly<Partial<Record<OperationId, readonly object[]>>> = {
   move_clock: [{ seconds_ahead: -1 }, { seconds_ahead: 315_360_001 }],
 };
 
-/** Faults in queries, besides those of one parameter that its schema says. */
+/** Faults in queries that the schema of a single parameter does not describe. */
 const QUERIES: Readonly<Partial<Record<OperationId, readonly string[]>>> = {
   list_transfers: ['maximum_amount=1e3', 'created_from=yesterday'],
   list_postings: ['created_to=2030-01-31'],
@@ -145,7 +145,7 @@ const QUERIES: Readonly<Partial<Record<OperationId, readonly string[]>>> = {
   verify_audit: ['after=9007199254740991'],
 };
 
-/** Requests of the wrong form. */
+/** Malformed requests. */
 function malformed(id: OperationId): readonly Attempt[] {
   const { path, query, body }: Operation = OPERATIONS[id];
   const required = new URL(exampleOf(id).path, 'http://localhost').search.slice(1);
@@ -162,7 +162,7 @@ function malformed(id: OperationId): readonly Attempt[] {
   ];
 }
 
-/** Values of a parameter that its schema does not allow. A name of metadata alone is no filter. */
+/** Values of a parameter that its schema does not allow. A metadata name alone is not a filter. */
 function badValues(name: string, shape: Shape): readonly (string | number)[] {
   if (name === 'cursor' || name.startsWith('metadata_')) return ['', 'x'];
   if (shape.enum !== undefined || shape.format !== undefined) return ['', 'gone'];
@@ -189,10 +189,12 @@ function soon(days = 1): string {
   return new Date(Date.now() + days * 86_400_000).toISOString();
 }
 
-/** Served without the database to a key that was valid lately. */
+/** Operations that work without the database for a key that was valid recently. */
 const READS_STATUS: readonly OperationId[] = ['get_status', 'get_overview'];
 
-/** Every operation of a live service while the database is stopped: the key cannot be looked up, which is no 401. */
+/**
+ * Every operation of a live service while the database is stopped. The key cannot be looked up, and the response is not a 401.
+ */
 function failing(operation: OperationId): RealCause {
   const request = toRequest(exampleOf(operation));
   return {
@@ -200,7 +202,7 @@ function failing(operation: OperationId): RealCause {
       const code = `unknown_${operation}` as const;
       const headers = [
         ...(request.headers ?? []),
-        // A key that was valid lately may still read the status.
+        // A key that was valid recently can still read the status.
         ['Authorization', `Bearer ${READS_STATUS.includes(operation) ? newKey().key : operatorKey}`],
         ['Program-Id', DEMO_PROGRAM],
       ] as const;
@@ -209,7 +211,7 @@ function failing(operation: OperationId): RealCause {
   };
 }
 
-/** A server that does not start because its files are not there: the sandbox says so when its time is up. */
+/** Starts a server whose files are missing. The sandbox reports it at the time limit. */
 async function runVanishedLedger({ sandbox, dataDirectory }: World): Promise<readonly Result[]> {
   const [ledger, away] = [join(dataDirectory, 'postgresql'), join(dataDirectory, 'away')];
   await stopDatabase(sandbox.url);
@@ -223,7 +225,7 @@ async function runVanishedLedger({ sandbox, dataDirectory }: World): Promise<rea
   }
 }
 
-/** Causes of the codes besides their samples. */
+/** Causes of the codes, in addition to their samples. */
 export const REAL_CAUSES: Readonly<Partial<Record<ErrorCode, RealCause>>> = {
   ...SHARED_CAUSES,
   ...(Object.fromEntries(KEYED_IDS.map((id) => [`${id}_schema`, byRequests(`${id}_schema`, malformed(id))])) as Record<
@@ -235,10 +237,10 @@ export const REAL_CAUSES: Readonly<Partial<Record<ErrorCode, RealCause>>> = {
   ) as Partial<Record<ErrorCode, RealCause>>),
 };
 
-/** A second cause of `unknown_start_database`: the start itself. */
+/** A second cause of `unknown_start_database`: the start itself fails. */
 export const VANISHED_LEDGER: RealCause = { run: runVanishedLedger };
 
-/** Whether the sandbox responses again, after all that. */
+/** Whether the sandbox is ready again after all tests. */
 export async function isWell({ sandbox }: World): Promise<boolean> {
   return (await send(sandbox.url, { method: 'GET', path: '/health/ready' })).status === 200;
 }

@@ -20,13 +20,13 @@ afterAll(async () => {
   expect((await service().client.trialBalance.get()).currencies).toEqual(before);
 });
 
-/** What the header makes of a code beyond what every response has. */
+/** The additional expectations of a code that was provoked with the header. */
 function moreOf(code: ErrorCode): Partial<Expected> {
   return code === 'service_disabled' ? { opensWithin: 60 } : {};
 }
 
-describe('Sandbox-Provoke makes every operation return each code that it lists:', () => {
-  test.each(OPERATION_IDS)('%s', async (operation) => {
+describe('Sandbox-Provoke', () => {
+  test.each(OPERATION_IDS)('returns each listed code of %s', async (operation) => {
     const codes = precedenceOf(operation);
     const requests = codes.map((code) => toRequest(exampleOf(operation), { 'Sandbox-Provoke': code }));
     const responses = await sendAll(service().url, requests);
@@ -37,7 +37,7 @@ describe('Sandbox-Provoke makes every operation return each code that it lists:'
     }
   });
 
-  test.each(OPERATION_IDS)('and no code that it does not list: %s', async (operation) => {
+  test.each(OPERATION_IDS)('returns no code that %s does not list', async (operation) => {
     const strange = [...ERROR_CODES.filter((code) => !precedenceOf(operation).includes(code)), 'nonsense', ''];
     const requests = strange.map((code) => toRequest(exampleOf(operation), { 'Sandbox-Provoke': code }));
     const responses = await sendAll(service().url, requests);
@@ -47,7 +47,7 @@ describe('Sandbox-Provoke makes every operation return each code that it lists:'
 });
 
 test.each(ERROR_CODES.filter((code) => operationsWith(code).length > 0))(
-  'the request that the page of a code prints gets it: %s',
+  'returns %s for the request on the page of the code',
   async (code) => {
     const provoking = provokingRequest(code);
     if (provoking === undefined) throw new Error('there is no request');
@@ -62,7 +62,7 @@ test.each(ERROR_CODES.filter((code) => operationsWith(code).length > 0))(
 );
 
 test.each(['/', '/errors', '/errors/unauthenticated', '/docs', '/openapi.json', '/health/live', '/health/ready'])(
-  'pages return the code that no operation has: %s',
+  'returns the code without an operation for the page %s',
   async (path) => {
     for (const method of ['GET', 'HEAD']) {
       const headers = [['Sandbox-Provoke', 'unknown_request']] as const;
@@ -72,13 +72,13 @@ test.each(['/', '/errors', '/errors/unauthenticated', '/docs', '/openapi.json', 
   },
 );
 
-test('every code can be provoked somewhere', () => {
+test('can provoke every code in some operation', () => {
   const ofTransfers = ['processor_declined', 'processor_error'];
   const found = ERROR_CODES.filter((code) => operationsWith(code).length === 0);
   expect(found.toSorted()).toEqual([...ofTransfers, 'unknown_request']);
 });
 
-test('HEAD returns the headers of GET', async () => {
+test('returns the headers of GET for HEAD', async () => {
   for (const operation of OPERATION_IDS.filter((id) => OPERATIONS[id].method === 'GET')) {
     const example = { ...exampleOf(operation), method: 'HEAD' };
     const code = `unknown_${operation}` as const;
@@ -89,7 +89,7 @@ test('HEAD returns the headers of GET', async () => {
 
 describe('an unknown outcome', () => {
   test.each(OPERATION_IDS.filter(movesMoney))(
-    'can be provoked of %s, and only its key makes it safe to repeat',
+    'of %s can be provoked, and only a key makes it safe to repeat',
     async (operation) => {
       const code = `unknown_${operation}` as const;
       const provoked = { 'Sandbox-Provoke': `${code}; money_moved=unknown` };
@@ -108,7 +108,7 @@ describe('an unknown outcome', () => {
   );
 });
 
-test.each(ERROR_CODES)('the page that every response links to exists and has the same content: %s', async (code) => {
+test.each(ERROR_CODES)('the linked page of %s exists and has the same content as the catalogue', async (code) => {
   const data = await send(service().url, { method: 'GET', path: `/errors/${code}` });
   expect(data.status).toBe(200);
   expect(JSON.parse(data.body)).toEqual(catalogueRecord(code));

@@ -9,7 +9,7 @@ import { balancesOf, type Expected } from './expect-response.ts';
 import { type RequestSpec, send, toRequest } from './send.ts';
 import type { World } from './world.ts';
 
-/** A response with a real cause, and what is expected of it. */
+/** A response with a real cause, and its expectations. */
 export type Result = {
   readonly response: RawResponse;
   readonly expected: Expected;
@@ -17,24 +17,24 @@ export type Result = {
   readonly isSample?: boolean;
 };
 
-/** Causes of a code besides its sample. */
+/** Causes of a code, in addition to its sample. */
 export type RealCause = {
   readonly run: (world: World) => Promise<readonly Result[]>;
 };
 
-/** One request of a sandbox, and the operation that it is for. */
+/** A request to a sandbox, and its operation. */
 export type Attempt = {
   readonly request: RequestSpec;
   readonly operation?: OperationId;
   readonly more?: Partial<Expected>;
 };
 
-/** A cause that is nothing but requests to the sandbox. */
+/** A cause that consists of requests to the sandbox. */
 export function byRequests(code: ErrorCode, attempts: readonly Attempt[]): RealCause {
   return { run: (world) => runRefused(world, code, attempts) };
 }
 
-/** A cause that is requests to the sandbox about resources that are created first. */
+/** A cause that consists of requests about resources that are created first. */
 export function byPrepared(
   code: ErrorCode,
   prepare: (client: TransferService) => Promise<readonly Attempt[]>,
@@ -42,7 +42,7 @@ export function byPrepared(
   return { run: async (world) => runRefused(world, code, await prepare(world.sandbox.client)) };
 }
 
-/** Several causes of one code, one after the other. */
+/** Several causes of one code, in sequence. */
 export function together(...causes: readonly RealCause[]): RealCause {
   return {
     run: async (world) => {
@@ -65,12 +65,12 @@ export async function runRefused(
     results.push(...(await runAll(url, code, [attempt])));
     expect(await ledger.postings(), attempt.request.path).toEqual(postings);
   }
-  // For each of these the service opens a connection, so they are read once.
+  // Reads the balances once for all requests, because each read opens a connection.
   expect(await balancesOf(url)).toEqual(balances);
   return results;
 }
 
-/** Sends requests one after the other; each must return the code. */
+/** Sends requests in sequence. Each must return the code. */
 export async function runAll(url: string, code: ErrorCode, attempts: readonly Attempt[]): Promise<readonly Result[]> {
   const results: Result[] = [];
   for (const { request, operation, more } of attempts) {
@@ -80,13 +80,10 @@ export async function runAll(url: string, code: ErrorCode, attempts: readonly At
   return results;
 }
 
-/**
- * The operations that a key can call. What adapters of processors sign has its own causes, in
- * `test/api/processors/notices.test.ts`.
- */
+/** The operations that a key can call. `test/api/processors/notices.test.ts` causes the codes of requests that adapters sign. */
 export const KEYED_IDS: readonly OperationId[] = OPERATION_IDS.filter((id) => OPERATIONS[id].reach !== 'connector');
 
-/** The example of every operation that `fits`, changed. */
+/** The example of every operation that `fits`, with a change. */
 export function eachOperation(
   change: (request: RequestSpec, id: OperationId) => RequestSpec,
   fits: (id: OperationId) => boolean = () => true,
@@ -107,12 +104,12 @@ export function hasBody(id: OperationId): boolean {
   return OPERATIONS[id].body !== undefined;
 }
 
-/** The path of an operation with an id in the place of its parameter. */
+/** The path of an operation with this id as its parameter. */
 export function pathOf(operation: OperationId, id: string): string {
   return OPERATIONS[operation].path.replace(/\{.*\}/, encodeURIComponent(id));
 }
 
-/** A request of an operation about one thing, with a body where there is one, and headers as given. */
+/** A request about one resource, with optional body and headers. */
 export function about(
   operation: OperationId,
   id: string,
@@ -124,12 +121,12 @@ export function about(
   return { operation, request: toRequest({ method, path: pathOf(operation, id), headers, ...(body && { body }) }) };
 }
 
-/** The example of an operation about another thing. */
+/** The example of an operation with another resource. */
 export function aboutId(operation: OperationId, id: string): Attempt {
   return { operation, request: { ...toRequest(exampleOf(operation)), path: pathOf(operation, id) } };
 }
 
-/** An id that nothing has. */
+/** An unused id. */
 export const NO_ID = '00000000000070008000000000000001';
 
 /** Whether the operation itself can be refused with the code. */
@@ -138,7 +135,7 @@ export function hasError(id: OperationId, code: SharedCode): boolean {
   return errors.includes(code);
 }
 
-/** The example of every operation whose path has the parameter, and which has the code for ids that nothing has. */
+/** The examples of all operations whose path has this parameter and that list the code for unknown ids. */
 export function aboutNone(code: SharedCode, parameter: string, ...ids: readonly string[]): RealCause {
   const operations = OPERATION_IDS.filter((id) => OPERATIONS[id].path.includes(`{${parameter}}`) && hasError(id, code));
   return byRequests(
@@ -147,12 +144,12 @@ export function aboutNone(code: SharedCode, parameter: string, ...ids: readonly 
   );
 }
 
-/** The attempt, whose response must name this field, or none. */
+/** The attempt, with the field that its response must name, or none. */
 export function atField(field: string | undefined, attempt: Attempt): Attempt {
   return { ...attempt, more: { ...attempt.more, field } };
 }
 
-/** The example of an operation with other fields in its body; undefined omits one. */
+/** The example of an operation with other fields in its body. Undefined omits a field. */
 export function withMembers(
   operation: OperationId,
   members: object,
@@ -173,12 +170,12 @@ export function withQuery(operation: OperationId, query: string): Attempt {
   return { operation, request: { ...request, path: `${request.path.split('?')[0]}?${query}` } };
 }
 
-/** What is wrong with a query that the operation has no use for. */
+/** Wrong queries for an operation that ignores queries. */
 export function twice(operation: OperationId): readonly Attempt[] {
   return [withQuery(operation, 'a=1&a=2'), withQuery(operation, '%zz')];
 }
 
-/** The example of an operation with each of some faults in its body, and with bodies that are no JSON. */
+/** The example of an operation with each of these faulty bodies, and with bodies that are not JSON. */
 export function wrongly(operation: OperationId, ...bodies: readonly object[]): readonly Attempt[] {
   return [
     ...bodies.map((members) => withMembers(operation, members)),

@@ -13,7 +13,7 @@ import { send } from './send.ts';
 import { startDatabase, startWorld, stopDatabase, type World } from './world.ts';
 
 let world: World;
-/** `<operation> <code>` for each response that was seen. */
+/** `<operation> <code>` for each response so far. */
 const seen = new Set<string>();
 
 beforeAll(async () => {
@@ -44,19 +44,19 @@ async function expectSampleResult(code: ErrorCode, response: RawResponse): Promi
   await expectResults([{ response, expected: { code, operation, method }, isSample: true }]);
 }
 
-/** Codes whose samples need a condition that requests cannot create; their causes in this folder create it. */
+/** Codes whose samples need a condition that requests cannot create. The causes in this folder create it. */
 const UNDER_CONDITION = ERROR_CODES.filter((code) => typeof ERRORS[code].sample.given === 'string');
 /**
- * The service that shuts down for `service_unavailable` is needed until then, and a request that was begun when the
+ * The last codes. The service that shuts down for `service_unavailable` is needed until then. A request that began when the
  * services started takes its time to become a `request_timeout`.
  */
 const LAST: readonly ErrorCode[] = ['request_timeout', 'service_unavailable'];
-/** Their samples need a signature: `test/api/processors/notices.test.ts` causes them. */
+/** Their samples need a signature. `test/api/processors/notices.test.ts` causes them. */
 const SIGNED: readonly ErrorCode[] = ['receive_notice_schema', 'notice_id_reused', 'unknown_receive_notice'];
 const DATABASE_STOPPED = ERROR_CODES.filter((code) => familyOf(code)?.kind === 'unknown' && !SIGNED.includes(code));
 const OTHERS = ERROR_CODES.filter((code) => ![...DATABASE_STOPPED, ...LAST, ...SIGNED].includes(code));
 
-test('requests are enough for every sample but these', () => {
+test('every sample except these needs only requests', () => {
   expect([...UNDER_CONDITION].sort()).toEqual([
     'case_message_limit',
     'events_expired',
@@ -69,18 +69,18 @@ test('requests are enough for every sample but these', () => {
   for (const code of UNDER_CONDITION) expect(REAL_CAUSES).toHaveProperty(code);
 });
 
-describe('the sample, and every other cause, gets', () => {
+describe('the sample and every other cause return', () => {
   test.each(OTHERS)('%s', async (code) => {
     if (!UNDER_CONDITION.includes(code)) await expectSampleResult(code, await runSample(world.sandbox.url, code));
     await expectCauses(code);
   });
 
-  test('unknown_start_database, when the server cannot start', async () => {
+  test('unknown_start_database if the server cannot start', async () => {
     await expectResults(await VANISHED_LEDGER.run(world));
   });
 });
 
-describe('a stopped database causes', () => {
+describe('a stopped database returns', () => {
   beforeAll(() => stopDatabase(world.sandbox.url));
   afterAll(() => startDatabase(world.sandbox.url));
 
@@ -94,11 +94,11 @@ describe('a stopped database causes', () => {
   });
 });
 
-describe('finally, its causes get', () => {
+describe('the last causes return', () => {
   test.each(LAST)('%s', expectCauses);
 });
 
-test('every code that an operation lists, beyond faults of HTTP itself, it has really answered with', () => {
+test('every operation has returned each code that it lists, except faults of HTTP', () => {
   const unseen = KEYED_IDS.flatMap((id) => {
     const listed = precedenceOf(id);
     return listed.slice(listed.indexOf('unauthenticated')).map((code) => `${id} ${code}`);
@@ -106,8 +106,8 @@ test('every code that an operation lists, beyond faults of HTTP itself, it has r
   expect(unseen).toEqual([]);
 });
 
-test('at the end the service creates transfers and its books balance', async () => {
-  // For some seconds after a commit failed, the service says that it is not ready.
+test('creates transfers and has balanced books at the end', async () => {
+  // The service is not ready for some seconds after a failed commit.
   await waitFor('the service to be ready', () => isWell(world));
   const { transfers } = world.sandbox.client;
   expect((await transfers.create({ amount: 1, card_id: 'card_active' })).status).toBe('completed');

@@ -9,18 +9,18 @@ import type { RawResponse } from '../harness/raw-connection.ts';
 import { balancesOf } from './expect-response.ts';
 import { type RequestSpec, send, toRequest } from './send.ts';
 
-/** The request of a code's sample, with more headers. */
+/** The request of a code's sample, with additional headers. */
 export function sampleRequest(code: ErrorCode, more: Readonly<Record<string, string>> = {}): RequestSpec {
   return asCurl(ERRORS[code].sample.request, more);
 }
 
-/** A request as curl sends it, including its default Content-Type. */
+/** A request as curl sends it, with its default Content-Type. */
 function asCurl(request: SampleRequest, more: Readonly<Record<string, string>> = {}): RequestSpec {
   const label = request.body === undefined ? {} : { 'Content-Type': 'application/x-www-form-urlencoded' };
   return toRequest({ ...request, headers: { ...label, ...request.headers, ...more } });
 }
 
-/** Runs the sample of a code against a sandbox and returns the response to its request. */
+/** Runs the sample of a code in a sandbox and returns the response to its request. */
 export async function runSample(url: string, code: ErrorCode): Promise<RawResponse> {
   const { given = [], request, after = [] } = ERRORS[code].sample;
   if (typeof given === 'string') throw new Error(`${code} needs ${given}`);
@@ -39,7 +39,7 @@ export async function runSample(url: string, code: ErrorCode): Promise<RawRespon
 
 type Ids = Readonly<Record<string, unknown>>;
 
-/** The ids of what was created last, and of the first attempt that was listed. */
+/** The ids of the last created records, and of the first listed attempt. */
 function idsIn({ status, body }: RawResponse, before: Ids): Ids {
   const fields: Ids & { readonly data?: readonly Ids[] } = JSON.parse(body);
   if (status === 201) return fields;
@@ -47,7 +47,7 @@ function idsIn({ status, body }: RawResponse, before: Ids): Ids {
   return attempt === undefined ? before : { ...before, attempt_id: attempt };
 }
 
-/** The request with the id of what was created before it. */
+/** The request with the ids of the records that were created before it. */
 function about(request: SampleRequest, ids: Ids): SampleRequest {
   const path = request.path.replace(/\{((?:transfer|webhook|case|incident|attempt)_id)\}/, (_, name: string) =>
     String(ids[name]),
@@ -55,7 +55,7 @@ function about(request: SampleRequest, ids: Ids): SampleRequest {
   return { ...request, path };
 }
 
-/** Compares the error of the transfer in a response with what the page of its code prints. */
+/** Compares the error of the transfer in a response with the page of its code. */
 export function expectOnTransfer(code: ErrorCode, response: RawResponse): void {
   const { status, outcome, error } = JSON.parse(response.body) as TransferRecord;
   expect(response.status, response.body).toBe(201);
@@ -67,7 +67,7 @@ export function expectOnTransfer(code: ErrorCode, response: RawResponse): void {
   expect(response.headers.get('money-moved')).toBe('no');
 }
 
-/** Compares the response to a code's sample with what the page and the OpenAPI document print. */
+/** Compares the response to a code's sample with the page and the OpenAPI document. */
 export function expectSample(code: ErrorCode, response: RawResponse): void {
   const record = exampleRecord(code, 'support@example.com');
   expect(withoutIds(response.body)).toBe(withoutIds(JSON.stringify(record)));
@@ -81,7 +81,7 @@ export function expectSample(code: ErrorCode, response: RawResponse): void {
   expect(response.headers.get('error-field')).toBe(ERRORS[code].sample.field);
 }
 
-/** Ids, versions, and times of this year, differ from run to run. Everything else of a sample is exactly what is sent. */
+/** Removes ids, versions and current times, because they differ in each run. Everything else must match exactly. */
 function withoutIds(text: string): string {
   return text
     .replaceAll(/\b(req|tr|rpl|inc)_[0-9a-f]{32}\b/g, '$1_…')

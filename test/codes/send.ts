@@ -1,7 +1,7 @@
 import type { ExampleRequest } from '../../contract/examples.ts';
 import { RawConnection, type RawResponse } from '../harness/raw-connection.ts';
 
-/** A request as it goes over the wire; a name may be there twice. */
+/** A request in the form in which `send` writes it. A header can occur twice. */
 export type RequestSpec = {
   readonly method: string;
   readonly path: string;
@@ -9,7 +9,7 @@ export type RequestSpec = {
   readonly body?: string;
 };
 
-/** The bytes of a request. `Host` and the length of the body are added unless it is given. */
+/** The bytes of a request. Adds `Host` and the length of the body if they are missing. */
 export function bytesOf({ method, path, headers = [], body }: RequestSpec): string {
   const isCounted = body === undefined || headers.some(([name]) => name === 'Content-Length');
   const length: readonly (readonly [string, string])[] = isCounted
@@ -19,14 +19,14 @@ export function bytesOf({ method, path, headers = [], body }: RequestSpec): stri
   return `${method} ${path} HTTP/1.1\r\n${lines.join('\r\n')}\r\n\r\n${body ?? ''}`;
 }
 
-/** A request as the contract shows it, with more headers. */
+/** A request of the contract's examples, with additional headers. */
 export function toRequest(example: ExampleRequest, more: Readonly<Record<string, string>> = {}): RequestSpec {
   const { method, path, body } = example;
   const headers = Object.entries({ ...example.headers, ...more });
   return { method, path, headers, ...(body === undefined ? {} : { body }) };
 }
 
-/** Sends a request on a connection of its own and gives the response. */
+/** Sends a request on a new connection and returns the response. */
 export async function send(url: string, request: RequestSpec): Promise<RawResponse> {
   const connection = await RawConnection.open(Number(new URL(url).port));
   try {
@@ -37,7 +37,7 @@ export async function send(url: string, request: RequestSpec): Promise<RawRespon
   }
 }
 
-/** Sends requests one after the other, on one connection as long as the service keeps it, and gives their responses. */
+/** Sends requests in sequence, on one connection as long as the service keeps it open, and returns the responses. */
 export async function sendAll(url: string, requests: readonly RequestSpec[]): Promise<readonly RawResponse[]> {
   const open = (): Promise<RawConnection> => RawConnection.open(Number(new URL(url).port));
   const responses: RawResponse[] = [];

@@ -50,7 +50,7 @@ const ignoresMembers = (id: OperationId): boolean => {
 };
 const takesKey = (id: OperationId): boolean => OPERATIONS[id].idempotency !== 'none';
 
-/** Causes of the shared codes besides their samples. */
+/** Causes of the shared codes, in addition to their samples. */
 export const SHARED_CAUSES: Readonly<Partial<Record<SharedCode, RealCause>>> = {
   service_disabled: { run: runSwitch },
   unauthenticated: { run: runCredentials },
@@ -148,7 +148,7 @@ export const SHARED_CAUSES: Readonly<Partial<Record<SharedCode, RealCause>>> = {
   ]),
 };
 
-/** Changes of records that have another version by now. */
+/** Changes with an outdated version of the record. */
 async function runOldVersions(world: World): Promise<readonly Result[]> {
   const { client } = world.sandbox;
   const attempts: Attempt[] = [];
@@ -166,7 +166,7 @@ async function runOldVersions(world: World): Promise<readonly Result[]> {
   }
 }
 
-/** No key and a bad one, at every operation of a live service, and a bad one at those of the sandbox. */
+/** No key and an invalid key for every operation of a live service, and an invalid key for sandbox operations. */
 async function runCredentials({ sandbox, live }: World): Promise<readonly Result[]> {
   const isSandboxOnly = (id: OperationId): boolean => OPERATIONS[id].reach === 'sandbox';
   const bad = (request: RequestSpec): RequestSpec => ({ ...request, headers: [bearer('nonsense')] });
@@ -183,13 +183,13 @@ async function runCredentials({ sandbox, live }: World): Promise<readonly Result
   ];
 }
 
-/** A key of the right form, its checksum included, that nobody made. */
+/** A well-formed key with a valid checksum that was never created. */
 export function unknownKey(): string {
   const parts = `${'0'.repeat(16)}_${'0'.repeat(64)}`;
   return `ts_${parts}${crc32(parts).toString(16).padStart(8, '0')}`;
 }
 
-/** A page of another site at a keyless sandbox; a program's key where an operator's is needed, or for another program. */
+/** A page of another site at a sandbox without keys. A program's key for operators' operations and for another program. */
 async function runForbidden({ sandbox, live, programKey }: World): Promise<readonly Result[]> {
   const foreign = (request: RequestSpec): RequestSpec => withHeader(request, 'Origin', 'https://example.com');
   const asProgram = (request: RequestSpec): RequestSpec => ({ ...request, headers: [bearer(programKey)] });
@@ -218,7 +218,7 @@ async function runForbidden({ sandbox, live, programKey }: World): Promise<reado
   ];
 }
 
-/** A service that takes one request a second: what comes after the first ten is refused, whatever it is. */
+/** Starts a service with one request per second. It refuses all requests after the first ten. */
 async function runRates({ sandbox, dataDirectory }: World): Promise<readonly Result[]> {
   const { databaseUrl } = await embeddedServerOf(dataDirectory);
   const directory = await temporaryDirectory();
@@ -230,13 +230,13 @@ async function runRates({ sandbox, dataDirectory }: World): Promise<readonly Res
   try {
     const results = [await runRateSample(limited.url)];
     for (const { request, operation } of eachOperation((one) => ({ ...one, headers: [bearer('nonsense')] }))) {
-      // A wrong key uses up what the address has left, so that the next one finds nothing.
+      // An invalid key uses up the requests of the address, so that the next request is refused.
       let response = await send(limited.url, request);
       for (let tries = 0; response.status === 401 && tries < 20; tries += 1)
         response = await send(limited.url, request);
       results.push({ response, expected: { code: 'rate_limited', operation, method: request.method } });
     }
-    // Neither pages nor the neighbour are limited by it.
+    // The limit does not affect pages or other services.
     await expectOk(limited.url, '/health/ready');
     await expectOk(sandbox.url, TRANSFER);
     return results;
@@ -246,7 +246,7 @@ async function runRates({ sandbox, dataDirectory }: World): Promise<readonly Res
   }
 }
 
-/** A sandbox whose first three events of the demo program are past their retention, which takes at least 31 days. */
+/** A sandbox whose first three events of the demo program are past their retention of at least 31 days. */
 async function runExpired({ sandbox, dataDirectory }: World): Promise<readonly Result[]> {
   const code = 'events_expired';
   const client = new pg.Client((await embeddedServerOf(dataDirectory)).databaseUrl);
@@ -278,7 +278,7 @@ async function runExpired({ sandbox, dataDirectory }: World): Promise<readonly R
   }
 }
 
-/** The request of the sample, until the address may send no more of them. */
+/** Repeats the request of the sample until the address has reached its limit. */
 async function runRateSample(url: string): Promise<Result> {
   const code = 'rate_limited';
   let response = await send(url, sampleRequest(code));
@@ -292,7 +292,7 @@ async function expectOk(url: string, path: string): Promise<void> {
   if (status !== 200) throw new Error(`GET ${path} was answered with ${status}`);
 }
 
-/** A program that nobody made: in the Program-Id header, in the path, in the body. */
+/** An unknown program in the Program-Id header, in the path and in the body. */
 async function runNoProgram({ sandbox, live, operatorKey }: World): Promise<readonly Result[]> {
   const named = (request: RequestSpec): RequestSpec => withHeader(request, 'Program-Id', NO_PROGRAM);
   const asOperator = (request: RequestSpec): RequestSpec => withHeader(named(request), ...bearer(operatorKey));
@@ -324,7 +324,7 @@ async function runNoConnector({ sandbox }: World): Promise<readonly Result[]> {
   ]);
 }
 
-/** The requests that were begun when the services started and were never finished. */
+/** The requests that began when the services started and were never finished. */
 async function runSlowness({ slow }: World): Promise<readonly Result[]> {
   const code = 'request_timeout';
   const expected = { code, method: 'POST' } as const;
@@ -335,8 +335,8 @@ async function runSlowness({ slow }: World): Promise<readonly Result[]> {
 }
 
 /**
- * A service that takes nothing more, since it closes, and still waits for a transfer that it has begun: everything that
- * comes, at any operation, is reported. And the sandbox's readiness while its database is stopped.
+ * A service that shuts down and still waits for a transfer. It refuses new requests to all operations. Also the readiness of a
+ * sandbox with a stopped database.
  */
 async function runClosing(world: World): Promise<readonly Result[]> {
   const { damaged, sandbox, dataDirectory } = world;
@@ -349,10 +349,10 @@ async function runClosing(world: World): Promise<readonly Result[]> {
   const half = await RawConnection.open(port);
   half.send('GET / HTTP/1.1\r\nHost: loc');
   const open = await Promise.all(attempts.map(() => RawConnection.open(port)));
-  // The last of them, which keeps the service from ending until everything else is answered.
+  // This transfer keeps the service running until all other requests have their responses.
   const begun = await RawConnection.open(port);
   begun.send(bytesOf({ method: 'POST', path: TRANSFER, body: '{"amount": 1, "card_id": "card_active"}' }));
-  // Each has been taken in by the time that one is answered which came after them.
+  // The service has accepted all earlier connections when a later one gets its response.
   const last = await RawConnection.open(port);
   last.send(bytesOf({ method: 'GET', path: '/health/live' }));
   await last.next();
@@ -370,7 +370,7 @@ async function runClosing(world: World): Promise<readonly Result[]> {
   }
   await holder.end();
   const { status, body } = await begun.next();
-  if (status !== 201) throw new Error(`what was begun was not finished: ${body}`);
+  if (status !== 201) throw new Error(`the transfer in progress was not finished: ${body}`);
   results.push({ response: await half.next(), expected: { code, operation: undefined } });
   await stopDatabase(sandbox.url);
   try {

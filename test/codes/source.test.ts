@@ -6,7 +6,7 @@ import { type ErrorCode, OPERATION_IDS, precedenceOf } from '../../contract/oper
 
 const PROJECT = new URL('../../', import.meta.url).pathname;
 
-/** Where codes are decided on. The catalogue itself and what shows it are not among it. */
+/** The source that decides on codes, without the catalogue and its pages. */
 const SOURCES = ['server', 'domain', 'contract/reading']
   .flatMap(filesBelow)
   .filter((path) => path !== 'domain/error-codes.ts' && !/-page\.ts$/.test(path) && !path.startsWith('server/store/'));
@@ -19,7 +19,7 @@ function filesBelow(folder: string): readonly string[] {
 
 type Use = { readonly where: string; readonly code: string };
 
-/** The first argument of every `new Refusal(`, as far as it is a literal; tables of codes with their messages. */
+/** The codes in a file: literal first arguments of `new Refusal(`, and tables of codes with their messages. */
 function usesIn(path: string): readonly Use[] {
   const text = readFileSync(join(PROJECT, path), 'utf8');
   const patterns = [
@@ -39,10 +39,10 @@ function usesIn(path: string): readonly Use[] {
 const USES = SOURCES.flatMap(usesIn);
 const isTemplate = ({ code }: Use): boolean => /^\$\{[^}]+\}_schema$|^unknown_\$\{[^}]+\}$/.test(code);
 
-/** Whether a code is the error of a transfer that its processor did not carry out. */
+/** Whether a code is the error of a transfer that its processor did not execute. */
 const isOnTransfer = (code: ErrorCode): boolean => ERRORS[code].sample.isOnTransfer === true;
 
-/** Code that belongs to create_transfer alone: a row of a batch is one, and the checks are its rules. */
+/** Source that belongs only to create_transfer: the rows of a batch, and the checks. */
 const OF_CREATE_TRANSFER = [
   'server/subjects/transfers/create-transfer-batch.ts',
   'domain/transfers/limit-checks.ts',
@@ -50,19 +50,19 @@ const OF_CREATE_TRANSFER = [
 ];
 
 describe('the source and the catalogue', () => {
-  test('agree: the store, which is not searched for codes, refuses nothing', () => {
+  test('agree because the store, where this test finds no codes, refuses nothing', () => {
     for (const path of filesBelow('server/store')) {
       expect(readFileSync(join(PROJECT, path), 'utf8'), path).not.toContain('Refusal(');
     }
   });
 
-  test('agree: every code that is thrown is catalogued', () => {
+  test('agree that every thrown code is in the catalogue', () => {
     expect(USES.length).toBeGreaterThan(60);
     const strange = USES.filter((use) => !isTemplate(use) && !isErrorCode(use.code));
     expect(strange).toEqual([]);
   });
 
-  test('agree: every shared code is thrown somewhere, and both families are', () => {
+  test('agree that every shared code and both families are thrown', () => {
     const thrown = new Set(USES.map(({ code }) => code));
     const isShared = (code: ErrorCode): boolean => familyOf(code) === undefined && !isOnTransfer(code);
     expect(ERROR_CODES.filter((code) => isShared(code) && !thrown.has(code))).toEqual([]);
@@ -70,13 +70,13 @@ describe('the source and the catalogue', () => {
     expect(new Set(templates)).toEqual(new Set(['*_schema', 'unknown_*']));
   });
 
-  test('every code is listed by an operation, but the one of pages and those of transfers; none lists one twice', () => {
+  test('agree that operations list every code once, except the codes of pages and transfers', () => {
     const listed = new Set(OPERATION_IDS.flatMap((id) => precedenceOf(id)));
     expect(ERROR_CODES.filter((code) => !listed.has(code) && !isOnTransfer(code))).toEqual(['unknown_request']);
     for (const id of OPERATION_IDS) expect(new Set(precedenceOf(id)).size).toBe(precedenceOf(id).length);
   });
 
-  test('an operation throws no schema code of another by name', () => {
+  test('agree that an operation throws no schema code of another operation', () => {
     const own = (path: string): string => path.replace(/^.*\/|\.ts$/g, '').replaceAll('-', '_');
     const foreign = USES.filter(({ where, code }) => {
       const operation = isErrorCode(code) ? familyOf(code)?.operation : undefined;

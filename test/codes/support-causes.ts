@@ -25,7 +25,7 @@ const NO_CASE = `case_${NO_ID}`;
 const MESSAGE = { text: 'Where is it?' } as const;
 const END = { text: 'Done.', outcome: 'nothing' } as const;
 
-/** Faults in bodies, besides a required field that is null. */
+/** Faults in bodies, in addition to null for a required field. */
 export const SUPPORT_BODIES = {
   create_case: [
     { text: undefined },
@@ -61,9 +61,9 @@ const newIncident = async (client: TransferService): Promise<string> => {
   return (await client.incidents.create(body)).incident_id;
 };
 
-/** Messages of both sides, and of the sandbox in the place of support. */
+/** Messages from both sides, and from the sandbox instead of support. */
 const written = (id: string, members: object = MESSAGE): readonly Attempt[] =>
-  // A refusal is stored under its key.
+  // A refusal is stored with its key.
   (['reply_to_case', 'answer_case', 'answer_sandbox_case'] as const).map((operation) =>
     about(operation, id, members, { 'Idempotency-Key': randomUUID() }),
   );
@@ -82,7 +82,7 @@ async function attemptsOnResolved(client: TransferService): Promise<readonly Att
   return [about('update_incident', id, { title: 'y' }), about('resolve_incident', id, END), attached];
 }
 
-/** A case with as many messages as it can have. */
+/** A case with the maximum number of messages. */
 async function runFull(world: World): Promise<readonly Result[]> {
   const { url, client } = world.sandbox;
   const id = await newCase(client);

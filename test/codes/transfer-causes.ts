@@ -28,7 +28,7 @@ import { toRequest } from './send.ts';
 import { CASE_ABOUT_NO_TRANSFER } from './support-causes.ts';
 import type { World } from './world.ts';
 
-/** A transfer of one cent that differs in what matters, under a new key each time. */
+/** A transfer of one cent with these fields and a new key. */
 export const transfer = (members: object): Attempt =>
   withMembers('create_transfer', { amount: 1, ...members }, { 'Idempotency-Key': randomUUID() });
 
@@ -38,10 +38,10 @@ const to = (card: string): Attempt =>
     transfer({ type: 'card_to_card', card_id: 'card_active', destination_card_id: card }),
   );
 
-/** A request about a resource, whose error must name no field. */
+/** A request about a resource. Its error must name no field. */
 const aboutOnly = (...args: Parameters<typeof about>): Attempt => atField(undefined, about(...args));
 
-/** A card that changed while money was on hold for it, so that the hold can no longer be captured. */
+/** A card that changed while it had incoming holds, so that they can no longer be captured. */
 function whileHeld(code: ErrorCode, change: UpdateCardBody, field?: string): RealCause {
   return byPrepared(code, async (client) => {
     const card = await newCard(client);
@@ -51,7 +51,7 @@ function whileHeld(code: ErrorCode, change: UpdateCardBody, field?: string): Rea
   });
 }
 
-/** Causes of the codes of transfers, cards and their limits, besides their samples. */
+/** Causes of the codes of transfers, cards and their limits, in addition to their samples. */
 export const TRANSFER_CAUSES = {
   card_not_found: together(
     byRequests('card_not_found', [to('card_missing')]),
@@ -171,12 +171,12 @@ export const TRANSFER_CAUSES = {
       withMembers('create_deposit', { amount: 1, currency: 'GBP' }, { 'Idempotency-Key': randomUUID() }),
     ]),
     whileHeld('limit_exceeded', { limits: { maximum_balance: 4 } }, '/amount'),
-    // Its balance is larger than the maximum amount of one transfer.
+    // The balance is above the maximum amount of one transfer.
     byRequests('limit_exceeded', [
       atField('/balance_to', about('update_card', 'card_full', { status: 'closed', balance_to: 'funding' })),
     ]),
     byPrepared('limit_exceeded', async (client) => {
-      // Back onto a card that is full again, with the money that had left it.
+      // The reversal would return money to a card that has been filled again.
       const unload = await made(client, 'card_full', 1, { type: 'unload' });
       await made(client, 'card_full', 1);
       return [atField('/amount', about('reverse_transfer', unload, {}))];
@@ -204,7 +204,7 @@ export const TRANSFER_CAUSES = {
   idempotency_key_exists: { run: runUsedKeys },
 } as const satisfies Partial<Record<SharedCode, RealCause>>;
 
-/** Requests under keys that were used before, each by its own operation, for something else. */
+/** Requests with keys that the same operation has used for another request. */
 async function runUsedKeys(world: World): Promise<readonly Result[]> {
   const { url, client } = world.sandbox;
   const things = thingsOf(client);
@@ -226,7 +226,7 @@ async function runUsedKeys(world: World): Promise<readonly Result[]> {
   }
 }
 
-/** Disables the whole service, with and without an end, then the program, then one type of transfer. */
+/** Disables the whole service with and without an end, then the program, then one type of transfer. */
 export async function runSwitch(world: World): Promise<readonly Result[]> {
   const { client } = world.sandbox;
   const card = await newCard(client);
@@ -246,7 +246,7 @@ export async function runSwitch(world: World): Promise<readonly Result[]> {
       transfer({}),
       about('capture_transfer', pending, {}),
       about('reverse_transfer', completed, {}),
-      // To close a card with what is on it is an unload.
+      // Closing a card with a balance is an unload.
       ...(scope.type === undefined ? [about('update_card', emptied, { status: 'closed', balance_to: 'funding' })] : []),
     ];
     await client.switch.change({ ...scope, disabled: true, reason: 'a test', ...(until && { until }) });

@@ -51,7 +51,7 @@ const BAD_PERIODS: readonly object[] = [
   { only: null },
 ];
 
-/** Faults in bodies, besides a required field that is null. */
+/** Faults in bodies, in addition to null for a required field. */
 export const WEBHOOK_BODIES = {
   create_webhook: [
     { types: null },
@@ -78,11 +78,11 @@ export const WEBHOOK_BODIES = {
   replay_operator_webhook: BAD_PERIODS,
 } satisfies Partial<Readonly<Record<OperationId, readonly object[]>>>;
 
-/** A URL that leads nowhere. */
+/** A URL without a receiver. */
 const URL = 'https://shop.example/webhooks';
 const PERIOD = { from: '2000-01-01T00:00:00Z', to: '2100-01-01T00:00:00Z', only: 'all' } as const;
 
-/** Runs something about new webhooks, whose ids it gets, and then deletes them. */
+/** Runs a function with the ids of new webhooks, and then deletes them. */
 async function withWebhooks<Outcome>(
   client: TransferService,
   count: number,
@@ -97,7 +97,7 @@ async function withWebhooks<Outcome>(
   }
 }
 
-/** A cause that is requests about a new webhook. */
+/** A cause that consists of requests about a new webhook. */
 function aboutWebhook(code: SharedCode, attempts: (webhookId: string) => readonly Attempt[]): RealCause {
   return {
     run: (world) => withWebhooks(world.sandbox.client, 1, ([id = '']) => runRefused(world, code, attempts(id))),
@@ -139,7 +139,7 @@ export const WEBHOOK_CAUSES = {
   replay_running: { run: runReplays },
 } as const satisfies Partial<Record<SharedCode, RealCause>>;
 
-/** An event that does not exist is to be sent again. */
+/** An event to resend that does not exist. */
 export const RESENT_WITHOUT_EVENT = aboutWebhook('event_not_found', (id) =>
   (['resend_event', 'resend_operator_event'] as const).flatMap((operation) => [
     about(operation, id, { event_id: 'evt_missing' }),
@@ -147,7 +147,7 @@ export const RESENT_WITHOUT_EVENT = aboutWebhook('event_not_found', (id) =>
   ]),
 );
 
-/** As many webhooks as a card program, and operators, can have. */
+/** The maximum number of webhooks for a card program and for operators. */
 function runLimit(world: World): Promise<readonly Result[]> {
   const { url, client } = world.sandbox;
   const code = 'webhook_limit';
@@ -155,7 +155,7 @@ function runLimit(world: World): Promise<readonly Result[]> {
     const request = sampleRequest(code);
     const [sample] = await runAll(url, code, [{ operation: 'create_webhook', request }]);
     const { program_id } = (await client.webhooks.list({ limit: 1 })).data[0] ?? {};
-    // A refusal is stored under its key.
+    // A refusal is stored with its key.
     const keyed = () => ({ 'Idempotency-Key': randomUUID() });
     const ofProgram = withMembers('create_operator_webhook', { program_id }, keyed());
     const results = await runRefused(world, code, [withMembers('create_webhook', {}, keyed()), ofProgram]);
@@ -167,7 +167,7 @@ function runLimit(world: World): Promise<readonly Result[]> {
   });
 }
 
-/** A replay that does not end: its receiver never responds. */
+/** A replay that does not end, because its receiver never responds. */
 async function runReplays(world: World): Promise<readonly Result[]> {
   const { url, client } = world.sandbox;
   const code = 'replay_running';

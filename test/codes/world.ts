@@ -19,24 +19,24 @@ import { bytesOf, send } from './send.ts';
 
 const PROJECT = new URL('../../', import.meta.url).pathname;
 
-/** Everything that real causes need: a sandbox, a live service on its ledger, and one with a file missing. */
+/** The services that real causes need: a sandbox, a live service on the same ledger, and a service with a missing file. */
 export type World = {
   readonly sandbox: ServiceProcess;
-  /** Where the sandbox keeps its ledger. */
+  /** The directory of the sandbox's ledger. */
   readonly dataDirectory: string;
   readonly ledger: LedgerReader;
   readonly live: ServiceProcess;
   readonly operatorKey: string;
-  /** Of the demo program. */
+  /** A key of the demo program. */
   readonly programKey: string;
-  /** A third process on the same ledger, run from files of which `/openapi.json` is missing, and stopped by a test. */
+  /** A third process on the same ledger. Its copy of the files lacks `/openapi.json`, and a test stops it. */
   readonly damaged: { readonly url: string; readonly child: ChildProcess; readonly output: () => string };
-  /** Connections on which half a request was sent when everything had started: its body is missing, or its head's end. */
+  /** Connections with half a request since the start of the services: one without its body, one without the end of its head. */
   readonly slow: { readonly body: RawConnection; readonly head: RawConnection };
   readonly end: () => Promise<void>;
 };
 
-/** Reads the ledger past the services, on one connection; on a new one when the server was stopped in between. */
+/** Reads the ledger directly on one connection, and on a new one if the server was stopped in between. */
 class LedgerReader {
   readonly #databaseUrl: string;
   #client: pg.Client | undefined;
@@ -45,14 +45,14 @@ class LedgerReader {
     this.#databaseUrl = databaseUrl;
   }
 
-  /** The number and the sum of all postings: money has moved if and only if they have changed. */
+  /** The number and the sum of all postings. They change if and only if money moves. */
   async postings(): Promise<unknown> {
     const client = this.#client ?? (await this.#connect());
     const { rows } = await client.query('select count(*), sum(amount) from posting');
     return rows;
   }
 
-  /** Has a card belong to a processor that is in the settings no more: an operator could remove it while the card is unused. */
+  /** Assigns a card to a processor that is no longer in the settings. An operator can remove it while the card is unused. */
   async removeConnectorOf(card: string): Promise<void> {
     const client = this.#client ?? (await this.#connect());
     await client.query("update card set connector_id = 'removed' where name = $1", [card]);
@@ -73,10 +73,9 @@ class LedgerReader {
   }
 }
 
-/** Starts all of it. */
 export async function startWorld(): Promise<World> {
   const directories = await Promise.all([ledgerDirectory(), temporaryDirectory(), temporaryDirectory()]);
-  /** What has been started, the last first: a start that fails half-way leaves nothing behind, either. */
+  /** Functions that end the started parts, in reverse order. They also run if the start fails. */
   const ends = directories.map(({ remove }): (() => Promise<unknown>) => remove);
   const end = async (): Promise<void> => {
     for (const endOne of ends) await endOne();
@@ -105,7 +104,7 @@ async function startAll(
   const shared = { DATABASE_URL: databaseUrl, DATA_DIR: other.path };
   const damaged = await startDamaged(copy.path, { ...shared, DATA_DIR: copy.path });
   toEnd(async () => damaged.child.kill('SIGKILL'));
-  // Live services refuse the ledger of a sandbox. This one is to have the sandbox's programs and keys.
+  // A live service refuses the ledger of a sandbox, so the ledger's mode is changed to keep the sandbox's programs and keys.
   await passOffAs(databaseUrl, 'live');
   const live = await startService({ ...shared, MODE: 'live', SUPPORT_CONTACT: 'support@example.com' });
   toEnd(live.stop);
@@ -122,7 +121,7 @@ async function startAll(
   };
 }
 
-/** Makes a ledger one of the other mode, for services to come. Those that run go on. */
+/** Changes the mode of a ledger for services that start later. Running services continue. */
 async function passOffAs(databaseUrl: string, mode: 'sandbox' | 'live'): Promise<void> {
   const client = new pg.Client(databaseUrl);
   await client.connect();
@@ -130,7 +129,7 @@ async function passOffAs(databaseUrl: string, mode: 'sandbox' | 'live'): Promise
   await client.end();
 }
 
-/** Begins requests that will not be finished; the service must say so by itself. */
+/** Begins requests that are never finished. The service must report it. */
 async function beginSlowly(url: string, key: string): Promise<World['slow']> {
   const port = Number(new URL(url).port);
   const [body, head] = await Promise.all([RawConnection.open(port), RawConnection.open(port)]);
@@ -140,13 +139,13 @@ async function beginSlowly(url: string, key: string): Promise<World['slow']> {
   return { body, head };
 }
 
-/** What the damaged service has instead of its limits: as long as a slow machine needs for all that must happen within them. */
+/** Longer time limits for the damaged service, because a slow machine needs more time. */
 const UNHURRIED = [
   ['operationTimeoutMilliseconds: 5_000', 'operationTimeoutMilliseconds: 300_000'],
   ['maxDrainMilliseconds: 8_000', 'maxDrainMilliseconds: 300_000'],
 ] as const;
 
-/** A service whose files are a copy, so that one of them can be missing, and its time limits can be others. */
+/** Starts a service from a copy of its files, with one file missing and with other time limits. */
 async function startDamaged(
   directory: string,
   environment: Readonly<Record<string, string>>,
@@ -168,7 +167,7 @@ async function startDamaged(
       PATH: process.env.PATH ?? '',
       PORT: '0',
       HOST: '127.0.0.1',
-      // As all services of the tests: it refuses nothing because the machine is busy.
+      // As in all tests, the service refuses nothing because the machine is busy.
       OVERLOAD_DELAY_MILLISECONDS: '0',
       ...environment,
     },

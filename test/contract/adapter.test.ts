@@ -12,11 +12,11 @@ import { expectBalancedBooks } from '../harness/service.ts';
 import { Document, readDocument, type Schema } from './document.ts';
 import { generateValue } from './values.ts';
 
-// Whatever the document of adapters allows an adapter to answer or to notify, the service takes it: the attempt and the transfer
-// are in a state that the service's own document lists, money moves exactly if the order was approved, and nothing fails.
+// The service accepts every answer and notice that the adapters' document allows. The attempt and the transfer are in a state
+// that the service's own document lists, money moves if and only if the order was approved, and nothing fails.
 
 const SEED = Number(process.env.CONTRACT_SEED ?? 20_261_128);
-/** Each is a connector of its own, so that no breaker opens for another order. A service has at most 50. */
+/** Each order has its own connector, so that it opens no breaker for another order. A service has at most 50 connectors. */
 const ORDERS = 45;
 
 type Answer = Readonly<Record<string, unknown>> & { readonly status: string };
@@ -25,14 +25,14 @@ const secret = `whsec_${randomBytes(32).toString('base64')}`;
 const random = new Random(SEED, 3);
 let adapters: Document;
 let service: ServiceProcess;
-/** The first answers, by the token of the card: what is asked again gets another one. */
+/** The first answers by the token of the card. A repeated question gets another answer. */
 const answered = new Map<string, Answer>();
 
-/** What an adapter may answer to a question, or say in a notice, about an order. */
+/** A random answer or notice about an order that the document allows. */
 function generateAbout(schema: Schema | undefined, order: Readonly<Record<string, unknown>>): Answer {
   const said = generateValue(schema ?? {}, 'answer', random, () => undefined) as Answer;
   const { attempt_id, amount, currency } = order;
-  // The document says of these three fields that they are those of the order.
+  // The document says that these three fields are the order's.
   return { ...said, attempt_id, amount, currency };
 }
 
@@ -71,7 +71,7 @@ beforeAll(async () => {
 });
 afterAll(() => expectBalancedBooks(service));
 
-/** Sends what a notice may say. Returns the status of the answer. */
+/** Sends a notice and returns the status of the response. */
 async function notify(connectorId: string, said: object): Promise<number> {
   const body = JSON.stringify(said);
   const signature = signMessage({ id: `msg_${random.digits(20)}`, sentAt: new Date(), body }, [readSigningKey(secret)]);
@@ -80,7 +80,7 @@ async function notify(connectorId: string, said: object): Promise<number> {
   return (await fetch(url, { method: 'POST', headers, body })).status;
 }
 
-test(`${ORDERS} orders end as the document says, whatever adapters answer and notify, from seed ${SEED}`, async () => {
+test(`${ORDERS} orders end as documented with any answers and notices of adapters, from seed ${SEED}`, async () => {
   const document = await readDocument(service.url);
   const { client } = service;
   const { program_id: programId } = await client.programs.create({ name: 'Adapters', currency: 'USD' });
@@ -98,7 +98,7 @@ test(`${ORDERS} orders end as the document says, whatever adapters answer and no
       const made = await client.transfers.create({ amount: 100 + at, card_id }, { programId }).catch((error) => error);
       const { data } = await client.transfers.list({ card_id }, { programId });
       const [transfer] = data;
-      // A refusal that made no transfer says so, and the adapter has refused the order.
+      // A refusal without a transfer says so, and the adapter has refused the order.
       if (transfer === undefined) throw made;
       const { transfer_id } = transfer;
       const look = async () => {
@@ -118,7 +118,7 @@ test(`${ORDERS} orders end as the document says, whatever adapters answer and no
         ['approved', 'completed'],
         ['declined', 'failed'],
       ]).get(first?.status ?? '');
-      // On a busy machine the caller is not kept waiting for the end.
+      // On a busy machine the response does not wait for the end.
       if (end !== undefined) {
         const isEnded = async () => (await look()).shown.status === end;
         await waitFor(`${end}, as answered: ${JSON.stringify(first)}`, isEnded);
@@ -126,7 +126,7 @@ test(`${ORDERS} orders end as the document says, whatever adapters answer and no
       const { attempt_id } = before.attempt;
       const notice = generateAbout(notices, { attempt_id, amount: 100 + at, currency: 'USD' });
       expect(await notify(connector_id, notice), JSON.stringify(notice)).toBe(200);
-      // Repeated as the document says, it is the same notice.
+      // The document says that a repeated notice is the same notice.
       expect(await notify(connector_id, notice), JSON.stringify(notice)).toBe(200);
       await waitFor(`the end of ${transfer_id}`, async () => {
         const { shown, attempt } = await look();

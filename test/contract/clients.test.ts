@@ -4,12 +4,12 @@ import { useService } from '../harness/service.ts';
 import { readDocument } from './document.ts';
 import { PROTOTYPE, TEXTS } from './values.ts';
 
-// What a create operation accepted can be read, changed and ended by the SDK and by the command line. Only cards have an id that the
-// caller chooses; all others have the ids that the service gives.
+// The SDK and the command line can read, change and close everything that a create operation accepted. Only cards have ids that
+// the caller chooses. The service creates all others.
 
 const running = useService();
 
-test('cards with every id that the document allows are addressed by the SDK and by the command line', async () => {
+test('the SDK and the command line find cards with every id that the document allows', async () => {
   const { client, url } = running();
   const document = await readDocument(url);
   const idSchema = document.operations.get('create_card')?.body?.properties?.card_id ?? {};

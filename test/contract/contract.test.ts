@@ -8,22 +8,22 @@ import { expectBalancedBooks, useOwnService } from '../harness/service.ts';
 import { type Document, readDocument } from './document.ts';
 import { runGenerated, shrink, type Target } from './sequence.ts';
 
-// Whatever /openapi.json allows, in whatever order, the service does as the document says. The status is listed and no fault, the
-// body and the headers have the documented form, a Location leads to what was created, lists and their filters find it, the same
-// key gets the same response, nothing that was sent is ignored, what is refused is explained, and no response has anything of
-// another card program. What fails is printed as curl commands.
+// The service does what /openapi.json says for all requests that it allows, in any order. The status is listed and is no fault.
+// The body and the headers have the documented form. A Location leads to the new record, and lists and their filters find it. The
+// same key gets the same response, no field is ignored, refusals are explained, and no response contains data of another card
+// program. Failing requests are printed as curl commands.
 
 const SEED = Number(process.env.CONTRACT_SEED ?? 20_261_128);
 const SECONDS = Number(process.env.CONTRACT_SECONDS ?? 30);
-/** Enough requests to each service, after which the test ends before its time. */
+/** The number of requests to each service, after which the test ends early. */
 const REQUESTS = Number(process.env.CONTRACT_REQUESTS ?? 1500);
 const LENGTH = 40;
-/** The share of what is refused rests on as many requests at least. */
+/** The share of refused requests is checked only with at least this many requests. */
 const MIN_JUDGED = 1000;
 
 /**
- * At most so many of the requests that the document allows may be refused because of their schema. The aim is 0.03, and 0.02 is what many
- * requests have: of a thousand it is up to half a percent more or less.
+ * The maximum share of allowed requests that the schema check may refuse. The goal is 0.03. Many requests have a share of 0.02,
+ * and a thousand requests vary by half a percent.
  */
 const MAX_REFUSED_SHARE = 0.04;
 
@@ -31,7 +31,9 @@ const ROLES = ['support', 'treasurer', 'operator', 'administrator'] as const;
 
 type World = { readonly service: () => ServiceProcess; readonly client: () => TransferService };
 
-const sandbox = useOwnService('it moves the clock, stops transfers and creates all webhooks that operators may have');
+const sandbox = useOwnService(
+  "It moves the clock, stops transfers and creates the maximum number of operators' webhooks.",
+);
 const live = useLiveService();
 const WORLDS: readonly (readonly [string, World])[] = [
   ['a sandbox', { service: sandbox, client: () => sandbox().client }],
@@ -41,7 +43,7 @@ afterAll(() =>
   Promise.all(WORLDS.map(([, { service, client }]) => expectBalancedBooks({ ...service(), client: client() }))),
 );
 
-/** A live service on its own ledger, and a client with the key of its first operator. */
+/** A live service on a new ledger, and a client with the key of its first operator. */
 function useLiveService(): World {
   let service: ServiceProcess | undefined;
   let client: TransferService | undefined;
@@ -66,12 +68,12 @@ function useLiveService(): World {
 let served: Promise<Document> | undefined;
 
 /**
- * A program with money, two cards and a webhook that fails, keys for it, and beside it a program whose texts it must never show. In a sandbox
- * also a card of the simulator, and by the seed a moved clock or a switch that stops transfers.
+ * A program with money, two cards, a webhook that fails, and keys. A second program whose texts must never appear. In a sandbox
+ * also a card of the simulator, and for some seeds a moved clock or a disabled program.
  */
 async function newTarget({ service, client: clientOf }: World, seed: readonly number[]): Promise<Target> {
   const [{ url }, client, random] = [service(), clientOf(), new Random(...seed, 1)];
-  // Both serve the same one.
+  // Both services have the same document.
   served ??= readDocument(url);
   const isSandbox = url === sandbox().url;
   await client.switch.change({ disabled: false });
@@ -106,7 +108,7 @@ async function newTarget({ service, client: clientOf }: World, seed: readonly nu
 }
 
 test.concurrent.each(WORLDS)(
-  `%s does what the document says of the requests that it allows, from seed ${SEED}, for ${SECONDS} s`,
+  `%s behaves as documented for all requests that the document allows, from seed ${SEED}, for ${SECONDS} s`,
   async (name, world) => {
     const refused = new Map<string, number>();
     let requests = 0;
@@ -114,7 +116,7 @@ test.concurrent.each(WORLDS)(
     const end = performance.now() + SECONDS * 1000;
     const isDone = () => performance.now() > end || requests > REQUESTS;
     for (let sequence = 0; !isDone(); sequence += 1) {
-      // Other sequences in each.
+      // Each service gets other sequences.
       const seed = [SEED, sequence, name.length];
       const { outcome, steps } = await runGenerated(await newTarget(world, seed), seed, LENGTH, sequence % 10 === 0);
       requests += outcome.requests;

@@ -1,8 +1,8 @@
 import { Ajv2020, type ValidateFunction } from 'ajv/dist/2020.js';
 
-// What the served OpenAPI document says, and nothing else: a stranger has no more.
+// The test knows only the served OpenAPI document, like any other client.
 
-/** A schema of JSON Schema 2020-12, resolved as far as `$ref` goes. */
+/** A schema of JSON Schema 2020-12, with each `$ref` resolved. */
 export type Schema = {
   readonly type?: string | readonly string[];
   readonly enum?: readonly unknown[];
@@ -27,7 +27,7 @@ export type Schema = {
   readonly minProperties?: number;
   readonly maxProperties?: number;
   readonly dependentRequired?: Readonly<Record<string, readonly string[]>>;
-  /** Of a parameter: another one that must be sent with it. */
+  /** For parameters: another parameter that must be sent too. */
   readonly 'x-requires'?: string;
 };
 
@@ -51,15 +51,15 @@ export type Operation = {
   readonly method: string;
   readonly path: string;
   readonly parameters: readonly Parameter[];
-  /** The schema of a JSON body; undefined if it takes none. */
+  /** The schema of a JSON body, or undefined without one. */
   readonly body: Schema | undefined;
   readonly isBodyRequired: boolean;
-  /** By status. */
+  /** Responses by status. */
   readonly responses: ReadonlyMap<number, Response>;
 };
 
 /** Any part of the document. */
-// biome-ignore lint/suspicious/noExplicitAny: the document is what is to be found out about.
+// biome-ignore lint/suspicious/noExplicitAny: the test has to discover the content of the document.
 type Json = any;
 
 /** Reads the document of a service. */
@@ -91,12 +91,12 @@ export class Document {
     this.operations = operations;
   }
 
-  /** The schema of the body of what the reader of the document sends by itself. */
+  /** The schema of the body of a webhook in the document. */
   bodyOfWebhook(name: string): Schema {
     return this.#resolve(this.#root.webhooks[name].post.requestBody.content['application/json'].schema);
   }
 
-  /** What is wrong with a value by its schema; undefined if nothing is. */
+  /** The problem of a value in its schema, or undefined without one. */
   problemOf(schema: Schema, value: unknown): string | undefined {
     let validate = this.#validators.get(schema);
     if (validate === undefined) {
@@ -119,7 +119,7 @@ export class Document {
     };
   }
 
-  /** The same with everything that `$ref` names in its place. No schema of requests or replies contains itself. */
+  /** Replaces each `$ref` by its target. No schema of requests or responses contains itself. */
   #resolve(part: unknown, depth = 0): Json {
     if (depth > 60) throw new Error('a schema of the document contains itself');
     if (Array.isArray(part)) return part.map((one) => this.#resolve(one, depth + 1));

@@ -18,16 +18,16 @@ import {
 } from './steps.ts';
 import { Reference } from './values.ts';
 
-// Sequences of requests that the document allows, and what must be true of each response.
+// Sequences of requests that the document allows, and the checks of each response.
 
-/** Where sequences are sent: the service, its document, and the keys by who sends. */
+/** The target of sequences: the service, its document, and the keys by sender. */
 export type Target = {
   readonly url: string;
   readonly document: Document;
   readonly keys: Readonly<Partial<Record<Credential, string | undefined>>>;
   /** The program of the sequence. */
   readonly programId: string;
-  /** Texts that no response to the program's own keys may contain: they belong to another program. */
+  /** Texts of another program that no response to the program's own keys may contain. */
   readonly foreign: readonly string[];
 };
 
@@ -41,28 +41,30 @@ type Sent = {
 
 type Received = { readonly status: number; readonly headers: Headers; readonly text: string; readonly json: unknown };
 
-/** What a request did that the document does not allow. */
+/** A result that the document does not allow. */
 export type Violation = { readonly at: number; readonly operation: string; readonly problem: string };
 
-/** What a sequence did. */
+/** The results of a sequence. */
 export type Outcome = {
   readonly requests: number;
-  /** Requests of the sequence, without those that check what they did. */
+  /** Requests of the sequence, without the requests of the checks. */
   readonly steps: number;
-  /** Those of them that the service refuses because of their schema, by operation and message. */
+  /** The number of requests that the service refuses because of their schema, by operation and message. */
   readonly refused: ReadonlyMap<string, number>;
   readonly violation: Violation | undefined;
   /** The requests as curl commands. */
   readonly commands: readonly string[];
 };
 
-/** What every sequence begins with, so that it knows what exists, and something with an id of the caller does. */
+/** The first operations of every sequence, so that it knows existing records and one with an id of the caller. */
 const FIRST = ['list_cards', 'list_transfers', 'list_webhooks', 'create_card', 'list_events', 'create_webhook'];
 
-/** What only requests get that the document does not allow: another method, a body or head that is too large, another type. */
+/**
+ * Statuses only for requests that the document does not allow: another method, a body or head that is too large, another type.
+ */
 const NEVER: ReadonlySet<number> = new Set([405, 408, 413, 414, 415, 417, 431]);
 
-/** Generates a sequence and sends it step by step: each step may use the values of earlier responses. */
+/** Generates a sequence and sends it step by step. Each step can use values of earlier responses. */
 export async function runGenerated(
   target: Target,
   seed: readonly number[],
@@ -86,7 +88,7 @@ export async function runGenerated(
     atEdges,
   };
   while (steps.length < length && run.violation === undefined) {
-    // What creates or changes something leads to most of what can go wrong later.
+    // Prefers operations that create or change records, because they lead to most later errors.
     const operation = first.shift() ?? random.pick(random.pick([creating, creating, changing, operations, operations]));
     const step = generate(operation, making);
     if (step === undefined) continue;
@@ -106,10 +108,10 @@ export async function runAgain(target: Target, steps: readonly Step[]): Promise<
   return run.outcome();
 }
 
-/** How long a failing sequence is shortened, in milliseconds; what is left of it then fails all the same. */
+/** The time limit for shortening a failing sequence, in milliseconds. The result still fails after it. */
 const MAX_SHRINKING = 60_000;
 
-/** A short part of a failing sequence that still fails in the same way, each time on a new program. */
+/** A short part of a failing sequence that still fails in the same way, each time with a new program. */
 export async function shrink(
   newTarget: () => Promise<Target>,
   steps: readonly Step[],
@@ -130,7 +132,7 @@ export async function shrink(
   return found;
 }
 
-/** The steps without one; undefined if another one needs it. */
+/** The steps without one of them, or undefined if another step needs it. */
 function without(steps: readonly Step[], removed: number): readonly Step[] | undefined {
   const others = steps.toSpliced(removed, 1);
   let isNeeded = false;
@@ -152,7 +154,7 @@ class Run {
   readonly #refused = new Map<string, number>();
   readonly #commands: string[] = [];
   #requests = 0;
-  /** What the program's own keys have sent. */
+  /** The texts that the program's own keys have sent. */
   #said = '';
 
   constructor(target: Target) {
@@ -191,12 +193,12 @@ class Run {
     if (problem !== undefined) this.violation = { at, operation: operation.id, problem };
   }
 
-  /** A value with those of earlier responses in place of what refers to them. */
+  /** A value with its references replaced by values of earlier responses. */
   resolve(value: unknown): unknown {
     return mapped(value, (reference) => this.#valueAt(reference));
   }
 
-  /** A value of an earlier response; a text in its place if there is none this time. */
+  /** A value of an earlier response, or a text if it does not exist in this run. */
   #valueAt({ step, pointer }: Reference): unknown {
     const found = pointer.reduce<unknown>(
       (part, name) =>
@@ -227,7 +229,7 @@ class Run {
     return { step, method: operation.method, target, headers, body };
   }
 
-  /** A change of the version that was there before another change is refused. */
+  /** Checks that a change with the previous version is refused. */
   async #problemOfOldVersion(
     operation: Operation,
     sent: Sent,
@@ -245,13 +247,13 @@ class Run {
     return `answered a change of ${old} with ${again.status}: ${again.text}`;
   }
 
-  /** What is at the address of a change before it is made. */
+  /** Reads the record before a change. */
   #readAgain({ target, headers }: Sent): Promise<Received> {
     return this.#send({ method: 'GET', target, headers: withoutKey(headers), body: undefined });
   }
 
   async #send({ method, target, headers, body }: Omit<Sent, 'step'>): Promise<Received> {
-    // A busy machine may be refused for a moment, which says so.
+    // A busy machine may refuse a request for a moment, with Retry-After.
     for (let tries = 0; ; tries += 1) {
       this.#requests += 1;
       const response = await fetch(this.#target.url + target, {
@@ -305,10 +307,10 @@ class Run {
       const isOfOperation = (name: string): boolean =>
         Object.hasOwn(operation.body?.properties ?? {}, name) || takes(operation, name);
       if (field !== undefined && !isSent(field) && !isOfOperation(field))
-        return `an Error-Field that nobody knows: ${text}`;
+        return `an Error-Field that the request and the operation do not have: ${text}`;
     }
     const isOwn = step.credential === 'program' || step.credential === 'viewer';
-    // The program may be told what it has said itself.
+    // A response may contain texts that the program has sent itself.
     if (isOwn) this.#said += ` ${target} ${Object.values(headers).join(' ')} ${JSON.stringify(step.body)}`;
     const leaked = isOwn
       ? this.#target.foreign.find((one) => text.includes(one) && !this.#said.includes(one))
@@ -329,7 +331,7 @@ class Run {
     if (read.status !== 200) return `a Location ${location} that responds with ${read.status}: ${read.text}`;
     const made = (json ?? {}) as Record<string, unknown>;
     const found = (read.json ?? {}) as Record<string, unknown>;
-    // A deposit has no address of its own: its Location is that of the program.
+    // A deposit has no separate address, so its Location is the program's.
     const [idField = ''] = Object.keys(made);
     if (found[idField] !== made[idField]) {
       const isOwn = location.endsWith(`/${encodeURIComponent(String(made[idField]))}`);
@@ -344,13 +346,13 @@ class Run {
     return undefined;
   }
 
-  /** The same key and the same meaning get the same bytes. */
+  /** Checks that the same key and meaning get the same bytes. */
   async #problemOfRepeating(sent: Sent, { status, text }: Received): Promise<string | undefined> {
     if (sent.headers['Idempotency-Key'] === undefined || status >= 300 || sent.method !== 'POST') return undefined;
     const again = await this.#send(sent);
     if (isLockedOut(again)) return undefined;
     if (again.headers.get('idempotent-replayed') === null) return undefined;
-    // What a key or a secret is, only the first response says.
+    // Only the first response contains a key or a secret.
     const isSecret = /"(key|secret)":"/.test(text);
     if (again.status !== status || (!isSecret && again.text !== text))
       return `another response to the same key: ${again.text}`;
@@ -362,7 +364,7 @@ class Run {
     return undefined;
   }
 
-  /** What was created is in the list of its path, also when the list is filtered by what was sent. */
+  /** Checks that the list at the same path contains the new record, also with filters for the sent values. */
   async #problemOfFinding(operation: Operation, sent: Sent, { status, json }: Received): Promise<string | undefined> {
     if (status !== 201 || sent.step.credential === 'viewer') return undefined;
     const list = [...this.#target.document.operations.values()].find(
@@ -372,7 +374,7 @@ class Run {
     const [idField] = Object.keys(record);
     if (list === undefined || idField === undefined || typeof record[idField] !== 'string') return undefined;
     const filters = list.parameters
-      // A processor or a receiver may have changed these by now.
+      // A processor or a receiver may have changed these.
       .filter(({ name }) => name !== 'status' && name !== 'outcome')
       .filter((one) => one.in === 'query' && typeof record[one.name] === 'string' && record[one.name] !== '')
       .map((one) => [one.name, String(record[one.name])] as const);
@@ -390,16 +392,16 @@ class Run {
       const target = `${sent.target.split('?')[0]}?${new URLSearchParams(Object.fromEntries([...query, ['limit', '100']]))}`;
       const listed = await this.#send({ method: 'GET', target, headers: withoutKey(sent.headers), body: undefined });
       if (isLockedOut(listed)) return undefined;
-      if (listed.status !== 200) return `a list that refuses what was stored, ${target}: ${listed.text}`;
+      if (listed.status !== 200) return `a list that refuses a stored value, ${target}: ${listed.text}`;
       if (!listed.text.includes(JSON.stringify(record[idField])) && !listed.text.includes('"next_cursor":"')) {
-        return `a list without what was created, ${target}`;
+        return `a list without the new record, ${target}`;
       }
     }
     return undefined;
   }
 }
 
-/** What a request said and the response does not take into account, although it reports a success. */
+/** The first field or header that a successful response ignored. */
 function problemOfIgnoring(
   { method }: Operation,
   { step, headers }: Sent,
@@ -415,20 +417,20 @@ function problemOfIgnoring(
   if (method !== 'PATCH') return undefined;
   const shown = (json ?? {}) as Readonly<Record<string, unknown>>;
   for (const [name, value] of Object.entries((step.body ?? {}) as object)) {
-    // Null stands for the value of a field that was never set; a status can go on by itself.
+    // Null means the default of a field. A status can change later.
     if (name !== 'status' && typeof value !== 'object' && Object.hasOwn(shown, name) && !isSame(shown[name], value))
       return `accepted ${name} ${JSON.stringify(value)} and shows ${JSON.stringify(shown[name])}`;
   }
   return undefined;
 }
 
-/** Whether a record shows what was sent: times may be written in another way, amounts as numbers. */
+/** Whether a record shows the sent value. Times can have another format, and amounts can be numbers. */
 function isSame(shown: unknown, sent: unknown): boolean {
   if (isDeepStrictEqual(shown, sent) || String(shown) === String(sent)) return true;
   return typeof shown === 'string' && typeof sent === 'string' && Date.parse(shown) === Math.floor(Date.parse(sent));
 }
 
-/** Whether the key of a sequence ended meanwhile, by the sequence itself: it is refused within a second. */
+/** Whether the sequence has ended its own key. The service refuses the key within a second. */
 function isLockedOut({ status }: Received): boolean {
   return status === 401;
 }
@@ -445,12 +447,12 @@ function parsed(text: string): unknown {
   }
 }
 
-/** The text of a header as the type that its schema gives it. */
+/** Converts the text of a header to the type in its schema. */
 function typed({ type }: Schema, value: string): unknown {
   return type === 'integer' || type === 'number' ? Number(value) : value;
 }
 
-/** The headers of a request without those that only a change has, except `kept`. */
+/** The headers without the headers of changes, except `kept`. */
 function withoutKey(headers: Readonly<Record<string, string>>, kept?: string): Readonly<Record<string, string>> {
   const left = Object.entries(headers).filter(([name]) => name === kept || !OF_CHANGES.has(name));
   return Object.fromEntries(left);
@@ -458,7 +460,7 @@ function withoutKey(headers: Readonly<Record<string, string>>, kept?: string): R
 
 const OF_CHANGES: ReadonlySet<string> = new Set(['Idempotency-Key', 'Content-Type', 'Case-Id', 'If-Match']);
 
-/** The same in other words: fields in another order, and amounts as text. */
+/** The same content in another form: fields in another order, and amounts as text. */
 function respell(value: unknown): unknown {
   if (Array.isArray(value)) return value.map(respell);
   if (typeof value !== 'object' || value === null) return value;

@@ -2,15 +2,15 @@ import type { Random } from '../fuzz/random.ts';
 import type { Operation, Parameter, Schema } from './document.ts';
 import { generateValue, type Known, Reference } from './values.ts';
 
-// Requests that the document allows, whose values may be those of earlier responses.
+// Requests that the document allows. Their values can come from earlier responses.
 
 /**
- * Who sends a request. `keyless`: nobody says so, which a sandbox allows. `role`: a key of a person for all programs, with one of the
- * roles.
+ * The sender of a request. `keyless` sends no key, which a sandbox allows. `role` is a person's key for all programs, with one of
+ * the roles.
  */
 export type Credential = 'keyless' | 'operator' | 'program' | 'viewer' | 'role';
 
-/** A request whose values may be those of earlier responses. */
+/** A request whose values can come from earlier responses. */
 export type Step = {
   readonly operation: string;
   readonly credential: Credential;
@@ -18,26 +18,26 @@ export type Step = {
   readonly query: Readonly<Record<string, unknown>>;
   readonly headers: Readonly<Record<string, unknown>>;
   readonly body: unknown;
-  /** Whether what is not ASCII is written as escape sequences, as Python does. */
+  /** Whether non-ASCII characters are sent as escape sequences, as Python does. */
   readonly isEscaped: boolean;
-  /** What was added that the document does not allow, and that must not be ignored; undefined if nothing was. */
+  /** An addition that the document does not allow and the service must not ignore, or undefined. */
   readonly added?: { readonly field?: string; readonly header?: string };
 };
 
-/** Operations that end the service, and those that end what identifies the sequence itself. */
+/** Operations that end the service or the sequence's own session. */
 const LEFT_OUT: ReadonlySet<string> = new Set(['stop_database', 'start_database', 'delete_session']);
 
-/** Headers that change what a response is for reasons of their own. */
+/** Headers that change a response in other ways. */
 const HEADERS_LEFT_OUT: ReadonlySet<string> = new Set(['Sandbox-Provoke', 'Last-Event-ID', 'Prefer', 'If-Match']);
 
-/** Fields that hold what others call by this name. */
+/** Fields that contain what other operations call by this name. */
 const SAME: Readonly<Record<string, string>> = {
   destination_card_id: 'card_id',
   subject_id: 'card_id',
   after: 'position',
 };
 
-/** The operations that sequences are made of. */
+/** The operations of sequences. */
 export function operationsOf(document: { readonly operations: ReadonlyMap<string, Operation> }): readonly Operation[] {
   return [...document.operations.values()].filter(
     ({ id, responses }) => !LEFT_OUT.has(id) && !isStream(responses.get(200)),
@@ -48,13 +48,13 @@ function isStream(response: { readonly content?: object } | undefined): boolean 
   return response?.content !== undefined && Object.keys(response.content).every((type) => type === 'text/event-stream');
 }
 
-/** What a step was answered, as far as later steps refer to it. */
+/** The response to a step, as far as later steps refer to it. */
 export type Reply = { readonly body: unknown; readonly etag: string | null };
 
-/** What a page of a list is asked with. */
+/** The path and query of a page of a list. */
 type Page = Pick<Step, 'path' | 'query'>;
 
-/** Values that are known from the replies of a sequence, by the name of the field. */
+/** Values from the responses of a sequence, by the name of the field. */
 export class Records {
   readonly #found = new Map<string, Reference[]>();
   readonly #nextPages = new Map<string, Page>();
@@ -84,7 +84,7 @@ export class Records {
     this.#found.set(name, [...(this.#found.get(name) ?? []), reference]);
   }
 
-  /** The page after the last one of a list, which is asked with the parameters of that one. */
+  /** The page after the last one of a list, with the same parameters. */
   nextPage(operation: string): Page | undefined {
     return this.#nextPages.get(operation);
   }
@@ -95,7 +95,7 @@ export class Records {
   }
 }
 
-/** A value with something else in place of each reference in it. */
+/** Replaces each reference in a value. */
 export function mapped(value: unknown, change: (reference: Reference) => unknown): unknown {
   if (value instanceof Reference) return change(value);
   if (Array.isArray(value)) return value.map((one) => mapped(one, change));
@@ -113,24 +113,24 @@ export function takes({ parameters }: Operation, parameter: string): boolean {
   return parameters.some(({ name }) => name === parameter);
 }
 
-/** What a step is generated from. */
+/** The inputs for a new step. */
 export type Making = {
   readonly random: Random;
   readonly known: Known;
   readonly nextPage: (operation: string) => Page | undefined;
-  /** A value with those of earlier responses in place of what refers to them. */
+  /** Replaces the references in a value by values of earlier responses. */
   readonly resolve: (value: unknown) => unknown;
-  /** Whether a schema allows a value: some of its keywords are only tried. */
+  /** Whether a schema allows a value. Some keywords are only checked here. */
   readonly isValid: (schema: Schema, value: unknown) => boolean;
   readonly credentials: readonly Credential[];
-  /** Whether every integer of a query is sent with its largest value. */
+  /** Whether every integer of a query has its largest value. */
   readonly atEdges: boolean;
 };
 
-/** How many values are tried for a schema. */
+/** The maximum number of values to try for a schema. */
 const MAX_TRIES = 50;
 
-/** A request of an operation; undefined if the sequence knows nothing yet to which it could be sent. */
+/** A request of an operation, or undefined if the sequence knows no record for it yet. */
 export function generate(operation: Operation, making: Making): Step | undefined {
   const { random, known, isValid } = making;
   const valueFor = (schema: Schema, name: string, from = known): unknown => {
@@ -141,7 +141,7 @@ export function generate(operation: Operation, making: Making): Step | undefined
     return undefined;
   };
   const of = (place: Parameter['in']): readonly Parameter[] => operation.parameters.filter((one) => one.in === place);
-  // Responses repeat what was sent, which need not be an id of anything.
+  // Responses repeat sent values, which may not be valid ids.
   const knownAs = (schema: Schema, name: string): Reference | undefined => {
     const reference = known(name);
     return reference !== undefined && isValid(schema, reference) ? reference : undefined;
@@ -150,7 +150,7 @@ export function generate(operation: Operation, making: Making): Step | undefined
     of('path').map(({ name, schema }) => [name, knownAs(schema, name) ?? valueFor(schema, name)]),
   );
   const isKnown = Object.values(path).every((value) => value instanceof Reference);
-  // Mostly what exists: otherwise nearly everything is a 404.
+  // Prefers existing records, because otherwise most responses would be 404.
   if (!isKnown && !random.chance(0.03)) return undefined;
   const isAtEdge = ({ in: place, schema }: Parameter): boolean =>
     making.atEdges && place === 'query' && schema.type === 'integer' && schema.maximum !== undefined;
@@ -159,7 +159,7 @@ export function generate(operation: Operation, making: Making): Step | undefined
   const picked = new Set(inQuery.filter(isSent).flatMap(({ name, schema }) => [name, schema['x-requires'] ?? name]));
   const query = Object.fromEntries(
     inQuery
-      // A request that waits for news would take up to 25 seconds.
+      // A request with `wait` would take up to 25 seconds.
       .filter(({ name }) => name !== 'wait' && name !== 'cursor' && picked.has(name))
       .map((one) => [one.name, isAtEdge(one) ? one.schema.maximum : valueFor(one.schema, one.name)])
       .filter(([, value]) => value !== undefined),
@@ -175,7 +175,7 @@ export function generate(operation: Operation, making: Making): Step | undefined
     : ['operator', 'operator', 'operator', 'keyless', 'role', 'program'];
   const credential = random.pick(senders.filter((one) => making.credentials.includes(one)));
   const isBodySent = operation.body !== undefined && (operation.isBodyRequired || random.chance(0.8));
-  // What is created gets an id of its own, mostly.
+  // A new record mostly gets a new id.
   const [ownId] = Object.keys(operation.responses.get(201)?.content?.['application/json']?.schema?.properties ?? {});
   const knownInBody: Known = (name) => (name === ownId && !random.chance(0.1) ? undefined : known(name));
   const body = isBodySent ? valueFor(operation.body as Schema, 'body', knownInBody) : undefined;
@@ -186,7 +186,7 @@ export function generate(operation: Operation, making: Making): Step | undefined
   return withPrecondition(operation, withAddition(operation, step, making), making);
 }
 
-/** With what a stranger may add to a change, because records have such a field and other operations such a header. */
+/** Adds a field or header to a change that a client may add, because records have the field and other operations the header. */
 function withAddition(operation: Operation, step: Step, { random, known }: Making): Step {
   if (operation.method !== 'GET' && !takes(operation, 'If-Match') && random.chance(0.03))
     return { ...step, headers: { ...step.headers, 'If-Match': '"1"' }, added: { header: 'If-Match' } };
@@ -199,7 +199,7 @@ function withAddition(operation: Operation, step: Step, { random, known }: Makin
   return { ...step, body: { ...step.body, [field]: value }, added: { field } };
 }
 
-/** With a tag that the sequence has seen at the address, be it the last or an earlier one. */
+/** Adds a current or an outdated tag that the sequence has seen at this path. */
 function withPrecondition(operation: Operation, step: Step, { random, known, resolve }: Making): Step {
   if (!takes(operation, 'If-Match') || !random.chance(0.6)) return step;
   const tag = known(`ETag of ${toPath(operation, resolve(step.path) as Record<string, unknown>)}`);
@@ -210,7 +210,7 @@ export function isObject(value: unknown): value is Readonly<Record<string, unkno
   return typeof value === 'object' && value !== null && !Array.isArray(value);
 }
 
-/** The same with each period that ends before it begins the other way round, as anybody would send it. */
+/** Swaps the ends of each period that ends before it begins, as a real client would send it. */
 export function withPeriods(fields: Readonly<Record<string, unknown>>): Readonly<Record<string, unknown>> {
   const ordered: Record<string, unknown> = { ...fields };
   for (const [name, from] of Object.entries(fields)) {

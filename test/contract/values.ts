@@ -1,9 +1,9 @@
 import type { Random } from '../fuzz/random.ts';
 import type { Schema } from './document.ts';
 
-// Values that a schema allows: the edges of each type, and what strangers send.
+// Values that a schema allows: the limits of each type, and unusual values of real clients.
 
-/** A value that an earlier response had: which step of the sequence, and where in its body. */
+/** A value of an earlier response: the step of the sequence, and the place in its body. */
 export class Reference {
   readonly step: number;
   readonly pointer: readonly (string | number)[];
@@ -14,15 +14,17 @@ export class Reference {
   }
 }
 
-/** Finds a value for a field of this name among what earlier responses had. */
+/** Finds a value for a field of this name in earlier responses. */
 export type Known = (name: string) => Reference | undefined;
 
-/** Every ISO 4217 currency would be tried; these have 0, 2 and 3 decimals, and most programs use none of them. */
+/**
+ * Without this list, every ISO 4217 currency would be tried, and few programs use them. These have 0, 2 and 3 decimals.
+ */
 const CURRENCIES = ['USD', 'EUR', 'JPY', 'KWD', 'CLP', 'GBP', 'ISK', 'BHD', 'MXN', 'CHF', 'XOF', 'TND'];
 const ZONES = ['UTC', 'Asia/Kathmandu', 'America/St_Johns', 'Pacific/Chatham', 'Europe/Berlin', 'Australia/Lord_Howe'];
-/** Names that every object of JavaScript has. */
+/** Names that every JavaScript object has. */
 export const PROTOTYPE = ['constructor', 'toString', '__proto__', 'hasOwnProperty', 'valueOf', 'propertyIsEnumerable'];
-/** What a path, a shell or a spreadsheet would take for something else. */
+/** Texts with a special meaning in a path, a shell or a spreadsheet. */
 export const TEXTS = [
   '.',
   '..',
@@ -51,7 +53,7 @@ function dayAhead(days: number): string {
   return new Date(Date.now() + (days + 2) * 86_400_000).toISOString().slice(0, 10);
 }
 
-/** Generates a value. `name` is that of the field or parameter. */
+/** Generates a value. `name` is the name of the field or parameter. */
 export function generateValue(schema: Schema, name: string, random: Random, known: Known): unknown {
   const reference = random.chance(0.85) ? known(name) : undefined;
   if (reference !== undefined) return reference;
@@ -66,7 +68,7 @@ export function generateValue(schema: Schema, name: string, random: Random, know
       return textOf(schema, name, random);
     case 'integer':
     case 'number':
-      // Positions are known from events, and 0 is before all of them.
+      // Positions come from events, and 0 is before all of them.
       return name === 'after' ? random.pick([0, 0, 0, 0, 0, schema.maximum]) : numberOf(schema, random);
     case 'boolean':
       return random.chance(0.5);
@@ -104,7 +106,7 @@ function objectOf(schema: Schema, random: Random, known: Known): Record<string, 
   ]);
   if (typeof additionalProperties === 'object') {
     const most = schema.maxProperties ?? 4;
-    // Everything at its longest, in letters of up to four bytes.
+    // The maximum length everywhere, in letters of up to four bytes.
     const isFull = random.chance(0.15);
     for (let count = isFull ? most : random.below(Math.min(4, most + 1)); count > 0; count -= 1) {
       const name = isFull
@@ -115,7 +117,7 @@ function objectOf(schema: Schema, random: Random, known: Known): Record<string, 
       made.push([name, value ?? generateValue(additionalProperties, name, random, () => undefined)]);
     }
   }
-  // `__proto__` as a name of its own.
+  // Keeps `__proto__` as an ordinary name.
   return Object.fromEntries(made);
 }
 
@@ -127,7 +129,7 @@ function listOf(schema: Schema, name: string, random: Random, known: Known): unk
 }
 
 function numberOf({ minimum = 0, maximum = Number.MAX_SAFE_INTEGER }: Schema, random: Random): number {
-  // Mostly small, so that balances suffice.
+  // Mostly small amounts, so that balances suffice.
   if (random.chance(0.5)) return minimum + random.below(Math.min(1000, maximum - minimum) + 1);
   return random.pick([minimum, maximum, Math.min(maximum, minimum + 1), Math.max(minimum, maximum - 1)]);
 }
@@ -137,9 +139,9 @@ function textOf(schema: Schema, name: string, random: Random): string {
   if (format === 'date') return random.pick(DAYS);
   if (format === 'date-time') {
     const [offset, clock] = [random.pick(OFFSETS), random.pick(CLOCKS)];
-    // A leap second is the last one of a day in UTC.
+    // A leap second is the last second of a UTC day.
     const isLeap = clock.endsWith(':60') && !/^(?:[zZ]|\+00:00)$/.test(offset);
-    // What is scheduled lies ahead, mostly; what is searched lies anywhere.
+    // Scheduled times are mostly in the future. Times of searches can be any.
     const isSearched = /(^|_)(from|to)$|^started/.test(name);
     const day = isSearched || random.chance(0.1) ? random.pick(DAYS) : dayAhead(random.below(60));
     return `${day}${random.pick(['T', 't'])}${isLeap ? '23:59:59' : clock}${random.pick(FRACTIONS)}${offset}`;
@@ -152,7 +154,7 @@ function textOf(schema: Schema, name: string, random: Random): string {
     [...text].length <= maxLength &&
     (pattern === undefined || new RegExp(pattern, 'u').test(text));
   if (minLength === 0 && random.chance(0.2)) return '';
-  // What a URL would change, where it would matter.
+  // Texts that a URL could change, for ids.
   const odd = ['.', '..', '%'.repeat(maxLength)].filter(isAllowed);
   if (/_id$/.test(name) && odd.length > 0 && random.chance(0.3)) return random.pick(odd);
   const candidates = [
@@ -165,7 +167,7 @@ function textOf(schema: Schema, name: string, random: Random): string {
     `usd-${random.digits(3)}`,
     'x'.repeat(minLength),
     'x'.repeat(maxLength),
-    // In a path, each of these has three characters.
+    // In a path, each of these takes three characters.
     '%'.repeat(maxLength),
     ...(pattern === undefined
       ? WIDE.flatMap((letter) => [letter.repeat(Math.max(1, minLength)), letter.repeat(maxLength)])
@@ -175,7 +177,7 @@ function textOf(schema: Schema, name: string, random: Random): string {
   return candidates.length === 0 ? 'x'.repeat(Math.max(minLength, 1)) : random.pick(candidates);
 }
 
-/** Texts for the few patterns that no other candidate fits: ids with a prefix, and capital letters. */
+/** Texts for the few patterns that no other candidate matches, such as ids with a prefix and capital letters. */
 function fromPattern(pattern: string | undefined, random: Random): string[] {
   const [, prefix] = /^\^([a-z]+_)\[0-9a-f\]\{32\}\$$/.exec(pattern ?? '') ?? [];
   if (prefix !== undefined) return [`${prefix}${random.digits(32)}`];

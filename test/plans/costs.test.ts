@@ -7,8 +7,8 @@ import { useDirectory } from '../harness/service.ts';
 import { useServer } from '../harness/use-ledger.ts';
 import { forbiddenReads, type Plan, relationsRead } from './plan.ts';
 
-// What PostgreSQL itself logs of the plans that it ran for a service: those of functions and triggers, too, which an
-// EXPLAIN of the statement around them does not show.
+// The plans that PostgreSQL logs for the statements of a service. They include statements in functions and triggers, which
+// EXPLAIN does not show.
 
 type Logged = {
   readonly 'Query Text': string;
@@ -39,7 +39,7 @@ async function readPlans(): Promise<readonly Logged[]> {
   return [...log.matchAll(/ ms {2}plan:\n((?:\t.*\n)+)/g)].map(([, text = '']) => JSON.parse(text) as Logged);
 }
 
-test('no statement of a transaction has a plan that a setting rules out, or that costs what compiling is for', async () => {
+test('uses no plan that the settings exclude, or that is expensive enough to compile', async () => {
   const service = await startService({ DATABASE_URL: server.embedded.url, DATA_DIR: directory.path });
   try {
     await callTheUsual(service.client);
@@ -47,7 +47,7 @@ test('no statement of a transaction has a plan that a setting rules out, or that
     await service.stop();
   }
   const plans = await readPlans();
-  // Of the days of events, a replay reads the one that has the body.
+  // A replay reads only the day of events that contains the body.
   const ofReplays = plans.filter((logged) => logged['Query Text'].includes('select payload from event'));
   expect(ofReplays.length).toBeGreaterThan(0);
   for (const { Plan: plan } of ofReplays) {
@@ -55,7 +55,7 @@ test('no statement of a transaction has a plan that a setting rules out, or that
   }
   const ofWriters = plans.filter(({ Settings }) => Settings?.enable_seqscan === 'off');
   const texts = new Set(ofWriters.map((logged) => logged['Query Text'].trim()));
-  // The switch, the clock inside a function, the head of the audit log inside a trigger: the log has them all.
+  // The log contains the switch, the clock inside a function, and the head of the audit log inside a trigger.
   for (const part of ['left join switch on disabled', 'clock_timestamp() + coalesce', 'from audit_head where']) {
     expect(
       [...texts].some((text) => text.includes(part)),

@@ -17,14 +17,14 @@ import { connect } from '../harness/ledger.ts';
 import { useConnection, useServer } from '../harness/use-ledger.ts';
 import { forbiddenReads, type Plan, relationsRead } from './plan.ts';
 
-// The plans of events with a hundred days of them, as many as a service with the default retention has.
+// The plans for events with a hundred days of them, as many as a service with the default retention has.
 
 const DAYS = 100;
 const server = await useServer();
 const client = await useConnection(server.connection);
 let reader: pg.Client;
 
-/** A batch a minute, with three events of the program and one of another. The last hundred are not relayed. */
+/** One batch per minute, with three events of the program and one of another program. The last hundred are not relayed. */
 const FILL = `
   select make_event_partition('event', current_date - age) from generate_series(0, ${DAYS}) as age;
   select make_event_partition('event_position', (current_date - make_interval(months => age))::date)
@@ -68,31 +68,31 @@ async function lockedPartitions(of: pg.Client, table: string): Promise<readonly 
 }
 
 const PLACES: readonly (readonly [string, Statement])[] = [
-  ['those after a position', readPlaces({ programId: PROGRAM, after: 200_000, count: 100 })],
-  ['those before a position', readPlaces({ programId: PROGRAM, before: 200_000, count: 100 })],
-  ['those of all programs after a number', readPlaces({ after: 200_000, count: 100 })],
-  ['those of all programs before a number', readPlaces({ before: 200_000, count: 100 })],
+  ['positions after another', readPlaces({ programId: PROGRAM, after: 200_000, count: 100 })],
+  ['positions before another', readPlaces({ programId: PROGRAM, before: 200_000, count: 100 })],
+  ['positions of all programs after a number', readPlaces({ after: 200_000, count: 100 })],
+  ['positions of all programs before a number', readPlaces({ before: 200_000, count: 100 })],
   [
-    'those of several programs',
+    'positions of several programs',
     readPlacesOfPrograms({ wanted: [0, 200_000].map((after) => ({ programId: PROGRAM, after })), count: 100 }),
   ],
-  ['those of a transaction', readPlacesOfBatch('01900000-0000-7000-8000-000000000001')],
+  ['positions of a transaction', readPlacesOfBatch('01900000-0000-7000-8000-000000000001')],
   ['heads', readHeads({ programIds: [PROGRAM] })],
-  ['the oldest', readOldestPosition(PROGRAM)],
+  ['the oldest position', readOldestPosition(PROGRAM)],
 ];
 
 describe.each([
-  ['on tables that the planner knows nothing of', async () => undefined],
-  ['on tables that it has analyzed', async () => void (await client.query('analyze'))],
+  ['on tables without statistics', async () => undefined],
+  ['on tables that the planner has analyzed', async () => void (await client.query('analyze'))],
 ])('%s', (_state, prepare) => {
   beforeAll(prepare);
 
-  test.each(PLACES)('%s: found by an index, in its order', async (_name, statement) => {
+  test.each(PLACES)('finds %s by an index, in its order', async (_name, statement) => {
     const plan = await planOf(statement.text.includes('is_shared') ? client : reader, statement);
     expect(scansOf(plan), JSON.stringify(plan, null, 1)).toEqual([]);
   });
 
-  test('a page of events reads and locks the partitions of its days only, however often it is read', async () => {
+  test('reads and locks only the partitions of the days of a page, even after several reads', async () => {
     const { rows } = await client.query(
       'select batch_id, moment from batch where number between 100 and 1600 order by 1',
     );
@@ -116,7 +116,7 @@ describe.each([
     expect(scansOf(await planOf(reader, statement))).toEqual([]);
   });
 
-  test('the relay finds what waits by its index, and reads no table whole', async () => {
+  test('finds waiting events for the relay by their index, and reads no table whole', async () => {
     const writer = await connect({ ...server.connection, options: '-c role=transfer_service_background' });
     try {
       for (const [name, value] of [...WITHIN_LIMITS, ...WRITER_SETTINGS])
@@ -162,7 +162,7 @@ describe('the drop of an old partition', () => {
     const settings = ['min_duration = 0', 'nested_statements = on', 'format = json', "level = 'notice'"];
     await superuser.query(`load 'auto_explain'; ${settings.map((one) => `set auto_explain.log_${one};`).join(' ')}`);
     superuser.on('notice', listen);
-    // A full month, so that it ends with a row of each kind.
+    // A full month that ends with a row of each kind.
     await superuser.query(
       `insert into event_position (program_id, position, count, batch_id, events_at, number, is_shared, relayed_at)
         select gen_random_uuid(), 1, 1, gen_random_uuid(), moment, number, false, moment
@@ -172,7 +172,7 @@ describe('the drop of an old partition', () => {
   });
   afterAll(() => superuser.end());
 
-  test('reads no month of positions whole while it holds the locks, and refuses one with a needed row', async () => {
+  test('reads no month of positions whole while it holds the locks, and refuses a month with a needed row', async () => {
     for (const [difference, isDropped] of [
       [-1, false],
       [0, true],
@@ -189,7 +189,7 @@ describe('the drop of an old partition', () => {
     }
   });
 
-  test('refuses a month that has a needed row of only one program, or only a shared one', async () => {
+  test('refuses a month whose only needed row belongs to one program, or is shared', async () => {
     for (const isShared of [false, true]) {
       await superuser.query('begin');
       await deleteUpTo(0);
@@ -208,7 +208,7 @@ describe('the drop of an old partition', () => {
     }
   });
 
-  test('finds fences that wait by their index', async () => {
+  test('finds waiting fences by their index', async () => {
     await superuser.query('begin');
     await drop('write_batch');
     expect(plans.flatMap(wholeReadsOf).filter((name) => name.startsWith('write_batch'))).toEqual([]);
@@ -224,7 +224,7 @@ function wholeReadsOf(plan: Plan): readonly string[] {
   return [...own, ...(plan.Plans ?? []).flatMap(wholeReadsOf)];
 }
 
-/** Partitions that are read whole, or sorted, though they have rows. */
+/** Partitions with rows that are read whole or sorted. */
 function scansOf(plan: Plan): readonly string[] {
   const isWhole = /^(Seq Scan|Sort)$/.test(plan['Node Type']) && plan['Total Cost'] > 50 && rowsOf(plan) > 1000;
   return [

@@ -1,11 +1,11 @@
 import type pg from 'pg';
 import { DEMO_PROGRAM_ID as PROGRAM } from '../../domain/sandbox.ts';
 
-/** Rows that the tables are filled with: enough that reading one of them whole is never the cheaper plan. */
+/** The number of rows in the tables, enough that reading a whole table is never the cheaper plan. */
 export const CARDS = 20_000;
 const TRANSFERS = 60_000;
 
-/** Tables that grow with use; nothing may read one of them whole. */
+/** Tables that grow with use. No statement may read one of them whole. */
 export const GROWING: readonly string[] = [
   'transfer',
   'card',
@@ -26,8 +26,8 @@ export const GROWING: readonly string[] = [
 ];
 
 /**
- * Cards, transfers and what stands around them, in bulk. The planner is not told: these are young tables, filled since
- * it last looked. No books are kept here: this suite looks at plans, not at money.
+ * Inserts cards, transfers and related rows in bulk. The planner has no statistics yet, as for a young table. The books do not
+ * balance, because this suite checks only plans.
  */
 export async function fill(client: pg.Client): Promise<void> {
   for (const table of GROWING.filter((name) => name !== 'event' && name !== 'write_batch')) {
@@ -38,7 +38,7 @@ export async function fill(client: pg.Client): Promise<void> {
   await fillAround(client);
 }
 
-/** Ids grow with the rows, as those of the service do. */
+/** The ids are ascending, as in the service. */
 async function fillCards(client: pg.Client): Promise<void> {
   await client.query(
     `with made as (
@@ -59,7 +59,7 @@ async function fillCards(client: pg.Client): Promise<void> {
   );
 }
 
-/** Ids grow with the rows, as those of the service do; every state and type occurs, some of them only long ago. */
+/** The ids are ascending, as in the service. Every status and type occurs, some only long ago. */
 async function fillTransfers(client: pg.Client): Promise<void> {
   await client.query(
     `with numbered as (
@@ -130,7 +130,7 @@ async function fillAround(client: pg.Client): Promise<void> {
      select program_id, transfer_id, gen_random_uuid(), gen_random_uuid(), 1, now() + random() * interval '7 days', now()
      from transfer limit 20000`,
   );
-  // Nearly all are approved; few have ended otherwise, fewer have not ended.
+  // Nearly all are approved. A few have another end, and fewer are open.
   await client.query(
     `insert into processor_attempt (program_id, attempt_id, transfer_id, card_id, connector_id, kind, amount, currency, status,
        tries, looks, misses, created_at, updated_at)

@@ -1,10 +1,10 @@
 import { GROWING } from './fill.ts';
 
-/** A node of a plan, as EXPLAIN (FORMAT JSON) gives it. */
+/** A node of a plan from EXPLAIN (FORMAT JSON). */
 export type Plan = {
   readonly 'Node Type': string;
   readonly 'Total Cost': number;
-  /** From PostgreSQL 18 on: of a kind that a setting rules out, and without an alternative. */
+  /** Since PostgreSQL 18: a setting excludes this kind of node, but there is no alternative. */
   readonly Disabled?: boolean;
   readonly 'Parent Relationship'?: string;
   readonly 'Relation Name'?: string;
@@ -17,10 +17,10 @@ function nodesOf(plan: Plan): readonly Plan[] {
   return [plan, ...(plan.Plans ?? []).flatMap(nodesOf)];
 }
 
-/** What the policy of the rows' programs adds to a scan: it throws nothing away that the statement had asked for. */
+/** The filter of the programs' policy. It discards no rows that the statement has requested. */
 const POLICY = /\(?COALESCE\(\(program_id = ANY \((?:\(InitPlan \d+\)\.col1|\$\d+)\)\), false\)\)?/g;
 
-/** Both directions that there are: PostgreSQL before 17 may look at them row by row, and no row has another one. */
+/** Both directions that exist. PostgreSQL before 17 may filter by them row by row, which discards nothing. */
 const BOTH_DIRECTIONS = /\(?direction = ANY \('\{in,out\}'::text\[\]\)\)?/g;
 
 function filterOf({ Filter }: Plan): string {
@@ -40,12 +40,12 @@ export function wholeReads(plan: Plan): readonly string[] {
     .map(nameOf);
 }
 
-/** Above it a plan is for a report, or has a node that a setting rules out: before PostgreSQL 18 that adds 1e10. */
+/** A higher cost belongs to a report, or to a node that a setting excludes: before PostgreSQL 18 that adds 1e10. */
 const MOST_COST = 1_000_000;
 
 /**
- * What a plan under {@link WRITER_SETTINGS} must not have: a table, however small, that is read whole because there is
- * no other way, and a cost that makes PostgreSQL compile the plan where `jit` is on.
+ * Faults of a plan under {@link WRITER_SETTINGS}: a table of any size that is read whole because there is no other way, and a
+ * cost that makes PostgreSQL compile the plan if `jit` is on.
  */
 export function forbiddenReads(plan: Plan): readonly string[] {
   return nodesOf(plan)
@@ -53,19 +53,19 @@ export function forbiddenReads(plan: Plan): readonly string[] {
     .map((node) => `${nameOf(node)}, cost ${node['Total Cost']}`);
 }
 
-/** Relations of which a plan reads rows, each as often as it does. */
+/** The relations that a plan reads, with repetitions. */
 export function relationsRead(plan: Plan): readonly string[] {
   return nodesOf(plan).flatMap((node) => node['Relation Name'] ?? []);
 }
 
-/** Scans of growing tables that read rows and then throw some away: a probe of the wrong index. */
+/** Scans of growing tables that discard rows, so they use the wrong index. */
 export function halfProbes(plan: Plan): readonly string[] {
   return nodesOf(plan)
     .filter((node) => isGrowing(node) && !/^\(*\)*$/.test(filterOf(node)))
     .map((node) => `${nameOf(node)}: ${node.Filter}`);
 }
 
-/** Scans of growing tables that do not go along an index in its order, and so cannot stop when there is enough. */
+/** Scans of growing tables that do not follow the order of an index, so they cannot stop early. */
 export function endlessReads(plan: Plan): readonly string[] {
   const unordered = nodesOf(plan)
     .filter((node) => isGrowing(node) && !/^Index (Only )?Scan$/.test(node['Node Type']))
@@ -73,7 +73,7 @@ export function endlessReads(plan: Plan): readonly string[] {
   return [...unordered, ...nodesOf(plan).filter(sortsAll).map(nameOf)];
 }
 
-/** Whether a node sorts what comes from a growing table without a bound. */
+/** Whether a node sorts rows of a growing table without a limit. */
 function sortsAll(plan: Plan): boolean {
   return /Sort$/.test(plan['Node Type']) && rowsOf(plan).some(isUnbounded);
 }
@@ -83,7 +83,7 @@ function isUnbounded(plan: Plan): boolean {
   return isGrowing(plan) || rowsOf(plan).some(isUnbounded);
 }
 
-/** The nodes that a node has its rows from; not those that a value is looked up by. */
+/** The nodes that supply a node's rows, without the nodes of single values. */
 function rowsOf(plan: Plan): readonly Plan[] {
   return (plan.Plans ?? []).filter((inner) => !/^(Init|Sub)Plan$/.test(inner['Parent Relationship'] ?? ''));
 }

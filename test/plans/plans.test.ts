@@ -68,7 +68,7 @@ import { endlessReads, forbiddenReads, halfProbes, type Plan, wholeReads } from 
 
 const server = await useServer();
 const client = await useConnection(server.connection);
-/** With the policies of the program's requests in every plan. */
+/** Has the policies of the program's requests in every plan. */
 let reader: pg.Client;
 
 beforeAll(async () => {
@@ -95,7 +95,7 @@ const transfer = { programId: PROGRAM, transferId: after };
 const always = { from: null, to: null };
 const lastHour = { from: new Date(Date.now() - 3_600_000), to: new Date() };
 
-/** The time of a request, in the middle of what is stored. */
+/** The time of a request, in the middle of the stored rows. */
 const WITHIN_SECONDS = { from: new Date(Date.now() - 607_000), to: new Date(Date.now() - 600_000) };
 
 const OF_REQUEST = { requestId: after, subjects: ['tr_x'] };
@@ -104,7 +104,7 @@ const MOVEMENT_PAIR = { reference: null, metadata: { name: 'shop', value: '7' } 
 
 const NO_ACTION = { action: null, actor: null, programId: null, from: null, to: null };
 
-/** What is read of a program outside transactions, with the plan for these values. */
+/** Reads of a program outside transactions, with the plan for these values. */
 const READS: readonly (readonly [string, Statement])[] = [
   ['get_transfer', readTransfer(PROGRAM, after)],
   ['the newest transfer', readNewestTransfer(PROGRAM)],
@@ -125,7 +125,7 @@ const READS: readonly (readonly [string, Statement])[] = [
 const programs = [PROGRAM, randomUUID()];
 const within = { ...always, cardIds: [], amounts: [{ amount: 7, currencies: ['USD', 'EUR'] }] };
 
-/** What a search reads, by the values that it looks for. */
+/** Reads of a search, by the value. */
 const SEARCHES: readonly (readonly [string, Statement])[] = [
   ['transfers by id', findTransfersById(programs, [after], 6)],
   ['transfers by reference', findTransfersByReference(programs, 'filled 7', 6)],
@@ -142,7 +142,7 @@ const SEARCHES: readonly (readonly [string, Statement])[] = [
   ['uses of a key', findKeyUses(programs, ['create_transfer', 'create_card'], 'key 7', 6)],
 ];
 
-/** What is read of everything, for operators and loops. */
+/** Reads of operators and loops over all programs. */
 const READS_OF_ALL: readonly (readonly [string, Statement])[] = [
   ['list_programs', listPrograms(null, null, 20)],
   ['list_keys', listKeys(null, 20)],
@@ -163,8 +163,8 @@ const READS_OF_ALL: readonly (readonly [string, Statement])[] = [
     'the orders to a connector',
     countOrders({ programId: null, type: 'load', connectorId: 'increase' }, lowestIdAt(lastHour.from), after),
   ],
-  ['what a request has created', findCreated(after, null, WITHIN_SECONDS, 20)],
-  ['what a request has created in a program', findCreated(after, PROGRAM, WITHIN_SECONDS, 20)],
+  ['the records of a request', findCreated(after, null, WITHIN_SECONDS, 20)],
+  ['the records of a request in a program', findCreated(after, PROGRAM, WITHIN_SECONDS, 20)],
   ['the events of a request', findEvents({ ...OF_REQUEST, programId: null }, WITHIN_SECONDS, 0, 20)],
   ['the events of a request in a program', findEvents({ ...OF_REQUEST, programId: PROGRAM }, WITHIN_SECONDS, 0, 20)],
   ['the audit entries of a request', findAuditEntries(after, WITHIN_SECONDS.from, WITHIN_SECONDS.to, 20)],
@@ -177,23 +177,23 @@ const READS_OF_ALL: readonly (readonly [string, Statement])[] = [
     listFundingMovements(PROGRAM, { ...MOVEMENT_PAIR, reference: 'bank 7' }, null, 20),
   ],
   ['list_funding_movements by metadata', listFundingMovements(PROGRAM, MOVEMENT_PAIR, after, 20)],
-  ['who has a reference of a deposit', readMovementReference(PROGRAM, 'bank 7')],
-  ['the holds that have expired', findExpiredHolds(500)],
-  ['the transfers that are due', findDueTransfers(['simulator'], 500)],
-  ['the counters that are too old', forgetCounters(1000)],
-  ['the bodies that are too old', forgetBodies(1000)],
-  ['the refused keys that are too old', forgetRefusedKeys(1000)],
+  ['the record with a reference of a deposit', readMovementReference(PROGRAM, 'bank 7')],
+  ['the expired holds', findExpiredHolds(500)],
+  ['the due transfers', findDueTransfers(['simulator'], 500)],
+  ['the old counters', forgetCounters(1000)],
+  ['the old bodies', forgetBodies(1000)],
+  ['the old refused keys', forgetRefusedKeys(1000)],
 ];
 
-/** The parts of a filter: each by itself, and below also pair by pair and all at once. */
+/** The parts of a filter. FILTERS also contains all pairs, and all parts together. */
 const PARTS: readonly (readonly [string, Partial<TransferFilter>])[] = [
   ['a card', { cardName: 'card_active' }],
-  ['a card that is not there', { cardName: 'card_missing' }],
+  ['a missing card', { cardName: 'card_missing' }],
   ['a reference', { reference: 'filled 7' }],
   ['an idempotency key', { idempotencyKey: 'x' }],
   ['a pair of metadata', { metadata: { name: 'shop', value: '7' } }],
   ['one amount', { minimumAmount: 7, maximumAmount: 7 }],
-  ['amounts between two', { minimumAmount: 490, maximumAmount: 510 }],
+  ['a range of amounts', { minimumAmount: 490, maximumAmount: 510 }],
   ['a time', { createdFrom: lastHour.from, createdTo: lastHour.to }],
   ['a beginning', { createdFrom: lastHour.from }],
   ['an end', { createdTo: lastHour.to }],
@@ -210,7 +210,7 @@ const FILTERS: readonly (readonly [string, TransferFilter])[] = [
   ['everything', Object.assign({}, NO_FILTER, ...PARTS.map(([, part]) => part)) as TransferFilter],
 ];
 
-/** A page of list_transfers, a later one, and a page of export_transfers. */
+/** A first and a later page of list_transfers, and a page of export_transfers. */
 function pagesOf(filter: TransferFilter): readonly Statement[] {
   const maxExamined = isFiltered(filter) ? 5000 : 21;
   return [
@@ -240,18 +240,18 @@ const CARD_FILTERS: readonly (readonly [string, CardFilter])[] = [
   ),
 ];
 
-/** A page of list_cards, and a later one. */
+/** A first and a later page of list_cards. */
 function pagesOfCards(filter: CardFilter): readonly Statement[] {
   const maxExamined = isCardFiltered(filter) ? 5000 : 21;
   return [null, after].map((last) => listCards(PROGRAM, filter, { after: last, count: 21, maxExamined }));
 }
 
-/** What operators look for among attempts. */
+/** Operators' filters for attempts. */
 const ATTEMPT_FILTERS: readonly AttemptFilter[] = (['open', ...ATTEMPT_STATUSES] as const).flatMap((status) =>
   [null, 'rare'].flatMap((connectorId) => [null, PROGRAM].map((programId) => ({ status, connectorId, programId }))),
 );
 
-/** What a transaction reads and writes by key, with the one plan that serves every call. */
+/** Reads and writes of a transaction by key, with the one plan for every call. */
 const TRANSACTION: readonly (readonly [string, Statement])[] = [
   ['locking the accounts', lockAccounts(cards, [])],
   ['locking the free accounts', lockAccounts(cards, [], 'skip')],
@@ -259,26 +259,26 @@ const TRANSACTION: readonly (readonly [string, Statement])[] = [
   ['locking the free accounts of transfers', lockAccounts(cards, [transfer], 'skip')],
   ['reading the cards', readCards(cards)],
   ['reading the cards of transfers', readCardsOfTransfers([transfer])],
-  ['reading kept answers', readStoredResponses([{ keyHash: after }])],
+  ['reading stored responses', readStoredResponses([{ keyHash: after }])],
   ['reading references', readReferences([{ programId: PROGRAM, reference: 'x' }])],
   ['reading transfers', readTransfersForChange([transfer])],
   ['reading the rules', readProgramRules([PROGRAM])],
-  ['reading the rules without what was counted', readProgramRules([PROGRAM], false)],
+  ['reading the rules without usage', readProgramRules([PROGRAM], false)],
   ['reading the rules of several programs', readProgramRules(programs)],
   ['reading erasures of transfers', readErasuresOfTransfers([transfer])],
   ['updating the accounts', updateAccounts([])],
   ['updating transfers', updateTransfers([])],
   ['ending holds', deleteHolds([])],
-  ['adding to the counters of limits', updateCounters([])],
-  ['making counters of limits', insertCounters([])],
+  ['adding to limit counters', updateCounters([])],
+  ['inserting limit counters', insertCounters([])],
   ['writing metadata', writeMetadata([])],
-  ['taking metadata away', deleteMetadata([])],
-  ['taking metadata of a card away', deleteCardMetadata({ programId: PROGRAM, cardId: after })],
+  ['deleting metadata', deleteMetadata([])],
+  ['deleting metadata of a card', deleteCardMetadata({ programId: PROGRAM, cardId: after })],
 ];
 
 async function planOf(of: pg.Client, { text, values }: Statement, how: 'custom' | 'generic'): Promise<Plan> {
   if (how === 'custom') return planIn(await of.query(`explain (format json) ${text}`, [...values]));
-  // Not EXPLAIN (GENERIC_PLAN), which PostgreSQL 15 does not know.
+  // PostgreSQL 15 does not have EXPLAIN (GENERIC_PLAN).
   const nothing = values.length === 0 ? '' : `(${values.map(() => 'null').join()})`;
   await of.query('begin; set local plan_cache_mode = force_generic_plan');
   await of.query(`prepare explained as ${text}`);
@@ -292,8 +292,8 @@ function planIn({ rows }: pg.QueryResult): Plan {
 }
 
 describe.each([
-  ['on tables that the planner knows nothing of', async () => undefined],
-  ['on tables that it has analyzed', async () => void (await client.query('analyze'))],
+  ['on tables without statistics', async () => undefined],
+  ['on tables that the planner has analyzed', async () => void (await client.query('analyze'))],
 ])('%s', (state, prepare) => {
   beforeAll(prepare);
 
@@ -308,7 +308,7 @@ describe.each([
   });
 
   test.each(SEARCHES)(
-    'a search for %s probes each program, and stops when there is enough',
+    'probes each program in a search for %s, and stops when there are enough results',
     async (_name, statement) => {
       for (const how of ['custom', 'generic'] as const) {
         const plan = await planOf(client, statement, how);
@@ -319,7 +319,7 @@ describe.each([
   );
 
   test.each(['custom', 'generic'] as const)(
-    'lists and exports go along one index, in its order, whatever they are narrowed to: %s plan',
+    'follows the order of one index in lists and exports with any filter: %s plan',
     async (how) => {
       for (const [name, filter] of FILTERS) {
         for (const statement of pagesOf(filter)) {
@@ -332,7 +332,7 @@ describe.each([
   );
 
   test.each(['custom', 'generic'] as const)(
-    'lists of cards go along one index, in its order, whatever they are narrowed to: %s plan',
+    'follows the order of one index in lists of cards with any filter: %s plan',
     async (how) => {
       for (const [name, filter] of CARD_FILTERS) {
         for (const statement of pagesOfCards(filter)) {
@@ -345,13 +345,14 @@ describe.each([
   );
 
   test.each(['custom', 'generic'] as const)(
-    'searches for attempts compare a bounded number of them, whatever they are narrowed to: %s plan',
+    'compares a bounded number of attempts in searches with any filter: %s plan',
     async (how) => {
       for (const filter of ATTEMPT_FILTERS) {
         for (const last of [null, after]) {
           const statement = searchAttempts(filter, { after: last, count: 21, maxExamined: 210 });
           const plan = await planOf(client, statement, how);
-          // Few have not ended or have ended without money: those can be sorted. So can what the planner takes for few.
+          // Attempts that are open or ended without money are few, so they can be sorted. The same applies if the planner expects
+          // few.
           const isOrdered = filter.status === 'approved' && state.endsWith('analyzed');
           const faults = isOrdered ? [...endlessReads(plan), ...halfProbes(plan)] : wholeReads(plan);
           expect.soft(faults.map((fault) => `${statement.name}: ${fault}`)).toEqual([]);
@@ -360,7 +361,7 @@ describe.each([
     },
   );
 
-  test.each(['custom', 'generic'] as const)('keys are looked up by an index: %s plan', async (how) => {
+  test.each(['custom', 'generic'] as const)('looks up keys by an index: %s plan', async (how) => {
     const authentication = await connect(asAuthentication());
     try {
       const plan = await planOf(
@@ -374,7 +375,7 @@ describe.each([
     }
   });
 
-  test.each(TRANSACTION)('%s probes an index once a key', async (_name, statement) => {
+  test.each(TRANSACTION)('%s probes an index once for each key', async (_name, statement) => {
     const writer = await connect(asProgram());
     try {
       for (const [name, value] of WRITER_SETTINGS) await writer.query(`set ${name} = ${value}`);

@@ -16,8 +16,8 @@ import { useConnection, useServer } from '../harness/use-ledger.ts';
 import { fill } from './fill.ts';
 import { endlessReads, type Plan, relationsRead } from './plan.ts';
 
-// The plans of a timeline and of failed attempts, on full tables. Each statement is about one transfer, card or program: what it
-// reads may grow with the limits of the timeline or the number of webhooks, never with the tables.
+// The plans of a timeline and of failed deliveries on full tables. Each statement is about one transfer, card or program. Its
+// reads may grow with the limits of the timeline or the number of webhooks, but never with the tables.
 
 const server = await useServer();
 const client = await useConnection(server.connection);
@@ -25,7 +25,7 @@ let reader: pg.Client;
 
 const ERRORS = 60_000;
 
-/** Errors of a hundred cards and three operations, attempts, and a transaction with events each second of a day. */
+/** Errors of a hundred cards and three operations, deliveries, and a transaction with events in each second of a day. */
 const FILL = `
   insert into error (request_id, created_at, program_id, operation, code, status, type, message, card_name, transfer_id, causes)
     select uuid_at(moment), moment, '${PROGRAM}', (array['create_transfer', 'capture_transfer', 'reverse_transfer'])[1 + number % 3],
@@ -99,11 +99,11 @@ const waiting = { eventId: cardId, eventType: 'transfer.completed', position: 1 
 
 const READS: readonly (readonly [string, Statement])[] = [
   ['the postings of causes', readPostingsOfCauses(PROGRAM, cardId, [{ causeId: cardId, moment }], 300)],
-  ['the places of events at moments', readPlacesAt(PROGRAM, [at, at], { maxExamined: 5000, count: 20 })],
-  ['the attempts of events', readAttemptsOfEvents([cardId, cardId], moment, 51)],
-  ['the failed attempts of a program', listFailedAttempts({ ...failed, programId: PROGRAM }, null, 51)],
+  ['the positions of events at moments', readPlacesAt(PROGRAM, [at, at], { maxExamined: 5000, count: 20 })],
+  ['the deliveries of events', readAttemptsOfEvents([cardId, cardId], moment, 51)],
+  ['the failed deliveries of a program', listFailedAttempts({ ...failed, programId: PROGRAM }, null, 51)],
   [
-    'the failed attempts of a program in a period, a later page',
+    'the failed deliveries of a program in a period, a later page',
     listFailedAttempts({ status: { from: 500, to: 599 }, from: moment, to: moment, programId: PROGRAM }, cardId, 51),
   ],
   ['the webhooks that events wait for', readWaitsOfEvents({ sent: [waiting, waiting], programId: PROGRAM, count: 51 })],
@@ -130,7 +130,7 @@ function planIn({ rows }: pg.QueryResult): Plan {
   return rows[0]['QUERY PLAN'][0].Plan as Plan;
 }
 
-/** Tables that are read whole; that of the clock has one row. */
+/** Tables that are read whole, except the clock's table with its one row. */
 function wholeReadsOf(plan: Plan): readonly string[] {
   const own = plan['Node Type'] === 'Seq Scan' ? relationsRead({ ...plan, Plans: [] }) : [];
   return [...own, ...(plan.Plans ?? []).flatMap(wholeReadsOf)].filter(
@@ -138,13 +138,13 @@ function wholeReadsOf(plan: Plan): readonly string[] {
   );
 }
 
-/** Partitions in which nothing is: reading them whole costs nothing. */
+/** Reading an empty partition whole costs nothing. */
 const isEmpty = (name: string): boolean => empty.has(name);
 let empty: ReadonlySet<string> = new Set();
 
 describe.each([
-  ['on tables that the planner knows nothing of', async () => undefined],
-  ['on tables that it has analyzed', async () => void (await client.query('analyze'))],
+  ['on tables without statistics', async () => undefined],
+  ['on tables that the planner has analyzed', async () => void (await client.query('analyze'))],
 ])('%s', (_state, prepare) => {
   beforeAll(async () => {
     await prepare();
@@ -156,7 +156,7 @@ describe.each([
 
   test.each(
     READS.flatMap(([name, statement]) => [[name, 'custom', statement] as const, [name, 'generic', statement] as const]),
-  )('%s, %s plan: reads no table whole, and goes along indexes in their order', async (_name, how, statement) => {
+  )('reads no table whole and follows the order of indexes for %s (%s plan)', async (_name, how, statement) => {
     const plan = await planOf(statement, how);
     const faults = [...wholeReadsOf(plan), ...endlessReads(plan)];
     expect(faults, JSON.stringify(plan, null, 1)).toEqual([]);

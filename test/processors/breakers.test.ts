@@ -11,7 +11,7 @@ const server = await useServer();
 const ledger = useLedger(server.connection);
 const client = await useConnection(server.connection);
 
-/** A connector to an adapter that answers in this way. */
+/** A connector to an adapter with this handler. */
 async function connectorTo(connectorId: string, answer: RequestListener) {
   const adapter = createServer(answer).listen(0, '127.0.0.1');
   afterAll(() => {
@@ -28,12 +28,12 @@ async function connectorTo(connectorId: string, answer: RequestListener) {
     ca: null,
     traits: TRAITS,
   } as const;
-  // No answer ends by its time, however slow the machine is.
+  // There is no time limit for responses, even on a slow machine.
   const limits = { ...CONNECTOR_LIMITS, answerTimeoutMilliseconds: 3_600_000 };
   return openHttpConnector({ ...settings, connectorId, secrets: [NOTICE_SECRET] }, { limits });
 }
 
-test('a connector that does not answer whether it works keeps no other one closed, and no stop', async () => {
+test('delays no other breaker and no stop if a connector does not respond to a health check', async () => {
   let asked = 0;
   const silent = await connectorTo('silent', () => {
     asked += 1;

@@ -2,9 +2,9 @@ import pg from 'pg';
 import { waitFor } from '../harness/process.ts';
 
 /**
- * A place where the service waits, because the test holds a lock that a trigger takes there: before it writes a claim, the mark
- * that an order is sent, an answer to each question or a notice that has come; the last two are at a COMMIT, of a notice that is
- * stored and of a transfer that is made.
+ * Places where the service waits, because a trigger takes a lock there that the test holds: before it writes a claim, the mark
+ * that an order is sent, an answer to each question, or a notice. The last two are at a COMMIT, of a stored notice and of a new
+ * transfer.
  */
 export const GATES = {
   claim: 1,
@@ -25,10 +25,10 @@ const LOCK = (gate: string, connectorId: string): string =>
   `perform pg_advisory_xact_lock_shared(${GATE_SPACE} + ${gate}, hashtext(${connectorId}) & x'7fffffff'::int);`;
 
 /**
- * What the lane or the job is about to write, by the status of the attempt before and after it; the lock is that of the gate and
- * the connector. It also notes how far the clock was ahead when an order was sent. What has not left yet waits
- * without the limit for locks, half a second: two services that try again after a second could wait in turn for ever, and never
- * at the same time.
+ * Decides from the status of the attempt before and after the change what the lane or the job is about to write. The lock belongs
+ * to the gate and the connector. The trigger also records how far the clock was ahead when an order was sent. Orders that have
+ * not been sent wait without the lock limit of half a second. Otherwise two services that retry after a second could alternate
+ * forever and never wait at the same time.
  */
 export const GATE_TRIGGERS = `
   create table test_sent (attempt_id uuid, tries int, ahead interval, primary key (attempt_id, tries));
@@ -66,10 +66,10 @@ export const GATE_TRIGGERS = `
   create constraint trigger test_gate_stored after insert on processor_notice deferrable initially deferred
     for each row execute function test_gate_at_commit(${GATES.stored})`;
 
-/** Those at which all transfers wait, once one does. */
+/** The gates where all transfers wait as soon as one waits. */
 const OF_ALL: readonly [number, number] = [GATES.record, GATES.commit];
 
-/** The gates of a ledger, which the test opens and closes. */
+/** The gates of a ledger. */
 export class Gates {
   readonly #databaseUrl: () => Promise<string>;
   readonly #query: (text: string, values: readonly unknown[]) => Promise<readonly unknown[]>;
@@ -83,7 +83,7 @@ export class Gates {
     this.#query = query;
   }
 
-  /** Lets the service wait at a gate with the attempts of a connector until {@link release}. */
+  /** Makes the service wait at a gate with the attempts of a connector until {@link release}. */
   async close(gate: Gate, connectorId: string): Promise<void> {
     const holder = new pg.Client(await this.#databaseUrl());
     holder.on('error', () => undefined);
@@ -95,7 +95,7 @@ export class Gates {
     ]);
   }
 
-  /** Waits until so many connections of services wait at a gate that is closed, or at any where all transfers wait. */
+  /** Waits until this many connections of services wait at a closed gate, or at any gate for all transfers. */
   async untilWaiting(gate?: Gate, connectorId?: string, connections = 1): Promise<void> {
     const waiting = `select from pg_locks where locktype = 'advisory' and not granted
       and classid::int between $1 and $2 and ($3::text is null or objid::int = hashtext($3) & x'7fffffff'::int)`;
@@ -105,7 +105,6 @@ export class Gates {
     await waitFor(`the gate ${gate ?? ''}`, isThere);
   }
 
-  /** Opens all gates. */
   async release(): Promise<void> {
     for (const holder of this.#holders.splice(0)) await holder.end().catch(() => undefined);
   }

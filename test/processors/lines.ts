@@ -4,32 +4,32 @@ import { type AddressInfo, createConnection, createServer, type Server, type Soc
 import { COMPILED } from '../harness/process.ts';
 import type { Question } from './stand-in.ts';
 
-/** What a line does with a connection that is made: it is reset, or a request may come. */
+/** What a line does with a new connection: it resets it, or lets a request through. */
 export type Connecting = 'pass' | 'reset';
 
-/** What a line does with a request on its way to the processor. */
+/** What a line does with a request to the processor. */
 export type Carrying =
   | 'pass'
-  /** Half of it arrives, and then both sides are cut. */
+  /** Half of it arrives, then both sides are cut. */
   | 'cut'
-  /** Half of it arrives, and no side is told. */
+  /** Half of it arrives, then nothing. */
   | 'silence'
   /** It arrives byte by byte. */
   | 'slow'
-  /** Something in its body arrives as something else. */
+  /** A part of its body changes on the way. */
   | 'malformed'
-  /** Its amount arrives as another one. */
+  /** Its amount changes on the way. */
   | 'wrong_amount'
-  /** Half of it arrives, and the rest when it is let go. */
+  /** Half of it arrives, and the rest when the promise resolves. */
   | Promise<void>;
 
-/** What a line does, by the place of a connection among all, or of a request among those of its kind about one attempt. */
+/** The actions of a line, by the number of the connection, or by the number of the request among its kind for one attempt. */
 export type LineScript = {
   readonly connecting?: (nth: number) => Connecting;
   readonly carrying?: (question: Question, nth: number) => Carrying;
 };
 
-/** The way of one connector to the processor, on which requests get lost or change. Answers pass. */
+/** The connection of one connector to the processor. It loses or changes requests and passes answers. */
 export class Line {
   readonly #port: number;
   readonly #seen = new Map<string, number>();
@@ -44,7 +44,7 @@ export class Line {
     this.#server = createServer((client) => void this.#serve(client).catch(() => client.destroy()));
   }
 
-  /** How many requests have come to the line as a whole. */
+  /** The number of complete requests that have reached the line. */
   get requests(): number {
     return [...this.#seen.values()].reduce((sum, times) => sum + times, 0);
   }
@@ -54,7 +54,7 @@ export class Line {
     return `http://127.0.0.1:${(this.#server.address() as AddressInfo).port}`;
   }
 
-  /** Says what happens from now on. */
+  /** Sets the script from now on. */
   play(script: LineScript): void {
     this.#script = script;
     this.#connections = 0;
@@ -112,7 +112,7 @@ async function readRequest(client: Socket): Promise<Buffer> {
 }
 
 async function carry(request: Buffer, carrying: Carrying, client: Socket, server: Socket): Promise<void> {
-  // In the middle of the body: what came so far looks like an order.
+  // In the middle of the body, where the first half looks like an order.
   const half = request.length - 40;
   switch (carrying) {
     case 'pass':
@@ -146,7 +146,7 @@ async function carry(request: Buffer, carrying: Carrying, client: Socket, server
   }
 }
 
-/** A program that passes connections on, and can be stopped with its port open. */
+/** A program that passes connections on. The test can stop it while its port stays open. */
 const PASS_ON = `
   const { createConnection, createServer } = require('node:net');
   const server = createServer((client) => {
@@ -159,11 +159,11 @@ const PASS_ON = `
   });
   server.listen({ port: 0, host: '127.0.0.1', backlog: 1 }, () => console.log(server.address().port));`;
 
-/** So many connections are made and wait to be accepted; the others of the test only make sure that there is no place left. */
+/** This many connections can wait to be accepted. The others ensure that the queue is full. */
 const PLACES = 2;
 const CONNECTIONS = 5;
 
-/** A way to the processor whose host can stop to answer: a new connection is neither made nor refused. */
+/** The host of a processor. It can stop responding: then it accepts and refuses no new connections. */
 export class Host {
   readonly #child: ChildProcess;
   readonly #port: number;
@@ -187,7 +187,7 @@ export class Host {
     return `http://127.0.0.1:${this.#port}`;
   }
 
-  /** Stops it, and makes as many connections as wait to be accepted: the next one gets no answer. */
+  /** Stops the host and fills its queue of connections, so that the next one gets no response. */
   async fallSilent(): Promise<void> {
     this.#child.kill('SIGSTOP');
     for (let made = 0; made < CONNECTIONS; made += 1) {
@@ -198,7 +198,7 @@ export class Host {
     await Promise.all(this.#waiting.slice(0, PLACES).map((socket) => once(socket, 'connect')));
   }
 
-  /** Lets it go on. */
+  /** Lets the host continue. */
   answer(): void {
     this.#child.kill('SIGCONT');
     for (const socket of this.#waiting.splice(0)) socket.destroy();

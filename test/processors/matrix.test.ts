@@ -5,7 +5,7 @@ import { runTogether } from './cells/run-together.ts';
 import { CELLS, coverage, PAIRS, WITHOUT_MEANING } from './matrix.ts';
 import { Stage } from './stage.ts';
 
-/** In `npm test` a cell of each kind; all of them in `npm run verify`. */
+/** `npm test` runs one cell of each kind, `npm run verify` all of them. */
 const FEW = [
   'send, executed: cut (inquired)',
   'send, not executed: malformed (inquired)',
@@ -19,7 +19,7 @@ const FEW = [
 const groups = groupsOf(isThorough ? CELLS : CELLS.filter(({ name }) => FEW.includes(name)));
 
 describe('the table', () => {
-  test('has every step with every fault: a cell, or the reason why there is none', () => {
+  test('has a cell, or a reason for having none, for every step with every fault', () => {
     const { filled, withoutMeaning, missing } = coverage();
     expect(missing).toEqual([]);
     expect(filled.filter((pair) => withoutMeaning.includes(pair))).toEqual([]);
@@ -32,14 +32,14 @@ describe('the table', () => {
     );
   });
 
-  test('has cells with names of their own, and those of npm test', () => {
+  test('has unique names, including the cells of npm test', () => {
     expect(new Set(CELLS.map(({ name }) => name)).size).toBe(CELLS.length);
     expect(FEW.filter((name) => !CELLS.some((cell) => cell.name === name))).toEqual([]);
   });
 });
 
 describe.each([false, true].filter((isWired) => groups.some((group) => group.isWired === isWired)))(
-  'the book of the processor equals the ledger (wired: %s)',
+  "the processor's book equals the ledger (wired: %s)",
   (isWired) => {
     let stage: Stage | undefined;
     afterAll(() => stage?.end());

@@ -3,10 +3,10 @@ import { once } from 'node:events';
 import { createConnection } from 'node:net';
 import { readSigningKey, signMessage } from '../../server/foundation/signature.ts';
 
-/** How a notice reaches the service: at once, byte by byte, or so that its sender never hears the answer. */
+/** How a notice reaches the service: in one piece, byte by byte, or cut before its sender gets the response. */
 export type Delivery = 'whole' | 'slow' | 'cut';
 
-/** What a processor says by itself. */
+/** A notice of a processor. */
 export type NoticeToSend = {
   readonly url: string;
   readonly connectorId: string;
@@ -15,7 +15,7 @@ export type NoticeToSend = {
   readonly delivery: Delivery;
 };
 
-/** Sends a notice as an adapter does. Returns the status of the answer; undefined if there is none. */
+/** Sends a notice as an adapter does. Returns the status of the response, or undefined if there is none. */
 export async function sendNotice(notice: NoticeToSend): Promise<number | undefined> {
   const { url, connectorId, secret, body, delivery } = notice;
   const { hostname, port } = new URL(url);

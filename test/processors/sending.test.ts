@@ -11,7 +11,7 @@ afterAll(() => stage?.end());
 
 const COMPLETED: readonly End[] = ['completed, executed 1'];
 
-/** Creates transfers whose attempts a process is about to take up, and waits there until the gates are opened. */
+/** Creates transfers whose attempts a process is about to claim. The process waits there until the gates open. */
 async function createUnclaimed(trial: Trial): Promise<void> {
   await trial.prepare();
   await stage.gates.close('claim', trial.connectorId);
@@ -19,10 +19,10 @@ async function createUnclaimed(trial: Trial): Promise<void> {
   await stage.gates.untilWaiting('claim', trial.connectorId);
 }
 
-/** How many transactions of the service are open and wait for nothing. */
+/** The open transactions of the service that wait for nothing. */
 const IDLE_IN_TRANSACTION = `select from pg_stat_activity where state = 'idle in transaction' and pid <> pg_backend_pid()`;
 
-test('a slow connector delays no other, has at most max_in_flight calls, and no transaction is open meanwhile', async () => {
+test('delays no other connector when one is slow, limits it to max_in_flight calls, and keeps no transaction open', async () => {
   const { held, letGo } = hold();
   const slow = new Trial(stage, 'narrow_0');
   try {
@@ -33,7 +33,7 @@ test('a slow connector delays no other, has at most max_in_flight calls, and no 
     const other = new Trial(stage, 'inquired_0');
     await other.begin();
     for (const id of other.transferIds) expect((await stage.untilEnded(id)).status).toBe('completed');
-    // At the same time, also where a call has ended without an answer and the next one has begun.
+    // At most two calls at the same time, even if a call ended without an answer and the next one began.
     expect(calls.most).toBe(2);
     await waitFor('no open transaction', async () => (await stage.query(IDLE_IN_TRANSACTION)).length === 0);
   } finally {
@@ -42,7 +42,7 @@ test('a slow connector delays no other, has at most max_in_flight calls, and no 
   await slow.check(COMPLETED);
 });
 
-test('the state of the card is looked at once more before anything is sent', async () => {
+test('checks the status of the card again before it sends anything', async () => {
   const trial = new Trial(stage, 'inquired_1');
   await createUnclaimed(trial);
   for (const id of trial.cardIds) await stage.service.client.cards.update(id, { status: 'inactive' });
@@ -56,17 +56,17 @@ test('the state of the card is looked at once more before anything is sent', asy
   await trial.check(['failed, executed 0']);
 });
 
-test('a connector without valid answers gets nothing new until it answers that it works', async () => {
+test('sends nothing new to a connector without valid answers until its health check succeeds', async () => {
   const trial = new Trial(stage, 'inquired_2');
   const waiting = new Trial(stage, 'inquired_2');
   stage.processor.isHealthy = false;
-  // An inquiry that is answered would end the row of bad answers.
+  // A successful inquiry would end the series of bad answers.
   await trial.begin(() => ({ executes: true, reply: stage.processor.isHealthy ? 'answer' : 'error' }));
   for (let more = 0; more < 3; more += 1) await trial.create();
   const open = "select from connector_state where connector_id = 'inquired_2' and opened_at is not null";
   await waitFor('the breaker to open', async () => (await stage.query(open)).length > 0);
   await waiting.begin();
-  // Some of the first ones may be held, too.
+  // Some orders of the first trial may be held too.
   const held = `select from processor_attempt where status = 'ready' and looks > 0
     and 'tr_' || replace(transfer_id::text, '-', '') = any ($1)`;
   await waitFor('both to be held', async () => (await stage.query(held, [waiting.transferIds])).length === 2);
@@ -76,7 +76,7 @@ test('a connector without valid answers gets nothing new until it answers that i
   await trial.check(COMPLETED);
 });
 
-describe('while an operator has disabled its connector', () => {
+describe('while an operator has disabled a connector', () => {
   const change = (connector_id: string, disabled: boolean) =>
     stage.service.client.switch.change({ connector_id, disabled, reason: 'fraud' });
   const looked = async (trial: Trial) =>
@@ -85,7 +85,7 @@ describe('while an operator has disabled its connector', () => {
       [trial.transferIds],
     );
 
-  test('what was not sent waits, and is sent once it is enabled; another connector goes on', async () => {
+  test('holds unsent orders, sends them once it is enabled, and continues with other connectors', async () => {
     const trial = new Trial(stage, 'inquired_7');
     await createUnclaimed(trial);
     await change(trial.connectorId, true);
@@ -104,7 +104,7 @@ describe('while an operator has disabled its connector', () => {
     for (const id of trial.transferIds) expect(stage.processor.about(id, 'send')).toHaveLength(1);
   });
 
-  test('the processor is asked about what was sent', async () => {
+  test('asks the processor about orders that were sent', async () => {
     const trial = new Trial(stage, 'inquired_9');
     await trial.begin(({ question }) => ({ executes: true, reply: question === 'send' ? 'cut' : 'answer' }));
     await trial.untilAsked('send');
@@ -114,7 +114,7 @@ describe('while an operator has disabled its connector', () => {
     await change(trial.connectorId, false);
   });
 
-  test('what has waited for ready_seconds fails, and nothing was sent', async () => {
+  test('fails orders that waited for ready_seconds without sending them', async () => {
     const trial = new Trial(stage, 'narrow_0');
     await createUnclaimed(trial);
     await change(trial.connectorId, true);
@@ -128,7 +128,7 @@ describe('while an operator has disabled its connector', () => {
   });
 });
 
-test('the service does not start without a connector that has open transfers', async () => {
+test('does not start without a connector that has open transfers', async () => {
   const { held, letGo } = hold();
   const trial = new Trial(stage, 'inquired_3');
   try {
@@ -145,7 +145,7 @@ test('the service does not start without a connector that has open transfers', a
   await trial.check(COMPLETED);
 });
 
-test('a stop ends the calls in flight after a moment; what they leave is asked about, and not sent again', async () => {
+test('ends the calls in flight soon after a stop, and later asks about them without sending them again', async () => {
   const { held, letGo } = hold();
   const answered = new Trial(stage, 'inquired_4');
   const silent = new Trial(stage, 'inquired_5');
@@ -153,7 +153,7 @@ test('a stop ends the calls in flight after a moment; what they leave is asked a
     await answered.begin(() => ({ executes: true, reply: 'answer', until: held }));
     await stage.gates.close('mark', silent.connectorId);
     await silent.begin(({ question }) => ({ executes: true, reply: question === 'send' ? 'silence' : 'answer' }));
-    // As many as would open the breaker, if it were the connector that had not answered them.
+    // These would be enough to open the breaker if the connector had not answered them.
     for (let more = 0; more < 4; more += 1) await silent.create();
     await stage.gates.untilWaiting('mark', silent.connectorId);
     await answered.untilAsked('send');
@@ -174,7 +174,7 @@ test('a stop ends the calls in flight after a moment; what they leave is asked a
   for (const id of silent.transferIds) expect(stage.processor.about(id, 'inquire')).not.toEqual([]);
 });
 
-test('two services with one connector take up different attempts, and each one is sent once', async () => {
+test('two services with one connector claim different attempts and send each one once', async () => {
   const trial = new Trial(stage, 'inquired_6');
   await trial.prepare();
   const second = await stage.startSecond();
@@ -182,13 +182,13 @@ test('two services with one connector take up different attempts, and each one i
     await stage.gates.close(gate, trial.connectorId);
     await trial.create();
     await stage.gates.untilWaiting(gate, trial.connectorId);
-    // The one that waits takes up no more, so that these are for the other, which might have come too late for the first.
+    // A waiting process claims no more attempts, so the other one claims these. It may have been too late for the first ones.
     for (let pair = 0; pair < 9; pair += 1) await trial.create();
     await stage.gates.untilWaiting(gate, trial.connectorId, 2);
-    // Beyond the lease of what they have taken up.
+    // Moves the clock past the lease of their claims.
     await stage.moveClock(10);
     await stage.gates.release();
-    // Before the clock is moved again: an order that is still on its way then would be lost, and sent once more.
+    // Waits before the clock moves again. Otherwise an order on its way would be lost and sent again.
     await trial.untilAsked('send');
   }
   await trial.check(COMPLETED);

@@ -9,25 +9,25 @@ import { prepareSimulator, type SimulatorProcess } from '../../server/background
 import { readBook } from '../../simulator/book.ts';
 import { temporaryDirectory } from '../harness/process.ts';
 
-/** A secret for signing, as an operator makes one. */
+/** A new secret for signatures, as an operator creates it. */
 export const newSecret = (): string => `whsec_${randomBytes(32).toString('base64')}`;
 
-/** A notice, as it was received. */
+/** A received notice. */
 export type Notice = Readonly<Record<string, unknown>>;
 
-/** A simulator with a book of its own, which is stopped when the test is over. */
+/** A simulator with a new book. It stops at the end of the test. */
 export type Simulated = {
   readonly directory: string;
   readonly process: SimulatorProcess;
   readonly secret: string;
   readonly call: (call: Call, order: object | string, signing?: Signing) => Promise<Returned>;
-  /** The facts about an attempt, in their order, without their times. */
+  /** The facts about an attempt in order, without times. */
   readonly facts: (attemptId: string) => readonly string[];
-  /** What the book says was executed for an attempt and not reversed, in minor units; each execution counts. */
+  /** The executed and not reversed amount of an attempt in the book, in minor units. Each execution counts. */
   readonly moved: (attemptId: string) => number;
 };
 
-/** Prepares a simulator; `directory` is that of one that was stopped. */
+/** Prepares a simulator. `directory` is the directory of a stopped simulator. */
 export async function simulated(
   more: { readonly directory?: string; readonly noticeUrl?: string } = {},
 ): Promise<Simulated> {
@@ -78,7 +78,7 @@ export async function checked(url: string, secret: string, token = 'sim_approve'
   return results;
 }
 
-/** What the service does with notices: stores those that are signed. `statuses` are what it answers first. */
+/** A receiver that stores signed notices, as the service does. `statuses` are its first responses. */
 export async function noticeReceiver(secret: () => string, statuses: readonly number[] = []) {
   const notices: Notice[] = [];
   const left = [...statuses];
@@ -86,7 +86,7 @@ export async function noticeReceiver(secret: () => string, statuses: readonly nu
     const chunks: Buffer[] = [];
     for await (const chunk of request as AsyncIterable<Buffer>) chunks.push(chunk);
     const body = Buffer.concat(chunks).toString();
-    // An event has a type, and a notice has none.
+    // An event has a type, a notice does not.
     await verifyWebhook(body, request.headers, secret()).catch((error: unknown) => {
       if (Reflect.get(Object(error), 'reason') !== 'invalid_body') throw error;
     });

@@ -10,7 +10,7 @@ import { parseStrictJson } from '../../server/calls/strict-json.ts';
 import { readBehavior } from '../../simulator/behavior.ts';
 import { checked, newSecret, noticeReceiver, order, simulated } from './simulated.ts';
 
-/** What can follow the name of a behavior, at and beyond each limit. */
+/** Values after the name of a behavior, at and beyond each limit. */
 const VALUES = [
   ...[
     '',
@@ -35,7 +35,7 @@ const VALUES = [
 
 const PATIENCE = { timeout: 120_000, interval: 20 };
 
-test('the simulator keeps every rule of the contract', async () => {
+test('keeps every rule of the contract', async () => {
   const { process, secret } = await simulated();
   const { url } = await process.running();
   const results = await checked(url, secret);
@@ -44,7 +44,7 @@ test('the simulator keeps every rule of the contract', async () => {
 });
 
 test.each([
-  // What /send answers, what an inquiry answers then, and what has moved.
+  // The answer of /send, the answer of a later inquiry, and the moved amount.
   ['approve', { status: 'approved', amount: 1000 }, 'approved', 1000],
   ['slow=0.2', { status: 'approved', amount: 1000 }, 'approved', 1000],
   ['decline=51', { status: 'declined', code: '51', retry_after_seconds: null }, 'declined', 0],
@@ -72,11 +72,11 @@ test.each([
   ...SANDBOX_BEHAVIORS.flatMap((name) => VALUES.map((value) => name.replace(/=.*/, '') + value)),
   ...VALUES,
   ...['Approve', ' approve', 'approve ', 'constructor', 'sim_approve', 'slow=SECONDS', 'decline=CODE'],
-])('the API and the simulator agree about the behavior %j', (text) => {
+])('accepts the same behaviors as the API: %j', (text) => {
   expect(isSandboxBehavior(text)).toBe(readBehavior(text) !== undefined);
 });
 
-test('the contract of adapters allows the longest advice that the sandbox accepts, and no longer one', () => {
+test('the contract of adapters accepts the longest retry_after_seconds of the sandbox, and nothing longer', () => {
   const order = { attemptId: `pat_${'0'.repeat(32)}`, amount: 100n, currency: 'USD' };
   const outcomeFor = (retryAfterSeconds: number) => {
     const answer = { attempt_id: order.attemptId, status: 'declined', amount: 100, currency: 'USD' };
@@ -88,7 +88,7 @@ test('the contract of adapters allows the longest advice that the sandbox accept
   expect([outcomeFor(longer), isSandboxBehavior(`decline=51:${longer}`)]).toEqual(['unknown', false]);
 });
 
-test('the API lists every behavior that the simulator has', () => {
+test('has every behavior that the API lists', () => {
   const asked = SANDBOX_BEHAVIORS.map((name) => name.replace('CODE', '51').replace('SECONDS', '2'));
   expect(asked.filter((text) => readBehavior(text) === undefined)).toEqual([]);
 });
@@ -101,7 +101,7 @@ test.each([
   ['decline=05:60', { kind: 'decline', code: '05', retryAfterSeconds: 60 }],
   ...['', 'Approve', 'approve=1', 'slow', 'slow=', 'slow=-1', 'slow=86401', 'late=1e9', 'pending=1.2345'].map(nothing),
   ...['decline', 'decline=', 'decline=51:', 'decline=51:x', 'decline=123456789', 'sim_approve'].map(nothing),
-])('the behavior %j', (text, behavior) => {
+])('reads the behavior %j', (text, behavior) => {
   expect(readBehavior(text)).toEqual(behavior);
 });
 
@@ -109,7 +109,7 @@ function nothing(text: string): [string, undefined] {
   return [text, undefined];
 }
 
-test('a token asks for a behavior as well, and one that does not exist is no card', async () => {
+test('reads a behavior from a token, and declines an unknown one as an unknown card', async () => {
   const { call } = await simulated();
   const answer = async (token: string) => (await call('send', order(null, { processor_token: token }))).record;
   expect(await answer('sim_decline=51')).toMatchObject({ status: 'declined', code: '51' });
@@ -120,7 +120,7 @@ test('a token asks for a behavior as well, and one that does not exist is no car
 test.each([
   ['silent_executed', 'approved', 1000],
   ['silent_not_executed', 'not_found', 0],
-])('%s gives no answer, and an inquiry says what happened', async (behavior, inquired, moved) => {
+])('gives no answer for %s, and an inquiry returns the outcome', async (behavior, inquired, moved) => {
   const { call, process, moved: movedFor, facts } = await simulated();
   const one = order(behavior);
   const sending = call('send', one);
@@ -132,7 +132,7 @@ test.each([
 });
 
 test.each(['cut_before', 'refused', '500', 'cut', 'not_found_then_found', 'malformed'])(
-  'the same order after %s is executed once',
+  'executes a repeated order once after %s',
   async (behavior) => {
     const { call, moved } = await simulated();
     const one = order(behavior);
@@ -144,7 +144,7 @@ test.each(['cut_before', 'refused', '500', 'cut', 'not_found_then_found', 'malfo
   },
 );
 
-test('an order that is found only by the second inquiry is found ever after, over a restart as well', async () => {
+test('finds an order of not_found_then_found from the second inquiry on, even after a restart', async () => {
   const first = await simulated();
   const one = order('not_found_then_found');
   await first.call('send', one);
@@ -155,7 +155,7 @@ test('an order that is found only by the second inquiry is found ever after, ove
     expect((await second.call('inquire', one)).record).toMatchObject({ status: 'approved', amount: 1000 });
 });
 
-test('pending, late and duplicate are followed by notices, which are sent until they are received', async () => {
+test('sends notices for pending, late and duplicate until they are received', async () => {
   const secrets: string[] = [];
   const receiver = await noticeReceiver(() => secrets[0] ?? '', [500, 503]);
   const { call, secret, moved, process } = await simulated({ noticeUrl: receiver.url });
@@ -179,7 +179,7 @@ test('pending, late and duplicate are followed by notices, which are sent until 
   await sending;
 });
 
-test('an order that is late is found by nobody before it is executed, and not executed after its not_after', async () => {
+test('does not find a late order before it is executed, and does not execute it after its not_after', async () => {
   const { call, facts, moved, process } = await simulated();
   const late = order('late=0.5', { not_after: new Date(Date.now() + 100).toISOString() });
   const sending = call('send', late);
@@ -195,20 +195,20 @@ test('an order that is late is found by nobody before it is executed, and not ex
   await sending;
 });
 
-test('an order that was reversed while it was pending is not executed', async () => {
+test('does not execute an order that was reversed while it was pending', async () => {
   const { call, facts, moved } = await simulated();
   const [one, other] = [order('pending=0.3'), order('pending=0.3')];
   await call('send', one);
   await call('send', other);
   expect((await call('reverse', one)).record?.status).toBe('reversed');
-  // It is due after the one that was reversed.
+  // The other order is due after the reversed one.
   await vi.waitFor(() => expect(facts(other.attempt_id)).toContain('executed'), PATIENCE);
   const reversed = facts(one.attempt_id).indexOf('reversed');
   expect(facts(one.attempt_id).slice(reversed)).toEqual(['reversed', 'answered reverse']);
   expect(moved(one.attempt_id)).toBe(0);
 });
 
-test('the second URL refuses connections for as long as the simulator runs', async () => {
+test('refuses connections to the second URL while it runs', async () => {
   const { process } = await simulated();
   const { refusedUrl, url } = await process.running();
   expect(refusedUrl).not.toBe(url);
@@ -216,7 +216,7 @@ test('the second URL refuses connections for as long as the simulator runs', asy
     await expect(fetch(refusedUrl)).rejects.toMatchObject({ cause: { code: 'ECONNREFUSED' } });
 });
 
-test('after a kill it knows every order that it has answered, and finishes what it had begun', async () => {
+test('remembers every answered order after a kill, and finishes orders in progress', async () => {
   const secrets: string[] = [];
   const receiver = await noticeReceiver(() => secrets.at(-1) ?? '');
   const first = await simulated();
@@ -227,7 +227,7 @@ test('after a kill it knows every order that it has answered, and finishes what 
   const { processId } = await first.process.running();
   process.kill(processId, 'SIGKILL');
   await vi.waitFor(() => expect(() => process.kill(processId, 0)).toThrow(), PATIENCE);
-  // A kill can cut off the last line.
+  // A kill can truncate the last line.
   appendFileSync(join(first.directory, 'book.jsonl'), '{"at":"2030-01-31T12:00');
   const second = await simulated({ directory: first.directory, noticeUrl: receiver.url });
   secrets.push(second.secret);
@@ -239,7 +239,7 @@ test('after a kill it knows every order that it has answered, and finishes what 
   expect(second.moved(waiting.attempt_id)).toBe(1000);
 });
 
-test('what starts it gets one process, starts it again after a kill, and ends it by its id', async () => {
+test('starts one process for several callers, restarts it after a kill, and stops it by its id', async () => {
   const { process: simulator, call } = await simulated();
   const started = await Promise.all([simulator.running(), simulator.running(), simulator.running()]);
   const [first] = started;
@@ -255,7 +255,7 @@ test('what starts it gets one process, starts it again after a kill, and ends it
   await expect(simulator.running()).rejects.toThrow('has been stopped');
 });
 
-test('a second one on the same book waits until the first has ended', async () => {
+test('waits for the end of another simulator on the same book', async () => {
   const first = await simulated();
   const { processId } = await first.process.running();
   const second = await simulated({ directory: first.directory });
@@ -267,7 +267,7 @@ test('a second one on the same book waits until the first has ended', async () =
   expect((await second.call('inquire', one)).record?.status).toBe('approved');
 });
 
-test('it ends when the process that started it is killed', async () => {
+test('ends when the process that started it is killed', async () => {
   const { directory } = await simulated();
   const place = new URL('../../server/background/processors/start-simulator.ts', import.meta.url).pathname;
   const program = `import { prepareSimulator } from ${JSON.stringify(place)};
@@ -284,7 +284,7 @@ test('it ends when the process that started it is killed', async () => {
   await vi.waitFor(() => expect(() => process.kill(processId, 0)).toThrow(), PATIENCE);
 });
 
-test('a start that fails says why', async () => {
+test('reports the reason when a start fails', async () => {
   const simulator = prepareSimulator({ directory: '/dev/null/simulator', noticeUrl: null, secret: newSecret() });
   await expect(simulator.running()).rejects.toThrow(/could not be started.*(?:ENOTDIR|not a directory)/s);
   await simulator.stop();

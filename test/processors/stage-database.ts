@@ -4,21 +4,20 @@ import { ledgerDirectory } from '../harness/ledger-directory.ts';
 import { embeddedServerOf, temporaryDirectory, waitFor } from '../harness/process.ts';
 import { type DatabaseProxy, startProxy } from '../harness/proxy.ts';
 
-/** The database of a stage. */
 export type StageDatabase = {
-  /** What the service is given to find it. */
+  /** The settings that tell the service where it is. */
   readonly settings: Readonly<Record<string, string>>;
   readonly directory: string;
-  /** What is between the service and the database, if the service does not start it by itself. */
+  /** The proxy between the service and a database that the service does not start. */
   readonly proxy: DatabaseProxy | undefined;
-  /** The way to it past the proxy. */
+  /** The address of the database without the proxy. */
   readonly url: () => Promise<string>;
-  /** SIGKILL to all of its processes; resolves to whether another server runs in its place. */
+  /** Sends SIGKILL to all its processes. The returned function resolves to whether another server has replaced it. */
   readonly kill: () => Promise<() => Promise<boolean>>;
   readonly remove: () => Promise<void>;
 };
 
-/** One that the service starts by itself. */
+/** A database that the service starts. */
 export async function openEmbedded(): Promise<StageDatabase> {
   const { path, remove } = await ledgerDirectory();
   const url = async () => (await embeddedServerOf(path)).databaseUrl;
@@ -32,7 +31,7 @@ export async function openEmbedded(): Promise<StageDatabase> {
   return { settings: { DATA_DIR: path }, directory: path, proxy: undefined, url, kill, remove };
 }
 
-/** One behind a proxy, which is not killed with the service. */
+/** A database behind a proxy. It is not killed with the service. */
 export async function openWired(): Promise<StageDatabase> {
   const { path, remove } = await temporaryDirectory();
   const { connection, embedded, stop } = await startServer();

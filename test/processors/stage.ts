@@ -10,11 +10,11 @@ import { type Delivery, sendNotice } from './notices.ts';
 import { openEmbedded, openWired, type StageDatabase } from './stage-database.ts';
 import { type ArrivedOrder, StandIn } from './stand-in.ts';
 
-/** How far the clock is ahead now, and was when an order was sent. */
+/** How far the clock is ahead now, compared with when an order was sent. */
 const AHEAD = `select extract(epoch from service_now() - clock_timestamp() - ahead) as seconds from test_sent
   where 'pat_' || replace(attempt_id::text, '-', '') = $1 and tries = $2`;
 
-/** When the attempt of a transfer is looked at next, by the clock of the service, and how far that is ahead. */
+/** When the service next looks at the attempt of a transfer, by its own clock, and how far that clock is ahead. */
 const NEXT_LOOK = `select status, ceil(extract(epoch from next_at - service_now()))::int as wait,
     round(extract(epoch from service_now() - clock_timestamp()))::int as ahead
   from processor_attempt where 'tr_' || replace(transfer_id::text, '-', '') = $1 order by attempt_id desc limit 1`;
@@ -32,7 +32,7 @@ export type Shown = {
   readonly error: { readonly Code: string } | null;
 };
 
-/** How often a waiting test looks, in milliseconds. */
+/** The interval between the looks of a waiting test, in milliseconds. */
 const LOOK_MILLISECONDS = 150;
 
 const TRAITS = {
@@ -42,12 +42,15 @@ const TRAITS = {
   when_down: 'queue',
 };
 
-/** How a cell needs its connector: one that can be asked, one where only a reversal ends what is unknown; and ways of their own. */
+/**
+ * The kind of connector that a cell needs: it can be asked, only a reversal settles an unknown outcome, or it goes through a line
+ * or a host of the test.
+ */
 export type Way = 'inquired' | 'reversed' | 'lined' | 'stopped';
 
 /**
- * Connectors that all lead to the stand-in. Cells beside each other that can be asked have one of their own, so that no breaker
- * opens for another one; a reversal needs none that is closed. A service has at most 50.
+ * Connectors that all lead to the stand-in. Cells that run together and can be asked have separate connectors, so that no breaker
+ * opens for another cell. A reversal works even if a breaker is open. A service has at most 50.
  */
 export const CONNECTORS: Readonly<Record<'embedded' | 'wired', Readonly<Record<Way, number>>>> = {
   embedded: { inquired: 31, reversed: 18, lined: 0, stopped: 0 },
@@ -56,17 +59,17 @@ export const CONNECTORS: Readonly<Record<'embedded' | 'wired', Readonly<Record<W
 
 const WRONG_CLOCK = new URL('../harness/wrong-clock.ts', import.meta.url).href;
 
-/** How wrong the clock of the service's machine is, in hours: it changes with every start. */
+/** The error of the clock of the service's machine in hours. It changes with every start. */
 const WRONG_HOURS = [3, -3] as const;
 
 export type StageOptions = {
-  /** A program in place of the service. */
+  /** A program that replaces the service. */
   readonly main?: string | undefined;
-  /** Whether the connections to the database and to processors go through the test; then the database outlives the service. */
+  /** Whether the connections to the database and to processors go through the test. The database then outlives the service. */
   readonly isWired?: boolean;
 };
 
-/** A service on a ledger of its own that can be killed with its database, and a processor that outlives both. */
+/** A service on a new ledger that can be killed with its database, and a processor that outlives both. */
 export class Stage {
   readonly processor: StandIn;
   readonly gates: Gates;
@@ -91,7 +94,7 @@ export class Stage {
     this.#database = database;
     this.#main = main;
     this.#counts = CONNECTORS[isWired ? 'wired' : 'embedded'];
-    // A busy machine must not refuse what the test asks for: overload is the subject of others.
+    // A busy machine must not refuse the requests of this test. Other tests cover overload.
     const patient = { OVERLOAD_DELAY_MILLISECONDS: '0' };
     this.#settings = { ...database.settings, ...patient, CONNECTORS: file, STAND_IN_SECRET: this.#secret };
     this.processor = new StandIn(this.#secret, (order) => this.#isOver(order));
@@ -128,27 +131,27 @@ export class Stage {
     return connectors;
   }
 
-  /** The line that leads from a connector to the processor. */
+  /** The line from a connector to the processor. */
   line(connectorId: string): Line {
     const line = this.#lines[Number(/^lined_(\d+)$/.exec(connectorId)?.[1])];
     if (line === undefined) throw new Error(`${connectorId} has no line`);
     return line;
   }
 
-  /** The host to which a connector leads. */
+  /** The host behind a connector. */
   host(connectorId: string): Host {
     const host = this.#hosts[Number(/^stopped_(\d+)$/.exec(connectorId)?.[1])];
     if (host === undefined) throw new Error(`${connectorId} has no host`);
     return host;
   }
 
-  /** What is between the service and its database. */
+  /** The proxy between the service and its database. */
   get wire(): DatabaseProxy {
     if (this.#database.proxy === undefined) throw new Error('the stage is not wired');
     return this.#database.proxy;
   }
 
-  /** The next one of the connectors of a kind. */
+  /** The next connector of a kind. */
   nextConnector(way: Way): string {
     const used = this.#used[way];
     this.#used[way] = used + 1;
@@ -167,7 +170,7 @@ export class Stage {
     this.#service = await startService({ ...this.#settings, ...clock }, this.#main);
   }
 
-  /** Another service on the same ledger, with the same connectors. */
+  /** Starts another service on the same ledger, with the same connectors. */
   async startSecond(): Promise<ServiceProcess> {
     const { DATA_DIR: _, ...settings } = this.#settings;
     const second = await startService({ ...settings, DATABASE_URL: await this.#database.url() }, this.#main);
@@ -204,12 +207,12 @@ export class Stage {
 
   async #openPool(): Promise<pg.Pool> {
     const pool = new pg.Pool({ connectionString: await this.#database.url(), max: 4 });
-    // Its connections end with the server where that is killed.
+    // A kill of the server ends these connections.
     pool.on('error', () => undefined);
     return pool;
   }
 
-  /** Ends the connections of the test before the server goes. */
+  /** Ends the connections of the test before the server ends. */
   async #leave(): Promise<void> {
     const pool = this.#pool;
     this.#pool = undefined;
@@ -238,7 +241,7 @@ export class Stage {
     await waitFor('the service to be ready', () => this.isReady());
   }
 
-  /** Sends the same request under one key until it is answered: on a busy machine, or while the service is down. */
+  /** Repeats a request with one key until it gets a response, because the service may be down or the machine busy. */
   async post(path: string, body: object, key: string = randomUUID()): Promise<Record<string, unknown>> {
     const headers = { 'content-type': 'application/json', 'Idempotency-Key': key };
     let answer: { readonly status: number; readonly record: Record<string, unknown> } | undefined;
@@ -254,7 +257,7 @@ export class Stage {
     return record;
   }
 
-  /** Reads something by the API, again if the service is too busy to answer. */
+  /** Reads with the API, and repeats the request if the service is too busy. */
   async read<Result>(ask: (client: ServiceProcess['client']) => Promise<Result>): Promise<Result> {
     const read: Result[] = [];
     const isRead = async (): Promise<boolean> => read.push(await ask(this.service.client)) > 0;
@@ -262,7 +265,7 @@ export class Stage {
     return read[0] as Result;
   }
 
-  /** A card at a connector; its token is its id. */
+  /** Creates a card at a connector. Its token is its id. */
   async createCard(connectorId: string): Promise<string> {
     const card_id = `card_${randomBytes(6).toString('hex')}`;
     await this.post('/api/v0.1/core/card', { card_id, connector_id: connectorId, processor_token: card_id });
@@ -283,7 +286,7 @@ export class Stage {
     await this.#moveClockTo(this.#seconds + seconds);
   }
 
-  /** Moves are made one after the other, and none back. */
+  /** Moves run in sequence, and none moves back. */
   async #moveClockTo(seconds: number): Promise<void> {
     const move = async (): Promise<void> => {
       if (seconds <= this.#seconds) return;
@@ -300,8 +303,8 @@ export class Stage {
   }
 
   /**
-   * Waits until a transfer has ended. The clock is moved to where it is looked at next, unless it is asked about just now: no
-   * more time passes on a slow machine.
+   * Waits until a transfer has ended. Moves the clock to the next look at the transfer, but not while a question is open, so that
+   * the service's time does not depend on the speed of the machine.
    */
   async untilEnded(transferId: string): Promise<Shown> {
     let shown: Shown | undefined;
@@ -315,18 +318,18 @@ export class Stage {
     return shown;
   }
 
-  /** Moves the clock to where a transfer is looked at next; returns whether it may still be open. */
+  /** Moves the clock to the next look at a transfer. Returns whether the transfer may still be open. */
   async #bringOn(transferId: string): Promise<boolean> {
     const [row] = await this.query(NEXT_LOOK, [transferId]);
     if (row === undefined) return true;
-    // Neither is ever looked at again.
+    // The service never looks at either again.
     if (row.wait === null) return false;
     const isDue = Number(row.wait) <= 0 || this.processor.isAsked(transferId);
     if (!isDue) await this.#moveClockTo(Number(row.ahead) + Number(row.wait));
     return true;
   }
 
-  /** Whether the time of an order is over, on a clock that has been moved since it was sent. */
+  /** Whether the time of an order has passed. The clock may have been moved since the order was sent. */
   async #isOver({ attempt_id, repeat, not_after }: ArrivedOrder): Promise<boolean> {
     for (;;) {
       const rows = await this.query(AHEAD, [attempt_id, repeat ? 2 : 1]).catch(() => undefined);
@@ -342,7 +345,7 @@ export class Stage {
     await waitFor('a notice to be acknowledged', () => isTaken().catch(() => false));
   }
 
-  /** Sends a notice about a transfer once; returns the status of the answer, if there is one. */
+  /** Sends a notice about a transfer once. Returns the status of the response, if there is one. */
   async tryToNotify(transferId: string, facts: object, delivery: Delivery = 'whole'): Promise<number | undefined> {
     const [attempt] = await this.query(OF_TRANSFER, [transferId]);
     if (attempt === undefined) throw new Error(`${transferId} has no attempt`);
@@ -353,7 +356,7 @@ export class Stage {
     return sendNotice({ url, connectorId: String(connectorId), secret: this.#secret, body, delivery });
   }
 
-  /** What the clearing account of a card says, in minor units. */
+  /** The balance of a card's clearing account in minor units. */
   async clearing(cardId: string): Promise<number> {
     const [row] = await this.query(
       `select account.balance from account join card using (program_id, account_id) where card.name = $1`,

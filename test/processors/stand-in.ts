@@ -3,7 +3,7 @@ import type { AddressInfo } from 'node:net';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { isSigned } from '../../simulator/signature.ts';
 
-/** What is asked of an adapter. */
+/** The questions to an adapter. */
 export type Question = 'send' | 'inquire' | 'reverse';
 
 /** An order as it arrives. */
@@ -19,7 +19,7 @@ export type ArrivedOrder = {
   readonly repeat: boolean;
 };
 
-/** How a question is answered: well, badly or not at all. */
+/** The kinds of replies to a question. */
 export type Reply =
   | 'answer'
   | 'cut'
@@ -28,56 +28,57 @@ export type Reply =
   | 'wrong_amount'
   | 'error'
   | 'slow'
-  /** The same answer two times on one connection. */
+  /** The same answer twice on one connection. */
   | 'twice'
   | 'decline'
   | 'pending';
 
-/** How long a slow answer takes: longer than a round of the service, and not as long as it waits. */
+/** The time of a slow answer: longer than a round of the service, but shorter than its time limit. */
 const SLOW_MILLISECONDS = 2_000;
 
-/** What the stand-in does with a question: whether it does what is asked, and what it answers, once `until` resolves. */
+/** What the stand-in does with a question: whether it executes it, and how it replies once `until` resolves. */
 export type Doing = {
   readonly executes: boolean;
   readonly reply: Reply;
-  /** It moves less than was ordered, and says so, until it is asked without this. */
+  /** It moves less than ordered and says so, until a question without this arrives. */
   readonly isShort?: boolean;
-  /** Before it is done; what is held back when its sender has gone is never done, unless it `waitsOutside`. */
+  /** Delays the execution. A delayed question is not executed if its sender has gone, unless it `waitsOutside`. */
   readonly before?: Promise<void>;
-  /** It is held back on the way to the processor, so that it arrives although its sender has gone. */
+  /** The delay is on the way to the processor, so the question arrives even if its sender has gone. */
   readonly waitsOutside?: boolean;
-  /** Between doing it and answering. */
+  /** Delays the answer after the execution. */
   readonly until?: Promise<void>;
 };
 
 /** Decides about the nth question of its kind for a token, counted from 0. */
 export type Script = (order: ArrivedOrder, nth: number) => Doing;
 
-/** Whether the time has passed after which an order must not be executed any more. */
+/** Whether an order is too late to be executed. */
 export type IsOver = (order: ArrivedOrder) => Promise<boolean>;
 
 /**
- * An adapter with a book, in the process of the test: it survives what happens to the service. It executes an order as often as
- * it is sent: a processor that recognizes keys would hide a double. It executes none whose time is over or that was reversed.
+ * An adapter with a book in the process of the test, so it outlives the service. It executes an order as often as the order is
+ * sent, because a processor that recognises keys would hide duplicates. It does not execute orders whose time has passed or that
+ * were reversed.
  */
 export class StandIn {
   readonly orders: ArrivedOrder[] = [];
   isHealthy = true;
-  /** What the book says, in minor units: executed and not reversed, by attempt. */
+  /** The executed and not reversed amounts in minor units, by attempt. */
   readonly #book = new Map<string, number>();
   readonly #executions = new Map<string, number>();
-  /** Executed with less than was ordered. */
+  /** Attempts that were executed with less than ordered. */
   readonly #short = new Set<string>();
   readonly #scripts = new Map<string, Script>();
-  /** What it has said that it will never execute. */
+  /** Attempts that it has promised never to execute. */
   readonly #refused = new Set<string>();
-  /** Questions without an answer, by transfer; they end when their sender has gone. */
+  /** The number of open questions by transfer. A question ends when its sender has gone. */
   readonly #open = new Map<string, number>();
   readonly #watches: { readonly tokens: ReadonlySet<string>; open: number; most: number }[] = [];
   readonly #serving: { readonly transferId: string; readonly done: Promise<void> }[] = [];
   readonly #secret: string;
   readonly #isOver: IsOver;
-  // A request whose other half never comes is no order.
+  // A request is not an order if its second half never arrives.
   readonly #server = createServer((request, response) => void this.#serve(request, response).catch(() => undefined));
 
   constructor(secret: string, isOver: IsOver) {
@@ -99,46 +100,46 @@ export class StandIn {
     this.#server.closeAllConnections();
   }
 
-  /** Says what happens to orders with a token; without a script everything is done and answered. */
+  /** Sets the script for orders with a token. Without a script, every order is executed and answered. */
   on(token: string, script: Script): void {
     this.#scripts.set(token, script);
   }
 
-  /** The amount that the book has for a transfer (id on the wire). */
+  /** The amount in the book for a transfer id of the API. */
   moved(transferId: string): number {
     const ids = new Set(this.about(transferId).map((order) => order.attempt_id));
     return [...ids].reduce((sum, id) => sum + (this.#book.get(id) ?? 0), 0);
   }
 
-  /** How often something was executed for a transfer, reversed or not. */
+  /** The number of executions for a transfer, reversed or not. */
   executions(transferId: string): number {
     const ids = new Set(this.about(transferId).map((order) => order.attempt_id));
     return [...ids].reduce((sum, id) => sum + (this.#executions.get(id) ?? 0), 0);
   }
 
-  /** Whether it has refused an order for a transfer, because its time was over or it was reversed. */
+  /** Whether it has refused an order of a transfer because its time had passed or it was reversed. */
   hasRefused(transferId: string): boolean {
     return this.about(transferId).some((order) => this.#refused.has(order.attempt_id));
   }
 
-  /** Whether a question about a transfer has no answer yet, and its sender waits for one. */
+  /** Whether a question about a transfer is open and its sender still waits. */
   isAsked(transferId: string): boolean {
     return (this.#open.get(transferId) ?? 0) > 0;
   }
 
-  /** Counts from now on how many questions about some tokens have no answer: now, and the most at the same time. */
+  /** Counts from now on the open questions about some tokens: the current number, and the most at the same time. */
   watch(tokens: readonly string[]): { readonly open: number; readonly most: number } {
     const watch = { tokens: new Set(tokens), open: 0, most: 0 };
     this.#watches.push(watch);
     return watch;
   }
 
-  /** Resolves when nothing about a transfer is held back any more. */
+  /** Resolves when all delayed questions about a transfer are done. */
   async whenDone(transferId: string): Promise<void> {
     await Promise.all(this.#serving.filter((one) => one.transferId === transferId).map(({ done }) => done));
   }
 
-  /** Executes an order by itself, which the service learns later. */
+  /** Executes an order later. The service learns about it in a notice or an inquiry. */
   execute(transferId: string): void {
     const [order] = this.about(transferId, 'send');
     if (order === undefined) throw new Error(`nothing was sent for ${transferId}`);

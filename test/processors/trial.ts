@@ -5,21 +5,21 @@ import { waitFor } from '../harness/process.ts';
 import type { Stage } from './stage.ts';
 import type { Question, Script } from './stand-in.ts';
 
-/** What a transfer with a card at a processor is: money onto the card, or from it. */
+/** The types of transfers with a card at a processor: money onto the card, or from it. */
 export const TYPES = ['load', 'unload'] as const;
 
 /**
- * The end of a transfer: its status, and how often its order was executed, reversed or not; `late` if that was after it had
- * failed, and is a break with its posting.
+ * The end of a transfer: its status, and how often its order was executed, reversed or not. `late` means that it was executed
+ * after the failure, as a break with its posting.
  */
 export type End = 'completed, executed 1' | 'failed, executed 0' | 'failed, executed 1' | 'failed, executed 1 late';
 
-/** What a trial has found, in transfers. */
+/** The results of a trial, in transfers. */
 export type Counts = {
   readonly executed: number;
-  /** Executed more than once, or made more than once. */
+  /** Transfers that were executed or created more than once. */
   readonly doubled: number;
-  /** Moved by one side only. */
+  /** Transfers that only one side moved. */
   readonly lost: number;
 };
 
@@ -32,15 +32,15 @@ type Facts = {
   readonly outcome: string;
   readonly end: string;
   readonly executions: number;
-  /** What was moved by the book of the processor, and by the ledger. */
+  /** The moved amount in the processor's book and in the ledger. */
   readonly moved: { readonly there: number; readonly here: number };
 };
 
-/** A break that says that the processor has contradicted itself, and that nobody has closed. */
+/** An open break about a contradiction of the processor. */
 const CONTRADICTED = `select from processor_break where kind = 'contradiction' and closed_at is null
   and 'tr_' || replace(transfer_id::text, '-', '') = $1`;
 
-/** A break that says that money was moved late, and the posting that says so. */
+/** A break about a late execution, and its posting. */
 const LATE = `select from processor_attempt join processor_break using (break_id)
   join posting on posting.cause_id = break_id
   where 'tr_' || replace(processor_attempt.transfer_id::text, '-', '') = $1 and processor_break.kind = 'late_approval'
@@ -50,11 +50,11 @@ const STATUSES = `select status from processor_attempt where 'tr_' || replace(tr
 
 const TRANSFERS_OF_CARD = `select from transfer join card using (program_id, card_id) where card.name = $1`;
 
-/** The transfers of a cell, with the processor that is told what to do with them. */
+/** The transfers of a cell, and the processor's script for them. */
 export class Trial {
   readonly stage: Stage;
   readonly connectorId: string;
-  /** Something that a script waits for. */
+  /** A promise for scripts. */
   readonly hold: ReturnType<typeof hold> = hold();
   readonly #cards: string[] = [];
   readonly #transfers: Made[] = [];
@@ -78,7 +78,7 @@ export class Trial {
     return this.#counts;
   }
 
-  /** Makes the cards, says what happens to their orders, and makes the transfers. */
+  /** Creates the cards, sets the script of their orders, and creates the transfers. */
   async begin(script?: Script): Promise<void> {
     await this.prepare(script);
     await this.create();
@@ -99,7 +99,7 @@ export class Trial {
     }
   }
 
-  /** Begins to make the transfers, and asks for each of them, so often at once, until there is an answer. */
+  /** Begins to create the transfers, with this many concurrent requests for each, until there is a response. */
   createMeanwhile(times = 1): void {
     const made = TYPES.map(async (type, index) => {
       const cardId = this.#cards[index] ?? '';
@@ -112,26 +112,26 @@ export class Trial {
     this.goOn(Promise.all(made));
   }
 
-  /** Something that goes on while the service fails. */
+  /** Adds work that continues while the service fails. */
   goOn(work: Promise<unknown>): void {
     work.catch(() => undefined);
     this.#underWay = Promise.all([this.#underWay, work]);
     this.#underWay.catch(() => undefined);
   }
 
-  /** Resolves when all that went on meanwhile is done. */
+  /** Resolves when all this work is done. */
   async whenDone(): Promise<void> {
     await this.#underWay;
   }
 
-  /** Waits until both transfers have led to such a question. */
+  /** Waits until both transfers have led to this question. */
   async untilAsked(question: Question, times = 1): Promise<void> {
     const { processor } = this.stage;
     const isAsked = (id: string): boolean => processor.about(id, question).length >= times;
     await waitFor(`the question ${question}`, async () => this.transferIds.every(isAsked));
   }
 
-  /** Waits until the attempts of both transfers are as the condition says, in SQL. */
+  /** Waits until the attempts of both transfers match an SQL condition. */
   async untilAttempts(condition: string): Promise<void> {
     const text = `select from processor_attempt
       where 'tr_' || replace(transfer_id::text, '-', '') = any ($1) and (${condition})`;
@@ -144,7 +144,7 @@ export class Trial {
     for (const id of this.transferIds) await this.stage.untilEnded(id);
   }
 
-  /** Waits until all have ended, and compares the books of both sides. */
+  /** Waits until all transfers have ended, and compares the books of both sides. */
   async check(ends: readonly End[]): Promise<void> {
     const { stage } = this;
     await this.untilAllIsHeard();
@@ -168,7 +168,7 @@ export class Trial {
     deepEqual({ balanced, differing_holds, differing_accounts }, BALANCED);
   }
 
-  /** Waits until all have ended, and every notice that has come is handled. */
+  /** Waits until all transfers have ended and every notice is handled. */
   async untilAllIsHeard(): Promise<void> {
     await this.untilEnded();
     const waiting = 'select from processor_notice where handled_at is null and connector_id = $1';
@@ -197,7 +197,7 @@ export class Trial {
     const { end, executions, moved, outcome } = facts;
     ok(executions <= 1, `executed ${executions} times`);
     equal(moved.there, moved.here, 'the book of the processor');
-    // What the processor has refused, because it came too late, has failed in every cell: the clock is moved for all of them.
+    // An order that the processor refused as too late has failed in every cell, because the clock moves for all of them.
     const isRefused = end === 'failed, executed 0' && stage.processor.hasRefused(transferId);
     ok(isRefused || ends.some((one) => one === end), `the end of a transfer of type ${type}: ${end}`);
     equal(outcome, 'final');
@@ -213,7 +213,7 @@ export class Trial {
   }
 }
 
-/** Something that is held until it is let go. */
+/** A promise that resolves when `letGo` is called. */
 export function hold(): { readonly held: Promise<void>; readonly letGo: () => void } {
   let letGo: () => void = () => undefined;
   const held = new Promise<void>((resolve) => {

@@ -7,7 +7,7 @@ import { deadUrl } from '../../sdk/canned-service.ts';
 import { checked, newSecret } from '../simulated.ts';
 import { type Deviation, startDeviating } from './deviating-adapter.ts';
 
-/** Runs `connector check` with the secret in a variable. */
+/** Runs `connector check` with the secret in an environment variable. */
 async function checkCommand(url: string, secret: string | undefined, ...more: readonly string[]) {
   let output = '';
   let errors = '';
@@ -63,13 +63,13 @@ const DEVIATIONS: readonly (readonly [Deviation, readonly string[]])[] = [
   ['forgets_early_reversals', ['reverse_before_send']],
 ];
 
-test('an adapter without a deviation keeps every rule', async () => {
+test('passes an adapter without a deviation in every rule', async () => {
   const secret = newSecret();
   const results = await checked(await startDeviating(null, secret), secret);
   expect(results.filter(({ outcome }) => outcome !== 'passed')).toEqual([]);
 });
 
-test.each(DEVIATIONS)('an adapter that deviates by %s breaks %j', async (deviation, broken) => {
+test.each(DEVIATIONS)('an adapter with the deviation %s breaks %j', async (deviation, broken) => {
   const secret = newSecret();
   const results = await checked(await startDeviating(deviation, secret), secret);
   const failed = results.filter(({ outcome }) => outcome === 'failed');
@@ -77,15 +77,15 @@ test.each(DEVIATIONS)('an adapter that deviates by %s breaks %j', async (deviati
   for (const { came } of failed) expect(came).toMatch(/^\S.*\.$/s);
 });
 
-test('an adapter that looks first and writes later executes an order twice that comes twice at once', async () => {
+test('an adapter that reads first and writes later executes two concurrent orders twice', async () => {
   const secret = newSecret();
   const url = await startDeviating('looks_first_and_writes_later', secret);
-  // The others would wait for a second order.
+  // The other orders would wait for a second order.
   const rule = RULES.find(({ name }) => name === 'send_at_once');
   await expect(rule?.check(new Trial(adapterAt(url, secret), 'card_1'))).rejects.toThrow('There are two executions');
 });
 
-test('every rule is broken by a deviation, and says what it expects and why in a sentence', () => {
+test('has a deviation for every rule, and full sentences for its expectation and reason', () => {
   const broken = new Set(DEVIATIONS.flatMap(([, rules]) => rules));
   expect(RULES.map(({ name }) => name).filter((name) => !broken.has(name))).toEqual([]);
   for (const { expected, why } of RULES) for (const text of [expected, why]) expect(text).toMatch(/^\S.*\.$/);
@@ -97,19 +97,19 @@ test.each([
   ['long_code', 'send', "In the answer, 'code' is missing or not as the contract says."],
   ['bad_json_is_500', 'not_an_order', 'To an order without an amount, /send answered with 500 and {}.'],
   ['takes_any_order_for_the_first', 'other_order', 'To the order with another amount, /send answered with 200 and {'],
-] as const)('of %s it says what came', async (deviation, rule, came) => {
+] as const)('names the actual answer for %s', async (deviation, rule, came) => {
   const secret = newSecret();
   const results = await checked(await startDeviating(deviation, secret), secret);
   expect(results.find((result) => result.rule === rule)?.came).toContain(came);
 });
 
-test('an answer that comes when the service waits no longer is none', async () => {
+test('treats an answer after the time limit as no answer', async () => {
   const secret = newSecret();
   const health = adapterAt(await startDeviating('never_answers', secret), secret, 50).health();
   expect((await health).text).toBe('no answer: none within 0.05 seconds, the longest that the service waits');
 });
 
-test('the command says how many rules passed, and exits with 0 or 1', async () => {
+test('prints the number of rules that passed, and exits with 0 or 1', async () => {
   const secret = newSecret();
   const passed = await checkCommand(await startDeviating(null, secret), secret);
   expect(passed.output).toMatch(/^ok {6}health\nok {6}unsigned\n/);
@@ -128,7 +128,7 @@ test('the command says how many rules passed, and exits with 0 or 1', async () =
   expect(failed.exitCode).toBe(1);
 });
 
-test('the command gives the results as JSON, with the token that is named', async () => {
+test('prints the results as JSON, with the given token', async () => {
   const secret = newSecret();
   const url = await startDeviating('no_health', secret);
   const { output, exitCode } = await checkCommand(url, secret, '--token', 'card_1', '--json');
@@ -137,7 +137,7 @@ test('the command gives the results as JSON, with the token that is named', asyn
   expect(rules[0]).toMatchObject({ rule: 'health', outcome: 'failed', came: 'It answered with 200 and {}.' });
 });
 
-test('where nothing answers, one rule fails and the others are not tried', async () => {
+test('fails one rule if no adapter responds, and skips the others', async () => {
   const { output, exitCode } = await checkCommand(await deadUrl(), newSecret());
   expect(output).toMatch(
     /^failed {2}health\n(?:.|\n)*no answer: connect ECONNREFUSED(?:.|\n)*\n0 of 1 rules passed, 1 failed\n$/,
@@ -147,9 +147,9 @@ test('where nothing answers, one rule fails and the others are not tried', async
 
 test.each([
   ['a missing variable', 'http://127.0.0.1:1', undefined, 'there is no environment variable ADAPTER_SECRET'],
-  ['something else than a secret', 'http://127.0.0.1:1', 'abc', 'must be whsec_ followed by Base64'],
-  ['something else than a URL', '127.0.0.1:4000', newSecret(), 'the URL must be one such as http://127.0.0.1:4000'],
-])('%s is refused before anything is sent', async (_, url, secret, message) => {
+  ['a malformed secret', 'http://127.0.0.1:1', 'abc', 'must be whsec_ followed by Base64'],
+  ['a malformed URL', '127.0.0.1:4000', newSecret(), 'the URL must be one such as http://127.0.0.1:4000'],
+])('refuses %s before it sends anything', async (_, url, secret, message) => {
   const { output, errors, exitCode } = await checkCommand(url, secret);
   expect(errors.replaceAll(/\s+/g, ' ')).toContain(message);
   expect([output, exitCode]).toEqual(['', 2]);

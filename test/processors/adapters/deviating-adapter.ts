@@ -5,7 +5,7 @@ import { onTestFinished } from 'vitest';
 import { NotAnOrder, type Order, readOrder } from '../../../simulator/order.ts';
 import { isSigned } from '../../../simulator/signature.ts';
 
-/** A way in which an adapter breaks the contract. */
+/** How an adapter can break the contract. */
 export type Deviation =
   | 'never_answers'
   | 'no_health'
@@ -36,7 +36,7 @@ export type Deviation =
 
 type Attempt = { readonly order: Order; status: string; reference: string };
 
-/** An adapter that keeps the contract but for one deviation; null for none. Ended when the test is over. */
+/** Starts an adapter that keeps the contract except for one deviation, or none for null. Stops it at the end of the test. */
 export async function startDeviating(deviation: Deviation | null, secret: string): Promise<string> {
   const attempts = new Map<string, Attempt>();
   const does = (one: Deviation): boolean => one === deviation;
@@ -89,7 +89,7 @@ function accepts(request: IncomingMessage, body: Buffer, { does, secret }: World
   if (does('one_signature') && signature.includes(' ')) return false;
   const now = String(Math.floor(Date.now() / 1000));
   const isOther = headers['webhook-timestamp'] !== undefined && headers['webhook-timestamp'] !== now;
-  // A signature for another time is verified as if the time were not looked at.
+  // Verifies a signature with another time as if the time did not matter.
   if (does('any_time') && isOther && Math.abs(Number(headers['webhook-timestamp']) - Number(now)) > 300) return true;
   if (does('any_path')) return ['/send', '/inquire', '/reverse'].some((path) => isSigned(request, path, body, secret));
   return isSigned(request, url, body, secret);
@@ -97,7 +97,7 @@ function accepts(request: IncomingMessage, body: Buffer, { does, secret }: World
 
 const waiting = new Map<string, () => void>();
 
-/** The first order of an attempt waits until the second has looked as well. */
+/** Delays the first order of an attempt until the second one has been read too. */
 async function untilAnother(attemptId: string): Promise<void> {
   const first = waiting.get(attemptId);
   if (first !== undefined) return first();
@@ -121,7 +121,7 @@ async function send(order: Order, { attempts, does }: World): Promise<[number, o
     ...(does('other_amount') && { amount: order.amount - 1 }),
     ...(does('leaves_out_null') && { code: undefined }),
     ...(does('long_code') && { code: 'x'.repeat(65) }),
-    // As a processor that counts in major units is asked and answers.
+    // A processor that counts in major units receives and returns such amounts.
     ...(does('counts_in_floats') && { amount: Math.trunc(Number((order.amount / 100).toFixed(2)) * 100) }),
   };
   return said(order, 'approved', { processor_reference: attempt.reference, ...more });

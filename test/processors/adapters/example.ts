@@ -7,16 +7,16 @@ import { newSecret } from '../simulated.ts';
 
 const EXAMPLES = resolve(import.meta.dirname, '../../../examples');
 
-/** An adapter of examples/ in a process of its own. */
+/** An adapter of examples/ in a separate process. */
 export type Example = {
   readonly url: string;
   readonly secret: string;
   readonly call: (call: Call, body: object | string, signing?: Signing) => Promise<Returned>;
-  /** SIGKILL, and waits until it has ended. */
+  /** Sends SIGKILL and waits for the end of the process. */
   readonly kill: () => Promise<void>;
 };
 
-/** Starts an example as its reader does, on a port that is free, and ends it when the test is over. */
+/** Starts an example as its reader does, on a free port. Stops it at the end of the test. */
 export async function startExample(
   name: string,
   environment: Readonly<Record<string, string>>,

@@ -2,7 +2,7 @@ import { randomBytes } from 'node:crypto';
 import { createServer, type IncomingMessage, type Server, type ServerResponse } from 'node:http';
 import type { AddressInfo } from 'node:net';
 
-/** What Increase requires of a card push transfer, as its documentation says. */
+/** The fields that Increase requires in a card push transfer, as in its documentation. */
 const REQUIRED = [
   'business_application_identifier',
   'card_token_id',
@@ -24,10 +24,10 @@ const REQUIRED = [
 
 type Transfer = Readonly<Record<string, unknown>> & { readonly id: string; readonly idempotency_key: string | null };
 
-/** What happens to the next request for a transfer: created without an answer, answered with 500, or refused by a limit. */
+/** What happens to the next request for a transfer: created without a response, answered with 500, or refused by a limit. */
 type Mishap = 'created_then_cut' | 'server_error' | 'rate_limited';
 
-/** Stands in for the part of the vendor's API that the example uses: stateful, with its idempotency and its errors. */
+/** A stand-in for the part of the vendor's API that the example uses, with its state, idempotency and errors. */
 export class IncreaseStandIn {
   readonly #server: Server;
   readonly #apiKey: string;
@@ -35,7 +35,7 @@ export class IncreaseStandIn {
   readonly #bodies = new Map<string, string>();
   /** The mishaps of the next requests for a transfer. */
   readonly mishaps: Mishap[] = [];
-  /** The requests for a transfer so far. */
+  /** The number of requests for a transfer so far. */
   posts = 0;
 
   constructor(apiKey: string) {
@@ -43,7 +43,6 @@ export class IncreaseStandIn {
     this.#server = createServer((request, response) => void this.#respond(request, response));
   }
 
-  /** The transfers with a key. */
   transfersOf(key: string): readonly Transfer[] {
     return this.#transfers.filter(({ idempotency_key }) => idempotency_key === key);
   }

@@ -26,7 +26,7 @@ async function start(apiKey = 'key_of_the_test') {
 
 const pushed = (more: Parameters<typeof order>[1] = {}) => order(null, { processor_token: TOKEN, ...more });
 
-test('the adapter for Increase keeps every rule but those of reversals, which it has none of', async () => {
+test('keeps every rule except the rules of reversals, which it does not support', async () => {
   const { adapter } = await start();
   const results = await checked(adapter.url, adapter.secret, TOKEN);
   expect(results.filter(({ outcome }) => outcome === 'failed')).toEqual([]);
@@ -36,7 +36,7 @@ test('the adapter for Increase keeps every rule but those of reversals, which it
   expect(text.split('\n').length).toBeLessThan(200);
 });
 
-test('the transfer has the amount, the card and the key of the order', async () => {
+test('sends the amount, the card and the key of the order', async () => {
   const { increase, adapter } = await start();
   const one = pushed({ amount: 1205 });
   const { record } = await adapter.call('send', one);
@@ -52,7 +52,7 @@ test('the transfer has the amount, the card and the key of the order', async () 
   expect(increase.transfersOf(yen.attempt_id)[0]?.presentment_amount).toMatchObject({ value: '7' });
 });
 
-test('what became of a transfer is told by the words of the contract', async () => {
+test('reports the outcome of a transfer in the terms of the contract', async () => {
   const { increase, adapter } = await start();
   const declined = pushed({ processor_token: 'outbound_card_token_declined' });
   expect((await adapter.call('send', declined)).record).toMatchObject({ status: 'declined', code: '51' });
@@ -66,7 +66,7 @@ test('what became of a transfer is told by the words of the contract', async () 
   expect((await adapter.call('inquire', pending)).record?.status).toBe('pending');
 });
 
-test('an answer that was lost is found by the key, and nothing is repeated that the service has not repeated', async () => {
+test("finds a transfer by its key after a lost response, and repeats only the service's own repeats", async () => {
   const { increase, adapter } = await start();
   const one = pushed();
   increase.mishaps.push('created_then_cut');
@@ -83,7 +83,7 @@ test('an answer that was lost is found by the key, and nothing is repeated that 
   }
 });
 
-test('an order that comes again after its other fields have changed is found by the id in the conflict', async () => {
+test('finds a repeated order by the id in the conflict after its other fields have changed', async () => {
   const { increase, adapter, startAdapter } = await start();
   const one = pushed();
   const first = await adapter.call('send', one);
@@ -98,7 +98,7 @@ test('an order that comes again after its other fields have changed is found by 
   expect(increase.transfersOf(one.attempt_id)).toHaveLength(1);
 });
 
-test('what Increase refuses was not executed; of a repeated order that is not certain', async () => {
+test('reports a refusal by Increase as not executed, but as uncertain for a repeated order', async () => {
   const { adapter } = await start();
   const noCard = pushed({ processor_token: 'no_card' });
   expect((await adapter.call('send', noCard)).record?.status).toBe('not_executed');
@@ -109,7 +109,7 @@ test('what Increase refuses was not executed; of a repeated order that is not ce
   expect((await adapter.call('send', { ...late, repeat: true })).status).toBe(503);
 });
 
-test('with a wrong API key nothing is executed, and an inquiry has no answer', async () => {
+test('executes nothing with a wrong API key, and an inquiry fails', async () => {
   const { adapter } = await start('another_key');
   const one = pushed();
   expect((await adapter.call('send', one)).record?.status).toBe('not_executed');

@@ -6,7 +6,7 @@ import { temporaryDirectory } from '../../harness/process.ts';
 import { checked, newSecret, noticeReceiver, order } from '../simulated.ts';
 import { startExample } from './example.ts';
 
-/** An adapter with its files in a directory of its own. */
+/** Starts an adapter with its files in a temporary directory. */
 async function start() {
   const { path, remove } = await temporaryDirectory();
   onTestFinished(remove);
@@ -19,7 +19,7 @@ async function start() {
   return { files, attempts, processor, payments, adapter: await startExample('minimal-adapter', files) };
 }
 
-test('the minimal adapter keeps every rule of the contract, and is below 200 lines', async () => {
+test('keeps every rule of the contract in fewer than 200 lines', async () => {
   const { adapter } = await start();
   const results = await checked(adapter.url, adapter.secret);
   expect(results.filter(({ outcome }) => outcome !== 'passed')).toEqual([]);
@@ -27,7 +27,7 @@ test('the minimal adapter keeps every rule of the contract, and is below 200 lin
   expect(text.split('\n').length).toBeLessThan(200);
 });
 
-test('after a kill it knows what it has answered', async () => {
+test('remembers its answers after a kill', async () => {
   const { adapter, files, attempts, payments } = await start();
   const [approved, declined, reversed] = [order(), order(null, { processor_token: 'card_declined' }), order()];
   const first = [await adapter.call('send', approved), await adapter.call('send', declined)];
@@ -35,7 +35,7 @@ test('after a kill it knows what it has answered', async () => {
   await adapter.call('reverse', reversed);
   await adapter.kill();
   appendFileSync(attempts, '{"attempt_id":"att_that was cut');
-  // Twice: what was cut off must not hurt the second start either.
+  // Two starts, because the truncated line must not break the second one either.
   for (let again = 0; again < 2; again += 1) {
     const restarted = await startExample('minimal-adapter', files, adapter.secret);
     expect((await restarted.call('send', { ...approved, repeat: true })).record).toEqual(first[0]?.record);
@@ -46,12 +46,12 @@ test('after a kill it knows what it has answered', async () => {
   expect(payments(approved.attempt_id)).toBe(1);
 });
 
-test('an order that it was about to give to the processor when it was killed is executed once', async () => {
+test('executes an order once if it was killed just before or after it asked the processor', async () => {
   const { adapter, files, attempts, payments, processor } = await start();
   const [executed, lost] = [order(), order()];
   await adapter.call('send', executed);
   await adapter.kill();
-  // The files as they are when it is killed between asking the processor and storing the answer, and before asking.
+  // Recreates the files after two kills: between asking the processor and storing the answer, and before asking.
   const stored = readFileSync(attempts, 'utf8').split('\n');
   const sending = stored.filter((line) => line.includes('"sending"'));
   expect(sending).toHaveLength(1);
@@ -62,7 +62,7 @@ test('an order that it was about to give to the processor when it was killed is 
   const restarted = await startExample('minimal-adapter', files, adapter.secret);
   expect((await restarted.call('inquire', executed)).record?.status).toBe('approved');
   expect((await restarted.call('inquire', lost)).record?.status).toBe('not_found');
-  // It may still be on its way to the processor, so there is nothing to promise.
+  // The order may still be on its way to the processor, so the adapter cannot promise anything.
   const late = { ...lost, repeat: true, not_after: new Date(0).toISOString() };
   expect((await restarted.call('send', late)).status).toBe(503);
   for (const one of [executed, lost]) {
@@ -71,7 +71,7 @@ test('an order that it was about to give to the processor when it was killed is 
   }
 });
 
-test('without its file it asks the processor, and denies nothing that was executed', async () => {
+test('asks the processor if its file is missing, and denies nothing that was executed', async () => {
   const { adapter, files, attempts, payments } = await start();
   const [asked, sent] = [order(), order()];
   for (const one of [asked, sent]) await adapter.call('send', one);
@@ -84,7 +84,7 @@ test('without its file it asks the processor, and denies nothing that was execut
   for (const one of [asked, sent]) expect(payments(one.attempt_id)).toBe(1);
 });
 
-test('what the processor did with another amount is not taken for the order', async () => {
+test('does not accept another amount at the processor as the order', async () => {
   const { adapter, files, attempts, processor } = await start();
   const one = order();
   await adapter.call('send', one);
@@ -100,7 +100,7 @@ test('what the processor did with another amount is not taken for the order', as
   expect((await restarted.call('inquire', one)).status).toBe(502);
 });
 
-test('a notice is signed, and sent until the service has stored it', async () => {
+test('signs a notice and sends it until the service has stored it', async () => {
   const secret = newSecret();
   const { url, notices } = await noticeReceiver(() => secret, [503]);
   await notify({ attempt_id: 'att_1', status: 'approved', amount: 1000, currency: 'USD' }, url, secret);

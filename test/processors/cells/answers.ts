@@ -2,7 +2,7 @@ import type { Question, Reply } from '../stand-in.ts';
 import type { End } from '../trial.ts';
 import type { Cell, Fault, Step } from './cell.ts';
 
-/** Replies that are bad, and what they are to the matrix. */
+/** Bad replies, with their faults in the matrix. */
 const BAD: Readonly<Partial<Record<Reply, Fault>>> = {
   cut: 'cut',
   silence: 'silence',
@@ -12,17 +12,17 @@ const BAD: Readonly<Partial<Record<Reply, Fault>>> = {
   slow: 'slow',
 };
 
-/** The step at which a question is answered badly: an order is executed, or only its answer is read, or that was all it was. */
+/** The step of a bad answer. For an order it is `read` if the order was executed, and `execute` if not. */
 const STEP: Readonly<Record<Question, (executes: boolean) => Step>> = {
   send: (executes) => (executes ? 'read' : 'execute'),
   inquire: () => 'inquire',
   reverse: () => 'reverse',
 };
 
-/** What was reversed came to nothing, whether it had been executed or not. */
+/** A transfer that was reversed fails, whether it had been executed or not. */
 const reversedEnd = (executes: boolean): End => (executes ? 'failed, executed 1' : 'failed, executed 0');
 
-/** Questions that are answered badly the first time, whether they were carried out or not. */
+/** Questions that get a bad answer the first time, executed or not. */
 const BADLY_ANSWERED: readonly Cell[] = (Object.keys(BAD) as Reply[]).flatMap((reply) =>
   [true, false].flatMap((executes) => {
     const what = executes ? 'executed' : 'not executed';
@@ -34,13 +34,13 @@ const BADLY_ANSWERED: readonly Cell[] = (Object.keys(BAD) as Reply[]).flatMap((r
       arrive: (trial) =>
         trial.begin((order, nth) => {
           if (order.question === question && nth === 0) return { executes, reply };
-          // Before an inquiry or a reversal there is a send of unknown outcome; what is to be reversed was executed.
+          // Before an inquiry or a reversal there is an order with an unknown outcome. An order to reverse was executed.
           const isFirst = order.question === 'send' && nth === 0;
           if (isFirst) return { executes: executes || question === 'reverse', reply: 'cut' };
           return { executes: true, reply: 'answer' };
         }),
     });
-    // The answer that comes slowly says that the order was not executed.
+    // The slow answer says that the order was not executed.
     const isSaid = reply === 'slow' && !executes;
     return [
       cell('send', 'inquired', isSaid ? ['failed, executed 0', 'completed, executed 1'] : ['completed, executed 1']),
@@ -50,13 +50,13 @@ const BADLY_ANSWERED: readonly Cell[] = (Object.keys(BAD) as Reply[]).flatMap((r
         'reversed',
         reply === 'slow' && executes ? ['completed, executed 1', 'failed, executed 1'] : [reversedEnd(executes)],
       ),
-      // What is said to be reversed is reversed.
+      // An order is reversed if the answer says so.
       ...(isSaid ? [] : [cell('reverse', 'reversed', ['failed, executed 1'])]),
     ];
   }),
 );
 
-/** The same answer twice: whoever takes it for none asks again. */
+/** The same answer twice. A service that reads it as no answer asks again. */
 const ANSWERED_TWICE: readonly Cell[] = (['send', 'inquire', 'reverse'] as const).map((question) => ({
   name: `${question}: the answer twice`,
   pairs: [`${STEP[question](true)}: twice`],
@@ -69,12 +69,12 @@ const ANSWERED_TWICE: readonly Cell[] = (['send', 'inquire', 'reverse'] as const
     }),
 }));
 
-/** Orders that arrive when their sender has given them up: they are not executed any more. */
+/** Orders that arrive after their sender stopped waiting. They are no longer executed. */
 const LATE: readonly Cell[] = (['inquired', 'reversed'] as const).flatMap((way) =>
   ([undefined, 'kill service'] as const).map((incident): Cell => {
     return {
       name: `send, arrives late: ${incident ?? 'silence'} (${way})`,
-      // After it has been sent once more, or after its reversal.
+      // The order arrives after it was sent again, or after its reversal.
       pairs: way === 'inquired' ? ['execute: twice'] : ['execute: reordered', 'reverse: reordered'],
       way,
       ends: [way === 'inquired' ? 'completed, executed 1' : 'failed, executed 0'],
@@ -157,5 +157,5 @@ const OTHERS: readonly Cell[] = [
   },
 ];
 
-/** What the processor does and answers. */
+/** The actions and answers of the processor. */
 export const ANSWERS: readonly Cell[] = [...BADLY_ANSWERED, ...ANSWERED_TWICE, ...LATE, ...OTHERS];

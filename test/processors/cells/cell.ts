@@ -1,7 +1,7 @@
 import { CONNECTORS, type Way } from '../stage.ts';
 import type { End, Trial } from '../trial.ts';
 
-/** What becomes of an attempt, from the request for its transfer to the money that the processor hands over. */
+/** The steps of an attempt, from the request for its transfer to the money from the processor. */
 export const STEPS = [
   'commit',
   'claim',
@@ -16,7 +16,7 @@ export const STEPS = [
   'settle',
 ] as const;
 
-/** What goes wrong. */
+/** The kinds of faults. */
 export const FAULTS = [
   'kill service',
   'kill PostgreSQL',
@@ -33,10 +33,10 @@ export const FAULTS = [
 export type Step = (typeof STEPS)[number];
 export type Fault = (typeof FAULTS)[number];
 
-/** A step and what goes wrong there. */
+/** A step and a fault in it. */
 export type Pair = `${Step}: ${Fault}`;
 
-/** What happens to the service, or to its connections to the database, while the transfers of a cell are at a step. */
+/** Events in the service, or on its connections to the database, while the transfers of a cell are at a step. */
 export const INCIDENTS = [
   'kill service',
   'kill PostgreSQL',
@@ -49,27 +49,27 @@ export const INCIDENTS = [
 
 export type Incident = (typeof INCIDENTS)[number];
 
-/** Steps of an attempt, and what goes wrong there: a load and an unload that end well all the same. */
+/** A fault at a step of an attempt. A load and an unload must still end correctly. */
 export type Cell = {
   readonly name: string;
-  /** The places of the matrix that it fills. */
+  /** The pairs of the matrix that this cell covers. */
   readonly pairs: readonly Pair[];
   readonly way: Way;
-  /** The true ends: two where the machine decides which comes first. */
+  /** The correct ends. There are two if the speed of the machine decides. */
   readonly ends: readonly End[];
-  /** Without it, what the processor or the way to it does is the fault. */
+  /** If it is missing, the processor or the connection to it causes the fault. */
   readonly incident?: Incident;
-  /** Whether the incident comes while the service waits at a gate where no transfer passes. */
+  /** Whether the incident happens while the service waits at a gate that no transfer passes. */
   readonly isAtGate?: boolean;
-  /** Brings the transfers to the step, or as far as other transfers may still be made. */
+  /** Brings the transfers to the step, or to the last point where other transfers can still be made. */
   readonly arrive: (trial: Trial) => Promise<void>;
-  /** Brings them on to the step when those of other cells have arrived, because they hold up all transfers there. */
+  /** Brings them to the step after the transfers of other cells have arrived, because they block all transfers there. */
   readonly approach?: (trial: Trial) => Promise<void>;
-  /** What happens after the fault. */
+  /** Runs after the fault. */
   readonly after?: (trial: Trial) => Promise<void>;
 };
 
-/** Incidents that need the connection to the database to go through the test. */
+/** Incidents that require a connection to the database through the test. */
 const WIRED: readonly (Incident | undefined)[] = [
   'connections cut',
   'connections silent',
@@ -82,7 +82,7 @@ export function isWired({ way, incident }: Cell): boolean {
   return way === 'lined' || way === 'stopped' || WIRED.includes(incident);
 }
 
-/** Cells that may be beside each other, because they have the same incident while the service waits for the same. */
+/** Cells that can run together, because they have the same incident while the service waits at the same place. */
 export type Group = {
   readonly name: string;
   readonly isWired: boolean;
@@ -102,7 +102,7 @@ export function groupsOf(cells: readonly Cell[]): readonly Group[] {
   return [...groups.values()];
 }
 
-/** Whether cells can be beside each other without sharing a connector. */
+/** Whether the cells can run together without sharing a connector. */
 export function fits(cells: readonly Cell[], isWired: boolean): boolean {
   const counts = CONNECTORS[isWired ? 'wired' : 'embedded'];
   const ways = Object.keys(counts) as Way[];

@@ -6,10 +6,10 @@ import type { Trial } from '../trial.ts';
 import type { Cell, Fault, Incident, Pair, Step } from './cell.ts';
 import { atNotice } from './notices.ts';
 
-/** So much later everything arrives on slow connections, in milliseconds; and so many round trips are slow. */
+/** The delay on slow connections in milliseconds, and the number of slow round trips. */
 const SLOW = { milliseconds: 100, turns: 60 };
 
-/** Each incident, as it begins; resolves to what ends it once the gates are open. */
+/** Causes each incident, and returns a function that ends it once the gates are open. */
 export const CAUSE: Readonly<Record<Incident, (stage: Stage) => Promise<() => Promise<void>>>> = {
   'kill service': async (stage) => {
     await stage.killService();
@@ -23,7 +23,7 @@ export const CAUSE: Readonly<Record<Incident, (stage: Stage) => Promise<() => Pr
     await stage.moveClock(2 * 3600);
     return async () => undefined;
   },
-  // What waits goes on, and nobody hears of it.
+  // The waiting transactions continue, but the service gets no response.
   'connections cut': async (stage) => {
     stage.wire.cutAll();
     return () => stage.untilReady();
@@ -40,7 +40,7 @@ export const CAUSE: Readonly<Record<Incident, (stage: Stage) => Promise<() => Pr
     stage.wire.delayBy(SLOW.milliseconds);
     const before = stage.wire.turns();
     return async () => {
-      // Beyond the lease of what was claimed, of which the service may not have heard yet.
+      // Moves the clock past the lease of claimed attempts. The service may not have the response to its claim yet.
       await stage.moveClock(10);
       await waitFor('slow round trips', async () => stage.wire.turns() >= before + SLOW.turns);
       stage.wire.delayBy(0);
@@ -48,7 +48,7 @@ export const CAUSE: Readonly<Record<Incident, (stage: Stage) => Promise<() => Pr
   },
   'second service': async (stage) => {
     await stage.startSecond();
-    // Beyond the lease of what the first one has claimed.
+    // Moves the clock past the lease of the first service's claims.
     await stage.moveClock(10);
     return async () => undefined;
   },
@@ -67,7 +67,7 @@ const BY_FAULT: readonly (readonly [Fault, Incident])[] = [
   ...OF_CONNECTIONS,
 ];
 
-/** Incidents while a question is at the processor: before or after it has done what is asked. */
+/** Incidents while the processor has a question, before or after it executes the question. */
 const DURING_CALL: readonly Cell[] = OF_SERVICE.flatMap((incident) =>
   (['reverse', 'inquire', 'send'] as const).flatMap((question) =>
     [true, false].map((isDone): Cell => {
@@ -88,7 +88,7 @@ const DURING_CALL: readonly Cell[] = OF_SERVICE.flatMap((incident) =>
           await trial.untilAsked(question);
         },
         after: async (trial) => {
-          // What came from a process that was killed is never carried out.
+          // Requests of a killed process are never executed.
           if (incident === 'kill service') await trial.untilEnded();
           trial.hold.letGo();
         },
@@ -97,7 +97,7 @@ const DURING_CALL: readonly Cell[] = OF_SERVICE.flatMap((incident) =>
   ),
 );
 
-/** What the processor has been asked when the service comes to a gate, at the first two nothing; and the step. */
+/** The question that the processor has when the service reaches a gate, and the step. At the first two gates there is none. */
 const AT: Readonly<Partial<Record<Gate, readonly [question: Question | undefined, step: Step]>>> = {
   claim: [undefined, 'claim'],
   mark: [undefined, 'claim'],
@@ -139,7 +139,7 @@ function beforeWriting(gate: Gate, incident: Incident, pair: Pair, question: Que
   };
 }
 
-/** Incidents while the service is about to write: after the commit, after the claim, and before an answer is recorded. */
+/** Incidents while the service is about to write: after the commit, after the claim, and before it records an answer. */
 const BEFORE_WRITING: readonly Cell[] = BY_FAULT.flatMap(([fault, incident]) => [
   ...(Object.keys(AT) as Gate[]).flatMap((gate) => {
     const [question, step] = AT[gate] ?? [undefined, 'claim'];
@@ -148,12 +148,12 @@ const BEFORE_WRITING: readonly Cell[] = BY_FAULT.flatMap(([fault, incident]) => 
   ...(OF_SERVICE.some((one) => one === incident) ? atNotice(incident, `notice: ${fault}`) : []),
 ]);
 
-/** Two services take up the same, when the lease of the first one is over. */
+/** Two services claim the same attempts after the lease of the first one has ended. */
 const TAKEN_UP_TWICE: readonly Cell[] = (['claim', 'mark'] as const).map((gate) =>
   beforeWriting(gate, 'second service', 'claim: twice', undefined),
 );
 
-/** While the transaction commits in which a transfer is made; its caller asks until there is an answer. */
+/** Incidents during the commit of a transfer. The caller repeats the request until there is a response. */
 const AT_COMMIT: readonly Cell[] = [
   ...BY_FAULT.map(([fault, incident]): Cell => atCommit(`commit: ${incident}`, [`commit: ${fault}`], 1, incident)),
   atCommit('commit: the request twice at once', ['commit: twice'], 3),
@@ -176,5 +176,5 @@ function atCommit(name: string, pairs: readonly Pair[], times: number, incident?
   };
 }
 
-/** What happens to the service, its database and the connections between them. */
+/** Incidents in the service, its database and the connections between them. */
 export const AT_INCIDENTS: readonly Cell[] = [...DURING_CALL, ...BEFORE_WRITING, ...TAKEN_UP_TWICE, ...AT_COMMIT];

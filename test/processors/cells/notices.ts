@@ -5,21 +5,21 @@ import type { Cell, Incident, Pair } from './cell.ts';
 
 const COMPLETED: readonly End[] = ['completed, executed 1'];
 
-/** Transfers that the processor carries out later, and has carried out. */
+/** Transfers that the processor executes later, and has executed. */
 async function executeLater(trial: Trial): Promise<void> {
   await trial.begin(() => ({ executes: false, reply: 'pending' }));
   await trial.untilAttempts("status = 'pending'");
   for (const id of trial.transferIds) trial.stage.processor.execute(id);
 }
 
-/** Tries to send a notice until it has this status. */
+/** Sends a notice until its response has this status. */
 async function untilAnswered(trial: Trial, id: string, facts: object, status: number, isSlow = false): Promise<void> {
   const delivery = isSlow ? 'slow' : 'whole';
   const isSo = async () => (await trial.stage.tryToNotify(id, facts, delivery)) === status;
   await waitFor(`a notice to be answered with ${status}`, isSo);
 }
 
-/** Notices about transfers that are `pending`, and how they come. */
+/** Notices about `pending` transfers, and how they arrive. */
 const cell = (name: string, fault: Pair, come: (trial: Trial, id: string) => Promise<void>): Cell => ({
   name: `notice: ${name}`,
   pairs: [fault],
@@ -58,7 +58,7 @@ const BADLY_SENT: readonly Cell[] = [
   },
 ];
 
-/** What the processor says by itself beside its answers, in every order. */
+/** Notices in every order relative to the processor's answers. */
 const BESIDE_ANSWERS: readonly Cell[] = [
   {
     name: 'notice: twice, after the answer',
@@ -137,7 +137,7 @@ const BESIDE_ANSWERS: readonly Cell[] = [
   },
 ];
 
-/** The incident while a notice is stored, or while what follows from it is written. */
+/** Incidents while a notice is stored, or while its effects are written. */
 export function atNotice(incident: Incident, pair: Pair): readonly Cell[] {
   return (['stored', 'noticed'] as const).map((gate) => ({
     name: `before ${gate}: ${incident}`,
@@ -156,5 +156,5 @@ export function atNotice(incident: Incident, pair: Pair): readonly Cell[] {
   }));
 }
 
-/** What the processor says by itself. */
+/** All cells with notices of the processor. */
 export const NOTICES: readonly Cell[] = [...BADLY_SENT, ...BESIDE_ANSWERS];

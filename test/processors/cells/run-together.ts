@@ -3,10 +3,10 @@ import { type Counts, Trial } from '../trial.ts';
 import type { Cell } from './cell.ts';
 import { CAUSE } from './incidents.ts';
 
-/** What is wrong, by the names of the cells, and what was moved. */
+/** The problems by names of cells, and the moved amounts. */
 export type Together = Counts & { readonly problems: readonly string[] };
 
-/** Runs cells of one group beside each other: what happens comes when all of them are where it is meant to come. */
+/** Runs the cells of a group together. The incident happens when the transfers of all cells have reached their step. */
 export async function runTogether(stage: Stage, cells: readonly Cell[]): Promise<Together> {
   const trials = cells.map((cell) => ({ cell, trial: new Trial(stage, stage.nextConnector(cell.way)) }));
   const problems: string[] = [];
@@ -24,7 +24,7 @@ export async function runTogether(stage: Stage, cells: readonly Cell[]): Promise
     await inAll((cell, trial) => cell.arrive(trial));
     const later = trials.filter(({ cell }) => cell.approach !== undefined);
     for (const { cell, trial } of later) await cell.approach?.(trial);
-    // The first one is there, and the others are there or behind it.
+    // At least one transfer has reached the gate. The others have reached it too, or wait behind that transfer.
     if (later.length > 0) await stage.gates.untilWaiting();
     const incident = cells[0]?.incident;
     const mend = incident === undefined ? undefined : await CAUSE[incident](stage);
