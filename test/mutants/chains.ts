@@ -4,13 +4,13 @@ const chain = (only: string): Witness => ({ file: 'test/store/chain/guards.test.
 
 const separate = (only: string): Witness => ({ file: 'test/store/chain/separate-reads.test.ts', only });
 
-/** The trigger that raises versions for those who do not do it themselves. */
+/** The trigger that raises the version of an account when a statement does not. */
 const NO_TRIGGER: Edit = {
   find: 'when (new.version = old.version) execute function',
   replace: 'when (false) execute function',
 };
 
-/** Mistakes about groups that are decided on what others have not committed yet. */
+/** Mistakes about groups that are decided on uncommitted changes of other groups. */
 export const CHAINS: readonly Mutant[] = [
   {
     name: 'version-not-compared',
@@ -28,7 +28,7 @@ export const CHAINS: readonly Mutant[] = [
   },
   {
     name: 'refusals-left-out-of-the-guard',
-    mistake: 'only the accounts that a group changes have to be as they were',
+    mistake: 'the guard compares only the accounts that a group changes',
     find: '...some(examined, updateAccountsIfUnchanged)',
     replace:
       '...some(examined.filter(({ before, after }) => before.sequence !== after.sequence), updateAccountsIfUnchanged)',
@@ -36,7 +36,7 @@ export const CHAINS: readonly Mutant[] = [
   },
   {
     name: 'unwritten-refusals-not-checked',
-    mistake: 'a refusal that is not stored is believed whatever it was decided on',
+    mistake: 'a refusal that is not stored is final, even if it was decided on stale reads',
     find: 'check: examined.length === 0 ? null : checkAccountsUnchanged(examined)',
     replace: 'check: examined.length >= 0 ? null : checkAccountsUnchanged(examined)',
     witnesses: [chain('without a key')],
@@ -58,7 +58,7 @@ export const CHAINS: readonly Mutant[] = [
   {
     name: 'counters-read-before-the-version',
     mistake:
-      'the counters of a program are read before the version of its funding account, which hides a transfer between the two',
+      "a program's counters are read before the version of its funding account, so a transfer between the two is hidden",
     find: '    cardsWithAccounts: cards.length > 0 && isOneRead ? readCardsWithAccounts(cards) : null,\n',
     replace: '',
     also: [
@@ -73,7 +73,7 @@ export const CHAINS: readonly Mutant[] = [
   {
     name: 'groups-without-writes-counted',
     mistake:
-      'cards count as committed after three groups, also if these write nothing and have not waited for the ones before',
+      'cards count as committed after three groups, even if those write nothing and have not waited for the groups before',
     find: '    this.#memory.beginGroup();\n',
     replace: '',
     also: [
@@ -86,7 +86,7 @@ export const CHAINS: readonly Mutant[] = [
   },
   {
     name: 'thrown-decision-not-repeated',
-    mistake: 'what a decision throws on reads of different moments is final',
+    mistake: 'an error that a decision throws on reads from different moments is final',
     find: 'error instanceof StoreFailure ? error.accountsChanged : !(error instanceof CommitUnknown)',
     replace: 'error instanceof StoreFailure && error.accountsChanged',
     witnesses: [separate('captures a transfer that is executed while a group reads it')],
@@ -100,13 +100,13 @@ export const CHAINS: readonly Mutant[] = [
   },
   {
     name: 'version-not-raised-for-others',
-    mistake: 'an account that is changed by a service of an earlier version keeps its version',
+    mistake: 'an account keeps its version when a service of an earlier version changes it',
     ...NO_TRIGGER,
     witnesses: [chain('a service of an earlier version')],
   },
   {
     name: 'version-not-raised-under-locks',
-    mistake: 'what locks accounts does not raise their version, so a hold that it places is not noticed',
+    mistake: 'a group that locks accounts does not raise their version, so its hold is not noticed',
     find: ', version = account.version + 1\n',
     replace: ', version = account.version\n',
     also: [NO_TRIGGER],
@@ -114,7 +114,7 @@ export const CHAINS: readonly Mutant[] = [
   },
   {
     name: 'version-not-raised-in-chains',
-    mistake: 'a chained group does not raise the version of accounts, so a hold that it places is not noticed',
+    mistake: 'a chained group does not raise the version of accounts, so its hold is not noticed',
     find: 'version: before.version + 1n',
     replace: 'version: before.version',
     also: [NO_TRIGGER],
@@ -122,14 +122,14 @@ export const CHAINS: readonly Mutant[] = [
   },
   {
     name: 'version-not-raised-by-transfers',
-    mistake: 'a transfer that changes without its accounts does not raise their version',
+    mistake: 'a transfer that changes without changing its accounts does not raise their version',
     find: 'if (card !== undefined) this.#accounts.raiseVersion(card.accountId);',
     replace: 'if (card === null) this.#accounts.raiseVersion(card.accountId);',
     witnesses: [chain('does not cancel a transfer that another process has canceled')],
   },
   {
     name: 'same-transfer-decided-twice',
-    mistake: 'a transfer that a group in flight changes is read as if it did not',
+    mistake: 'a transfer is read without the changes of a group in flight',
     find: 'return change !== undefined && this.#links.some(',
     replace: 'return change === null && this.#links.some(',
     witnesses: [chain('waits if it changes the same transfer')],
@@ -162,7 +162,7 @@ export const CHAINS: readonly Mutant[] = [
   },
   {
     name: 'switch-not-shared-by-chains',
-    mistake: 'a chained group does not keep a change of the switch waiting',
+    mistake: 'a change of the switch does not wait for a chained group',
     find: "lockNames: shareSwitchAndLockNames(names, mode === 'skip' ? 'skip' : 'wait'),",
     replace:
       "lockNames: mode === 'unlocked' ? null : shareSwitchAndLockNames(names, mode === 'skip' ? 'skip' : 'wait'),",
@@ -170,7 +170,7 @@ export const CHAINS: readonly Mutant[] = [
   },
   {
     name: 'chained-on-a-failed-group',
-    mistake: 'what was decided on a group whose commit is unknown goes on',
+    mistake: 'groups that were decided on a group with an unknown commit continue',
     find: '      this.#isBroken = true;\n      this.#end(link, { error });\n      return false;\n',
     replace: `      if (error instanceof CommitUnknown) {
         this.#end(link, 'committed');
@@ -185,7 +185,7 @@ export const CHAINS: readonly Mutant[] = [
   },
   {
     name: 'remembered-after-a-break',
-    mistake: 'a chain begins with what one that broke has remembered',
+    mistake: 'a chain begins with the memory of a broken chain',
     find: 'this.#chain = new Chain(chained, {',
     replace: `const lane = this as unknown as { kept?: ReturnType<typeof chained.begin> };
     this.#chain = new Chain({ ...chained, begin: () => (lane.kept ??= chained.begin()) }, {`,
@@ -193,7 +193,7 @@ export const CHAINS: readonly Mutant[] = [
   },
   {
     name: 'limits-not-handed-on',
-    mistake: 'the next group of a chain does not know what this one has used of limits',
+    mistake: 'the next group of a chain ignores how much of the limits this group has used',
     find: 'this.#memory.keep(after, this.#examined.get(after.accountId)?.days ?? null)',
     replace: 'this.#memory.keep(after, this.#memory.days(after.accountId))',
     witnesses: [chain('counts the usage of the previous group')],
@@ -207,7 +207,7 @@ export const CHAINS: readonly Mutant[] = [
   },
   {
     name: 'retried-before-rollback',
-    mistake: 'a group that failed is tried again while the ones after it still hold locks and connections',
+    mistake: 'a failed group is retried while the groups after it still hold locks and connections',
     find: 'else if (chain.isIdle) await this.#recover(chain);',
     replace: 'else if (chain.isBroken) await this.#recover(chain);',
     witnesses: [chain('are rolled back before it is tried again')],

@@ -2,7 +2,7 @@ import type { Mutant, Witness } from './mutant.ts';
 
 const CONTRACT: readonly [Witness] = [{ file: 'test/contract/contract.test.ts' }];
 
-/** Mistakes of the kinds that only a stranger's request finds: what the document promises, and the service does not keep. */
+/** Broken promises of the OpenAPI document that only generated requests find. */
 export const CONTRACTS: readonly Mutant[] = [
   {
     name: 'lock-not-granted',
@@ -20,7 +20,7 @@ export const CONTRACTS: readonly Mutant[] = [
   },
   {
     name: 'id-that-a-url-normalises',
-    mistake: 'a card may be called ".." and has no address then',
+    mistake: 'a card may be called "..", so no URL reaches it',
     find: 'Type.String({ minLength: 1, maxLength: 255, pattern: NOT_DOTS, description });',
     replace: 'Type.String({ minLength: 1, maxLength: 255, pattern: VISIBLE, description });\nvoid NOT_DOTS;',
     also: [
@@ -35,7 +35,7 @@ export const CONTRACTS: readonly Mutant[] = [
   },
   {
     name: 'limit-in-bytes',
-    mistake: 'the body may have as many bytes as the fields of its schema have characters',
+    mistake: 'the limit of the body counts the characters of its fields as bytes',
     file: 'contract/operation.ts',
     find: 'maxBodyBytesOf(spec.body as SchemaShape),',
     replace: 'maxBodyBytesOf(spec.body as SchemaShape) / 4,',
@@ -43,28 +43,28 @@ export const CONTRACTS: readonly Mutant[] = [
   },
   {
     name: 'times-of-three-digits',
-    mistake: 'a time may have at most three digits after the second, less than RFC 3339 allows',
+    mistake: 'a time may have at most three fractional digits, fewer than RFC 3339 allows',
     find: '([0-5]\\d|60)(\\.\\d+)?',
     replace: '([0-5]\\d|60)(\\.\\d{1,3})?',
     witnesses: CONTRACT,
   },
   {
     name: 'filter-refuses-what-is-stored',
-    mistake: 'the filter by metadata refuses the empty value, which can be stored',
+    mistake: 'the metadata filter refuses the empty value, although it can be stored',
     find: '      minLength: 0,\n',
     replace: '      minLength: 1,\n',
     witnesses: CONTRACT,
   },
   {
     name: 'in-on-a-plain-object',
-    mistake: 'the name of a method that every object has counts as a header that was sent twice',
+    mistake: "a header with the name of an object's built-in method counts as sent twice",
     find: 'seen.has(lower));',
     replace: 'name in {} || seen.has(lower));',
     witnesses: CONTRACT,
   },
   {
     name: 'status-not-documented',
-    mistake: 'a change of an older version is refused with a status that the document does not list',
+    mistake: 'a change of an older version is refused with an undocumented status',
     find: '    status: 412,',
     replace: '    status: 428,',
     witnesses: CONTRACT,
@@ -78,7 +78,7 @@ export const CONTRACTS: readonly Mutant[] = [
   },
   {
     name: 'field-accepted-and-ignored',
-    mistake: 'a change of a field that cannot be changed is accepted and not made',
+    mistake: 'a change of a read-only field is accepted but not made',
     find: "  if (method !== 'PATCH') return [];",
     replace: "  if (method !== 'PUT') return [];",
     witnesses: CONTRACT,

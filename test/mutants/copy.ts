@@ -4,13 +4,13 @@ import { fileOf, type Mutant, readSources } from './mutant.ts';
 
 const ROOT = resolve(import.meta.dirname, '../..');
 
-/** What tests do not need, or must not share with the checkout. */
+/** Files that tests do not need, or must not share with the checkout. */
 const NOT_COPIED: ReadonlySet<string> = new Set(['node_modules', 'data', '.git', 'docs']);
 
 /** A copy of the source that may be changed. */
 export type Copy = { readonly path: string; readonly remove: () => Promise<void> };
 
-/** Copies the source, with the packages of the checkout. Below /var/tmp, where PostgreSQL's user may read it. */
+/** Copies the source and links the checkout's packages. The copy is in /var/tmp, where PostgreSQL's user may read it. */
 export async function copySource(): Promise<Copy> {
   const path = await mkdtemp('/var/tmp/transfer-service-mutant-');
   const remove = () => rm(path, { recursive: true, force: true, maxRetries: 5 });
@@ -18,7 +18,7 @@ export async function copySource(): Promise<Copy> {
     for (const entry of await readdir(ROOT)) {
       if (!NOT_COPIED.has(entry)) await cp(join(ROOT, entry), join(path, entry), { recursive: true });
     }
-    // Tests of guides read them.
+    // The tests of the guides read them.
     await cp(join(ROOT, 'docs'), join(path, 'docs'), { recursive: true });
     await symlink(join(ROOT, 'node_modules'), join(path, 'node_modules'));
     return { path, remove };
@@ -28,7 +28,10 @@ export async function copySource(): Promise<Copy> {
   }
 }
 
-/** Makes the edits of a mutant in a copy. Returns the changed files and the way back. Throws like {@link fileOf}, and then has changed nothing. */
+/**
+ * Makes a mutant's edits in a copy. Returns the changed files and a function that restores them. If {@link fileOf} throws, it
+ * changes nothing.
+ */
 export async function applyMutant(
   path: string,
   mutant: Mutant,

@@ -7,7 +7,7 @@ const APART: Witness = { file: 'test/security/programs-apart.test.ts' };
 
 const BATCHES = 'server/subjects/cards/erase-in-batches.ts';
 
-/** Mistakes about what is erased when somebody asks for it. */
+/** Mistakes about the erasure of a card holder's data. */
 export const ERASURES: readonly Mutant[] = [
   {
     name: 'open-card-erased',
@@ -18,7 +18,7 @@ export const ERASURES: readonly Mutant[] = [
   },
   {
     name: 'card-of-another-program-erased',
-    mistake: 'a card is found by its name in any program, and only the database keeps it apart',
+    mistake: 'a card is found by its name in any program, and only the database separates programs',
     find: 'where card.program_id = :programId and card.name = :name`,\n);\n\n/** Reads one card by its name, with its account. */',
     replace:
       'where :programId::uuid is not null and card.name = :name`,\n);\n\n/** Reads one card by its name, with its account. */',
@@ -26,14 +26,14 @@ export const ERASURES: readonly Mutant[] = [
   },
   {
     name: 'reversals-not-erased',
-    mistake: 'descriptions of reversals are forgotten',
+    mistake: 'descriptions of reversals are not erased',
     find: 'eraseMetadata(named), eraseReversals(named), raise',
     replace: 'eraseMetadata(named), raise',
     witnesses: [EVERYWHERE],
   },
   {
     name: 'searched-metadata-not-erased',
-    mistake: 'the table by which metadata is searched is forgotten',
+    mistake: 'the search table of metadata is not erased',
     find: 'eraseTransfers(named), eraseMetadata(named), ',
     replace: 'eraseTransfers(named), ',
     witnesses: [EVERYWHERE],
@@ -54,14 +54,14 @@ export const ERASURES: readonly Mutant[] = [
   },
   {
     name: 'answers-not-erased',
-    mistake: 'what receivers of webhooks repeat of events is forgotten',
+    mistake: 'responses of webhook receivers that repeat events are not erased',
     find: '...(about.length === 0 ? [] : [',
     replace: '...(about.length >= 0 ? [] : [',
     witnesses: [EVERYWHERE],
   },
   {
     name: 'erased-transfers-decided-on',
-    mistake: 'what was decided on a transfer before its texts were erased writes them again',
+    mistake: 'a change that was decided before the erasure writes the texts of the transfer again',
     find: 'eraseReversals(named), raiseVersionOfCard(erasure)]',
     replace: 'eraseReversals(named)]',
     also: [{ file: BATCHES, find: 'writes: [raiseVersionOfCard(erasure), endStep', replace: 'writes: [endStep' }],
@@ -69,21 +69,21 @@ export const ERASURES: readonly Mutant[] = [
   },
   {
     name: 'late-errors-not-erased',
-    mistake: 'an error that waited in a file brings the texts back',
+    mistake: 'an error that waits in a file is stored later with the erased texts',
     find: '    new.request := null;\n',
     replace: '',
     witnesses: [STORE, EVERYWHERE],
   },
   {
     name: 'webhooks-not-read-again',
-    mistake: 'a webhook sends from memory what was erased',
+    mistake: 'a webhook sends erased texts from memory',
     find: 'writes: [rereadWebhooks({ programId }), endStep',
     replace: 'writes: [endStep',
     witnesses: [DELIVERY],
   },
   {
     name: 'holder-in-audit-log',
-    mistake: 'the audit log, which is never changed, has the values of texts about a holder',
+    mistake: 'the audit log, which never changes, contains texts about a holder',
     find: '!names.includes(name) || value === null',
     replace: "!names.includes(name) || name === 'metadata' || value === null",
     witnesses: [EVERYWHERE],

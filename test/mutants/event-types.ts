@@ -4,7 +4,7 @@ const FUNDING: Witness = { file: 'test/store/funding/funding-low.test.ts' };
 const REPORTS: Witness = { file: 'test/errors/reports.test.ts' };
 const TYPES: Witness = { file: 'test/api/events/event-types.test.ts' };
 
-/** Mistakes about which events are sent, and what they say. */
+/** Mistakes about the types and contents of events. */
 export const EVENTS_SENT: readonly Mutant[] = [
   {
     name: 'funds-compared-with-themselves',
@@ -15,14 +15,14 @@ export const EVENTS_SENT: readonly Mutant[] = [
   },
   {
     name: 'funds-low-at-the-threshold',
-    mistake: 'funds that are exactly at the threshold count as low',
+    mistake: 'funds exactly at the threshold count as low',
     find: 'before >= threshold && after < threshold',
     replace: 'before > threshold && after <= threshold',
     witnesses: [FUNDING],
   },
   {
     name: 'holds-not-counted-as-funds',
-    mistake: 'the balance is compared with the threshold, with what is on hold',
+    mistake: 'the balance is compared with the threshold without subtracting holds',
     find: 'if (!fallsBelowThreshold(before, available(after), threshold)) return undefined;',
     replace:
       'if (!fallsBelowThreshold(this.#accounts.get(after.accountId).balance, after.balance, threshold)) return undefined;',
@@ -37,14 +37,14 @@ export const EVENTS_SENT: readonly Mutant[] = [
   },
   {
     name: 'low-funds-told-at-every-threshold',
-    mistake: 'a new threshold above the funds is told even if they were low before',
+    mistake: 'a new threshold above the funds causes an event even if they were low before',
     find: 'if (threshold === null || wasLow || available >= threshold) return [];',
     replace: 'if (threshold === null || (wasLow && threshold === 0n) || available >= threshold) return [];',
     witnesses: [FUNDING],
   },
   {
     name: 'errors-told-twice',
-    mistake: 'what an event has told of errors is told again by the next one',
+    mistake: 'the next event repeats the errors of the event before',
     find: 'set count = 0, since = null,',
     replace: 'set since = since,',
     witnesses: [REPORTS],
@@ -58,14 +58,14 @@ export const EVENTS_SENT: readonly Mutant[] = [
   },
   {
     name: 'errors-told-by-two',
-    mistake: 'what is to be told of errors is read without a lock, so that two processes tell it',
+    mistake: 'errors to report are read without a lock, so two processes report them',
     find: 'order by program_id, code limit :count for no key update skip locked',
     replace: 'order by program_id, code limit :count',
     witnesses: [REPORTS],
   },
   {
     name: 'reason-told-to-programs',
-    mistake: 'card programs are told why the switch was changed, and by whom',
+    mistake: 'card programs see why the switch was changed, and by whom',
     find: 'programId: programId ?? EVERY_PROGRAM, payload: JSON.stringify(shown) }',
     replace: 'programId: programId ?? EVERY_PROGRAM, payload: JSON.stringify({ ...shown, ...record }) }',
     witnesses: [TYPES],

@@ -6,7 +6,7 @@ const CREDENTIALS: Witness = { file: 'test/security/credentials.test.ts' };
 
 const AUTHENTICATE = 'server/subjects/keys/authenticate.ts';
 
-/** Mistakes about who is let in, who sees whose rows, and what is taken from callers. */
+/** Mistakes about authentication, the separation of programs, and input from callers. */
 export const WALLS: readonly Mutant[] = [
   {
     name: 'policy-lets-all-through',
@@ -32,14 +32,14 @@ export const WALLS: readonly Mutant[] = [
   },
   {
     name: 'found-by-the-public-part',
-    mistake: 'of keys that are looked up together, a guess with a known public part is let in',
+    mistake: 'when keys are looked up together, a guess with a known public part is accepted',
     find: '=> publicPart + secretHash.toString(',
     replace: '=> publicPart + secretHash.subarray(32).toString(',
     witnesses: [CREDENTIALS],
   },
   {
     name: 'revoked-key-believed',
-    mistake: 'a key that was let in once is believed for a minute, revoked or not',
+    mistake: 'an accepted key stays valid for a minute, even if it is revoked',
     file: AUTHENTICATE,
     find: 'const CACHED_MILLISECONDS = 1000;',
     replace: 'const CACHED_MILLISECONDS = 60_000;',
@@ -47,14 +47,14 @@ export const WALLS: readonly Mutant[] = [
   },
   {
     name: 'card-number-in-body-taken',
-    mistake: 'card numbers are looked for in path, query and headers, and not in bodies',
+    mistake: 'card numbers are searched for in path, query and headers, but not in bodies',
     find: "    findCardNumber(sent.body, operation.body, 'body');",
     replace: '    undefined;',
     witnesses: [{ file: 'test/security/planted-numbers.test.ts' }],
   },
   {
     name: 'transfer-read-in-any-program',
-    mistake: 'a transfer is read by its id alone, and only the database keeps it from other programs',
+    mistake: 'a transfer is read by its id alone, and only the database hides it from other programs',
     find: `\${WITH_CARDS}
     where transfer.program_id = :programId and`,
     replace: `\${WITH_CARDS}
@@ -63,7 +63,7 @@ export const WALLS: readonly Mutant[] = [
   },
   {
     name: 'card-read-in-any-program',
-    mistake: 'a card is read by its name alone, and only the database keeps it from other programs',
+    mistake: 'a card is read by its name alone, and only the database hides it from other programs',
     find: `account using (program_id, account_id)
     where card.program_id = :programId and`,
     replace: `account using (program_id, account_id)
@@ -74,11 +74,11 @@ export const WALLS: readonly Mutant[] = [
 
 const CLOCKS_OFF: Witness = { file: 'test/api/clocks.test.ts' };
 
-/** Mistakes about whose clock is believed. */
+/** Mistakes about clocks. */
 export const CLOCKS: readonly Mutant[] = [
   {
     name: 'ids-by-own-clock',
-    mistake: 'transfers get their ids from the clock of the process',
+    mistake: 'the ids of transfers come from the clock of the process',
     find: 'return idAt(now, this.#ids);',
     replace: 'return idAt(Date.now() + 0 * now, this.#ids);',
     witnesses: [CLOCKS_OFF],
@@ -92,18 +92,18 @@ export const CLOCKS: readonly Mutant[] = [
   },
 ];
 
-/** Mistakes about callers who are too many, or ask for too much. */
+/** Mistakes about overload and rate limits. */
 export const CROWDS: readonly Mutant[] = [
   {
     name: 'crowd-begun-all-at-once',
-    mistake: 'whatever has arrived is begun in one turn of the event loop',
+    mistake: 'all waiting requests begin in one turn of the event loop',
     find: 'if (isFree && this.#begunInBatch < BATCH_SIZE) {',
     replace: 'if (isFree || this.#begunInBatch < BATCH_SIZE) {',
     witnesses: [{ file: 'test/http/overload.test.ts' }],
   },
   {
     name: 'crowd-kept-in-memory',
-    mistake: 'requests that have had their turn are let go of when nobody waits any more',
+    mistake: 'finished requests stay in memory until no request waits',
     find: '  readonly #waiting: Waiting[] = [];',
     replace: '  readonly #waiting: Waiting[] = [];\n  readonly #had: Waiting[] = [];',
     also: [
@@ -120,7 +120,7 @@ export const CROWDS: readonly Mutant[] = [
   },
   {
     name: 'debt-forgiven',
-    mistake: 'what a large request costs counts up to the end of the allowance only',
+    mistake: 'the cost of a large request is capped at the remaining allowance',
     find: 'const emptyAt = this.#emptyAt(caller, now) + requests * this.#costMilliseconds;',
     replace:
       'const emptyAt = Math.min(now + WINDOW_MILLISECONDS, this.#emptyAt(caller, now) + requests * this.#costMilliseconds);',

@@ -1,5 +1,5 @@
-// npm run mutants -- [--only name,… | --selection] [--beside 2] [--out file]: is every seeded mistake caught by some test?
-// With --selection those that npm run verify has time for.
+// npm run mutants -- [--only name,… | --selection] [--beside 2] [--out file]: checks that a test catches every seeded mistake.
+// --selection runs only the mutants that npm run verify has time for.
 import { mkdir, writeFile } from 'node:fs/promises';
 import { dirname, resolve } from 'node:path';
 import { parseArgs } from 'node:util';
@@ -15,7 +15,7 @@ export type MutantOutcome = {
   readonly mutant: string;
   readonly mistake: string;
   readonly outcome: 'caught' | 'survived' | 'broken';
-  /** The test that caught it, or why it could not be judged. */
+  /** The test that caught it, or the reason why it could not be judged. */
   readonly by: string;
   readonly seconds: number;
 };
@@ -31,7 +31,7 @@ for (const signal of ['SIGINT', 'SIGTERM', 'SIGHUP'] as const) process.once(sign
 const names = values.selection === true ? SELECTION : values.only?.split(',');
 const unknown = names?.find((name) => !MUTANTS.some((mutant) => mutant.name === name));
 if (unknown === undefined) {
-  // All copies share what a ledger is made of: to make it takes longer than most witnesses.
+  // All copies share the ledger templates, because making them takes longer than most witnesses.
   const removeTemplates = makeTemplates();
   try {
     process.exitCode = await run(MUTANTS.filter(({ name }) => names?.includes(name) ?? true));
@@ -44,11 +44,11 @@ if (unknown === undefined) {
 }
 
 async function run(mutants: readonly Mutant[]): Promise<number> {
-  say(`${mutants.length} mutants. First the unchanged source, which every test must pass.`);
+  say(`${mutants.length} mutants. First, every test must pass on the unchanged source.`);
   const spoilt = await inTurn(portionsOf(mutants.flatMap(({ witnesses }) => witnesses)), checkUnchanged);
   if (spoilt.some((problem) => problem !== undefined)) {
     for (const problem of spoilt) if (problem !== undefined) say(problem);
-    say('The mutants were not run: a test that fails without them would catch each of them.');
+    say('The mutants did not run: a test that fails without them would seem to catch each of them.');
     return 1;
   }
   const outcomes = await inTurn(mutants, async (mutant, copy) => {
@@ -66,7 +66,7 @@ async function run(mutants: readonly Mutant[]): Promise<number> {
   return open.length === 0 ? 0 : 1;
 }
 
-/** Each witness once, in two portions: files of which all tests are wanted, and those of which only some are. */
+/** Each witness once, in two portions: files to run completely, and files to run only some tests of. */
 function portionsOf(witnesses: readonly Witness[]): readonly Portion[] {
   const whole = new Set(witnesses.filter(({ only }) => only === undefined).map(({ file }) => file));
   const narrow = witnesses.filter(({ file }) => !whole.has(file));
@@ -78,7 +78,7 @@ function portionsOf(witnesses: readonly Witness[]): readonly Portion[] {
   return portions.filter(({ files }) => files.length > 0);
 }
 
-/** Works on the items, `--beside` at a time, each with a copy of the source; begins nothing after Ctrl-C. */
+/** Works on the items, `--beside` at a time, each with a copy of the source. Begins nothing after Ctrl-C. */
 async function inTurn<Item, Result>(
   items: readonly Item[],
   work: (item: Item, copy: Copy) => Promise<Result>,

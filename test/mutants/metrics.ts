@@ -1,6 +1,6 @@
 import type { Mutant } from './mutant.ts';
 
-/** Mistakes about what an operator is shown. */
+/** Mistakes about metrics and monitoring. */
 export const METRICS: readonly Mutant[] = [
   {
     name: 'response-counted-twice',
@@ -18,7 +18,7 @@ export const METRICS: readonly Mutant[] = [
   },
   {
     name: 'books-verified-by-everybody',
-    mistake: 'a process that waited does not look whether another one has just verified the books',
+    mistake: 'a process that waited does not check whether another process has just verified the books',
     find: '    if (!isDue(toLastVerification(await run(client, READ_LAST_VERIFICATION)))) return undefined;',
     replace: '',
     also: [

@@ -1,7 +1,7 @@
 import { readdir, readFile } from 'node:fs/promises';
 import { join } from 'node:path';
 
-/** Text that occurs exactly once in the source of the product, or in `file` if others have it too, and its replacement. */
+/** Text that occurs exactly once in the product's source (or in `file`, if other files contain it too), and its replacement. */
 export type Edit = { readonly file?: string; readonly find: string; readonly replace: string };
 
 /** A test file that must catch the mutant; `only` selects the tests whose names contain it. */
@@ -13,13 +13,13 @@ export type Mutant = Edit & {
   readonly mistake: string;
   /** Further edits that belong to the mistake. */
   readonly also?: readonly Edit[];
-  /** In this order, until one fails: that one has caught the mutant. */
+  /** They run in this order until one fails, which has then caught the mutant. */
   readonly witnesses: readonly [Witness, ...Witness[]];
 };
 
 const PRODUCT = ['cli', 'console', 'contract', 'domain', 'sdk', 'server', 'simulator'];
 
-/** The source of the product below a folder: the text of each file by its path. */
+/** The product's source: the text of each file by its path. */
 export type Sources = Map<string, string>;
 
 /** Reads the source that mutants may change. */
@@ -36,7 +36,9 @@ export async function readSources(root: string): Promise<Sources> {
   return sources;
 }
 
-/** The file of an edit. Throws if its text does not occur exactly once: the mutant must follow the code. */
+/**
+ * Returns the file of an edit. Throws if its text does not occur exactly once, so that mutants are kept up to date with the code.
+ */
 export function fileOf({ file, find }: Edit, sources: Sources): string {
   const found = [...sources]
     .filter(([path]) => file === undefined || path === file)

@@ -24,11 +24,11 @@ const STANDBY: Witness = { file: 'test/crashes/standby.test.ts' };
 const REQUIRED_STANDBY: Witness = { file: 'test/crashes/required-standby.test.ts' };
 const KILLS: Witness = { file: 'test/crashes/kill.test.ts' };
 
-/** Mistakes about what is durable, and what is said before it is. */
+/** Mistakes about durability: something is acknowledged before it is durable. */
 const COMMITS: readonly Mutant[] = [
   {
     name: 'answer-before-commit',
-    mistake: 'the answer is sent while COMMIT is still on its way',
+    mistake: 'the response is sent before COMMIT is acknowledged',
     find: 'else await save(client, work.batchId, [decision.writes], decision.result, this.#standby);',
     replace: 'else void save(client, work.batchId, [decision.writes], decision.result, this.#standby).catch(() => 0);',
     also: [
@@ -38,19 +38,19 @@ const COMMITS: readonly Mutant[] = [
           'else if (!isAhead) void save(client, batchId, [[...early, ...late]], result, this.#standby).catch(() => 0);',
       },
     ],
-    // By what it says, not by the round trip that it saves.
+    // Caught by its wrong response, not by the round trip that it saves.
     witnesses: [{ file: 'test/store/commit.test.ts', only: 'makes nothing' }, KILLS],
   },
   {
     name: 'commit-asynchronous',
-    mistake: 'COMMIT is answered before its log is on disk',
+    mistake: 'COMMIT is acknowledged before its WAL is on disk',
     find: "['synchronous_commit', 'on'],",
     replace: "['synchronous_commit', 'off'],",
     witnesses: [KILLS],
   },
   {
     name: 'unknown-commit-read-back',
-    mistake: 'a lost COMMIT is looked for and taken for undone when it is not there yet',
+    mistake: 'a lost COMMIT counts as rolled back if a read does not find it yet',
     find: '        await this.writeUnguarded({ ...ABANDON, values: [batchId] });\n',
     replace: '',
     also: [
@@ -63,42 +63,43 @@ const COMMITS: readonly Mutant[] = [
   },
   {
     name: 'error-at-commit-believed',
-    mistake: 'an error to COMMIT is taken for a rollback, although a pooler may report a lost response as one',
+    mistake:
+      'an error in response to COMMIT counts as a rollback, although a pooler may report a lost response as an error',
     find: 'if (failed === undefined || failed === commit || describeFailure(reason).connectionLost)',
     replace: 'if (failed === undefined || describeFailure(reason).connectionLost)',
     witnesses: [{ file: 'test/faults/commit.test.ts', only: 'the reply arrives as an error' }],
   },
   {
     name: 'warning-at-commit-ignored',
-    mistake: 'a commit that is "committed locally" only is acknowledged',
+    mistake: 'a commit that is only "committed locally" is acknowledged',
     find: 'if (warned) throw new CommitUnknown',
     replace: 'if (!warned) return;\n  new CommitUnknown',
     witnesses: [{ file: 'test/faults/unknown-commit.test.ts', only: 'the server warns' }],
   },
   {
     name: 'required-standby-not-fenced',
-    mistake: 'a transfer is committed and acknowledged where a required standby is not set',
+    mistake: 'a transfer is committed and acknowledged although the required standby is not configured',
     find: 'then clock_timestamp() end',
     replace: 'then clock_timestamp() else clock_timestamp() end',
     witnesses: [REQUIRED_STANDBY],
   },
   {
     name: 'required-standby-not-checked',
-    mistake: 'a commit is acknowledged that stopped waiting for a required standby without a warning',
+    mistake: 'a commit is acknowledged although it silently stopped waiting for a required standby',
     find: 'hasWaited(begun, check.value?.rows[0])',
     replace: '(hasWaited(begun, check.value?.rows[0]) || true)',
     witnesses: [REQUIRED_STANDBY],
   },
   {
     name: 'settle-without-barrier',
-    mistake: 'a lost COMMIT that is found on the primary is acknowledged before the standby has it',
+    mistake: 'a lost COMMIT is found on the primary and acknowledged before the standby has it',
     find: "(await this.confirm(String(row.replicated), deadline)) ? 'committed' : 'unknown'",
     replace: "'committed'",
     witnesses: [STANDBY],
   },
   {
     name: 'replay-without-fence',
-    mistake: 'a key is answered with what was found under it before the standby has it',
+    mistake: 'a repeated key gets its stored result before the standby has that result',
     find: 'if (!isLasting) throw new CommitUnknown(',
     replace: 'if (!isLasting && result === undefined) throw new CommitUnknown(',
     witnesses: [STANDBY],
@@ -119,25 +120,26 @@ const COMMITS: readonly Mutant[] = [
   },
   {
     name: 'replay-beside-a-doubt-denied',
-    mistake: 'a replay whose group was committed on the primary alone is told that no money moved',
+    mistake: 'a replay gets "no money moved", although its group was committed on the primary alone',
     find: "return 'subjectId' in outcome ? toWireId('tr', outcome.subjectId) : outcome.record.transfer_id;",
     replace: "return 'subjectId' in outcome ? undefined : outcome.record.transfer_id;",
     witnesses: [STANDBY],
   },
 ];
 
-/** Mistakes about locks, and about reads that are older than the lock. */
+/** Mistakes about locks, and about reads from before the lock. */
 const STALE_READS: readonly Mutant[] = [
   {
     name: 'account-lock-left-out',
-    mistake: 'accounts are read and not locked',
+    mistake: 'accounts are read without a lock',
     find: "  wait: 'for no key update',\n",
     replace: "  wait: 'limit 1',\n",
     witnesses: [{ file: 'test/store/chain/guards.test.ts', only: 'a group outside a chain locks its accounts' }],
   },
   {
     name: 'locks-and-reads-in-one-statement',
-    mistake: 'what an account has is read by the statement that waits for its lock, so from before the wait',
+    mistake:
+      "the statement that waits for an account's lock also reads its balance, so it sees the balance from before the wait",
     find: `    select \${ACCOUNT.names} from account
     where account.program_id = ordered.program_id and account.account_id = ordered.account_id
     \${ENDS[mode]}
@@ -154,7 +156,7 @@ const STALE_READS: readonly Mutant[] = [
   },
   {
     name: 'switch-read-before-its-lock',
-    mistake: 'the switch is read before it is locked, so a change that is waited for is not seen',
+    mistake: 'the switch is read before it is locked, so a change made during the wait is missed',
     find: "    lockNames: shareSwitchAndLockNames(names, mode === 'skip' ? 'skip' : 'wait'),\n",
     replace: '',
     also: [
@@ -168,32 +170,32 @@ const STALE_READS: readonly Mutant[] = [
   },
   {
     name: 'switch-lock-left-out',
-    mistake: 'transfers do not share the lock of the switch, so what is in flight completes after disable has answered',
+    mistake: "transfers do not share the switch's lock, so transfers in flight complete after disable has responded",
     find: `select pg_advisory_xact_lock_shared(\${SWITCH_SPACE}, \${SWITCH_NUMBER})::text, null::bigint as hash`,
     replace: `select ''::text, null::bigint as hash`,
     witnesses: [LOCKS],
   },
   {
     name: 'group-forgets-its-references',
-    mistake: 'a reference that is taken twice in one group is not a duplicate',
+    mistake: 'a reference that one group uses twice does not count as a duplicate',
     find: '    if (transfer.reference !== null) this',
     replace: '    if (transfer.reference === undefined) this',
     witnesses: [GROUPS],
   },
 ];
 
-/** Mistakes about money, holds and limits that the rules do not show: against those the model is run (`test/properties`). */
+/** Mistakes about money, holds and limits that the rules do not show. The model checks the rules (`test/properties`). */
 const MONEY: readonly Mutant[] = [
   {
     name: 'hold-kept-after-its-end',
-    mistake: 'the row of a hold stays when the hold has been captured',
+    mistake: 'the row of a captured hold is not deleted',
     find: '...some([...changes.ended.values()], deleteHolds),',
     replace: '...some([...changes.ended.values()].slice(1), deleteHolds),',
     witnesses: [TRANSFERS],
   },
 ];
 
-/** All of them. */
+/** All mutants. */
 export const MUTANTS: readonly Mutant[] = [
   ...COMMITS,
   ...STALE_READS,

@@ -3,18 +3,18 @@ import type { Mutant, Witness } from './mutant.ts';
 const RESPONSES: Witness = { file: 'test/http/responses.test.ts' };
 const response = (only: string): Witness => ({ ...RESPONSES, only });
 
-/** Mistakes of what is told about requests: in logs, metrics and traces. */
+/** Mistakes about requests in logs, metrics and traces. */
 export const OBSERVING: readonly Mutant[] = [
   {
     name: 'response-told-twice',
-    mistake: 'a request whose response was told of is told of again when its connection closes',
+    mistake: 'a request is reported again when its connection closes',
     find: '  context.isNoted = true;\n',
     replace: '',
     witnesses: [response('for a success, with the key and the trace')],
   },
   {
     name: 'response-of-a-path-as-sent',
-    mistake: 'the path of a request is told as it was sent, with the ids in it',
+    mistake: 'the path of a request is reported with its ids, as it was sent',
     file: 'server/http/wire/note-response.ts',
     find: 'path: context.pattern ??',
     replace: 'path: context.path ?? context.pattern ??',
@@ -22,21 +22,21 @@ export const OBSERVING: readonly Mutant[] = [
   },
   {
     name: 'traceparent-with-a-card-number',
-    mistake: 'a traceparent is stored although it has a card number',
+    mistake: 'a traceparent that contains a card number is stored',
     find: '  if (containsCardNumber(sent)) return undefined;\n',
     replace: '',
     witnesses: [response('with a card number')],
   },
   {
     name: 'request-of-another-event',
-    mistake: 'all events of a group have the request of the first one that has any',
+    mistake: 'all events of a group have the request of the first event with one',
     find: 'requestId: event.requestId ?? of?.requestId ?? null,',
     replace: 'requestId: events.find((one) => one.requestId)?.requestId ?? of?.requestId ?? null,',
     witnesses: [{ file: 'test/errors/requests.test.ts' }],
   },
   {
     name: 'trace-of-another-request',
-    mistake: 'all events of a group have the trace of the first one that has any',
+    mistake: 'all events of a group have the trace of the first event with one',
     find: 'traceparent: event.traceparent ?? of?.traceparent ?? null,',
     replace: 'traceparent: events.find((one) => one.traceparent)?.traceparent ?? of?.traceparent ?? null,',
     witnesses: [{ file: 'test/store/events/traces.test.ts' }],
@@ -50,14 +50,14 @@ export const OBSERVING: readonly Mutant[] = [
   },
   {
     name: 'variables-of-the-exporter',
-    mistake: 'variables of the environment that are no settings add headers to requests to the collector',
+    mistake: 'environment variables that are not settings add headers to requests to the collector',
     find: "return withoutVariables('OTEL_', () => openTraces(traces, onFailure));",
     replace: 'return openTraces(traces, onFailure);',
     witnesses: [{ file: 'test/start/traces.test.ts', only: 'sends the spans only of requests' }],
   },
   {
     name: 'spans-that-wait-for-the-end',
-    mistake: 'a collector that hangs holds up the stop',
+    mistake: 'a collector that hangs delays the stop',
     find: 'const timer = setTimeout(resolve, milliseconds);',
     replace: 'const timer = setTimeout(resolve, 60 * milliseconds);',
     witnesses: [{ file: 'test/start/traces.test.ts', only: 'does not wait for a hanging collector' }],

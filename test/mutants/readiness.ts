@@ -5,7 +5,7 @@ const AUTHENTICATE = 'server/subjects/keys/authenticate.ts';
 const states = (only: string): Witness => ({ file: 'test/start/readiness.test.ts', only });
 const status = (only: string): Witness => ({ file: 'test/start/status.test.ts', only });
 
-/** Mistakes by which a service says that it is well when it is not, or lets the wrong ones see it. */
+/** Mistakes about readiness and status: a service claims to be ready when it is not, or shows its status to the wrong callers. */
 export const READINESSES: readonly Mutant[] = [
   {
     name: 'any-schema-is-ready',
@@ -16,21 +16,21 @@ export const READINESSES: readonly Mutant[] = [
   },
   {
     name: 'failed-commit-forgotten',
-    mistake: 'a service is ready although its last commit failed for want of disk space',
+    mistake: 'a service is ready although its last commit failed because the disk was full',
     find: 'if (isRecent && commitFailedAt > committedAt)',
     replace: 'if (isRecent && commitFailedAt > performance.now())',
     witnesses: [states('until a commit succeeds')],
   },
   {
     name: 'change-logged-each-time',
-    mistake: 'every probe of a service that is not ready writes a line of the log',
+    mistake: 'every probe of a service that is not ready writes a log line',
     find: 'if (reason !== before) {',
     replace: "if (reason !== before || reason !== 'ready') {",
     witnesses: [states('logs each change once')],
   },
   {
     name: 'revoked-key-reads-status',
-    mistake: 'a key that was revoked is accepted for the status once the database fails',
+    mistake: 'a revoked key is accepted for the status once the database fails',
     file: AUTHENTICATE,
     find: '    cache.delete(digest);\n',
     replace: '',
@@ -38,7 +38,7 @@ export const READINESSES: readonly Mutant[] = [
   },
   {
     name: 'old-key-reads-everything',
-    mistake: 'while the database fails, a key that was valid lately is accepted for everything',
+    mistake: 'while the database fails, a key that was recently valid is accepted for everything',
     find: 'readsStatus ? caller.catch(',
     replace: 'readsStatus !== undefined ? caller.catch(',
     witnesses: [status('without its database')],

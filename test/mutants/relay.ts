@@ -7,14 +7,14 @@ const AT_ONCE: Witness = { file: 'test/store/events/concurrency.test.ts' };
 
 const RELAY = 'server/store/events/relay.ts';
 
-/** What decides which transactions are numbered. */
+/** The condition that selects the transactions to number. */
 const WAITING = 'where not relayed and not abandoned\n        and created_at >=';
 
-/** Mistakes of the relay, by which events are missed, told twice or out of order. */
+/** Mistakes of the relay: events are missed, repeated or out of order. */
 export const RELAYS: readonly Mutant[] = [
   {
     name: 'relay-after-the-last-id',
-    mistake: 'the relay goes on after the highest id that it has numbered, so what commits late is missed',
+    mistake: 'the relay continues after the highest id that it has numbered, so it misses late commits',
     file: RELAY,
     find: WAITING,
     replace:
@@ -23,7 +23,7 @@ export const RELAYS: readonly Mutant[] = [
   },
   {
     name: 'relay-after-the-last-time',
-    mistake: 'the relay goes on after the latest time that it has numbered, so what commits late is missed',
+    mistake: 'the relay continues after the latest time that it has numbered, so it misses late commits',
     file: RELAY,
     find: WAITING,
     replace:
@@ -32,7 +32,7 @@ export const RELAYS: readonly Mutant[] = [
   },
   {
     name: 'relay-in-the-order-of-ids',
-    mistake: 'transactions are numbered in the order of their ids, which are those of the clocks of the processes',
+    mistake: 'transactions are numbered in the order of their ids, which come from the clocks of the processes',
     find: 'order by created_at, batch_id limit :count\n    ), sent',
     replace: 'order by batch_id limit :count\n    ), sent',
     also: [
@@ -52,7 +52,7 @@ export const RELAYS: readonly Mutant[] = [
   },
   {
     name: 'relay-reads-before-it-holds-the-lock',
-    mistake: 'the relay takes its lock in the statement that reads, so it sees what was there before the wait',
+    mistake: 'the relay takes its lock in the statement that reads, so it sees the state from before the wait',
     find: "await this.inOnePacket([lock, statement], 'begin; set local enable_hashjoin = on');",
     replace: `await this.inOnePacket(
       [
@@ -73,21 +73,21 @@ export const RELAYS: readonly Mutant[] = [
   },
   {
     name: 'relay-does-not-mark',
-    mistake: 'what is numbered is not marked, and is numbered again',
+    mistake: 'numbered transactions are not marked, so they are numbered again',
     find: 'update write_batch set relayed = true where',
     replace: 'update write_batch set relayed = false where',
     witnesses: [RELAYED],
   },
   {
     name: 'relay-never-searches-all',
-    mistake: 'transactions that committed long after they began are never looked for',
+    mistake: 'the relay never looks for transactions that committed long after they began',
     find: 'return RELAY_EVENTS({ withinSeconds, everyProgram',
     replace: 'return RELAY_EVENTS({ withinSeconds: withinSeconds ?? 300, everyProgram',
     witnesses: [order('older than the bounded search')],
   },
   {
     name: 'events-not-told-to-the-fence',
-    mistake: 'a batch with events is taken for one without',
+    mistake: 'a batch with events counts as a batch without events',
     find: 'return { ...insert, events: describeEvents(events, now) };',
     replace: 'return { ...insert, ...(now < 0 && { events: describeEvents(events, now) }) };',
     witnesses: [RELAYED],
@@ -101,35 +101,35 @@ export const RELAYS: readonly Mutant[] = [
   },
   {
     name: 'shared-events-for-no-program',
-    mistake: 'an event for every program has a position in none',
+    mistake: 'an event for every program has no position in any program',
     find: 'where sent.program_id = :everyProgram\n',
     replace: 'where sent.program_id = program.program_id\n',
     witnesses: [RELAYED],
   },
   {
     name: 'page-begins-with-the-next-transaction',
-    mistake: 'the rest of a transaction in whose middle a page ended is left out',
+    mistake: 'if a page ends inside a transaction, the rest of the transaction is left out',
     find: '    where program_id = :programId\n      and position >= coalesce((',
     replace: '    where program_id = :programId and position > :after\n      and position >= coalesce((',
     witnesses: [RELAYED],
   },
   {
     name: 'deleted-events-skipped',
-    mistake: 'readers of positions whose events are deleted go on with the first that is there, and are not told',
+    mistake: 'readers of deleted events continue silently with the first existing event',
     find: 'up_to_number, (select max(last_number) from event_day',
     replace: 'up_to_number, (select min(0) from event_day',
     witnesses: [retention('tells readers where the rest begins')],
   },
   {
     name: 'unrelayed-events-dropped',
-    mistake: 'events that have no position yet are dropped with their day',
+    mistake: 'events without a position are dropped with their day',
     find: 'where not relayed and not abandoned and (events_at is null or events_at < before)',
     replace: 'where abandoned and relayed and (events_at is null or events_at < before)',
     witnesses: [retention('while earlier events have no position')],
   },
   {
     name: 'unrelayed-fences-dropped',
-    mistake: 'fences that are not relayed are dropped with their day',
+    mistake: 'unrelayed fences are dropped with their day',
     file: 'server/store/migrations/0037_drop_by_index.sql',
     find: "execute format('select exists (select from %I where not relayed and not abandoned)', name) into is_needed;",
     replace: 'is_needed := false;',

@@ -4,26 +4,26 @@ import { join } from 'node:path';
 import { TEMPLATES } from '../harness/ledger-templates.ts';
 import { killTree } from '../torture/process-tree.ts';
 
-/** Test files that are run at once; `only` selects the tests whose names match it. */
+/** Test files of one run. `only` selects the tests whose names match it. */
 export type Portion = { readonly files: readonly string[]; readonly only?: string | undefined };
 
 /** Where they run. */
 export type Place = {
   /** The copy of the source. */
   readonly path: string;
-  /** Whether they make ledgers of their own, since the tables are not those of other copies. */
+  /** Whether the tests make their own ledgers, because the tables differ from other copies. */
   readonly makesLedgers: boolean;
 };
 
-/** What test files say of the source they ran against. */
+/** The result of running test files against a copy of the source. */
 export type Verdict =
   | { readonly is: 'passed'; readonly tests: number }
-  /** `test` is the first that failed. */
+  /** `test` is the first failed test. */
   | { readonly is: 'failed'; readonly test: string }
-  /** Of one of them no test ran to its end: that says nothing about the source. */
+  /** In one of the files no test ran to its end, which says nothing about the source. */
   | { readonly is: 'broken'; readonly output: string };
 
-/** The part of vitest's JSON report that counts. */
+/** The part of vitest's JSON report that is used here. */
 type Report = {
   readonly testResults: readonly {
     readonly name: string;
@@ -31,10 +31,10 @@ type Report = {
   }[];
 };
 
-/** A mutant may hang, in seconds for a file: no witness takes a third of it, even beside another one. */
+/** The time limit per file in seconds, because a mutant may hang. No witness takes a third of it, even while another one runs. */
 const AT_MOST = 300;
 
-/** For one test, in milliseconds: a test that a mutant makes hang fails while its file still has time to report it. */
+/** The time limit per test in milliseconds: a test that hangs must fail while its file still has time to report it. */
 const TEST_TIMEOUT = 100_000;
 
 /** Runs test files against a copy of the source, until the first failure. */
@@ -48,7 +48,7 @@ export async function runTests(place: Place, { files, only }: Portion, signal: A
     '--root',
     path,
     '--bail=1',
-    // As many processes as are beside each other, and no more: a busy machine lets what a test holds back run out of time.
+    // One worker per copy: on a busy machine, tests that hold something back run into their time limits.
     '--maxWorkers=1',
     `--testTimeout=${TEST_TIMEOUT}`,
     '--reporter=json',
@@ -92,7 +92,7 @@ function runVitest(
     }
     const kill = (): void => void (child.pid !== undefined && killTree(child.pid));
     const timer = setTimeout(() => {
-      text += `\nno end after ${seconds} s\n`;
+      text += `\nnot finished after ${seconds} s\n`;
       kill();
     }, seconds * 1000);
     signal.addEventListener('abort', kill, { once: true });

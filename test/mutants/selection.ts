@@ -1,9 +1,9 @@
 /**
- * The mutants that `npm run verify` runs: of each promise about money, order and access those whose witnesses take a few
- * seconds, three minutes together on two cores. The others are for a person (`npm run mutants`).
+ * The mutants that `npm run verify` runs. For each promise about money, order and access, it has the mutants whose witnesses take
+ * a few seconds. Together they take three minutes on two cores. Run the others with `npm run mutants`.
  */
 export const SELECTION: readonly string[] = [
-  // What is durable, and the fence of a lost COMMIT.
+  // Durability, and the fence of a lost COMMIT.
   'unknown-commit-read-back',
   'warning-at-commit-ignored',
   // Locks and the guard of chains.
@@ -38,7 +38,7 @@ export const SELECTION: readonly string[] = [
   // Erasure.
   'open-card-erased',
   'erased-transfers-decided-on',
-  // Who is let in.
+  // Authentication and access.
   'policy-lets-all-through',
   'secret-not-compared',
   'csrf-header-not-asked-for',

@@ -16,11 +16,11 @@ const LEASES: Witness = { file: 'test/store/webhooks/leases.test.ts' };
 
 const CHECK = 'if (!addresses.every((address) => this.#isAllowed(address, target))) throw addressRefused();';
 
-/** Mistakes by which requests go where they must not, or trust whom they must not. */
+/** Mistakes that send requests to forbidden addresses or trust the wrong certificates. */
 const OUTBOUND: readonly Mutant[] = [
   {
     name: 'outbound-literal-unchecked',
-    mistake: 'an address in the URL is not looked up, so it is not checked before the connection',
+    mistake: 'an IP address in the URL is not checked before the connection, because it needs no look-up',
     file: SEND,
     find: CHECK,
     replace: CHECK.replace('if (', 'if (isIP(target.host) === 0 && '),
@@ -35,7 +35,7 @@ const OUTBOUND: readonly Mutant[] = [
   },
   {
     name: 'outbound-remote-address-unchecked',
-    mistake: 'where a connection went is not checked before something is written',
+    mistake: 'the remote address of a connection is not checked before the request is written',
     find: 'if (address === null || !this.#isAllowed(address, target)) throw addressRefused();',
     replace: 'if (address === null) throw addressRefused();',
     witnesses: [spellings('went elsewhere')],
@@ -50,7 +50,7 @@ const OUTBOUND: readonly Mutant[] = [
   },
   {
     name: 'outbound-one-good-address-is-enough',
-    mistake: 'a name is connected to if any of its addresses is allowed',
+    mistake: 'a connection is allowed if any address of the name is allowed',
     file: SEND,
     find: CHECK,
     replace: CHECK.replace('addresses.every', 'addresses.some'),
@@ -58,7 +58,7 @@ const OUTBOUND: readonly Mutant[] = [
   },
   {
     name: 'outbound-looks-up-twice',
-    mistake: 'a name is checked by one look-up and connected to by another',
+    mistake: 'one look-up of a name is checked, and another one is used to connect',
     find: '        done(\n          null,\n          addresses.map((address) => ({ address, family: isIP(address) })),\n        ),',
     replace:
       '        void this.#addressesOf(host).then((found) =>\n          done(null, found.map((address) => ({ address, family: isIP(address) }))),\n        ),',
@@ -88,7 +88,7 @@ const OUTBOUND: readonly Mutant[] = [
   },
   {
     name: 'outbound-metadata-in-a-private-network',
-    mistake: 'a private network that is allowed opens the metadata in it',
+    mistake: 'an allowed private network also allows its metadata addresses',
     file: ADDRESSES,
     find: "isInNetworks(kind === 'local' ? singles : networks, address)",
     replace: "isInNetworks(kind === 'local' && singles.length > 99 ? singles : networks, address)",
@@ -113,7 +113,7 @@ const OUTBOUND: readonly Mutant[] = [
   },
   {
     name: 'outbound-user-name-in-the-url',
-    mistake: 'a URL may have a user name, behind which parsers see different hosts',
+    mistake: 'a URL may have a user name, so that parsers disagree about the host',
     file: ADDRESSES,
     find: "url.username !== '' || url.password !== '' ||",
     replace: "url.password !== '' || text.length > 9_999 ||",
@@ -150,53 +150,53 @@ const OUTBOUND: readonly Mutant[] = [
   },
   {
     name: 'outbound-connection-for-ever',
-    mistake: 'a connection is kept however old it is, so a name that has moved is not looked up again',
+    mistake: 'connections never get too old, so a name that has moved is not looked up again',
     find: 'if (left <= 0 || isKept === false ||',
     replace: 'if (isKept === false ||',
     witnesses: [connections('lived long enough')],
   },
   {
     name: 'outbound-sends-twice',
-    mistake: 'a request is sent again although the receiver had begun to answer it',
+    mistake: 'a request is sent again although the receiver has begun to respond',
     find: 'request.reusedSocket && !isAnswered &&',
     replace: 'request.reusedSocket &&',
     witnesses: [connections('after an answer began')],
   },
   {
     name: 'outbound-waits-for-each-byte',
-    mistake: 'the time for an answer begins again with every byte',
+    mistake: 'the time limit of a response starts again with every byte',
     find: "    request.on('socket', (socket) => {\n",
     replace: "    request.on('socket', (socket) => {\n      socket.on('data', () => timer.refresh());\n",
     witnesses: [answers('come byte by byte')],
   },
   {
     name: 'outbound-aborts-when-it-is-connected',
-    mistake: 'a request that waits for its connection is not over when it is aborted',
+    mistake: 'an aborted request keeps waiting for its connection',
     find: '      end();\n      reject(failure);\n      request.destroy();',
     replace: '      end();\n      request.destroy(failure);',
     witnesses: [connections('while it connects is over at once')],
   },
   {
     name: 'outbound-writes-what-is-not-wanted',
-    mistake: 'a request whose process has lost its lease while it connected is written all the same',
+    mistake: 'a request is written although its process lost the lease while it connected',
     find: 'if (outgoing.isWanted?.() === false) onAbort();',
     replace: 'outgoing.isWanted?.();',
     witnesses: [connections('no longer wanted')],
   },
   {
     name: 'outbound-keeps-nul',
-    mistake: 'what is kept of an answer can contain NUL, which the database refuses',
+    mistake: 'the stored part of a response can contain NUL, which the database refuses',
     find: ".replaceAll('\\0', '\\uFFFD')",
     replace: '',
     witnesses: [answers('NUL')],
   },
 ];
 
-/** Mistakes in signing, and in what is recorded. */
+/** Mistakes about signatures and stored deliveries. */
 const SENDING: readonly Mutant[] = [
   {
     name: 'signature-of-the-body-only',
-    mistake: 'the signature does not cover the id and the time, so a request can be repeated for ever',
+    mistake: 'the signature does not cover the id and the time, so a request can be replayed forever',
     file: 'server/foundation/signature.ts',
     // biome-ignore lint/suspicious/noTemplateCurlyInString: the source.
     find: '.update(`${id}.${timestamp}.`)',
@@ -205,46 +205,46 @@ const SENDING: readonly Mutant[] = [
   },
   {
     name: 'signature-of-one-secret',
-    mistake: 'only the newest secret signs while another one is being replaced',
+    mistake: 'only the newest secret signs while the old one is still valid',
     find: 'const signatures = keys.map(',
     replace: 'const signatures = keys.slice(0, 1).map(',
     witnesses: [SIGNATURES],
   },
   {
     name: 'attempts-not-redacted',
-    mistake: 'what a receiver sends back is kept with the secrets in it',
+    mistake: "a receiver's response is stored with the secrets in it",
     find: 'redactAnswer(answer.bodyStart, headers)',
     replace: 'answer.bodyStart',
     witnesses: [delivery('attempts are kept, without secrets')],
   },
   {
     name: 'signature-of-an-expired-secret',
-    mistake: 'a secret goes on signing after its end',
+    mistake: 'an expired secret still signs',
     find: 'expiresAt === null || expiresAt > now)',
     replace: 'expiresAt === null || expiresAt > 0 * now)',
     witnesses: [{ file: 'test/delivery/secrets.test.ts', only: 'stops signing when it expires' }],
   },
 ];
 
-/** Mistakes by which events are lost, repeated or sent out of order. */
+/** Mistakes that lose events, repeat them or send them out of order. */
 const ORDER: readonly Mutant[] = [
   {
     name: 'webhook-forgets-failed-probes',
-    mistake: 'an event whose probe failed is taken for settled, and waits until the process is started again',
+    mistake: 'an event whose probe failed counts as settled, and waits until the process restarts',
     find: 'if (hasChangedRow) this.#done.add(',
     replace: 'if (dueAt !== null) this.#done.add(',
     witnesses: [{ file: 'test/delivery/failures.test.ts', only: 'an event whose probe has failed is sent again' }],
   },
   {
     name: 'webhook-cursor-before-the-answer',
-    mistake: 'the position moves past events that have been sent and not answered',
+    mistake: 'the position moves past events that were sent but have no response yet',
     find: 'const added = { place, isDone: false };',
     replace: 'const added = { place, isDone: true };',
     witnesses: [{ file: 'test/delivery/outages.test.ts', only: 'what does not respond is sent again' }],
   },
   {
     name: 'webhook-sends-before-it-has-stored',
-    mistake: 'the next event is sent when the one before it is answered, although that is not stored yet',
+    mistake: 'the next event is sent before the response to the previous event is stored',
     find: '    this.#outcomes.push(outcome);\n',
     replace:
       '    this.#outcomes.push(outcome);\n    outcome.endpoint.release(outcome.item, outcome.failed?.nextAt ?? null, true);\n',
@@ -258,21 +258,21 @@ const ORDER: readonly Mutant[] = [
   },
   {
     name: 'webhook-strict-order-passes-failures',
-    mistake: 'an event that fails does not hold up the next one, although the order is strict',
+    mistake: 'a failed event does not block the next one, although the order is strict',
     find: 'const isPutBack = failed === null && ',
     replace: 'const isPutBack = failed !== null && ',
     witnesses: [{ file: 'test/delivery/order.test.ts', only: 'nothing passes an event that fails' }],
   },
   {
     name: 'webhook-epoch-unchecked',
-    mistake: 'a process that has lost a shard and got it back stores what it began before',
+    mistake: 'a process that lost a shard and got it back stores results from before',
     find: 'webhook_shard.epoch = sent.epoch',
     replace: 'sent.epoch > 0',
     witnesses: [LEASES],
   },
   {
     name: 'webhook-owner-unchecked',
-    mistake: 'a process that has lost a shard stores what came of its requests',
+    mistake: 'a process that has lost a shard stores the results of its requests',
     find: 'and webhook_shard.owner = :owner`',
     replace: 'and (webhook_shard.owner = :owner or true)`',
     witnesses: [LEASES],
@@ -293,18 +293,18 @@ const ORDER: readonly Mutant[] = [
   },
 ];
 
-/** Mistakes by which a webhook that fails is a burden to others, or is given up too soon. */
+/** Mistakes that let a failing webhook burden others, or disable it too soon. */
 const FAILING: readonly Mutant[] = [
   {
     name: 'webhook-hangs-with-all-its-requests',
-    mistake: 'a receiver that never responds occupies as many requests as its concurrency',
+    mistake: 'a receiver that never responds occupies its full concurrency',
     find: 'export const FIRST_WINDOW = 1;',
     replace: 'export const FIRST_WINDOW = 100;',
     witnesses: [{ file: 'test/delivery/order.test.ts', only: 'get one request at a time' }],
   },
   {
     name: 'webhook-disabled-by-an-outage',
-    mistake: 'the time in which the service did not run counts as failures of the receiver',
+    mistake: "the service's own downtime counts as failures of the receiver",
     find: 'lateness > MAX_LATENESS_MILLISECONDS ? failingSince + lateness : failingSince',
     replace: 'lateness > MAX_LATENESS_MILLISECONDS ? failingSince : failingSince',
     witnesses: [{ file: 'domain/webhooks/health.test.ts' }],
@@ -318,7 +318,7 @@ const FAILING: readonly Mutant[] = [
   },
   {
     name: 'webhook-waits-as-long-as-it-is-told',
-    mistake: 'a receiver can put off its events for ever with Retry-After',
+    mistake: 'a receiver can delay its events forever with Retry-After',
     find: 'return retryAfterMilliseconds > 2 * base ? 2 * base : retryAfterMilliseconds;',
     replace: 'return retryAfterMilliseconds;',
     witnesses: [{ file: 'domain/webhooks/schedule.test.ts' }],

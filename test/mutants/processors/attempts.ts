@@ -6,11 +6,11 @@ const SIMULATION: Witness = {
 };
 const NEXT_STEP: Witness = { file: 'domain/processors/next-step.test.ts' };
 
-/** Mistakes that move the money of a card at a processor twice, or release what it has moved. */
+/** Mistakes that move a card's money twice at a processor, or release money that the processor has moved. */
 export const ATTEMPTS: readonly Mutant[] = [
   {
     name: 'send-before-it-is-written',
-    mistake: 'an order is sent before its being sent is committed, so a process that dies meanwhile sends it again',
+    mistake: 'an order is sent before the fact is committed, so it is sent again if the process dies in between',
     find: '    const rows = await this.#parts.database.write(markSent(attempts, SEND_WINDOW_MILLISECONDS));',
     replace: `    await Promise.all(ready.map((one) => this.#call('send', toOrder(one, { notAfter: until, isRepeat: false }))));
     const rows = await this.#parts.database.write(markSent(attempts, SEND_WINDOW_MILLISECONDS));`,
@@ -18,7 +18,7 @@ export const ATTEMPTS: readonly Mutant[] = [
   },
   {
     name: 'new-key-on-resend',
-    mistake: 'an order that is sent again has another key, so the processor takes it for a new one',
+    mistake: 'an order is sent again with another key, so the processor treats it as a new order',
     find: "attemptId: toWireId('pat', attempt.attemptId),",
     replace: "attemptId: toWireId('pat', attempt.attemptId) + (attempt.tries > 1 ? attempt.tries : ''),",
     witnesses: [SIMULATION],
@@ -47,7 +47,7 @@ export const ATTEMPTS: readonly Mutant[] = [
   },
   {
     name: 'lost-is-sent-again',
-    mistake: 'an order whose process has died is sent again without asking the processor',
+    mistake: 'after its process died, an order is sent again without asking the processor',
     find: "if (attempt.status === 'sent') return lostStep(attempt, traits, now);",
     replace:
       "if (attempt.status === 'sent') return { ...lostStep(attempt, traits, now), status: 'ready', nextAt: now };",
@@ -55,14 +55,14 @@ export const ATTEMPTS: readonly Mutant[] = [
   },
   {
     name: 'hold-of-a-processor-expires',
-    mistake: 'the hold of a transfer that waits for a processor has an end',
+    mistake: 'the hold of a transfer that waits for a processor expires',
     find: '      expiresAt: transfer.expiresAt,',
     replace: '      expiresAt: transfer.expiresAt ?? transfer.createdAt + 86_400_000,',
     witnesses: [SIMULATION],
   },
   {
     name: 'inquiry-by-their-id',
-    mistake: 'the processor is asked by its own id, which nobody has after a lost answer',
+    mistake: "the inquiry uses the processor's id, which is unknown after a lost answer",
     find: 'const answer = await this.#call(question, toOrder(claimed, { notAfter: null, isRepeat: attempt.tries > 1 }));',
     replace: `const order = toOrder(claimed, { notAfter: null, isRepeat: attempt.tries > 1 });
     const answer = await this.#call(question, { ...order, attemptId: attempt.processorReference ?? order.attemptId });`,
@@ -70,14 +70,14 @@ export const ATTEMPTS: readonly Mutant[] = [
   },
   {
     name: 'late-approval-not-recorded',
-    mistake: 'what the processor has executed after it had failed is not in the books',
+    mistake: 'an order that the processor executes after its failure is missing from the books',
     find: '  await recordContradiction(parts.database, attempt, step, now());\n  return true;',
     replace: '  return true;',
     witnesses: [SIMULATION],
   },
   {
     name: 'attempt-not-compared',
-    mistake: 'what follows from an answer is written although the attempt has changed since it was decided',
+    mistake: 'the result of an answer is written although the attempt has changed since the decision',
     find: 'if (known === undefined || !isUnchanged(known.after, attempt)) {',
     replace: 'if (known === undefined) {',
     witnesses: [SIMULATION],
