@@ -11,15 +11,15 @@ import { embeddedServerOf, type ServiceProcess, waitFor } from '../harness/proce
 import { useOwnService, useService } from '../harness/service.ts';
 import type { Receiver } from './receiver.ts';
 
-/** A service, its database, and what the tests of webhooks do with both. */
+/** A service and its database, for the tests of webhooks. */
 export type World = {
   readonly service: ServiceProcess & { readonly directory: string };
   readonly client: TransferService;
-  /** Runs SQL with all rights: it moves what would take hours. */
+  /** Runs SQL with all rights, to change times that would otherwise take hours. */
   readonly sql: (text: string, ...values: readonly unknown[]) => Promise<readonly Record<string, unknown>[]>;
 };
 
-/** The service that files share; one of the file's own where it says why. */
+/** Uses the service that test files share, or a separate one if `apart` gives a reason. */
 export function useWorld(apart?: string): () => World {
   const service = apart === undefined ? useService() : useOwnService(apart);
   let database: pg.Client | undefined;
@@ -45,11 +45,11 @@ export async function connect(connectionString: string): Promise<pg.Client> {
 
 let programs = 0;
 
-/** A client of a card program of its own, with a card, whose first event is the card's creation. */
+/** Creates a card program with a card and a client. Its first event is the card's creation. */
 export async function newProgram({ service }: { readonly service: ServiceProcess }) {
   programs += 1;
   const options = { baseUrl: service.url, timeoutMilliseconds: 120_000 };
-  // Whatever a busy machine refuses here is asked for again, with its key.
+  // On a busy machine, refused requests are retried with their keys.
   const operator = new TransferService({ ...options, maxRetries: 10 });
   const name = `program ${programs}`;
   const { program_id: programId } = await operator.programs.create({ name, currency: 'USD' });
@@ -66,16 +66,16 @@ export async function newProgram({ service }: { readonly service: ServiceProcess
     programId,
     client,
     cardId,
-    /** The position after which the events of {@link transfer} come. */
+    /** The position before the first event of {@link transfer}. */
     start,
-    /** Makes one event for each transfer; returns the last position. */
+    /** Makes `count` transfers with one event each, and returns the last position. */
     transfer: async (count: number): Promise<number> => {
       let newest: string | undefined;
       for (let index = 0; index < count; index += 1) {
         ({ transfer_id: newest } = await patient.transfers.create({ card_id: cardId, amount: 1 }));
       }
       made += count;
-      // Not any event at that position: those of webhooks have positions, too.
+      // The position alone is not enough, because events of webhooks have positions, too.
       await waitFor('the positions of events', async () => {
         const [event] = (await patient.events.list({ type: 'transfer.*', limit: 1 })).data;
         return event !== undefined && 'transfer_id' in event.data && event.data.transfer_id === newest;
@@ -87,13 +87,13 @@ export async function newProgram({ service }: { readonly service: ServiceProcess
 
 export type Program = Awaited<ReturnType<typeof newProgram>>;
 
-/** The position of the newest event of a card program; 0 if it has none. */
+/** Returns the position of a card program's newest event, or 0 if it has none. */
 export async function headOf(client: TransferService): Promise<number> {
   const [newest] = (await client.events.list({ limit: 1 })).data;
   return newest?.position ?? 0;
 }
 
-/** Creates a webhook for what comes after the program's start, and deletes it at the end of the test. */
+/** Creates a webhook that begins after the program's start, and deletes it at the end of the test. */
 export async function createWebhook(
   program: Program,
   { url }: Pick<Receiver, 'url'>,
@@ -104,7 +104,7 @@ export async function createWebhook(
   return webhook;
 }
 
-/** Waits until a webhook is as it should be, and returns it. */
+/** Waits until a webhook fulfils the condition, and returns it. */
 export async function webhookWhen(
   { client }: { readonly client: TransferService },
   webhookId: string,
@@ -123,13 +123,13 @@ export async function webhookWhen(
 /** The inner UUID of a webhook. */
 export function innerId(webhookId: string): string {
   const id = fromWireId('wh', webhookId);
-  if (id === undefined) throw new Error(`${webhookId} is no id of a webhook`);
+  if (id === undefined) throw new Error(`${webhookId} is not the id of a webhook`);
   return id;
 }
 
 /**
- * Makes the next probe or retry of a webhook due now, instead of in minutes or hours. `also` are other columns of its
- * state and their values in SQL: how its deliveries are to have gone.
+ * Makes the next probe or retry of a webhook due now, instead of in minutes or hours. `also` sets other columns of its state
+ * to SQL expressions, for example to simulate earlier failures.
  */
 export async function makeDue(
   { sql }: World,
@@ -138,9 +138,9 @@ export async function makeDue(
 ): Promise<void> {
   const id = innerId(webhookId);
   await sql('begin');
-  // As a request does: first the webhook, so that no outcome that is stored meanwhile undoes the rest.
+  // Change the webhook first, as a request does, so that no outcome that is stored in between undoes the rest.
   await sql('update webhook set revision = revision + 1 where webhook_id = $1', id);
-  // Then its state, before the rows of its events: in the other order, this and the writer of outcomes could deadlock.
+  // Then change its state, before the rows of its events. In the other order, this could deadlock with the writer of outcomes.
   const values = Object.entries({ next_probe_at: 'clock_timestamp()', ...also });
   const assignments = values.map(([column, value]) => `${column} = ${value}`).join(', ');
   await sql(`update webhook_state set ${assignments} where webhook_id = $1`, id);
@@ -148,7 +148,7 @@ export async function makeDue(
   await sql('commit');
 }
 
-/** Waits until whoever delivers has looked for changes, from the beginning of a look to its end. */
+/** Waits until the delivery has read all changes made before this call. */
 export async function untilChangesCount({ sql }: Pick<World, 'sql'>): Promise<void> {
   const lastLook = async () => String((await sql('select max(seen_at)::text as at from webhook_worker'))[0]?.at);
   for (let count = 0; count < 2; count += 1) {
@@ -157,7 +157,7 @@ export async function untilChangesCount({ sql }: Pick<World, 'sql'>): Promise<vo
   }
 }
 
-/** Expects what arrived to be each of the positions once, in this order. */
+/** Expects that each of the positions arrived once, in this order. */
 export function expectInOrder({ positions }: Receiver, first: number, last: number): void {
   expect(positions).toEqual(Array.from({ length: last - first + 1 }, (_, index) => first + index));
 }

@@ -7,7 +7,7 @@ import { type Received, receiverForTest } from './receiver.ts';
 
 const world = useWorld('At first it has no webhook.');
 
-test('a service without webhooks does not deliver, and begins with the first one', async () => {
+test('starts to deliver with the first webhook', async () => {
   const { sql } = world();
   const countWorkers = () => sql('select count(*)::int as count from webhook_worker');
   const program = await newProgram(world());
@@ -19,7 +19,7 @@ test('a service without webhooks does not deliver, and begins with the first one
   expect(await countWorkers()).toEqual([{ count: 1 }]);
 });
 
-test('events arrive signed, as get_event returns them, and the position moves', async () => {
+test('sends signed events with the body of get_event, and moves the position', async () => {
   const program = await newProgram(world());
   const receiver = await receiverForTest();
   const { secret, webhook_id } = await createWebhook(program, receiver, {
@@ -46,7 +46,7 @@ test('events arrive signed, as get_event returns them, and the position moves', 
   expect(webhook.last_success_at).not.toBeNull();
 });
 
-test('only the wanted types are sent, and the position moves past the others', async () => {
+test('sends only the wanted types, and moves the position past the others', async () => {
   const program = await newProgram(world());
   const receiver = await receiverForTest();
   const { webhook_id } = await createWebhook(program, receiver, {
@@ -62,7 +62,7 @@ test('only the wanted types are sent, and the position moves past the others', a
   expect(receiver.received[0]?.event).not.toHaveProperty('data');
 });
 
-test('a webhook gets no events of other programs; one of operators gets those of all, with their number', async () => {
+test('sends a program only its own events, and operators the events of all programs with their number', async () => {
   const [one, other] = [await newProgram(world()), await newProgram(world())];
   const [receiver, operators] = [await receiverForTest(), await receiverForTest()];
   await createWebhook(one, receiver);
@@ -82,7 +82,7 @@ test('a webhook gets no events of other programs; one of operators gets those of
   expect(receiver.received.length).toBe(1);
 });
 
-test('no more requests are open than the concurrency allows, and no more are sent than the rate', async () => {
+test('respects the concurrency and the rate', async () => {
   const program = await newProgram(world());
   const receiver = await receiverForTest();
   const last = await program.transfer(24);
@@ -95,7 +95,7 @@ test('no more requests are open than the concurrency allows, and no more are sen
   const startedAt = performance.now();
   await createWebhook(program, slow, { rate: 20 });
   await slow.all(program.start + 1, last);
-  // A tenth of a second is sent at once.
+  // The events of a tenth of a second are sent at once.
   expect(performance.now() - startedAt).toBeGreaterThan((24 / 20 - 0.2) * 1000);
 });
 
@@ -110,7 +110,7 @@ test('attempts are kept, without secrets and card numbers that the receiver send
   const { webhook_id } = await createWebhook(program, receiver, { headers });
   await program.transfer(1);
   await webhookWhen(program, webhook_id, ({ last_failure_at }) => last_failure_at !== null);
-  // The first one: after some seconds there is another.
+  // The oldest one, because a retry follows after some seconds.
   const attempt = (await program.client.webhooks.attempts(webhook_id)).data.at(-1);
   expect(attempt).toMatchObject({
     kind: 'event',
@@ -127,7 +127,7 @@ test('attempts are kept, without secrets and card numbers that the receiver send
   for (const secret of ['swordfish', '4111']) expect(attempt?.response_start).not.toContain(secret);
 });
 
-test('a change of the URL, of the secret and of the types counts from the next event on', async () => {
+test('applies a change of the URL and the secret to the next events', async () => {
   const program = await newProgram(world());
   const [first, second] = [await receiverForTest(), await receiverForTest()];
   const { webhook_id } = await createWebhook(program, first);
@@ -135,7 +135,7 @@ test('a change of the URL, of the secret and of the types counts from the next e
   await first.all(before, before);
   await program.client.webhooks.update(webhook_id, { url: second.url });
   const { secret } = await program.client.webhooks.rollSecret(webhook_id);
-  // The URL may count some events before the secret does.
+  // The new URL may take effect some events before the new secret.
   const signatures = ({ headers }: Received) => String(headers['webhook-signature']).split(' ').length;
   await waitFor('the change', async () => {
     await program.transfer(1);
@@ -146,7 +146,7 @@ test('a change of the URL, of the secret and of the types counts from the next e
   await verifyWebhook(received.body, received.headers, secret ?? '');
 });
 
-test('a deleted webhook gets nothing more', async () => {
+test('sends nothing more to a deleted webhook', async () => {
   const program = await newProgram(world());
   const receiver = await receiverForTest();
   const { webhook_id } = await createWebhook(program, receiver);

@@ -16,7 +16,7 @@ import { receiverForTest } from './receiver.ts';
 
 const world = useWorld();
 
-/** Closes a card and erases its holder, up to the pause before the second round, by which no text may be in memory. */
+/** Closes a card and erases its holder. Returns in the pause before the second round, when no erased text may be in memory. */
 async function erase({ client, cardId }: Program): Promise<void> {
   await client.cards.update(cardId, { status: 'closed', balance_to: 'funding' });
   await client.cards.erase(cardId);
@@ -28,7 +28,7 @@ async function erase({ client, cardId }: Program): Promise<void> {
 }
 
 test.each(['strict', 'parallel'] as const)(
-  'events that wait in memory to be sent again, %s, are sent without what was erased',
+  'retries events from memory without the erased text, in %s order',
   async (order) => {
     const { sql } = world();
     const program = await newProgram(world());
@@ -56,7 +56,7 @@ test.each(['strict', 'parallel'] as const)(
   },
 );
 
-test('a resend that waits behind a receiver that hangs is sent without what was erased', async () => {
+test('sends a resend that waits behind a hanging receiver without the erased text', async () => {
   const program = await newProgram(world());
   const { client, cardId } = program;
   const receiver = await receiverForTest();
@@ -67,7 +67,7 @@ test('a resend that waits behind a receiver that hangs is sent without what was 
   const event_id = receiver.received[0]?.event.event_id ?? '';
   const held: ServerResponse[] = [];
   receiver.respond = () => (response) => void held.push(response);
-  // Each of them is waited for in vain for 15 s, so the resend waits for longer than an erasure takes on a slow machine.
+  // Each test event runs into the time limit of 15 s, so the resend waits longer than an erasure takes on a slow machine.
   for (let count = 0; count < 6; count += 1) await client.webhooks.test(webhook_id);
   await client.webhooks.resend(webhook_id, { event_id });
   await waitFor('a request that hangs', async () => receiver.open === 1);

@@ -15,7 +15,7 @@ import { type Receiver, receiverForTest } from './receiver.ts';
 
 const world = useWorld('It counts the webhooks that fail.');
 
-/** How many seconds after the end of the first attempt of its event the retry is due, if there was only one attempt so far. */
+/** Returns the seconds from the end of the first attempt to the retry, or undefined if there were more attempts. */
 async function secondsToRetry(webhookId: string): Promise<number | undefined> {
   const [row] = await world().sql(
     `select tries, extract(epoch from next_at - started_at)::float8 - milliseconds / 1000.0::float8 as seconds
@@ -26,7 +26,10 @@ async function secondsToRetry(webhookId: string): Promise<number | undefined> {
   return row?.tries === 1 ? Number(row.seconds) : undefined;
 }
 
-/** Expects a retry to be due between these seconds after the first attempt, unless this machine took longer than that. */
+/**
+ * Expects the retry between `min` and `max` seconds after the first attempt. Checks nothing if a slow machine has already
+ * retried.
+ */
 async function expectRetry(webhookId: string, min: number, max: number): Promise<void> {
   const seconds = await secondsToRetry(webhookId);
   if (seconds === undefined) return;
@@ -35,7 +38,7 @@ async function expectRetry(webhookId: string, min: number, max: number): Promise
 }
 
 /**
- * Makes as many failures as pause a webhook. They are of status 429, because after these nothing is sent for a minute
+ * Makes enough failures to pause a webhook. They have the status 429, because the service then sends nothing for a minute
  * unless the test makes it due.
  */
 async function pausedWebhook(program: Program, receiver: Receiver, count = 12) {
@@ -50,7 +53,7 @@ async function eventTypes({ client }: Program): Promise<readonly string[]> {
   return (await client.events.list({ type: 'webhook.*' })).data.map(({ type }) => type).reverse();
 }
 
-test('every attempt has the trace of the request that caused the event, and others have none', async () => {
+test('sends the trace of the request that caused the event with every attempt, and no trace for other events', async () => {
   const program = await newProgram(world());
   const receiver = await receiverForTest();
   receiver.respond = () => 500;
@@ -80,11 +83,11 @@ test('every attempt has the trace of the request that caused the event, and othe
   }
 });
 
-test('an event that fails is sent again on the schedule, while others arrive', async () => {
+test('retries a failed event on schedule while other events arrive', async () => {
   const program = await newProgram(world());
   const receiver = await receiverForTest();
   const bad = program.start + 1;
-  // Once: on a busy machine the retry may be due before this test makes it due.
+  // Only the first try fails: on a busy machine the retry may be due before this test makes it due.
   let failures = 0;
   receiver.respond = ({ event }) => {
     if (event.position === bad) failures += 1;
@@ -104,7 +107,7 @@ test('an event that fails is sent again on the schedule, while others arrive', a
   ]);
 });
 
-test('an event is given up after ten attempts, and a resend delivers it', async () => {
+test('stops retrying an event after ten attempts, and a resend delivers it', async () => {
   const program = await newProgram(world());
   const receiver = await receiverForTest();
   const bad = program.start + 1;
@@ -138,8 +141,8 @@ test('an event is given up after ten attempts, and a resend delivers it', async 
 
 test.each([
   ['429 waits a minute', 429, {}, 59, 75],
-  ['429 with Retry-After waits as long as that', 429, { 'retry-after': '100' }, 99, 103],
-  ['a long Retry-After counts twice the pause at most', 503, { 'retry-after': '86400' }, 9, 13],
+  ['429 with Retry-After waits that long', 429, { 'retry-after': '100' }, 99, 103],
+  ['a long Retry-After waits at most twice the normal pause', 503, { 'retry-after': '86400' }, 9, 13],
 ])('%s', async (_, status, headers, min, max) => {
   const program = await newProgram(world());
   const receiver = await receiverForTest();
@@ -150,7 +153,7 @@ test.each([
   await expectRetry(webhook_id, min, max);
 });
 
-test('ten failures in a row pause: then one request at a time, and after a success everything arrives', async () => {
+test('pauses a webhook after ten failures in a row, then probes it, and sends everything after a success', async () => {
   const program = await newProgram(world());
   const receiver = await receiverForTest();
   const { webhookId, last } = await pausedWebhook(program, receiver, 40);
@@ -171,7 +174,7 @@ test('ten failures in a row pause: then one request at a time, and after a succe
     ({ kind }) => kind === 'probe',
   );
   expect(probes.length).toBeGreaterThanOrEqual(2);
-  // What failed before the pause is sent again, too.
+  // Events that failed before the pause are sent again, too.
   await waitFor('the retries', async () => {
     await makeDue(world(), webhookId);
     const rows = await world().sql('select from webhook_delivery where webhook_id = $1', innerId(webhookId));
@@ -179,7 +182,7 @@ test('ten failures in a row pause: then one request at a time, and after a succe
   });
 });
 
-test('to enable a paused webhook probes it at once', async () => {
+test('probes a paused webhook at once when it is enabled', async () => {
   const program = await newProgram(world());
   const receiver = await receiverForTest();
   const { webhookId } = await pausedWebhook(program, receiver);
@@ -188,7 +191,7 @@ test('to enable a paused webhook probes it at once', async () => {
   await webhookWhen(program, webhookId, ({ status }) => status === 'enabled');
 });
 
-test('a receiver that is killed and comes back gets everything', async () => {
+test('sends everything to a receiver that was killed and restarts', async () => {
   const program = await newProgram(world());
   const receiver = await receiverForTest();
   const { webhook_id } = await createWebhook(program, receiver);
@@ -205,7 +208,7 @@ test('a receiver that is killed and comes back gets everything', async () => {
   });
 });
 
-test('410 disables, and others are told', async () => {
+test('disables a webhook after 410, and sends webhook.disabled to other webhooks', async () => {
   const program = await newProgram(world());
   const [receiver, other] = [await receiverForTest(), await receiverForTest()];
   receiver.respond = () => 410;
@@ -221,7 +224,7 @@ test('410 disables, and others are told', async () => {
   });
 });
 
-test('after an hour of failures webhook.failing is written once, and after 120 hours the webhook is disabled', async () => {
+test('emits webhook.failing once after an hour of failures, and disables the webhook after 120 hours', async () => {
   const program = await newProgram(world());
   const receiver = await receiverForTest();
   const { webhookId, last } = await pausedWebhook(program, receiver);
@@ -253,14 +256,14 @@ test('after an hour of failures webhook.failing is written once, and after 120 h
   await waitFor('webhook.disabled', async () => (await eventTypes(program)).length === 2);
   expect(await eventTypes(program)).toEqual(['webhook.failing', 'webhook.disabled']);
 
-  // Enabled again, it gets what came before and since.
+  // When it is enabled again, it gets the events from before and since.
   receiver.respond = () => 204;
   await program.client.webhooks.update(webhookId, { status: 'enabled' });
   await receiver.all(program.start + 1, last + 2);
   await webhookWhen(program, webhookId, ({ backlog, failing_since }) => backlog === 0 && failing_since === null);
 });
 
-test('a service that was stopped for days does not disable a webhook', async () => {
+test('does not disable a webhook because the service was stopped for days', async () => {
   const program = await newProgram(world());
   const receiver = await receiverForTest();
   const { webhookId } = await pausedWebhook(program, receiver);
@@ -275,11 +278,11 @@ test('a service that was stopped for days does not disable a webhook', async () 
   const webhook = await webhookWhen(program, webhookId, ({ last_failure_at }) => isRecent(last_failure_at));
   expect(webhook.status).toBe('paused');
   expect(Date.now() - Date.parse(webhook.failing_since ?? '')).toBeLessThan(3 * 3_600_000);
-  // It has failed for two hours in which the service did try.
+  // The webhook has failed for two hours while the service was running.
   await expect.poll(() => eventTypes(program)).toEqual(['webhook.failing']);
 });
 
-test('an event whose probe has failed is sent again when the webhook resumes in another way', async () => {
+test('an event whose probe has failed is sent again when another success ends the pause', async () => {
   const { sql } = world();
   const program = await newProgram(world());
   const receiver = await receiverForTest();
@@ -290,7 +293,7 @@ test('an event whose probe has failed is sent again when the webhook resumes in 
   await makeDue(world(), webhookId);
   await expect.poll(async () => (await probes()).length).toBeGreaterThan(before);
   receiver.respond = () => 204;
-  // As after the success of a request that was in flight when the webhook was paused. The rows of the events stay as they are.
+  // As after the success of a request that was in flight when the webhook was paused. The rows of the events don't change.
   const id = innerId(webhookId);
   await sql('begin');
   await sql('update webhook set revision = revision + 1 where webhook_id = $1', id);
@@ -305,11 +308,11 @@ test('an event whose probe has failed is sent again when the webhook resumes in 
   expect((await sql('select from webhook_delivery where webhook_id = $1', id)).length).toBe(0);
 });
 
-test('a success that came while a request changed the webhook ends its pause', async () => {
+test('a success during a change of the webhook ends its pause', async () => {
   const program = await newProgram(world());
   const receiver = await receiverForTest();
   const { webhookId } = await pausedWebhook(program, receiver);
-  // Of the success only the time is stored then.
+  // Only the time of such a success is stored.
   await makeDue(world(), webhookId, {
     last_success_at: "last_failure_at + interval '1 second'",
     next_probe_at: "clock_timestamp() + interval '1 hour'",
@@ -318,7 +321,7 @@ test('a success that came while a request changed the webhook ends its pause', a
   await webhookWhen(program, webhookId, ({ status, failing_since }) => status === 'enabled' && failing_since === null);
 });
 
-test('so does a success that came while the change was being read', async () => {
+test('a success while the service reads the change ends the pause', async () => {
   const { service, sql } = world();
   const program = await newProgram(world());
   const receiver = await receiverForTest();
@@ -335,7 +338,7 @@ test('so does a success that came while the change was being read', async () => 
   onTestFinished(() => blocking.end());
   await blocking.query('begin; lock table webhook_secret');
   await makeDue(world(), webhookId, { next_probe_at: "clock_timestamp() + interval '1 hour'" });
-  // Of the change the webhook is read, and its secrets are not yet.
+  // The service has read the changed webhook, but not yet its secrets.
   const waits = `select from pg_locks where relation = 'webhook_secret'::regclass and not granted`;
   await waitFor('the reading of the secrets', async () => (await sql(waits)).length > 0);
   accept?.();
@@ -347,7 +350,7 @@ test('so does a success that came while the change was being read', async () => 
 
 const isRecent = (moment: string | null): boolean => moment !== null && Date.now() - Date.parse(moment) < 3_600_000;
 
-test('a disabled webhook gets nothing, and resumes with its backlog or with the next event', async () => {
+test('sends nothing to a disabled webhook, which resumes with its backlog or with the next event', async () => {
   const program = await newProgram(world());
   const receiver = await receiverForTest();
   const { webhook_id } = await createWebhook(program, receiver);
@@ -376,19 +379,19 @@ test('a disabled webhook gets nothing, and resumes with its backlog or with the 
   expect(receiver.positions).not.toContain(passed);
 });
 
-test('a retry that was due when the webhook was paused, and is then the probe, is sent once', async () => {
+test('sends a retry once if it was due when the webhook was paused and then becomes the probe', async () => {
   const program = await newProgram(world());
   const receiver = await receiverForTest();
-  // After 429 there is no retry for a minute: with one, ten failures could come before nine events have failed.
+  // After 429 there is no retry for a minute. A retry could add the tenth failure before nine events have failed.
   receiver.respond = () => 429;
   const { webhook_id: id } = await createWebhook(program, receiver, { concurrency: 1 });
-  // One failure less than pauses a webhook.
+  // One failure fewer than the number that pauses a webhook.
   const last = await program.transfer(9);
   const { sql } = world();
   const rows = async () => (await sql('select from webhook_delivery where webhook_id = $1', innerId(id))).length;
   await waitFor('nine retries', async () => (await rows()) === 9);
   receiver.respond = () => 500;
-  // The newest event first: it pauses the webhook, and the oldest one, which is due as well, is the probe.
+  // The newest event comes first and pauses the webhook. The oldest one is due as well and becomes the probe.
   await sql(
     `update webhook_delivery set next_at = clock_timestamp() - position * interval '1 second' where webhook_id = $1`,
     innerId(id),

@@ -16,7 +16,7 @@ import { receiverForTest } from './receiver.ts';
 
 const world = useWorld();
 
-test('in strict order one event is in flight, and the next one waits for it', async () => {
+test('in strict order sends one event at a time', async () => {
   const program = await newProgram(world());
   const receiver = await receiverForTest();
   receiver.respond = () => (response) => setTimeout(() => response.writeHead(204).end(), 5);
@@ -40,7 +40,7 @@ test('in strict order nothing passes an event that fails', async () => {
   await makeDue(world(), webhook_id);
   await waitFor('another attempt', async () => receiver.positions.filter((position) => position === bad).length >= 2);
   expect(Math.max(...receiver.positions)).toBe(bad);
-  // Ten failures pause it, and it waits all the same.
+  // After ten failures the webhook is paused, and the next event still waits.
   await makeDue(world(), webhook_id, { failures: '9' });
   const { position } = await webhookWhen(program, webhook_id, ({ status }) => status === 'paused');
   expect(position).toBe(bad - 1);
@@ -52,7 +52,7 @@ test('in strict order nothing passes an event that fails', async () => {
   await webhookWhen(program, webhook_id, ({ status, backlog }) => status === 'enabled' && backlog === 0);
 });
 
-test('webhooks that never respond hold up no other, and get one request at a time', async () => {
+test('webhooks that never respond delay no other webhook, and get one request at a time', async () => {
   const hanging = await receiverForTest();
   hanging.respond = () => () => undefined;
   const [bad, good] = [await newProgram(world()), await newProgram(world())];
@@ -64,16 +64,16 @@ test('webhooks that never respond hold up no other, and get one request at a tim
   await createWebhook(good, receiver, { concurrency: 100 });
   const last = await good.transfer(30);
   await receiver.all(good.start + 1, last);
-  // The next one comes when one was waited for in vain, which takes longer than this test except on a busy machine.
+  // A webhook gets its next request after a time-out, which takes longer than this test except on a busy machine.
   const timeouts = Math.floor((performance.now() - startedAt) / SEND_LIMITS.answerTimeoutMilliseconds);
   expect(hanging.received.length).toBeLessThanOrEqual(20 * (1 + timeouts));
 });
 
-test('webhooks that never respond hold up no test of another, however many tests wait for them', async () => {
+test('webhooks that never respond do not delay the test event of another webhook', async () => {
   const hanging = await receiverForTest();
   hanging.respond = () => () => undefined;
   const [bad, good] = [await newProgram(world()), await newProgram(world())];
-  // More than are read at once, and fewer of each webhook than keep it from being read.
+  // More test events than the service reads at once, but fewer per webhook than the number at which it stops reading them.
   const webhooks: NewWebhookRecord[] = [];
   for (let count = 0; count < 5; count += 1) webhooks.push(await createWebhook(bad, hanging, { types: ['card.*'] }));
   for (const { webhook_id } of webhooks) {
@@ -88,7 +88,7 @@ test('webhooks that never respond hold up no test of another, however many tests
   await waitFor('the test', async () => receiver.received.length === 1, 60_000);
 });
 
-test('what was deleted while a webhook was disabled is passed over', async () => {
+test('skips events that were deleted while the webhook was disabled', async () => {
   const program = await newProgram(world());
   const receiver = await receiverForTest();
   const { webhook_id } = await createWebhook(program, receiver);
@@ -96,19 +96,19 @@ test('what was deleted while a webhook was disabled is passed over', async () =>
   await untilChangesCount(world());
   // webhook.disabled has a position, too.
   const gone = (await program.transfer(3)) + 1;
-  await waitFor('the position of the last one', async () => (await headOf(program.client)) >= gone);
+  await waitFor('the position of the last event', async () => (await headOf(program.client)) >= gone);
   const { sql } = world();
   const numbers = await sql(
     'select max(number + count - 1) as last from event_position where program_id = $1',
     `${program.programId.slice(5, 13)}-${program.programId.slice(13, 17)}-${program.programId.slice(17, 21)}-${program.programId.slice(21, 25)}-${program.programId.slice(25)}`,
   );
-  // As drop_event_partition does with a day.
+  // As drop_event_partition does for a day.
   await sql('update event_deletion set up_to_number = $1', numbers[0]?.last);
   await sql('delete from event_position where number <= $1', numbers[0]?.last);
   const last = (await program.transfer(2)) + 1;
   await program.client.webhooks.update(webhook_id, { status: 'enabled' });
   await receiver.all(gone + 1, last);
-  // It may have been told that it is disabled before the change counted.
+  // It may have received webhook.disabled before the change took effect.
   const passed = receiver.positions.filter((position) => position > program.start + 1 && position <= gone);
   expect(passed).toEqual([]);
   await webhookWhen(program, webhook_id, ({ position }) => position === last);

@@ -4,7 +4,7 @@ import { directoryForTest, startForTest } from '../harness/service.ts';
 import { connect, createWebhook, newProgram, webhookWhen } from './arrange.ts';
 import { receiverForTest } from './receiver.ts';
 
-test('a database that is stopped while events are delivered loses and miscounts none', async () => {
+test('loses and miscounts no event if the database stops during delivery', async () => {
   const service = await startForTest({ DATA_DIR: await directoryForTest() });
   const program = await newProgram({ service });
   const receiver = await receiverForTest();
@@ -13,7 +13,7 @@ test('a database that is stopped while events are delivered loses and miscounts 
   const { webhook_id } = await createWebhook(program, receiver, { concurrency: 4 });
   await waitFor('some events', async () => receiver.received.length > 8);
   await service.database.stop();
-  // Whatever is in flight arrives, and then nothing more can be stored.
+  // The events in flight arrive. Then nothing can be stored.
   await waitFor('the report', async () => service.output().includes('cannot deliver events to webhooks'));
   await service.database.start();
   await receiver.all(program.start + 1, last);
@@ -26,7 +26,7 @@ test('a database that is stopped while events are delivered loses and miscounts 
   expect(service.output().split('cannot deliver events to webhooks').length - 1).toBeLessThanOrEqual(2);
 });
 
-test('a service that stops stores what is in flight, and what does not respond is sent again', async () => {
+test('a service that stops stores the outcomes in flight, and an event without a response is sent again', async () => {
   const directory = await directoryForTest();
   const service = await startForTest({ DATA_DIR: directory });
   const program = await newProgram({ service });
@@ -44,7 +44,7 @@ test('a service that stops stores what is in flight, and what does not respond i
   await waitFor('the stop', async () => service.output().includes('Stopping.'));
   respond();
   expect(await stopped).toBe(0);
-  // The end of the process may be known before that of its connections.
+  // The test may see the end of the process before the end of its connections.
   await waitFor('the end of the requests', async () => slow.open + hanging.open === 0);
 
   const again = await startForTest({ DATA_DIR: directory });
@@ -63,7 +63,7 @@ test('a service that stops stores what is in flight, and what does not respond i
   expect(hanging.received.length).toBe(2);
 });
 
-test('delivery opens no connection beyond DATABASE_CONNECTIONS, and with fewer than 8 it does not begin', async () => {
+test('delivery keeps to DATABASE_CONNECTIONS, and does not begin with fewer than 8', async () => {
   const directory = await directoryForTest();
   const service = await startForTest({ DATA_DIR: directory, DATABASE_CONNECTIONS: '8' });
   const program = await newProgram({ service });
@@ -74,7 +74,7 @@ test('delivery opens no connection beyond DATABASE_CONNECTIONS, and with fewer t
   );
   await receiver.all(program.start + 1, program.start + 20);
   const sql = await connect((await embeddedServerOf(directory)).databaseUrl);
-  // Those that are idle are closed within seconds.
+  // Idle connections are closed within seconds.
   await waitFor('the connections', async () => {
     const { rows } = await sql.query(
       `select count(*)::int as count from pg_stat_activity where application_name = 'transfer-service'`,

@@ -21,7 +21,7 @@ afterAll(async () => {
   await services?.end();
 });
 
-/** How many shards each process holds. */
+/** Returns the number of shards that each process holds. */
 async function shares(): Promise<readonly number[]> {
   const { rows } = await database.query<{ count: number }>(
     'select count(*)::int as count from webhook_shard where expires_at > clock_timestamp() group by owner order by 1',
@@ -29,12 +29,12 @@ async function shares(): Promise<readonly number[]> {
   return rows.map(({ count }) => count);
 }
 
-/** Lets the leases of a process that was killed expire now, instead of within ten seconds. */
+/** Lets the leases of a killed process expire now, instead of within ten seconds. */
 const expireLeases = () => database.query('update webhook_shard set expires_at = clock_timestamp()');
 
 const repeats = ({ positions }: Receiver): number => positions.length - new Set(positions).size;
 
-/** In strict order, an event may be repeated, but none is sent before the one before it. */
+/** Expects strict order: an event may be repeated, but never overtakes the one before it. */
 function expectStrict({ positions }: Receiver): void {
   for (const [index, position] of positions.entries()) {
     const before = positions[index - 1];
@@ -55,7 +55,7 @@ async function strictAndParallel(program: Program) {
   return { strict, parallel, webhooks };
 }
 
-test('two processes share the webhooks, and a third one that starts gets its share', async () => {
+test('shares the webhooks among the running processes', async () => {
   const program = await newProgram({ service: first });
   const { strict, parallel } = await strictAndParallel(program);
   await waitFor('two shares', async () => (await shares()).join() === '8,8');
@@ -67,7 +67,7 @@ test('two processes share the webhooks, and a third one that starts gets its sha
   await waitFor('three shares', async () => (await shares()).join() === '4,6,6');
   const more = await program.transfer(10);
   await third.stop();
-  // Leases that are given back need not expire.
+  // Nothing has to wait for returned leases to expire.
   await waitFor('two shares', async () => (await shares()).join() === '8,8');
   await strict.all(program.start + 1, more);
   await parallel.all(program.start + 1, more);
@@ -75,10 +75,10 @@ test('two processes share the webhooks, and a third one that starts gets its sha
   expect(repeats(strict) + repeats(parallel)).toBe(0);
 });
 
-test('a process that is frozen and continues sends nothing that others have sent since', async () => {
+test('a process that was frozen sends no event that others have sent in the meantime', async () => {
   const program = await newProgram({ service: first });
   const webhooks: { readonly strict: Receiver; readonly webhookId: string }[] = [];
-  // Some of them are delivered by the process that is frozen.
+  // The frozen process delivers some of them.
   for (let count = 0; count < 8; count += 1) {
     const strict = await receiverForTest();
     strict.respond = () => (response) => setTimeout(() => response.writeHead(204).end(), 3);
@@ -101,7 +101,7 @@ test('a process that is frozen and continues sends nothing that others have sent
   }
 });
 
-test('what a killed process was delivering is delivered by another', async () => {
+test('another process delivers the events of a killed one', async () => {
   const program = await newProgram({ service: first });
   await waitFor('two shares', async () => (await shares()).join() === '8,8');
   const { strict, parallel } = await strictAndParallel(program);

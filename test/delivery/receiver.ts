@@ -15,16 +15,16 @@ export type Received = {
   };
 };
 
-/** What a receiver does with a request: a status, a whole response, or a function that may also never respond. */
+/** The response to a request: a status, a whole response, or a function, which may never respond. */
 export type Response =
   | number
   | { readonly status: number; readonly headers?: Readonly<Record<string, string>>; readonly body?: string }
   | ((response: ServerResponse) => void);
 
-/** A program that receives webhooks, on a port that stays the same. */
+/** An HTTP server that receives webhooks. It keeps its port when it restarts. */
 export class Receiver {
   readonly received: Received[] = [];
-  /** Requests that have not been responded to, and the maximum of them. */
+  /** The number of requests without a response yet, and its maximum. */
   open = 0;
   maxOpen = 0;
   respond: (received: Received) => Response = () => 204;
@@ -35,7 +35,7 @@ export class Receiver {
     return `http://127.0.0.1:${this.#port}/hooks`;
   }
 
-  /** The positions that arrived, in the order in which they did. */
+  /** The positions in order of arrival. */
   get positions(): readonly number[] {
     return this.received.map(({ event }) => event.position);
   }
@@ -63,13 +63,13 @@ export class Receiver {
       else if (typeof given === 'number') response.writeHead(given).end();
       else response.writeHead(given.status, given.headers).end(given.body);
     });
-    // Another process may have got its port while this one was away.
+    // Another process may have taken the port since `kill`.
     await waitFor('the port of the receiver', () => isListening(server, this.#port));
     this.#port = (server.address() as AddressInfo).port;
     this.#server = server;
   }
 
-  /** Ends it at once: requests in progress get no response, later ones no connection. */
+  /** Ends the server at once: requests in progress get no response, and later requests no connection. */
   async kill(): Promise<void> {
     const server = this.#server;
     this.#server = undefined;
@@ -79,7 +79,7 @@ export class Receiver {
     await closed;
   }
 
-  /** Waits until every position up to one has arrived. */
+  /** Waits until all positions from `first` to `last` have arrived. */
   async all(first: number, last: number): Promise<void> {
     await waitFor(`the positions ${first} to ${last}`, async () => {
       const seen = new Set(this.positions);
@@ -89,7 +89,7 @@ export class Receiver {
   }
 }
 
-/** Whether a server could be given a port; not while another one has it. */
+/** Starts to listen on a port. Returns false if another process has it. */
 function isListening(server: Server, port: number): Promise<boolean> {
   return new Promise((resolve, reject) => {
     const onError = (error: NodeJS.ErrnoException): void =>
@@ -101,7 +101,7 @@ function isListening(server: Server, port: number): Promise<boolean> {
   });
 }
 
-/** A receiver that ends with the test. */
+/** Starts a receiver that ends with the test. */
 export async function receiverForTest(): Promise<Receiver> {
   const receiver = new Receiver();
   await receiver.start();

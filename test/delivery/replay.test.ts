@@ -17,10 +17,10 @@ const world = useWorld();
 const LONG_AGO = '2000-01-01T00:00:00.000Z';
 const NEVER = '2100-01-01T00:00:00.000Z';
 
-test('a test arrives whatever the status, signed, and counts neither as success nor as failure', async () => {
+test('sends a signed test event in any status, and counts it as no success or failure', async () => {
   const program = await newProgram(world());
   const receiver = await receiverForTest();
-  // Of all types it could be told that it is disabled, before the change counts.
+  // With all types, it could get webhook.disabled before the change takes effect.
   const { webhook_id } = await createWebhook(program, receiver, { types: ['transfer.*'] });
   await program.client.webhooks.update(webhook_id, { status: 'disabled' });
   receiver.respond = () => 500;
@@ -35,11 +35,11 @@ test('a test arrives whatever the status, signed, and counts neither as success 
   const [attempt] = (await program.client.webhooks.attempts(webhook_id)).data;
   expect(attempt).toMatchObject({ kind: 'test', try: 1, event_id, type: 'webhook.tested', status: 500 });
   expect(await program.client.webhooks.get(webhook_id)).toMatchObject({ failing_since: null, last_failure_at: null });
-  // It is not repeated.
+  // The test event is not retried.
   expect(await world().sql('select from webhook_delivery where webhook_id = $1', innerId(webhook_id))).toEqual([]);
 });
 
-test('an event is sent once more when it is asked for, and again when it is asked for again', async () => {
+test('sends an event once for each resend', async () => {
   const program = await newProgram(world());
   const receiver = await receiverForTest();
   const { webhook_id } = await createWebhook(program, receiver);
@@ -54,12 +54,12 @@ test('an event is sent once more when it is asked for, and again when it is aske
   expect(new Set(receiver.received.map(({ headers }) => headers['webhook-id'])).size).toBe(1);
 });
 
-test('a replay sends every event of a time again, beside new ones', async () => {
+test('a replay sends every event of a time range again, next to new events', async () => {
   const program = await newProgram(world());
   const receiver = await receiverForTest();
   const { webhook_id } = await createWebhook(program, receiver, { types: ['transfer.*'] });
   const last = await program.transfer(10);
-  // A replay sends what was delivered so far.
+  // A replay sends the events that were delivered before it.
   await webhookWhen(program, webhook_id, ({ position }) => position === last);
   await program.client.webhooks.replay(webhook_id, { from: LONG_AGO, to: NEVER, only: 'all' });
   const newest = await program.transfer(3);
@@ -74,7 +74,7 @@ test('a replay sends every event of a time again, beside new ones', async () => 
   expect(kinds.filter((kind) => kind === 'replay').length).toBe(replay?.sent);
 });
 
-/** A webhook that was enabled while events were given up: those of every second position of 8. */
+/** Creates a webhook with dead events: every second position of 8. */
 async function webhookWithDeadEvents(program: Program, receiver: Receiver): Promise<string> {
   // After 429 there is no retry for a minute, so none is in flight when this test changes the rows.
   receiver.respond = ({ event }) => (event.position % 2 === 0 ? 429 : 204);
@@ -90,7 +90,7 @@ async function webhookWithDeadEvents(program: Program, receiver: Receiver): Prom
 
 const ONLY_FAILED = { from: LONG_AGO, to: NEVER, only: 'failed' } as const;
 
-test('a replay of what was given up delivers it, and leaves nothing that is dead', async () => {
+test('a replay of dead events delivers them all', async () => {
   const program = await newProgram(world());
   const receiver = await receiverForTest();
   const webhookId = await webhookWithDeadEvents(program, receiver);
@@ -103,14 +103,14 @@ test('a replay of what was given up delivers it, and leaves nothing that is dead
   expect(again.every((position) => position % 2 === 0)).toBe(true);
 });
 
-/** Makes a webhook one at which a failure keeps everything else from being sent, until the next probe. */
+/** Changes a webhook so that a failure blocks all other events until the next probe. */
 async function holdBack(program: Program, webhookId: string, how: 'strict' | 'paused'): Promise<void> {
   if (how === 'strict') await program.client.webhooks.update(webhookId, { order: 'strict' });
   else await makeDue(world(), webhookId, { status: "'paused'", failures: '10', failing_since: 'clock_timestamp()' });
 }
 
 test.each(['strict', 'paused'] as const)(
-  'a replay of what was given up, %s, sends what fails again until it is delivered',
+  'a replay of dead events, %s, retries failed events until they are delivered',
   async (how) => {
     const program = await newProgram(world());
     const receiver = await receiverForTest();
@@ -133,7 +133,7 @@ test.each(['strict', 'paused'] as const)(
   },
 );
 
-test('what a canceled replay could not deliver holds up nothing', async () => {
+test('a canceled replay blocks no other events', async () => {
   const program = await newProgram(world());
   const receiver = await receiverForTest();
   const webhookId = await webhookWithDeadEvents(program, receiver);
@@ -152,7 +152,7 @@ test('what a canceled replay could not deliver holds up nothing', async () => {
   expect(await program.client.webhooks.get(webhookId)).toMatchObject({ dead: 4, status: 'enabled' });
 });
 
-test('a replay goes on when its webhook resumes with the next event', async () => {
+test('a replay continues when its webhook resumes with the next event', async () => {
   const program = await newProgram(world());
   const receiver = await receiverForTest();
   const webhookId = await webhookWithDeadEvents(program, receiver);
@@ -187,7 +187,7 @@ test('a change to thin payloads applies to the rest of a replay', async () => {
   expect(receiver.received.slice(length).map(({ event }) => event.data)).toEqual([undefined, undefined]);
 });
 
-test('a replay of a time sends only its events', async () => {
+test('a replay of a time range sends only its events', async () => {
   const program = await newProgram(world());
   const receiver = await receiverForTest();
   const { webhook_id } = await createWebhook(program, receiver);

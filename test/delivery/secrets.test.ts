@@ -7,7 +7,7 @@ import { type Received, type Receiver, receiverForTest } from './receiver.ts';
 
 const world = useWorld();
 
-/** The webhook of an event that is made now. */
+/** Makes an event, and returns the request that delivered it. */
 async function nextReceived(program: Program, receiver: Receiver): Promise<Received> {
   const position = await program.transfer(1);
   await waitFor('the event', async () => receiver.positions.includes(position));
@@ -18,7 +18,7 @@ async function nextReceived(program: Program, receiver: Receiver): Promise<Recei
 
 const countSignatures = ({ headers }: Received): number => String(headers['webhook-signature']).split(' ').length;
 
-/** Which of the secrets have signed, by both libraries. */
+/** Returns for each secret whether it has signed. Both libraries must agree. */
 async function signedBy({ body, headers }: Received, secrets: readonly string[]): Promise<readonly boolean[]> {
   const sent = Object.fromEntries(Object.entries(headers).map(([name, value]) => [name, String(value)]));
   return Promise.all(
@@ -39,7 +39,7 @@ async function signedBy({ body, headers }: Received, secrets: readonly string[])
   );
 }
 
-test('secrets that were rolled sign until they expire, at most three at once', async () => {
+test('signs with rolled secrets until they expire, with at most three secrets at once', async () => {
   const program = await newProgram(world());
   const receiver = await receiverForTest();
   const { webhook_id: id, secret } = await createWebhook(program, receiver);
@@ -54,11 +54,11 @@ test('secrets that were rolled sign until they expire, at most three at once', a
   expect(await signedBy(await nextReceived(program, receiver), secrets)).toEqual([false, true, true, true]);
 });
 
-test('a secret stops signing when it expires, without anything else being changed', async () => {
+test('a secret stops signing when it expires, without any other change', async () => {
   const program = await newProgram(world());
   const receiver = await receiverForTest();
   const { webhook_id: id, secret: earlier } = await createWebhook(program, receiver);
-  // Late enough for the service to have read it before it expires, on most machines.
+  // Late enough that most machines read the secret before it expires.
   const previous_until = new Date(Date.now() + 4_000).toISOString();
   const { secret: later } = await program.client.webhooks.rollSecret(id, { previous_until });
   const secrets = [earlier ?? '', later ?? ''];
@@ -66,12 +66,12 @@ test('a secret stops signing when it expires, without anything else being change
     'the new secret',
     async () => (await signedBy(await nextReceived(program, receiver), secrets))[1] === true,
   );
-  await waitFor('the end of the old one', async () => countSignatures(await nextReceived(program, receiver)) === 1);
+  await waitFor('the end of the old secret', async () => countSignatures(await nextReceived(program, receiver)) === 1);
   expect(Date.now()).toBeGreaterThanOrEqual(Date.parse(previous_until) - 1_000);
   expect(await signedBy(await nextReceived(program, receiver), secrets)).toEqual([false, true]);
 });
 
-test('a secret whose end is past signs nothing from then on', async () => {
+test('stops signing at once with a secret whose end is in the past', async () => {
   const program = await newProgram(world());
   const receiver = await receiverForTest();
   const { webhook_id: id, secret: earlier } = await createWebhook(program, receiver);

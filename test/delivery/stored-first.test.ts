@@ -11,10 +11,10 @@ beforeAll(async () => {
   ({ databaseUrl } = await embeddedServerOf(service().directory));
 });
 
-/** Long enough for a service that does not wait to send more. One that waits sends nothing, however slow it is. */
+/** Long enough for a broken service to send more. A correct one sends nothing, however slow it is. */
 const MORE_MILLISECONDS = 500;
 
-/** Keeps the outcomes of a webhook from being stored until the returned function is called. */
+/** Blocks the storing of a webhook's outcomes until the returned function is called. */
 async function holdBack(webhookId: string): Promise<() => Promise<void>> {
   const client = await connect(databaseUrl);
   await client.query('begin');
@@ -27,19 +27,19 @@ async function holdBack(webhookId: string): Promise<() => Promise<void>> {
 test.each([
   ['strict', 1],
   ['parallel', 4],
-] as const)('in %s order no more than %i events are sent before their outcome is stored', async (order, most) => {
+] as const)('in %s order sends at most %i events before their outcome is stored', async (order, most) => {
   const program: Program = await newProgram({ service: service() });
   const receiver = await receiverForTest();
   const { webhook_id: id } = await createWebhook(program, receiver, { order, concurrency: 4 });
-  // After these, a webhook in parallel order may have as many in flight as its concurrency.
+  // After ten successes, a webhook in parallel order may have as many requests in flight as its concurrency.
   const before = await program.transfer(10);
   await receiver.all(program.start + 1, before);
   await waitFor('the position', async () => (await program.client.webhooks.get(id)).position === before);
   const release = await holdBack(id);
   const last = await program.transfer(10);
-  // A lease that ends meanwhile repeats what was in flight, but nothing after that is sent.
+  // If a lease ends in the meantime, the events in flight are sent again, but no later ones.
   const sent = (): number => new Set(receiver.positions).size;
-  await waitFor('as many as may be sent', async () => sent() >= 10 + most && receiver.open === 0);
+  await waitFor('all events that may be sent', async () => sent() >= 10 + most && receiver.open === 0);
   await sleep(MORE_MILLISECONDS);
   expect(sent()).toBe(10 + most);
   expect((await program.client.webhooks.get(id)).position).toBe(before);
@@ -49,11 +49,12 @@ test.each([
   expect(sent()).toBe(20);
 });
 
-test('what was delivered while an earlier event hangs is not sent again by whoever goes on', async () => {
+test('does not resend delivered events when another process takes over while an earlier event hangs', async () => {
   const program = await newProgram({ service: service() });
   const receiver = await receiverForTest();
-  // After ten, as many may be in flight as the concurrency. All are there before the one that hangs does, which ends after
-  // some seconds.
+  // After ten successes, as many requests may be in flight as the concurrency. All events are made before the webhook, because
+  // the
+  // request that hangs does so for some seconds only.
   const before = await program.transfer(10);
   const last = await program.transfer(20);
   receiver.respond = ({ event }) => (event.position === before + 1 ? () => undefined : 204);
@@ -67,11 +68,11 @@ test('what was delivered while an earlier event hangs is not sent again by whoev
   await waitFor('all but the event that hangs to be stored', isStored);
   expect((await program.client.webhooks.get(id)).position).toBe(before);
   receiver.respond = () => 204;
-  // As after the end of the process: nothing that it has in memory counts.
+  // As after the end of the process, whose memory then does not count.
   await client.query('update webhook_shard set epoch = epoch + 1, owner = null, expires_at = null');
   await waitFor('the position', async () => (await program.client.webhooks.get(id)).position === last);
   const again = receiver.positions.filter((position, index) => receiver.positions.indexOf(position) !== index);
-  // More than once if storing the others took longer than the event may hang.
+  // It arrives more than twice if storing the others takes longer than the event may hang.
   expect(new Set(again)).toEqual(new Set([before + 1]));
   const { rows } = await client.query('select ahead::text from webhook_state where webhook_id = $1', [innerId(id)]);
   expect(rows).toEqual([{ ahead: '{}' }]);

@@ -24,31 +24,31 @@ const isRecorded = (requestId: string) =>
     .errors.inspect(requestId)
     .then(Boolean, () => false);
 
-test('errors of what the console reads on its own are not recorded, whatever they are, and all others are', async () => {
+test("records no errors of the console's background reads, but all others", async () => {
   const { key } = await withSecret(client().keys.create(operatorKey('of a program')));
   const badCookie = { Cookie: `console-${new URL(client().baseUrl).port}=none`, 'Sec-Fetch-Site': 'same-origin' };
   const own: readonly Sent[] = [
     { headers: OWN },
     { path: '/api/v0.1/operator/switch', headers: { ...OWN, 'Sandbox-Provoke': 'unknown_get_switch' } },
-    // Who is signed in? No one any more.
+    // The console asks who is signed in after the session has ended.
     { path: '/api/v0.1/console/session', headers: { ...badCookie, Console: '1' } },
   ];
   const others: readonly Sent[] = [
-    // What the reader has asked for.
+    // A request by the user of the console.
     { headers: { ...OWN, Console: '1' } },
-    // A page of another origin, or a program that says it is the console.
+    // A page of another origin, or a program that claims to be the console.
     { headers: { ...OWN, 'Sec-Fetch-Site': 'cross-site' } },
     { headers: { Console: 'background' } },
     { headers: { ...OWN, Authorization: `Bearer ${key}` } },
     { headers: { ...OWN, Authorization: 'Bearer none' } },
-    // What changes something.
+    // A request that changes something.
     { method: 'POST', path: `${MISSING}/cancel`, headers: OWN },
     { headers: { ...badCookie, Console: '1' } },
   ];
   const [hidden, shown] = [[] as string[], [] as string[]];
   for (const one of own) hidden.push(await fail(one));
   for (const one of others) shown.push(await fail(one));
-  // Errors are stored in their order, so those that were before these would be there.
+  // Errors are stored in order, so earlier ones would be stored by now.
   for (const requestId of shown) await waitFor('the error is recorded', () => isRecorded(requestId));
   expect(await Promise.all(hidden.map(isRecorded))).toEqual(own.map(() => false));
   const overview = await client().status.overview();

@@ -4,25 +4,25 @@ import { programKey, withSecret } from '../harness/keys.ts';
 import { refusalOf, useService } from '../harness/service.ts';
 import { lookUp } from './log-reader.ts';
 
-// Which key sent a request that had an error.
+// The error log names the key of each request.
 
 const service = useService();
 const DEMO_PROGRAM = 'prog_019000000000700080000000000000de';
 
-/** A new key of the demo program, and a client that sends it. */
+/** Creates a key of the demo program, and a client that sends it. */
 async function newKey() {
   const { client, url } = service();
   const { key, key_id } = await withSecret(client.keys.create(programKey('shop', DEMO_PROGRAM)));
   return { key, key_id, own: new TransferService({ baseUrl: url, key, maxRetries: 0, timeoutMilliseconds: 120_000 }) };
 }
 
-test('an error names the key of its request to operators and to the program of the key', async () => {
+test("shows the key of a failed request to operators and to the key's program", async () => {
   const { client } = service();
   const { key_id, own } = await newKey();
   const { requestId } = await refusalOf(own.cards.get('card_of_no_one'));
   expect((await lookUp(client, requestId)).error).toMatchObject({ key_id, caller: 'program_key' });
   expect((await own.errors.get(requestId)).key_id).toBe(key_id);
-  // Of one card, since a look-up that finds nothing yet is an error, too, and a newer one.
+  // Filtered by a card, because a look-up that finds nothing yet is a newer error.
   const card = { card_id: 'card_of_no_one' };
   for (const { data } of [await own.errors.list(card), await client.errors.search(card)]) {
     expect(data.find((error) => error.request_id === requestId)?.key_id).toBe(key_id);
@@ -33,7 +33,7 @@ test('an error names the key of its request to operators and to the program of t
   expect((await lookUp(client, keyless.requestId)).error).toMatchObject({ key_id: null, caller: 'sandbox' });
 });
 
-test('so does a refused row of a batch, and a request without the scope that it needs', async () => {
+test('shows the key for a refused row of a batch, and for a request without the required scope', async () => {
   const { client } = service();
   const { key_id, own } = await newKey();
   const forbidden = await refusalOf(own.programs.list());
@@ -44,7 +44,7 @@ test('so does a refused row of a batch, and a request without the scope that it 
   expect(error).toMatchObject({ code: 'card_not_found', key_id });
 });
 
-test('an error of a session names its key, as the audit log does', async () => {
+test('shows the key for an error of a session, as the audit log does', async () => {
   const { client, url } = service();
   const { key, key_id } = await newKey();
   const page = { 'Sec-Fetch-Site': 'same-origin', Console: '1' };
@@ -63,7 +63,7 @@ test('an error of a session names its key, as the audit log does', async () => {
   expect(error).toMatchObject({ code: 'unauthenticated', key_id });
 });
 
-test('a key that was revoked is named to operators', async () => {
+test('shows operators a revoked key', async () => {
   const { client } = service();
   const { key_id, own } = await newKey();
   await client.keys.revoke(key_id);

@@ -13,16 +13,16 @@ import { useConnection, useLedger, useServer } from '../harness/use-ledger.ts';
 const OTHER_PROGRAM_ID = '01900000-0000-7000-8000-00000000000b';
 const DAY = 86_400_000;
 const ROWS = 60_000;
-/** A minute that is over, so that nothing is stored while the tests count. */
+/** A past minute, so that nothing is stored in it while the tests count. */
 const NEWEST = Math.floor(Date.now() / 60_000) * 60_000 - 60_000;
-/** Rows stand two minutes apart, over 83 days and their months. */
+/** Rows are two minutes apart, over 83 days and several months. */
 const APART = 120_000;
 
 const server = await useServer();
 const ledger = useLedger(server.connection);
 const admin = await useConnection(server.connection);
 
-/** Row n is n times two minutes old. A thousand kinds of rows, so that each index has something to tell apart. */
+/** Row n is n times two minutes old. There are a thousand kinds of rows, so that each index is selective. */
 const FILL = `
   with numbered as (
     select n, ($1::bigint - n * $2::bigint) as ms, md5(n::text) as digits from generate_series(0, $3::int - 1) as n
@@ -64,7 +64,7 @@ const numberOf = (row: Readonly<Record<string, unknown>>): number => Number(Stri
 const numbers = (page: Listed): readonly number[] => page.data.map(numberOf);
 
 describe('lists', () => {
-  test('newest first, and only those of the card program', async () => {
+  test('newest first, and only errors of the card program', async () => {
     const own = await list('list_errors', { limit: 4 }, OTHER_PROGRAM_ID);
     expect(numbers(own)).toEqual([1, 101, 201, 301]);
     const all = await list('search_errors', { limit: 4 });
@@ -110,7 +110,7 @@ describe('lists', () => {
     ['list_errors', { code: 'service_disabled' }],
     ['search_errors', { type: 'Process Error' }],
     ['search_errors', { operation: 'create_card', limit: 7 }],
-  ])('%s by %j: all pages together have each error once', async (operation, query) => {
+  ])('%s by %j returns each error once over all pages', async (operation, query) => {
     const seen: number[] = [];
     let cursor: string | null = null;
     do {
@@ -151,7 +151,7 @@ describe('counts', () => {
     for (const { code } of counts.data) expect(ERRORS).toHaveProperty(code);
   });
 
-  test('by hour, of one code or one card program', async () => {
+  test('by hour, for one code or one card program', async () => {
     const day = { from: new Date(NEWEST - DAY).toISOString() };
     const hours = await count({ ...day, code: 'insufficient_funds' });
     expect(new Set(hours.data.map(({ start }) => start)).size).toBeGreaterThanOrEqual(24);
@@ -160,8 +160,8 @@ describe('counts', () => {
     expect(sum(await count({ ...whole, interval: 'day', code: 'service_disabled' }))).toBe(60);
   });
 
-  test('of the last 24 hours by default', async () => {
-    // Counted by the hour: the hour of now, in which there may be no row yet, and the 23 before it.
+  test('for the last 24 hours by default', async () => {
+    // Counted by the hour: the current hour, which may have no row yet, and the 23 hours before it.
     const expectedAt = (now: number): number => {
       const from = (Math.ceil(now / 3_600_000) - 24) * 3_600_000;
       return Math.floor((NEWEST - from) / APART) + 1;
@@ -204,12 +204,12 @@ describe('plans', () => {
     'a rare code of a program': listErrors({ ...NOTHING, programId, codes: ['duplicate_card'] }),
     'a rare type': listErrors({ ...NOTHING, programId, codes: codesOf('Process Error') }),
     'a common type': listErrors({ ...NOTHING, programId, codes: codesOf('Request Error') }),
-    'a type that is not there': listErrors({ ...NOTHING, codes: ['card_suspected_fraud', 'card_lost'] }),
+    'a type without errors': listErrors({ ...NOTHING, codes: ['card_suspected_fraud', 'card_lost'] }),
     'a rare operation': listErrors({ ...NOTHING, operation: 'create_card' }),
     'a rare operation of a program': listErrors({ ...NOTHING, programId, operation: 'create_card' }),
-    'an operation that is not there': listErrors({ ...NOTHING, programId, operation: 'create_key' }),
+    'an operation without errors': listErrors({ ...NOTHING, programId, operation: 'create_key' }),
     'a card': listErrors({ ...NOTHING, programId, cardName: 'card_42' }),
-    'a card that is not there': listErrors({ ...NOTHING, cardName: 'card_nowhere' }),
+    'a card without errors': listErrors({ ...NOTHING, cardName: 'card_nowhere' }),
     'a time': listErrors({ ...NOTHING, from: new Date(NEWEST - 50 * DAY), to: new Date(NEWEST - 49 * DAY) }),
   };
 
@@ -217,7 +217,7 @@ describe('plans', () => {
     return [plan, ...(plan.Plans ?? []).flatMap(nodesOf)];
   }
 
-  /** Rows that a plan has read from partitions with many. */
+  /** Returns the number of rows that a plan has read from large partitions. */
   function rowsRead(plan: Plan): number {
     return nodesOf(plan)
       .filter((node) => filled.has(node['Relation Name'] ?? ''))
@@ -240,14 +240,14 @@ describe('plans', () => {
       const scanned = nodesOf(plan).filter((node) => node['Node Type'] === 'Seq Scan');
       const grown = scanned.map((node) => node['Relation Name'] ?? '').filter((name) => filled.has(name));
       expect(grown).toEqual([]);
-      // A twentieth of the table would be no use of an index either.
+      // Reading a twentieth of the table would mean that the index is useless.
       if (!isGeneric) expect(rowsRead(plan)).toBeLessThan(ROWS / 20);
     }
   }
 
   /**
-   * The partitions with rows of at least a week. A month to come is empty, and the first and the last month can have the rows of
-   * some hours: nothing is faster than reading all of those.
+   * The partitions with rows of at least a week. A future month is empty, and the first and the last month can have the rows of a
+   * few hours. Reading all of those is fastest.
    */
   let filled: ReadonlySet<string> = new Set();
   beforeAll(async () => {
@@ -292,14 +292,14 @@ describe('plans', () => {
   });
 });
 
-/** A request id of a moment. */
+/** Returns a request id of this time. */
 function idAt(time: number): string {
   const hex = time.toString(16).padStart(12, '0');
   return `${hex.slice(0, 8)}-${hex.slice(8)}-7abc-8000-000000000000`;
 }
 
 describe('retention', () => {
-  test('only months entirely older than the limit are removed, with their counts', async () => {
+  test('removes only months that are entirely older than the limit, with their counts', async () => {
     await admin.query(
       `insert into error (request_id, created_at, code, status, type, message, causes)
        values ($1, $2, 'unauthenticated', 401, 'Request Error', 'very old', '[]')`,
@@ -321,20 +321,20 @@ describe('retention', () => {
       expect(Date.UTC(Number(year), Number(month), 1)).toBeLessThanOrEqual(limit);
     }
     const after = await oldest();
-    // Not one error younger than the limit has gone, and of those older only the limit's own month is left.
+    // No error younger than the limit is removed. Of the older errors, only those in the limit's month are left.
     expect(after.created_at.getTime()).toBeLessThanOrEqual(limit + APART);
     expect(after.created_at.getTime()).toBeGreaterThan(limit - 32 * DAY);
     expect(await dropOldErrors(ledger.database, 45)).toEqual([]);
     const counts = await admin.query('select min(hour) as hour from error_count');
     expect(counts.rows[0].hour.getTime()).toBeGreaterThanOrEqual(earliest);
     expect((await admin.query('select from error_drop')).rowCount).toBe(0);
-    // What is left can be looked up and added to as before.
+    // Look-ups and new errors still work.
     const [{ request_id = '' } = {}] = (await list('search_errors', { limit: 1 })).data as { request_id?: string }[];
     const reply = await ledger.call('inspect_error', {}, { params: { request_id } });
     expect(JSON.parse(reply.body)).toMatchObject({ message: 'row 0' });
   });
 
-  test('the numbers of errors can be kept longer', async () => {
+  test('keeps the counts of errors longer if configured', async () => {
     const hour = new Date(Math.floor((Date.now() - 50 * DAY) / 3_600_000) * 3_600_000);
     await admin.query("insert into error_count (hour, code, count) values ($1, 'unauthenticated', 3)", [hour]);
     const counted = async () => (await admin.query('select from error_count where hour = $1', [hour])).rowCount;

@@ -2,13 +2,13 @@ import { readFileSync } from 'node:fs';
 import { setTimeout as delay } from 'node:timers/promises';
 import { type InspectedErrorRecord, type TransferService, TransferServiceError } from '../../sdk/client.ts';
 
-/** An error that is not found by then is lost; the promise is a second, on a machine that is not busy. */
+/** An error that is not found by then is lost. The promise is a second, on a machine that is not busy. */
 const TIMEOUT_MILLISECONDS = 120_000;
 
-/** An error that was found, and how long after its response. */
+/** An error, and the time from its response until it was found. */
 export type Found = { readonly error: InspectedErrorRecord; readonly afterMilliseconds: number };
 
-/** Looks an error up until it is found. Call it as soon as the response has arrived. */
+/** Looks an error up until it is found. Call this as soon as the response has arrived. */
 export async function lookUp(client: TransferService, requestId: string): Promise<Found> {
   const start = performance.now();
   for (;;) {
@@ -21,12 +21,12 @@ export async function lookUp(client: TransferService, requestId: string): Promis
   }
 }
 
-/** The path of the error spool of a service process, counted from 1, in a data directory. */
+/** Returns the path of the error spool of a service process in a data directory. Processes are numbered from 1. */
 export function spoolOf(dataDirectory: string, number = 1): string {
   return `${dataDirectory}/error-spool/${number}/error-spool.jsonl`;
 }
 
-/** The lines of a spool; none when there is no spool. */
+/** Returns the lines of a spool, or none if it does not exist. */
 export function linesOf(path: string): readonly string[] {
   try {
     return readFileSync(path, 'utf8')
@@ -37,12 +37,10 @@ export function linesOf(path: string): readonly string[] {
   }
 }
 
-/** Prints a measured figure. */
 export function printFigure(what: string, figure: number, unit: string): void {
   process.stdout.write(`${what}: ${figure.toFixed(figure < 10 ? 2 : 0)} ${unit}\n`);
 }
 
-/** The largest figure. */
 export function worst(figures: readonly number[]): number {
   return Math.max(...figures);
 }

@@ -27,7 +27,7 @@ async function send(path: string, init: RequestInit = {}): Promise<Sent> {
   };
 }
 
-/** Sends bytes that need not be HTTP, and reads the response until the service closes the connection. */
+/** Sends any bytes, and reads the response until the service closes the connection. */
 function sendBytes(bytes: string): Promise<Sent> {
   const { hostname, port } = new URL(service().url);
   return new Promise((resolve, reject) => {
@@ -56,14 +56,14 @@ function patch(body: unknown): RequestInit {
   return { ...post(body), method: 'PATCH' };
 }
 
-/** Waits until what was answered before is stored. */
+/** Waits until the errors of earlier responses are stored. */
 async function settle(): Promise<void> {
   const { requestId } = await send('/api/settled');
   await lookUp(service().client, requestId);
 }
 
-describe('every error is found within a second of its response', () => {
-  test('each code of an operation, provoked', async () => {
+describe('finds every error within a second of its response', () => {
+  test('for each code of an operation', async () => {
     const provoked: (readonly [code: string, sent: Promise<Sent>])[] = [];
     const delays: number[] = [];
     for (const code of Object.keys(ERRORS) as ErrorCode[]) {
@@ -115,7 +115,7 @@ describe('every error is found within a second of its response', () => {
     ['reversal_not_found', () => send('/api/v0.1/core/reversal/rev_missing')],
     ['invalid_card_status', () => send('/api/v0.1/core/card/card_closed', patch({ status: 'active' }))],
     ['card_not_empty', () => send('/api/v0.1/core/card/card_inactive', patch({ status: 'closed' }))],
-  ])('%s through its real cause', async (code, provoke) => {
+  ])('for %s by its real cause', async (code, provoke) => {
     const sent = await provoke();
     const { error, afterMilliseconds } = await lookUp(service().client, sent.requestId);
     expect(error).toMatchObject({ code, request_id: sent.requestId, status: sent.status });
@@ -124,13 +124,13 @@ describe('every error is found within a second of its response', () => {
   });
 });
 
-test('the trace of a request is shown by each way of reading its error', async () => {
+test('shows the trace of a request in every way of reading its error', async () => {
   const trace = '00-4bf92f3577b34da6a3ce929d0e0e4736-00f067aa0ba902b7-01';
   const { client } = service();
   const { requestId } = await send('/api/v0.1/core/card/card_traced', { headers: { traceparent: trace } });
   expect((await lookUp(client, requestId)).error.traceparent).toBe(trace);
   expect((await client.errors.get(requestId)).traceparent).toBe(trace);
-  // Of one card, since a look-up that finds nothing yet is an error, too, and a newer one.
+  // Filtered by a card, because a look-up that finds nothing yet is a newer error.
   const card = { card_id: 'card_traced' };
   for (const { data } of [await client.errors.list(card), await client.errors.search(card)]) {
     expect(data.find((error) => error.request_id === requestId)?.traceparent).toBe(trace);
@@ -139,13 +139,13 @@ test('the trace of a request is shown by each way of reading its error', async (
   expect((await lookUp(client, untraced.requestId)).error.traceparent).toBeNull();
 });
 
-test('of an unknown path the first 200 characters are recorded', async () => {
+test('records the first 200 characters of an unknown path', async () => {
   const path = `/api/nowhere/${'x'.repeat(5_000)}`;
   const { error } = await lookUp(service().client, (await send(path)).requestId);
   expect(error.path).toBe(path.slice(0, 200));
 });
 
-test('a refusal is recorded with everything known of the request', async () => {
+test('records a refusal with everything known about the request', async () => {
   const body = {
     amount: 700,
     card_id: 'card_empty',
@@ -181,7 +181,7 @@ test('a refusal is recorded with everything known of the request', async () => {
   expect(Math.abs(Date.parse(error.created_at) - Date.now())).toBeLessThan(60_000);
 });
 
-test('a refused capture is recorded with its transfer, amount and checks', async () => {
+test('records a refused capture with its transfer, amount and checks', async () => {
   const { client } = service();
   const body = { amount: 500, card_id: 'card_active', capture: 'manual' } as const;
   const { transfer_id } = await client.transfers.create(body);
@@ -208,7 +208,7 @@ test('a refused capture is recorded with its transfer, amount and checks', async
   });
 });
 
-test('an ambiguous failure is recorded with the transfer that may exist and the thrown error', async () => {
+test('records an ambiguous failure with the transfer that may exist and the thrown error', async () => {
   const headers = { 'Sandbox-Provoke': 'unknown_create_transfer; money_moved=unknown' };
   const response = await fetch(`${service().url}${TRANSFER}`, post({ amount: 1, card_id: 'card_active' }, headers));
   const { error } = await lookUp(service().client, response.headers.get('request-id') ?? '');
@@ -224,7 +224,7 @@ test('an ambiguous failure is recorded with the transfer that may exist and the 
 });
 
 describe('card programs', () => {
-  test('a key finds errors of its own program only; others are not visible to this key', async () => {
+  test("find only errors of the key's program", async () => {
     const { client, url } = service();
     const { program_id } = await client.programs.create({ name: 'Gifts', currency: 'USD' });
     const { key } = await withSecret(client.keys.create(programKey('shop', program_id)));
@@ -266,7 +266,7 @@ describe('card programs', () => {
     }
   });
 
-  test('an operator counts the errors of all programs', async () => {
+  test('are counted together for operators', async () => {
     await settle();
     const counts = await service().client.errors.count();
     const { data, dropped } = await service().client.errors.search({ code: 'route_not_found', limit: 100 });
@@ -279,15 +279,15 @@ describe('card programs', () => {
   });
 });
 
-/** A key whose public part is a long number, which is masked as such wherever a path is shown. */
+/** A key whose public part is a long number, which is masked as a card number in every path. */
 const KEY_OF_DIGITS = `ts_1234567812345678_${'ab1c'.repeat(18)}`;
 
 describe('data that is never stored', () => {
   const NUMBERS = ['4111111111111111', '5500 0000 0000 0004', '3782-822463-10005', '6011.0009.9013.9424'];
-  /** Each number as it would stand in the database, in a log or in a file, however it is grouped. */
+  /** Patterns that find each number in the database, in a log or in a file with any grouping of its digits. */
   const traces = NUMBERS.map((number) => new RegExp([...number.replaceAll(/[^0-9]/g, '')].join('[^0-9a-z]{0,3}')));
 
-  test('card numbers and keys are in no table, spool or log, wherever they are sent', async () => {
+  test('card numbers and keys are in no table, spool or log, from any part of a request', async () => {
     const { client } = service();
     const { key } = await withSecret(client.keys.create(programKey('shop', DEMO_PROGRAM)));
     const wrongKey = `${key.slice(0, -1)}${key.endsWith('0') ? '1' : '0'}`;
@@ -295,7 +295,7 @@ describe('data that is never stored', () => {
     await settle();
     await client.sandbox.stopDatabase();
     await plant(key, wrongKey);
-    // Errors are spooled in their order, so when this one is there the others are, too.
+    // Errors are spooled in order, so the others are spooled before this one.
     const { requestId } = await send('/api/planted');
     const last = requestId.slice('req_'.length);
     await waitFor('the spool to be written', async () =>

@@ -4,7 +4,7 @@ import { embeddedServerOf, type ServiceProcess, waitFor } from '../harness/proce
 import { directoryForTest, refusalOf, startForTest } from '../harness/service.ts';
 import { linesOf, lookUp, printFigure, spoolOf, worst } from './log-reader.ts';
 
-/** Errors of every type that a service without its database returns. */
+/** Causes errors of every type that a service without its database returns. */
 async function failOften({ client, url }: ServiceProcess, times: number): Promise<readonly string[]> {
   const ids: string[] = [];
   for (let count = 0; count < times; count += 1) {
@@ -17,7 +17,7 @@ async function failOften({ client, url }: ServiceProcess, times: number): Promis
   return ids;
 }
 
-test('errors during an outage of the database are found afterwards, with their causes', async () => {
+test('finds errors of a database outage afterwards, with their causes', async () => {
   const DATA_DIR = await directoryForTest();
   const service = await startForTest({ DATA_DIR });
   const { client } = service;
@@ -37,7 +37,7 @@ test('errors during an outage of the database are found afterwards, with their c
   await waitFor('the spool to be empty', async () => linesOf(spoolOf(DATA_DIR)).length === 0);
 });
 
-test('the next service loads the errors of a killed one, also from a torn spool', async () => {
+test('loads the errors of a killed service, even from a torn spool', async () => {
   const DATA_DIR = await directoryForTest();
   const killed = await startForTest({ DATA_DIR });
   await killed.client.sandbox.stopDatabase();
@@ -60,7 +60,7 @@ test('the next service loads the errors of a killed one, also from a torn spool'
   expect(linesOf(spool)).toEqual([]);
 });
 
-test('errors still queued when the service stops are stored, in the database or in the spool', async () => {
+test('stores queued errors when the service stops, in the database or in the spool', async () => {
   const DATA_DIR = await directoryForTest();
   const first = await startForTest({ DATA_DIR });
   const response = await fetch(`${first.url}/api/nowhere`);
@@ -71,7 +71,7 @@ test('errors still queued when the service stops are stored, in the database or 
   for (const id of ids) await lookUp(second.client, id);
 });
 
-test('two processes with one database and one directory use separate spools', async () => {
+test('uses separate spools for two processes with one database and one directory', async () => {
   const DATA_DIR = await directoryForTest();
   const first = await startForTest({ DATA_DIR });
   const { databaseUrl } = await embeddedServerOf(DATA_DIR);

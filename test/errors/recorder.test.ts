@@ -60,7 +60,7 @@ function reports(count: number): readonly Report[] {
 
 type Started = { readonly recorder: ErrorRecorder; readonly troubles: string[] };
 
-/** A recorder as a service process has one; over a port at which nobody listens, it has no database. */
+/** Starts a recorder like the one of a service process. A port without a listener simulates a missing database. */
 async function start(
   settings: Partial<RecorderSettings> = {},
   { away = false, maxSpoolBytes = 1_000_000 }: { away?: boolean; maxSpoolBytes?: number } = {},
@@ -81,7 +81,9 @@ async function start(
   return { recorder, troubles };
 }
 
-/** Stops a recorder. What a slow machine did not store within a second is in the spool, which the next process loads. */
+/**
+ * Stops a recorder. If a slow machine does not store all errors within a second, the next process loads the rest from the spool.
+ */
 async function stopAndStore(recorder: ErrorRecorder, bounds: { maxSpoolBytes?: number } = {}): Promise<void> {
   await recorder.stop();
   if (linesOf(spoolOf(directory.path)).length === 0) return;
@@ -104,7 +106,7 @@ async function dropped(): Promise<Record<string, number>> {
 }
 
 describe('with the database', () => {
-  test('errors are stored and counted once, also if reported twice', async () => {
+  test('stores and counts an error once, even if it is reported twice', async () => {
     const { recorder, troubles } = await start();
     const all = reports(700);
     for (const one of [...all, ...all]) recorder.record(one);
@@ -114,16 +116,16 @@ describe('with the database', () => {
     expect(troubles).toEqual([]);
   });
 
-  test('queued errors are stored at the stop', async () => {
+  test('stores queued errors when it stops', async () => {
     const { recorder } = await start({ gatherMilliseconds: 60_000 });
     for (const one of reports(300)) recorder.record(one);
     await recorder.stop();
-    // The first batch; where that took more than a second, the rest goes to the spool.
+    // At least the first batch. If that took more than a second, the rest goes to the spool.
     expect(await stored()).toBeGreaterThanOrEqual(250);
     expect((await stored()) + linesOf(spoolOf(directory.path)).length).toBe(300);
   });
 
-  test('an error that the database refuses does not affect others, and is counted as dropped', async () => {
+  test('counts an error that the database refuses as dropped, and stores the others', async () => {
     const { recorder, troubles } = await start();
     for (const one of reports(20)) recorder.record(one);
     recorder.record(report({ status: 99 }));
@@ -134,7 +136,7 @@ describe('with the database', () => {
     expect(troubles.join()).toContain('refused the error of request');
   });
 
-  test('texts that PostgreSQL cannot store are replaced', async () => {
+  test('replaces texts that PostgreSQL cannot store', async () => {
     const { recorder } = await start();
     const recorded = recorder.record(
       report({
@@ -150,7 +152,7 @@ describe('with the database', () => {
     expect(rows[0]?.request.description).toBe('a\ufffdb');
   });
 
-  test('in a flood the queue is bounded, and stored and dropped errors add up', async () => {
+  test('bounds the queue in a flood, and stored and dropped errors add up', async () => {
     const { recorder, troubles } = await start(
       { maxQueuedErrors: 1_000, spoolFirstAbove: 500 },
       { maxSpoolBytes: 300_000 },
@@ -159,7 +161,7 @@ describe('with the database', () => {
     const started = performance.now();
     for (const [index, one] of flood.entries()) {
       recorder.record(one);
-      // A service takes breath between requests, too; but first it gets more at once than the queue can hold.
+      // A service also has pauses between requests. First, however, more errors come at once than the queue can hold.
       if (index % 500 === 499 && index > 2_000) await pause(1);
     }
     printFigure('report in a flood', ((performance.now() - started) * 1000) / flood.length, 'us, pauses included');
@@ -172,7 +174,7 @@ describe('with the database', () => {
     expect(troubles.filter((trouble) => !isOfSlowMachine(trouble))).toEqual([]);
   });
 
-  test('a queue of large errors is bounded by its bytes', async () => {
+  test('bounds the bytes of a queue of large errors', async () => {
     const { recorder } = await start({ gatherMilliseconds: 60_000, maxQueuedBytes: 100_000 });
     for (let count = 0; count < 100; count += 1) recorder.record(report({ fields: { description: 'é'.repeat(1900) } }));
     await stopAndStore(recorder);
@@ -186,7 +188,7 @@ describe('unauthenticated errors', () => {
   const stranger = (address: string | undefined): Report =>
     report({ caller: undefined, programId: undefined, code: 'route_not_found', address });
 
-  test('are recorded up to a budget per address and counted beyond it; other errors are not affected', async () => {
+  test('are recorded up to a budget per address and only counted beyond it, without effect on other errors', async () => {
     const { recorder } = await start({ maxUnauthenticatedPerAddressMinute: 20 });
     for (let count = 0; count < 300; count += 1) {
       recorder.record(stranger('203.0.113.9'));
@@ -196,16 +198,16 @@ describe('unauthenticated errors', () => {
     }
     await stopAndStore(recorder);
     const { unauthenticated = 0 } = await dropped();
-    // A minute can have ended meanwhile, and then each address has its budget again.
+    // A minute may have ended in the meantime, which renews the budget of each address.
     expect([20 + 20 + 15 + 10, 2 * (20 + 20) + 15 + 10]).toContain(await stored());
     expect((await stored()) + unauthenticated).toBe(300 + 300 + 15 + 10);
   });
 
-  test('are recorded up to a total budget, however many addresses there are', async () => {
+  test('are recorded up to a total budget for all addresses', async () => {
     const { recorder } = await start({ maxUnauthenticatedBurst: 100, unauthenticatedPerSecond: 0 });
     for (let count = 0; count < 1_000; count += 1) {
       const recorded = recorder.record(stranger(`2001:db8:0:${count.toString(16)}::/64`));
-      // What is not recorded is not logged, either.
+      // Errors that are not recorded are not logged, either.
       expect(recorded === undefined).toBe(count >= 100);
     }
     await stopAndStore(recorder);
@@ -228,7 +230,7 @@ describe('unauthenticated errors', () => {
 });
 
 describe('without the database', () => {
-  test('errors are spooled, and the next process loads them once', async () => {
+  test('spools errors, and the next process loads them once', async () => {
     const first = await start({}, { away: true });
     const all = reports(600);
     for (const one of all) first.recorder.record(one);
@@ -238,7 +240,7 @@ describe('without the database', () => {
     const order = linesOf(spoolOf(directory.path)).map((line) => JSON.parse(line).error.requestId);
     expect(order).toEqual(all.map(({ requestId }) => requestId));
 
-    // Half of it has arrived before: the process was killed before it could say so.
+    // The database already has half of the errors, because the process was killed before it could record that.
     const second = await start();
     for (const one of all.slice(0, 300)) second.recorder.record(one);
     await waitFor('the spool to be loaded', async () => linesOf(spoolOf(directory.path)).length === 0);
@@ -248,7 +250,7 @@ describe('without the database', () => {
     expect(await dropped()).toEqual({});
   });
 
-  test('an error that an earlier version spooled has no key', async () => {
+  test('loads an error without a key that an earlier version spooled', async () => {
     const first = await start({}, { away: true });
     const keyId = randomUUIDv7();
     for (const one of reports(2)) first.recorder.record({ ...one, keyId });
@@ -262,7 +264,7 @@ describe('without the database', () => {
     expect(rows).toEqual([{ key_id: keyId }, { key_id: null }]);
   });
 
-  test('a line torn by a kill is counted, and the lines around it are loaded', async () => {
+  test('counts a line torn by a kill, and loads the lines around it', async () => {
     const first = await start({}, { away: true });
     for (const one of reports(5)) first.recorder.record(one);
     await first.recorder.stop();
@@ -282,7 +284,7 @@ describe('without the database', () => {
     expect(await dropped()).toEqual({ spool_torn: 2 });
   });
 
-  test('a spool with other contents is emptied without harm', async () => {
+  test('empties a spool with other contents without harm', async () => {
     mkdirSync(`${directory.path}/error-spool/1`, { recursive: true });
     const junk = [
       'null',
@@ -308,7 +310,7 @@ describe('without the database', () => {
     expect(spool_torn).toBeGreaterThanOrEqual(8);
   });
 
-  test('spool and queue are bounded, and errors beyond them are counted as dropped', async () => {
+  test('bounds spool and queue, and counts errors beyond them as dropped', async () => {
     const settings = {
       maxQueuedErrors: 50,
       spoolFirstAbove: 50,
@@ -334,7 +336,7 @@ describe('without the database', () => {
     expect((await stored()) + queue_full + spool_full).toBe(400);
   });
 
-  test('each process has its own spool; another process adopts that of a dead one', async () => {
+  test('gives each process its own spool, and another process adopts the spool of a dead one', async () => {
     const first = await start({ adoptIntervalMilliseconds: 100 });
     const second = await start({}, { away: true });
     for (const one of reports(30)) second.recorder.record(one);
@@ -347,7 +349,7 @@ describe('without the database', () => {
     expect(await stored()).toBe(30);
   });
 
-  test('without a spool, errors wait in memory', async () => {
+  test('keeps errors in memory without a spool', async () => {
     writeFileSync(`${directory.path}/error-spool`, 'a file where a directory should be');
     const { recorder, troubles } = await start();
     for (const one of reports(10)) recorder.record(one);
@@ -361,7 +363,7 @@ describe('without the database', () => {
   });
 });
 
-test('figures: what a report costs, and how many errors are stored in a second', async () => {
+test('measures the cost of a report and the errors stored per second', async () => {
   const settings = {
     maxQueuedErrors: 100_000,
     maxQueuedBytes: 1e9,
@@ -382,8 +384,8 @@ test('figures: what a report costs, and how many errors are stored in a second',
     printFigure(`a report of a ${name} in onError`, ((performance.now() - started) * 1000) / list.length, 'us');
   }
   const started = performance.now();
-  await waitFor('all of them to be stored', async () => (await stored()) === 20_000);
+  await waitFor('all errors to be stored', async () => (await stored()) === 20_000);
   const seconds = (performance.now() - started) / 1000;
   await recorder.stop();
-  printFigure('stored without a rest', 20_000 / seconds, 'errors a second');
+  printFigure('stored without a pause', 20_000 / seconds, 'errors a second');
 });

@@ -7,7 +7,7 @@ import { embeddedServerOf, waitFor } from '../harness/process.ts';
 import { type RawResponse, sendRaw } from '../harness/raw-request.ts';
 import { refusalOf, startForTest, useOwnService } from '../harness/service.ts';
 
-const service = useOwnService('It counts the errors of the ledger.');
+const service = useOwnService('This file counts the errors of the ledger.');
 const opened: pg.Client[] = [];
 
 afterAll(async () => {
@@ -32,7 +32,7 @@ beforeEach(async () => {
 
 type Event = { readonly programId: string | null; readonly subjectId: string; readonly data: RecordedErrors };
 
-/** The events about errors with a code, in the order in which they were written. */
+/** Returns the events about errors with a code, in the order of writing. */
 async function eventsOf(code: string): Promise<readonly Event[]> {
   const { rows } = await (await database()).query<{ program_id: string; subject_id: string; payload: string }>(
     `select program_id, subject_id, payload from event where type = 'error.recorded'
@@ -42,14 +42,14 @@ async function eventsOf(code: string): Promise<readonly Event[]> {
   return rows.map((row) => ({ programId: row.program_id, subjectId: row.subject_id, data: JSON.parse(row.payload) }));
 }
 
-/** Sends a request that fails, and gives the response. */
+/** Sends a request that fails, and returns the response. */
 async function provoke(code: string, path = '/api/v0.1/core/transfer', url = service().url): Promise<RawResponse> {
   const response = await sendRaw(url, { method: 'GET', path, headers: { 'Sandbox-Provoke': code } });
   expect(response.headers['error-code']).toBe(code);
   return response;
 }
 
-/** How many errors with a code are counted for the next event. */
+/** Returns the number of errors with a code that are counted for the next event. */
 async function pending(code: string): Promise<number> {
   const { rows } = await (await database()).query<{ count: string }>(
     'select coalesce(sum(count), 0) as count from error_report where code = $1',
@@ -58,7 +58,7 @@ async function pending(code: string): Promise<number> {
   return Number(rows[0]?.count);
 }
 
-/** Waits until every error is stored and every event that is due is written. */
+/** Waits until every error is stored and every due event is written. */
 async function settled(): Promise<void> {
   const id = idOf(await provoke('list_transfers_schema'));
   const client = await database();
@@ -71,13 +71,13 @@ async function settled(): Promise<void> {
   });
 }
 
-/** Lets the minute since the last event of a code end. */
+/** Ends the minute since the last event of a code. */
 async function endMinute(code: string): Promise<void> {
   const past = "update error_report set reported_at = reported_at - interval '61 seconds' where code = $1";
   await (await database()).query(past, [code]);
 }
 
-/** Begins the minute since the last event of a code again, so that it does not end by itself on a slow machine. */
+/** Restarts the minute since the last event of a code, so that it does not end early on a slow machine. */
 async function beginMinute(code: string): Promise<void> {
   await (await database()).query('update error_report set reported_at = clock_timestamp() where code = $1', [code]);
 }
@@ -94,7 +94,7 @@ const idOf = (response: RawResponse) => String(response.headers['request-id']);
 describe('error.recorded', () => {
   const CODE = 'unknown_list_transfers';
 
-  test('tells of the first error at once, with the record of its response', async () => {
+  test('reports the first error at once, with the record of its response', async () => {
     const response = await provoke(CODE);
     const [event] = await waitForEvents(CODE, 1);
     const logged = await service().client.errors.get(idOf(response));
@@ -110,7 +110,7 @@ describe('error.recorded', () => {
     expect(Object.keys(event?.data ?? {})).toEqual(Object.keys(EVENT_CATALOGUE['error.recorded'].data.properties));
   });
 
-  test('counts further ones, and tells of them when the minute is over, without another error', async () => {
+  test('counts further errors, and reports them when the minute is over, without another error', async () => {
     const code = 'unknown_list_cards';
     const path = '/api/v0.1/core/card';
     await provoke(code, path);
@@ -138,7 +138,7 @@ describe('error.recorded', () => {
     expect(await pending(code)).toBe(0);
   });
 
-  test('tells of each code and program by itself', async () => {
+  test('reports each code and program separately', async () => {
     const { program_id } = await service().client.programs.create({ name: 'Other', currency: 'USD' });
     const codes = ['unknown_list_errors', 'unknown_get_switch'] as const;
     await provoke(codes[0], '/api/v0.1/core/error');
@@ -153,11 +153,11 @@ describe('error.recorded', () => {
       new Set([DEMO_PROGRAM, program_id]),
     );
     expect(events.map(({ subjectId }) => subjectId)).toContain(idOf(inOther));
-    // What belongs to no card program is for operators.
+    // Errors without a card program are for operators.
     expect((await waitForEvents(codes[1], 1))[0]?.programId).toBe(null);
   });
 
-  test('tells nothing of Request Errors', async () => {
+  test('does not report Request Errors', async () => {
     await provoke('card_not_found', '/api/v0.1/core/card/card_missing');
     await settled();
     expect(await pending('card_not_found')).toBe(0);
@@ -166,7 +166,7 @@ describe('error.recorded', () => {
     expect(await eventsOf('card_not_found')).toEqual([]);
   });
 
-  test('tells of a Process Error', async () => {
+  test('reports a Process Error', async () => {
     const { client } = service();
     await client.switch.change({ disabled: true, reason: 'test' });
     const refused = await refusalOf(client.transfers.create({ amount: 1, card_id: 'card_active' }));
@@ -177,7 +177,7 @@ describe('error.recorded', () => {
     expect(event?.subjectId).toBe(refused.requestId);
   });
 
-  test('tells of errors that were spooled while the database was stopped, each once', async () => {
+  test('reports each error that was spooled during an outage of the database once', async () => {
     const { client } = service();
     const code = 'unknown_create_transfer';
     await client.sandbox.stopDatabase();
@@ -197,7 +197,7 @@ describe('error.recorded', () => {
   });
 });
 
-test('several services write each event once, and lose no count', async () => {
+test('is written once by several services, without losing a count', async () => {
   const code = 'unknown_get_trial_balance';
   const path = '/api/v0.1/operator/trial-balance';
   const { databaseUrl } = await embeddedServerOf(service().directory);
@@ -208,7 +208,7 @@ test('several services write each event once, and lose no count', async () => {
   const urls = [service().url, ...others.map(({ url }) => url)];
   const each = 40;
   let isSending = true;
-  // Minutes end all the time, so that all of them have something to write.
+  // Minutes end all the time, so that all services have something to write.
   const minutes = (async () => {
     while (isSending) await endMinute(code);
   })();
@@ -218,7 +218,7 @@ test('several services write each event once, and lose no count', async () => {
     }),
   );
   const told = async () => (await eventsOf(code)).reduce((sum, { data }) => sum + data.count, 0);
-  await waitFor('every error to be told', async () => (await told()) >= each * urls.length);
+  await waitFor('every error to be reported', async () => (await told()) >= each * urls.length);
   isSending = false;
   await minutes;
   expect(await told()).toBe(each * urls.length);

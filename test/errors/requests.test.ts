@@ -4,7 +4,7 @@ import type { RequestRecord } from '../../contract/service/requests.ts';
 import { toWireId } from '../../domain/identifier.ts';
 import { checkBalances, useConnection, useLedger, useServer } from '../harness/use-ledger.ts';
 
-// What inspect_request makes of traces that no caller can cause at will: a response that was lost, and rows of version 0.1.
+// inspect_request with traces that no caller can cause at will: a lost response, and rows of version 0.1.
 
 const server = await useServer();
 const ledger = useLedger(server.connection);
@@ -16,7 +16,7 @@ async function lookUp(requestId: string): Promise<RequestRecord> {
   return JSON.parse((await ledger.call('inspect_request', {}, { params, programId: '' })).body);
 }
 
-/** Stores the error of a request whose outcome was not known. */
+/** Stores the error of a request with an unknown outcome. */
 function storeUnknown(requestId: string): Promise<unknown> {
   return client.query(
     `insert into error (request_id, created_at, operation, code, status, type, message, money_moved, causes)
@@ -31,7 +31,7 @@ async function load(requestId: string): Promise<string> {
   return (JSON.parse(body) as { transfer_id: string }).transfer_id;
 }
 
-test('a transfer that was created although its response was lost is found, and the money with it', async () => {
+test('finds a transfer whose response was lost, and its money', async () => {
   const requestId = randomUUIDv7();
   const transfer_id = await load(requestId);
   await storeUnknown(requestId);
@@ -44,13 +44,13 @@ test('a transfer that was created although its response was lost is found, and t
   });
 });
 
-test('where nothing is found, an unknown outcome stays unknown', async () => {
+test('keeps an unknown outcome unknown if it finds nothing', async () => {
   const requestId = randomUUIDv7();
   await storeUnknown(requestId);
   expect(await lookUp(requestId)).toMatchObject({ money_moved: 'unknown', transfers: [], complete: true });
 });
 
-test('a transfer of version 0.1 is found with its own event, and says that more is not known', async () => {
+test('finds a transfer of version 0.1 with its event, and says that nothing more is known', async () => {
   const requestId = randomUUIDv7();
   const transfer_id = await load(requestId);
   await client.query('update transfer set created_by = null, idempotency_key = null where request_id = $1', [
@@ -71,7 +71,7 @@ test('a transfer of version 0.1 is found with its own event, and says that more 
   });
 });
 
-test('captures of one group have each their own request', async () => {
+test('gives each capture of a group its own request', async () => {
   const holds = await Promise.all(
     Array.from({ length: 12 }, async () => {
       const { body } = await ledger.call('create_transfer', { amount: 1, card_id: 'card_active', capture: 'manual' });
@@ -92,7 +92,7 @@ test('captures of one group have each their own request', async () => {
   }
 });
 
-test('a request is told apart from all others of its second', async () => {
+test('distinguishes a request from all others of its second', async () => {
   const all = Array.from({ length: 60 }, () => randomUUIDv7());
   const made = await Promise.all(all.map(load));
   for (const [index, requestId] of all.entries()) {

@@ -2,9 +2,9 @@ import { expect, test } from 'vitest';
 import { sendRaw } from '../harness/raw-request.ts';
 import { refusalOf, useOwnService } from '../harness/service.ts';
 
-// What browsers, monitors and scanners send to any service is refused like everything else, and wakes nobody.
+// Browsers, monitors and scanners send such requests to any service. They are refused without an alert.
 
-const service = useOwnService('It counts what the service was sent.');
+const service = useOwnService('This file counts the requests to the service.');
 
 const HEALTH = 'There is no route at this path. The state of the service is at /health/live and /health/ready.';
 const DOCS = 'There is no route at this path. See the API reference at /docs.';
@@ -40,7 +40,7 @@ const GUESSES: readonly (readonly [method: string, path: string, code: string, m
   ['GET', '/apis', 'route_not_found', DOCS],
 ];
 
-/** Wrong paths of callers who meant an operation. */
+/** Wrong paths of callers that meant an operation. */
 const MISTAKES: readonly (readonly [method: string, path: string, headers?: Readonly<Record<string, string>>])[] = [
   ['POST', '/api/v0.2/core/transfer'],
   ['POST', '/v0.1/core/transfer'],
@@ -52,7 +52,7 @@ const MISTAKES: readonly (readonly [method: string, path: string, headers?: Read
   ['DELETE', '/api/v0.1/core/transfer'],
 ];
 
-test('guesses get their record, but are in neither the error log, its counts nor the overview', async () => {
+test('returns a record for guesses, but keeps them out of the error log, its counts and the overview', async () => {
   const { client, url } = service();
   const stray: string[] = [];
   for (const [method, path, code, message] of GUESSES) {
@@ -74,7 +74,7 @@ test('guesses get their record, but are in neither the error log, its counts nor
   for (const [method, path, headers = {}] of MISTAKES) {
     mistaken.push(String((await sendRaw(url, { method, path, headers })).headers['request-id']));
   }
-  // Errors are stored in their order, so when these are stored the others would be, too.
+  // Errors are stored in order, so the others would be stored before these.
   const unrouted = async () => {
     const found: string[] = [];
     for (const code of ['route_not_found', 'method_not_allowed'] as const) {

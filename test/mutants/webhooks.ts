@@ -240,7 +240,7 @@ const ORDER: readonly Mutant[] = [
     mistake: 'the position moves past events that were sent but have no response yet',
     find: 'const added = { place, isDone: false };',
     replace: 'const added = { place, isDone: true };',
-    witnesses: [{ file: 'test/delivery/outages.test.ts', only: 'what does not respond is sent again' }],
+    witnesses: [{ file: 'test/delivery/outages.test.ts', only: 'an event without a response is sent again' }],
   },
   {
     name: 'webhook-sends-before-it-has-stored',
