@@ -18,7 +18,7 @@ import {
 } from '../harness/process.ts';
 import { copyBackup, isRoot, untilCopyEnds } from './directories.ts';
 
-// What goes wrong with backups: each failure is a real one, and each has one sentence that says what to do.
+// Real failures of backups. Each has a sentence that says what to do.
 
 const ADMINISTRATION = new URL('../../server/host/administration.ts', import.meta.url).pathname;
 const execute = promisify(execFile);
@@ -42,7 +42,7 @@ const copies = async (backup = BACKUP_DIR) =>
 const unfinished = async () =>
   (await namesIn(join(BACKUP_DIR, 'base'))).filter((name) => name.startsWith('.unfinished'));
 
-/** Waits until the service has taken its first copy, and another process may take one. */
+/** Waits until the service has taken its first copy and another process may take one. */
 async function firstCopy(environment: { readonly DATA_DIR: string; readonly BACKUP_DIR: string }): Promise<void> {
   await waitFor('the first copy', async () => (await copies(environment.BACKUP_DIR)).length > 0);
   await untilCopyEnds(environment.DATA_DIR);
@@ -52,7 +52,7 @@ async function transfer(): Promise<string> {
   return (await service.client.transfers.create({ amount: 1, card_id: 'card_active' })).transfer_id;
 }
 
-/** Ends the current file of the WAL and waits until it is in the archive; gives its name. */
+/** Ends the current WAL file, waits until it is archived and returns its name. */
 async function archive(): Promise<string> {
   const { databaseUrl } = await embeddedServerOf(DATA_DIR);
   const client = await connect({ connectionString: databaseUrl.replace('transfer_service@', 'postgres@') });
@@ -66,7 +66,7 @@ async function archive(): Promise<string> {
   }
 }
 
-/** A command that a test kills, or has stand still. */
+/** Starts a command that a test kills or stops with a signal. */
 function startCommand(words: readonly string[], environment: Readonly<Record<string, string>>): ChildProcess {
   const { PATH = '' } = process.env;
   return spawn(process.execPath, [ADMINISTRATION, ...words], {
@@ -82,8 +82,8 @@ async function kill(child: ChildProcess): Promise<void> {
 }
 
 /**
- * Has a command stand still at a moment. On a busy machine it can be past that before; then `undo` makes room for another
- * one.
+ * Stops a command with a signal at a certain moment. On a busy machine the command may already be past that moment. Then `undo`
+ * makes room for another one.
  */
 async function freezeIn(
   begin: () => ChildProcess,
@@ -94,7 +94,7 @@ async function freezeIn(
     const child = begin();
     const isOver = (): boolean => child.exitCode !== null || child.signalCode !== null;
     await waitFor('the moment', async () => isOver() || (await isMoment()));
-    // Standing still, it does not end what it does, however fast the machine is.
+    // A stopped process cannot finish, even on a fast machine.
     child.kill('SIGSTOP');
     if (!isOver() && (await isMoment())) return child;
     child.kill('SIGCONT');
@@ -104,7 +104,7 @@ async function freezeIn(
   }
 }
 
-/** A copy of the backup that a test may spoil. */
+/** Copies the backup, so that a test may damage it. */
 async function copyOfBackup(name: string): Promise<string> {
   const copy = inside(name);
   await copyBackup(BACKUP_DIR, copy);
@@ -134,7 +134,7 @@ afterAll(async () => {
   await place?.remove();
 });
 
-describe('a start with a directory for backups that cannot be used says why', () => {
+describe('a start says why a backup directory cannot be used', () => {
   const refused = async (directory: string, words: string | RegExp): Promise<void> => {
     const { exitCode, errors } = await startInVain({ DATA_DIR: inside('other'), BACKUP_DIR: directory });
     expect(exitCode).toBe(1);
@@ -149,7 +149,7 @@ describe('a start with a directory for backups that cannot be used says why', ()
     await refused(inside('file'), 'it is not a directory');
     await refused(join(inside('file'), 'below'), 'is not a directory');
   });
-  test('it is inside the data directory, also behind a link, or contains it', async () => {
+  test('it is inside the data directory, even behind a link, or contains it', async () => {
     await mkdir(join(inside('other'), 'backup'), { recursive: true });
     await refused(join(inside('other'), 'backup'), /it is inside .*\/other, the directory of the ledger/);
     await symlink(join(inside('other'), 'backup'), inside('link'));
@@ -167,10 +167,11 @@ describe('a start with a directory for backups that cannot be used says why', ()
     );
     await chmod(directory, 0o711);
   });
-  test('it is on a file system where nothing can be made', () => refused('/proc', /\(BACKUP_DIR\) cannot be used: /));
+  test('it is on a file system where no file can be created', () =>
+    refused('/proc', /\(BACKUP_DIR\) cannot be used: /));
 });
 
-test('the command backup without BACKUP_DIR, and with another one than the service, is refused', async () => {
+test("refuses the command backup without BACKUP_DIR, or with another one than the service's", async () => {
   const without = await runCommand(['backup'], { DATA_DIR });
   expect(without.errors).toMatch(/^BACKUP_DIR is not set\. .*\nRunbook: .*backup-directory-unusable\.md\n$/);
   const other = inside('other-backup');
@@ -183,7 +184,7 @@ test('the command backup without BACKUP_DIR, and with another one than the servi
   ]);
 });
 
-test('a copy that is killed in the middle is no copy, and the next one removes it', async () => {
+test('does not count a killed copy, and the next copy removes it', async () => {
   let before = await copies();
   const child = await freezeIn(
     () => startCommand(['backup'], settings()),
@@ -205,7 +206,7 @@ test('a copy that is killed in the middle is no copy, and the next one removes i
   expect(await copies()).toHaveLength(before.length + 1);
 });
 
-test('a copy that is being taken is in the list, and another one is not begun meanwhile', async () => {
+test('lists a copy in progress, and begins no other one', async () => {
   const lock = await lockCopies(DATA_DIR);
   try {
     const files = join(BACKUP_DIR, 'base', '.unfinished-20300131T120000Z', 'files');
@@ -234,7 +235,7 @@ describe('a restore', () => {
     last = await archive();
   });
 
-  test('that is killed leaves nothing that is taken for a ledger, and the next one succeeds', async () => {
+  test('that is killed leaves no usable ledger, and the next one succeeds', async () => {
     const target = inside('killed');
     const temporaries = async () => (await namesIn(target)).filter((name) => name.startsWith('postgresql.restore-'));
     const moments: readonly (() => Promise<boolean>)[] = [
@@ -275,10 +276,10 @@ describe('a restore', () => {
     expect((await namesIn(inside(target))).filter((name) => name.startsWith('postgresql'))).toEqual([]);
   };
 
-  /** What is done to the WAL of a backup, and what the restore says; gives the words and a check of its own. */
+  /** Damages the WAL of a backup in different ways. Each returns the pattern of the restore's message. */
   const DAMAGES: Readonly<Record<string, (backup: string) => Promise<RegExp>>> = {
     damaged: async (backup) => {
-      // The file has little more than one transfer.
+      // The file contains little more than one transfer.
       await spoil(join(backup, 'wal', last), 200);
       return /The WAL of the backup is damaged: .*the last transaction that could be replayed is of 2/;
     },
@@ -296,7 +297,7 @@ describe('a restore', () => {
     },
   };
   const kinds = Object.keys(DAMAGES);
-  // One of them, another each time; all with npm run verify.
+  // Each run tests a random case. `npm run verify` tests all.
   const drawn = kinds[Math.floor(Math.random() * kinds.length)] ?? '';
 
   test.each(process.env.FAULTS === 'all' ? kinds : [drawn])('with a WAL file that is %s is refused', async (kind) => {
@@ -305,7 +306,7 @@ describe('a restore', () => {
     await incomplete(backup, `from-${kind}`, words ?? /never/);
   });
 
-  test('takes the copy before one that is damaged, and says which file is', async () => {
+  test('takes the copy before a damaged one, and names the damaged file', async () => {
     const backup = await copyOfBackup('damaged-copy');
     const newest = (await copies(backup)).at(-1) ?? '';
     await spoil(join(backup, 'base', newest, 'files', 'global', 'pg_control'), 100);
@@ -317,7 +318,7 @@ describe('a restore', () => {
     expect(output).toContain(`From the copy: ${(await copies(backup)).at(-2)}`);
   });
 
-  test('to the latest never takes a copy that a gap follows, but one to a time before the gap does', async () => {
+  test('to the latest time takes no copy before a gap, but a restore to a time before the gap does', async () => {
     const time = new Date().toISOString();
     await transfer();
     await archive();
@@ -336,7 +337,7 @@ describe('a restore', () => {
     expect([exitCode, output]).toEqual([0, expect.stringContaining(`From the copy: ${older}`)]);
   });
 
-  test('of a copy whose manifest was changed is refused when it is the only one', async () => {
+  test('refuses the only copy if its manifest was changed', async () => {
     const backup = await copyOfBackup('damaged-manifest');
     const [newest = '', ...older] = (await copies(backup)).toReversed();
     for (const name of older) await rm(join(backup, 'base', name), { recursive: true });
@@ -348,7 +349,7 @@ describe('a restore', () => {
   });
 });
 
-test('a copy whose WAL is not archived is given up, with the reason', async () => {
+test('abandons a copy whose WAL is not archived, and says why', async () => {
   const wal = join(BACKUP_DIR, 'wal');
   const before = await copies();
   await rename(wal, `${wal}-gone`);
@@ -366,10 +367,10 @@ test('a copy whose WAL is not archived is given up, with the reason', async () =
   await rename(`${wal}-gone`, wal);
 });
 
-test('a full disk of the backups is reported, and stops no transfer', async (context) => {
+test('reports a full backup disk, and still completes transfers', async (context) => {
   const disk = inside('disk');
   await mkdir(disk);
-  // Room for two copies and for the 16 MB that a slow machine archives each minute.
+  // Space for two copies, and for the 16 MB that a slow machine archives each minute.
   const mounted = await execute('mount', ['-t', 'tmpfs', '-o', 'size=448m,mode=711', 'backups', disk]).then(
     () => true,
     () => false,
@@ -393,7 +394,7 @@ test('a full disk of the backups is reported, and stops no transfer', async (con
         /A copy of the ledger has about \d+ MB, and .* has \d+ MB free: the disk is full\. Free up space/,
       ),
     ]);
-    // Room when it begins, and none when it is under way.
+    // There is space when the copy begins, but not until its end.
     await rm(ballast);
     const isUnderWay = async (): Promise<boolean> =>
       (await namesIn(join(disk, 'base'))).some((name) => name.startsWith('.unfinished'));

@@ -6,19 +6,19 @@ import { runCommand, startService, waitFor } from '../harness/process.ts';
 import { startForTest, useDirectory } from '../harness/service.ts';
 import { untilCopyEnds } from './directories.ts';
 
-// One backup, restored. What can go wrong with backups is in backups.test.ts and backup-failures.test.ts.
+// Restores one backup. backups.test.ts and backup-failures.test.ts test the details and failures.
 
 const { path: DATA_DIR } = await useDirectory(ledgerDirectory);
 const { path: place } = await useDirectory();
 const BACKUP_DIR = join(place, 'backup');
 
-test('a ledger that is backed up while it serves is restored with what it acknowledged, and its books are verified', async () => {
+test('restores a ledger that was backed up while it served, with all acknowledged transfers and verified books', async () => {
   await mkdir(BACKUP_DIR);
   const service = await startForTest({ DATA_DIR, BACKUP_DIR, LOG_LEVEL: 'silent' });
   await waitFor('the copy', async () => (await readdir(join(BACKUP_DIR, 'base')).catch(() => [])).length > 0);
   await untilCopyEnds(DATA_DIR);
   const { transfer_id } = await service.client.transfers.create({ amount: 1, card_id: 'card_active' });
-  // As an operator stops it, it archives the last of its WAL.
+  // A normal stop archives the last WAL.
   expect(await service.stop()).toBe(0);
   const restored = join(place, 'restored');
   const { exitCode, output } = await runCommand(['restore', '--to', 'latest', '--from', BACKUP_DIR], {

@@ -17,8 +17,8 @@ import {
 
 import { copyBackup, isRoot, untilCopyEnds } from './directories.ts';
 
-// A ledger is backed up while it serves, and restored beside it: to a time, to the end, and once more on the timeline of a
-// ledger that was restored. The order of the tests is that of an operator's day.
+// Backs up a ledger while it serves, and restores it next to the original: to a time, to the end, and again on the timeline of a
+// restored ledger. The tests depend on their order.
 
 let place: Awaited<ReturnType<typeof temporaryDirectory>>;
 let DATA_DIR = '';
@@ -45,7 +45,7 @@ async function transfer({ client }: ServiceProcess): Promise<string> {
   return (await client.transfers.create({ amount: 1, card_id: 'card_active' })).transfer_id;
 }
 
-/** Starts a service whose first copy is complete. */
+/** Starts a service and waits for its first copy. */
 async function startArchiving(environment: Readonly<Record<string, string>>): Promise<ServiceProcess> {
   const before = (await copies()).length;
   const started = await startService(environment);
@@ -54,7 +54,7 @@ async function startArchiving(environment: Readonly<Record<string, string>>): Pr
   return started;
 }
 
-/** Ends the current file of the WAL and waits until it is in the archive, as the service does every few seconds. */
+/** Ends the current WAL file and waits until it is archived. The service does so every few seconds. */
 async function archive(dataDirectory: string): Promise<void> {
   const { databaseUrl } = await embeddedServerOf(dataDirectory);
   const client = await connect({ connectionString: databaseUrl.replace('transfer_service@', 'postgres@') });
@@ -67,7 +67,7 @@ async function archive(dataDirectory: string): Promise<void> {
   }
 }
 
-/** Which of the transfers a ledger has. */
+/** Returns for each transfer whether the ledger has it. */
 async function found(dataDirectory: string, ids: readonly string[]): Promise<readonly boolean[]> {
   const restored = await startEmbeddedPostgres({ dataDirectory });
   const client = await connect({ ...restored.connection, user: 'postgres' });
@@ -100,7 +100,7 @@ afterAll(async () => {
   await place?.remove();
 });
 
-test('the list names the copies and the times that can be restored', async () => {
+test('lists the copies and the times that can be restored', async () => {
   const { exitCode, output } = await runCommand(['backup', 'list'], settings());
   expect(exitCode).toBe(0);
   expect(output).toMatch(
@@ -108,7 +108,7 @@ test('the list names the copies and the times that can be restored', async () =>
   );
 });
 
-test('a restore to a time has what was done before it and nothing after it, and says what it verified', async () => {
+test('restores to a time, without later changes, and says what it verified', async () => {
   const target = inside('to-time');
   const { exitCode, output, errors } = await restore(target, '--to', between);
   expect([exitCode, errors]).toEqual([0, expect.stringContaining('Replaying the WAL')]);
@@ -124,7 +124,7 @@ test('a restore to a time has what was done before it and nothing after it, and 
   expect(await readdir(target)).not.toContainEqual(expect.stringContaining('postgresql.restore-'));
 });
 
-test('a second restore into the same place is refused, and changes nothing', async () => {
+test('refuses a second restore into the same directory, and changes nothing', async () => {
   const target = inside('to-time');
   const before = await stat(join(target, 'postgresql'));
   const { exitCode, output, errors } = await restore(target, '--to', 'latest');
@@ -136,7 +136,7 @@ test('a second restore into the same place is refused, and changes nothing', asy
   expect((await stat(join(target, 'postgresql'))).ino).toBe(before.ino);
 });
 
-describe('a time that cannot be restored is refused with those that can', () => {
+describe('refuses a time that cannot be restored, and names the possible ones', () => {
   test.each([
     ['2020-01-01T00:00:00Z', /before the first copy that can be restored: the earliest time is \d{4}-/],
     ['2999-01-01T00:00:00Z', /is in the future/],
@@ -149,7 +149,7 @@ describe('a time that cannot be restored is refused with those that can', () => 
     expect(await readdir(place.path)).not.toContain('never');
   });
 
-  test('one after the last WAL', async () => {
+  test('after the last WAL', async () => {
     const backup = inside('backup-so-far');
     await copyBackup(BACKUP_DIR, backup);
     const to = new Date().toISOString();
@@ -165,10 +165,10 @@ describe('a time that cannot be restored is refused with those that can', () => 
   });
 });
 
-test('WAL that the user of PostgreSQL cannot read is refused with what to do', async () => {
+test("refuses WAL that PostgreSQL's user cannot read, and says what to do", async () => {
   const backup = inside('fetched');
   await copyBackup(BACKUP_DIR, backup);
-  // As root, it is enough that the directory is not of that user; another user may have taken the right from itself.
+  // As root, another owner of the directory is enough. Other users take the right from themselves.
   const command = isRoot ? ['chown', '-R', '0:0'] : ['chmod', '-R', 'u-r'];
   const names = isRoot ? [] : await readdir(join(backup, 'wal'));
   const files = isRoot ? [join(backup, 'wal')] : names.map((name) => join(backup, 'wal', name));
@@ -181,7 +181,7 @@ test('WAL that the user of PostgreSQL cannot read is refused with what to do', a
   ]);
 });
 
-test('a backup directory without backups, and DATABASE_URL, are refused', async () => {
+test('refuses a backup directory without backups, and DATABASE_URL', async () => {
   const empty = inside('empty');
   await mkdir(empty);
   const nothing = await runCommand(['restore', '--to', 'latest', '--from', empty], { DATA_DIR: inside('never') });
@@ -197,7 +197,7 @@ test('a backup directory without backups, and DATABASE_URL, are refused', async 
   );
 });
 
-test('a time without transactions is restored once the service has noted that nothing is missing', async () => {
+test('restores to a time without transactions after the service has recorded that no WAL is missing', async () => {
   await service.stop();
   const idle = new Date().toISOString();
   const before = (await state()).coveredUntil ?? '';
@@ -206,17 +206,17 @@ test('a time without transactions is restored once the service has noted that no
     'the note',
     async () => ((await state()).coveredUntil ?? '') > before && ((await state()).coveredUntil ?? '') > idle,
   );
-  // The start itself writes to the ledger, so the last transaction is after that time or before it.
+  // The start writes to the ledger, too, so the last transaction may be before or after that time.
   const target = inside('idle');
   const { exitCode, output } = await restore(target, '--to', (await state()).coveredUntil ?? '');
   expect([exitCode, output]).toEqual([0, expect.stringContaining('Restored to ')]);
   expect(await found(target, [early, late])).toEqual([true, true]);
 });
 
-describe('a restored ledger takes the place of the original', () => {
+describe('replaces the original with a restored ledger', () => {
   const restored = () => settings({ DATA_DIR: inside('latest') });
 
-  test('not while that one archives', async () => {
+  test('but not while the original archives', async () => {
     const { exitCode } = await restore(inside('latest'), '--to', 'latest');
     expect(exitCode).toBe(0);
     const { errors } = await startInVain(restored());
@@ -224,8 +224,8 @@ describe('a restored ledger takes the place of the original', () => {
     expect(errors).toContain('Runbook: docs/runbook/backup-directory-taken.md');
   });
 
-  test('after that one was stopped: it archives on a timeline of its own and takes a copy', async () => {
-    // Stopped as an operator does, it gives the directory back.
+  test('after the original was stopped: it archives on its own timeline and takes a copy', async () => {
+    // A normal stop releases the directory.
     await service.stop();
     service = await startArchiving(restored());
     expect(await state()).toMatchObject({ timeline: 2, dataDirectory: inside('latest') });
@@ -234,7 +234,7 @@ describe('a restored ledger takes the place of the original', () => {
     await archive(inside('latest'));
     const ways: readonly (readonly [words: readonly string[], found: readonly boolean[]])[] = [
       [['latest'], [true, true, true]],
-      // From the copies and the WAL of the first timeline, over the branch to the second one.
+      // Uses the copies and WAL of the first timeline, and follows the branch to the second one.
       [[between], [true, false, false]],
       [
         ['latest', '--timeline', '1'],
@@ -243,7 +243,7 @@ describe('a restored ledger takes the place of the original', () => {
     ];
     const drawn = Math.floor(Math.random() * ways.length);
     for (const [number, [words, expected]] of ways.entries()) {
-      // One of them, another each time; all with npm run verify.
+      // Each run tests a random case. `npm run verify` tests all.
       if (process.env.FAULTS !== 'all' && number !== drawn) continue;
       const target = inside(`way-${number}`);
       expect(await restore(target, '--to', ...words)).toMatchObject({ exitCode: 0 });
@@ -251,7 +251,7 @@ describe('a restored ledger takes the place of the original', () => {
     }
   });
 
-  test('the original is refused from then on, and so is another one on the same timeline', async () => {
+  test('then refuses the original, and another ledger on the same timeline', async () => {
     expect((await startInVain(settings())).errors).toContain('is in use by the ledger in ');
     await service.stop();
     const stopped = await readFile(join(BACKUP_DIR, 'archive.json'), 'utf8');
@@ -265,7 +265,7 @@ describe('a restored ledger takes the place of the original', () => {
     );
   });
 
-  test('a new ledger is not made beside the backups of one', async () => {
+  test('creates no new ledger next to the backups of another one', async () => {
     const { exitCode, errors } = await startInVain(settings({ DATA_DIR: inside('new') }));
     expect(exitCode).toBe(1);
     expect(errors).toContain(`has the backups of a ledger, but there is no ledger in ${inside('new')}`);
@@ -273,7 +273,7 @@ describe('a restored ledger takes the place of the original', () => {
     expect(await readdir(inside('new'))).not.toContain('postgresql');
   });
 
-  test('an emptied backup directory is not taken for a new one', async () => {
+  test('does not treat an emptied backup directory as new', async () => {
     const aside = inside('aside');
     await cp(join(BACKUP_DIR, 'archive.json'), aside);
     await rm(join(BACKUP_DIR, 'archive.json'));

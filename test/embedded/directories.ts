@@ -21,14 +21,14 @@ export type Owner = {
   connection?: EmbeddedPostgres['connection'];
 };
 
-/** Whether PostgreSQL runs as another user than these tests. */
+/** Whether the tests run as root. PostgreSQL then runs as another user. */
 export const isRoot = process.getuid?.() === 0;
 
 const made: string[] = [];
 const owners: ChildProcess[] = [];
 const servers: EmbeddedPostgres[] = [];
 
-/** A directory that the server's user can pass, unless the mode says otherwise; removed at the end of the test. */
+/** Makes a directory that the server's user can enter, unless the mode forbids it. It is removed at the end of the test. */
 export async function makeDirectory(mode = 0o711): Promise<string> {
   const path = await mkdtemp('/tmp/transfer-service-test-');
   made.push(path);
@@ -36,7 +36,7 @@ export async function makeDirectory(mode = 0o711): Promise<string> {
   return path;
 }
 
-/** Copies a backup whose service runs: without the temporary files of its archive, which can vanish meanwhile. */
+/** Copies a backup while its service runs, without temporary files of the archive, which may vanish during the copy. */
 export async function copyBackup(from: string, to: string): Promise<void> {
   await promisify(execFile)('sh', [
     '-c',
@@ -49,7 +49,7 @@ export async function copyBackup(from: string, to: string): Promise<void> {
 
 let template: Promise<string> | undefined;
 
-/** A data directory with an empty ledger: a copy, which takes a tenth of the time. */
+/** Makes a data directory with an empty ledger as a copy of a template, which takes a tenth of the time. */
 export async function makeLedger(): Promise<string> {
   template ??= makeTemplate();
   const path = await makeDirectory();
@@ -96,28 +96,28 @@ export async function kill(child: ChildProcess): Promise<void> {
   await gone;
 }
 
-/** Removes everything at the end of each test and of the file: call it once in a file, outside of its tests. */
+/** Removes everything at the end of each test and of the file. Call this once in a file, outside its tests. */
 export function cleanUpAfterTests(): void {
   afterEach(cleanUp);
   afterAll(async () => {
     if (template) await rm(await template, { recursive: true, force: true });
-    // The next file can run in the same process.
+    // The next file may run in the same process.
     template = undefined;
   });
 }
 
-/** Stops what a test left running, then removes its directories. */
+/** Stops processes that a test left running, then removes its directories. */
 async function cleanUp(): Promise<void> {
   for (const server of servers.splice(0)) await server.stop();
   for (const owner of owners.splice(0)) await kill(owner);
   for (const path of made.splice(0)) {
-    // Symbolic links stay as they are: -R does not follow them.
+    // -R does not follow symbolic links.
     await promisify(execFile)('chmod', ['-R', 'u+rwX', path]).catch(() => undefined);
     await rm(path, { recursive: true, force: true, maxRetries: 5 });
   }
 }
 
-/** Runs statements on a connection of their own; the rows of the last one come back. */
+/** Runs statements on a separate connection, and returns the rows of the last one. */
 export async function query(
   postgres: Pick<EmbeddedPostgres, 'connection'>,
   ...statements: string[]
@@ -134,11 +134,11 @@ export async function query(
   }
 }
 
-/** A table with one row, and how it is read. */
+/** Statements that make a table with one row, and the query that reads it. */
 export const WRITE = ['CREATE TABLE kept (value integer)', 'INSERT INTO kept VALUES (42)'];
 export const READ = 'SELECT value FROM kept';
 
-/** Waits until no process takes a copy of a ledger: it has its name in the list a moment before. */
+/** Waits until no process copies the ledger. The list shows a copy a moment before its process releases the lock. */
 export function untilCopyEnds(dataDirectory: string): Promise<void> {
   return waitFor('the end of the copy', async () => {
     const lock = await lockCopies(dataDirectory).catch(() => undefined);

@@ -8,7 +8,7 @@ import { cleanUpAfterTests, isRoot, kill, makeDirectory, runOwner } from './dire
 
 cleanUpAfterTests();
 
-test('a second owner is refused with the process id of the first and the directory as given', async () => {
+test("refuses a second owner, with the first owner's process id and the directory as given", async () => {
   const directory = await makeDirectory();
   const first = await runOwner('lock', directory);
   await expect(lockDataDirectory(directory, './data')).rejects.toMatchObject({
@@ -19,7 +19,7 @@ test('a second owner is refused with the process id of the first and the directo
   });
 });
 
-test('the lock of a killed owner does not block, and the new owner is reported', async () => {
+test('lets a new owner take the lock of a killed one, and names the new owner', async () => {
   const directory = await makeDirectory();
   const first = await runOwner('lock', directory);
   await kill(first.process);
@@ -32,7 +32,7 @@ test('the lock of a killed owner does not block, and the new owner is reported',
   lock.release();
 });
 
-test('one process cannot lock a directory twice, and a refused attempt keeps the lock', async () => {
+test('refuses a second lock by the same process, and keeps the first', async () => {
   const directory = await makeDirectory();
   const lock = await lockDataDirectory(directory, directory);
   await expect(lockDataDirectory(directory, directory)).rejects.toThrow(`process ${process.pid}`);
@@ -42,7 +42,7 @@ test('one process cannot lock a directory twice, and a refused attempt keeps the
   expect((await runOwner('lock', directory)).won).toBe(true);
 });
 
-test('checking whether a directory is locked does not lock it or make another lock fail', async () => {
+test('checks a lock without taking it or making another lock fail', async () => {
   const directory = await makeDirectory();
   expect(findLockOwner(directory)).toBeUndefined();
   expect(await readdir(directory)).toEqual([]);
@@ -50,7 +50,7 @@ test('checking whether a directory is locked does not lock it or make another lo
   expect(findLockOwner(directory)).toMatchObject({ processId: owner.process.pid, task: null });
   await kill(owner.process);
   expect(findLockOwner(directory)).toBeUndefined();
-  // What such a look has for a moment, for longer: whoever wants the lock meanwhile tries again.
+  // A check holds this read lock for a moment. Hold it longer here: a process that wants the lock must retry.
   const look = new DatabaseSync(join(directory, 'lock'), { readOnly: true });
   look.exec('BEGIN; SELECT count(*) FROM sqlite_schema');
   const locking = lockDataDirectory(directory, directory);
@@ -58,7 +58,7 @@ test('checking whether a directory is locked does not lock it or make another lo
   (await locking).release();
 });
 
-test('the refusal names the command that uses the directory', async () => {
+test('names the command that uses the directory', async () => {
   const directory = await makeDirectory();
   const lock = await lockDataDirectory(directory, directory, 'verify-books');
   await expect(lockDataDirectory(directory, './data')).rejects.toThrow(
@@ -68,7 +68,7 @@ test('the refusal names the command that uses the directory', async () => {
   lock.release();
 });
 
-test('of several concurrent starts exactly one becomes the owner', async () => {
+test('lets exactly one of several concurrent starts become the owner', async () => {
   for (let round = 1; round <= 5; round += 1) {
     const directory = await makeDirectory();
     const starters = await Promise.all([1, 2, 3, 4].map(() => runOwner('lock', directory)));
@@ -81,14 +81,14 @@ test('of several concurrent starts exactly one becomes the owner', async () => {
   }
 });
 
-test('an unusable lock file is reported in one sentence', async () => {
+test('reports an unusable lock file in one sentence', async () => {
   const directory = await makeDirectory();
   await mkdir(join(directory, 'lock'));
   await expect(lockDataDirectory(directory, directory)).rejects.toThrow(StartupProblem);
   await expect(lockDataDirectory(directory, directory)).rejects.toThrow(/cannot be locked by the user/);
 });
 
-test('a data directory that is a file, or lies below one, is refused', async () => {
+test('refuses a data directory that is a file or below one', async () => {
   const file = join(await makeDirectory(), 'file');
   await writeFile(file, '');
   await expect(openDataDirectory(file, isRoot)).rejects.toThrow(StartupProblem);
@@ -96,8 +96,8 @@ test('a data directory that is a file, or lies below one, is refused', async () 
   await expect(openDataDirectory(join(file, 'below'), isRoot)).rejects.toThrow(/is not a directory/);
 });
 
-test('a data directory that cannot be written is refused', async () => {
-  // Permissions do not stop root; /proc stops everybody.
+test('refuses a data directory that it cannot write', async () => {
+  // Permissions do not stop root, but /proc is not writable for any user.
   const directory = isRoot ? '/proc/data' : await makeDirectory(0o500);
   await expect(openDataDirectory(directory, isRoot)).rejects.toThrow(StartupProblem);
   await expect(openDataDirectory(directory, isRoot)).rejects.toThrow(/set DATA_DIR to another directory/i);

@@ -11,15 +11,15 @@ const STANZA = 'ledger';
 const TRANSFERS = 20;
 
 /**
- * Does what docs/backups.md says about one's own PostgreSQL, with the binaries in a directory: archives and backs it up
- * with pgBackRest, restores it to a time, starts the service on the result and verifies the books.
+ * Follows docs/backups.md for an external PostgreSQL, with the binaries in a directory: archives and backs it up with pgBackRest,
+ * restores it to a time, starts the service on the result and verifies the books.
  */
 export async function tryPgbackrest(binaries: string): Promise<void> {
   const user = await chooseServerUser();
   const directory = await mkdtemp('/tmp/transfer-service-pgbackrest-');
   await chmod(directory, 0o711);
   await chown(directory, user.uid, user.gid);
-  /** Runs a program as the user of PostgreSQL, and shows how it is called. */
+  /** Runs a program as the user of PostgreSQL, and prints the command. */
   const run = async (program: string, ...words: string[]): Promise<string> => {
     console.log(`$ ${[program.replace(`${binaries}/`, ''), ...words].join(' ').replaceAll(directory, '…')}`);
     const options = { cwd: '/', env: { PATH: process.env.PATH, LC_ALL: 'C.UTF-8' }, ...user.spawnAs };
@@ -38,7 +38,7 @@ export async function tryPgbackrest(binaries: string): Promise<void> {
 
 type Run = (program: string, ...words: string[]) => Promise<string>;
 
-/** A PostgreSQL of the trial's own, configured as docs/backups.md says. */
+/** A PostgreSQL for this trial, configured as docs/backups.md says. */
 class Cluster {
   readonly #directory: string;
   readonly #binaries: string;
@@ -159,14 +159,14 @@ async function backUpAndRestore(cluster: Cluster, directory: string): Promise<vo
   }
   const head = /head: +([0-9a-f]{64})/.exec((await succeed(['audit', 'verify'], settings)).output)?.[1] ?? '';
   await cluster.stop();
-  // The files that were in use are kept until the restored ones are known to be right.
+  // Keep the old files until the restored ones are verified.
   await rename(cluster.files, `${cluster.files}.before`);
   await cluster.run('mkdir', '-m', '700', cluster.files);
   await cluster.pgbackrest('--type=time', `--target=${time}`, '--target-action=promote', 'restore');
   await cluster.start();
   await waitFor('the end of recovery', async () => (await cluster.query('select pg_is_in_recovery()')) === 'f');
   await succeed(['verify-books'], settings);
-  // Nothing audited has happened after that time, so the head is the same.
+  // Nothing was audited after that time, so the head is the same.
   await succeed(['audit', 'verify', '--expect', head], settings);
   await requireTransfers(settings, before, after);
   await cluster.pgbackrest('--type=full', 'backup');

@@ -22,7 +22,7 @@ import {
 
 cleanUpAfterTests();
 
-test('below a directory closed to other users, the ledger is created elsewhere and found again', async () => {
+test('creates the ledger elsewhere if the directory is closed to other users, and finds it again', async () => {
   const systemDirectory = join(await makeDirectory(0o755), 'system');
   const closed = await makeDirectory(0o700);
   const directory = join(closed, 'data');
@@ -30,7 +30,7 @@ test('below a directory closed to other users, the ledger is created elsewhere a
   await query(first, ...WRITE);
   await first.stop();
   const recorded = await readFile(join(directory, 'postgresql-location'), 'utf8');
-  // An ordinary user's PostgreSQL runs as that user, to whom the directory is open: then everything stays.
+  // If the tests run as an ordinary user, PostgreSQL runs as the same user and can use the directory.
   expect(first.moved).toBe(isRoot);
   const expected = isRoot
     ? join(systemDirectory, `data-${shortHash(directory)}`, 'postgresql')
@@ -39,7 +39,7 @@ test('below a directory closed to other users, the ledger is created elsewhere a
   expect(recorded.split('\n')).toContain(isRoot ? expected : 'postgresql');
   expect((await lstat(closed)).mode & 0o777).toBe(0o700);
 
-  // Opened meanwhile, or moved as a whole: the same ledger, never a second one.
+  // If the directory is opened or moved later, it is still the same ledger, never a second one.
   await chmod(closed, 0o755);
   const second = await start(directory, { systemDirectory });
   expect(await query(second, READ)).toEqual([{ value: 42 }]);
@@ -49,7 +49,7 @@ test('below a directory closed to other users, the ledger is created elsewhere a
   expect(await query(third, READ)).toEqual([{ value: 42 }]);
 });
 
-test('a ledger elsewhere is found without the file that records its location', async () => {
+test('finds a ledger elsewhere without the file that records its location', async () => {
   const systemDirectory = join(await makeDirectory(0o755), 'system');
   const directory = await makeDirectory(0o700);
   const first = await start(directory, { systemDirectory });
@@ -59,7 +59,7 @@ test('a ledger elsewhere is found without the file that records its location', a
   expect(await query(await start(directory, { systemDirectory }), READ)).toEqual([{ value: 42 }]);
 });
 
-test('two data directories with one ledger cannot both run', async () => {
+test('refuses to run two data directories with one ledger', async () => {
   const systemDirectory = join(await makeDirectory(0o755), 'system');
   const original = await makeDirectory(0o700);
   const copied = await makeDirectory(0o700);
@@ -70,7 +70,7 @@ test('two data directories with one ledger cannot both run', async () => {
   expect(await query(first, 'SELECT 1 AS one')).toEqual([{ one: 1 }]);
 });
 
-test('a missing ledger is reported, not replaced by an empty one', async () => {
+test('reports a missing ledger instead of creating an empty one', async () => {
   const directory = await makeLedger();
   const first = await start(directory);
   await first.stop();
@@ -80,7 +80,7 @@ test('a missing ledger is reported, not replaced by an empty one', async () => {
   expect(await readdir(directory)).not.toContain('postgresql');
 });
 
-test('a ledger of another version, of another user, or without its files is refused', async () => {
+test('refuses a ledger of another version or another user, or without its files', async () => {
   const directory = await makeLedger();
   const first = await start(directory);
   await first.stop();
@@ -100,7 +100,7 @@ test('a ledger of another version, of another user, or without its files is refu
   }
 });
 
-test('a ledger with a broken control file is reported with the server output, and no process remains', async () => {
+test("reports a broken control file with the server's output, and leaves no process", async () => {
   const directory = await makeLedger();
   const first = await start(directory);
   await first.stop();
@@ -111,14 +111,14 @@ test('a ledger with a broken control file is reported with the server output, an
   expect(isAlive(left)).toBe(false);
 });
 
-/** Kills an owner in the middle of making a ledger; gives its directory, or undefined when it was quicker. */
+/** Kills an owner while it creates a ledger. Returns its directory, or undefined if it was already finished. */
 async function interruptCreation(): Promise<string | undefined> {
   const directory = await makeDirectory();
   const owner = runOwner('start', directory).catch(() => undefined);
   const names = async () => (await readdir(directory)).join();
   await waitFor('the files of the server', async () => /postgresql\.new-|postgresql$/.test(await names()));
   const { processId } = JSON.parse(await readFile(join(directory, 'lock-owner.json'), 'utf8'));
-  // Standing still, it does not end what it does, however fast the machine is.
+  // A stopped process cannot finish, even on a fast machine.
   process.kill(processId, 'SIGSTOP');
   const isInTime = (await halfMade(directory)).length === 1;
   if (isInTime) await new Promise((resolve) => setTimeout(resolve, 150));
@@ -131,7 +131,7 @@ async function halfMade(directory: string): Promise<readonly string[]> {
   return (await readdir(directory)).filter((name) => name.startsWith('postgresql.new-'));
 }
 
-test('an interrupted creation leaves no partial ledger', async () => {
+test('leaves no partial ledger after an interrupted creation', async () => {
   let directory: string | undefined;
   while (directory === undefined) directory = await interruptCreation();
   expect(await readdir(directory)).not.toContain('postgresql');
@@ -141,7 +141,7 @@ test('an interrupted creation leaves no partial ledger', async () => {
   expect(await halfMade(directory)).toEqual([]);
 });
 
-test('socket directories of other users are skipped', async () => {
+test('skips socket directories of other users', async () => {
   const directory = await makeLedger();
   const first = await start(directory);
   const usual = first.connection.host;
@@ -154,7 +154,7 @@ test('socket directories of other users are skipped', async () => {
     await symlink(await makeDirectory(0o777), `${usual}-1`);
     made.push(`${usual}-1`);
     if (isRoot) {
-      // Root's own directory is not the server's.
+      // A directory of root does not belong to the server's user.
       await mkdir(`${usual}-2`, { mode: 0o700 });
       made.push(`${usual}-2`);
     }
@@ -168,8 +168,8 @@ test('socket directories of other users are skipped', async () => {
 });
 
 /**
- * A checkout whose PostgreSQL cannot be used in place: closed to other users for root, read-only and without its
- * library links for an ordinary user.
+ * Makes a checkout whose PostgreSQL cannot be used in place. As root it is closed to other users. As an ordinary user it is
+ * read-only and without its library links.
  */
 async function makeClosedCheckout(): Promise<string> {
   const checkout = await makeDirectory(0o700);
@@ -192,7 +192,7 @@ async function makeClosedCheckout(): Promise<string> {
   return checkout;
 }
 
-test('binaries that cannot be used in place are copied once, and repaired when damaged', async () => {
+test('copies binaries that it cannot use in place once, and repairs damaged copies', async () => {
   const checkout = await makeClosedCheckout();
   const systemDirectory = join(await makeDirectory(0o755), 'system');
   const directory = await makeLedger();

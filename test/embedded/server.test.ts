@@ -21,7 +21,7 @@ import {
 
 cleanUpAfterTests();
 
-test('the first start creates the ledger, a restart keeps it, and a stop leaves no process', async () => {
+test('creates the ledger at the first start, keeps it after a restart, and leaves no process after a stop', async () => {
   const directory = join(await makeDirectory(), 'made', 'on demand');
   const first = await start(directory);
   expect(first.state()).toBe('running');
@@ -30,7 +30,7 @@ test('the first start creates the ledger, a restart keeps it, and a stop leaves 
   await query(first, ...WRITE);
   const firstProcess = first.processId() ?? 0;
   await first.stop();
-  // PostgreSQL went when it was asked to: neither a longer wait nor force was needed.
+  // PostgreSQL stopped on request, without a longer wait or force.
   const log = await readFile(first.serverLog, 'utf8');
   expect(log).toContain('received fast shutdown request');
   expect(log).toContain('database system is shut down');
@@ -44,7 +44,7 @@ test('the first start creates the ledger, a restart keeps it, and a stop leaves 
   expect(await query(second, READ)).toEqual([{ value: 42 }]);
 });
 
-test('the server has safe settings, checksums, a private socket and no superuser role', async () => {
+test('starts a server with safe settings, checksums, a private socket and no superuser role', async () => {
   const postgres = await start(await makeLedger());
   const [settings] = await query(
     postgres,
@@ -77,7 +77,7 @@ test('the server has safe settings, checksums, a private socket and no superuser
   expect(Buffer.byteLength(join(host, '.s.PGSQL.5432'))).toBeLessThanOrEqual(103);
 });
 
-test('the url connects as well, to a server with as many buffers as were asked for', async () => {
+test('gives a URL that connects to the server, which has the requested buffers', async () => {
   const postgres = await start(await makeLedger(), { sharedBuffers: 100 });
   const client = new Client({ connectionString: postgres.url });
   await client.connect();
@@ -86,7 +86,7 @@ test('the url connects as well, to a server with as many buffers as were asked f
   await client.end();
 });
 
-test('a committed row survives a kill of the server, which is restarted and reported', async () => {
+test('keeps a committed row when the server is killed, restarts the server and reports it', async () => {
   const reports: string[] = [];
   const postgres = await start(await makeLedger(), { onServerExit: (line) => reports.push(line) });
   await query(postgres, ...WRITE);
@@ -95,12 +95,12 @@ test('a committed row survives a kill of the server, which is restarted and repo
     process.kill(before, 'SIGKILL');
     await waitFor('another server runs', async () => postgres.state() === 'running' && postgres.processId() !== before);
     expect(await query(postgres, READ)).toEqual([{ value: 42 }]);
-    // A busy machine may need another attempt, which is reported, too.
+    // On a busy machine there may be another attempt, with its own report.
     expect(reports).toContainEqual(expect.stringContaining(`PostgreSQL (process ${before}) was ended by SIGKILL`));
   }
 });
 
-test('a server that cannot start is retried until the cause is fixed', async () => {
+test('retries a server that cannot start until the cause is fixed', async () => {
   const reports: string[] = [];
   const postgres = await start(await makeLedger(), { onServerExit: (line) => reports.push(line) });
   await query(postgres, ...WRITE);
@@ -116,7 +116,7 @@ test('a server that cannot start is retried until the cause is fixed', async () 
   expect(await query(postgres, READ)).toEqual([{ value: 42 }]);
 });
 
-test('pause stops the server until resume; both may be repeated', async () => {
+test('stops the server from pause to resume, and allows repeated calls of both', async () => {
   const postgres = await start(await makeLedger());
   await query(postgres, ...WRITE);
   const before = postgres.processId() ?? 0;
@@ -134,7 +134,7 @@ test('pause stops the server until resume; both may be repeated', async () => {
   await expect(postgres.resume()).rejects.toThrow('PostgreSQL was stopped.');
 });
 
-test('the orphaned server of a killed service is replaced; its open transaction is lost, its committed data kept', async () => {
+test('replaces the orphaned server of a killed service, keeps its committed data and loses its open transaction', async () => {
   const directory = await makeLedger();
   const owner = await runOwner('start', directory);
   const orphan = owner.serverProcessId ?? 0;
@@ -159,14 +159,14 @@ test('the orphaned server of a killed service is replaced; its open transaction 
   await client.end().catch(() => undefined);
 });
 
-test('backends that outlive a killed server and service cannot commit any more', async () => {
+test('does not let backends commit that outlive a killed server and service', async () => {
   const directory = await makeLedger();
   const postgres = await start(directory);
   await query(postgres, 'CREATE TABLE kept (value integer)');
   const client = new Client(postgres.connection);
   client.on('error', () => undefined);
   await client.connect();
-  // Without end by construction; should nobody end it, it ends itself.
+  // The statement never ends. The time-out ends it if the test does not.
   await client.query("SET statement_timeout = '5min'");
   const [backend] = (await client.query<{ pid: number }>('SELECT pg_backend_pid() AS pid')).rows;
   const busy = client
@@ -183,7 +183,7 @@ test('backends that outlive a killed server and service cannot commit any more',
   await client.end().catch(() => undefined);
 });
 
-test('a stale postmaster.pid with a dead or reused process id does not block', async () => {
+test('starts despite a stale postmaster.pid with a dead or reused process id', async () => {
   const directory = await makeLedger();
   const first = await start(directory);
   await query(first, ...WRITE);
@@ -197,14 +197,14 @@ test('a stale postmaster.pid with a dead or reused process id does not block', a
   }
 });
 
-test('the server has its own process group, so it gets no signals of the terminal', async () => {
+test('gives the server its own process group, so that it gets no signals from the terminal', async () => {
   const postgres = await start(await makeLedger());
   const columns = ['-o', 'pgid=', '-p', String(postgres.processId())];
   const { stdout } = await promisify(execFile)('ps', columns);
   expect(Number.parseInt(stdout, 10)).toBe(postgres.processId());
 });
 
-test('only the users of the service and of its server may log in', async () => {
+test('allows only the users of the service and of its server to log in', async () => {
   const postgres = await start(await makeLedger());
   const rules = await readFile(join(postgres.dataDirectory, 'pg_hba.conf'), 'utf8');
   expect(rules.split('\n').filter((line) => line && !line.startsWith('#'))).toEqual([

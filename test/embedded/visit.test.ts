@@ -5,7 +5,7 @@ import { type CommandAccess, openLedgerForCommand } from '../../server/postgres/
 import { isAlive } from '../../server/postgres/processes.ts';
 import { cleanUpAfterTests, isRoot, kill, makeDirectory, makeLedger, query, runOwner, start } from './directories.ts';
 
-// A command opens the ledger of a data directory, with the service running or not.
+// Commands open the ledger of a data directory while the service runs, and without it.
 
 cleanUpAfterTests();
 const visits: CommandAccess[] = [];
@@ -24,7 +24,7 @@ async function visit(dataDirectory: string, timeoutMilliseconds?: number): Promi
 const serverOf = (visited: CommandAccess): Promise<unknown> =>
   query({ connection: { ...visited.connection, user: 'postgres' } }, 'select pg_backend_pid() > 0 as works');
 
-test('while a service runs, its server is used, and keeps running after the command', async () => {
+test('uses the server of a running service and keeps it running', async () => {
   const directory = await makeLedger();
   const owner = await runOwner('start', directory);
   const visited = await visit(directory);
@@ -34,7 +34,7 @@ test('while a service runs, its server is used, and keeps running after the comm
   expect(await serverOf(visited)).toEqual([{ works: true }]);
 });
 
-test('without a service, a server is started and stopped again; a service that starts meanwhile is refused and names the command', async () => {
+test('starts and stops a server without a service, and refuses a service that starts in the meantime', async () => {
   const directory = await makeLedger();
   const visited = await visit(directory);
   expect(await serverOf(visited)).toEqual([{ works: true }]);
@@ -45,7 +45,7 @@ test('without a service, a server is started and stopped again; a service that s
   expect((await runOwner('start', directory)).won).toBe(true);
 });
 
-test('the command waits for a service whose server is down', async () => {
+test('waits for a service whose server is down', async () => {
   const directory = await makeLedger();
   const owner = await start(directory);
   await owner.pause();
@@ -55,7 +55,7 @@ test('the command waits for a service whose server is down', async () => {
   expect((await visiting).connection).toEqual(owner.connection);
 });
 
-test('if the service was killed, its server is stopped and the command starts one', async () => {
+test('stops the server of a killed service and starts another one', async () => {
   const directory = await makeLedger();
   const owner = await runOwner('start', directory);
   await kill(owner.process);
@@ -63,7 +63,7 @@ test('if the service was killed, its server is stopped and the command starts on
   expect(isAlive(owner.serverProcessId ?? 0)).toBe(false);
 });
 
-test('a service without a server is reported with the reason', async () => {
+test('reports a service without a server, with the reason', async () => {
   const directory = await makeLedger();
   const { process: owner } = await runOwner('lock', directory);
   await expect(visit(directory, 0)).rejects.toThrow(
@@ -71,7 +71,7 @@ test('a service without a server is reported with the reason', async () => {
   );
 });
 
-test('a server of another data directory is not used', async () => {
+test('does not use the server of another data directory', async () => {
   const [directory, other] = [await makeLedger(), await makeLedger()];
   const [own, another] = [await runOwner('start', directory), await runOwner('start', other)];
   const file = join(directory, 'postgresql', 'postmaster.pid');
@@ -80,13 +80,13 @@ test('a server of another data directory is not used', async () => {
   lines[4] = another.connection?.host ?? '';
   await writeFile(file, lines.join('\n'));
   await expect(visit(directory, 0)).rejects.toThrow(`the server at its socket uses ${other}/postgresql`);
-  // Anybody may make a directory in /tmp.
+  // Any user may make a directory in /tmp.
   lines[4] = await makeDirectory(0o755);
   await writeFile(file, lines.join('\n'));
   await expect(visit(directory, 0)).rejects.toThrow('does not exist or does not belong to');
 });
 
-test('where there is no ledger, nothing is created', async () => {
+test('creates nothing if there is no ledger', async () => {
   const empty = await makeDirectory();
   const missing = join(empty, 'not', 'there');
   await expect(visit(missing)).rejects.toThrow(
@@ -100,7 +100,7 @@ test('where there is no ledger, nothing is created', async () => {
     await expect(visit(path)).rejects.toThrow(/no ledger|not a directory/);
 });
 
-test('a ledger outside its data directory is found after the data directory was removed', async () => {
+test('finds a ledger outside its data directory after the data directory was removed', async () => {
   const systemDirectory = join(await makeDirectory(0o755), 'system');
   const directory = join(await makeDirectory(0o700), 'data');
   const first = await start(directory, { systemDirectory });

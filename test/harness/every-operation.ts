@@ -33,7 +33,7 @@ export async function callTheUsual(client: TransferService): Promise<readonly Ou
   return outcomes;
 }
 
-/** Calls every operation, after {@link callTheUsual}; the results are the same on any PostgreSQL. */
+/** Calls every operation, after {@link callTheUsual}. The results are the same on any PostgreSQL. */
 export async function callEveryOperation(client: TransferService): Promise<readonly Outcome[]> {
   const outcomes = [...(await callTheUsual(client))];
   for (const id of OPERATION_IDS.filter((one) => !NOT_CALLED.includes(one))) {
@@ -42,18 +42,18 @@ export async function callEveryOperation(client: TransferService): Promise<reado
       ...raw,
       headers: { ...raw.headers, ...(await callerOf(id, client)) },
     });
-    // The content of lists varies, for example with the time at which events got their positions.
+    // The content of lists varies, for example with the time when events get their positions.
     outcomes.push({ call: id, came: { Status: status, fields: Object.keys(fields) } });
   }
   return outcomes;
 }
 
-/** Only for a sandbox with a server of its own, or with a signature. */
+/** Operations that need a sandbox with its own server, or a signature. */
 const NOT_CALLED: readonly OperationId[] = ['stop_database', 'start_database', 'receive_notice'];
 
 type Caller = <Result>(name: string, run: () => Promise<Result>) => Promise<Result | undefined>;
 
-/** Not a date if its day and month are swapped, so that such a mistake is found. */
+/** A day that cannot be a month, so that the tests find dates with swapped parts. */
 const NEVER = '2030-02-28';
 
 async function callForCards({ cards }: TransferService, call: Caller): Promise<void> {
@@ -102,7 +102,7 @@ async function callForTransfers({ transfers, cards }: TransferService, call: Cal
     transfers.create({ amount: 100, card_id: 'one', type: 'unload', capture: 'manual' }),
   );
   await call('cancel_transfer', () => transfers.cancel(dropped?.transfer_id ?? ''));
-  // Not due when the clock is moved below: whether it would be settled by then depends on the speed of the machine.
+  // Not due when the clock is moved below. Otherwise the result would depend on the speed of the machine.
   const later = new Date(Date.now() + 5 * 86_400_000).toISOString();
   await call('create_transfer, scheduled', () => transfers.create({ amount: 7, card_id: 'two', scheduled_for: later }));
   const id = made?.transfer_id ?? '';
@@ -164,7 +164,7 @@ async function callForOperators(client: TransferService, call: Caller): Promise<
   await call('change_switch', () => client.switch.change({ disabled: false }));
   await call('get_switch', () => client.switch.get());
   await call('preview_switch', () => client.switch.preview({ program_id: id }));
-  // Its figures are current ones.
+  // The figures vary.
   await call('get_overview', async () => ({ hours: (await client.status.overview()).hours !== null }));
   await call('get_status', () => client.status.get());
   await call('move_clock', () => sandbox.moveClock({ seconds_ahead: 3 * 86_400 }));
@@ -184,7 +184,7 @@ async function callForOperators(client: TransferService, call: Caller): Promise<
   await call('the books', () => trialBalance.get());
 }
 
-/** Replaces values that differ between runs by their kind: ids, keys, hashes, figures of the process, times in days from now. */
+/** Replaces values that differ between runs: ids, keys, hashes, figures of the process, and times (as days from now). */
 function normalized(value: unknown): unknown {
   const text = JSON.stringify(value)
     .replaceAll(/\b([a-z]+)_[0-9a-f]{32}\b/g, '$1_<id>')
@@ -192,7 +192,7 @@ function normalized(value: unknown): unknown {
     .replaceAll(/\bts_[0-9A-Za-z_…]+/g, '<key>')
     .replaceAll(/\b[0-9a-f]{64}\b/g, '<hash>')
     .replaceAll(/\b[0-9a-f]{32}\b/g, '<key>')
-    // Figures of a process in the status.
+    // The figures of a process in the status.
     .replaceAll(/"(idle|in_use|waiting|process_id|[a-z_]+_(?:bytes|seconds))":[\d.]+/g, '"$1":"<number>"')
     .replaceAll(/\b\d{4}-\d\d-\d\dT[\d:.]+Z/g, (moment) => {
       // The start or the end of a day, a week or a month depends on the calendar, not on the time of the call.

@@ -4,7 +4,7 @@ import type { RawResponse } from './raw-connection.ts';
 
 const INTERNAL = /\bat \S+ \(|node:|FST_|HPE_|ERR_|ECONN|secret|Error:|undefined|\[object/;
 
-/** Checks a response against all rules for errors, whatever its cause. */
+/** Checks a response against the rules for all errors. */
 export function expectRecord(response: RawResponse, status: number, code: string, method = 'GET'): void {
   expect(response.headers.get('error-code')).toBe(code);
   expect(response.statusLine).toMatch(new RegExp(`^HTTP/1\\.1 ${status} [A-Z][A-Za-z' -]+$`));
@@ -31,7 +31,7 @@ export function expectRecord(response: RawResponse, status: number, code: string
   else expect(response.body).toMatch(says);
 }
 
-/** The message of a record. */
+/** Returns the message of an error record. */
 export function messageOf(response: RawResponse): string {
   const record: { readonly Message?: unknown } = JSON.parse(response.body);
   return String(record.Message);

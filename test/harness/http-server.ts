@@ -13,13 +13,13 @@ import { openSessionAuthentication } from '../../server/subjects/sessions/authen
 import type { Ledger } from './ledger.ts';
 import { RawConnection, type RawResponse } from './raw-connection.ts';
 
-/** UUIDs of the two programs that the fake gateway knows. */
+/** UUIDs of the two programs of the fake gateway. */
 export const DEMO_PROGRAM = '01920000-0000-7000-8000-000000000001';
 export const OTHER_PROGRAM = '01920000-0000-7000-8000-000000000002';
 export const OTHER_PROGRAM_ID = 'prog_01920000000070008000000000000002';
 export const DEMO_PROGRAM_ID = 'prog_01920000000070008000000000000001';
 
-/** A gateway with handlers by operation; the keys are 'operator', 'program' and 'broken'. */
+/** Makes a gateway with handlers by operation. Its keys are 'operator', 'program' and 'broken'. */
 export function fakeGateway(
   handlers: Partial<Record<OperationId, Handler>> = {},
   more: Partial<Omit<Gateway, 'handlers'>> = {},
@@ -56,7 +56,7 @@ export function fakeGateway(
   };
 }
 
-/** The service's gateway to a ledger of the test: a sandbox without keys, unless `more` overrides that. */
+/** Makes the service's gateway to a test ledger: a sandbox without keys, unless `more` overrides that. */
 export function ledgerGateway({ databases, handlers, service }: Ledger, more: Partial<Gateway> = {}): Gateway {
   return {
     mode: 'sandbox',
@@ -78,18 +78,18 @@ export function ledgerGateway({ databases, handlers, service }: Ledger, more: Pa
   };
 }
 
-/** A server that listens on a free port of the loopback, and the errors it reported. */
+/** A server on a free loopback port, and the errors that it reported. */
 export type HttpTestServer = {
   readonly server: HttpServer;
   readonly port: number;
   readonly reports: ErrorReport[];
-  /** A connection that is closed at the end of the test. */
+  /** Opens a connection that is closed at the end of the test. */
   readonly connect: (bytes?: string | Buffer) => Promise<RawConnection>;
-  /** Sends bytes on a connection of their own and reads the response. */
+  /** Sends bytes on a new connection and reads the response. */
   readonly ask: (bytes: string | Buffer, method?: string) => Promise<RawResponse>;
 };
 
-/** Starts a server. It sheds no load unless the options say so: a slow machine fails no test. */
+/** Starts a server. It sheds load only if the options say so, so that no test fails on a slow machine. */
 export async function startHttpServer(gateway = fakeGateway(), options: HttpOptions = {}): Promise<HttpTestServer> {
   const reports: ErrorReport[] = [];
   const server = createHttpServer(gateway, {
@@ -120,7 +120,7 @@ export async function serve(gateway?: Gateway, options?: HttpOptions): Promise<H
   return started;
 }
 
-/** The server's side of the next connection that a server of this process accepts. */
+/** Returns the server's side of the next connection that a server of this process accepts. */
 export function nextTaken(): Promise<Socket> {
   return new Promise((resolve) => {
     const take = (message: unknown): void => {

@@ -8,16 +8,16 @@ import { STOCK_BINARIES } from './postgres/stock-postgres.ts';
 import { temporaryDirectory } from './process.ts';
 
 /**
- * A directory with a ledger that already has its PostgreSQL and its tables, copied from one that is made once per run. That
- * saves a second in tests that are not about making a ledger. It has no rows, no seed and no mode yet.
+ * Copies a ledger directory that is made once per run, with its PostgreSQL and its tables. That saves a second in tests that are
+ * not about creating a ledger. The copy has no rows, no seed and no mode yet.
  */
 export async function ledgerDirectory(): Promise<Awaited<ReturnType<typeof temporaryDirectory>>> {
   const directory = await temporaryDirectory();
   const templates = templatesOfThisRun();
-  // A stock server makes its own.
+  // A stock server makes its own directory.
   if (templates === undefined || STOCK_BINARIES !== undefined) return directory;
   try {
-    // Keeps owners and modes: as root, the files belong to the user that PostgreSQL runs as.
+    // -a keeps owners and modes: as root, the files belong to PostgreSQL's user.
     await promisify(execFile)('cp', ['-a', await templateIn(templates), directory.path]);
     return directory;
   } catch (error) {

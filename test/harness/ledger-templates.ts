@@ -3,28 +3,28 @@ import { mkdtemp, rename, rm } from 'node:fs/promises';
 import { dirname, join } from 'node:path';
 import { endLeftovers } from './run/leftovers.ts';
 
-/** The variable with that directory, for the processes of a run. */
+/** The environment variable with the templates' directory, for the processes of a run. */
 export const TEMPLATES = 'TEST_LEDGER_TEMPLATES';
 
-/** Directory, of one run of tests, for what `ledgerDirectory` copies; undefined outside such a run. */
+/** Returns the directory of this test run with the templates that `ledgerDirectory` copies, or undefined outside a run. */
 export function templatesOfThisRun(): string | undefined {
   return process.env[TEMPLATES];
 }
 
 /**
- * Where the directories of tests are made: in memory for a run of `npm test` if there is room, since a ledger has more than
- * a thousand files, which takes many disks a second. SIGKILL, which tests use on processes, loses no files there. Outside of
- * such a run, and in the torture, on the disk.
+ * Returns the parent of the tests' directories. `npm test` keeps them in memory if there is space, because a ledger has more than
+ * a thousand files, and many disks need a second for them. A SIGKILL of a process loses no files in memory. Outside such a run,
+ * and in the torture, they are on disk.
  */
 export function placeOfDirectories(): string {
   const templates = templatesOfThisRun();
   return templates === undefined ? '/tmp' : dirname(templates);
 }
 
-/** The starts that a run counts, one line each: they take most of the time of tests. */
+/** The starts that a run counts, because they take most of its time. */
 type Start = 'service' | 'PostgreSQL';
 
-/** Counts a start; the run says at its end how many there were. Does nothing outside of one. */
+/** Counts a start. The run prints the number at its end. Does nothing outside a run. */
 export function countStart(start: Start): void {
   const templates = templatesOfThisRun();
   if (templates !== undefined) appendFileSync(join(templates, STARTS), `${start}\n`);
@@ -39,8 +39,8 @@ function describeStarts(templates: string): string {
 }
 
 /**
- * Makes a directory below `place` once, with a data directory `postgresql` in it, and gives the path of that. Two processes
- * may do it at once; the first to finish renames its copy, and the other's is removed.
+ * Makes a directory below `place` once, with a data directory `postgresql` in it, and returns the data directory's path. If two
+ * processes do so at once, the first to finish renames its copy, and the other removes its own.
  */
 export async function makeTemplate(
   place: string,
@@ -61,7 +61,7 @@ export async function makeTemplate(
   return files;
 }
 
-/** Bytes that must be free in memory: enough for thirty ledgers at a time with their writes. */
+/** Bytes that must be free in memory: enough for thirty simultaneous ledgers with their writes. */
 const ROOM = 8 * 2 ** 30;
 
 function hasRoom(path: string): boolean {
@@ -74,8 +74,8 @@ function hasRoom(path: string): boolean {
 }
 
 /**
- * Makes that directory for this process and those that it starts; returns a function that removes it. Does nothing if the
- * run has one already. vitest calls it before the first file.
+ * Makes the templates' directory for this process and its children, and returns a function that removes it. Does nothing if the
+ * run already has one. vitest calls it before the first file.
  */
 export default function makeTemplates(): (() => Promise<void>) | undefined {
   if (templatesOfThisRun() !== undefined) return undefined;

@@ -30,11 +30,11 @@ import { countStart } from './ledger-templates.ts';
 import { STOCK_BINARIES, stockPostgresIn } from './postgres/stock-postgres.ts';
 import { temporaryDirectory } from './process.ts';
 
-/** SQL: the text of the key of a row of `idempotency`, which a created transfer has instead of the row. */
+/** SQL for the key of a row of `idempotency`. For a created transfer, the key is in the transfer's row. */
 export const KEY_TEXT = `coalesce(idempotency.key, (select transfer.idempotency_key from transfer
   where transfer.program_id = idempotency.program_id and transfer.transfer_id = idempotency.subject_id))`;
 
-/** A PostgreSQL of the test's own, with the schema and the sandbox's seed. */
+/** A test's own PostgreSQL, with the schema and the sandbox's seed. */
 export type TestServer = {
   readonly connection: {
     readonly host: string;
@@ -49,23 +49,23 @@ export type TestServer = {
   readonly stop: () => Promise<void>;
 };
 
-/** One on the embedded PostgreSQL, even if the tests run on another. */
+/** A test server on the embedded PostgreSQL, even if the tests run on another one. */
 export type EmbeddedTestServer = TestServer & { readonly embedded: EmbeddedPostgres };
 
-/** The operations over a database, as one service process has them, without HTTP. */
+/** The operations of one service process over a database, without HTTP. */
 export type Ledger = {
   readonly databases: Databases;
-  /** For all programs, as loops and operators use it. */
+  /** The database for all programs, which loops and operators use. */
   readonly database: Database;
   readonly service: AnyService;
   readonly call: (operation: OperationId, members?: object, more?: Partial<AnyCall>) => Promise<WrittenReply>;
   readonly handlers: Readonly<Record<OperationId, Handler>>;
-  /** The transfers that were made, as the service would store them. */
+  /** The counts of created transfers, as the service would store them. */
   readonly counts: TransferCounts;
   readonly close: () => Promise<void>;
 };
 
-/** Starts PostgreSQL, the embedded one or that of TEST_POSTGRES_BIN, migrates and seeds. */
+/** Starts PostgreSQL (the embedded one, or the binaries in TEST_POSTGRES_BIN), migrates and seeds. */
 export async function startServer(): Promise<TestServer> {
   countStart('PostgreSQL');
   if (STOCK_BINARIES === undefined) return startEmbeddedServer();
@@ -74,7 +74,7 @@ export async function startServer(): Promise<TestServer> {
   return prepare(stock, directory.remove);
 }
 
-/** The same, for tests that need the server to be the embedded one. */
+/** Does the same with the embedded server, for tests that need it. */
 export async function startEmbeddedServer(): Promise<EmbeddedTestServer> {
   const directory = await ledgerDirectory();
   const embedded = await startEmbeddedPostgres({ dataDirectory: directory.path });
@@ -103,7 +103,7 @@ async function prepare<Server extends TestServer['embedded']>(
   return { connection, embedded, stop };
 }
 
-/** The sources of get_status for a process that does not exist. */
+/** The sources of get_status, without a real process. */
 const NO_PROCESS: StatusSources = {
   version: '0.0.0',
   mode: 'sandbox',
@@ -116,7 +116,7 @@ const NO_PROCESS: StatusSources = {
   errors: () => ({ spoolBytes: 0, maxSpoolBytes: 1, dropped: 0 }),
 };
 
-/** No limit at all: for tests that hold locks themselves, however shortly. Tests of the limits have `REQUESTS`. */
+/** No limits, for tests that hold locks. Tests of the limits use `REQUESTS`. */
 export const UNLIMITED: TimeLimits = {
   ...STARTS,
   crowdedMilliseconds: Number.POSITIVE_INFINITY,
@@ -124,15 +124,15 @@ export const UNLIMITED: TimeLimits = {
 };
 
 /**
- * The limits of a request would end statements, and waits for a connection, on a slow machine. That for locks stays: it
- * decides how groups go on.
+ * On a slow machine, the limits of a request would end statements and waits for a connection. Only the limit for locks stays,
+ * because the work of groups depends on it.
  */
 export const UNHURRIED: TimeLimits = {
   ...UNLIMITED,
   session: [...UNLIMITED.session, ['lock_timeout', String(LIMITS.lock)]],
 };
 
-/** Opens the operations over a database; several of them are several service processes to PostgreSQL. */
+/** Opens the operations over a database. For PostgreSQL, each call is a separate service process. */
 export function openLedger(
   connection: ConnectionSettings,
   bounds?: LaneBounds,
@@ -190,7 +190,7 @@ export function openLedger(
       body: OPERATIONS[operation].body === undefined ? undefined : read,
       sent: Object.fromEntries(Object.entries(members).map(([name, value]) => [name, String(value)])),
       idempotencyKey: null,
-      // Tests of deadlines set their own; other tests must not fail on a slow machine.
+      // Tests of deadlines set their own. Other tests must not fail on a slow machine.
       deadline: performance.now() + 240_000,
       ...more,
     });
@@ -200,7 +200,7 @@ export function openLedger(
   return { databases, database, service, handlers, call, counts: overview.counts, close: () => databases.close() };
 }
 
-/** A plain connection beside the service, as another process or an operator, or to hold a lock. */
+/** Opens a plain connection next to the service, as another process or an operator, or to hold a lock. */
 export async function connect(connection: pg.ClientConfig): Promise<pg.Client> {
   const client = new pg.Client(connection);
   client.on('error', () => undefined);
@@ -208,7 +208,7 @@ export async function connect(connection: pg.ClientConfig): Promise<pg.Client> {
   return client;
 }
 
-/** The trial balance, to be compared with `balanced` after every test. */
+/** Reads the trial balance, for the comparison with `balanced` after every test. */
 export async function trialBalance(ledger: Ledger): Promise<TrialBalance> {
   return JSON.parse((await ledger.call('get_trial_balance')).body) as TrialBalance;
 }

@@ -8,7 +8,7 @@ const HOUR = 60 * 60 * 1000;
 const keepStart = memoized<number>();
 const keepCalendar = memoized<Calendar>();
 
-/** The calendar at a time, computed differently: by arithmetic on dates, and then when each of them begins. */
+/** Computes the calendar at a time in another way than the product: by arithmetic on dates, and then the start of each date. */
 export function calendarAt(moment: number, zone: string): Calendar {
   const today = dayIn(zone, moment);
   return keepCalendar(`${zone} ${today}`, () => {
@@ -23,7 +23,7 @@ export function calendarAt(moment: number, zone: string): Calendar {
   });
 }
 
-/** When a day begins in a zone, given as midnight UTC of the same date. No zone is further than 15 hours from UTC. */
+/** Returns the start of a day in a zone. The day is given as midnight UTC. No zone is further than 15 hours from UTC. */
 function startOf(midnight: number, zone: string): number {
   return keepStart(`${zone} ${midnight}`, () => {
     const day = new Date(midnight).toISOString().slice(0, 'YYYY-MM-DD'.length);

@@ -3,9 +3,10 @@ import { createConnection, createServer, type Socket } from 'node:net';
 import { join } from 'node:path';
 
 /**
- * The modes of a stand-in for PgBouncer. `session` gives every client a session of its own and drops the startup options;
- * `transaction` gives all clients one session, a transaction at a time; `refusing` is PgBouncer with its default settings,
- * which rejects the startup options; `translating` is not a pooler, but a server with messages in German.
+ * The modes of a stand-in for PgBouncer. `session` gives every client its own session and drops the startup options.
+ * `transaction`
+ * lets all clients share one session, one transaction at a time. `refusing` rejects the startup options, as PgBouncer does by
+ * default. `translating` is not a pooler, but a server with messages in German.
  */
 export type PoolerMode = 'session' | 'transaction' | 'refusing' | 'translating';
 
@@ -13,7 +14,7 @@ export type Pooler = { readonly host: string; readonly close: () => Promise<void
 
 const SOCKET = '.s.PGSQL.5432';
 
-/** Starts one in front of the server whose Unix socket is in `target`. */
+/** Starts a pooler in front of the server whose Unix socket is in `target`. */
 export async function startPooler(target: string, mode: PoolerMode): Promise<Pooler> {
   const host = await mkdtemp('/tmp/pooler-');
   const sockets = new Set<Socket>();
@@ -48,7 +49,7 @@ function passOn(client: Socket, session: Socket, startup: Buffer, mode: PoolerMo
   session.on('close', () => client.destroy());
 }
 
-/** One session for all clients: it ends a transaction of one client before it serves the next. */
+/** A session for all clients. It finishes one client's transaction before it serves the next client. */
 class SharedSession {
   readonly #open: () => Socket;
   #session: Socket | undefined;
@@ -66,7 +67,7 @@ class SharedSession {
     this.#greeting ??= this.#begin(startup);
     void this.#greeting.then((greeting) => client.write(greeting));
     client.on('data', (data: Buffer) => {
-      // Terminate: the session stays for the others.
+      // Terminate: keep the session for the other clients.
       if (data[0] === 'X'.charCodeAt(0)) return;
       if (this.#served === client) {
         this.#session?.write(data);
@@ -100,7 +101,7 @@ class SharedSession {
     });
   }
 
-  /** Whether the last message of the session is that it waits for a query outside of a transaction. */
+  /** Tells whether the last message of the session is ReadyForQuery outside a transaction. */
   #endsIdle(data: Buffer): boolean {
     this.#rest = Buffer.concat([this.#rest, data]);
     let isIdle = false;
@@ -113,7 +114,7 @@ class SharedSession {
   }
 }
 
-/** The first packet of a client without its options: its length, the version, and pairs of texts that end with zeros. */
+/** Removes the options from a client's first packet: its length, the version, and pairs of zero-terminated texts. */
 function withoutOptions(startup: Buffer): Buffer {
   const parts = startup.toString('latin1', 8).split('\0');
   const at = parts.findIndex((part, index) => index % 2 === 0 && part === 'options');
@@ -130,7 +131,7 @@ function refusal(): Buffer {
   return message;
 }
 
-/** The names of a severity have the same length in both languages, so that the message keeps its length. */
+/** Both languages have severities of the same length, so the message keeps its length. */
 function translated(data: Buffer): Buffer {
   return Buffer.from(data.toString('latin1').replaceAll('SWARNING\0', 'SWARNUNG\0'), 'latin1');
 }

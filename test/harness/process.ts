@@ -10,12 +10,12 @@ import { followRunbook } from './runbook.ts';
 const MAIN = new URL('../../server/main.ts', import.meta.url).pathname;
 const COMMAND = new URL('../../cli/main.ts', import.meta.url).pathname;
 
-/** How long a start may take before a test gives up, in milliseconds: crash recovery on a busy machine included. */
+/** The time limit of a start in milliseconds, including crash recovery on a busy machine. */
 const START_TIME = 180_000;
 
 const { PATH = '', NODE_COMPILE_CACHE } = process.env;
 
-/** Where Node keeps compiled modules, if anywhere: without it a program of ours takes twice as long to start. */
+/** The directory of Node's compile cache, if there is one. Without it, our programs take twice as long to start. */
 export const COMPILED: Readonly<Record<string, string>> =
   NODE_COMPILE_CACHE === undefined ? {} : { NODE_COMPILE_CACHE };
 
@@ -23,35 +23,35 @@ export const COMPILED: Readonly<Record<string, string>> =
 const INHERITED = { PATH, ...COMPILED };
 
 /**
- * In a run of tests a service must not refuse requests because the machine is busy with other tests. Elsewhere, in the
- * torture and the benchmark, it sheds load as usual.
+ * In a run of tests, a service must not refuse requests because other tests keep the machine busy. In the torture and the
+ * benchmark it sheds load as usual.
  */
 const patience = (): Readonly<Record<string, string>> =>
   templatesOfThisRun() === undefined ? {} : { OVERLOAD_DELAY_MILLISECONDS: '0' };
 
-/** A service in a process of its own, as an operator runs it. */
+/** A service in a separate process, as an operator runs it. */
 export type ServiceProcess = {
   readonly url: string;
   readonly child: ChildProcess;
-  /** Everything it has printed so far. */
+  /** Returns everything that it has printed so far. */
   readonly output: () => string;
-  /** The part on standard error. */
+  /** Returns the output on standard error. */
   readonly errors: () => string;
   /** A client that never retries, so that a test sees each response. */
   readonly client: TransferService;
-  /** Stops and starts its database: by the sandbox's operations, or directly where the tests run on stock binaries. */
+  /** Stops and starts its database: by the sandbox's operations, or directly if the tests run on stock binaries. */
   readonly database: { readonly stop: () => Promise<void>; readonly start: () => Promise<void> };
-  /** Stops it as an operator does; returns the exit code. */
+  /** Stops it as an operator does, and returns the exit code. */
   readonly stop: () => Promise<number | null>;
-  /** SIGKILL, and waits until it is gone. */
+  /** Sends SIGKILL and waits for the end. */
   readonly kill: () => Promise<void>;
 };
 
-/** An empty directory for a ledger, removed by `remove` when the test is over. */
+/** Makes an empty directory for a ledger. `remove` deletes it after the test. */
 export async function temporaryDirectory(): Promise<{ readonly path: string; readonly remove: () => Promise<void> }> {
-  // Short enough for PostgreSQL's socket, and accessible for its user when the tests run as root.
+  // The path is short enough for PostgreSQL's socket, and its user may enter it when the tests run as root.
   const path = await mkdtemp(join(placeOfDirectories(), 'transfer-service-test-'));
-  // If that user could not enter it, the ledger would be in /var/lib, where `remove` would not find it.
+  // If that user could not enter it, the ledger would be in /var/lib, where `remove` would not delete it.
   await chmod(path, 0o711);
   const templates = templatesOfThisRun();
   if (templates !== undefined) noteDirectory(templates, path);
@@ -64,8 +64,8 @@ export async function temporaryDirectory(): Promise<{ readonly path: string; rea
 }
 
 /**
- * Starts the service and waits for its banner. Rejects with what it printed when it ends before that. `main` is another
- * program to start, such as that of a copy of the source.
+ * Starts the service and waits for its banner. If it ends before the banner, this rejects with its output. `main` is the program
+ * to start, such as a copy's.
  */
 export async function startService(
   environment: Readonly<Record<string, string>>,
@@ -78,14 +78,14 @@ export async function startService(
   });
   let output = '';
   let errors = '';
-  // All of the output has arrived only now.
+  // 'close' comes after all of the output.
   const ended = new Promise<number | null>((resolve) => child.once('close', (code) => resolve(code)));
   const url = await new Promise<string>((resolve, reject) => {
     const timer = setTimeout(() => reject(new Error(`no banner in time:\n${output}`)), START_TIME);
     let isReady = false;
     const read = (chunk: Buffer): void => {
       output += chunk.toString();
-      // Searching all output again would be slow where every request is logged.
+      // Searching all of the output again would be slow if every request is logged.
       if (isReady) return;
       const found = /Ready at (\S+)/.exec(output)?.[1];
       if (found !== undefined) {
@@ -118,7 +118,7 @@ export async function startService(
     client,
     database: {
       stop: async () => void (await ((await stock)?.pause() ?? client.sandbox.stopDatabase())),
-      // On a very busy machine a start takes longer than the service waits; the same request waits for the same start.
+      // On a very busy machine a start takes longer than the service waits. A repeated request waits for the same start.
       start: async () => void (await ((await stock)?.resume() ?? client.sandbox.startDatabase({ maxRetries: 10 }))),
     },
     stop: () => end('SIGTERM'),
@@ -126,18 +126,18 @@ export async function startService(
   };
 }
 
-/** Lines that a start or a command prints every five seconds on a busy machine; tests do not depend on them. */
+/** Lines that a start or a command prints every five seconds on a busy machine. Tests must not depend on them. */
 const WAITS = /^(?:Still .+|PostgreSQL is still starting) \(\d+ s\).*\n/gm;
 
 /** The result of a program that ran to its end. */
 export type Ending = { readonly exitCode: number | null; readonly output: string; readonly errors: string };
 
-/** Starts a service that is expected not to start. */
+/** Runs a service that must refuse to start. */
 export function startInVain(environment: Readonly<Record<string, string>>): Promise<Ending> {
   return runToEnd([MAIN], { PORT: '0', HOST: '127.0.0.1', ...environment });
 }
 
-/** Runs the command line as a person does, in a process of its own. */
+/** Runs the command line in a separate process, as a person does. */
 export function runCommand(
   commandLine: readonly string[],
   environment: Readonly<Record<string, string>>,
@@ -145,10 +145,7 @@ export function runCommand(
   return runToEnd([COMMAND, ...commandLine], environment);
 }
 
-/**
- * Runs a program of Node, such as that of another version, until it ends. Also follows the path to the runbook, where it
- * prints one.
- */
+/** Runs a Node program until it ends, and checks the page of the runbook if it prints one. */
 export async function runToEnd(
   program: readonly string[],
   environment: Readonly<Record<string, string>>,
@@ -181,12 +178,12 @@ export async function runToEnd(
   });
 }
 
-/** The PostgreSQL of a data directory: its main process, and how a second service reaches it. */
+/** The PostgreSQL of a data directory: its main process, and the URL for a second service. */
 export type RunningServer = { readonly processId: number; readonly databaseUrl: string };
 
 /**
- * Reads both from what PostgreSQL itself keeps in its data directory while it runs. Rejects while there is nothing, or
- * not all of it yet: PostgreSQL creates the file empty and adds line after line.
+ * Reads both from the postmaster.pid of a running PostgreSQL. Rejects while the file is missing or incomplete: PostgreSQL creates
+ * it empty and adds line after line.
  */
 export async function embeddedServerOf(dataDirectory: string): Promise<RunningServer> {
   const location = await readFile(join(dataDirectory, 'postgresql-location'), 'utf8').catch(() => '');
@@ -203,7 +200,7 @@ export async function embeddedServerOf(dataDirectory: string): Promise<RunningSe
   };
 }
 
-/** Whether a process still runs. A zombie counts as ended. */
+/** Tells whether a process still runs. A zombie counts as ended. */
 export async function isRunning(processId: number): Promise<boolean> {
   try {
     process.kill(processId, 0);
@@ -215,7 +212,7 @@ export async function isRunning(processId: number): Promise<boolean> {
   return !/^[ZX]/.test(status.slice(status.lastIndexOf(')') + 2));
 }
 
-/** Waits for a condition, with a bound that only a broken program reaches. */
+/** Waits for a condition, with a time limit that only a broken program reaches. */
 export async function waitFor(what: string, condition: () => Promise<boolean>, most = START_TIME): Promise<void> {
   const deadline = performance.now() + most;
   while (!(await condition())) {
@@ -225,8 +222,8 @@ export async function waitFor(what: string, condition: () => Promise<boolean>, m
 }
 
 /**
- * Tries something that must finish before a future time, such as the use of a key before it expires, with more and more
- * time. A failure before that time is thrown.
+ * Tries something that must finish before a future time, such as the use of a key before it expires. Each try gets more time. If
+ * a try fails before that time, this throws.
  */
 export async function beforeMoment<Result>(attempt: (moment: Date) => Promise<Result>, first = 1000): Promise<Result> {
   for (let milliseconds = first; ; milliseconds *= 2) {

@@ -5,115 +5,115 @@ import { setTimeout as delay } from 'node:timers/promises';
 
 /** What the proxy does with the next COMMIT. */
 export type CommitFault =
-  /** Cuts the connection before the server has received it. */
+  /** Cuts the connection before the server receives the COMMIT. */
   | 'cut_before'
-  /** Cuts it after the server has committed, before any of its response is passed on. */
+  /** Cuts the connection after the server has committed, before any of its response is passed on. */
   | 'cut_after'
-  /** Reports an ordinary error to the service after the server has committed, as a pooler does that has lost its server. */
+  /** Reports an ordinary error to the service after the server has committed, like a pooler that has lost its server. */
   | 'deny_after'
-  /** Passes it on and cuts the service's side immediately: the server may continue without a client. */
+  /** Passes the COMMIT on and cuts the service's side immediately. The server may continue without a client. */
   | 'orphan'
-  /** Cuts the connection of a chained group between its early and its late part; of any other, like `cut_before`. */
+  /** Cuts the connection of a chained group between its early and its late part. For other groups, the same as `cut_before`. */
   | 'cut_early';
 
 /** The point in a transaction at which a trap is set. */
 export type TrapPlace =
   /** BEGIN and the load have arrived from the service and were not passed on. */
   | 'before_load'
-  /** They have reached the server; its response is held back. */
+  /** BEGIN and the load have reached the server. Its response is held back. */
   | 'during_load'
   /** The early part of a chained group has arrived from the service and was not passed on. */
   | 'before_early'
   /** The writes and COMMIT have arrived from the service and were not passed on. */
   | 'before_save'
-  /** The server has done the writes; COMMIT was not passed on. */
+  /** The server has executed the writes. COMMIT was not passed on. */
   | 'before_commit'
-  /** The server has committed; its response is held back. */
+  /** The server has committed. Its response is held back. */
   | 'after_commit';
 
-/** What happens to the connection, and to the data held back, after a trap has sprung. */
+/** What happens to the connection and the held-back data after a trap has sprung. */
 export type TrapOutcome =
   | 'go_on'
-  /** Both sides are cut, and what is held back never arrives. */
+  /** Both sides are cut, and the held-back data never arrives. */
   | 'cut'
-  /** The service's side is cut; the server still gets the data held back. */
+  /** The service's side is cut. The server still gets the held-back data. */
   | 'orphan'
-  /** The server still gets the data held back; nothing is returned any more, and no side is told. */
+  /** The server still gets the held-back data, but nothing is returned, and both connections stay open. */
   | 'swallow'
-  /** The service gets an ordinary error in place of the response to COMMIT, as from a pooler that has lost its server. */
+  /** The service gets an ordinary error instead of the response to COMMIT, as from a pooler that has lost its server. */
   | 'deny';
 
-/** What a test does in the middle of a transaction. */
+/** An action of a test in the middle of a transaction. */
 export type Trap = { readonly at: TrapPlace; readonly spring: () => TrapOutcome | Promise<TrapOutcome> };
 
-/** A proxy between the service and PostgreSQL with which tests cause network faults. */
+/** A proxy between the service and PostgreSQL that causes network faults. */
 export type DatabaseProxy = {
-  /** Directory of the proxy's Unix socket, to be used as `host`. */
+  /** Directory of the proxy's Unix socket, for use as `host`. */
   readonly host: string;
-  /** Faults for the next COMMITs, in order; each is removed when it happens. */
+  /** Faults for the next COMMITs, in order. Each is removed when it happens. */
   readonly faults: CommitFault[];
-  /** Traps for the next transactions; the first springs when its place is reached, and is removed. */
+  /** Traps for the next transactions. The first one springs and is removed when its place is reached. */
   readonly traps: Trap[];
-  /** Open transactions: the groups in flight, if the service does nothing else. */
+  /** Returns the number of open transactions: the groups in flight, if the service does nothing else. */
   readonly open: () => number;
-  /** Counts from now on how often the service sends a prepared statement of this name. */
+  /** Counts from now on how often the service sends the prepared statement with this name. */
   readonly watch: (statement: string) => () => number;
   /**
-   * The number of round trips on all connections: how often a client sent something after the server had. The first of a
-   * connection, which applies its settings, is not counted: when connections are opened depends on the speed of the machine.
+   * Returns the number of round trips on all connections: how often a client sent something after the server did. The first round
+   * trip of a connection, which applies its settings, does not count, because the machine's speed decides when connections open.
    */
   readonly turns: () => number;
   /** Cuts every connection. */
   readonly cutAll: () => void;
-  /** Whether new connections are accepted; open ones stay. */
+  /** Switches whether new connections are accepted. Open ones stay. */
   readonly listen: (isListening: boolean) => Promise<void>;
-  /** Whether data is passed on; connections are accepted either way. */
+  /** Switches whether data is passed on. Connections are accepted either way. */
   readonly mute: (isMute: boolean) => void;
-  /** How much later everything arrives, in milliseconds. */
+  /** Delays all data, in milliseconds. */
   readonly delayBy: (milliseconds: number) => void;
-  /** Whether everything arrives byte by byte. */
+  /** Switches whether all data arrives byte by byte. */
   readonly slice: (isSliced: boolean) => void;
   readonly close: () => Promise<void>;
 };
 
 const SOCKET = '.s.PGSQL.5432';
 
-/** The simple queries `begin` (with what is set for the transaction) and `commit`, as the service sends them. */
+/** The simple queries `begin` (with the settings of the transaction) and `commit`, as the service sends them. */
 const BEGIN = /Q\0\0[\s\S]{2}begin( read write)?(; set local [^\0]*)?\0/;
 const COMMIT = Buffer.from('Q\0\0\0\x0bcommit\0', 'latin1');
 
-/** The prepared statement that every transaction begins its writes with. */
+/** The prepared statement that begins the writes of every transaction. */
 const FENCE = Buffer.from('fence_batch\0', 'latin1');
 
-/** Statements of loops, which run at any time: their transactions get no faults and no traps. */
+/** Statements of loops, which run at any time. Their transactions get no faults and no traps. */
 const OF_LOOPS = ['hold_relay', 'force_a_file', 'lock_due_errors'].map((name) => Buffer.from(`${name}\0`, 'latin1'));
 
-/** How a write without a fence begins. Such writes run at any time, too. */
+/** The beginning of a write without a fence. Such writes run at any time, too. */
 const UNGUARDED = Buffer.from('begin read write', 'latin1');
 
 /** The server's responses to COMMIT and to ROLLBACK. */
 const COMMITTED = Buffer.from('COMMIT\0', 'latin1');
 const ROLLED_BACK = Buffer.from('ROLLBACK\0', 'latin1');
 
-/** The length of what precedes the name of a command in the message that says that it is complete: a type and a length. */
+/** The bytes before the command's name in a CommandComplete message: a type and a length. */
 const BEFORE_COMMAND = 5;
 
 const DENIAL = 'SERROR\0VERROR\0C08006\0Mthe server has closed the connection\0\0';
 
-/** An error that closes no connection, and that the next statement may come. */
+/** An error that does not close the connection, followed by ReadyForQuery. */
 const DENIED = Buffer.concat([
   Buffer.from('E', 'latin1'),
   Buffer.from(Uint32Array.of(DENIAL.length + 4).buffer).swap32(),
   Buffer.from(`${DENIAL}Z\0\0\0\x05I`, 'latin1'),
 ]);
 
-/** What all connections of one proxy share. */
+/** The shared state of a proxy's connections. */
 type Setting = {
   readonly faults: CommitFault[];
   readonly traps: Trap[];
   /** Wires in the middle of a transaction. */
   readonly open: Set<Wire>;
-  /** How often each watched statement was sent. */
+  /** The number of times that each watched statement was sent. */
   readonly watched: Map<string, number>;
   turns: number;
   isMute: boolean;
@@ -121,7 +121,7 @@ type Setting = {
   isSliced: boolean;
 };
 
-/** One connection. Data from either side is handled in order, so that a trap also holds back what follows. */
+/** One connection. Data from either side is handled in order, so a trap also holds back the data after it. */
 class Wire {
   readonly #setting: Setting;
   readonly #client: Socket;
@@ -181,7 +181,7 @@ class Wire {
     if (at === -1) return chunk.includes(FENCE) ? this.#early(chunk) : this.#pass(this.#server, chunk);
     this.#fault = faults.shift();
     if (this.#fault === 'cut_before' || this.#fault === 'cut_early') {
-      // Earlier statements do arrive, as they would on a network.
+      // Earlier statements still arrive, as on a network.
       this.#isOrphan = true;
       this.#server.end(chunk.subarray(0, at));
       this.#client.destroy();
@@ -244,7 +244,9 @@ class Wire {
     return this.#pass(this.#client, chunk);
   }
 
-  /** Passes data on, whole, or byte by byte with a turn of the event loop in between, so that they are sent separately. */
+  /**
+   * Passes data on as a whole, or byte by byte with a turn of the event loop in between, so that the bytes are sent separately.
+   */
   async #pass(to: Socket, chunk: Buffer): Promise<void> {
     if (!this.#setting.isSliced) {
       to.write(chunk);
@@ -262,8 +264,9 @@ class Wire {
   }
 
   /**
-   * Springs the next trap if it is set for this place; false if the data must not simply be passed on. `before` is what arrives
-   * before a denial.
+   * Springs the next trap if it is set for this place. Returns false if the caller must not pass the data on. `before` is the
+   * data
+   * that arrives before a denial.
    */
   async #passes(place: TrapPlace, deliver: () => void, before?: Buffer): Promise<boolean> {
     const outcome = await this.#take(place)?.spring();

@@ -2,14 +2,14 @@ import { connect, type Socket } from 'node:net';
 
 const TRANSFER = '/api/v0.1/core/transfer';
 
-/** A POST of a body to create_transfer, with headers as given. */
+/** Returns a POST of a body to create_transfer, with exactly these headers. */
 export function post(body: string | Buffer, headers: readonly string[] = ['Content-Type: application/json']): Buffer {
   const bytes = typeof body === 'string' ? Buffer.from(body) : body;
   const head = [`POST ${TRANSFER} HTTP/1.1`, 'Host: localhost', ...headers, `Content-Length: ${bytes.length}`];
   return Buffer.concat([Buffer.from(`${head.join('\r\n')}\r\n\r\n`, 'latin1'), bytes]);
 }
 
-/** A request without a body. */
+/** Returns a request without a body. */
 export function bare(method: string, path: string, headers: readonly string[] = ['Host: localhost']): string {
   return `${[`${method} ${path} HTTP/1.1`, ...headers].join('\r\n')}\r\n\r\n`;
 }
@@ -18,18 +18,18 @@ export function bare(method: string, path: string, headers: readonly string[] = 
 export type RawResponse = {
   readonly statusLine: string;
   readonly status: number;
-  /** Headers by lower-case name; a repeated one is joined by " & ", so that a test sees it. */
+  /** Headers by lower-case name. Repeated headers are joined by " & ", so that a test sees them. */
   readonly headers: ReadonlyMap<string, string>;
   readonly body: string;
 };
 
-/** Only a server that never responds reaches it. */
+/** Only a server that never responds reaches this limit. */
 const TIMEOUT_MILLISECONDS = 120_000;
 
 /** A connection on which a test writes any bytes and reads responses one by one. */
 export class RawConnection {
   readonly socket: Socket;
-  /** Unread chunks; joined only when they are read, since a stream has thousands of them. */
+  /** Unread chunks. They are joined only when they are read, because a stream has thousands. */
   #chunks: Buffer[] = [];
   #ended = false;
   #wake: () => void = () => undefined;
@@ -49,7 +49,7 @@ export class RawConnection {
 
   static open(port: number, host = '127.0.0.1'): Promise<RawConnection> {
     return new Promise((resolve, reject) => {
-      // Half open: the test decides when its side ends.
+      // Half open, so that the test decides when its side ends.
       const socket = connect({ port, host, allowHalfOpen: true });
       const connection = new RawConnection(socket);
       socket.once('connect', () => resolve(connection)).once('error', reject);
@@ -60,7 +60,7 @@ export class RawConnection {
     this.socket.write(typeof bytes === 'string' ? Buffer.from(bytes, 'latin1') : bytes);
   }
 
-  /** The next final response; a response to HEAD has no body. */
+  /** Reads the next final response. A response to HEAD has no body. */
   async next(method = 'GET'): Promise<RawResponse> {
     for (;;) {
       const response = this.#take(method);
@@ -71,7 +71,7 @@ export class RawConnection {
     }
   }
 
-  /** All bytes after the responses that were read, up to the end of the connection. */
+  /** Returns all bytes after the last read response, up to the end of the connection. */
   async rest(): Promise<string> {
     while (!this.#ended) await this.#wait();
     return this.received;
@@ -122,7 +122,7 @@ export class RawConnection {
   }
 }
 
-/** Whether a port of the loopback accepts connections. */
+/** Tells whether a loopback port accepts connections. */
 export function isListening(port: number): Promise<boolean> {
   return RawConnection.open(port).then(
     (connection) => {

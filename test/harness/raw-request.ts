@@ -1,12 +1,12 @@
 import { Agent, type ClientRequest, type IncomingHttpHeaders, request } from 'node:http';
 import type { Socket } from 'node:net';
 
-/** One request; nothing is added but what HTTP/1.1 requires. */
+/** A request. Only the headers that HTTP/1.1 requires are added. */
 export type RawRequest = {
   readonly method?: string;
   readonly path?: string;
   readonly headers?: Readonly<Record<string, string | readonly string[]>>;
-  /** An object is sent as JSON without a Content-Type, a string unchanged. */
+  /** An object is sent as JSON without a Content-Type, and a string unchanged. */
   readonly body?: object | string | undefined;
   /** Ends the connection. */
   readonly signal?: AbortSignal | undefined;
@@ -17,16 +17,16 @@ export type RawResponse = {
   readonly status: number;
   readonly headers: IncomingHttpHeaders;
   readonly text: string;
-  /** The fields of the body in their order; none when it is not a JSON object. */
+  /** The fields of the body in order, or none if it is not a JSON object. */
   readonly fields: Readonly<Record<string, unknown>>;
 };
 
 /** No complete response arrived. */
 export class NoResponse extends Error {
   override readonly name = 'NoResponse';
-  /** Whether the request was never sent: no connection could be made. */
+  /** Whether the request was never sent because the connection failed. */
   readonly isRefused: boolean;
-  /** How long its connection had been idle since the response before; undefined on a new connection. */
+  /** How long the connection had been idle since its last response, or undefined on a new connection. */
   readonly idleMilliseconds: number | undefined;
 
   constructor(cause: Error, idleMilliseconds: number | undefined) {
@@ -35,18 +35,18 @@ export class NoResponse extends Error {
     this.idleMilliseconds = idleMilliseconds;
   }
 
-  /** Whether it was sent on a connection that had carried another request. */
+  /** Whether the connection had carried another request before. */
   get isReused(): boolean {
     return this.idleMilliseconds !== undefined;
   }
 }
 
-/** Since when a connection has been idle: the end of its last response. */
+/** The time of each connection's last response, since which it has been idle. */
 const idleSince = new WeakMap<Socket, number>();
 
 const TRANSFER_PATH = '/api/v0.1/core/transfer';
 
-/** The service ends every request within 6 s of its own time; a busy machine is slower. */
+/** The service ends every request within 6 s of its own time, but a busy machine is slower. */
 const TIMEOUT_MILLISECONDS = 120_000;
 
 /** Sends one request, by default to create_transfer. Rejects with {@link NoResponse}. */
@@ -95,7 +95,7 @@ export function sendRaw(baseUrl: string, raw: RawRequest, agent?: Agent): Promis
   });
 }
 
-/** Fields of a JSON object; none of anything else. */
+/** Returns the fields of a JSON object, or none for anything else. */
 export function fieldsOf(text: string): Readonly<Record<string, unknown>> {
   try {
     const value: unknown = JSON.parse(text);
@@ -107,12 +107,12 @@ export function fieldsOf(text: string): Readonly<Record<string, unknown>> {
 
 /**
  * An idle connection is closed after this time, or earlier if the service asks for it: Node closes it a second before the
- * timeout of `Keep-Alive`, but only if the agent has a timeout. It differs from that of requests, since Node would
- * otherwise keep the idle timeout for the next request.
+ * timeout of `Keep-Alive`, but only if the agent has a timeout. The value must differ from the requests' timeout, because Node
+ * would otherwise keep the idle timeout for the next request.
  */
 const MAX_IDLE_MILLISECONDS = 60_000;
 
-/** An agent that keeps connections alive, for callers with many requests. None is reused shortly before its timeout. */
+/** Makes an agent that keeps connections alive, for callers with many requests. It reuses none shortly before its timeout. */
 export function keptConnections(maxConnections: number): Agent {
   return new Agent({ keepAlive: true, maxSockets: maxConnections, timeout: MAX_IDLE_MILLISECONDS });
 }

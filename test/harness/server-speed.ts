@@ -1,23 +1,23 @@
 import { stockPostgresIn } from './postgres/stock-postgres.ts';
 import { type ServiceProcess, startService, temporaryDirectory } from './process.ts';
 
-/** The median time of a lone caller's transfer in milliseconds on two servers that take turns; and simultaneous calls. */
+/** The median time of a single caller's transfer in milliseconds on two servers that take turns, and simultaneous calls. */
 export type SpeedComparison = {
   readonly embedded: number;
   readonly stock: number;
   readonly ratio: number;
-  /** Statuses of the calls of `create_card` that were not 201, on the stock server. */
+  /** Statuses other than 201 of the calls of `create_card` on the stock server. */
   readonly failures: readonly number[];
 };
 
-/** In each round both servers make as many transfers, and the one that begins changes. */
+/** In each round both servers make the same number of transfers. They take turns to begin. */
 const ROUNDS = 30;
 const TRANSFERS = 20;
 
 const SIMULTANEOUS = 50;
 const WAVES = 5;
 
-/** Compares a transfer on the embedded server with one on stock binaries, on this machine and in this moment. */
+/** Compares a transfer on the embedded server with one on stock binaries, on this machine at this moment. */
 export async function compareSpeed(binaries: string): Promise<SpeedComparison> {
   const directories = [await temporaryDirectory(), await temporaryDirectory()] as const;
   const services: ServiceProcess[] = [];
@@ -34,7 +34,7 @@ export async function compareSpeed(binaries: string): Promise<SpeedComparison> {
     for (let round = 0; round <= ROUNDS; round += 1) {
       for (const service of round % 2 === 0 ? [embedded, stock] : [stock, embedded]) {
         const taken = await timeTransfers(service);
-        // The first round makes the connections and the plans.
+        // The first round opens connections and makes plans, so it does not count.
         if (round > 0) times.get(service)?.push(...taken);
       }
     }

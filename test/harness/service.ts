@@ -8,9 +8,9 @@ type Settings = Readonly<Record<string, string>>;
 type KeptService = ServiceProcess & { readonly directory: string };
 
 /**
- * A service on a sandbox ledger, whose DATA_DIR is `directory`. All files of a worker process that ask for the same settings
- * share it, one after the other: a file makes cards and programs of its own, counts no rows but its own, and leaves the clock
- * and the switch as it found them. Webhooks that it leaves are deleted. Other tests take `useOwnService`.
+ * Uses a service on a sandbox ledger, with DATA_DIR `directory`. All files of a worker process with the same settings share it,
+ * one after the other. So a file makes its own cards and programs, counts only its own rows, and restores the clock and the
+ * switch. Webhooks that it leaves are deleted. Other tests use `useOwnService`.
  */
 export function useService(settings: Settings = {}): () => KeptService {
   useWorker();
@@ -26,7 +26,7 @@ export function useService(settings: Settings = {}): () => KeptService {
 
 const kept = new Map<string, Promise<KeptService>>();
 
-/** A service that has ended, such as one killed by a test, is replaced. */
+/** Returns the shared service. If it has ended, for example because a test killed it, a new one replaces it. */
 async function keptService(settings: Settings): Promise<KeptService> {
   const key = JSON.stringify(Object.entries(settings).sort());
   const known = await kept.get(key)?.catch(() => undefined);
@@ -44,7 +44,7 @@ async function keptService(settings: Settings): Promise<KeptService> {
   return service;
 }
 
-/** The timelines of later files would show that their events wait for the webhooks of an earlier one. */
+/** Deletes webhooks. Otherwise the timelines of later files would show events that wait for them. */
 async function deleteWebhooks({ client }: KeptService): Promise<void> {
   const webhooks = client.operatorWebhooks;
   for await (const { webhook_id } of webhooks.listAll()) await webhooks.delete(webhook_id);
@@ -70,8 +70,9 @@ async function startOnNewLedger(settings: Settings) {
 }
 
 /**
- * The same for one file alone, on a new ledger, and ended with it. `reason` says how the file and others would disturb each
- * other: each own service costs a second of two cores.
+ * Starts a service on a new ledger for one file. It ends with the file. `reason` says why the file cannot share a service,
+ * because
+ * each extra service costs a second of two cores.
  */
 export function useOwnService(reason: string, settings: Settings = {}): () => KeptService {
   let started: Awaited<ReturnType<typeof startOnNewLedger>> | undefined;
@@ -80,19 +81,22 @@ export function useOwnService(reason: string, settings: Settings = {}): () => Ke
   });
   afterAll(() => started?.end());
   return () => {
-    if (started === undefined) throw new Error(`the service of its own (${reason}) was not started`);
+    if (started === undefined) throw new Error(`the file's own service (${reason}) was not started`);
     return started.service;
   };
 }
 
-/** An empty directory for all tests of a file, or a `ledgerDirectory`; removed after everything started later has ended. */
+/**
+ * Makes an empty directory or a `ledgerDirectory` for all tests of a file. It is removed after everything started later has
+ * ended.
+ */
 export async function useDirectory(make = temporaryDirectory): ReturnType<typeof temporaryDirectory> {
   const directory = await make();
   afterAll(directory.remove);
   return directory;
 }
 
-/** A data directory with the tables of a ledger and no rows; removed at the end of the test. */
+/** Makes a data directory with the tables of a ledger and no rows. It is removed at the end of the test. */
 export async function directoryForTest(): Promise<string> {
   const { path, remove } = await ledgerDirectory();
   onTestFinished(remove);
@@ -108,7 +112,7 @@ export async function startForTest(settings: Readonly<Record<string, string>>): 
   return service;
 }
 
-/** The error of a call that must be refused by the service. */
+/** Returns the error of a call that the service must refuse. */
 export async function refusalOf(
   call: Promise<unknown>,
 ): Promise<TransferServiceError & { readonly requestId: string }> {

@@ -7,36 +7,39 @@ import { type EmbeddedPostgres, startEmbeddedPostgres } from '../../server/postg
 import { connect, type EmbeddedTestServer, startEmbeddedServer } from './ledger.ts';
 import { temporaryDirectory, waitFor } from './process.ts';
 
-/** A primary with the schema and the seed, and a standby that every commit on it waits for. */
+/** A primary with the schema and the seed, and a standby. Every commit on the primary waits for the standby. */
 export type Pair = {
   readonly primary: EmbeddedTestServer;
   readonly standby: EmbeddedPostgres;
-  /** Stops the standby; commits wait for it from then on. */
+  /** Stops the standby. From then on, commits wait for it. */
   readonly takeAway: () => Promise<void>;
-  /** Starts it again, and waits until it receives what the primary writes. */
+  /** Starts the standby again, and waits until it receives the primary's WAL. */
   readonly bringBack: () => Promise<void>;
-  /** How many commits on the primary wait for the standby at this moment. */
+  /** Returns the number of commits on the primary that wait for the standby now. */
   readonly commitsWaiting: () => Promise<number>;
-  /** Ends those waits, as an administrator does: the commits stay, on the primary only. */
+  /** Ends those waits, as an administrator does. The commits stay, on the primary only. */
   readonly endWaits: () => Promise<void>;
-  /** Sets `synchronous_standby_names` of the primary by a reload, of which every session is told before it returns. */
+  /** Sets `synchronous_standby_names` of the primary by a reload, and returns when all sessions have the new value. */
   readonly setNames: (names: string) => Promise<void>;
   /** Queries the primary directly, not through the service. */
   readonly ask: <Found extends pg.QueryResultRow>(
     text: string,
     values: readonly unknown[],
   ) => Promise<readonly Found[]>;
-  /** SIGKILL to all of the primary; resolves when it has recovered and accepts connections. */
+  /** Sends SIGKILL to all processes of the primary. Resolves when it has recovered and accepts connections. */
   readonly crash: () => Promise<void>;
   /** Promotes the standby to a primary that waits for no standby. */
   readonly promote: () => Promise<void>;
   readonly stop: () => Promise<void>;
 };
 
-/** The name of the standby, in `synchronous_standby_names`. */
+/** The name of the standby in `synchronous_standby_names`. */
 export const STANDBY = 'standby';
 
-/** Starts both with the embedded binaries, as a standby needs those of its primary. It begins as a copy of the stopped primary. */
+/**
+ * Starts both with the embedded binaries, because a standby needs the binaries of its primary. The standby begins as a copy of
+ * the stopped primary.
+ */
 export async function startPair(): Promise<Pair> {
   const primary = await startEmbeddedServer();
   const directory = await temporaryDirectory();
@@ -47,7 +50,7 @@ export async function startPair(): Promise<Pair> {
   };
   try {
     await embedded.pause();
-    // pg_hba.conf is rewritten at each start, and has no rule for replication.
+    // The service rewrites pg_hba.conf at each start, without a rule for replication.
     await writeAs(embedded, 'replication_hba.conf', 'local all,replication all trust\n');
     await append(embedded, `hba_file = '${join(embedded.dataDirectory, 'replication_hba.conf')}'\n`);
     await promisify(execFile)('cp', ['-a', embedded.dataDirectory, join(directory.path, 'postgresql')]);
@@ -55,7 +58,7 @@ export async function startPair(): Promise<Pair> {
     await embedded.resume();
     const standby = await startEmbeddedPostgres({ dataDirectory: directory.path });
     const pair = pairOf(primary, standby, async () => {
-      // The primary first: its shutdown waits until the standby has everything.
+      // Stop the primary first, because its shutdown waits until the standby has everything.
       await standby.stop();
       await stop();
     });
@@ -123,7 +126,7 @@ async function crash(embedded: EmbeddedPostgres): Promise<void> {
 async function setNames(embedded: EmbeddedPostgres, names: string): Promise<void> {
   await asSuperuser(embedded, `alter system set synchronous_standby_names = '${names}'`);
   await asSuperuser(embedded, 'select pg_reload_conf()');
-  // A new session has the settings of the server's main process, which has told all others when it has read them itself.
+  // A new session has the settings of the main process, which signals all other sessions when it has read them.
   await waitFor('the names are in force', async () => {
     const [row] = await asSuperuser(embedded, "select current_setting('synchronous_standby_names') as names");
     return row?.names === names;

@@ -11,11 +11,11 @@ import { type DatabaseProxy, startProxy } from './proxy.ts';
 import { endWithWorker, useWorker } from './run/worker.ts';
 import { useDirectory } from './service.ts';
 
-// Set-up for all tests of a file, called at its top, and ended in reverse order.
+// Set-up for all tests of a file. Call it at the top of the file. It ends in reverse order.
 
 /**
- * A database with the schema and the sandbox's seed, in the PostgreSQL that the files of a worker process share. `apart` is
- * the reason why a file needs its own PostgreSQL, for example because it stops it.
+ * Makes a database with the schema and the sandbox's seed, in the PostgreSQL that the files of a worker process share. `apart` is
+ * the reason why a file needs its own PostgreSQL, for example because it stops the server.
  */
 export async function useServer({ apart }: { readonly apart?: string } = {}): Promise<TestServer> {
   const server = apart === undefined ? await newDatabase() : await startServer();
@@ -26,7 +26,7 @@ export async function useServer({ apart }: { readonly apart?: string } = {}): Pr
 let shared: Promise<TestServer> | undefined;
 let databases = 0;
 
-/** Stock binaries are run where the settings of a server matter, so each file has its own there. */
+/** On stock binaries, the settings of a server matter, so each file has its own server. */
 async function newDatabase(): Promise<TestServer> {
   if (STOCK_BINARIES !== undefined) return startServer();
   useWorker();
@@ -55,7 +55,7 @@ async function asSuperuser(connection: TestServer['connection'], statement: stri
   }
 }
 
-/** Starts the embedded PostgreSQL without a schema, in a directory that is also returned. */
+/** Starts the embedded PostgreSQL without a schema. Also returns its directory. */
 export async function usePostgres() {
   const { path: directory } = await useDirectory();
   const embedded = await startEmbeddedPostgres({ dataDirectory: directory });
@@ -73,7 +73,7 @@ export async function useProxy({ connection }: TestServer): Promise<DatabaseProx
   return proxy;
 }
 
-/** Opens the operations over a database. To PostgreSQL, two of these are two service processes. */
+/** Opens the operations over a database. For PostgreSQL, each call is a separate service process. */
 export function useLedger(
   connection: ConnectionSettings,
   bounds?: LaneBounds,
@@ -93,7 +93,7 @@ export async function useConnection(connection: pg.ClientConfig): Promise<pg.Cli
   return client;
 }
 
-/** Fails each test after which an account differs from its postings and holds, or a currency does not sum to zero. */
+/** After each test, fails if an account differs from its postings and holds, or a currency does not sum to zero. */
 export function checkBalances(ledger: Ledger): void {
   afterEach(async () => {
     expect(await trialBalance(ledger)).toMatchObject({ balanced: true, differing_holds: 0, differing_accounts: [] });
@@ -101,8 +101,8 @@ export function checkBalances(ledger: Ledger): void {
 }
 
 /**
- * Moves the sandbox's clock to the next noon (UTC) until the test ends, so that the day for which limits count does not end
- * meanwhile.
+ * Moves the sandbox's clock to the next noon (UTC) until the test ends, so that the day of the limits does not end during the
+ * test.
  */
 export async function moveToNoon({ call }: Ledger): Promise<void> {
   const secondsOfDay = Math.floor(Date.now() / 1000) % 86_400;

@@ -17,7 +17,7 @@ class WrongDate extends RightDate {
   }
 }
 
-/** Native code reads the clock for these ids, so their time is replaced. */
+/** Native code reads the clock for these ids, so this replaces their time. */
 function wrongId(): ReturnType<typeof rightIds> {
   const time = (RightDate.now() + off).toString(16).padStart(12, '0');
   return `${time.slice(0, 8)}-${time.slice(8)}${rightIds().slice(13)}` as ReturnType<typeof rightIds>;

@@ -10,10 +10,10 @@ const ledger = useLedger(server.connection);
 /** Another process. */
 const other = useLedger(server.connection);
 const superuser = await useConnection({ ...server.connection, user: 'postgres' });
-/** In a transaction, PostgreSQL shows the sessions as they were at the first look. */
+/** A separate session, because PostgreSQL caches the list of sessions within a transaction. */
 const watcher = await useConnection({ ...server.connection, user: 'postgres' });
 
-/** Looks all the time, and an hour after the last verification is due. */
+/** Checks every 10 ms. A verification is due an hour after the last one. */
 const TIMES = { checkMilliseconds: 10, pauseMilliseconds: 3_600_000 };
 
 type Found = {
@@ -43,7 +43,7 @@ async function stored(): Promise<readonly { balanced: boolean; accounts: bigint 
   return (await superuser.query('select * from books_verification order by finished_at')).rows;
 }
 
-/** Notes a verification that ended so many seconds ago and took so many. */
+/** Records a verification that ended `agoSeconds` ago and took `durationSeconds`. */
 async function note(agoSeconds: number, durationSeconds: number): Promise<void> {
   await superuser.query(
     `insert into books_verification values (
@@ -58,11 +58,11 @@ afterEach(async () => {
   for (const stop of running.splice(0)) await stop();
 });
 
-test('several processes verify the books once, and store the result', async () => {
+test('verifies the books once with several processes, and stores the result', async () => {
   await ledger.call('create_transfer', { amount: 5, card_id: 'card_active' });
   const found = [start(), start(other), start()];
   await waitFor('a verification', async () => found.some(({ verified }) => verified.length > 0));
-  // All of them look again, many times.
+  // All processes check again, many times.
   await new Promise((wake) => setTimeout(wake, 200));
   const verified = found.flatMap((one) => one.verified);
   expect(verified).toHaveLength(1);
@@ -76,7 +76,7 @@ test('several processes verify the books once, and store the result', async () =
   expect(found.flatMap((one) => [...one.differing, ...one.failures])).toEqual([]);
 });
 
-test('a verification is due after an hour, or 19 times as long as the last one took', async () => {
+test('verifies again after an hour, or after 19 times the duration of the last verification', async () => {
   await note(3_700, 300);
   const found = start();
   await new Promise((wake) => setTimeout(wake, 200));
@@ -86,20 +86,20 @@ test('a verification is due after an hour, or 19 times as long as the last one t
   await waitFor('the verification', async () => found.verified.length === 1);
 });
 
-test('a verification from before the clock was set back does not count', async () => {
+test('ignores a verification from before the clock was set back', async () => {
   await note(-36_000, 1);
   expect((await readLedgerFigures(ledger.database)).booksVerifiedAt).toBeNull();
   const found = start();
   await waitFor('the verification', async () => found.verified.length === 1);
   const { booksVerifiedAt } = await readLedgerFigures(ledger.database);
   expect(booksVerifiedAt).toEqual(found.verified[0]?.finishedAt);
-  // It would be the last one as soon as the clock is there again.
+  // It is deleted, because otherwise it would count again once the clock reaches its time.
   expect(await stored()).toHaveLength(1);
   await new Promise((wake) => setTimeout(wake, 200));
   expect(found.verified).toHaveLength(1);
 });
 
-test('a balance that was changed past the service is reported, and stored', async () => {
+test("reports and stores a balance that was changed behind the service's back", async () => {
   const change = (by: number) =>
     superuser.query("update account set balance = balance + $1 where kind = 'world' and currency = 'USD'", [by]);
   await change(7);
@@ -113,14 +113,14 @@ test('a balance that was changed past the service is reported, and stored', asyn
   }
 });
 
-test('a verification that waits ends with the service, at once, and its statement soon after', async () => {
+test('ends a waiting verification at once when the service stops, and its statement soon after', async () => {
   await superuser.query('begin; lock table posting in access exclusive mode');
   const waiting = "select count(*)::integer as count from pg_stat_activity where wait_event_type = 'Lock'";
   const count = async () => Number((await watcher.query<{ count: number }>(waiting)).rows[0]?.count);
   try {
     const found = start();
     await waitFor('the wait', async () => (await count()) === 1);
-    // Nobody else begins meanwhile.
+    // No other process begins in the meantime.
     const second = start(other);
     await Promise.all(running.splice(0).map((stop) => stop()));
     await waitFor('the end of the statement', async () => (await count()) === 0);
@@ -132,7 +132,7 @@ test('a verification that waits ends with the service, at once, and its statemen
   await waitFor('a verification', async () => found.verified.length === 1);
 });
 
-test('a failure is reported as the first or a repeated one, and the verification is tried again', async () => {
+test('reports a failure as the first or a repeated one, and retries the verification', async () => {
   await superuser.query('alter table hold rename to hold_away');
   let found: Found;
   try {

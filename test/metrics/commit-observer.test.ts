@@ -40,14 +40,14 @@ const send = (milliseconds?: number) =>
     },
   );
 
-test('every transfer is in one group that is observed', async () => {
+test('observes each transfer in exactly one group', async () => {
   await Promise.all(Array.from({ length: 100 }, () => send()));
   expect(seen.groups.reduce((sum, [, size]) => sum + size, 0)).toBe(100);
   expect(Math.min(...seen.milliseconds)).toBeGreaterThan(0);
   expect(seen.unknown).toBe(0);
 });
 
-test('a commit whose response was lost is observed as settled, and its transfers as known', async () => {
+test('observes a commit with a lost response as settled, and its transfers as known', async () => {
   proxy.faults.push('cut_after');
   await send();
   expect(seen.settled).toEqual(['committed']);
@@ -55,7 +55,7 @@ test('a commit whose response was lost is observed as settled, and its transfers
   expect(seen.unknown).toBe(0);
 });
 
-test('a transfer whose outcome cannot be looked up in time is observed as unknown, once', async () => {
+test('observes a transfer whose outcome cannot be looked up in time as unknown, once', async () => {
   seen.settled.length = 0;
   let letGo: (() => Promise<void>) | undefined;
   proxy.traps.push({

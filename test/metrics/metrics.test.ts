@@ -14,12 +14,12 @@ import {
   selectorsIn,
 } from './monitoring-files.ts';
 
-const service = useOwnService('Its figures are those of the whole service.', { METRICS_PORT: '0' });
+const service = useOwnService('Its metrics count everything that the service does.', { METRICS_PORT: '0' });
 
-/** The URL of the page, from the banner. */
+/** Returns the URL of the metrics page, from the banner. */
 function pageUrl(): string {
   const found = /Metrics: (\S+)/.exec(service().output())?.[1];
-  if (found === undefined) throw new Error('the banner names no page of metrics');
+  if (found === undefined) throw new Error('the banner has no metrics page');
   return found;
 }
 
@@ -27,7 +27,7 @@ async function readText(): Promise<string> {
   return (await fetch(pageUrl())).text();
 }
 
-/** A page that was rendered after this call: one is sent again for a second. */
+/** Reads a page that was rendered after this call. The service caches a page for a second. */
 async function readFreshPage(): Promise<readonly Series[]> {
   await new Promise((wake) => setTimeout(wake, 1_100));
   return readPage(await readText());
@@ -51,7 +51,7 @@ function sendBytes(text: string): Promise<void> {
   });
 }
 
-test('every request is counted once, whatever becomes of it', async () => {
+test('every request is counted once, with any outcome', async () => {
   const { client, url } = service();
   const before = await readFreshPage();
   await client.transfers.create({ amount: 100, card_id: 'card_active' });
@@ -79,7 +79,7 @@ test('every request is counted once, whatever becomes of it', async () => {
   expect(sumOf(after, 'group_size_sum') - sumOf(before, 'group_size_sum')).toBe(2);
 });
 
-test('the page is on its own port, alone, and is rendered at most once a second', async () => {
+test('serves only the metrics page on its own port, and renders it at most once a second', async () => {
   const base = new URL(pageUrl()).origin;
   expect((await fetch(`${base}/`)).status).toBe(404);
   expect((await fetch(`${base}/health/live`)).status).toBe(404);
@@ -90,7 +90,7 @@ test('the page is on its own port, alone, and is rendered at most once a second'
   await new Promise((wake) => setTimeout(wake, 1_100));
   const begun = performance.now();
   const texts = [await readText(), ...(await Promise.all([readText(), readText()]))];
-  // One, unless a slow machine takes more than a second for them.
+  // One page, unless a slow machine takes more than a second.
   expect(new Set(texts).size).toBeLessThanOrEqual(1 + Math.floor((performance.now() - begun) / 1_000));
   const head = await new Promise<number | undefined>((resolve) => {
     request(`${base}/metrics`, { method: 'HEAD' }, (response) => resolve(response.statusCode)).end();
@@ -98,7 +98,7 @@ test('the page is on its own port, alone, and is rendered at most once a second'
   expect(head).toBe(200);
 });
 
-test('a port that is taken prevents the start, with the page of the runbook', async () => {
+test('refuses to start if the port is in use, with the page of the runbook', async () => {
   const { port } = new URL(pageUrl());
   const { exitCode, errors } = await startInVain({ METRICS_PORT: port, DATA_DIR: await directoryForTest() });
   expect(exitCode).toBe(1);
@@ -106,7 +106,7 @@ test('a port that is taken prevents the start, with the page of the runbook', as
   expect(errors).toContain('Runbook: docs/runbook/port-unavailable.md');
 });
 
-test('what only the database knows is on the page within seconds', async () => {
+test('shows figures from the database within seconds', async () => {
   const { client } = service();
   const [program] = (await client.programs.list()).data;
   const programId = program?.program_id ?? '';
@@ -123,7 +123,7 @@ test('what only the database knows is on the page within seconds', async () => {
   await client.programs.update(programId, { funding_low_threshold: null });
 });
 
-test('cases are counted by their urgency and severity, with the age of the oldest without an answer', async () => {
+test('counts cases by urgency and severity, with the age of the oldest unanswered case', async () => {
   const { client } = service();
   const url = `${service().url}/api/v0.1/core/transfer`;
   const headers = { 'Sandbox-Provoke': 'unknown_create_transfer' };
@@ -148,7 +148,7 @@ test('cases are counted by their urgency and severity, with the age of the oldes
   expect(sumOf(page, 'cases_open', { urgency: 'no_error', severity: 'critical' })).toBe(1);
   expect(sumOf(page, 'cases_open')).toBe(2);
   expect(ageOf(page, 'process_error')).toBe(0);
-  // Nothing was resolved yet: a duration of 0 would be wrong.
+  // No case was resolved yet, so a duration of 0 would be wrong.
   expect(page.filter(({ name }) => name.startsWith('transfer_service_case_resolution'))).toEqual([]);
   await client.cases.resolve(case_id, { text: 'Done.', outcome: 'nothing' });
   await client.incidents.resolve(incident_id, { text: 'Done.', outcome: 'nothing' });
@@ -163,7 +163,7 @@ test('cases are counted by their urgency and severity, with the age of the oldes
   });
 });
 
-test('attempts of processors are counted by status, with the age of the oldest unknown outcome, and calls by answer', async () => {
+test('counts processor attempts by status, with the age of the oldest unknown outcome, and calls by answer', async () => {
   const { client } = service();
   const before = await readFreshPage();
   const at = { connector_id: 'simulator' };
@@ -182,7 +182,7 @@ test('attempts of processors are counted by status, with the age of the oldest u
   expect(sumOf(page, 'connector_up', simulator)).toBe(1);
   expect(sumOf(page, 'connector_call_seconds_count', simulator)).toBe(sumOf(page, 'connector_calls_total', simulator));
   expect(sumOf(page, 'processor_breaks_open')).toBe(0);
-  // It waits for the processor, which is no failure of the service.
+  // The transfer waits for the processor, which is not a failure of the service.
   expect(sumOf(page, 'money_unknown_total')).toBe(sumOf(before, 'money_unknown_total'));
   const [attempt] = (await client.transfers.attempts(transfer_id)).data;
   await client.attempts.resolve(attempt?.attempt_id ?? '', { outcome: 'not_executed', note: 'A test.' });
@@ -194,9 +194,9 @@ test('attempts of processors are counted by status, with the age of the oldest u
   });
 });
 
-test('attempts to deliver to webhooks are counted by how they end', async () => {
+test('counts webhook deliveries by result', async () => {
   const { client } = service();
-  // Nobody listens there.
+  // Nothing listens on this port.
   const { webhook_id } = await client.webhooks.create({ url: 'http://127.0.0.1:9/' });
   await client.transfers.create({ amount: 100, card_id: 'card_active' });
   const failed = async () => sumOf(readPage(await readText()), 'webhook_attempts_total', { outcome: 'failed' });
@@ -204,11 +204,11 @@ test('attempts to deliver to webhooks are counted by how they end', async () => 
   await client.webhooks.delete(webhook_id);
 });
 
-/** Absent without the right to see standbys, and before the first copy or resolved case: `npm run verify` has them all. */
+/** Metrics that need the right to see standbys, a copy or a resolved case. `npm run verify` checks them all. */
 const ELSEWHERE =
   /^transfer_service_(?:case_first_response|case_resolution|standbys|replication_lag_bytes|last_backup_|backup_covered_|backup_copying|books_)/;
 
-test('everything that the alerts and the dashboard ask for is on the page, with these labels', async () => {
+test('has all metrics and labels that the alerts and the dashboard use', async () => {
   const page = readPage(await readText());
   const expressions = [readProjectFile('ops/alerts.yml'), ...readDashboard().map(({ expression }) => expression)];
   const wanted = expressions.flatMap((text) =>
@@ -220,7 +220,7 @@ test('everything that the alerts and the dashboard ask for is on the page, with 
     ),
   );
   expect(wanted.length).toBeGreaterThan(80);
-  // Absent unless another process has other settings: server/observe/metrics/processors.test.ts has it.
+  // Only present if another process has other settings, which server/observe/metrics/processors.test.ts tests.
   const isOther = ({ name, matchers }: (typeof wanted)[number]) =>
     name === 'transfer_service_processor_attempts_open' && matchers.some(({ value }) => value === 'other');
   const missing = wanted.filter(
@@ -233,12 +233,12 @@ test('everything that the alerts and the dashboard ask for is on the page, with 
   expect(unknown.filter(({ name }) => !defined.includes(name))).toEqual([]);
 });
 
-test('every metric has its line in the documentation, and no other one does', async () => {
+test('documents every metric, and no other', async () => {
   const documented = [...readProjectFile('docs/monitoring.md').matchAll(/^\| `(transfer_service_\w+)/gm)];
   expect(documented.map(([, name]) => name).sort()).toEqual([...namesOn(await readText())].sort());
 });
 
-test('every alert has a test that it fires, one that it is silent, and the URL of a page that the service serves', async () => {
+test('every alert has tests that it fires and is silent, and the URL of a page that the service serves', async () => {
   const rules = readProjectFile('ops/alerts.yml');
   const tests = readProjectFile('ops/alerts.test.yml');
   const alerts = [...rules.matchAll(/- alert: (\w+)[\s\S]*?runbook_url: '?([^'\n]+)/g)];
@@ -247,7 +247,7 @@ test('every alert has a test that it fires, one that it is silent, and the URL o
   for (const [, alert = '', url = ''] of alerts) {
     expect(tests, alert).toMatch(new RegExp(`name: '?${alert} fires`));
     expect(tests, alert).toMatch(new RegExp(`name: '?${alert} is silent`));
-    // As Prometheus fills it in.
+    // Replaced as Prometheus does.
     urls.add(url.replace('{{ $externalLabels.service_url }}', service().url));
   }
   for (const url of urls) {
@@ -258,7 +258,7 @@ test('every alert has a test that it fires, one that it is silent, and the URL o
   }
 });
 
-test('a database that is down leaves the page as quick as before, and says so', async () => {
+test('serves the page as quickly without the database, and reports the failure', async () => {
   const { database } = service();
   const before = await readFreshPage();
   await database.stop();

@@ -3,7 +3,7 @@ import { resolve } from 'node:path';
 
 const root = resolve(import.meta.dirname, '../..');
 
-/** A file of the project, by its path from the root. */
+/** Reads a file of the project by its path from the root. */
 export const readProjectFile = (path: string): string => readFileSync(resolve(root, path), 'utf8');
 
 type Panel = {
@@ -12,10 +12,10 @@ type Panel = {
   readonly targets?: readonly { readonly expr: string }[];
 };
 
-/** An expression of the dashboard, and the panel that it is in. */
+/** An expression of the dashboard and its panel. */
 export type DashboardExpression = { readonly row: string; readonly panel: string; readonly expression: string };
 
-/** Every expression of the dashboard, in its order. */
+/** Returns every expression of the dashboard, in order. */
 export function readDashboard(): readonly DashboardExpression[] {
   const { panels } = JSON.parse(readProjectFile('ops/grafana.json')) as { readonly panels: readonly Panel[] };
   let row = '';
@@ -25,20 +25,20 @@ export function readDashboard(): readonly DashboardExpression[] {
   });
 }
 
-/** A metric as an expression asks for it: its name, and what its labels must be. */
+/** A selector in an expression: the name of a metric, and conditions for its labels. */
 export type Selector = {
   readonly name: string;
   readonly matchers: readonly { readonly label: string; readonly operator: string; readonly value: string }[];
 };
 
-/** The metrics of the service that a text with expressions asks for. What rules record has colons, and is none. */
+/** Returns the service's metrics that the expressions use. Recording rules have colons in their names and are left out. */
 export function selectorsIn(text: string): readonly Selector[] {
   const found = text.matchAll(/\b(transfer_service_[a-z0-9_]+)(?![a-z0-9_:])(?:\{([^}]*)\})?/g);
   return [...found].map(([, name = '', labels = '']) => ({
     name,
     matchers: [...labels.matchAll(/([a-z_]+)(=~|!~|!=|=)"([^"]*)"/g)]
       .map(([, label = '', operator = '', value = '']) => ({ label, operator, value }))
-      // The labels of Prometheus itself.
+      // Prometheus adds these labels.
       .filter(({ label }) => label !== 'job' && label !== 'instance'),
   }));
 }
@@ -50,7 +50,7 @@ export type Series = {
   readonly value: number;
 };
 
-/** The series of a page. */
+/** Returns the series of a page. */
 export function readPage(text: string): readonly Series[] {
   return text
     .split('\n')
@@ -62,7 +62,7 @@ export function readPage(text: string): readonly Series[] {
     });
 }
 
-/** Whether a page has what a selector asks for. */
+/** Tells whether a page has a series that a selector matches. */
 export function isOnPage({ name, matchers }: Selector, page: readonly Series[]): boolean {
   return page.some((series) => {
     if (series.name !== name) return false;
@@ -75,7 +75,7 @@ export function isOnPage({ name, matchers }: Selector, page: readonly Series[]):
   });
 }
 
-/** The names of the metrics on a page, without the endings of the series of a histogram. */
+/** Returns the names of the metrics on a page, without the suffixes of histogram series. */
 export function namesOn(text: string): readonly string[] {
   return [...text.matchAll(/^# TYPE (\S+)/gm)].map(([, name = '']) => name);
 }

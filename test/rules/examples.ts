@@ -1,8 +1,8 @@
-/** A rule of STYLE.md with files that break it and the closest ones that do not. The names of files are used once. */
+/** A rule of STYLE.md, with files that break it and the closest files that do not. Each file name is used only once. */
 export type Example = {
   readonly rule: string;
   readonly broken: Readonly<Record<string, string>>;
-  /** The beginning of each problem that is reported. */
+  /** The beginning of each reported problem. */
   readonly says: readonly string[];
   readonly clean: Readonly<Record<string, string>>;
 };
@@ -22,7 +22,7 @@ export const importExamples: readonly Example[] = [
     clean: { 'domain/b-card.ts': "import './ledger/b-money.ts';\n", 'domain/ledger/b-money.ts': EMPTY },
   },
   {
-    rule: 'domain imports no package and no module of Node, its tests excepted',
+    rule: 'domain imports no package and no module of Node, except in its tests',
     broken: { 'domain/c-card.ts': "import 'node:fs';\nimport 'pg';\n" },
     says: ['domain/c-card.ts -> fs: domain/ may import no module of Node', 'domain/c-card.ts -> node_modules/pg/'],
     clean: { 'domain/c-card.test.ts': "import 'vitest';\nimport 'fast-check';\nimport 'node:assert';\n" },
@@ -91,7 +91,7 @@ export const importExamples: readonly Example[] = [
     },
   },
   {
-    rule: 'a subject is an island, but for the audit log',
+    rule: 'a subject imports no other subject except the audit log',
     broken: {
       'server/subjects/cards/o-card.ts': "import type { Row } from '../keys/o-key.ts';\nvoid ({} as Row);\n",
       'server/subjects/keys/o-key.ts': 'export type Row = string;\n',
@@ -108,7 +108,7 @@ export const importExamples: readonly Example[] = [
     },
   },
   {
-    rule: 'only what starts the service reads its settings',
+    rule: 'only the start of the service reads its settings',
     broken: {
       'server/http/g-listen.ts':
         "import '../foundation/configuration/configuration.ts';\nimport '../foundation/startup-problem.ts';\n",
@@ -128,7 +128,7 @@ export const importExamples: readonly Example[] = [
     },
   },
   {
-    rule: 'only the store has a client of a network among its packages',
+    rule: 'only the store imports packages with network clients',
     broken: {
       'server/http/i-call.ts': "import 'find-my-way';\nimport 'undici';\n",
       'server/background/jobs/i-call.ts': "import 'pg';\n",
@@ -151,7 +151,7 @@ export const importExamples: readonly Example[] = [
     clean: { 'server/http/l-money.ts': EMPTY, 'bench/l-box.ts': EMPTY },
   },
   {
-    rule: 'no cycle of imports, of types either',
+    rule: 'imports, including type imports, form no cycle',
     broken: {
       'domain/m-a.ts': "import './m-b.ts';\n",
       'domain/m-b.ts': "import type { C } from './m-c.ts';\nvoid (0 as unknown as C);\n",
@@ -253,7 +253,7 @@ export const tidyExamples: readonly Example[] = [
     },
   },
   {
-    rule: 'comments neither silence the compiler nor postpone work',
+    rule: 'comments do not silence the compiler or postpone work',
     broken: {
       'server/http/a.ts': `${COMMENT}${SILENCE}\nvoid 0;\n/* ${SILENCE.replace('ignore', 'expect-error')}: later */\nvoid 0;\n`,
       'server/http/b.ts': `void 0; ${COMMENT}${POSTPONED}: more\n/** ${['FIX', 'ME'].join('')} */\nvoid 0;\n`,
@@ -267,7 +267,7 @@ export const tidyExamples: readonly Example[] = [
     clean: { 'server/http/a.ts': `export const note = '${POSTPONED} ${SILENCE}';\n` },
   },
   {
-    rule: 'what is exported has a doc comment',
+    rule: 'every export has a doc comment',
     broken: {
       'domain/a.ts': 'export function one(): void {}\n\nexport class Two {}\nexport type Three = string;\n',
       'sdk/b.ts': '// Not a doc comment.\nexport const four = () => 4;\n',
@@ -295,7 +295,7 @@ export const tidyExamples: readonly Example[] = [
     },
   },
   {
-    rule: 'nothing shows where the project was made',
+    rule: 'no text shows the machine where the project was made',
     broken: {
       'docs/a.md': `\nSee ${['', 'work', 'main'].join('/')}.\n`,
       'docs/b.md': `Fetched from https://${['registry', 'npmjs', 'org'].join('.')}/pg\n`,

@@ -14,7 +14,7 @@ describe.each(Object.keys(SECTIONS))('the generated sections of %s', (file) => {
     expect(withSections(file, read(file))).toBe(read(file));
   });
 
-  it('replace what somebody wrote in them, and nothing else', () => {
+  it('replace manual edits, and nothing else', () => {
     const changed = read(file).replace(/(<!-- generated: .* -->\n\n)/, '$1Stale.\n');
     expect(changed).not.toBe(read(file));
     expect(withSections(file, changed)).toBe(read(file));
@@ -61,7 +61,7 @@ function rowFor(code: ErrorCode): string {
   return rows.find(fits) ?? '';
 }
 
-it('the guide sends nobody to their program because a customer asked for too much', () => {
+it("the guide does not blame a program for a customer's too large amount", () => {
   const codes = OPERATIONS.create_transfer.errors.filter((code) => ERRORS[code].problem === 'A limit was reached');
   expect(codes).toEqual(['amount_too_small', 'amount_too_large', 'limit_exceeded']);
   for (const code of codes) expect(rowFor(code), code).not.toBe('another `Request Error`');

@@ -66,7 +66,7 @@ export const lintExamples: readonly Example[] = [
     },
   },
   {
-    rule: 'only one file knows where the files of an installation are',
+    rule: 'only one file locates the files of an installation',
     broken: {
       'server/http/place.ts': "export const a = new URL('page.html', import.meta.url);\n",
       'cli/place.ts': 'export const a = import.meta.dirname;\n',
@@ -81,7 +81,7 @@ export const lintExamples: readonly Example[] = [
     },
   },
   {
-    rule: 'only one file of the service has something to call others with',
+    rule: 'only one file of the service can call other hosts',
     broken: {
       'server/calls/call-a.ts': [
         "import { request } from 'node:http';",
@@ -156,7 +156,7 @@ export const lintExamples: readonly Example[] = [
     },
   },
   {
-    rule: 'the domain neither counts in fractions nor reads the time',
+    rule: 'the domain uses no fractions and does not read the time',
     broken: {
       'domain/impure.ts': [
         "const a = Number('1');",
@@ -210,7 +210,7 @@ export const lintExamples: readonly Example[] = [
     },
   },
   {
-    rule: 'an import names its module where the arrow can be checked',
+    rule: 'an import names its module as a literal',
     broken: {
       'server/http/load.ts': "export const load = (name: string) => import('../store/' + name);\n",
       'server/http/load-template.ts': `export const load = (name: string) => import(\`../store/\${name}\`);\n`,
@@ -233,7 +233,7 @@ export const lintExamples: readonly Example[] = [
     clean: { 'server/http/no-any.ts': "export const any: unknown = 'any';\n" },
   },
   {
-    rule: 'a name from outside is not looked for among inherited members',
+    rule: 'inherited members are not found by external names',
     broken: { 'domain/member.ts': 'export const has = (table: object, name: string) => name in table;\n' },
     says: ['domain/member.ts:1: `in` finds inherited members'],
     clean: {
@@ -261,7 +261,7 @@ export const lintExamples: readonly Example[] = [
     clean: { 'test/api/complete.test.ts': "it.each([1])('a', () => {});\nreader.skip(3);\n" },
   },
   {
-    rule: 'what cannot be parsed is not passed over',
+    rule: 'a file that cannot be parsed is reported',
     broken: { 'domain/open.ts': "\nconst a = 'open\n" },
     says: ['domain/open.ts:2: parse'],
     clean: { 'domain/closed.ts': "const a = '😀';\nvoid a;\n" },

@@ -5,14 +5,14 @@ import { LOG_EVENTS } from '../../server/observe/log/log-events.ts';
 
 const root = join(import.meta.dirname, '..', '..');
 
-/** The table of events itself, and a table of columns, which has those of the table `event`. */
+/** Files that are not searched: the table of events itself, and a table of columns with the columns of `event`. */
 const TABLES = ['server/observe/log/log-events.ts', 'server/store/text-columns.ts'];
 
 const sources = globSync('server/**/*.ts', { cwd: root })
   .filter((file) => !file.endsWith('.test.ts') && !TABLES.includes(file))
   .map((file) => readFileSync(join(root, file), 'utf8'));
 
-/** The names that the source writes as the event of a line, or hands to what writes it. */
+/** The event names that the source logs or passes to a function that logs. */
 const written = new Set(
   sources.flatMap((text) => [
     ...[...text.matchAll(/\bevent: '([a-z_]+)'/g)].map(([, name]) => name),
@@ -21,19 +21,19 @@ const written = new Set(
   ]),
 );
 
-test('the table of docs/logs.md has every event that the source logs, and no other', () => {
+test('docs/logs.md lists every event that the source logs, and no other', () => {
   expect([...written].sort()).toEqual(Object.keys(LOG_EVENTS).sort());
 });
 
-test('nothing is logged past the log: no console, no other pino, no other writer to standard error', () => {
+test('only the log writes to standard error: no console and no other pino', () => {
   const others = globSync('server/**/*.ts', { cwd: root }).filter((file) => {
-    // Commands speak to people.
+    // Commands print for people.
     if (/^server.host.(?:commands.|administration\.ts$)/.test(file)) return false;
     const text = readFileSync(join(root, file), 'utf8');
     return /\bconsole\.\w+\(|from 'pino'|process\.stderr\.write\(/.test(text);
   });
   expect(others.sort()).toEqual([
-    // Why a stop failed, and why a start was refused.
+    // It prints why a stop failed or a start was refused.
     'server/host/start/ending.ts',
     'server/main.ts',
     'server/observe/log/log.ts',

@@ -9,11 +9,11 @@ const read = (name: string): JsonObject =>
 const RELEASED = read('openapi.released.json');
 const CURRENT = read('openapi.json');
 
-/** A document that can be changed. */
+/** A changeable document. */
 // biome-ignore lint/suspicious/noExplicitAny: a test changes it anywhere.
 type Open = any;
 
-/** What is found when the document of now is changed. */
+/** Returns the problems after a change of the current document. */
 function after(change: (document: Open) => void): readonly string[] {
   const changed: Open = structuredClone(CURRENT);
   change(changed);
@@ -26,7 +26,7 @@ const bodyOf = (document: Open): Open => document.components.schemas.CreateTrans
 const replyOf = (document: Open): Open => document.components.schemas.TransferRecord;
 const changes = (properties: Open, name: string, change: (schema: Open) => void) => change(properties[name]);
 
-/** Sums that are strings past 2^53 - 1, where 0.1.0 responded with 500. Readers of smaller sums notice nothing. */
+/** Sums above 2^53 - 1 are strings now, where 0.1.0 responded with 500. Readers of smaller sums notice nothing. */
 const NOW_ALSO_STRINGS = [
   'GET /api/v0.1/core/card/{card_id}/limits: 200.in.limits[].used',
   'GET /api/v0.1/core/card/{card_id}/limits: 200.out.limits[].used',
@@ -38,14 +38,14 @@ const NOW_ALSO_STRINGS = [
   `${field}: pattern was none and is ^-?[1-9][0-9]{15,}$`,
 ]);
 
-/** Cards that nothing could address: URLs drop `.` and `..`. */
+/** Cards that no URL could address, because URLs drop `.` and `..`. */
 const NOT_DOTS =
   'POST /api/v0.1/core/card: body.card_id: pattern was ^[\\x21-\\x7e]+$ and is ' +
   '^([\\x21-\\x2d\\x2f-\\x7e]|\\.{1,2}[\\x21-\\x2d\\x2f-\\x7e]|\\.{3})[\\x21-\\x7e]*$';
 
 /**
- * What 0.1.0 refused without its document saying so, or found nothing by: ids of another form, types of event, error codes and operations that
- * do not exist, statuses that no attempt has. The document now says it, and no request is refused that was not.
+ * Values that 0.1.0 refused or found nothing for, although its document allowed them: ids of another form, unknown event types,
+ * error codes and operations, and statuses that no attempt has. The document now excludes them. No further request is refused.
  */
 const REFUSED_BEFORE = [
   /: pattern was none and is \^[a-z]+_\[0-9a-f\]\{32\}\$$/,
@@ -53,7 +53,7 @@ const REFUSED_BEFORE = [
   /: pattern was none and is \^\(\[1-5\]\[0-9\]\{2\}\|\[1-5\]xx\|none\)\$$/,
   /webhook[^:]*: body\.types\[\]: only "/,
   /^GET \/(?:errors\/\{code\}|events\/\{type\}): path parameter (?:code|type): (?:pattern|(?:min|max)Length) was none/,
-  // Nothing has such an id, key or cursor.
+  // No record has such an id, key or cursor.
   /(?:card_id|idempotency_key|subject_id|cursor): pattern was none and is \^\[\\x21-\\x7e\]\+\$$/,
   /\/event: query parameter type: pattern was none/,
   /webhook[^:]*: body\.headers\{\}: pattern was none/,
@@ -138,7 +138,7 @@ describe('a change that breaks callers is found', () => {
       `POST ${TRANSFER}: body.type: the value "card_to_card" is gone`,
     ],
     [
-      'a list of values where any was taken',
+      'a list of values instead of any value',
       (document) => Object.assign(bodyOf(document).properties.description, { enum: ['a', 'b'] }),
       `POST ${TRANSFER}: body.description: only "a", "b" are left`,
     ],
@@ -225,7 +225,7 @@ describe('a change that breaks callers is found', () => {
   });
 });
 
-describe('a change that only adds is none', () => {
+describe('a change that only adds is not reported', () => {
   const cases: readonly (readonly [what: string, change: (document: Open) => void])[] = [
     [
       'a new operation',

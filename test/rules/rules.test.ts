@@ -16,7 +16,7 @@ type Files = Readonly<Record<string, string>>;
 const all = (examples: readonly Example[]): Files =>
   Object.assign({}, ...examples.flatMap(({ broken, clean }) => [broken, clean]));
 
-/** Lays the files out as a project of their own, with the settings of this one. */
+/** Writes the files as a separate project with the settings of this one. */
 function layOut(files: Files): string {
   const folder = mkdtempSync(join(tmpdir(), 'transfer-service-rules-'));
   for (const path of ['biome.json', '.gitignore', 'tools/lint']) {
@@ -30,13 +30,13 @@ function layOut(files: Files): string {
   return folder;
 }
 
-/** What Biome reports, as `file:line: sentence`. */
+/** Returns Biome's reports as `file:line: sentence`. */
 function lint(folder: string): readonly string[] {
   const run = spawnSync(process.execPath, [BIOME, 'lint', '--reporter=github', '--max-diagnostics=none'], {
     cwd: folder,
     encoding: 'utf8',
   });
-  // A plugin that cannot be read is only a notice to Biome.
+  // For Biome, an unreadable plugin is only a notice.
   if (/ errored: /.test(run.stdout)) throw new Error(run.stdout);
   return [...run.stdout.matchAll(/^::(?:error|warning) title=(.*?),file=(.*?),line=(\d+),.*?::(.*)$/gm)].map(
     ([, rule = '', file = '', line, sentence]) =>

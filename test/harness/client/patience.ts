@@ -3,12 +3,12 @@ import { type CreateTransferBatchBody, TransferService, TransferServiceError } f
 import type { ServiceProcess } from '../process.ts';
 import type { RawResponse } from '../raw-request.ts';
 
-/** After this many attempts on a busy machine the tests fail. */
+/** After this many attempts the tests fail, even on a busy machine. */
 const MAX_ATTEMPTS = 600;
 
 const PAUSE_MILLISECONDS = 200;
 
-/** Repeats a call while the service refuses it as overloaded, before it began, as on a very busy machine. */
+/** Repeats a call while the service refuses it as overloaded, as on a very busy machine. A refused call has not begun. */
 export async function patiently<Result>(call: () => Promise<Result>): Promise<Result> {
   for (let attempt = 1; ; attempt += 1) {
     try {
@@ -22,8 +22,9 @@ export async function patiently<Result>(call: () => Promise<Result>): Promise<Re
 }
 
 /**
- * Creates all of the transfers by batches. A service that was slow a moment ago refuses the last rows of a large batch as more
- * than it can do in time: they are sent again with their keys, as integrators do.
+ * Creates the transfers in batches. If the service was slow a moment ago, it refuses the last rows of a large batch as more than
+ * it
+ * can do in time. They are sent again with their keys, as integrators do.
  */
 export async function createAll(
   { transfers }: TransferService,
@@ -52,26 +53,28 @@ export async function fetchPatiently(url: string, init: RequestInit): Promise<Re
   }
 }
 
-/** On a slow machine some of a crowd may be answered 503, before anything was done. */
+/**
+ * Repeats a request while the response is 503. On a slow machine, the service may refuse some of many requests before it begins
+ * them.
+ */
 export async function sendUntilServed(sendOne: () => Promise<RawResponse>): Promise<RawResponse> {
   for (let attempt = 1; ; attempt += 1) {
     const response = await sendOne();
-    // Operations that never move money do not say whether they have.
+    // Operations that never move money have no Money-Moved header.
     const wasBegun = (response.headers['money-moved'] ?? 'no') !== 'no';
     if (response.status !== 503 || wasBegun || attempt === MAX_ATTEMPTS) return response;
     await sleep(PAUSE_MILLISECONDS);
   }
 }
 
-/** A client that retries every request that an overloaded service refused, since such a request was never begun. */
+/** Makes a client that retries requests that an overloaded service refused, because such requests were never begun. */
 export function patientClient(url: string, key?: string): TransferService {
   const settings = { baseUrl: url, maxRetries: 0, timeoutMilliseconds: 120_000, fetch: fetchPatiently };
   return new TransferService(key === undefined ? settings : { ...settings, key });
 }
 
 /**
- * The service with a client that retries: the setup of the console's tests is not what they test. `onStop` is called when
- * one of them stops the database.
+ * Gives the service a client that retries, for the setup of the console's tests. Calls `onStop` when a test stops the database.
  */
 export function withPatience(service: ServiceProcess, onStop: () => void): ServiceProcess {
   const client = patientClient(service.url);

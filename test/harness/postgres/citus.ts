@@ -7,7 +7,7 @@ import { distribute, type LocatedLedger } from '../../../server/store/distribute
 import { migrate } from '../../../server/store/migrations/migrate.ts';
 import { copyTemplate, PORT, PostgresServer, provision, SERVICE, type StockPostgres } from './postgres-server.ts';
 
-// A Citus cluster of the tests' own: its nodes listen on sockets, whose directories are their names.
+// A Citus cluster for tests. Its nodes listen on sockets, and the sockets' directories are the names of the nodes.
 
 const SETTINGS = ['shared_preload_libraries=citus', 'wal_level=logical', 'max_connections=200'] as const;
 
@@ -22,14 +22,14 @@ export type CitusNode = {
   readonly server: PostgresServer;
 };
 
-/** The nodes of a cluster; the first is its coordinator. */
+/** The nodes of a cluster. The first is the coordinator. */
 export type CitusCluster = {
   readonly coordinator: CitusNode;
   readonly workers: readonly CitusNode[];
   readonly stop: () => Promise<void>;
 };
 
-/** Starts the nodes in a directory, makes them if it has none, and connects them to a cluster. */
+/** Starts the nodes in a directory, creates them if necessary, and connects them to a cluster. */
 export async function startCluster(directory: string, binaries: string, workers: number): Promise<CitusCluster> {
   const isNew = !existsSync(join(directory, 'coordinator'));
   const names = ['coordinator', ...Array.from({ length: workers }, (_, index) => `worker-${index + 1}`)];
@@ -37,7 +37,7 @@ export async function startCluster(directory: string, binaries: string, workers:
   const [coordinator, ...others] = nodes;
   if (coordinator === undefined) throw new Error('a cluster has a coordinator');
   if (isNew) {
-    // Not in the template: the extension gives each node an id.
+    // Not in the template, because the extension gives each node an id.
     await Promise.all(nodes.map((node) => asSuperuser(node, (client) => client.query('create extension citus'))));
     await asSuperuser(coordinator, async (client) => {
       await client.query('select citus_set_coordinator_host($1, $2)', [coordinator.connection.host, PORT]);
@@ -72,7 +72,7 @@ async function startFiles(directory: string, binaries: string): Promise<CitusNod
   const host = join(directory, 'socket');
   await mkdir(host, { recursive: true });
   await chown(host, user.uid, user.gid);
-  // Under that name the node connects to itself.
+  // The node connects to itself under this name.
   const settings = [...SETTINGS, `citus.local_hostname=${host}`];
   const server = new PostgresServer(join(binaries, 'postgres'), join(directory, 'postgresql'), host, user, settings);
   await server.start();
@@ -95,13 +95,13 @@ export async function makePlace({ coordinator }: CitusCluster): Promise<LocatedL
   return distribute(coordinator.connection);
 }
 
-/** A ledger that is a place, as if it were one PostgreSQL: its only worker. */
+/** Opens a ledger on a cluster with one worker, as if the worker were a single PostgreSQL. */
 export async function openCitusPlace(dataDirectory: string, binaries: string): Promise<StockPostgres> {
   const { coordinator, workers, stop } = await startCluster(dataDirectory, binaries, 1);
   const [worker] = workers;
   if (worker === undefined) throw new Error('the cluster has no worker');
   const { schema } = await makePlace({ coordinator, workers, stop });
-  // Tests that look into the tables name no schema, and find the server in the data directory.
+  // Tests that read tables directly name no schema, and find the server by the data directory.
   await asSuperuser(coordinator, async (client) => {
     await client.query(`alter role ${SERVICE} set search_path = ${schema}`);
     await client.query(`alter role ${SERVICE} set citus.allow_nested_distributed_execution = on`);

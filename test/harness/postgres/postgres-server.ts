@@ -9,23 +9,23 @@ import { chooseServerUser, type ServerUser } from '../../../server/postgres/ledg
 import { migrate } from '../../../server/store/migrations/migrate.ts';
 import { makeTemplate, templatesOfThisRun } from '../ledger-templates.ts';
 
-/** The port of every server of the tests: they listen on sockets in directories of their own. */
+/** The port of every test server. Each listens on a socket in its own directory. */
 export const PORT = 5432;
 
 /** The user and the database of the service. */
 export const SERVICE = 'transfer_service';
 
-/** For a start, in milliseconds: the recovery after a crash on a busy machine included. */
+/** The time limit of a start in milliseconds, including crash recovery on a busy machine. */
 const START_TIME = 180_000;
 
-/** A server of the tests' own, with a database for the service in it. */
+/** A test server with a database for the service. */
 export type StockPostgres = {
   readonly connection: {
     readonly host: string;
     readonly port: number;
     readonly user: string;
     readonly database: string;
-    /** That of a place, which is never the default. */
+    /** The schema of a Citus placement. It is never the default schema. */
     readonly schema?: string;
   };
   readonly url: string;
@@ -39,7 +39,7 @@ export type StockPostgres = {
   readonly stop: () => Promise<void>;
 };
 
-/** The main process, restarted when it ends unexpectedly, as by an operator's supervisor. */
+/** The main process. If it ends unexpectedly, it is restarted, as by an operator's supervisor. */
 export class PostgresServer {
   readonly #command: readonly [string, ...string[]];
   /** Path of PostgreSQL's own log. */
@@ -49,9 +49,9 @@ export class PostgresServer {
   #child: ChildProcess | undefined;
   #isWanted = false;
 
-  /** `host` is the directory of its socket; `settings` are those beside initdb's defaults. */
+  /** `host` is the directory of its socket. `settings` are added to initdb's defaults. */
   constructor(postgres: string, files: string, host: string, user: ServerUser, settings: readonly string[] = []) {
-    // Besides, only what separates it from other servers of this machine.
+    // The other settings only separate it from other servers on this machine.
     const all = ['listen_addresses=', `unix_socket_directories=${host}`, ...settings];
     this.#command = [postgres, '-D', files, ...all.flatMap((setting) => ['-c', setting])];
     this.#host = host;
@@ -95,13 +95,13 @@ export class PostgresServer {
     });
     closeSync(log);
     this.#child = child;
-    // An aborted test leaves no server behind.
+    // An aborted test must not leave a server.
     const end = (): void => void child.kill('SIGQUIT');
     process.once('exit', end);
     child.once('exit', () => {
       process.off('exit', end);
       if (this.#child === child) this.#child = undefined;
-      // After a SIGKILL its children keep the files open for a moment.
+      // After a SIGKILL, its children keep the files open for a moment.
       if (this.#isWanted) setTimeout(() => this.#isWanted && this.#child === undefined && this.#spawn(), 100);
     });
   }
@@ -123,8 +123,8 @@ export class PostgresServer {
 const templates = new Map<string, Promise<string>>();
 
 /**
- * Copies a data directory to `files`: one that is made once per run by these binaries' `initdb` and `prepare`, which gets the
- * directory above it.
+ * Copies a data directory to `files`. The original is made once per run by these binaries' `initdb` and by `prepare`, which gets
+ * the parent directory.
  */
 export async function copyTemplate(
   files: string,
@@ -155,7 +155,7 @@ async function initialize(
   });
 }
 
-/** A role with rights in its own database only, after a superuser ran the statements that `migrate` prints. */
+/** Runs the statements that `migrate` prints as a superuser, for a role with rights in its own database only. */
 export async function provision({ connection }: Pick<StockPostgres, 'connection'>): Promise<void> {
   const superuser = new pg.Client({ ...connection, user: 'postgres', database: 'postgres' });
   await superuser.connect();

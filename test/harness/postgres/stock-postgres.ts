@@ -7,17 +7,17 @@ import { SCHEMA_OF_PLACE } from '../../../server/store/distribute.ts';
 import { openCitusPlace } from './citus.ts';
 import { copyTemplate, PORT, PostgresServer, provision, SERVICE, type StockPostgres } from './postgres-server.ts';
 
-// The PostgreSQL of a distribution with its default settings, and a role that owns its database and nothing else.
-// `npm run verify` runs suites on it by TEST_POSTGRES_BIN, a directory with `initdb` and `postgres`. Its files are in a data
-// directory, like those of an embedded server.
+// A distribution's PostgreSQL with its default settings, and a role that owns only its database. `npm run verify` runs suites on
+// it with TEST_POSTGRES_BIN, a directory with `initdb` and `postgres`. Its files are in a data directory, like an embedded
+// server's.
 
-/** Directory of binaries with Citus: each server of the tests is a cluster then, and its ledger a place of it. */
+/** Directory of binaries with Citus. If set, each test server is a cluster, and its ledger a placement in it. */
 export const CITUS_BINARIES: string | undefined = process.env.TEST_CITUS_BIN || undefined;
 
-/** Directory of the binaries that the tests run on instead of the embedded ones; undefined as a rule. */
+/** Directory of the binaries that the tests use instead of the embedded ones. Usually undefined. */
 export const STOCK_BINARIES: string | undefined = CITUS_BINARIES ?? (process.env.TEST_POSTGRES_BIN || undefined);
 
-/** Skips a test that stops the PostgreSQL of a sandbox, if that is one of a distribution. */
+/** Skips a test that stops a sandbox's PostgreSQL, if the tests run on a distribution's PostgreSQL. */
 export function requireOwnPostgres(context: TestContext): void {
   skipIf(STOCK_BINARIES !== undefined, context, 'a sandbox stops only the PostgreSQL that comes with it');
 }
@@ -27,14 +27,14 @@ export function requireCitus(context: TestContext): void {
   skipIf(CITUS_BINARIES === undefined, context, 'TEST_CITUS_BIN names no PostgreSQL with Citus');
 }
 
-/** Counted as skipped, with the reason. */
+/** Skips a test with a reason. */
 function skipIf(isSkipped: boolean, context: TestContext, notRun: string): void {
   if (!isSkipped) return;
   Object.assign(context.task.meta, { notRun });
   context.skip(notRun);
 }
 
-/** Skips a test of a ledger without tables, if each has them because it was made a place before the service starts. */
+/** Skips a test of a ledger without tables. On Citus, every ledger has its tables before the service starts. */
 export function requireNoTables(context: TestContext): void {
   skipIf(CITUS_BINARIES !== undefined, context, 'a place has its tables before a service starts on it');
 }
@@ -42,14 +42,15 @@ export function requireNoTables(context: TestContext): void {
 const started = new Map<string, Promise<StockPostgres>>();
 
 /**
- * The settings of a service, with the DATABASE_URL of the server of its DATA_DIR if the tests run on stock binaries and the
- * settings name no other database.
+ * Adds the DATABASE_URL of the server of DATA_DIR to a service's settings, if the tests run on stock binaries and the settings
+ * name
+ * no other database.
  */
 export async function withStockPostgres(
   settings: Readonly<Record<string, string>>,
 ): Promise<Readonly<Record<string, string>>> {
   const { DATA_DIR, DATABASE_URL } = settings;
-  // Another service on the ledger of a place.
+  // Another service on the ledger of a placement.
   if (CITUS_BINARIES !== undefined && DATABASE_URL !== undefined)
     return { DATABASE_SCHEMA: SCHEMA_OF_PLACE, ...settings };
   if (STOCK_BINARIES === undefined || DATA_DIR === undefined || DATABASE_URL !== undefined) return settings;
@@ -58,12 +59,12 @@ export async function withStockPostgres(
   return { ...settings, DATABASE_URL: url, ...(schema === undefined ? {} : { DATABASE_SCHEMA: schema }) };
 }
 
-/** The server of the service with these settings, when it is one of those above. */
+/** Returns the stock server of the service with these settings, if it has one. */
 export function findStockPostgresOf(settings: Readonly<Record<string, string>>): Promise<StockPostgres> | undefined {
   return settings.DATABASE_URL === undefined ? started.get(settings.DATA_DIR ?? '') : undefined;
 }
 
-/** The server of a data directory, created and started if necessary. */
+/** Returns the server of a data directory. Creates and starts it if necessary. */
 export function stockPostgresIn(dataDirectory: string, binaries: string): Promise<StockPostgres> {
   const known = started.get(dataDirectory) ?? openStockPostgres(dataDirectory, binaries);
   started.set(dataDirectory, known);

@@ -1,11 +1,11 @@
 import { existsSync, mkdirSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { basename, join } from 'node:path';
 
-// Cleans up the directories and processes of a run's tests that a crashed worker process has left behind.
+// Cleans up directories and processes that a crashed worker process of the test run has left.
 
 const placeOf = (templates: string): string => join(templates, 'directories');
 
-/** A directory that a process has made and has not removed yet. */
+/** A directory that a process has made and not yet removed. */
 type Note = { readonly path: string; readonly owner: number };
 
 /** Records that this process made a directory. */
@@ -19,12 +19,12 @@ export function forgetDirectory(templates: string, path: string): void {
   rmSync(join(placeOf(templates), basename(path)), { force: true });
 }
 
-/** How long a process may take to end, in milliseconds. */
+/** The time limit for the end of a process, in milliseconds. */
 const END_TIME = 10_000;
 
-/** Ends the processes that still use directories of the run, and removes these. */
+/** Ends the processes that still use directories of the run, and removes the directories. */
 export async function endLeftovers(templates: string): Promise<void> {
-  // A worker that is still ending removes its own.
+  // A worker that has not ended yet removes its own directories.
   await until(() => notesIn(templates).every(({ owner }) => !runs(owner)));
   for (const { path } of notesIn(templates)) {
     await until(() => {
@@ -41,7 +41,7 @@ async function until(isDone: () => boolean): Promise<void> {
   while (!isDone() && performance.now() < deadline) await new Promise((wake) => setTimeout(wake, 50));
 }
 
-/** The records; their processes may remove some meanwhile. */
+/** Reads the records. Their processes may remove some during the read. */
 function notesIn(templates: string): readonly Note[] {
   const place = placeOf(templates);
   if (!existsSync(place)) return [];
@@ -61,7 +61,7 @@ function runs(processId: number): boolean {
   }
 }
 
-/** The processes with the directory in their command line or their settings, as Linux has them. */
+/** Finds the processes that have the directory in their command line or environment, on Linux. */
 function usersOf(path: string): readonly number[] {
   const names = readdirSync('/proc').filter((name) => /^[0-9]+$/.test(name) && name !== String(process.pid));
   return names
@@ -69,7 +69,7 @@ function usersOf(path: string): readonly number[] {
     .filter((id) => [`/proc/${id}/cmdline`, `/proc/${id}/environ`].some((file) => readIfThere(file).includes(path)));
 }
 
-/** The content of a file; empty if it is gone or not readable. */
+/** Returns the content of a file, or an empty text if it is missing or not readable. */
 function readIfThere(file: string): string {
   try {
     return readFileSync(file, 'latin1');
@@ -78,7 +78,10 @@ function readIfThere(file: string): string {
   }
 }
 
-/** SIGKILL for a service, so that it cannot restart PostgreSQL; PostgreSQL shuts down at once and frees its shared memory. */
+/**
+ * Ends a process. A service gets SIGKILL, so that it cannot restart PostgreSQL. PostgreSQL shuts down at once and frees its
+ * shared memory.
+ */
 function end(processId: number): void {
   try {
     const isPostgres = readFileSync(`/proc/${processId}/comm`, 'utf8').startsWith('postgres');

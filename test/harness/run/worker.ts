@@ -1,8 +1,7 @@
 import { test } from 'vitest';
 
 /**
- * Ends what the test files of one worker process share when the worker ends. After a crash of the worker `endLeftovers`
- * does so.
+ * Ends the shared resources of a worker's test files when the worker ends. After a crash of the worker, `endLeftovers` does so.
  */
 const endings: (() => Promise<unknown>)[] = [];
 
@@ -15,12 +14,12 @@ const worker = test
     return all;
   });
 
-/** Called at the top of a file, or while a hook of it runs; `end` is called when the last file of the worker is over. */
+/** Registers an `end` that runs after the last file of the worker. Call it at the top of a file or in one of its hooks. */
 export function endWithWorker(end: () => Promise<unknown>): void {
   endings.push(end);
 }
 
-/** Called at the top of each file that uses shared things: vitest only ends fixtures that a file uses. */
+/** Call this at the top of each file that uses shared resources, because vitest only ends fixtures that a file uses. */
 export function useWorker(): void {
   worker.beforeAll(({ kept }) => void kept);
 }
