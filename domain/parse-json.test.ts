@@ -22,7 +22,7 @@ describe('parseJson', () => {
     },
   );
 
-  it('returns any value as it was written', () => {
+  it('returns any written value unchanged', () => {
     poison();
     const name = fc.string({ unit: fc.constantFrom('"', '\\', '\n', '\ue000', '0', ':', 'u', 'a', '{') });
     const { value: written } = fc.letrec((tie) => ({

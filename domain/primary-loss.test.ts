@@ -45,7 +45,7 @@ test.each<[string, Partial<ReplicationFacts>, string, RegExp]>([
     'unknown',
     /cannot know whether Amazon RDS replicates its disk/,
   ],
-  ['a managed server with one', { managedBy: 'Amazon RDS' }, 'yes', /on disk/],
+  ['a managed server with a name', { managedBy: 'Amazon RDS' }, 'yes', /on disk/],
 ])('%s', (_name, difference, answer, reason) => {
   const found = survivalOf({ ...SAFE, ...difference }, false);
   expect(found).toEqual({ answer, reason: expect.stringMatching(reason), isWaiting: false });
@@ -53,13 +53,13 @@ test.each<[string, Partial<ReplicationFacts>, string, RegExp]>([
 
 test.each<[string, Partial<ReplicationFacts>, RegExp]>([
   ['none', { standbyList: [] }, /^No synchronous standby is connected, so commits wait\./],
-  ['only one that may not be waited for', { standbyList: [{ syncState: 'async' }] }, /^No synchronous standby/],
+  ['only an asynchronous standby', { standbyList: [{ syncState: 'async' }] }, /^No synchronous standby/],
   [
     'too few',
     { standbyNames: 'FIRST 2 (a, b)', standbyList: [sync, { syncState: 'async' }] },
     /^Only 1 of 2 synchronous standbys are connected, so commits wait\./,
   ],
-])('while commits wait, because there is %s, it is not known', (_name, difference, reason) => {
+])('is unknown while commits wait because there is %s', (_name, difference, reason) => {
   const found = survivalOf({ ...SAFE, ...difference }, false);
   expect(found).toEqual({ answer: 'unknown', reason: expect.stringMatching(reason), isWaiting: true });
 });

@@ -20,7 +20,7 @@ const anyAmount = fc.oneof(
   { weight: 1, arbitrary: fc.constantFrom(MAXIMUM_AMOUNT, MAXIMUM_AMOUNT + 1n) },
 );
 
-/** Also amounts near the largest balance, so that some accounts can receive no more. */
+/** Includes amounts near the largest balance, so that some accounts cannot receive more. */
 const anyBalance = fc.oneof(
   { weight: 8, arbitrary: fc.bigInt({ min: 0n, max: 30n }) },
   { weight: 1, arbitrary: fc.bigInt({ min: MAXIMUM_BALANCE - 20n, max: MAXIMUM_BALANCE }) },

@@ -45,11 +45,11 @@ const written = fc
     return [...groups, rest].join(separator);
   });
 
-/** Words around a number. No letter or digit of theirs touches it. */
+/** Words around a number. No letter or digit of them touches it. */
 const before = fc.constantFrom('', 'card ', 'pan=', '"', '(', 'é', '/card_', 'number: ', '1 ', 'a1 ', '99-', '2030.');
 const after = fc.constantFrom('', ' and so on', '"', ')', '&x=1', '_', '.', ', 5', ' 12', '-7', '\n');
 
-describe('what looks like a card number', () => {
+describe('a text that looks like a card number', () => {
   test.each([
     '4111111111111111',
     '4111 1111 1111 1111',
@@ -94,7 +94,7 @@ describe('what looks like a card number', () => {
   });
 });
 
-describe('what does not look like a card number', () => {
+describe('a text that does not look like a card number', () => {
   test.each([
     ['a wrong check digit', '4111111111111112'],
     ['twelve digits', '411111111116'],
@@ -111,7 +111,7 @@ describe('what does not look like a card number', () => {
     expect(redactCardNumbers(text)).toBe(text);
   });
 
-  test('UUIDs and ids of this service, whatever their digits', () => {
+  test('UUIDs and ids of this service with any digits', () => {
     const hexDigits = fc.array(fc.constantFrom(...'0123456789012345678901234567890123456789abcdef'), {
       minLength: 32,
       maxLength: 32,
@@ -133,7 +133,7 @@ describe('what does not look like a card number', () => {
   });
 });
 
-describe('what is refused', () => {
+describe('a refused number', () => {
   const GIVEN_OUT: readonly (readonly [network: string, beginning: string, length: number])[] = [
     ['Visa', '4111', 16],
     ['Visa of old', '4222', 13],
@@ -169,7 +169,6 @@ describe('what is refused', () => {
         const payload = beginning + middle;
         const number = (payload + checkDigit(payload)).match(/.{1,4}/g)?.join(separator) ?? '';
         expect(readsAsCardNumber(`${left}${number}${right}`)).toBe(true);
-        // Everything that is refused is also redacted.
         expect(containsCardNumber(`${left}${number}${right}`)).toBe(true);
       }),
     );
@@ -179,13 +178,13 @@ describe('what is refused', () => {
     ['line breaks', '4111\r\n1111\n1111\n1111'],
     ['a line separator', '4111\u20281111\u20281111\u20281111'],
     ['ideographic blanks', '4111\u30001111\u30001111\u30001111'],
-    ['hyphens of full width', '4111\uff0d1111\uff0d1111\uff0d1111'],
+    ['full-width hyphens', '4111\uff0d1111\uff0d1111\uff0d1111'],
     ['soft hyphens', '4111\u00ad1111\u00ad1111\u00ad1111'],
     ['joiners and non-joiners', '4111\u200d1111\u200c1111\u20601111'],
     ['byte order marks', '4111\ufeff1111\ufeff1111\ufeff1111'],
     ['marks of direction', '\u202a4111\u200e1111\u20681111\u20691111\u202c'],
-    ['what nobody sees between any two digits', [...'4111111111111111'].join('\u2060')],
-    ['digits of full width', '４１１１１１１１１１１１１１１１'],
+    ['invisible characters between any two digits', [...'4111111111111111'].join('\u2060')],
+    ['full-width digits', '４１１１１１１１１１１１１１１１'],
     ['Arabic digits', '٤١١١ ١١١١ ١١١١ ١١١١'],
     ['Persian digits', '۴۱۱۱-۱۱۱۱-۱۱۱۱-۱۱۱۱'],
     ['Devanagari digits', '४१११११११११११११११'],
@@ -251,7 +250,7 @@ describe('what is refused', () => {
     expect(readsAsCardNumber(`${account}; 4111 1111 1111 1111`)).toBe(true);
   });
 
-  test('is a card number behind what only looks like the number of a bank account', () => {
+  test('is a card number after text that only looks like a bank account number', () => {
     expect(readsAsCardNumber('DE00 4111 1111 1111 1111')).toBe(true);
   });
 });
@@ -371,7 +370,7 @@ describe('an idempotency key', () => {
   });
 });
 
-test('takes linear time, also for adversarial texts', () => {
+test('takes linear time, even for adversarial texts', () => {
   const hostile = [
     '1',
     '1 ',

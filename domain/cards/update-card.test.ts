@@ -199,7 +199,7 @@ function expectedOf(scene: Scene): string {
   return isTooMuch ? 'limit_exceeded' : 'swept';
 }
 
-test('a change of a card is decided as the rules say, whatever the card and the change', () => {
+test('decides any change of any card by the rules', () => {
   const seen = new Map<string, number>();
   fc.assert(
     fc.property(anyScene, (scene) => {
@@ -231,7 +231,7 @@ test('a change of a card is decided as the rules say, whatever the card and the 
   for (const outcome of outcomes) expect(seen.get(outcome) ?? 0, outcome).toBeGreaterThan(10);
 });
 
-test('a card that is not there', () => {
+test('refuses to change a card that does not exist', () => {
   fc.assert(
     fc.property(anyScene, (scene) => {
       const creation = {

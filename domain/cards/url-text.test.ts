@@ -6,7 +6,7 @@ const everyDigit = [...NUMBER].map((digit) => `%3${digit}`).join('');
 
 describe('a card number in a URL is found', () => {
   test.each([
-    ['as it is', `https://a.example/${NUMBER}`],
+    ['unencoded', `https://a.example/${NUMBER}`],
     ['in quotes', `https://a.example/?card=%22${NUMBER}%22`],
     ['with encoded blanks', 'https://a.example/4532%200151%201283%200366'],
     ['with pluses for blanks', 'https://a.example/?card=4532+0151+1283+0366'],
@@ -17,20 +17,20 @@ describe('a card number in a URL is found', () => {
     ['with encoded digits', `https://a.example/${everyDigit}`],
     ['with digits whose escapes are encoded', `https://a.example/${everyDigit.replaceAll('3', '%33')}`],
     ['with wide digits', `https://a.example/${encodeURIComponent('４５３２０１５１１２８３０３６６')}`],
-    ['beside what is no encoding', `https://a.example/%zz%ff%c3?a=%&card=%20${NUMBER}%e2%82`],
+    ['next to invalid encodings', `https://a.example/%zz%ff%c3?a=%&card=%20${NUMBER}%e2%82`],
     ['in the host', 'https://%34532015112830366.example/'],
   ])('%s', (_, url) => expect(urlReadsAsCardNumber(url)).toBe(true));
 });
 
 test.each([
   'https://a.example/%22hook%22?a=1+1',
-  // Another digit makes it fail the check.
+  // Its last digit fails the check.
   'https://a.example/4532%200151%201283%200367',
   'https://a.example/?phone=%2B4915112345674',
   'https://a.example/tr_0190f5c2d9a97c05b8e1647f2d3a9c40?x=100%25',
 ])('%s has none', (url) => expect(urlReadsAsCardNumber(url)).toBe(false));
 
-test('what is no encoding stays, and much of it takes no time', () => {
+test('keeps invalid encodings, even long ones, without delay', () => {
   expect(withoutUrlEncoding('100% of %zz, %c3%28')).toBe('100% of %zz, %c3(');
   expect(withoutUrlEncoding(`%${'25'.repeat(100_000)}34`)).toBe('4');
 });

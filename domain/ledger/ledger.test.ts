@@ -180,9 +180,9 @@ describe('a posting', () => {
 
   test.each([
     ['nothing', { ...movement, amount: 0n }],
-    ['less than nothing', { ...movement, amount: -1n }],
-    ['more than there is', { ...movement, amount: 101n }],
-    ['what is held', { ...movement, source: { ...source, held: 1n } }],
+    ['a negative amount', { ...movement, amount: -1n }],
+    ['more than the balance', { ...movement, amount: 101n }],
+    ['held money', { ...movement, source: { ...source, held: 1n } }],
     ['within one account', { ...movement, destination: source }],
     ['into another currency', { ...movement, destination: account('b', 'funding', 0n, 'EUR') }],
     ['into another program', { ...movement, destination: { ...destination, programId: 'other' } }],
@@ -211,7 +211,7 @@ describe('a hold', () => {
     ['in two programs', { ...ends, destination: { ...ends.destination, programId: 'other' } }, 100n],
     ['past the largest balance', { ...ends, destination: account('b', 'funding', MAXIMUM_BALANCE) }, 100n],
     [
-      'past the largest balance with what may come',
+      'past the largest balance with incoming money',
       { ...ends, destination: { ...ends.destination, incoming: MAXIMUM_BALANCE } },
       100n,
     ],
@@ -219,7 +219,7 @@ describe('a hold', () => {
     expect(() => placeHold(broken, amount)).toThrow(LedgerViolation);
   });
 
-  test('is not released where there is none', () => {
+  test('is not released if none exists', () => {
     expect(() => releaseHold(ends, 1n)).toThrow(LedgerViolation);
     expect(() => releaseHold({ ...placeHold(ends, 5n), destination: ends.destination }, 5n)).toThrow(LedgerViolation);
     expect(() => releaseHold(placeHold(ends, 5n), 6n)).toThrow(LedgerViolation);
@@ -227,7 +227,7 @@ describe('a hold', () => {
 });
 
 describe('the last day of a card', () => {
-  test('is the last on which an active card accepts money', () => {
+  test('still lets an active card accept money, and the next day does not', () => {
     const world = new World(1000n, [0n, 0n]);
     world.cards.set('0', { ...card('0'), expiresOn: '2026-01-01' });
     expect(decide(LOAD, world.view(LOAD))).not.toBeInstanceOf(Refusal);
@@ -243,10 +243,10 @@ describe('the switch', () => {
     ['the type of the program', setting({ programId: PROGRAM, transferType: 'load' }), true],
     ['another program', setting({ programId: 'other' }), false],
     ['another type', setting({ programId: PROGRAM, transferType: 'unload' }), false],
-    ['a connector to which the card does not belong', setting({ connectorId: 'increase' }), false],
+    ['a connector of other cards', setting({ connectorId: 'increase' }), false],
     ['a time that has passed', setting({ until: 1000 }), false],
     ['a time to come', setting({ until: 1001 }), true],
-    ['nothing any more', setting({ disabled: false }), false],
+    ['nothing, because it was enabled again', setting({ disabled: false }), false],
   ])('disables %s', (_what, switched, refused) => {
     const world = new World(1000n, [0n]);
     world.switches = [switched];

@@ -58,7 +58,7 @@ describe('limits', () => {
     );
   });
 
-  test('are never exceeded by transfers that each respect them, and every used amount is counted', () => {
+  test('are never exceeded by transfers that each respect them, and count every used amount', () => {
     // The days of a month that begins in the week of the running day, so that all three periods differ.
     const now = Date.parse('2026-04-03T12:00:00Z');
     const running = calendarAt(now, 'Europe/Berlin');
@@ -124,7 +124,7 @@ describe("a card's limits", () => {
   );
   const currencies = fc.constantFrom('USD', 'EUR');
 
-  test('are its own, and those of its program for other names, in one currency', () => {
+  test("are its own, and its program's for other names, in one currency", () => {
     fc.assert(
       fc.property(anyLimits, anyLimits, anyLimits, currencies, (own, cardLimits, ofAll, currency) => {
         const rules: ProgramRules = {
@@ -180,7 +180,7 @@ describe('the used amount', () => {
     );
   });
 
-  test('stays that sum when transfers are added one after the other, and each day stays one entry', () => {
+  test('stays the sum when transfers are added one by one, with one entry per day', () => {
     const change = fc.record({ ago: fc.integer({ min: 0, max: 45 }), amount, count: fc.bigInt(0n, 5n) });
     fc.assert(
       fc.property(zones, moments, fc.array(change, { maxLength: 60 }), (zone, now, changes) => {
@@ -199,7 +199,7 @@ describe('the used amount', () => {
     );
   });
 
-  test('counts in calendars that the model and the world of these tests find in two ways, and find alike', () => {
+  test('uses the same calendars as the model, which computes them in another way', () => {
     fc.assert(
       fc.property(zones, moments, (zone, now) => {
         const found = calendarAt(now, zone);

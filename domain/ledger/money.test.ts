@@ -4,7 +4,7 @@ import { CURRENCY_EXPONENTS } from './currency.ts';
 import { formatMoney, MAXIMUM_AMOUNT, MAXIMUM_BALANCE, readAmount, toWire, toWireSum } from './money.ts';
 
 describe('amounts', () => {
-  test('every whole number of minor units within the bounds is read as itself, quoted or not', () => {
+  test('reads every whole number of minor units within the bounds exactly, quoted or not', () => {
     fc.assert(
       fc.property(fc.bigInt(1n, MAXIMUM_AMOUNT), fc.boolean(), (amount, quoted) => {
         expect(readAmount({ source: amount.toString(), quoted })).toEqual({ amount });
@@ -36,13 +36,13 @@ describe('amounts', () => {
     'Infinity',
     '',
     '١',
-  ])('%j is refused, and the message explains minor units', (source) => {
+  ])('refuses %j with a message that explains minor units', (source) => {
     const reading = readAmount({ source, quoted: true });
     expect(reading).toHaveProperty('problem');
     expect('problem' in reading && reading.problem).toContain('minor units');
   });
 
-  test('any value is either an amount within the bounds or a problem, and never throws', () => {
+  test('reads any value as an amount within the bounds or a problem, and never throws', () => {
     fc.assert(
       fc.property(fc.string({ maxLength: 60 }), (source) => {
         const reading = readAmount({ source, quoted: true });
@@ -73,7 +73,7 @@ describe('currencies', () => {
     expect(formatMoney(amount, currency)).toBe(text);
   });
 
-  test('the table holds codes of three capitals and exponents of the standard', () => {
+  test('the table has codes of three capital letters and the exponents of the standard', () => {
     expect(Object.keys(CURRENCY_EXPONENTS).length).toBeGreaterThan(150);
     for (const [code, exponent] of Object.entries(CURRENCY_EXPONENTS)) {
       expect(code).toMatch(/^[A-Z]{3}$/);
@@ -82,12 +82,12 @@ describe('currencies', () => {
   });
 });
 
-test('a balance in JSON is exact, and one above 2^53 - 1 throws', () => {
+test('writes a balance as exact JSON, and throws above 2^53 - 1', () => {
   expect(toWire(MAXIMUM_BALANCE)).toBe(Number.MAX_SAFE_INTEGER);
   expect(() => toWire(MAXIMUM_BALANCE + 1n)).toThrow(RangeError);
 });
 
-test('a sum in JSON is an integer as far as every reader is exact, and past that a string', () => {
+test('writes a sum as an integer up to 2^53 - 1, and as a string above', () => {
   expect([toWireSum(0n), toWireSum(-MAXIMUM_BALANCE)]).toEqual([0, -Number.MAX_SAFE_INTEGER]);
   expect([toWireSum(MAXIMUM_BALANCE + 2n), toWireSum(-MAXIMUM_BALANCE - 2n)]).toEqual([
     '9007199254740993',

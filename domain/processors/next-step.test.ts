@@ -74,7 +74,7 @@ function answer(outcome: Answer['outcome'], more: Partial<Answer> = {}): Answer 
   return { outcome, processorReference: null, code: null, retryAfterSeconds: null, detail: null, ...more };
 }
 
-/** The step, as the status, the effect and the pause until the next look in seconds. */
+/** Describes a step by its status, its effect and the pause until the next look in seconds. */
 function judge(attempt: Attempt, question: Question, said: Answer, { now = T, traits = TRAITS } = {}): unknown {
   const step = nextStep(attempt, question, said, traits, now);
   if (step === undefined || 'kind' in step) return step;
@@ -97,7 +97,7 @@ describe('an answer to an order', () => {
     expect(judge(SENT, 'send', answer(outcome, more))).toEqual(expected);
   });
 
-  it('that comes when others have taken the attempt for lost ends it, and is ignored if it says nothing', () => {
+  it('that arrives after the attempt counts as lost ends it only if it is final', () => {
     expect(judge(UNKNOWN, 'send', answer('approved'))).toEqual(['approved', 'complete', null]);
     for (const outcome of ['unknown', 'not_sent', 'not_found'] as const) {
       expect(judge(UNKNOWN, 'send', answer(outcome)), outcome).toBeUndefined();
@@ -106,7 +106,7 @@ describe('an answer to an order', () => {
   });
 });
 
-describe('what never left', () => {
+describe('an order that never left', () => {
   it('is sent again after growing pauses and does not count as sent', () => {
     let attempt = SENT;
     const pauses: number[] = [];
@@ -119,7 +119,7 @@ describe('what never left', () => {
     expect(pauses).toEqual([1, 2, 5, 10, 10, 10, 10, 10]);
   });
 
-  it('fails with processor_unavailable when its time is over', () => {
+  it('fails with processor_unavailable at the end of its time', () => {
     const step = nextStep(SENT, 'send', answer('not_sent'), TRAITS, T + 60_000) as Step;
     expect(step).toMatchObject({ status: 'failed', effect: 'fail', failure: { code: 'processor_unavailable' } });
   });
@@ -128,7 +128,7 @@ describe('what never left', () => {
     expect(judge({ ...SENT, tries: 2 }, 'send', answer('not_sent'))).toEqual(['unknown', 'unknown', 40]);
   });
 
-  it('waits while it may not be sent, and then fails with the reason', () => {
+  it('waits while it must not be sent, and then fails with the reason', () => {
     const failure = { code: 'service_disabled', message: 'Off.' } as const;
     expect(heldStep(READY, failure, TRAITS, T)).toMatchObject({ status: 'ready', nextAt: T + 5000, effect: null });
     expect(heldStep(READY, failure, TRAITS, T + 58_000)).toMatchObject({ nextAt: T + 60_000 });
@@ -136,7 +136,7 @@ describe('what never left', () => {
     expect(unreachable(READY).code).toBe('processor_unavailable');
   });
 
-  it('waits as long when it is to be sent again, which the processor has proved not to have executed', () => {
+  it('waits the same time before it is sent again after the processor has proved that it did not execute it', () => {
     const traits = { ...TRAITS, canResend: true, keyMemorySeconds: 3600 };
     // Long after the transfer was made.
     const later = T + 30 * MINUTE;
@@ -162,7 +162,7 @@ describe('what never left', () => {
     });
   });
 
-  it('fails if nobody sent it in time', () => {
+  it('fails if no process sent it in time', () => {
     expect(expiredStep(READY, TRAITS, T + 59_999)).toBeUndefined();
     expect(expiredStep(READY, TRAITS, T + 60_000)).toMatchObject({ status: 'failed', effect: 'fail' });
   });
@@ -198,7 +198,7 @@ describe('an unknown outcome', () => {
     expect(pauses).toEqual([80, 180, 600, 1800, 1800]);
   });
 
-  it('needs a person after a day, and sooner where nothing can be asked', () => {
+  it('needs a person after a day, or sooner if the processor cannot be asked', () => {
     expect(overdueStep(UNKNOWN, TRAITS, T + DAY - 1)).toBeUndefined();
     const attention = { status: 'attention', effect: null, nextAt: null };
     expect(overdueStep(UNKNOWN, TRAITS, T + DAY)).toMatchObject(attention);
@@ -208,16 +208,16 @@ describe('an unknown outcome', () => {
     expect(overdueStep(PENDING, TRAITS, T + DAY)).toBeUndefined();
   });
 
-  it('is reversed where it cannot be asked about', () => {
+  it('is reversed if the processor cannot be asked', () => {
     const advising: Traits = { ...TRAITS, hasInquiry: false, reversal: 'advice' };
     expect(overdueStep(UNKNOWN, advising, T)).toMatchObject({ status: 'reversing', nextAt: T, effect: null });
   });
 
-  it('is what a lost process leaves', () => {
+  it('follows the loss of a process', () => {
     expect(lostStep(SENT, TRAITS, NOT_AFTER)).toMatchObject({ status: 'unknown', effect: 'unknown', tries: 1 });
   });
 
-  it('is asked about as soon as the processor must know, and ends with that answer', () => {
+  it('is asked about as soon as the processor must know the outcome, and ends with the answer', () => {
     const lost = nextStep(SENT, 'send', answer('unknown'), TRAITS, T + 5_000) as Step;
     expect(lost).toMatchObject({ status: 'unknown', unknownSince: T + 5_000, nextAt: T + 45_000 });
     const asked = { ...SENT, ...lost };
@@ -254,7 +254,7 @@ describe('an unknown outcome', () => {
   });
 });
 
-it('takes an approval for a contradiction after an operator has ended a reversal, for it may be older than that', () => {
+it('treats an approval as a contradiction after an operator has ended a reversal, because the approval may be older', () => {
   const ended = resolvedStep(REVERSING, false, 'key');
   expect(ended).toMatchObject({ status: 'reversed', effect: 'fail' });
   expect(nextStep({ ...REVERSING, ...ended }, 'notice', answer('approved'), TRAITS, T)).toMatchObject({
@@ -266,7 +266,7 @@ describe('"not found"', () => {
   const missed = answer('not_found');
   const later = T + 61_000;
 
-  it('does not count before the order may no longer be executed, nor before the time of the connector', () => {
+  it('does not count while the order may still be executed, or before the time of the connector', () => {
     const traits = { ...TRAITS, notFoundFinalSeconds: 0 };
     expect(nextStep({ ...UNKNOWN, misses: 1 }, 'inquire', missed, traits, NOT_AFTER)).toMatchObject({ misses: 0 });
     expect(nextStep({ ...UNKNOWN, misses: 1 }, 'inquire', missed, TRAITS, T + 60_000)).toMatchObject({
@@ -299,7 +299,7 @@ describe('"not found"', () => {
     expect(expiredStep({ ...once, status: 'ready' }, resending, T + 120_000)).toMatchObject({ status: 'failed' });
   });
 
-  it('about what was acknowledged before needs a person', () => {
+  it('about an acknowledged order needs a person', () => {
     expect(judge({ ...PENDING, misses: 1 }, 'inquire', missed, { now: later })).toEqual(['attention', 'unknown', null]);
     const known = { ...UNKNOWN, misses: 1, processorReference: 'r-1' };
     expect(judge(known, 'inquire', missed, { now: later })).toEqual(['attention', null, null]);
@@ -311,7 +311,7 @@ describe('"not found"', () => {
   });
 });
 
-describe('what the processor has acknowledged without a reference', () => {
+describe('an order that the processor has acknowledged without a reference', () => {
   const later = T + DAY;
   const step = (attempt: Attempt, question: Question, said: Answer, now = T) =>
     nextStep(attempt, question, said, { ...TRAITS, canResend: true }, now) as Step;
@@ -320,7 +320,7 @@ describe('what the processor has acknowledged without a reference', () => {
     ['unknown', answer('declined', { code: '68' }), UNKNOWN, 'inquire', answer('pending')],
     ['reversing', answer('unknown'), REVERSING, 'notice', answer('approved')],
     ['reversing', answer('unknown'), REVERSING, 'reverse', answer('pending')],
-  ] as const)('is neither released nor sent again when it is not found: %s, %o', (status, then, first, asked, said) => {
+  ] as const)('is not released or sent again if it is not found: %s, %o', (status, then, first, asked, said) => {
     const acknowledged = { ...first, ...step(first, asked, said) };
     const question = status === 'reversing' ? 'reverse' : 'inquire';
     const known: Attempt = { ...acknowledged, ...step(acknowledged, question, then), lateApprovalAt: null };
@@ -331,7 +331,7 @@ describe('what the processor has acknowledged without a reference', () => {
   });
 });
 
-it('counts its looks on, however often a processor says the same', () => {
+it('keeps counting its looks while a processor repeats its answer', () => {
   const most = 2 ** 15 - 1;
   for (const [attempt, said] of [
     [PENDING, 'pending'],
@@ -354,7 +354,7 @@ it('counts its looks on, however often a processor says the same', () => {
 });
 
 describe('a reversal', () => {
-  it('is repeated until it is acknowledged, whatever else the processor says', () => {
+  it('is repeated until it is acknowledged, after any other answer', () => {
     for (const outcome of ['approved', 'pending', 'unknown', 'not_sent'] as const) {
       expect(judge(REVERSING, 'reverse', answer(outcome)), outcome).toEqual(['reversing', null, 5]);
     }
@@ -363,7 +363,7 @@ describe('a reversal', () => {
     expect(judge(REVERSING, 'reverse', answer('reversed'))).toEqual(['reversed', 'fail', null]);
   });
 
-  it('that is refused because the money has moved completes the transfer, where a reversal can be refused', () => {
+  it('that is refused because the money has moved completes the transfer, if reversals can be refused', () => {
     const traits: Traits = { ...TRAITS, hasInquiry: false, reversal: 'request' };
     expect(judge(REVERSING, 'reverse', answer('approved'), { traits })).toEqual(['approved', 'complete', null]);
     for (const question of ['send', 'notice'] as const)
@@ -392,7 +392,7 @@ describe('after the end', () => {
 });
 
 describe('after a late approval, which is in the books', () => {
-  it.each(['failed', 'declined'] as const)('of what has %s, what denies it is a contradiction', (status) => {
+  it.each(['failed', 'declined'] as const)('of an order that has %s, a denial is a contradiction', (status) => {
     const late: Attempt = { ...SENT, status, lateApprovalAt: T, breakId: SENT.attemptId };
     for (const outcome of ['declined', 'reversed', 'not_executed'] as const) {
       const found = { kind: 'contradiction', expected: 'approved', found: outcome };
@@ -448,7 +448,7 @@ const someAttempt: fc.Arbitrary<Attempt> = fc
   })
   .map((some) => ({ ...SENT, ...some }));
 
-it('ends an attempt only for a reason, and leaves no open one without a next look', () => {
+it('ends an attempt only for a reason, and gives every open one a next look', () => {
   fc.assert(
     fc.property(
       someAttempt,
@@ -482,7 +482,7 @@ it('ends an attempt only for a reason, and leaves no open one without a next loo
   );
 });
 
-/** A processor that loses, delays and forgets to answer, but keeps to the contract of adapters. */
+/** A processor that loses, delays and omits answers, but follows the contract of adapters. */
 class Processor {
   executed = false;
   #canExecuteUntil = 0;
@@ -494,7 +494,7 @@ class Processor {
     this.#pick = pick;
   }
 
-  /** Executes orders that may still be executed, or not. */
+  /** Executes some of the orders that may still be executed. */
   work(now: number): void {
     if (now <= this.#canExecuteUntil && this.#pick(3) === 0) this.executed = true;
   }
@@ -543,7 +543,7 @@ class Processor {
   }
 }
 
-it('never releases what a processor has executed or may still execute, and never takes what it has not', () => {
+it('never releases money that a processor has moved or may still move, and never takes money that it has not moved', () => {
   fc.assert(
     fc.property(someTraits, fc.infiniteStream(fc.nat()), (traits, stream) => {
       const draws = stream[Symbol.iterator]();

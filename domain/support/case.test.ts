@@ -6,7 +6,7 @@ const DAY = 86_400_000;
 const OPEN = { status: 'open', resolvedAt: null, messageCount: 0 } as const;
 const RESOLVED = { status: 'resolved', resolvedAt: 0, messageCount: 0 } as const;
 
-test('what a case allows', () => {
+test('allows actions by the state of a case', () => {
   for (const action of ['write', 'resolve', 'close'] as const) {
     expect(refusalOf(action, OPEN, 0)).toBeUndefined();
     expect(refusalOf(action, { ...OPEN, status: 'closed' }, 0)).toBe('closed');
@@ -18,7 +18,7 @@ test('what a case allows', () => {
   expect(refusalOf('write', { ...OPEN, messageCount: MAX_CASE_MESSAGES }, 0)).toBe('full');
 });
 
-test('urgency goes by the error first, then by the severity; alerts by the error only', () => {
+test('derives urgency from the error first, then the severity, and alerts from the error only', () => {
   const order = [
     urgencyOf({ type: 'Server Error', moneyMoved: 'no', severity: 'high' }),
     urgencyOf({ type: 'Request Error', moneyMoved: 'unknown', severity: 'low' }),
@@ -39,7 +39,7 @@ test('urgency goes by the error first, then by the severity; alerts by the error
   expect(() => partsOf(40)).toThrow(RangeError);
 });
 
-test('what an incident covers', () => {
+test('decides which cases an incident covers', () => {
   const error = { programId: 'p', operation: 'get_card', code: 'unknown_get_card' };
   const all = { scope: 'all', programId: null, operation: null, codes: [] } as const;
   expect(covers(all, error)).toBe(true);

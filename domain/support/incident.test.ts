@@ -8,13 +8,13 @@ const ERROR: Covered = { programId: 'mine', operation: 'create_card', code: 'ser
 
 test.each<[string, Coverage, Partial<Covered>, boolean]>([
   ['everything covers any error', EVERYTHING, {}, true],
-  ['everything covers an error of no program', EVERYTHING, { programId: null, operation: null }, true],
+  ['everything covers an error without a program', EVERYTHING, { programId: null, operation: null }, true],
   ['nothing covers a case without an error', EVERYTHING, { code: null }, false],
   ['a program covers its own errors', OF_PROGRAM, {}, true],
-  ['a program covers no error of another one', OF_PROGRAM, { programId: 'theirs' }, false],
-  ['a program covers no error of no program', OF_PROGRAM, { programId: undefined }, false],
+  ['a program covers no error of another program', OF_PROGRAM, { programId: 'theirs' }, false],
+  ['a program covers no error without a program', OF_PROGRAM, { programId: undefined }, false],
   ['an operation covers its own errors', OF_OPERATION, {}, true],
-  ['an operation covers no error of another one', OF_OPERATION, { operation: 'create_transfer' }, false],
+  ['an operation covers no error of another operation', OF_OPERATION, { operation: 'create_transfer' }, false],
   ['codes cover these', { ...EVERYTHING, codes: ['service_disabled'] }, {}, true],
   ['codes cover no other', { ...OF_PROGRAM, codes: ['card_closed'] }, {}, false],
 ])('%s', (_, coverage, error, expected) => {

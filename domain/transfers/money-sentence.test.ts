@@ -138,7 +138,7 @@ const CASES: readonly (readonly [name: string, facts: MoneyFacts, now: number, m
     'No money moved: the transfer was declined when it was due at 2026-02-01T09:00:00.000Z: insufficient funds.',
   ],
   [
-    'failed, and nothing is known of why',
+    'failed, for an unknown reason',
     { ...OPEN, status: 'failed' },
     LATER,
     'no',
@@ -194,7 +194,7 @@ const CASES: readonly (readonly [name: string, facts: MoneyFacts, now: number, m
     'No money moved: the transfer expired at 2026-02-07T09:00:00.000Z, and nothing of it is held.',
   ],
   [
-    'waiting for its processor, of which nothing was read',
+    'waiting for its processor, without its attempt',
     ASKED,
     NOW,
     'unknown',
@@ -222,7 +222,7 @@ const CASES: readonly (readonly [name: string, facts: MoneyFacts, now: number, m
     "It is not known yet whether money moved: 10.00 USD is held on the program's funding for the card 'card_1', until the processor 'bank' has moved it or has not. The processor has accepted the order, and is asked again at 2026-02-01T09:00:00.000Z at the latest.",
   ],
   [
-    'unknown, of which nothing was read',
+    'unknown, without its attempt',
     UNKNOWN,
     NOW,
     'unknown',
@@ -250,7 +250,7 @@ const CASES: readonly (readonly [name: string, facts: MoneyFacts, now: number, m
     "It has been unknown since 2026-01-31T09:00:00.000Z whether the processor 'bank' has moved the money: 10.00 USD is held on the program's funding for the card 'card_1' until that is known. The processor does not know it so far, so the same order is sent again at 2026-02-01T09:00:00.000Z. Do not send the transfer again.",
   ],
   [
-    'unknown for so long that a person must look',
+    'unknown for so long that a person must check it',
     { ...UNKNOWN, attempt: { ...LOST, status: 'attention', nextAt: null } },
     NOW,
     'unknown',
@@ -276,7 +276,7 @@ const CASES: readonly (readonly [name: string, facts: MoneyFacts, now: number, m
     "10.00 USD moved from the program's funding to the card 'card_1' all the same: the processor 'bank' said so at 2026-02-01T09:00:00.000Z, after the transfer had failed. An operator of the service settles that (break brk_0196f5c2d9a67d51b0c7e18f42d965a3). Do not send the transfer again.",
   ],
   [
-    'carried out after it had failed, which an operator has settled',
+    'carried out after it had failed, and settled by an operator',
     {
       ...OPEN,
       status: 'failed',
@@ -302,7 +302,7 @@ describe('the sentence about the money of a transfer', () => {
     expect(new Set(CASES.map(([, , , moved]) => moved))).toEqual(new Set(MONEY_STATES));
   });
 
-  it('never says that money moved where nothing did, here or at a processor, and says so wherever something did', () => {
+  it('says that money moved exactly if it did, here or at a processor', () => {
     for (const [name, facts, now] of CASES) {
       const { moved, sentence } = moneySentence(facts, now);
       const hasMoved = facts.capturedAmount > 0n || (facts.attempt?.lateApprovalAt ?? null) !== null;
@@ -313,7 +313,7 @@ describe('the sentence about the money of a transfer', () => {
   });
 });
 
-describe('what creating a transfer would do', () => {
+describe('the effect of creating a transfer', () => {
   const TERMS = {
     type: 'load',
     amount: 1000n,
@@ -363,7 +363,7 @@ describe('what creating a transfer would do', () => {
     ],
     ['a load at a processor', TERMS, AT_BANK, undefined, 'pending', 'unknown', `10.00 USD ${ON_FUNDING}. T${asked()}`],
     [
-      'an unload at a processor that is told what to do',
+      'an unload at a processor with a sandbox behavior',
       { ...TERMS, type: 'unload' },
       AT_BANK,
       'late=30',

@@ -11,7 +11,7 @@ import {
   type TransferStatus,
 } from './transfer.ts';
 
-/** All states that can be reached in any number of steps. */
+/** Returns all states that can be reached in any number of steps. */
 function reachedFrom<State>(
   beginnings: readonly State[],
   next: (state: State) => readonly State[],
@@ -104,20 +104,20 @@ describe('the states of a card', () => {
     }
   });
 
-  test('lead from active to all others, and from all of them to closed, where they end', () => {
+  test('lead from active to all others, from all to closed, and end there', () => {
     const others = CARD_STATUSES.filter((status) => status !== 'expired' && status !== 'preactive');
     expect([...reachedFrom(['active'], next)].sort()).toEqual([...others].sort());
     expect(CARD_MOVES.closed).toEqual([]);
     for (const from of others) if (from !== 'closed') expect(CARD_MOVES[from]).toContain('closed');
   });
 
-  test('never lead from stolen to one that accepts money', () => {
+  test('never lead from stolen to a state that accepts money', () => {
     const reached = [...reachedFrom<CardStatus>(['stolen'], next)];
     expect(reached.filter((status) => CARD_RULES[status].moneyIn)).toEqual([]);
     expect(reached.filter((status) => CARD_MOVES[status].includes('active'))).toEqual([]);
   });
 
-  test('turn into expired on the day after the last, as long as the card could still have been used', () => {
+  test("become expired on the day after the card's last day, if the card was still usable", () => {
     const used: readonly CardStatus[] = ['preactive', 'active', 'inactive'];
     for (const status of CARD_STATUSES) {
       expect(cardStatusOn({ status, expiresOn: '2026-01-01' }, '2026-01-01')).toBe(status);

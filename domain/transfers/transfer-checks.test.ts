@@ -59,7 +59,7 @@ test.each<[switches: readonly SwitchSetting[], message: string | undefined]>([
   [[{ ...AT_INCREASE, programId: 'other' }], undefined],
   [[{ ...AT_INCREASE, transferType: 'unload' }], undefined],
   [[{ ...AT_INCREASE, until: NOW }], undefined],
-])('what %j disables at a connector, widest first', (switches, message) => {
+])('describes what %j disables at a connector, widest setting first', (switches, message) => {
   const finding = examineSwitch(
     { type: 'load', connectorId: 'increase' },
     { programId: 'program_1', switches, now: NOW },
@@ -69,7 +69,7 @@ test.each<[switches: readonly SwitchSetting[], message: string | undefined]>([
   expect(elsewhere.outcome).toBe(switches.includes(PROGRAM) ? 'failed' : 'passed');
 });
 
-test('the refusal of a connector says which one it is, as its checks do', () => {
+test('names the connector in the refusal and the checks', () => {
   const view = { programId: 'program_1', switches: [AT_INCREASE], now: NOW };
   const { refusal } = examineSwitch({ type: 'load', connectorId: 'increase' }, view) as { readonly refusal: Refusal };
   expect(refusal.details.saw).toEqual({

@@ -36,14 +36,14 @@ const failureAt = (startedAt: number, more: Partial<Failure> = {}): Failure => (
   ...more,
 });
 
-/** The health after this many failures, with this many milliseconds between them. */
+/** Returns the health after this many failures, with this many milliseconds between them. */
 function failing(count: number, apart: number, more: Partial<Failure> = {}): Health {
   let health = HEALTHY;
   for (let index = 0; index < count; index += 1) health = afterFailure(health, failureAt(START + index * apart, more));
   return health;
 }
 
-/** Probes a paused webhook whenever a probe is due, until a moment. */
+/** Probes a paused webhook whenever a probe is due, until this moment. */
 function probeUntil(health: Health, end: number): Health {
   let probed = health;
   for (let dueAt = probed.nextProbeAt; dueAt !== null && dueAt < end; dueAt = probed.nextProbeAt) {
@@ -53,19 +53,19 @@ function probeUntil(health: Health, end: number): Health {
 }
 
 describe('pausing', () => {
-  test('the tenth failure in a row pauses', () => {
+  test('pauses after the tenth failure in a row', () => {
     expect(failing(9, 10)).toMatchObject({ status: 'enabled', failures: 9, failingSince: START, nextProbeAt: null });
     expect(failing(10, 10)).toMatchObject({ status: 'paused', failures: 10, failingSince: START, probes: 1 });
     expect(failing(10, 10).nextProbeAt).toBe(START + 90 + 10 + 5 * SECOND);
   });
 
-  test('a success in between begins anew', () => {
+  test('counts again from zero after a success', () => {
     const health = afterSuccess(failing(9, 10), START + SECOND);
     expect(health).toMatchObject({ status: 'enabled', failures: 0, failingSince: null, lastSuccessAt: START + SECOND });
     expect(afterFailure(health, failureAt(START + 2 * SECOND))).toMatchObject({ status: 'enabled', failures: 1 });
   });
 
-  test('a success of which only the time was stored ends a pause, and not one before the last failure', () => {
+  test('ends a pause after a success with only a stored time, but not after a success before the last failure', () => {
     const paused = failing(10, 10);
     const lastFailureAt = paused.lastFailureAt ?? 0;
     const after = { ...paused, lastSuccessAt: lastFailureAt + 1 };
@@ -76,14 +76,14 @@ describe('pausing', () => {
     }
   });
 
-  test('stored health that is merged with newer facts: a success ends the pause, and a due probe stays due', () => {
+  test('merges stored health with newer facts: a success ends the pause, and a due probe stays due', () => {
     const paused = failing(10, 10);
     const succeeded = afterSuccess(paused, (paused.lastFailureAt ?? 0) + 1);
     expect(mergeHealth(paused, succeeded)).toEqual(succeeded);
     const probed = afterFailure(paused, failureAt(START + HOUR));
     expect(mergeHealth(probed, succeeded)).toEqual(probed);
     expect(mergeHealth(succeeded, probed)).toEqual(succeeded);
-    // Stored before the success, while delivery has failed again since.
+    // Stored before the success. Delivery has failed again since.
     const failedAgain = { ...probed, lastSuccessAt: START + MINUTE };
     expect(mergeHealth(paused, failedAgain)).toEqual(paused);
     expect(mergeHealth({ ...paused, status: 'disabled' }, succeeded)).toMatchObject({
@@ -95,62 +95,62 @@ describe('pausing', () => {
     expect(mergeHealth(due, paused)).toEqual(due);
   });
 
-  test('a minute of nothing but failures pauses, and one failure alone does not', () => {
+  test('pauses after a minute of nothing but failures, but not after one failure', () => {
     expect(failing(2, 59 * SECOND)).toMatchObject({ status: 'enabled' });
     expect(failing(2, 61 * SECOND)).toMatchObject({ status: 'paused', failures: 2 });
     const slow = failureAt(START, { endedAt: START + 90 * SECOND });
     expect(afterFailure(HEALTHY, slow)).toMatchObject({ status: 'enabled' });
   });
 
-  test('what was in flight when it was paused is no probe', () => {
+  test('does not count requests in flight before the pause as probes', () => {
     const paused = failing(10, 10);
     const late = afterFailure(paused, failureAt(START + 95, { endedAt: START + SECOND }));
     expect(late).toMatchObject({ probes: 1, nextProbeAt: paused.nextProbeAt, failures: 11 });
   });
 
-  test('a success resumes a paused webhook, and leaves a disabled one as it is', () => {
+  test('resumes a paused webhook after a success, but not a disabled one', () => {
     const paused = failing(10, 10);
     expect(afterSuccess(paused, START + MINUTE)).toMatchObject({ status: 'enabled', probes: 0, nextProbeAt: null });
     expect(afterSuccess({ ...paused, status: 'disabled' }, START + MINUTE).status).toBe('disabled');
     expect(afterFailure({ ...HEALTHY, status: 'disabled' }, failureAt(START)).status).toBe('disabled');
   });
 
-  test('in strict order every failure waits', () => {
+  test('waits after every failure in strict order', () => {
     const health = failing(1, 10, { isStrict: true });
     expect(health).toMatchObject({ status: 'enabled', probes: 1, nextProbeAt: START + 10 + 5 * SECOND });
   });
 });
 
 describe('notices', () => {
-  test('after an hour of failures others are told', () => {
+  test('reports a webhook after an hour of failures', () => {
     expect(findNotice(HEALTHY)).toBeNull();
     expect(findNotice(probeUntil(failing(10, 10), START + 55 * MINUTE))).toBeNull();
     expect(findNotice(probeUntil(failing(10, 10), START + 2 * HOUR))).toBe('failing');
   });
 
-  test('after 120 hours of failures it is disabled', () => {
+  test('disables a webhook after 120 hours of failures', () => {
     expect(findNotice(probeUntil(failing(10, 10), START + 119 * HOUR))).toBe('failing');
     expect(findNotice(probeUntil(failing(10, 10), START + 121 * HOUR))).toBe('disabled');
   });
 
-  test('few failures do not disable, whatever the time between them', () => {
+  test('does not disable a webhook after few failures, even over a long time', () => {
     const health = { ...HEALTHY, failures: 3, failingSince: START, lastFailureAt: START + 121 * HOUR };
     expect(findNotice(health)).toBe('failing');
   });
 
-  test('the time in which the service was stopped does not count', () => {
+  test('does not count the time while the service was stopped', () => {
     const paused = failing(10, 10);
     const dueAt = paused.nextProbeAt ?? 0;
     const restarted = afterFailure(paused, failureAt(dueAt + 200 * HOUR, { dueAt }));
     expect(findNotice(restarted)).toBeNull();
     expect(restarted.failingSince).toBe(START + 200 * HOUR);
-    // The same with a webhook that was not paused, and whose next event came after the restart.
+    // The same for a webhook that was not paused, whose next event came after the restart.
     const failed = afterFailure(failing(9, 10), failureAt(START + 200 * HOUR));
     expect(findNotice(failed)).toBeNull();
   });
 });
 
-test('the requests in flight double with every round of successes, and a time-out leaves one', () => {
+test('doubles the requests in flight with every round of successes, and allows one after a time-out', () => {
   let window = 1;
   const rounds = Array.from({ length: 5 }, () => {
     for (let count = window; count > 0; count -= 1) window = widenWindow(window, 10);

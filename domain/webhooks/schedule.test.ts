@@ -9,18 +9,18 @@ const HOUR = 60 * MINUTE;
 const plain: FailedAttempt = { kind: 'failed', retryAfterMilliseconds: null, random: 0.5 };
 const near = (value: number | null): number | null => (value === null ? null : Math.round(value));
 
-test('an event is sent ten times, and given up after three days', () => {
+test('sends an event ten times within three days', () => {
   const pauses = Array.from({ length: MAX_TRIES }, (_, index) => near(retryPause(index + 1, plain)));
   const hours = [2, 5, 10, 14, 20, 24].map((count) => count * HOUR);
   expect(pauses).toEqual([5 * SECOND, 5 * MINUTE, 30 * MINUTE, ...hours, null]);
 });
 
-test('pauses vary by a fifth', () => {
+test('varies pauses by a fifth', () => {
   expect(near(retryPause(2, { ...plain, random: 0 }))).toBe(4 * MINUTE);
   expect(near(retryPause(2, { ...plain, random: 1 }))).toBe(6 * MINUTE);
 });
 
-test('after a time-out or 429 the pause is at least a minute', () => {
+test('pauses at least a minute after a time-out or 429', () => {
   for (const kind of ['timed_out', 'too_many_requests'] as const) {
     fc.assert(
       fc.property(fc.integer({ min: 1, max: 9 }), fc.double({ min: 0, max: 1, noNaN: true }), (tries, random) => {
@@ -40,13 +40,13 @@ test.each([
   expect(near(retryPause(2, { ...plain, retryAfterMilliseconds }))).toBe(pause);
 });
 
-test('Retry-After with 429 counts from the minute that is waited anyway', () => {
+test('compares Retry-After with the minute that 429 always waits', () => {
   const busy: FailedAttempt = { ...plain, kind: 'too_many_requests' };
   expect(near(retryPause(1, { ...busy, retryAfterMilliseconds: 90 * SECOND }))).toBe(90 * SECOND);
   expect(near(retryPause(1, { ...busy, retryAfterMilliseconds: HOUR }))).toBe(2 * MINUTE);
 });
 
-test('a webhook that fails is probed again and again, at last every half hour', () => {
+test('probes a failing webhook more and more rarely, down to every half hour', () => {
   const pauses = Array.from({ length: 8 }, (_, probes) => near(probePause(probes, plain)));
   const minutes = [1, 5, 10, 30, 30, 30].map((count) => count * MINUTE);
   expect(pauses).toEqual([5 * SECOND, 30 * SECOND, ...minutes]);

@@ -14,7 +14,7 @@ const callOf = (programId: string, isGone?: (isWaiting: boolean) => boolean): Tu
 
 const BUSY = expect.objectContaining({ name: 'OperationFailure', busy: true, moneyMoved: 'no' }) as OperationFailure;
 
-/** Work that ends on request, and the order in which pieces of it began. */
+/** Work that ends on request, with the order in which its pieces began. */
 function bench() {
   const began: string[] = [];
   const ends: (() => void)[] = [];
@@ -30,7 +30,7 @@ function bench() {
   return { began, work, end };
 }
 
-test('so many run at a time, and the programs that wait take turns', async () => {
+test('runs a limited number at a time, and waiting programs take turns', async () => {
   const turns = new Turns({ atOnce: 2, ...LIMITS });
   const { began, work, end } = bench();
   const all = [
@@ -46,7 +46,7 @@ test('so many run at a time, and the programs that wait take turns', async () =>
   expect(await Promise.all(all)).toHaveLength(9);
 });
 
-test('work that fails gives its turn on', async () => {
+test('passes the turn on after a failure', async () => {
   const turns = new Turns({ atOnce: 1, ...LIMITS });
   const failing = turns.take(callOf('a'), () => Promise.reject(new Error('no')));
   const next = turns.take(callOf('b'), () => Promise.resolve('done'));
@@ -55,7 +55,7 @@ test('work that fails gives its turn on', async () => {
   expect(await turns.take(callOf('c'), () => Promise.resolve('free again'))).toBe('free again');
 });
 
-test('what nobody waits for any more does not begin, and whoever comes after it is served at once', async () => {
+test('does not begin work after its caller has gone, and serves the next caller at once', async () => {
   const turns = new Turns({ atOnce: 1, ...LIMITS });
   const { began, work, end } = bench();
   let hasGone = false;
@@ -86,7 +86,7 @@ test('what nobody waits for any more does not begin, and whoever comes after it 
   expect(began).toHaveLength(3);
 });
 
-test('a caller that has ended its input, and may still read, is served where it does not have to wait', async () => {
+test('serves a caller that has ended its input only if it need not wait', async () => {
   const turns = new Turns({ atOnce: 1, ...LIMITS });
   const { began, work, end } = bench();
   const halfClosed = callOf('a', (isWaiting) => isWaiting);
@@ -97,7 +97,7 @@ test('a caller that has ended its input, and may still read, is served where it 
   expect(began).toEqual(['served']);
 });
 
-test('more than may wait is refused, for one program and for all; those who have gone do not count', async () => {
+test('refuses work beyond the limits of a program and of all programs, without counting callers that have gone', async () => {
   const turns = new Turns({ atOnce: 1, waitingOfOne: 2, waitingOfAll: 3 });
   const { began, work, end } = bench();
   let hasGone = false;
@@ -122,7 +122,7 @@ test('more than may wait is refused, for one program and for all; those who have
   expect((await Promise.all(all))[1]).toBeInstanceOf(CallerGone);
 });
 
-test('what waits until its deadline is refused then, and does not begin', async () => {
+test('refuses work that waits until its deadline', async () => {
   vi.useFakeTimers({ toFake: ['performance', 'setTimeout', 'clearTimeout'] });
   try {
     const turns = new Turns({ atOnce: 1, ...LIMITS });

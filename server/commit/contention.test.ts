@@ -5,7 +5,7 @@ import { ANY_NEED, Contention } from './contention.ts';
 beforeEach(() => void vi.useFakeTimers({ toFake: ['performance'] }));
 afterEach(() => void vi.useRealTimers());
 
-/** Items whose attempts end on request, and the order of the attempts. */
+/** Items whose attempts end on request, with the order of the attempts. */
 function itemsOf(contention: Contention) {
   const began: string[] = [];
   const ends = new Map<string, () => void>();
@@ -21,7 +21,7 @@ function itemsOf(contention: Contention) {
   return { began, take, end };
 }
 
-test('names that nobody asks for again are forgotten', () => {
+test('forgets names that no item needs again', () => {
   const contention = new Contention();
   for (let number = 0; number < 1_000; number += 1) {
     contention.begin(`key_${number}`);
@@ -45,7 +45,7 @@ test('names that nobody asks for again are forgotten', () => {
   expect(contention.isQuiet).toBe(true);
 });
 
-test('a name that is found held again and again stays, until it could be locked', () => {
+test('remembers a name that is repeatedly found held, until it can be locked', () => {
   const contention = new Contention();
   for (let times = 0; times < 20; times += 1) {
     contention.begin('card');
@@ -60,7 +60,7 @@ test('a name that is found held again and again stays, until it could be locked'
   ]);
 });
 
-test('items that need the same held name take turns in their order, and others continue', async () => {
+test('lets items that need the same held name take turns in order, and others continue', async () => {
   const contention = new Contention();
   for (const name of ['a', 'b']) contention.begin(name);
   const { began, take, end } = itemsOf(contention);
@@ -85,7 +85,7 @@ test('items that need the same held name take turns in their order, and others c
   expect(await Promise.all(all)).toEqual(['1', '2', '3', '4', '5', '6']);
 });
 
-test('three items are tried at a time, and one that fails gives its turn on', async () => {
+test('tries three items at a time, and a failed item passes its turn on', async () => {
   const contention = new Contention();
   const { began, take, end } = itemsOf(contention);
   const all = [take('1'), take('2')];

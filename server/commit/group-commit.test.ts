@@ -83,7 +83,7 @@ describe.for([
   test.for(FAILING_TRACES)('trace of %s throws', ([, trace]) => submitFive(undefined, trace));
 });
 
-test('items that wait for what others hold count towards the bound of a lane, also between two attempts', async () => {
+test('counts items that wait for locks towards the bound of a lane, even between two attempts', async () => {
   const { database } = committing();
   let attempts = 0;
   let isHeld = true;

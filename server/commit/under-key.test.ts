@@ -3,7 +3,7 @@ import { isSame } from '../../domain/idempotency.ts';
 import { parseStrictJson } from '../calls/strict-json.ts';
 import { fingerprintOf } from './under-key.ts';
 
-/** The fingerprints that version 0.1.0 stored, of the bodies as sent. */
+/** The fingerprints that version 0.1.0 stored. It used the bodies as sent. */
 const OF_PLAIN = '15f78be4ab858a00dd6fa39b31e2e27081c8e60c820aa2d3ce30c223146af19e';
 const OF_WORDY = 'fe20d734612f9efaf73d3d9794d52adfe03ec62f1da1f2be0a64340397388d36';
 
@@ -14,7 +14,7 @@ function fingerprint(body: string) {
   return fingerprintOf({ operation: 'create_transfer', params: {}, sent: parseStrictJson(Buffer.from(body)) });
 }
 
-test('a key that version 0.1.0 stored stays valid, however the body was written', () => {
+test('accepts a key that version 0.1.0 stored for any form of its body', () => {
   const isSameAs = (stored: string, body: string) => isSame({ fingerprint: stored, meaning: null }, fingerprint(body));
   expect(isSameAs(OF_PLAIN, PLAIN)).toBe(true);
   expect(isSameAs(OF_WORDY, WORDY)).toBe(true);
@@ -22,12 +22,12 @@ test('a key that version 0.1.0 stored stays valid, however the body was written'
   expect(isSameAs(OF_PLAIN, '{"amount":11,"card_id":"card_1"}')).toBe(false);
 });
 
-test('version 0.1.0, which may run beside this one, finds what it would have stored itself', () => {
+test('stores fingerprints that version 0.1.0 finds while both versions run', () => {
   expect(fingerprint(PLAIN).asSent).toBe(OF_PLAIN);
   expect(fingerprint(WORDY).asSent).toBe(OF_WORDY);
 });
 
-test('a request that was first sent in other words is the same', () => {
+test('recognises a request that was first sent in another form', () => {
   const { asSent, ofMeaning } = fingerprint(WORDY);
   const stored = { fingerprint: asSent, meaning: ofMeaning };
   expect(isSame(stored, fingerprint(PLAIN))).toBe(true);

@@ -14,7 +14,7 @@ test.each([
     'postgresql://u:geheim@/db?host=/run/one,h2&port=5432,5433',
     'postgresql://u:***@/db?host=/run/one,h2&port=5432,5433',
   ],
-])('%s is shown without the password', (url, shown) => {
+])('shows %s without the password', (url, shown) => {
   expect(shownDatabaseUrl(url)).toBe(shown);
 });
 
@@ -22,6 +22,6 @@ test.each([
   'postgresql://u:geheim,/more@h1,h2/db',
   'postgresql://u:ge,heim@x@h1,h2/db',
   'postgresql://h1,u:geheim@h2/db',
-])('%s is not shown', (url) => {
+])('does not show %s', (url) => {
   expect(shownDatabaseUrl(url)).not.toMatch(/ge|heim/);
 });

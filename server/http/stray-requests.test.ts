@@ -14,11 +14,11 @@ it.each([
   ['/api/v0.1/core/payment', undefined],
   ['/robots.txt', undefined],
   ['/api', undefined],
-])('%s was meant for %s', (path, pattern) => {
+])('suggests for %s the path %s', (path, pattern) => {
   expect(similarPath(path, PATTERNS)).toBe(pattern);
 });
 
-it('every misspelt path of an operation leads to a path of the same length', () => {
+it('suggests a path of the same length for every misspelt path of an operation', () => {
   for (const pattern of PATTERNS) {
     const sent = pattern.replace('/api/v0.1/core/', '/api/v1/').replaceAll(/\{[a-z_]+\}/g, 'x');
     expect(similarPath(sent, PATTERNS)?.split('/').length, pattern).toBe(pattern.split('/').length);

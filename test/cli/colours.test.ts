@@ -26,9 +26,9 @@ test.each([
   expect(wantsColour(isTerminal, variables)).toBe(expected);
 });
 
-/** What a command shows in a terminal of 80 columns. */
+/** Returns the output of a command in a terminal of 80 columns. */
 async function show(commandLine: string, environment: Readonly<Record<string, string>> = {}): Promise<string> {
-  // Debian has it in util-linux, which is never missing.
+  // On Debian it is in util-linux, which is always installed.
   expect(isInstalled('script')).toBe(true);
   const node = `'${process.execPath}' '${MAIN}' --url ${service.url}`;
   const terminal = openTerminal(`${node} ${commandLine}`, environment);
@@ -40,7 +40,7 @@ async function show(commandLine: string, environment: Readonly<Record<string, st
   }
 }
 
-test('on a terminal, headings and statuses are painted, and no line is wider than it', async () => {
+test('on a terminal, colours headings and statuses, and prints no line wider than the terminal', async () => {
   service.play(LIST);
   const shown = await show('transfers list');
   expect(shown).toContain(`${ESCAPE}[1mtransfer_id`);
@@ -52,30 +52,30 @@ test('on a terminal, headings and statuses are painted, and no line is wider tha
   expect(unpainted(shown)).not.toContain('destination_card_id');
 });
 
-test('an error begins with its message, and its code has the colour of its type', async () => {
+test('prints the message of an error first, and its code in the colour of its type', async () => {
   service.play(errorResponse({ Status: 500, Code: 'unknown_get_card', Type: 'Server Error' }, { 'money-moved': 'no' }));
   const shown = await show('cards get card_active');
   expect(shown).toContain(`${ESCAPE}[31merror:${ESCAPE}[39m ${ESCAPE}[1mSomething specific.`);
   expect(shown).toContain(`${ESCAPE}[31munknown_get_card (Server Error, 500)${ESCAPE}[39m`);
 });
 
-test('help has painted headings', async () => {
+test('colours the headings of the help', async () => {
   expect(await show('--help')).toContain(`${ESCAPE}[1mOptions:`);
 });
 
-test('NO_COLOR turns them off', async () => {
+test('prints no colours with NO_COLOR', async () => {
   service.play(LIST);
   expect(await show('transfers list', { NO_COLOR: '1' })).not.toContain(ESCAPE);
 });
 
-test('JSON and what is piped have none, and FORCE_COLOR paints what is piped', async () => {
+test('prints no colours in JSON or to a pipe, except with FORCE_COLOR', async () => {
   service.play(LIST);
   expect(await show('transfers list --json')).not.toContain(ESCAPE);
   expect(await show('transfers list | cat')).not.toContain(ESCAPE);
   expect(await show('transfers list | cat', { FORCE_COLOR: '1' })).toContain(`${ESCAPE}[32mcompleted`);
 });
 
-test('codes of a caller are escaped, and not taken for ours', async () => {
+test("escapes a caller's escape codes", async () => {
   service.play({ status: 200, body: { ...TRANSFER, description: `${ESCAPE}[31mred` } });
   expect((await runHere(service.url, ['transfers', 'get', 'tr_1'])).output).toContain('\\u001b[31mred');
 });
@@ -83,8 +83,8 @@ test('codes of a caller are escaped, and not taken for ours', async () => {
 test.each([
   ['Ctrl-C', '\u0003', ''],
   ['Ctrl-D', '\u0004', ''],
-  ['Ctrl-D, where questions go to a file', '\u0004', ' 2>/dev/null'],
-])('a question that is answered with %s is answered with no', async (_name, key, redirection) => {
+  ['Ctrl-D, with questions in a file', '\u0004', ' 2>/dev/null'],
+])('takes the answer %s to a question as no', async (_name, key, redirection) => {
   const node = `'${process.execPath}' '${MAIN}' --url ${service.url}`;
   const requests = service.received.length;
   const terminal = openTerminal(`echo READY$((1+1)); ${node} cards erase card_1${redirection}`);

@@ -17,7 +17,7 @@ function type(text: string, environment: { key?: string; program?: string } = {}
 describe('the card program of a command', () => {
   const program = 'prog_environment';
 
-  test('comes from the environment; an option takes precedence', async () => {
+  test('comes from an option, or else from the environment', async () => {
     service.play({ status: 200, body: { data: [], next_cursor: null } });
     await type('transfers list', { program, key: 'secret' });
     await type('transfers list --program prog_2 --key other', { program, key: 'secret' });
@@ -103,7 +103,7 @@ describe('limits', () => {
     expect(service.received[0]?.body).toBe('{"limits":{"in":{"daily_count":5},"out":{"daily_count":6}}}');
   });
 
-  test('can be removed one by one, by direction, or all; so can the details of a card', async () => {
+  test('can be removed singly, by direction, or all, like the details of a card', async () => {
     service.play({ status: 200, body: CARD });
     await type('cards update card_1 --limits in.daily_count=none,out=none,maximum_balance=none');
     await type('cards update card_1 --limits none --remove holder_reference,last_four,expires_on');
@@ -168,7 +168,7 @@ describe('commands', () => {
     expect(service.received.map(({ url }) => url.split('?')[1])).toEqual(['limit=100', 'limit=100&cursor=c2']);
   });
 
-  test('to erase the holder of a card asks first, and where nobody can answer, --yes is required', async () => {
+  test('asks before it erases a card holder, and requires --yes if no one can answer', async () => {
     const questions: string[] = [];
     const answered = (answer: boolean) =>
       runHere(service.url, ['cards', 'erase', 'mine'], {}, undefined, undefined, async (question) => {
@@ -183,7 +183,7 @@ describe('commands', () => {
     expect(questions).toEqual(Array(2).fill(expect.stringContaining('card mine? This cannot be undone.')));
   });
 
-  test('connectors says which are disabled, and below that by what, as switch show does', async () => {
+  test('connectors shows the disabled connectors, and below them the reason, as switch show does', async () => {
     const listed = Object(exampleReply('list_connectors')) as { readonly data: readonly object[] };
     const connector = Object(listed.data[0]);
     const setting = { ...SETTING, scope: 'connector', connector_id: 'increase', until: '2030-02-01T12:00:00.000Z' };
@@ -249,7 +249,7 @@ describe('commands', () => {
     ]);
   });
 
-  test('without --amount the full hold is captured, and the full transfer reversed', async () => {
+  test('without --amount, captures the full hold and reverses the full transfer', async () => {
     service.play({ status: 200, body: TRANSFER });
     await type('transfers capture tr_1');
     await type('transfers reverse tr_1');
@@ -272,13 +272,13 @@ describe('commands', () => {
     ['90', 90],
     ['90m', 5400],
     ['36h', 129_600],
-  ])('the clock can be set %s ahead', async (text, seconds) => {
+  ])('sets the clock %s ahead', async (text, seconds) => {
     service.play({ status: 200, body: { now: '2030-01-31T12:00:00.000Z', seconds_ahead: seconds } });
     await type(`sandbox clock ${text}`);
     expect(service.received[0]?.body).toBe(`{"seconds_ahead":${seconds}}`);
   });
 
-  test('a replay is reported', async () => {
+  test('reports a replay', async () => {
     service.play({ status: 201, body: TRANSFER, headers: { 'idempotent-replayed': 'true' } });
     const { output } = await type('transfers create --card card_active --amount 1000 --idempotency-key k');
     expect(output).toContain('yes: an earlier request did this, and no money moved again\n');
@@ -292,7 +292,7 @@ describe('commands', () => {
     'keys revoke key_1',
     'switch enable',
     'sandbox clock 0',
-  ])('%s has an idempotency key, and the message has it when there is no response', async (command) => {
+  ])('%s has an idempotency key, which is in the message if there is no response', async (command) => {
     service.play('cut before the response');
     const { exitCode, errors } = await type(`${command} --idempotency-key k`);
     expect(exitCode).toBe(4);
@@ -315,7 +315,7 @@ describe('commands', () => {
       exitCode: 3,
       summary: `1 failed (the money has moved)\n${SEND_AGAIN}`,
     },
-  ])('a batch says what happened: $summary', async ({ rows, exitCode, summary }) => {
+  ])('summarises a batch: $summary', async ({ rows, exitCode, summary }) => {
     const body = { data: rows.map((row, index) => ({ index, ...row })) };
     service.play({ status: 200, body });
     const shown = await type(BATCH);
@@ -326,14 +326,14 @@ describe('commands', () => {
     expect(JSON.parse(json.output)).toEqual(body);
   });
 
-  test('a batch shows of each row whether its money moved', async () => {
+  test('shows for each row of a batch whether its money moved', async () => {
     service.play({ status: 200, body: { data: [UNKNOWN, CREATED].map((row, index) => ({ index, ...row })) } });
     expect((await type(BATCH)).output).toMatch(
       /^index +idempotency_key +status +money_moved +replayed +result\n +0 +row +500 +unknown +no +unknown_create_transfer\n +1 +row +201 +yes +no +tr_/,
     );
   });
 
-  test('the replay of a new key has no secret', async () => {
+  test('shows no secret in the replay of a new key', async () => {
     const key_omitted = 'The secret is in the first response only and is not stored.';
     const body = { key_id: 'key_1', name: 'x', scopes: ['cards:read'], key: null, key_omitted };
     service.play({ status: 201, body, headers: { 'idempotent-replayed': 'true' } });
@@ -354,14 +354,14 @@ describe('commands', () => {
     expect(output).toContain('acc_1             5         4\n');
   });
 
-  test('control characters from the service are escaped', async () => {
+  test('escapes control characters from the service', async () => {
     service.play({ status: 200, body: { ...TRANSFER, description: 'a\u001b[2Jb\u202ec' } });
     const { output } = await type('transfers get tr_1');
     expect(output).toContain('a\\u001b[2Jb\\u202ec');
     expect(output).not.toContain('\u001b');
   });
 
-  test('so are they in JSON, which stays the same for programs', async () => {
+  test('escapes control characters in JSON without changing its values', async () => {
     const transfer = { ...TRANSFER, description: 'a\u001b[2Jb\u202ec\u009b31md' };
     service.play({ status: 200, body: transfer });
     const { output } = await type('transfers get tr_1 --json');
@@ -377,7 +377,7 @@ describe('commands', () => {
     expect(errors).toContain('Run the command again with --idempotency-key k: it moves money at most once.\n');
   });
 
-  test('an error as JSON', async () => {
+  test('prints an error as JSON', async () => {
     const headers = { 'money-moved': 'no', 'should-retry': 'false', 'error-field': '/amount' };
     service.play(errorResponse({ Status: 400, Code: 'invalid_amount', Type: 'Request Error' }, headers));
     const { exitCode, output, errors } = await type('transfers create --card card_active --amount 0 --json');

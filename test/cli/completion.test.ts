@@ -12,7 +12,7 @@ const folder = mkdtempSync(join(tmpdir(), 'transfer-service-completion-'));
 const fileOf = (shell: Shell) => join(folder, `completion.${shell}`);
 afterAll(() => rmSync(folder, { recursive: true }));
 
-/** Why a shell is not tried. bash is on every machine; the others are tried where they are installed. */
+/** Returns why a shell is not tested. bash is on every machine. The others are tested if they are installed. */
 function whyNotRun(shell: Shell): string | undefined {
   if (shell === 'bash' || (isInstalled(shell) && isInstalled('script'))) return undefined;
   return `${shell} is not installed`;
@@ -26,7 +26,7 @@ beforeAll(async () => {
   }
 });
 
-/** What a shell offers for a line whose last word is incomplete. */
+/** Return the completions that a shell offers for a line whose last word is incomplete. */
 const COMPLETE: Readonly<Record<Shell, (line: string, offered: readonly string[]) => Promise<string>>> = {
   bash: async (line) => {
     const words = line.split(' ').map((word) => `'${word}'`);
@@ -46,7 +46,7 @@ const COMPLETE: Readonly<Record<Shell, (line: string, offered: readonly string[]
       terminal.type(`autoload -Uz compinit; compinit -u -D; source ${fileOf('zsh')}; echo READY$((1+1))\n`);
       await vi.waitFor(() => expect(terminal.shown()).toContain('READY2'), 120_000);
       const before = terminal.shown().length;
-      // Ctrl-D at the end of a line lists what there is, and inserts nothing.
+      // Ctrl-D at the end of a line lists the completions and inserts nothing.
       terminal.type(`${line}\u0004`);
       const listed = () => terminal.shown().slice(before).replace(line, '');
       await vi.waitFor(() => {
@@ -79,7 +79,7 @@ describe.each(SHELLS)('%s', (shell) => {
   });
 });
 
-test('a flag takes a value in every command or in none, as the scripts expect', () => {
+test('a flag takes a value in every command or in no command, as the scripts expect', () => {
   const ignore = () => undefined;
   const words = commandWords(
     buildProgram({

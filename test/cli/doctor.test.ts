@@ -43,7 +43,7 @@ const WELL: Readonly<Record<string, Reply>> = {
   '/api/v0.1/operator/status': { body: { ...Object(exampleReply('get_status')), degraded: [] } },
 };
 
-/** A service that gives these responses, by path. */
+/** Starts a server with these responses, by path. */
 async function serve(replies: Readonly<Record<string, Reply>>): Promise<string> {
   const server = createServer((request, response) => {
     const { status = 200, body = '', headers = {} } = replies[request.url ?? ''] ?? { status: 404 };
@@ -65,7 +65,7 @@ async function checksOf(url: string, environment = {}): Promise<{ exitCode: numb
 }
 
 describe('the service', () => {
-  test('that is well: which one, its time, readiness, key and mode', async () => {
+  test('shows name, time, readiness, key and mode of a healthy service', async () => {
     const { exitCode, checks } = await checksOf(await serve(WELL), { key: 'secret' });
     expect([...checks.values()].filter(({ outcome }) => outcome !== 'ok')).toEqual([]);
     expect(exitCode).toBe(0);
@@ -101,7 +101,7 @@ describe('the service', () => {
       { outcome: 'problem', message: 'disk_full: The disk is full.', runbook: 'docs/runbook/disk-full.md' },
     ],
     [
-      'has fewer connections than it should',
+      'has fewer connections than configured',
       { '/health/ready': { headers: { readiness: 'few_connections', runbook: 'docs/runbook/few-connections.md' } } },
       'readiness',
       { outcome: 'warning', message: 'few_connections' },
@@ -167,7 +167,7 @@ describe('the service', () => {
   });
 });
 
-describe('the way to it', () => {
+describe('the connection', () => {
   test.each<[string, () => Promise<string> | string, string, string]>([
     ['nothing listens', deadUrl, 'connection', 'Nothing listens on port'],
     ['a name that does not exist', () => 'http://no-such-host.invalid', 'name', 'cannot be resolved: '],

@@ -21,18 +21,18 @@ afterAll(async () => {
 
 const HEAD: Canned = { status: 200, body: { data: [], next_cursor: null, position: 41, number: 1041 } };
 
-/** An event at a position. */
+/** Returns an event at a position. */
 function event(position: number, type: Parameters<typeof exampleEvent>[0] = 'transfer.completed') {
   return { ...exampleEvent(type), event_id: `evt_${position}`, position, number: 1000 + position };
 }
 
-/** A stream of events that stays open unless it is cut. */
+/** Returns a stream of events that stays open unless it is cut. */
 function stream(events: readonly { readonly position: number; readonly type: string }[], ends?: 'cut'): Canned {
   const chunks = events.map((one) => `id: ${one.position}\nevent: ${one.type}\ndata: ${JSON.stringify(one)}\n\n`);
   return { chunks, contentType: 'text/event-stream', ends: ends ?? 'without an end' };
 }
 
-/** Runs a command until a condition holds, and ends it as Ctrl-C does. `onError` is given what it prints on standard error. */
+/** Runs a command until a condition holds, and ends it like Ctrl-C. `onError` receives its output on standard error. */
 async function runUntil(
   condition: () => void,
   commandLine: string,
@@ -46,17 +46,17 @@ async function runUntil(
   return outcome;
 }
 
-/** Holds once that many requests were received. There may be more of them before the command is ended. */
+/** Returns a condition that holds after `count` requests. There may be more before the command ends. */
 function whenReceived({ received }: { readonly received: readonly unknown[] }, count: number): () => void {
   return () => expect(received.length).toBeGreaterThanOrEqual(count);
 }
 
-/** Runs `events tail` until so many events were sent to it and a moment more. */
+/** Runs `events tail` until it has read these events. */
 async function tail(events: ReturnType<typeof event>[], options = ''): Promise<Outcome> {
   let isRead = false;
   const chunks = function* () {
     yield* (stream(events) as { chunks: string[] }).chunks;
-    // The second stream is requested when the first one was read.
+    // The command requests the second stream after it has read the first one.
     isRead = false;
   };
   service.play(HEAD, { chunks: chunks(), contentType: 'text/event-stream' }, stream([]));
@@ -115,7 +115,7 @@ describe('events tail', () => {
     );
   });
 
-  test('of all programs has the number and the program', async () => {
+  test('shows number and program for all programs', async () => {
     const one = event(42);
     const numbered = `id: 1042\ndata: ${JSON.stringify(one)}\n\n`;
     service.play(HEAD, { chunks: [numbered], contentType: 'text/event-stream' }, stream([]));
@@ -215,7 +215,7 @@ describe('events listen', () => {
     };
     const listening = runUntil(whenReceived(target, 2), `${LISTEN} --secret ${SECRET}`, {}, onError);
     await waiting.promise;
-    // Two more attempts in vain, about: they are not reported.
+    // Time for about two more failed attempts, which are not reported.
     await new Promise((resolve) => setTimeout(resolve, 1_000));
     await target.start();
     const { output, errors } = await listening;
@@ -226,7 +226,7 @@ describe('events listen', () => {
     expect(output).toContain('200 in ');
   });
 
-  test('tries a refused event four times, then goes on with the next', async () => {
+  test('tries a refused event four times, then continues with the next', async () => {
     target.respond = ({ body }) => (body.includes('"evt_1"') ? [500, 'no\n such <thing>\u0007'] : [200, '']);
     service.play(stream([event(1), event(2)]));
     const { exitCode, output, errors } = await runUntil(whenReceived(target, 5), LISTEN);

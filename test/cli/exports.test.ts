@@ -33,7 +33,7 @@ describe('exports to standard output', () => {
     },
   );
 
-  test('an export that is cut off exits with 4 and reports the request id', async () => {
+  test('exits with 4 if an export is cut off, and reports the request id', async () => {
     service.play(CUT);
     const { exitCode, output, errors } = await runHere(service.url, ['transfers', 'export']);
     expect({ exitCode, isBeginning: CSV.startsWith(output) }).toEqual({ exitCode: 4, isBeginning: true });
@@ -41,7 +41,7 @@ describe('exports to standard output', () => {
     expect(errors).not.toContain('Is the service running?');
   });
 
-  test('an export that is cut off is reported as JSON', async () => {
+  test('reports an export that is cut off as JSON', async () => {
     service.play(CUT);
     const { errors } = await runHere(service.url, ['transfers', 'export', '--json']);
     expect(JSON.parse(errors)).toMatchObject({
@@ -51,7 +51,7 @@ describe('exports to standard output', () => {
     });
   });
 
-  test('an error is reported as for every command', async () => {
+  test('reports an error as every command does', async () => {
     service.play(REFUSED);
     const { exitCode, output, errors } = await runHere(service.url, ['cards', 'export', 'card_missing']);
     expect({ exitCode, output }).toEqual({ exitCode: 1, output: '' });
@@ -60,7 +60,7 @@ describe('exports to standard output', () => {
 });
 
 describe('exports to a file', () => {
-  test('a complete export is the only file in the folder', async () => {
+  test('leaves only the complete export in the folder', async () => {
     service.play(COMPLETE);
     const size = Buffer.byteLength(CSV);
     expect(await save()).toEqual({
@@ -79,7 +79,7 @@ describe('exports to a file', () => {
     ['that is cut off before its first line', { chunks: [], ends: 'cut' }, 4],
     ['that is rejected', REFUSED, 1],
     ['that is the page of a proxy', { status: 200, body: '<h1>Log in</h1>' }, 3],
-  ])('an export %s leaves no file, and reports that', async (_, canned, code) => {
+  ])('leaves no file for an export %s, and reports that', async (_, canned, code) => {
     service.play(canned);
     const { exitCode, output, errors } = await save();
     expect({ exitCode, output }).toEqual({ exitCode: code, output: '' });
@@ -87,7 +87,7 @@ describe('exports to a file', () => {
     expect(readdirSync(folder)).toEqual([]);
   });
 
-  test('an export that is cut off does not change an older file', async () => {
+  test('does not change an older file if an export is cut off', async () => {
     writeFileSync(file, 'older');
     service.play(CUT);
     const { exitCode, errors } = await save('--json');
@@ -97,7 +97,7 @@ describe('exports to a file', () => {
     expect(readFileSync(file, 'utf8')).toBe('older');
   });
 
-  test('a complete export replaces an older file, with its permissions and through a link', async () => {
+  test('replaces an older file, keeping its permissions and following a link', async () => {
     writeFileSync(join(folder, 'real.csv'), 'older', { mode: 0o600 });
     symlinkSync('real.csv', file);
     service.play(COMPLETE);
@@ -107,7 +107,7 @@ describe('exports to a file', () => {
     expect(readdirSync(folder).sort()).toEqual(['out.csv', 'real.csv']);
   });
 
-  test('a file that cannot be created exits with 5 without a request', async () => {
+  test('exits with 5 without a request if it cannot create the file', async () => {
     service.play(COMPLETE);
     file = join(folder, 'missing', 'out.csv');
     const { exitCode, output, errors } = await save();
@@ -116,7 +116,7 @@ describe('exports to a file', () => {
     expect(service.received).toEqual([]);
   });
 
-  test.each(['/dev/null', '.'])('%s is not a regular file, and is not replaced', async (output) => {
+  test.each(['/dev/null', '.'])('does not replace %s, which is not a regular file', async (output) => {
     service.play(COMPLETE);
     file = output;
     const { exitCode, errors } = await save();
@@ -126,7 +126,7 @@ describe('exports to a file', () => {
     expect(service.received).toEqual([]);
   });
 
-  test('the help describes when the file is complete', async () => {
+  test('describes in the help when the file is complete', async () => {
     for (const command of ['transfers', 'cards']) {
       const { output } = await runHere(service.url, [command, 'export', '--help']);
       expect(output).toContain('--output <file>');

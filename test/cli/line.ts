@@ -1,9 +1,9 @@
-/** What the command of an operation does. */
+/** The response, request and output of an operation's command. */
 export type Line = {
-  /** What differs from the example in the contract, or the text of an export. */
+  /** Differences from the contract's example, or the text of an export. */
   readonly reply?: object | string;
   /** The body of the request. */
   readonly sends?: object;
-  /** Part of the output; by default the first text of the response. */
+  /** Part of the output. By default the first text of the response. */
   readonly shows?: string;
 };

@@ -10,7 +10,7 @@ import type { Line } from './line.ts';
 import { CARD, CARD_LIMITS, STATEMENT, TRIAL_BALANCE } from './records.ts';
 import { WEBHOOK_ADVICE, WEBHOOK_LINES } from './webhook-lines.ts';
 
-/** The reply of an operation in the contract's example. */
+/** Returns the reply of an operation from the contract's example. */
 function record(operation: OperationId): object {
   return Object(exampleReply(operation));
 }
@@ -20,15 +20,12 @@ const YEN = { currency: 'JPY', funding: [{ currency: 'JPY', balance: 1200, avail
 
 const CSV = 'a,b\r\n1,"x\ny"\r\n';
 
-/**
- * Signing in and out gives a cookie to a browser, and takes it away; a command line keeps none. Notices are signed by the
- * adapters of processors.
- */
+/** Operations without commands: a browser signs in and out with a cookie, and processors' adapters send signed notices. */
 const OF_OTHERS: readonly OperationId[] = ['create_session', 'delete_session', 'receive_notice'];
 
 const COMMANDED = OPERATION_IDS.filter((id) => !OF_OTHERS.includes(id));
 
-/** What the command of an operation is answered, what it sends, and part of its output. */
+/** For each operation: the response to its command, the request that it sends, and part of its output. */
 const LINES: Readonly<Partial<Record<OperationId, Line>>> = {
   create_transfer: {
     reply: TRANSFER,
@@ -92,7 +89,7 @@ const LINES: Readonly<Partial<Record<OperationId, Line>>> = {
   list_reversals: { shows: 'reversal_id                             amount  status' },
   get_reversal: { shows: 'amount:      2.50 USD\n' },
   get_transfer_timeline: {
-    // A transfer for another date is another order.
+    // A transfer for another date comes in another order.
     reply: {
       likely_duplicates: [
         { ...TRANSFER, transfer_id: 'tr_later', scheduled_for: '2030-01-31T12:00:00.000Z' },
@@ -252,7 +249,7 @@ sequence  created_at               purpose  direction     amount    balance  sou
   start_database: { shows: 'state: running\n' },
 };
 
-/** Operations whose command also prints that the secret is not shown again, or what to do next. */
+/** Operations whose command also prints that the secret is not shown again, or the next step. */
 const ADVISES: readonly OperationId[] = ['create_key', 'roll_key', ...WEBHOOK_ADVICE];
 
 const service = await startCannedService();
@@ -289,21 +286,20 @@ function replyOf(operation: OperationId): object | string {
   return typeof reply === 'string' ? reply : { ...record(operation), ...reply };
 }
 
-/** What a person types. */
+/** Returns the command line of an operation. */
 function commandOf(operation: OperationId): string {
   const { command } = rowOf(operation);
   if (command === null) throw new Error(`${operation} has no command`);
   return command;
 }
 
-/** The first text of a record, or of the first in a list, which every output has somewhere. */
+/** Returns the first text of a record, or of the first record in a list. Every output contains it. */
 function firstTextOf(reply: object | string): string {
   if (typeof reply === 'string') return reply;
   const [record] = Reflect.get(reply, 'data') ?? [reply];
   return Object.values(Object(record)).find((value) => typeof value === 'string') as string;
 }
 
-/** Plays the response of an operation. */
 function play(operation: OperationId): void {
   const reply = replyOf(operation);
   const { status } = OPERATIONS[operation];

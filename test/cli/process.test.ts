@@ -10,7 +10,7 @@ import type { Outcome } from './in-process.ts';
 const PROJECT = resolve(import.meta.dirname, '../..');
 const MAIN = resolve(PROJECT, 'cli/main.ts');
 const PINNED = resolve(PROJECT, 'node_modules/.bin/node');
-/** The tests can run on a Node without TypeScript support. */
+/** The pinned Node if it is there, because the tests can run on a Node without TypeScript support. */
 const NODE = existsSync(PINNED) ? PINNED : process.execPath;
 const CREATE = ['transfers', 'create', '--card', 'card_active', '--amount', '1000', '--idempotency-key', 'k'];
 
@@ -47,7 +47,7 @@ function play(canned: Canned): Record<string, string> {
   };
 }
 
-test('a transfer is created and shown, with settings from the environment', async () => {
+test('creates and shows a transfer, with settings from the environment', async () => {
   const { exitCode, output, errors } = await runCommand(CREATE, play({ status: 201, body: TRANSFER }));
   expect({ exitCode, errors }).toEqual({ exitCode: 0, errors: '' });
   expect(output).toBe(
@@ -77,7 +77,7 @@ replayed:        no
   expect(service.received[0]?.headers).not.toHaveProperty('program-id');
 });
 
-test('a Request Error is printed on standard error and exits with 1', async () => {
+test('prints a Request Error on standard error and exits with 1', async () => {
   const record = { Message: 'The card has less.', Status: 409, Code: 'insufficient_funds', Type: 'Request Error' };
   const headers = { 'money-moved': 'no', 'should-retry': 'false', 'error-field': '/amount' };
   const { exitCode, output, errors } = await runCommand(CREATE, play(errorResponse(record, headers)));
@@ -99,7 +99,7 @@ More:        ${service.url}/errors/insufficient_funds
   );
 });
 
-test('a Process Error exits with 3 and has the time of the next attempt', async () => {
+test('exits with 3 after a Process Error, and shows the time of the next attempt', async () => {
   const record = { Status: 424, Code: 'service_disabled', Type: 'Process Error' };
   const headers = { 'money-moved': 'no', 'should-retry': 'false', 'retry-after': '60' };
   const { exitCode, errors } = await runCommand(CREATE, play(errorResponse(record, headers)));
@@ -107,14 +107,14 @@ test('a Process Error exits with 3 and has the time of the next attempt', async 
   expect(errors).toContain('Retryable:   not within 60 seconds\n');
 });
 
-test('a response that is not from the service exits with 3', async () => {
+test('exits with 3 after a response that is not from the service', async () => {
   const { exitCode, errors } = await runCommand(CREATE, play({ status: 502, body: '<h1>Bad Gateway</h1>' }));
   expect(exitCode).toBe(3);
   expect(errors).toContain('The response begins with: <h1>Bad Gateway</h1>\n');
   expect(errors).toContain('--idempotency-key k');
 });
 
-test('an unreachable service exits with 4; PORT sets the port of the default URL', async () => {
+test('exits with 4 if the service is unreachable, with PORT in the default URL', async () => {
   const url = await deadUrl();
   const { exitCode, output, errors } = await runCommand(['cards', 'list'], { PORT: new URL(url).port });
   expect({ exitCode, output }).toEqual({ exitCode: 4, output: '' });
@@ -122,8 +122,8 @@ test('an unreachable service exits with 4; PORT sets the port of the default URL
   expect(errors).toContain('Is the service running? Start it: transfer-service start\n');
 });
 
-test('a long export is printed completely, and read no faster than its reader reads', async () => {
-  // More than all buffers hold together.
+test('prints a long export completely, and reads it no faster than its reader', async () => {
+  // More than all buffers together can hold.
   const count = 400;
   const chunk = `${'x'.repeat(99_998)}\r\n`;
   let sent = 0;
@@ -143,7 +143,7 @@ test('a long export is printed completely, and read no faster than its reader re
   expect({ length, code: await ended }).toEqual({ length: count * chunk.length, code: 0 });
 });
 
-test('an export that a signal ends leaves no file', async () => {
+test('leaves no file when a signal ends an export', async () => {
   const folder = mkdtempSync(join(tmpdir(), 'transfer-service-export-'));
   const environment = play({ chunks: ['transfer_id\r\n'], ends: 'without an end' });
   const commandLine = ['transfers', 'export', '--output', join(folder, 'out.csv')];
@@ -158,7 +158,7 @@ test('an export that a signal ends leaves no file', async () => {
 });
 
 test.each(['SIGINT', 'SIGTERM'] as const)(
-  'events tail ends with 0 after %s, and reports how to continue',
+  'events tail ends with 0 after %s, and says how to continue',
   async (signal) => {
     const chunks = [
       'id: 1\ndata: {"position":1,"type":"card.created","subject_id":"card_1","created_at":"2030-01-31T12:00:00.000Z","data":{}}\n\n',

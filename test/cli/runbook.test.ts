@@ -5,7 +5,7 @@ import { expect, test } from 'vitest';
 import { buildProgram } from '../../cli/program.ts';
 import { runHere } from './in-process.ts';
 
-// The pages of the runbook are read when something is wrong: what they say to type must be there.
+// People read the runbook when something is wrong, so its commands must exist.
 
 const FOLDER = resolve(import.meta.dirname, '../../docs/runbook');
 const PAGES = readdirSync(FOLDER).map((file) => [file, readFileSync(join(FOLDER, file), 'utf8')] as const);
@@ -32,7 +32,7 @@ function program(): Command {
   });
 }
 
-/** What is wrong with a command line; undefined if there is such a command with these options. */
+/** Returns the problem of a command line, or undefined if the command and its options exist. */
 function problemOf(words: readonly string[]): string | undefined {
   let command = program();
   const options = [...command.options];
@@ -61,7 +61,7 @@ test.each(PAGES)('every link of %s leads to a file', (_file, text) => {
   for (const path of local) expect(() => readFileSync(resolve(FOLDER, path))).not.toThrow();
 });
 
-test('a page can be read without a service, and nothing else can', async () => {
+test('shows a page without a service, and shows nothing else', async () => {
   const nowhere = 'http://127.0.0.1:1';
   for (const [file, text] of PAGES)
     expect(await runHere(nowhere, ['runbook', file.replace(/\.md$/, '')])).toMatchObject({ exitCode: 0, output: text });

@@ -6,16 +6,16 @@ export function isInstalled(program: string): boolean {
   return spawnSync('sh', ['-c', `command -v ${program}`]).status === 0;
 }
 
-/** A program that believes to have a terminal of 80 columns, through `script` of util-linux. */
+/** A program with a terminal of 80 columns, by `script` of util-linux. */
 export type Terminal = {
   readonly type: (text: string) => void;
-  /** Everything that was shown so far. */
+  /** Returns everything shown so far. */
   readonly shown: () => string;
   readonly ended: Promise<number | null>;
   readonly close: () => void;
 };
 
-/** Runs a command line of the shell in a terminal of its own. */
+/** Runs a shell command line in a new terminal. */
 export function openTerminal(command: string, environment: Readonly<Record<string, string>> = {}): Terminal {
   const child: ChildProcess = spawn('script', ['-qfec', `stty cols 80 rows 24; ${command}`, '/dev/null'], {
     env: {
@@ -26,7 +26,7 @@ export function openTerminal(command: string, environment: Readonly<Record<strin
       ...environment,
     },
     stdio: ['pipe', 'pipe', 'inherit'],
-    // A group of its own, so that it ends with everything that it has started.
+    // A separate process group, so that it ends together with everything that it has started.
     detached: true,
   });
   let output = '';

@@ -5,7 +5,7 @@ import { runHere } from './in-process.ts';
 const service = await startCannedService();
 afterAll(() => service.close());
 
-describe('what is not a command exits with 2, and says what to type', () => {
+describe('an unknown command exits with 2, and says what to type', () => {
   test.each([
     ['trasnfers', 'Did you mean: transfer-service transfers\nHelp: transfer-service --help\n'],
     ['card', 'Did you mean: transfer-service cards\n'],
@@ -79,7 +79,7 @@ describe('amounts with their currency', () => {
     ]);
   });
 
-  test('of a capture or a reversal are compared with the currency of the transfer', async () => {
+  test('of a capture or a reversal must have the currency of the transfer', async () => {
     service.play({ status: 200, body: TRANSFER });
     await runHere(service.url, ['transfers', 'capture', 'tr_1', '--amount', '6.00 USD']);
     expect(sent()).toEqual([
@@ -93,7 +93,7 @@ describe('amounts with their currency', () => {
     expect(sent()).toEqual([['GET', null]]);
   });
 
-  test('without a currency are refused before anything is sent', async () => {
+  test('without a currency are refused without a request', async () => {
     service.play({ status: 201, body: TRANSFER });
     const { exitCode, errors } = await runHere(service.url, 'transfers create --card c --amount 10.00'.split(' '));
     expect(exitCode).toBe(2);
@@ -114,7 +114,7 @@ test.each([
   expect(new URL(service.received[0]?.url ?? '', service.url).searchParams.get('created_from')).toBe(time);
 });
 
-test('a list of transfers shows what was captured and reversed, where it is not what the amount says', async () => {
+test('shows captured and reversed amounts in a list of transfers if they differ from the amount', async () => {
   const [plain, held] = [
     { ...TRANSFER, transfer_id: 'tr_plain', amount: 2000, captured_amount: 2000, reversed_amount: 0 },
     { ...TRANSFER, transfer_id: 'tr_held', amount: 2000, captured_amount: 1250, reversed_amount: 250 },
@@ -130,7 +130,7 @@ test('a list of transfers shows what was captured and reversed, where it is not 
 test.each([
   ['connect ENOENT /run/postgresql', 'Cause: connect ENOENT /run/postgresql\n'],
   ['provoked', 'Cause: the header Sandbox-Provoke\n'],
-])('an inspected error has its last cause above everything else: %s', async (message, line) => {
+])('shows the last cause of an inspected error first: %s', async (message, line) => {
   const causes = [
     { name: 'OperationFailure', message: 'create_transfer', stack: [] },
     { name: 'Error', message, stack: ['at connect (net:1)'] },

@@ -44,7 +44,7 @@ const REPLAY: Line = {
   shows: 'from:           2026-01-30 22:00:00 UTC\n',
 };
 
-/** What the commands of operations on webhooks do. */
+/** Responses, requests and output of the webhook commands. */
 export const WEBHOOK_LINES = {
   create_webhook: CREATE,
   list_webhooks: LIST,
@@ -78,7 +78,7 @@ export const WEBHOOK_LINES = {
   replay_operator_webhook: REPLAY,
 } as const satisfies Partial<Record<OperationId, Line>>;
 
-/** Operations whose command says on standard error what to do next. */
+/** Operations whose command prints the next step on standard error. */
 export const WEBHOOK_ADVICE: readonly OperationId[] = [
   'create_webhook',
   'create_operator_webhook',

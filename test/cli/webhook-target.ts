@@ -1,23 +1,23 @@
 import { createServer, type IncomingHttpHeaders, type Server } from 'node:http';
 import { lastingPort } from '../sdk/lasting-port.ts';
 
-/** A webhook as it was received. */
+/** A received webhook. */
 export type ReceivedWebhook = { readonly headers: IncomingHttpHeaders; readonly body: string };
 
-/** A program that receives webhooks, and can be started and stopped at the same URL. */
+/** A server that receives webhooks, and can be stopped and started at the same URL. */
 export type WebhookTarget = {
   readonly url: string;
   readonly received: ReceivedWebhook[];
   /** The status and the body of the next response. */
   respond: (webhook: ReceivedWebhook) => readonly [status: number, body: string] | Promise<readonly [number, string]>;
   readonly start: () => Promise<void>;
-  /** Stops it after the responses in progress. */
+  /** Stops the server after the responses in progress. */
   readonly stop: () => Promise<void>;
-  /** Stops it at once: a request in progress gets no response. */
+  /** Stops the server at once: a request in progress gets no response. */
   readonly cut: () => Promise<void>;
 };
 
-/** Starts a target that responds with 200 until it is told otherwise. */
+/** Starts a target that responds with 200 by default. */
 export async function startWebhookTarget(): Promise<WebhookTarget> {
   const port = await lastingPort();
   let server = await listen(port);

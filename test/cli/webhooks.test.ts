@@ -65,7 +65,7 @@ response: fine, thank you\\u0007
     expect(output).toContain(`${response}\n`);
   });
 
-  test('exits with 3 if there is no attempt in time, and says where it will be', async () => {
+  test('exits with 3 if there is no attempt in time, and says how to find it later', async () => {
     service.play(ok(QUEUED), pageOf());
     const { exitCode, errors } = await type('webhooks test wh_1 --operator --wait 1');
     expect(exitCode).toBe(3);
@@ -87,14 +87,14 @@ describe('webhooks resend', () => {
   const again = attempt({ attempt_id: 'att_4', kind: 'resend' });
   const retry = attempt({ attempt_id: 'att_3', kind: 'retry', succeeded: false, status: 502 });
 
-  test('prints the attempt that it caused, and no other to send this event', async () => {
+  test('prints the attempt that it caused, not another one for the same event', async () => {
     service.play(pageOf(first, event), ok(QUEUED), pageOf(retry, first, event), pageOf(again, retry, first, event));
     const { exitCode, output } = await type('webhooks resend wh_1 --event evt_1');
     expect([exitCode, output]).toEqual([0, expect.stringContaining('result:   delivered: 204 in 84 ms\n')]);
     expect(service.received).toHaveLength(4);
   });
 
-  test('takes an earlier one when its idempotency key is replayed', async () => {
+  test('prints the earlier attempt for a repeated idempotency key', async () => {
     const replayed = { ...ok(QUEUED), headers: { 'idempotent-replayed': 'true' } };
     service.play(pageOf(first, event), replayed, pageOf(first, event));
     const { exitCode, output } = await type('webhooks resend wh_1 --event evt_1 --idempotency-key k');
@@ -142,7 +142,7 @@ describe('webhooks show says what to do about a webhook', () => {
     expect(after === '').toBe(advice.length === 0);
   });
 
-  test('its secrets, its replay and its times in words', async () => {
+  test('with its secrets, its replay and its times in words', async () => {
     const secret = { secret_id: 'sec_2', created_at: WEBHOOK.created_at, expires_at: null };
     const old = { ...secret, secret_id: 'sec_1', expires_at: '2026-02-01T09:30:00.000Z' };
     const replay = Object(exampleReply('replay_webhook'));
@@ -161,7 +161,7 @@ describe('times', () => {
     ['6h', 6],
     ['90m', 1.5],
     ['2d', 48],
-  ])('--from %s is so long ago', async (text, hours) => {
+  ])('--from %s means that long ago', async (text, hours) => {
     service.play(ok(Object(exampleReply('replay_webhook'))));
     const before = Date.now();
     await type(`webhooks replay wh_1 --only all --from ${text}`);
@@ -172,7 +172,7 @@ describe('times', () => {
     expect(Date.parse(to)).toBeLessThanOrEqual(Date.now());
   });
 
-  test('--previous-until 2h is so long from now', async () => {
+  test('--previous-until 2h means two hours from now', async () => {
     service.play(ok(Object(exampleReply('roll_webhook_secret'))));
     const before = Date.now();
     await type('webhooks roll-secret wh_1 --previous-until 2h');
@@ -181,7 +181,7 @@ describe('times', () => {
   });
 });
 
-describe('refused before anything is sent', () => {
+describe('refused without a request', () => {
   test.each([
     ['webhooks create', "missing required argument 'url'"],
     ['webhooks create https://a.example --type transfer.complete', 'It must be a type such as transfer.completed'],

@@ -3,7 +3,7 @@ import { expectBalancedBooks, useService } from '../harness/service.ts';
 
 const running = useService();
 
-test('a transfer is created against PostgreSQL, and the books balance', async () => {
+test('creates a transfer on PostgreSQL, and the books balance', async () => {
   const { client } = running();
   const before = await client.cards.get('card_active');
   const transfer = await client.transfers.create({ amount: 1000, card_id: 'card_active' });

@@ -28,16 +28,16 @@ test.each([
   ['a header that is cut off', `${'x'.repeat(10)}swordfis`, `${'x'.repeat(10)}[redacted]`],
   ['a card number', 'card 4111 1111 1111 1111', 'card [redacted]'],
   ['an API key', 'key ts_live_0123456789abcdef0123', 'key [redacted]'],
-])('%s is redacted', (_, text, kept) => {
+])('redacts %s', (_, text, kept) => {
   expect(redactAnswer(text, headers).replaceAll(/\[card number redacted\]|\[redacted[^\]]*\]/g, '[redacted]')).toBe(
     kept,
   );
 });
 
-test('a short value, which could be part of any text, is not redacted', () => {
+test('does not redact a short value, which could be part of any text', () => {
   expect(redactAnswer('room b12 is full', headers)).toBe('room b12 is full');
 });
 
-test('a long answer is truncated', () => {
+test('truncates a long response', () => {
   expect(redactAnswer('ab '.repeat(2_000), {}).length).toBe(1_025);
 });

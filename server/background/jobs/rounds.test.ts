@@ -4,7 +4,7 @@ import { startRounds, takeAllSteps } from './rounds.ts';
 
 const fail = (words: string) => (): Promise<never> => Promise.reject(new Error(words));
 
-test('each failed round is reported, and which of them is the first of several in a row', async () => {
+test('reports each failed round, and which one is the first of several in a row', async () => {
   const outcomes = ['fails', 'fails', 'fails', 'succeeds', 'fails', 'succeeds'];
   const reported: unknown[] = [];
   const job = startRounds({
@@ -21,7 +21,7 @@ test('each failed round is reported, and which of them is the first of several i
   expect(reported).toEqual([false, true, true, false]);
 });
 
-test('a round that ends because the job is stopped has not failed', async () => {
+test('does not count a round as failed that ends because the job stops', async () => {
   const reported: unknown[] = [];
   let hasBegun = false;
   const job = startRounds({
@@ -38,14 +38,14 @@ test('a round that ends because the job is stopped has not failed', async () => 
   expect(reported).toEqual([]);
 });
 
-test('all steps are taken, and the first error is thrown', async () => {
+test('takes all steps, and throws the first error', async () => {
   const taken: string[] = [];
   const take = (name: string) => async () => void taken.push(name);
   await expect(takeAllSteps([take('a'), fail('first'), take('b'), fail('second'), take('c')])).rejects.toThrow('first');
   expect(taken).toEqual(['a', 'b', 'c']);
 });
 
-test('no step is taken after the signal', async () => {
+test('takes no step after the signal', async () => {
   const end = new AbortController();
   const taken: string[] = [];
   await takeAllSteps([async () => end.abort(), async () => void taken.push('late')], end.signal);

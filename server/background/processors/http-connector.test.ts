@@ -43,7 +43,7 @@ const APPROVAL = { ...NOTHING, outcome: 'approved', processorReference: 'ref-1',
 const unknown = (detail: unknown) => ({ ...NOTHING, outcome: 'unknown', detail });
 const notSent = (detail: unknown) => ({ ...NOTHING, outcome: 'not_sent', detail });
 
-/** As long as the machine needs, and no name servers, unless a test sets other limits. */
+/** Time limits that no machine reaches, and no name servers, unless a test sets others. */
 const LIMITS = {
   connectTimeoutMilliseconds: 120_000,
   answerTimeoutMilliseconds: 120_000,
@@ -147,7 +147,7 @@ describe('a request', () => {
     });
   });
 
-  test('says what else an order has, under another message id and on another connection each time', async () => {
+  test('has the other fields of an order, under another message id and on another connection each time', async () => {
     const { endpoint, connector } = await adapter(answering({ ...APPROVED, status: 'pending' }));
     const other = { notAfter: null, isRepeat: true, sandboxBehavior: 'decline=51', kind: 'pull' } as const;
     for (const order of [ORDER, { ...ORDER, ...other }]) expect((await connector.send(order)).outcome).toBe('pending');
@@ -192,7 +192,7 @@ describe('nothing was sent', () => {
     }
   });
 
-  test('if the certificate is not trusted, which it is with the authority that signed it', async () => {
+  test('if the certificate is not trusted, until its authority is configured', async () => {
     const authority = createAuthority();
     onTestFinished(() => authority.remove());
     let received = '';
@@ -275,8 +275,8 @@ describe('the outcome is unknown', () => {
     expect(answer).toEqual(unknown(expect.stringMatching(/^The answer is not valid JSON at line 1, column \d+\.$/)));
   });
 
-  test('if the adapter is silent for longer than an answer may take', async () => {
-    // On a slow machine, the time may be over before the request is written. Then it is not sent, and the test allows more
+  test('if the adapter does not answer in time', async () => {
+    // On a slow machine, the time may be over before the request is written. Then it is not sent, and the test tries a longer
     // time.
     for (let milliseconds = 100; ; milliseconds *= 2) {
       const limits = { answerTimeoutMilliseconds: milliseconds };
@@ -304,7 +304,7 @@ describe('the outcome is unknown', () => {
   });
 
   test.each(['201 Created', '202 Accepted', '400 Bad', '404 No', '409 No', '500 Broken', '503 No'])(
-    'if the status is %s, whatever the body says',
+    'if the status is %s, with any body',
     async (status) => {
       const { answer } = await answerOf(
         perRequest((socket) => socket.end(http(status, JSON.stringify(APPROVED)).join(''))),
@@ -343,7 +343,7 @@ describe('the outcome is unknown', () => {
     expect(answer).toEqual(unknown(detail));
   });
 
-  test('if the answer is longer than 64 KiB, and not if it is exactly as long', async () => {
+  test('if the answer is longer than 64 KiB, but not if it is exactly 64 KiB', async () => {
     const padded = (bytes: number): string => JSON.stringify(APPROVED).padEnd(bytes, ' ');
     const { answer: whole } = await answerOf(replying(...http('200 OK', padded(65_536))));
     expect(whole).toEqual(APPROVAL);
@@ -354,7 +354,7 @@ describe('the outcome is unknown', () => {
   });
 });
 
-test('a slow answer counts', async () => {
+test('accepts a slow answer', async () => {
   const parts =
     http('200 OK', JSON.stringify(APPROVED))
       .join('')

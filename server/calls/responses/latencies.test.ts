@@ -1,7 +1,7 @@
 import { expect, test } from 'vitest';
 import { Latencies } from './latencies.ts';
 
-test('without requests nothing is known', () => {
+test('has no quantiles without requests', () => {
   expect(new Latencies().quantile(0.5)).toBeNull();
 });
 
@@ -21,7 +21,7 @@ test.each([0, -1, 0.001, 29_999, 10_000_000])('%d ms has a bucket', (millisecond
   expect(latencies.quantile(0.99)).toBeGreaterThan(0);
 });
 
-test('what is added counts, and what is cleared does not', () => {
+test('counts added latencies until they are cleared', () => {
   const [one, other] = [new Latencies(), new Latencies()];
   one.note(1);
   for (let count = 0; count < 9; count += 1) other.note(100);

@@ -11,7 +11,7 @@ function numbersFrom(seed: number): (below: number) => number {
   };
 }
 
-/** Keys as programs make them, of counters, times and order numbers. Many have digits that could be a card number. */
+/** Typical keys of programs, with counters, times and order numbers. Many have digits that could be a card number. */
 function* keys(count: number): Generator<string> {
   const next = numbersFrom(20_261_121);
   const digits = (length: number): string => Array.from({ length }, () => next(10)).join('');
@@ -25,7 +25,7 @@ function* keys(count: number): Generator<string> {
   }
 }
 
-test('no version stores a key in another form than the one before: a retry after an upgrade would move money again', () => {
+test('stores keys in the same form as earlier versions, so that no retry after an upgrade moves money again', () => {
   const asDigest: string[] = [];
   let all = 0;
   for (const key of keys(4000)) {

@@ -37,7 +37,7 @@ function readText(text: string, environment: Readonly<Record<string, string>> = 
 
 const read = (connectors: unknown, environment = {}) => readText(JSON.stringify({ connectors }), environment);
 
-/** Why a file is refused. The message begins with the setting and the file, and contains no secret. */
+/** Returns why a file is refused. The message begins with the setting and the file, and contains no secret. */
 function refusalOf(start: () => unknown): string {
   try {
     start();
@@ -51,7 +51,7 @@ function refusalOf(start: () => unknown): string {
   throw new Error('not refused');
 }
 
-test('without the setting there are no connectors', () => {
+test('has no connectors without the setting', () => {
   expect(readConfiguration({}).connectors).toBeNull();
   expect(showConfiguration(readConfiguration({}))).toContain('\nCONNECTORS=\n');
 });
@@ -79,7 +79,7 @@ describe('ca_file', () => {
   });
 });
 
-test('a connector has defaults that promise little, and the setting is shown without secrets', () => {
+test('gives a connector cautious defaults, and shows the setting without secrets', () => {
   const configuration = read([MINIMAL]);
   expect(configuration.connectors).toEqual({
     path: file,
@@ -109,7 +109,7 @@ test('a connector has defaults that promise little, and the setting is shown wit
   expect(showConfiguration(configuration)).not.toContain('whsec_');
 });
 
-test('a connector can say everything', () => {
+test('reads every field of a connector', () => {
   const traits = {
     has_inquiry: false,
     can_resend: true,
@@ -153,7 +153,7 @@ test('a connector can say everything', () => {
   ]);
 });
 
-test('a secret can be in a file, as those of the service can', () => {
+test("reads a secret from a file, like the service's own secrets", () => {
   const path = join(directory, 'secret');
   writeFileSync(path, `${SECRET}\n`);
   const { connectors } = read([MINIMAL], { INCREASE_SECRET: '', INCREASE_SECRET_FILE: path });
@@ -161,7 +161,7 @@ test('a secret can be in a file, as those of the service can', () => {
 });
 
 describe('a file is refused', () => {
-  test('that is not there', () => {
+  test('that does not exist', () => {
     const missing = join(directory, 'missing.json');
     const start = () => readConfiguration({ CONNECTORS: missing });
     expect(start).toThrow(`CONNECTORS is '${missing}', but that file cannot be read: ENOENT.`);
@@ -298,7 +298,7 @@ describe('a connector is refused', () => {
     );
   });
 
-  test('that resends without saying how long the processor remembers, or whose traits are no object', () => {
+  test('that resends without a key memory, or whose traits are not an object', () => {
     expect(refusal({ traits: { can_resend: true } })).toContain("'traits.key_memory_seconds': it must be set if");
     expect(refusal({ traits: [] })).toContain("'traits': it must be an object");
   });

@@ -8,13 +8,13 @@ import { showConfiguration } from './show.ts';
 const linesOf = (environment: Readonly<Record<string, string>>) =>
   showConfiguration(readConfiguration(environment)).split('\n');
 
-test('every setting is shown once, in the order of the table', () => {
+test('shows every setting once, in the order of the table', () => {
   const names = LISTED_SETTINGS.map(({ name }) => name);
   expect(linesOf({}).map((line) => line.split('=', 1)[0])).toEqual(names);
   expect(new Set(names).size).toBe(names.length);
 });
 
-test('what is shown of a setting can be set, unless it is a secret', () => {
+test('accepts the shown value of a setting, unless it is a secret', () => {
   const set = {
     MODE: 'live',
     SUPPORT_CONTACT: 'help@bank.test',
@@ -37,7 +37,7 @@ test('what is shown of a setting can be set, unless it is a secret', () => {
   expect(linesOf(Object.fromEntries(shown))).toEqual(lines);
 });
 
-test('what ops/ sets for a service is a setting', () => {
+test('has every setting that ops/ uses', () => {
   const root = resolve(import.meta.dirname, '../../..');
   const known = new Set(LISTED_SETTINGS.map(({ name }) => name));
   const text = globSync('ops/{container,systemd}/*', { cwd: root })
@@ -50,7 +50,7 @@ test('what ops/ sets for a service is a setting', () => {
   expect(names.filter((name) => !known.has(name))).toEqual([]);
 });
 
-test('what is stored for how long has defaults, and numbers of errors are kept as long as errors', () => {
+test('has default retentions, and keeps counts of errors as long as errors', () => {
   const defaults = { attemptRetentionDays: 14, refusedKeyRetentionDays: 30, errorCountRetentionDays: 90 };
   expect(readConfiguration({})).toMatchObject(defaults);
   expect(readConfiguration({ ERROR_RETENTION_DAYS: '7' })).toMatchObject({ errorCountRetentionDays: 7 });
@@ -63,11 +63,11 @@ test.each([
   ['EVENT_RETENTION_DAYS', '30', '31 to 3650'],
   ['WEBHOOK_ATTEMPT_RETENTION_DAYS', '0', '1 to 3650'],
   ['ERROR_COUNT_RETENTION_DAYS', 'all', '1 to 3650'],
-])('%s=%s is refused', (name, value, allowed) => {
+])('refuses %s=%s', (name, value, allowed) => {
   expect(() => readConfiguration({ [name]: value })).toThrow(new RegExp(`^${name} is '${value}'.*${allowed}`));
 });
 
-test('a standby can only be required of a database that may have one', () => {
+test('accepts a required standby only for a database that may have one', () => {
   const required = { DATABASE_STANDBY: 'required' };
   const DATABASE_URL = 'postgresql://service@db.bank.test/ledger';
   expect(() => readConfiguration(required)).toThrow(/^DATABASE_STANDBY is 'required', but DATABASE_URL is not set/);
@@ -84,7 +84,7 @@ test.each([
   [0.5 * GIGABYTE, 256],
   [6 * GIGABYTE, 1536],
   [256 * GIGABYTE, 4096],
-])('a live ledger on a machine with %d bytes has buffers of %d MB, a sandbox always 256', (memory, megabytes) => {
+])('gives a live ledger on a machine with %d bytes buffers of %d MB, and a sandbox always 256', (memory, megabytes) => {
   expect(liveBuffersMegabytes(memory)).toBe(megabytes);
   expect(readConfiguration({}).sharedBuffers).toBe(256);
 });

@@ -21,7 +21,7 @@ const manifest = {
   files: [],
 } as const;
 
-/** Describes what can be restored from one copy, given the last archived file and the service's note about the archive. */
+/** Describes the restorable times of one copy, for the last archived file and the service's note about the archive. */
 function reachOf(lastNumber: number, coveredUntil: string | null): readonly string[] {
   const last = { timeline: 1, number: lastNumber };
   const candidate = {
@@ -43,16 +43,16 @@ function reachOf(lastNumber: number, coveredUntil: string | null): readonly stri
   return describeReach({ candidates: [candidate], state });
 }
 
-test('the range of times begins with the end of the copy and never ends before it', () => {
+test('begins the range of times with the end of the copy, and never ends it before', () => {
   const [before, after] = ['2030-01-31T12:00:00.000Z', '2030-01-31T12:01:00.000Z'];
   expect(reachOf(2, after)).toEqual([`Any time from ${ENDED_AT} to ${after} can be restored.`]);
   expect(reachOf(2, before)).toEqual([`Any time from ${ENDED_AT} on, as soon as it is archived, can be restored.`]);
   expect(reachOf(2, null)).toEqual([`Any time from ${ENDED_AT} on can be restored.`]);
-  // The WAL of the copy itself is not archived yet.
+  // The copy's own WAL is not archived yet.
   expect(reachOf(1, before)).toEqual(['Nothing can be restored yet.']);
 });
 
-test('a complete copy is no failure because another process takes one when older ones are to be deleted', async () => {
+test('does not fail after a complete copy if another process takes a copy while old ones must be deleted', async () => {
   const path = await mkdtemp(join(tmpdir(), 'transfer-service-back-up-'));
   const directory = { wal: join(path, 'wal'), base: join(path, 'base') };
   await mkdir(directory.wal);

@@ -4,7 +4,7 @@ import { LineWriter } from '../../observe/log/line-writer.ts';
 import { openLog } from '../../observe/log/log.ts';
 import { Lifecycle } from './lifecycle.ts';
 
-/** Returns a started process with a log of this level, and its log so far. */
+/** Returns a started process with a log of this level, and a function that reads the log so far. */
 function started(level: 'info' | 'error' | 'silent') {
   const stream = new PassThrough();
   let text = '';
@@ -23,7 +23,7 @@ function started(level: 'info' | 'error' | 'silent') {
   return { lifecycle, lines, logged };
 }
 
-test('a stop that fails is the last line, with why, and the failure is passed on', async () => {
+test('logs a failed stop last, with the reason, and passes the failure on', async () => {
   const { lifecycle, lines, logged } = started('info');
   lines.add('{"event":"request"}\n');
   const failure = new Error('cannot close postgresql://user:password@host/ledger');
@@ -34,7 +34,7 @@ test('a stop that fails is the last line, with why, and the failure is passed on
   expect(JSON.stringify(all)).not.toContain('password');
 });
 
-test('LOG_LEVEL decides whether start and stop are told', async () => {
+test('logs start and stop depending on LOG_LEVEL', async () => {
   const quiet = started('error');
   await quiet.lifecycle.stop('SIGTERM', async () => undefined);
   expect(await quiet.logged()).toEqual([]);
@@ -46,7 +46,7 @@ test('LOG_LEVEL decides whether start and stop are told', async () => {
   expect(await silent.logged()).toEqual([]);
 });
 
-test('before a start there is nothing to tell', async () => {
+test('logs nothing before a start', async () => {
   const lifecycle = new Lifecycle(new LineWriter(new PassThrough()));
   await expect(lifecycle.stop('SIGTERM', async () => undefined)).resolves.toBeUndefined();
 });

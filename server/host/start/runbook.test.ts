@@ -10,13 +10,13 @@ const root = resolve(import.meta.dirname, '../../..');
 const read = (path: string): string => readFileSync(resolve(root, path), 'utf8');
 const pages = Object.keys(RUNBOOK) as (keyof typeof RUNBOOK)[];
 
-test('every page exists, and begins with its title', () => {
+test('finds every page, which begins with its title', () => {
   const files = readdirSync(resolve(root, 'docs/runbook')).filter((file) => file !== 'README.md');
   expect(files.sort()).toEqual(pages.map((page) => basename(runbookPath(page))).sort());
   for (const page of pages) expect(read(runbookPath(page)).split('\n')[0]).toBe(`# ${RUNBOOK[page]}`);
 });
 
-test('every page is used, by a problem, a state or an alert', () => {
+test('uses every page in a problem, a state or an alert', () => {
   const code = globSync('server/**/*.ts', { cwd: root }).filter((path) => !/runbook\.ts$|\.test\.ts$/.test(path));
   const alerts = globSync('ops/*.yml', { cwd: root });
   const text = [...code, ...alerts].map(read).join('\n');
@@ -24,12 +24,12 @@ test('every page is used, by a problem, a state or an alert', () => {
   expect(pages.filter((page) => !isUsed(page))).toEqual([]);
 });
 
-test('the index lists every page with its title', () => {
+test('lists every page with its title in the index', () => {
   const index = read('docs/runbook/README.md');
   for (const page of pages) expect(index).toContain(`[${RUNBOOK[page]}](${page}.md)`);
 });
 
-test('every page has the same parts', () => {
+test('has the same parts on every page', () => {
   for (const page of pages) {
     const parts = read(runbookPath(page)).match(/^## .*$/gm);
     expect(parts, page).toEqual([
@@ -41,9 +41,9 @@ test('every page has the same parts', () => {
   }
 });
 
-test('the parts of messages in the index are those of the source', () => {
+test('has the same message parts in the index and the source', () => {
   const code = globSync('server/**/*.ts', { cwd: root }).filter((path) => !path.endsWith('.test.ts'));
-  // Joins texts that are split over lines in the source.
+  // Joins texts that the source splits over lines.
   const text = code
     .map(read)
     .join('\n')
@@ -54,14 +54,14 @@ test('the parts of messages in the index are those of the source', () => {
   expect(rows.flatMap(({ pieces }) => pieces).filter((piece) => !text.includes(piece))).toEqual([]);
 });
 
-test('every page that a problem names is found by a part of its message', () => {
+test('finds every page of a problem by a part of its message', () => {
   const code = globSync('server/**/*.ts', { cwd: root }).map(read).join('\n');
   const named = new Set([...code.matchAll(/StartupProblem\(\s*'([a-z-]+)'/g)].map(([, page]) => page ?? ''));
   const found = new Set(readMessageIndex().map(({ page }) => page));
   expect([...named].filter((page) => !found.has(page))).toEqual([]);
 });
 
-test('the line of a page is right where it is printed: in a clone, beside one, and in the package or a container', () => {
+test('prints the right command for a page in a clone, in another folder, and in the package or a container', () => {
   const path = resolve(root, 'docs/runbook/disk-full.md');
   expect(runbookLine('disk-full', root)).toBe('Runbook: docs/runbook/disk-full.md');
   expect(runbookLine('disk-full', '/')).toBe(`Runbook: ${path}`);

@@ -20,7 +20,7 @@ test.each([
   expect(readWait(header)).toBe(seconds);
 });
 
-test('a long header takes no longer than its length', () => {
+test('takes linear time for a long header', () => {
   const began = performance.now();
   expect(readWait(`${'wait'.repeat(2_000)}="${'\\'.repeat(6_000)}`)).toBeUndefined();
   expect(readWait(`${'"'.repeat(8_001)},wait=1`)).toBeUndefined();

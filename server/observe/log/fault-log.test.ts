@@ -8,7 +8,7 @@ afterEach(() => {
   vi.useRealTimers();
 });
 
-test('an outage has one line with its causes, then a count each second, and other faults have their own lines', () => {
+test('logs one line with the causes of an outage, then a count each second, and separate lines for other faults', () => {
   const lines: string[] = [];
   const note = openFaultLog({
     error: ({ event, requestId = '', count = '' }, sentence) =>

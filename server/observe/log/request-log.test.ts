@@ -30,7 +30,7 @@ function logged(which: 'errors' | 'all', ...entries: readonly ResponseEntry[]): 
     .map((line) => JSON.parse(line));
 }
 
-test('a line has everything that is known, with ids as on the wire', () => {
+test('writes everything known about a request, with ids as on the wire', () => {
   expect(logged('all', entry)).toEqual([
     {
       level: 30,
@@ -49,7 +49,7 @@ test('a line has everything that is known, with ids as on the wire', () => {
   ]);
 });
 
-test('a line leaves out what is not known', () => {
+test('leaves out unknown fields', () => {
   const unread = { ...entry, method: undefined, path: undefined, operation: undefined, status: 400 };
   const [line] = logged('all', {
     ...unread,
@@ -61,7 +61,7 @@ test('a line leaves out what is not known', () => {
   expect(Object.keys(line ?? {})).toEqual(['level', 'time', 'event', 'requestId', 'code', 'status', 'milliseconds']);
 });
 
-test('`errors` logs errors, what was cut off or refused in part, and what callers gave up', () => {
+test('`errors` logs errors, requests that were cut off or partly refused, and requests that callers aborted', () => {
   const failed = { ...entry, status: 500, code: 'unknown_create_transfer', moneyMoved: 'unknown' } as const;
   const refusedRow = { ...entry, status: 200, code: 'card_closed' } as const;
   const gone = { ...entry, status: undefined };
@@ -73,6 +73,6 @@ test('`errors` logs errors, what was cut off or refused in part, and what caller
   ]);
 });
 
-test('`off` is nobody who listens', () => {
+test('`off` registers no listener', () => {
   expect(openRequestLog('off', { add: () => undefined })).toBeUndefined();
 });

@@ -4,7 +4,7 @@ import { Metrics } from './registry.ts';
 
 afterEach(() => void vi.useRealTimers());
 
-test('the requests in flight of a thread that has crashed are not shown for ever', async () => {
+test('stops showing the requests in flight of a crashed thread', async () => {
   vi.useFakeTimers({ toFake: ['performance'] });
   const metrics = new Metrics();
   const note = countDeliveries(metrics);

@@ -9,7 +9,7 @@ afterEach(() => void vi.useRealTimers());
 const linesOf = async (metrics: Metrics) =>
   (await metrics.render()).split('\n').filter((line) => /^transfer_service_.* \d/.test(line));
 
-test('attempts are shown by connector and status, and not once the figures are old', async () => {
+test('shows attempts by connector and status, unless the figures are old', async () => {
   vi.useFakeTimers({ toFake: ['performance'] });
   const metrics = new Metrics();
   const show = showProcessors(metrics, ['increase', 'simulator']);
@@ -26,7 +26,7 @@ test('attempts are shown by connector and status, and not once the figures are o
   const lines = await linesOf(metrics);
   expect(lines).toContain('transfer_service_processor_attempts_open{connector="increase",status="unknown"} 2');
   expect(lines).toContain('transfer_service_processor_oldest_unknown_seconds{connector="increase"} 90000');
-  // Nothing waits for this connector. The value is 0, because a gap in a graph would look like a failure.
+  // No attempt waits for this connector. The value is 0, because a gap in a graph would look like a failure.
   expect(lines).toContain('transfer_service_processor_attempts_open{connector="simulator",status="attention"} 0');
   expect(lines).toContain('transfer_service_processor_oldest_unknown_seconds{connector="simulator"} 0');
   expect(lines).toContain('transfer_service_processor_breaks_open{kind="late_approval"} 3');
@@ -36,7 +36,7 @@ test('attempts are shown by connector and status, and not once the figures are o
   expect(await linesOf(metrics)).toEqual([]);
 });
 
-test('attempts of connectors that this process does not know are counted together', async () => {
+test('counts attempts of unknown connectors together', async () => {
   const metrics = new Metrics();
   const show = showProcessors(metrics, ['simulator']);
   const openAttempts = (['one', 'two'] as const).map((connectorId) => ({
@@ -52,7 +52,7 @@ test('attempts of connectors that this process does not know are counted togethe
   expect((await linesOf(metrics)).filter((line) => line.includes('other'))).toEqual([]);
 });
 
-test('a connector is up or not, as the process knows it at that moment', async () => {
+test('shows whether a connector is up at that moment', async () => {
   const metrics = new Metrics();
   let status: ConnectorStatus = { connectorId: 'increase', state: 'up', since: null, reason: null, inFlight: 3 };
   showConnectors(metrics, { statuses: () => [status] });
@@ -64,7 +64,7 @@ test('a connector is up or not, as the process knows it at that moment', async (
   expect(await linesOf(metrics)).toContain('transfer_service_connector_up{connector="increase"} 0');
 });
 
-test('calls are counted from 0, by what came of them', async () => {
+test('counts calls from 0, by result', async () => {
   const metrics = new Metrics();
   const calls = countCalls(metrics);
   calls.begin('increase');

@@ -23,14 +23,14 @@ const entry = {
   isStray: false,
 } as const;
 
-/** Shows the noted responses. */
+/** Renders the page with the recorded responses. */
 function countRequests(metrics: Metrics): (entry: CountedResponse) => void {
   const responses = new ResponseCounter();
   showRequests(metrics, responses);
   return responses.note;
 }
 
-/** Notes a request of each operation with every one of its codes, and of each other path. */
+/** Records a request of each operation with each of its codes, and of each other path. */
 function fillRequests(metrics: Metrics): void {
   const count = countRequests(metrics);
   for (const operation of OPERATION_IDS) {
@@ -129,7 +129,7 @@ test('has fewer than 3,000 series in the worst case, and 30 more with each conne
   expect((await seriesWith(['one', 'two'])).length).toBeLessThanOrEqual(series.length + 2 * 30);
 });
 
-test('an operation gets one series for what it cannot respond with', async () => {
+test('gives an operation one series for all codes that it cannot respond with', async () => {
   const metrics = new Metrics();
   const count = countRequests(metrics);
   for (const code of ['card_not_found', 'limit_exceeded', 'insufficient_funds'] as const) {
@@ -142,7 +142,7 @@ test('an operation gets one series for what it cannot respond with', async () =>
   expect(text).not.toContain('operation="get_switch",kind="read",code="card_not_found"');
 });
 
-test('a response that cannot say whether money moved is counted, and no other one', async () => {
+test('counts only responses that cannot say whether money moved', async () => {
   const metrics = new Metrics();
   const count = countRequests(metrics);
   const create = { ...entry, operation: 'create_transfer', code: 'unknown_create_transfer', status: 500 } as const;
@@ -156,13 +156,13 @@ test('a response that cannot say whether money moved is counted, and no other on
   expect(text).toContain('code="unknown_create_transfer",status="500"} 4');
 });
 
-test('a request that its caller gave up is counted as such', async () => {
+test('counts a request that its caller aborted', async () => {
   const metrics = new Metrics();
   countRequests(metrics)({ ...entry, operation: 'get_card', status: undefined });
   expect(await metrics.render()).toContain('operation="get_card",kind="read",code="disconnected",status="none"} 1');
 });
 
-test('every kind of request has its time', async () => {
+test('measures every kind of request', async () => {
   const metrics = new Metrics();
   const count = countRequests(metrics);
   for (const operation of OPERATION_IDS) count({ ...entry, operation, status: 200 });

@@ -4,7 +4,7 @@ import { showSupport } from './support.ts';
 
 afterEach(() => void vi.useRealTimers());
 
-test('figures of support are absent before the first reading, and once they are old', async () => {
+test('shows no support figures before the first reading, or once they are old', async () => {
   vi.useFakeTimers({ toFake: ['performance'] });
   const metrics = new Metrics();
   const show = showSupport(metrics);

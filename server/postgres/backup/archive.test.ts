@@ -19,7 +19,7 @@ beforeAll(async () => {
 });
 afterAll(() => rm(path, { recursive: true, force: true }));
 
-/** A file of the WAL with some content, and zeros up to its size. */
+/** Makes a WAL file with some content and zeros up to its size. */
 async function makeFile(name: string, contentBytes: number): Promise<Buffer> {
   const content = Buffer.alloc(SEGMENT_BYTES);
   randomBytes(contentBytes).copy(content);
@@ -29,7 +29,7 @@ async function makeFile(name: string, contentBytes: number): Promise<Buffer> {
 
 const NAME = '000000010000000000000007';
 
-test('the zeros at the end of a file take no disk space any more, and the file is the same', async () => {
+test('frees the disk space of the zeros at the end of a file, and keeps its content', async () => {
   const content = await makeFile(NAME, 300_000);
   await punchHole(directory, NAME);
   expect((await readFile(join(directory.wal, NAME))).equals(content)).toBe(true);
@@ -39,7 +39,7 @@ test('the zeros at the end of a file take no disk space any more, and the file i
   expect(await readdir(directory.wal)).toEqual([NAME]);
 });
 
-test('a full file, and one that is shorter, stay as they are', async () => {
+test('leaves a full file and a shorter file unchanged', async () => {
   await makeFile(NAME, SEGMENT_BYTES);
   const before = await stat(join(directory.wal, NAME));
   await punchHole(directory, NAME);
@@ -49,7 +49,7 @@ test('a full file, and one that is shorter, stay as they are', async () => {
   expect((await stat(join(directory.wal, NAME))).size).toBe(1_000);
 });
 
-test('a link is not followed: the directory belongs to the user of PostgreSQL', async () => {
+test("follows no link, because the directory belongs to PostgreSQL's user", async () => {
   const target = join(path, 'secret');
   await writeFile(target, Buffer.alloc(SEGMENT_BYTES));
   await rm(join(directory.wal, NAME));
@@ -57,7 +57,7 @@ test('a link is not followed: the directory belongs to the user of PostgreSQL', 
   await expect(punchHole(directory, NAME)).rejects.toThrow('ELOOP');
 });
 
-test('what the archiver left of failed attempts is removed once it is old', async () => {
+test('removes old temporary files of failed archiving', async () => {
   const old = join(directory.wal, 'archtemp.000000010000000000000008.1.1');
   const recent = 'archtemp.000000010000000000000008.1.2';
   await writeFile(old, 'x');

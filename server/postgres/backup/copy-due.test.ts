@@ -18,24 +18,24 @@ const walOf = (...numbers: readonly number[]) => new Set(numbers.map((number) =>
 const isDue = (after: number, names = walOf(2, 3, 4, 5), timeline = 1, copy: Copy | undefined = last) =>
   isCopyDue(copy, names, timeline, new Date(ENDED + after));
 
-test('a copy is due after a week, and not before', () => {
+test('is due after a week, and not before', () => {
   expect([isDue(0), isDue(WEEK - 1), isDue(WEEK)]).toEqual([false, false, true]);
 });
 
-test('a copy is due without a usable one, and on a new timeline', () => {
+test('is due without a usable copy, and on a new timeline', () => {
   expect(isCopyDue(undefined, walOf(), 1, new Date())).toBe(true);
   expect(isDue(0, walOf(3), 1, { ...last, manifest: undefined, problem: 'its manifest is damaged' })).toBe(true);
   expect(isDue(0, walOf(3), 2)).toBe(true);
 });
 
-test('a copy is due where the WAL of the last one is missing or has a gap after it', () => {
+test('is due if the WAL of the last copy is missing or has a gap after it', () => {
   expect(isDue(0, walOf(3, 4))).toBe(false);
   expect(isDue(0, walOf(3, 5))).toBe(true);
   expect(isDue(0, walOf(4, 5))).toBe(true);
   expect(isDue(0, walOf())).toBe(true);
 });
 
-test('a copy from before the clock was set back does not put off the next one', () => {
+test('is not delayed by a copy from before the clock was set back', () => {
   const earlier: Copy = {
     ...last,
     name: '20300201T000000Z',

@@ -46,7 +46,7 @@ function surveyOf(numbers: readonly number[], ...firsts: readonly number[]) {
 
 const namesOf = (candidates: readonly Candidate[]) => candidates.map(({ copy }) => copy.name);
 
-test('the latest is restored only from copies that no gap follows', () => {
+test('restores the latest time only from copies without a later gap', () => {
   const plan = planRestore(surveyOf([2, 3, 8, 9, 10], 2, 8, 10), undefined);
   expect(namesOf(plan.candidates)).toEqual(['3', '2']);
   expect(plan.beforeGap?.copy.name).toBe('1');
@@ -54,19 +54,19 @@ test('the latest is restored only from copies that no gap follows', () => {
   expect([namesOf(whole.candidates), whole.beforeGap]).toEqual([['2', '1'], undefined]);
 });
 
-test('the latest is refused when a gap follows the newest copy', () => {
+test('refuses the latest time if a gap follows the newest copy', () => {
   expect(() => planRestore(surveyOf([2, 3, 8, 9, 11], 2, 8), undefined)).toThrow(
     'The WAL file 00000001000000000000000A is missing',
   );
 });
 
-test('a time is restored from any copy before it, which reaches it or says that it does not', () => {
+test('restores a time from any copy before it, newest first', () => {
   const survey = surveyOf([2, 3, 8, 9], 2, 8);
   expect(namesOf(planRestore(survey, new Date(Date.UTC(2020, 0, 1, 12))).candidates)).toEqual(['1']);
   expect(namesOf(planRestore(survey, new Date(Date.UTC(2020, 0, 3))).candidates)).toEqual(['2', '1']);
 });
 
-test('where the WAL of the newest copy is gone, the one before it does not reach the latest', async () => {
+test('does not reach the latest time from an older copy if the WAL of the newest copy is missing', async () => {
   const path = await mkdtemp(join(tmpdir(), 'transfer-service-plan-'));
   made.push(path);
   const [wal, base] = [join(path, 'wal'), join(path, 'base')];

@@ -6,7 +6,7 @@ import { segmentName } from './wal-files.ts';
 const DAY = 86_400_000;
 const NOW = Date.parse('2030-03-01T00:00:00Z');
 
-/** A copy from this many days ago that begins in the file with a number. */
+/** Returns a copy from this many days ago that begins in the file with this number. */
 function copyOf(daysAgo: number, first: number, timeline = 1): Copy {
   const endedAt = new Date(NOW - daysAgo * DAY).toISOString();
   const position = `0/${first.toString(16).toUpperCase()}000028`;
@@ -23,7 +23,7 @@ const surplusOf = (copies: readonly Copy[], names: readonly string[], bad: reado
   return { copies: surplus.copies, wal: surplus.wal };
 };
 
-test('the last copy before the window stays with its WAL, because the beginning of the window needs it', () => {
+test('keeps the last copy before the window with its WAL, because the beginning of the window needs it', () => {
   const [oldest, before, inside, last] = [copyOf(23, 2), copyOf(16, 4), copyOf(9, 6), copyOf(2, 8)];
   const note = `${segmentName({ timeline: 1, number: 2 })}.00000028.backup`;
   const names = [...walOf(1, 2, 3, 4, 5, 6, 7, 8, 9), note, '00000002.history'];
@@ -33,12 +33,12 @@ test('the last copy before the window stays with its WAL, because the beginning 
   });
 });
 
-test('a copy that ended exactly at the beginning of the window is enough', () => {
+test('needs no copy older than one that ended exactly at the beginning of the window', () => {
   const [older, exact] = [copyOf(15, 2), copyOf(14, 4)];
   expect(surplusOf([older, exact], walOf(1, 2, 3, 4))).toEqual({ copies: [older], wal: walOf(1, 2, 3) });
 });
 
-test('the last good copy stays, however old, and whatever came after it', () => {
+test('keeps the last good copy, even if it is old or damaged copies followed', () => {
   const [good, bad] = [copyOf(100, 2), copyOf(50, 4)];
   expect(surplusOf([good, bad], walOf(1, 2, 3, 4, 5), [bad])).toEqual({ copies: [], wal: [] });
   const damaged: Copy = { ...copyOf(30, 3), manifest: undefined, problem: 'its manifest is damaged' };
@@ -46,12 +46,12 @@ test('the last good copy stays, however old, and whatever came after it', () => 
   expect(surplusOf([], walOf(1, 1))).toEqual({ copies: [], wal: [] });
 });
 
-test('a copy that cannot be used goes when a good one from before the window is newer', () => {
+test('deletes an unusable copy if a good copy from before the window is newer', () => {
   const [bad, good] = [copyOf(40, 2), copyOf(20, 4)];
   expect(surplusOf([bad, good], walOf(1, 2, 3, 4), [bad])).toEqual({ copies: [bad], wal: walOf(1, 2, 3) });
 });
 
-test('the WAL before a copy on a later timeline goes with all timelines before it, and later ones stay', () => {
+test('deletes the WAL before a copy on a later timeline with all earlier timelines, and keeps later ones', () => {
   const copy = copyOf(20, 6, 2);
   const names = [...walOf(1, 4, 5, 6, 7), ...walOf(2, 5, 6), ...walOf(3, 4)];
   expect(surplusOf([copy], names).wal).toEqual([...walOf(1, 4, 5), ...walOf(2, 5)]);

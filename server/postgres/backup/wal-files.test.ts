@@ -12,7 +12,7 @@ import {
   timelineOfSegment,
 } from './wal-files.ts';
 
-test('names and numbers of files agree, also where the first half of the number changes', () => {
+test('converts between names and numbers of files, even where the first half of the number changes', () => {
   for (const number of [0, 1, 255, 256, 257, 65_536, 0xffff_ffff]) {
     const segment = { timeline: 17, number };
     expect(parseSegment(segmentName(segment))).toEqual(segment);
@@ -24,7 +24,7 @@ test('names and numbers of files agree, also where the first half of the number 
   expect(parseHistoryName('000000010000000000000002')).toBeUndefined();
 });
 
-test('positions are read, and belong to files', () => {
+test('reads positions, and finds their files', () => {
   expect(parsePosition('1/2A000060')).toBe(0x1_2a00_0060n);
   expect(segmentAt(parsePosition('1/2A000060'))).toBe(256 + 0x2a);
   expect(segmentAt(BigInt(SEGMENT_BYTES) - 1n)).toBe(0);
@@ -33,7 +33,7 @@ test('positions are read, and belong to files', () => {
 
 const HISTORY = '1\t0/5000060\tbefore 2026-11-22\n\n2\t0/9000000\tno recovery target specified\n';
 
-test('a file in which a timeline was left is read from the next one', () => {
+test('reads the file in which a timeline ended from the next timeline', () => {
   const branches = parseHistory(HISTORY);
   expect(branches).toEqual([
     { timeline: 1, end: 0x500_0060n },
@@ -43,7 +43,7 @@ test('a file in which a timeline was left is read from the next one', () => {
   expect(timelines).toEqual([1, 2, 2, 3, 3]);
 });
 
-test('a chain ends at the first missing file, and is broken only if later ones of its timelines are there', () => {
+test('ends a chain at the first missing file, and counts it as broken only if later files of its timelines exist', () => {
   const branches = parseHistory(HISTORY);
   const named = (...segments: readonly (readonly [number, number])[]) =>
     new Set(segments.map(([timeline, number]) => segmentName({ timeline, number })));

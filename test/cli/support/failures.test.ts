@@ -16,7 +16,7 @@ const authority = createAuthority();
 const folder = mkdtempSync(join(tmpdir(), 'transfer-service-failures-'));
 const caFile = join(folder, 'ca.pem');
 writeFileSync(caFile, authority.ca);
-// Node reads it when it starts.
+// Node reads this variable when it starts.
 const TRUSTED = { NODE_EXTRA_CA_CERTS: caFile };
 const closing: (() => void)[] = [];
 afterAll(async () => {
@@ -52,7 +52,7 @@ checks.card_in_daily_count: 1 of 2 used
 checks.until: 2026-11-22 20:59:48 UTC
 `;
 
-/** The output without the blanks that align it. */
+/** Returns the output without the spaces that align it. */
 async function outputOf(text: string, body: object): Promise<string> {
   service.play({ status: 200, body });
   const { exitCode, output } = await runHere(service.url, text.split(' '));
@@ -61,16 +61,19 @@ async function outputOf(text: string, body: object): Promise<string> {
 }
 
 describe('the checks of an error', () => {
-  test('are amounts of money and times', async () => {
+  test('are printed as amounts and times', async () => {
     expect(await outputOf('errors inspect req_1', REFUSED)).toContain(SHOWN);
   });
 
-  test.each([1_795_381_188_856, '1795381188856'])('are times where an earlier version shows %j', async (until) => {
-    const earlier = { ...REFUSED, checks: { ...REFUSED.checks, until } };
-    expect(await outputOf('errors inspect req_1', earlier)).toContain(SHOWN);
-  });
+  test.each([1_795_381_188_856, '1795381188856'])(
+    'are printed as times for %j from an earlier version',
+    async (until) => {
+      const earlier = { ...REFUSED, checks: { ...REFUSED.checks, until } };
+      expect(await outputOf('errors inspect req_1', earlier)).toContain(SHOWN);
+    },
+  );
 
-  test('have the currency of the request where the message has none', async () => {
+  test('have the currency of the request if the message has none', async () => {
     const message = 'The reference is taken.';
     const named = { ...REFUSED, message, request: { amount: 98_765, currency: 'JPY' } };
     expect(await outputOf('errors inspect req_1', named)).toContain('checks.amount: 98,765 JPY\n');
@@ -105,7 +108,7 @@ describe('the checks of an error', () => {
     expect(names).toEqual([...new Set(names)]);
     expect(names).not.toContain('created_at');
     expect(names).not.toContain('message');
-    // What differs is no repetition: the error log did not know yet whether money had moved.
+    // A differing field is shown: the error log did not know yet whether money had moved.
     const settled = { ...request, money_moved: 'yes', error: { ...REFUSED, money_moved: 'unknown' } };
     expect(await outputOf('requests inspect req_1', settled)).toMatch(
       /money_moved: yes\n[\s\S]*money_moved: unknown\n/,
@@ -113,7 +116,7 @@ describe('the checks of an error', () => {
   });
 });
 
-test('a request without the card program says which option it needs', async () => {
+test('names the missing option if a request has no card program', async () => {
   const record = {
     Message:
       "The required header 'Program-Id' is missing: this API key can act in all card programs, so each request must name one.",
@@ -143,7 +146,7 @@ test.each([
   expect(output).toContain(`Operators:    ${purpose}\n                transfer-service ${command}\n`);
 });
 
-test('errors explain of an error that the caller resolves names none', async () => {
+test('errors explain names no command for an error that the caller resolves', async () => {
   const { output } = await runHere(service.url, ['errors', 'explain', 'card_not_found']);
   expect(output).not.toContain('Operators:');
 });

@@ -38,7 +38,7 @@ test.each([
   expect(service.received).toHaveLength(1);
 });
 
-test('a caller who may not read keys sees ids, and asks for nothing that would be refused', async () => {
+test('shows ids if the caller may not read keys, without a request that would be refused', async () => {
   service.play(pageOf('list_audit_entries', { actor: KEY_ID }), session(['transfers:read']));
   expect((await runHere(service.url, ['audit', 'list'])).output).toContain(KEY_ID);
   expect(service.received.map(({ url }) => url.split('?')[0])).toEqual([

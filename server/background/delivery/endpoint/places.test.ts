@@ -2,7 +2,7 @@ import fc from 'fast-check';
 import { expect, test } from 'vitest';
 import { Places } from './places.ts';
 
-test('everything before the first event that is not done is passed, in whatever order events end', () => {
+test('passes all events before the first open one, in any order of their ends', () => {
   const order = fc.uniqueArray(fc.nat({ max: 3_000 }), { minLength: 1, maxLength: 2_500 });
   fc.assert(
     fc.property(order, fc.integer({ min: 1, max: 3 }), (ends, apart) => {
@@ -23,7 +23,7 @@ test('everything before the first event that is not done is passed, in whatever 
   );
 });
 
-test('events that the filter excludes are passed as soon as nothing before them is open', () => {
+test('passes filtered events as soon as no event before them is open', () => {
   const places = new Places(0);
   const first = places.add(3);
   places.readTo = 9;
@@ -32,7 +32,7 @@ test('events that the filter excludes are passed as soon as nothing before them 
   expect(places.passed).toBe(9);
 });
 
-test('after a skip, what was open before no longer counts', () => {
+test('ignores events that were open before a skip', () => {
   const places = new Places(0);
   const open = places.add(1);
   places.skipTo(50);
@@ -42,7 +42,7 @@ test('after a skip, what was open before no longer counts', () => {
   expect(places.passed).toBe(50);
 });
 
-test('the next process knows which events after the first open one are done', () => {
+test('tells the next process which events after the first open one are done', () => {
   const places = new Places(10);
   const open = [11, 12, 14, 15, 16, 20].map((place) => places.add(place));
   const end = (...indexes: readonly number[]): void => {
@@ -61,7 +61,7 @@ test('the next process knows which events after the first open one are done', ()
   expect([places.passed, places.ahead]).toEqual([20, '{}']);
 });
 
-test('there are no more ranges than open events, and the next process sends exactly the open events', () => {
+test('stores at most as many ranges as open events, and the next process sends exactly the open events', () => {
   fc.assert(
     fc.property(fc.array(fc.boolean(), { minLength: 1, maxLength: 50 }), (ends) => {
       const places = new Places(0);
