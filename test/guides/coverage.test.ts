@@ -16,8 +16,8 @@ const TYPED = /^(?:[A-Z_]+=\S+ )*(npx|npm|node|curl|sh|git|psql|transfer-service
 type Found = { readonly line: number; readonly command: string; readonly isRun: boolean };
 
 /**
- * The commands in the listings of a guide. A listing for a shell (`sh`) that is no file counts as one, by its first line: it
- * is not run, so it needs an exemption.
+ * The commands in the listings of a guide. A listing in `sh` that is not a file counts as one command, by its first
+ * line. No test runs it, so it needs an exemption.
  */
 function commandsOf(text: string): readonly Found[] {
   const lines = text.split('\n');
@@ -45,39 +45,39 @@ describe.each(TEXTS)('$file', ({ slug, text }) => {
   const commands = commandsOf(text);
   const isByMember = GUIDES_BY_MEMBER.includes(slug);
 
-  it('has no command that no test runs', () => {
+  it('has only commands that a test runs', () => {
     const missing = commands.filter(
       ({ command, isRun }) => !isRun && !isByMember && exemptionOf(slug, command) === undefined,
     );
     expect(missing.map(({ line, command }) => `line ${line}: ${command}`)).toEqual([]);
   });
 
-  it('has a test, if it has commands to run', () => {
+  it('has a test if it has commands to run', () => {
     const isRun = commands.some((one) => one.isRun && exemptionOf(slug, one.command) === undefined);
     const hasTest = globSync(`**/${slug}.test.ts`, { cwd: import.meta.dirname }).length === 1;
     expect(!isRun || isByMember || hasTest).toBe(true);
   });
 
-  it('names only commands that the command line has', () => {
+  it('names only commands that exist', () => {
     const typed = [...text.matchAll(/npx transfer-service ([^`\n|;]+)/g)].map(([, line = '']) =>
       line.trim().split(/\s+/),
     );
     expect(typed.map(problemOf).filter((problem) => problem !== undefined)).toEqual([]);
   });
 
-  it('has `npx` in front of the command line where it is typed', () => {
+  it('has `npx` before typed commands', () => {
     expect(text.split('\n').filter((line) => /^(\$ )?transfer-service /.test(line))).toEqual([]);
   });
 });
 
-it('no exemption is left over', () => {
+it('every exemption is needed', () => {
   const all = TEXTS.flatMap(({ slug, text }) => commandsOf(text).map(({ command }) => `${slug}: ${command}`));
   expect(EXEMPTIONS.map(({ guide, command }) => `${guide}: ${command}`).filter((one) => !all.includes(one))).toEqual(
     [],
   );
 });
 
-it('every exemption says why, and what checks the command instead', () => {
+it('every exemption gives a reason, and what checks the command instead', () => {
   for (const { reason, checkedBy } of EXEMPTIONS) {
     expect(reason.length).toBeGreaterThan(10);
     const [, file] = /^((?:test|tools)\/[a-z/.-]+)/.exec(checkedBy) ?? [];
@@ -102,7 +102,7 @@ const PROGRAM = buildProgram({
   confirm: undefined,
 });
 
-/** What is wrong with a command line; undefined if there is such a command with these options. */
+/** The problem of a command line, or undefined if there is such a command with these options. */
 function problemOf(words: readonly string[]): string | undefined {
   let command: Command = PROGRAM;
   const options = [...command.options];

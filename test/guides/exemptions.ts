@@ -1,38 +1,38 @@
 // Invariant: Every command of every guide works as shown, or a table says why no test runs it
 // Tested by: `test/guides`
 
-/** Why a command of a guide is not run, and what checks it instead. */
+/** Why no test runs a command of a guide, and what checks it instead. */
 export type Exemption = {
   readonly guide: string;
-  /** The command as the guide shows it, or the first line of a listing for a shell. */
+  /** The command as the guide shows it, or the first line of a shell listing. */
   readonly command: string;
   readonly reason: string;
   readonly checkedBy: string;
 };
 
-const CLONE = 'It needs a clone; the guides are followed with the packages.';
-const DISK = 'It needs a second disk, another machine or a service that goes on running.';
-const ROOT = 'It needs root, systemd and a PostgreSQL of the machine.';
+const CLONE = 'It needs a clone. The guides are tested with the packages.';
+const DISK = 'It needs a second disk, another machine or a service that keeps running.';
+const ROOT = 'It needs root, systemd and a PostgreSQL on the machine.';
 
-/** The commands that no test runs. `coverage.test.ts` refuses any other, and any that is not in a guide. */
+/** The commands that no test runs. `coverage.test.ts` refuses all others, and commands that are in no guide. */
 export const EXEMPTIONS: readonly Exemption[] = [
   { guide: 'quickstart', command: 'npm start', reason: CLONE, checkedBy: 'test/start/start.test.ts' },
   {
     guide: 'logs',
     command: 'npx transfer-service errors inspect req_0192…',
-    reason: 'The listing shows two ways to find one request, the first of which needs journald.',
+    reason: 'The listing shows two ways to find one request, and the first needs journald.',
     checkedBy: 'test/guides/more/error-log.test.ts',
   },
   {
     guide: 'monitoring',
     command: 'METRICS_PORT=9464 npx transfer-service start     # or npm start',
-    reason: 'It would be a second service beside that of the test.',
+    reason: 'It would be a second service next to the one of the test.',
     checkedBy: 'test/metrics/metrics.test.ts',
   },
   {
     guide: 'monitoring',
     command: 'curl -s http://127.0.0.1:9464/metrics',
-    reason: 'It needs the service of the line before.',
+    reason: 'It needs the service from the line above.',
     checkedBy: 'test/metrics/metrics.test.ts',
   },
   {
@@ -124,7 +124,7 @@ export const EXEMPTIONS: readonly Exemption[] = [
   ...exempt(
     'when-one-machine-is-not-enough',
     'It needs a Citus cluster.',
-    'test/start/distribute.test.ts, on one that tools/verify/citus.ts builds',
+    'test/start/distribute.test.ts, on a cluster that tools/verify/citus.ts builds',
     [
       'npx transfer-service distribute',
       'npx transfer-service distribute --move worker2:5432',
@@ -184,7 +184,7 @@ function exempt(guide: string, reason: string, checkedBy: string, commands: read
   return commands.map((command) => ({ guide, command, reason, checkedBy }));
 }
 
-/** The exemption of a command, if there is one. */
+/** The exemption of a command, if it has one. */
 export function exemptionOf(guide: string, command: string): Exemption | undefined {
   const [first = ''] = command.split('\n');
   return EXEMPTIONS.find((one) => one.guide === guide && (one.command === command || one.command === first));

@@ -1,18 +1,18 @@
-/** The guides that show members of responses, which `api-guides.test.ts` runs by this reader. */
+/** The guides that show members of responses. `api-guides.test.ts` runs them with this reader. */
 export const GUIDES_BY_MEMBER: readonly string[] = ['cards', 'events', 'limits', 'transfers'];
 
-/** A command of a guide and the answer that the guide shows to it. */
+/** A command of a guide, and the response that the guide shows. */
 export type GuideStep = {
   readonly line: number;
   readonly method: string;
   readonly url: string;
   readonly headers: Readonly<Record<string, string>>;
   readonly body: string | undefined;
-  /** As it stands in the guide; empty where none is shown. */
+  /** The response as shown in the guide. Empty if none is shown. */
   readonly shown: string;
 };
 
-/** The commands in the listings of a guide, in its order, with the variables of its shell filled in. */
+/** The commands in the listings of a guide, in order, with the variables of its shell filled in. */
 export function readGuide(text: string): readonly GuideStep[] {
   const variables = new Map<string, string>();
   return listingsOf(text).flatMap(({ lines, line }) => stepsOf(lines, line, variables));
@@ -48,7 +48,7 @@ function stepsOf(lines: readonly string[], line: number, variables: Map<string, 
   return steps;
 }
 
-/** Whether no quote is open any more. */
+/** Whether every quote is closed. */
 function isWhole(command: string): boolean {
   return (command.match(/'/g)?.length ?? 0) % 2 === 0 && (command.match(/"/g)?.length ?? 0) % 2 === 0;
 }

@@ -2,13 +2,13 @@ import { type ChildProcess, spawn } from 'node:child_process';
 import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 
-/** A listing of a guide, in its order. */
+/** A listing of a guide. */
 export type GuideListing =
   | { readonly kind: 'file'; readonly line: number; readonly name: string; readonly text: string }
   | { readonly kind: 'command'; readonly line: number; readonly command: string; readonly shown: readonly string[] }
   | { readonly kind: 'output'; readonly line: number; readonly shown: readonly string[] };
 
-/** The files, the commands and the output of running programs that a guide shows. */
+/** The files, the commands and the program output that a guide shows, in order. */
 export function readListings(text: string): readonly GuideListing[] {
   const lines = text.split('\n');
   const fences = lines.flatMap((line, at) => (line.startsWith('```') ? [at] : []));
@@ -46,12 +46,12 @@ function commandsIn(content: readonly string[], line: number): GuideListing[] {
   return listings;
 }
 
-/** Whether a command ends here: no quote is open, and no backslash is at its end. */
+/** Whether a command ends here: every quote is closed, and it does not end with a backslash. */
 function isWhole(command: string): boolean {
   return !command.endsWith('\\') && !/['"]/.test(command.replaceAll(/'[^']*'|"[^"]*"/g, ''));
 }
 
-/** A program that a guide has started. */
+/** A program that a guide started. */
 type Program = { readonly child: ChildProcess; readonly ended: Promise<number | null>; output: string };
 
 /** Runs the commands of a guide in a shell, in the folder of its reader. */
@@ -65,7 +65,7 @@ export class GuideRunner {
     this.#environment = environment;
   }
 
-  /** Everything that was printed, by all commands. */
+  /** The output of all commands. */
   get output(): string {
     return this.#programs.map(({ output }) => output).join('');
   }
@@ -74,10 +74,9 @@ export class GuideRunner {
     writeFileSync(join(this.#folder, name), text);
   }
 
-  /** Starts a command. */
   start(command: string): Program {
     const env = { PATH: process.env.PATH ?? '', ...this.#environment };
-    // A group of its own, so that it ends with everything that it has started.
+    // In a separate process group, so that it ends with all its children.
     const child = spawn('sh', ['-c', command], {
       cwd: this.#folder,
       env,
@@ -95,7 +94,9 @@ export class GuideRunner {
     return program;
   }
 
-  /** Ends every program that still runs, the last first. A service stops its database, which SIGKILL would leave behind. */
+  /**
+   * Ends every running program, the last one first. A service stops its database, which SIGKILL would leave running.
+   */
   async end(signal: 'SIGKILL' | 'SIGTERM'): Promise<void> {
     for (const { child, ended } of this.#programs.toReversed()) {
       if (child.exitCode === null && child.signalCode === null && child.pid !== undefined)
@@ -105,7 +106,9 @@ export class GuideRunner {
   }
 }
 
-/** The lines of a guide that are not in an output. Ids, times and durations can differ, and `…` stands for anything. */
+/**
+ * The lines of a guide that are missing in an output. Ids, times and durations may differ, and `…` matches anything.
+ */
 export function missingIn(output: string, shown: readonly string[]): readonly string[] {
   const lines = output.split('\n').map(plain);
   return shown.filter((line) => {

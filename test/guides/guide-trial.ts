@@ -12,42 +12,44 @@ import { type ReaderFolder, readerFolder } from './reader-folder.ts';
 
 const ROOT = resolve(import.meta.dirname, '../..');
 
-/** How long a reader waits: much longer than anything takes on one slow core. */
+/** How long a reader waits, in milliseconds. Nothing takes that long, even on one slow core. */
 const PATIENCE = 120_000;
 
-/** What a guide needs besides a sandbox and the packages. */
+/** What a guide needs in addition to a sandbox and the packages. */
 export type Trial = {
-  /** Where the text is, if it is not that of a guide that is served. */
+  /** The file with the text, if it is not a served guide. */
   readonly file?: string;
-  /** Whether a command of the guide starts the service; otherwise a sandbox runs already. */
+  /** Whether a command of the guide starts the service. Otherwise a sandbox is already running. */
   readonly startsService?: boolean;
-  /** Whether npx is that of npm, which takes half a second longer for each command. */
+  /** Whether to use npm's npx, which takes half a second longer per command. */
   readonly usesNpm?: boolean;
   /** Settings of that sandbox. */
   readonly settings?: Readonly<Record<string, string>>;
-  /** Settings of the reader's shell; a function if it needs the folder. */
+  /** Settings of the reader's shell. */
   readonly environment?: Readonly<Record<string, string>>;
-  /** Further commands that go on running while the guide continues. */
+  /** More commands that keep running while the guide continues. */
   readonly runsOn?: RegExp;
-  /** Commands that end with another exit code than 0. */
+  /** Commands that end with an exit code other than 0. */
   readonly fails?: RegExp;
-  /** What the reader puts in the place of `…` in a command, where that is not the last such id that was printed. */
+  /** Replaces `…` in a command, if it is not the last printed id of its kind. */
   readonly fillIn?: (command: string, output: string) => string;
-  /** Called before the first command, with the folder and the address of the service. */
+  /** Called before the first command, with the folder and the URL of the service. */
   readonly prepare?: (folder: string, url: string) => Promise<void> | void;
 };
 
-/** The Node that runs TypeScript as it is; the reader's own may be older. */
+/** A Node that runs TypeScript directly. The reader's Node may be older. */
 const NEWER_NODE = createRequire(import.meta.url).resolve(`node-linux-${process.arch}/bin/node`);
 
 const RUNS_ON =
   /transfer-service start|events (listen|tail)|node (\S+-)?(receiver|server|webhook|listener)|node (follow|stream-events)/;
 
-/** Commands that only read: what was done a moment ago shows a moment later. */
+/** Commands that only read. A recent change can take a moment to show. */
 const READS =
   /^(?!.* -(d|X) )curl |transfer-service (\S+ )?(list|show|get|inspect|attempts|search|count|statement|holds|status)\b/;
 
-/** Follows a guide as a reader does: saves its files and runs its commands, in their order, and compares what it shows. */
+/**
+ * Follows a guide like a reader: saves its files, runs its commands in order, and compares the output with the guide.
+ */
 export function followGuide(slug: string, trial: Trial = {}): void {
   const file = trial.file ?? GUIDES.find((guide) => guide.slug === slug)?.file ?? `docs/${slug}.md`;
   const text = readFileSync(join(ROOT, file), 'utf8');
@@ -82,9 +84,9 @@ export function followGuide(slug: string, trial: Trial = {}): void {
     const shown = listing.shown.map(here);
     const all = runner;
     if (listing.kind === 'output') {
-      // Settings: test/rules and server/foundation/configuration know whether they exist.
+      // Settings. test/rules and server/foundation/configuration check that they exist.
       if (listing.shown.every((line) => /^[A-Z_]+=/.test(line))) return;
-      // Commands without output, each with its exemption (coverage.test.ts).
+      // Commands without output, each with an exemption (coverage.test.ts).
       if (listing.shown.every((line) => /^(npx|npm) /.test(line))) return;
       if (exemptionOf(slug, listing.shown.join('\n')) !== undefined) return;
       return vi.waitFor(() => expect(missingIn(all.output, shown)).toEqual([]), PATIENCE);
@@ -113,7 +115,7 @@ export function followGuide(slug: string, trial: Trial = {}): void {
   });
 }
 
-/** A command with the ids that the reader has seen: the last one of its kind, unless the trial knows better. */
+/** Fills in the ids that the reader has seen: the last one of each kind, unless the trial says otherwise. */
 function fillIn(command: string, output: string, { fillIn: own }: Trial): string {
   const filled = own?.(command, output) ?? command;
   return filled.replaceAll(/\b([a-z]+)_…/g, (placeholder, kind: string) => {
@@ -122,7 +124,9 @@ function fillIn(command: string, output: string, { fillIn: own }: Trial): string
   });
 }
 
-/** The reader's folder has what a guide installs, from the tarballs of this clone instead of the registry. */
+/**
+ * Checks that the reader's folder has the packages that a guide installs. They come from the tarballs of this clone.
+ */
 function expectInstalled(command: string, folder: string): void {
   const names = command
     .split(/\s+/)

@@ -6,20 +6,23 @@ import { packedSdk, packedService } from '../packages/packed.ts';
 
 const ROOT = resolve(import.meta.dirname, '../..');
 
-/** The folder of somebody who follows a guide. */
+/** The folder of a reader who follows a guide. */
 export type ReaderFolder = {
   readonly path: string;
-  /** A folder for the beginning of PATH, with an `npx` that runs what is installed, without npm's own start of half a second. */
+  /**
+   * A folder for the beginning of PATH. Its `npx` runs installed programs without npm, which takes half a second to
+   * start.
+   */
   readonly quickNpx: string;
   readonly remove: () => Promise<void>;
 };
 
-/** What npx does with a program that is installed in the folder. */
+/** Runs a program that is installed in the folder, like npx. */
 const NPX = '#!/bin/sh\nprogram=$1\nshift\nnpm_command=exec exec "./node_modules/.bin/$program" "$@"\n';
 
 /**
- * A folder outside the clone in which everything is installed that the guides have installed: the service and the SDK from
- * their tarballs, and the libraries for webhooks.
+ * Creates a folder outside the clone with everything that the guides install: the service and the SDK from their
+ * tarballs, and the libraries for webhooks.
  */
 export async function readerFolder(needsSdk: boolean): Promise<ReaderFolder> {
   const path = await mkdtemp(join(tmpdir(), 'transfer-service-reader-'));

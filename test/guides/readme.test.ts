@@ -1,4 +1,4 @@
 import { followGuide } from './guide-trial.ts';
 
-// The first page of the project; what it installs and starts is what the quickstart does.
+// The README installs and starts the same as the quickstart.
 followGuide('README', { file: 'README.md', usesNpm: true });

@@ -12,7 +12,7 @@ let running: HttpTestServer;
 
 beforeAll(async () => {
   const never = async () => {
-    throw new Error('a guide must need neither a key nor the database');
+    throw new Error('a guide must not need a key or the database');
   };
   running = await startHttpServer(fakeGateway({}, { authenticate: never, findProgram: never, ready: never }));
 });
@@ -23,7 +23,7 @@ async function ask(path: string, accept = '*/*'): Promise<Response> {
   return fetch(`http://127.0.0.1:${running.port}${path}`, { headers: { Accept: accept } });
 }
 
-/** The pages that were read: they are the same each time. */
+/** The pages that were read already. */
 const pages = new Map<string, Promise<readonly Element[]>>();
 
 function page(path: string): Promise<readonly Element[]> {
@@ -47,7 +47,7 @@ const linksOf = (elements: readonly Element[]) =>
   elements.flatMap(({ tag, attributes }) => (tag === 'a' ? (attributes.get('href') ?? []) : []));
 
 describe.each(ALL)('/guides/$slug', ({ slug, file }) => {
-  it('is a page with the title of its file, one heading, and each id once', async () => {
+  it('is a page with the title of its file, one heading, and unique ids', async () => {
     const elements = await page(`/guides/${slug}`);
     const [, title = ''] = /^# (.*)$/m.exec(readFileSync(join(ROOT, file), 'utf8')) ?? [];
     expect(textsOf(elements, 'h1')).toEqual([title.replaceAll('`', '')]);
@@ -57,13 +57,13 @@ describe.each(ALL)('/guides/$slug', ({ slug, file }) => {
     expect(levels.filter((level, at) => level > (levels[at - 1] ?? 0) + 1)).toEqual([]);
   });
 
-  it('leaves no Markdown behind', async () => {
+  it('contains no Markdown', async () => {
     const elements = await page(`/guides/${slug}`);
     const prose = elements.filter(({ tag }) => ['p', 'li', 'td'].includes(tag)).map(({ text }) => text);
     expect(prose.filter((text) => /\]\(|```|<!--/.test(text))).toEqual([]);
   });
 
-  it('is Markdown for everybody but browsers', async () => {
+  it('is Markdown for clients other than browsers', async () => {
     for (const answer of [await ask(`/guides/${slug}`), await ask(`/guides/${slug}.md`, 'text/html')]) {
       expect(answer.status).toBe(200);
       expect(answer.headers.get('content-type')).toBe('text/markdown; charset=utf-8');
@@ -85,7 +85,7 @@ describe('the guides', () => {
     expect(data.map(({ path }) => path)).toEqual(paths);
   });
 
-  it('can be read one after the other', async () => {
+  it('can be read one after another', async () => {
     const seen: string[] = [];
     let next: string | undefined = `/guides/${GUIDES[0]?.slug}`;
     while (next !== undefined) {
@@ -102,7 +102,7 @@ describe('the guides', () => {
     expect(links.filter((link) => link === '/guides').length).toBeGreaterThan(1);
   });
 
-  it('are refused by a record, and for a browser by a page, that point at the list, where there is none', async () => {
+  it('respond to an unknown guide with a record, or a page for a browser, that names the list', async () => {
     for (const path of ['/guides/nope', '/guides/nope.md', '/guides/runbook/nope', '/guides/constructor']) {
       const answer = await ask(path);
       expect(answer.status).toBe(404);
@@ -120,14 +120,14 @@ describe('the guides', () => {
     expect((await ask('/guides/..%2F..%2Fpackage.json')).status).toBe(404);
   });
 
-  it('are served at the path that messages, headers and alerts name', async () => {
+  it('are also served at the paths in messages, headers and alerts', async () => {
     for (const { slug, file } of RUNBOOK_GUIDES) {
       expect(textsOf(await page(`/${file}`), 'h1')).toEqual(textsOf(await page(`/guides/${slug}`), 'h1'));
       expect(await (await ask(`/${file}`)).text()).toBe(await (await ask(`/guides/${slug}.md`)).text());
     }
   });
 
-  it('copy only what is typed of a terminal', async () => {
+  it('copy only the typed part of a terminal', async () => {
     const copied = (await page('/guides/quickstart')).flatMap(({ attributes }) => attributes.get('data-copy') ?? []);
     expect(copied).toContain(
       `curl localhost:8080/api/v0.1/core/card/ada`.replace('localhost:8080', `127.0.0.1:${running.port}`),
@@ -141,13 +141,13 @@ describe('the guides', () => {
     expect(shown).not.toContain('localhost:8080');
   });
 
-  it('show the picture with its text, and without styles and scripts that the pages do not allow', async () => {
+  it('show the picture with its text, without styles and scripts that the pages forbid', async () => {
     const text = await (await ask('/guides/concepts', 'text/html')).text();
     const [picture = ''] = /<svg.*?<\/svg>/s.exec(text) ?? [];
     expect(picture).toContain('role="img" aria-labelledby="concepts-title concepts-description"');
     expect(picture).toMatch(/<desc id="concepts-description">[^<]{200,}<\/desc>/);
     expect(picture).not.toMatch(/<style|<script|style=|href=| on[a-z]+=/);
-    // Every class of the picture has its colour in the stylesheet of the pages, and in the file for both colour schemes.
+    // The stylesheet of the pages, and the file for both colour schemes, have a colour for every class of the picture.
     const file = readFileSync(join(ROOT, 'docs/concepts.svg'), 'utf8');
     const [light = '', dark = ''] = file.split('prefers-color-scheme: dark');
     const classes = new Set([...picture.matchAll(/class="([a-z]+)"/g)].map(([, name = '']) => name));
@@ -158,17 +158,17 @@ describe('the guides', () => {
     }
   });
 
-  it('show diagrams of states as tables', async () => {
+  it('show state diagrams as tables', async () => {
     const elements = await page('/guides/transfers');
     expect(textsOf(elements, 'tr')).toContain('scheduledpending, completed, failed, expiredexecute');
     expect(textsOf(elements, 'pre').join('\n')).not.toContain('stateDiagram');
   });
 });
 
-/** These need a gateway: health asks the database, and the console is built. */
+/** Links that need more than this gateway: health needs the database, and the console must be built. */
 const ELSEWHERE = /^\/(health\/|console|openapi\.json|favicon)/;
 
-it('no link of a page leads nowhere', async () => {
+it('every link of a page works', async () => {
   const pages = new Map<string, ReadonlySet<string> | null>();
   const dead: string[] = [];
   const visit = async (path: string): Promise<ReadonlySet<string> | null> => {
@@ -195,7 +195,7 @@ it('no link of a page leads nowhere', async () => {
   expect(pages.size).toBeGreaterThan(ALL.length);
 });
 
-it('no link of a served Markdown file leads nowhere', async () => {
+it('every link of a served Markdown file works', async () => {
   const dead: string[] = [];
   for (const { slug } of ALL) {
     const text = await (await ask(`/guides/${slug}.md`)).text();
@@ -207,7 +207,7 @@ it('no link of a served Markdown file leads nowhere', async () => {
   expect(dead).toEqual([]);
 });
 
-it('no link of a file of the project leads nowhere', () => {
+it('every link of a file of the project works', () => {
   const files = [
     ...ALL.map(({ file }) => file),
     ...globSync(['*.md', '{console,server,tools,sdk,test}/**/*.md'], { cwd: ROOT, exclude: ['**/node_modules/**'] }),
@@ -226,7 +226,7 @@ it('no link of a file of the project leads nowhere', () => {
   expect(dead).toEqual([]);
 });
 
-/** The ids that GitHub gives to the headings of a file, written down apart from the service that does the same. */
+/** The ids that GitHub gives to the headings of a file. Written independently of the service, which does the same. */
 function anchorsOf(text: string): readonly string[] {
   const headings = [...text.replaceAll(/^```.*?^```/gms, '').matchAll(/^#+ (.+)$/gm)].map(([, title = '']) => title);
   return headings.map((title) =>

@@ -5,7 +5,7 @@ import { onTestFinished } from 'vitest';
 import { aTransferRecord } from '../fixtures/records.ts';
 import { lastingPort } from './lasting-port.ts';
 
-/** A request that was received. */
+/** A request that the service received. */
 export type Received = {
   readonly method: string;
   readonly url: string;
@@ -13,7 +13,7 @@ export type Received = {
   readonly body: string;
 };
 
-/** An export or a stream of events: its chunks, each sent separately, and how it ends. */
+/** An export or an event stream: its chunks, sent separately, and how it ends. */
 export type CannedStream = {
   readonly chunks: Iterable<string | Uint8Array>;
   /** Default: text/csv. */
@@ -21,7 +21,7 @@ export type CannedStream = {
   readonly ends?: 'normally' | 'cut' | 'without an end';
 };
 
-/** What is played for one request: a response, or a way to give none. */
+/** The response to one request, or a way to send none. */
 export type Canned =
   | { readonly status: number; readonly headers?: Record<string, string>; readonly body?: object | string }
   | CannedStream
@@ -32,9 +32,9 @@ export type Canned =
 export type CannedService = {
   readonly url: string;
   readonly received: Received[];
-  /** Responses to play, in order; the last one is repeated. */
+  /** Sets the responses to play, in order. The last one is repeated. */
   play: (...canned: Canned[]) => void;
-  /** Called when a request was received, before the response. */
+  /** Called when a request has arrived, before the response. */
   onRequest: (request: IncomingMessage) => void;
   close: () => Promise<void>;
 };
@@ -69,8 +69,8 @@ export async function startCannedService(): Promise<CannedService> {
 }
 
 /**
- * A service of its own for a test that gives up requests: one may arrive after the test, where a service that is shared would count
- * it in the next test, or play it a response that is meant for another.
+ * Starts a separate service for a test that abandons requests. A request can arrive after the test. A shared service
+ * would count it in the next test, or send it a response meant for another.
  */
 export async function startOwnService(...canned: Canned[]): Promise<CannedService> {
   const own = await startCannedService();
@@ -112,12 +112,12 @@ async function respondWithStream(response: ServerResponse, canned: CannedStream)
   if (ends !== 'cut') return;
   // A client that receives the cut together with the chunks can discard them.
   await new Promise((resolve) => setTimeout(resolve, 20));
-  // One of the same process has not received them if the machine stalled for that time: it reads in the turns after it.
+  // A client in the same process may not have received them if the machine stalled. It reads them in the next turns.
   for (let turn = 0; turn < 10; turn += 1) await turnOfLoop();
   response.socket?.destroy();
 }
 
-/** A URL on which nothing listens. */
+/** A URL where nothing listens. */
 export async function deadUrl(): Promise<string> {
   return `http://127.0.0.1:${await lastingPort()}`;
 }
@@ -140,7 +140,7 @@ export function errorResponse(
   return { status: Status, headers, body: { Message, Status, Code, Type } };
 }
 
-/** The response of a service without its database; no money moved. */
+/** The response of a service without its database. No money moved. */
 export function failingResponse(headers: Record<string, string> = {}): Canned {
   return errorResponse(
     { Status: 500, Code: 'unknown_create_transfer', Type: 'Server Error' },

@@ -9,7 +9,7 @@ import { createAuthority, type Identity } from '../outbound/certificates.ts';
 const authority = createAuthority();
 afterAll(() => authority.remove());
 
-/** What creating a transfer comes to at a server with that certificate, and how many requests the server got. */
+/** Creates a transfer at a server with this certificate. Returns the error, and the number of requests that arrived. */
 async function createAt(identity: Identity): Promise<{ error: unknown; requests: number }> {
   let requests = 0;
   const server = createServer(identity, (_, response) => {
@@ -25,7 +25,7 @@ async function createAt(identity: Identity): Promise<{ error: unknown; requests:
   return { error, requests };
 }
 
-test('a certificate that is not accepted: nothing was sent, so no money moved', async () => {
+test('sends nothing to a server with an unaccepted certificate, so no money moved', async () => {
   const { error, requests } = await createAt(authority.issue('IP:127.0.0.1'));
   expect(error).toBeInstanceOf(ConnectionFailure);
   expect(error).toMatchObject({ reason: 'unreachable', moneyMoved: 'no' });

@@ -10,7 +10,7 @@ import { useTroubledService } from './troubled-service.ts';
 
 const service = await useTroubledService();
 
-/** Reads a stream in the background, until it is ended. */
+/** Reads a stream in the background until the test ends it. */
 function read(options: EventStreamOptions) {
   const controller = new AbortController();
   const events: TransferServiceEvent[] = [];
@@ -28,7 +28,7 @@ function read(options: EventStreamOptions) {
   return { events, retries, end };
 }
 
-/** Reads the events of all programs and of the service in the background, until it is ended. */
+/** Reads the events of all programs and of the service in the background until the test ends it. */
 function readAllPrograms() {
   const controller = new AbortController();
   const numbers: number[] = [];
@@ -44,7 +44,7 @@ function readAllPrograms() {
   return { numbers, end };
 }
 
-test('streams yield every event once, in order, over kills and restarts of the service and its database', async () => {
+test('streams yield every event once, in order, across kills and restarts of the service and its database', async () => {
   const all = read({ after: 0 });
   const filtered = read({ after: 0, types: ['transfer.completed'] });
   const everywhere = readAllPrograms();
@@ -58,12 +58,12 @@ test('streams yield every event once, in order, over kills and restarts of the s
   expect(everywhere.numbers).toEqual(everywhere.numbers.map((_, index) => index + 1));
   const upToLast = all.events.filter(({ position }) => position <= last);
   expect(upToLast.map(({ position }) => position)).toEqual(Array.from({ length: last }, (_, index) => index + 1));
-  // There are also events of the errors that the database's outages have caused.
+  // The outages of the database also caused error events.
   const transfers = upToLast.filter(({ type }) => type === 'transfer.completed');
   expect(filtered.events).toEqual(transfers);
   expect(new Set(transfers.map(({ subject_id }) => subject_id)).size).toBe(transfers.length);
   const seen = new Set(transfers.map(({ subject_id }) => subject_id));
   expect(service.transferIds.filter((id) => !seen.has(id))).toEqual([]);
-  // Three restarts of the service.
+  // The service was restarted three times.
   expect(all.retries.length).toBeGreaterThanOrEqual(3);
 });

@@ -31,17 +31,17 @@ function client(options: object = {}): TransferService {
   return new TransferService({ baseUrl: service.url, ...options });
 }
 
-/** An event as it is sent. */
+/** An event as the service sends it. */
 function event(position: number, type = 'transfer.completed'): string {
   return `id: ${position}\nevent: ${type}\ndata: ${JSON.stringify({ position, type, number: position })}\n\n`;
 }
 
-/** A stream that stays open unless it ends as given. */
+/** A stream that stays open unless `ends` says otherwise. */
 function stream(chunks: Iterable<string | Uint8Array>, ends: CannedStream['ends'] = 'without an end'): Canned {
   return { chunks, contentType: 'text/event-stream; charset=utf-8', ends };
 }
 
-/** The positions of the first events of a stream, and what the client reported meanwhile. */
+/** The positions of the first events of a stream, and the retries that the client reported. */
 async function readPositions(
   count: number,
   options: EventStreamOptions = { after: 0 },
@@ -57,7 +57,7 @@ async function readPositions(
   return { positions, retries };
 }
 
-/** What a stream threw, after these positions. */
+/** The positions that a stream yielded, and the error that it then threw. */
 async function failureOf(options: EventStreamOptions = { after: 0 }, settings: object = {}) {
   const positions: number[] = [];
   try {
@@ -68,7 +68,7 @@ async function failureOf(options: EventStreamOptions = { after: 0 }, settings: o
   }
 }
 
-/** The queries of the requests that were received. */
+/** The queries of the received requests. */
 function queries(): readonly string[] {
   return service.received.map(({ url }) => url.split('?')[1] ?? '');
 }
@@ -103,7 +103,7 @@ describe('a stream', () => {
     expect(service.received[0]?.headers).toMatchObject({ authorization: 'Bearer secret', 'program-id': 'prog_1' });
   });
 
-  test('of all programs continues by number', async () => {
+  test('continues by number for all programs', async () => {
     service.play(stream([event(1)], 'normally'), stream([event(2)]));
     const numbers: number[] = [];
     for await (const { number } of client().events.streamAllPrograms({ after: 0 })) {
@@ -117,14 +117,14 @@ describe('a stream', () => {
     ]);
   });
 
-  test('of several types asks for those', async () => {
+  test('sends several types', async () => {
     service.play(stream([event(1), event(3, 'card.updated'), event(4, 'transfer.failed')]));
     const options: EventStreamOptions = { after: 0, types: ['card.updated', 'transfer.*'] };
     expect((await readPositions(3, options)).positions).toEqual([1, 3, 4]);
     expect(queries()).toEqual(['type=card.updated%2Ctransfer.*&after=0']);
   });
 
-  test('with text has each event as it was sent', async () => {
+  test('has the text of each event unchanged', async () => {
     const text = '{"position": 1, "type":"card.created","data":{"sum":90071992547409930,"share":1.0,"2":"b","1":"a"}}';
     service.play(stream([`id: 1\ndata: ${text}\n\n`]));
     for await (const received of client().events.streamWithText({ after: 0 })) {
@@ -134,7 +134,7 @@ describe('a stream', () => {
     }
   });
 
-  test('without a position first asks for it, so that no event is missed if the connection is lost', async () => {
+  test('asks for a position if it gets none, so that it misses no event if the connection is lost', async () => {
     const page = { data: [], next_cursor: null, position: 41 };
     service.play({ status: 200, body: page }, stream([], 'cut'), stream([event(42)]));
     expect((await readPositions(1, {})).positions).toEqual([42]);
@@ -155,7 +155,7 @@ describe('a stream', () => {
     await isClosed;
   });
 
-  test('ends without an error when it is aborted, whatever it waits for', async () => {
+  test('ends without an error when it is aborted, in any state', async () => {
     const page = { status: 200, body: { data: [], next_cursor: null, position: 0 } };
     const cases: readonly [Canned[], EventStreamOptions][] = [
       [[stream([event(1)])], { after: 0 }],
@@ -209,7 +209,7 @@ describe('a stream continues at the last position', () => {
     expect(retries.map(({ position }) => position)).toEqual(canned.map(() => 2));
   });
 
-  test('when a chunk is damaged, before the chunk', async () => {
+  test('when a chunk is damaged, from the last event before it', async () => {
     service.play(stream([event(1), Uint8Array.of(0xff)]), stream([event(1), event(2)]));
     expect((await readPositions(2)).positions).toEqual([1, 2]);
   });
@@ -227,7 +227,7 @@ describe('a stream continues at the last position', () => {
     const source = { operation: 'list_events', position: 0, isContiguous: true } as const;
     const retries: StreamRetry[] = [];
     const options = { onRetry: (retry: StreamRetry) => retries.push(retry) };
-    // A busy machine may be silent for as long before the first event, too: each stream has the event after its position.
+    // A busy machine may also be silent before the first event, so each stream sends the event after its position.
     const next = {
       *[Symbol.iterator]() {
         yield event(Number(queries().at(-1)?.replace('after=', '')) + 1);
@@ -245,7 +245,7 @@ describe('a stream continues at the last position', () => {
     expect(retry?.error.message).toContain('sent nothing for 500 ms');
   });
 
-  test('although the program is slow', async () => {
+  test('if the program is slow', async () => {
     service.play(stream([event(1), event(2), event(3)], 'cut'), stream([event(2), event(3), event(4)]));
     const positions: number[] = [];
     for await (const { position } of client().events.stream({ after: 0 })) {
@@ -256,14 +256,14 @@ describe('a stream continues at the last position', () => {
     expect(positions).toEqual([1, 2, 3, 4]);
   });
 
-  test('after the time that Retry-After says', async () => {
+  test('after the time in Retry-After', async () => {
     service.play(stream([event(1)], 'cut'), RATE_LIMITED, stream([event(2)]));
     const { retries } = await readPositions(2);
     expect(retries[1]?.error).toBeInstanceOf(RequestError);
     expect(retries[1]?.waitMilliseconds).toBeGreaterThanOrEqual(1000);
   });
 
-  test('with a filter, also after events that the service has left out', async () => {
+  test('with a filter, after the last event that the service left out', async () => {
     service.play(stream([event(1), 'id: 90\n\n'], 'cut'), stream([event(95)]));
     expect((await readPositions(2, { after: 0, types: ['transfer.completed'] })).positions).toEqual([1, 95]);
     expect(queries().at(-1)).toBe('type=transfer.completed&after=90');
@@ -279,7 +279,7 @@ describe('a stream throws', () => {
     expect(thrown).toMatchObject({ name: 'EventGap', after: 1, received: 3 });
   });
 
-  test('an EventGap when an event is missing after the connection was lost', async () => {
+  test('an EventGap when an event is missing after a lost connection', async () => {
     service.play(stream([event(1)], 'cut'), stream([event(3)]));
     expect((await failureOf()).thrown).toBeInstanceOf(EventGap);
   });
@@ -301,7 +301,7 @@ describe('a stream throws', () => {
     expect({ positions, code: (thrown as RequestError).Code }).toEqual({ positions: [1], code: 'unauthenticated' });
   });
 
-  test('what any call throws, as long as it was never connected', async () => {
+  test('the errors of any call before its first connection', async () => {
     service.play(UNAVAILABLE);
     expect((await failureOf({ after: 0 }, { maxRetries: 1 })).thrown).toBeInstanceOf(ServerError);
     expect(service.received).toHaveLength(2);
@@ -316,19 +316,19 @@ describe('a stream throws', () => {
 
   test.each([
     ['without a position', 'data: {}\n\n'],
-    ['whose position is no number', 'id: x\ndata: {}\n\n'],
+    ['with an invalid position', 'id: x\ndata: {}\n\n'],
     ['that is not JSON', 'id: 1\ndata: x\n\n'],
-  ])('when there is an event %s', async (_, text) => {
+  ])('for an event %s', async (_, text) => {
     service.play(stream([text]));
     expect((await failureOf()).thrown).toBeInstanceOf(UnexpectedResponse);
   });
 
-  test('when it is to yield no type', async () => {
+  test('for an empty list of types', async () => {
     expect((await failureOf({ after: 0, types: [] })).thrown).toBeInstanceOf(InvalidArgument);
   });
 });
 
-test('a call that waits for events may take that much longer', async () => {
+test('extends the time-out of a call that waits for events', async () => {
   const { url: baseUrl } = await startOwnService('no response');
   const call = client({ baseUrl, timeoutMilliseconds: 20, maxRetries: 0 }).events.list({ after: 1, wait: 1 });
   await expect(call).rejects.toThrow('within 1020 ms');

@@ -24,7 +24,7 @@ function client(options: object = {}): TransferService {
   return new TransferService({ baseUrl: service.url, ...options });
 }
 
-/** An export, and its time-out: so long that a slow machine has its first bytes by then. */
+/** An export and its time-out, which is long enough for the first bytes even on a slow machine. */
 async function begin(timeoutMilliseconds = 1_000): Promise<{ timeoutMilliseconds: number; chunks: TextChunks }> {
   service.play(WHOLE);
   try {
@@ -35,7 +35,7 @@ async function begin(timeoutMilliseconds = 1_000): Promise<{ timeoutMilliseconds
   }
 }
 
-/** The text of an export, and what its loop threw; undefined if it completed. */
+/** The text of an export, and the error of its loop, or undefined if it completed. */
 async function read(
   chunks: TextChunks,
   onChunk = (): void => undefined,
@@ -62,7 +62,7 @@ describe('a complete export', () => {
     expect(service.received).toHaveLength(1);
   });
 
-  test('has its response details before the first chunk is read', async () => {
+  test('has its response details before the first chunk', async () => {
     service.play(WHOLE);
     const chunks = await client().transfers.export({ card_id: 'card_active' });
     expect(chunks.response).toMatchObject({ status: 200, requestId: 'req_canned', attempts: 1 });
@@ -70,18 +70,18 @@ describe('a complete export', () => {
     await chunks.return();
   });
 
-  test('can split a character between two chunks', async () => {
+  test('may split a character between two chunks', async () => {
     const bytes = new TextEncoder().encode('ü€\r\n');
     service.play({ chunks: Array.from(bytes, (byte) => Uint8Array.of(byte)) });
     expect(await read(await client().transfers.export())).toEqual({ text: 'ü€\r\n', thrown: undefined });
   });
 
-  test('can be empty', async () => {
+  test('may be empty', async () => {
     service.play({ chunks: [] });
     expect(await read(await client().transfers.export())).toEqual({ text: '', thrown: undefined });
   });
 
-  test('can be read slowly, without a timeout', async () => {
+  test('may be read slowly, without a timeout', async () => {
     const { timeoutMilliseconds, chunks } = await begin();
     let text = '';
     for await (const chunk of chunks) {
@@ -105,7 +105,7 @@ describe('a complete export', () => {
 });
 
 describe('an export that is cut off', () => {
-  test('throws, however much was received, with the request id for support', async () => {
+  test('throws with the request id, even if all rows were received', async () => {
     service.play({ chunks: [HEADINGS, ...ROWS], ends: 'cut' });
     const { text, thrown } = await read(await client().transfers.export());
     expect(HEADINGS + ROWS.join('')).toContain(text);
@@ -125,7 +125,7 @@ describe('an export that is cut off', () => {
     expect(service.received).toHaveLength(1);
   });
 
-  test('within a character throws, even if the connection ends normally', async () => {
+  test('throws if it ends within a character, even if the connection ends normally', async () => {
     service.play({ chunks: [Uint8Array.of(0x61, 0xe2, 0x82)] });
     const { text, thrown } = await read(await client().transfers.export());
     expect(text).toBe('a');
@@ -141,7 +141,7 @@ describe('an export that is cut off', () => {
     expect(service.received).toHaveLength(1);
   });
 
-  test('throws the reason of the abort if the caller aborts it', async () => {
+  test('throws the reason of an abort by the caller', async () => {
     service.play({ chunks: [HEADINGS], ends: 'without an end' });
     const controller = new AbortController();
     const chunks = await client().transfers.export({}, { signal: controller.signal });
@@ -162,16 +162,16 @@ describe('before the first chunk', () => {
         { 'should-retry': 'true' },
       ),
     ],
-  ])('an export that was %s is retried', async (_, canned) => {
+  ])('retries an export that was %s', async (_, canned) => {
     service.play(canned, WHOLE);
     const chunks = await client().transfers.export();
     expect(chunks.response.attempts).toBe(2);
     expect(await read(chunks)).toEqual({ text: HEADINGS + ROWS.join(''), thrown: undefined });
   });
 
-  test('a timeout is a ConnectionFailure, after the usual number of attempts', async () => {
+  test('throws a ConnectionFailure for a timeout, after the usual number of tries', async () => {
     service.play({ chunks: [], ends: 'without an end' });
-    // Long enough for each attempt to reach the service on a busy machine.
+    // Long enough for each try to reach the service on a busy machine.
     const impatient = client({ timeoutMilliseconds: 2_000, maxRetries: 1 });
     const thrown = await impatient.transfers.export().catch((error: unknown) => error);
     expect(thrown).toMatchObject({ name: 'ConnectionFailure', reason: 'timeout', attempts: 2, moneyMoved: 'no' });
@@ -181,7 +181,7 @@ describe('before the first chunk', () => {
   test.each([
     ['a Request Error', { Status: 404, Code: 'card_not_found', Type: 'Request Error' }, RequestError],
     ['a Server Error', { Status: 500, Code: 'unknown_export_postings', Type: 'Server Error' }, ServerError],
-  ] as const)('%s is thrown, as for every operation', async (_, record, kind) => {
+  ] as const)('throws %s, as for every operation', async (_, record, kind) => {
     service.play(errorResponse(record));
     const thrown = await client()
       .cards.exportPostings('card_1')
@@ -193,7 +193,7 @@ describe('before the first chunk', () => {
   test.each<[string, Canned]>([
     ['a page', { status: 200, body: '<h1>Log in</h1>' }],
     ['a record', { status: 200, body: { data: [] } }],
-  ])('%s instead of an export is an UnexpectedResponse', async (_, canned) => {
+  ])('throws an UnexpectedResponse for %s instead of an export', async (_, canned) => {
     service.play(canned);
     await expect(client().transfers.export()).rejects.toThrow(UnexpectedResponse);
     expect(service.received).toHaveLength(1);

@@ -93,14 +93,14 @@ describe('error records', () => {
     expect(error.Code).toBe('something_new');
   });
 
-  test.each(['Customs Error', 'constructor'])('the unknown type %s is a plain TransferServiceError', async (Type) => {
+  test.each(['Customs Error', 'constructor'])('uses TransferServiceError for the type %s', async (Type) => {
     service.play(errorResponse({ Status: 400, Code: 'something_new', Type }));
     const error = await failureOf(client().transfers.list(), TransferServiceError);
     expect(error.constructor).toBe(TransferServiceError);
     expect(error.Type).toBe(Type);
   });
 
-  test('without a Money-Moved header, the error code and the operation decide', async () => {
+  test('decides by the error code and the operation without a Money-Moved header', async () => {
     const moneyMovedBy = async (code: string, call: () => Promise<unknown>) => {
       service.play(errorResponse({ Status: 500, Code: code, Type: 'Server Error' }));
       return (await failureOf(call(), TransferServiceError)).moneyMoved;
@@ -113,7 +113,7 @@ describe('error records', () => {
     expect(await moneyMovedBy('something_new', () => client().transfers.list())).toBe('no');
   });
 
-  test('Retry-After can be a date', async () => {
+  test('accepts a date in Retry-After', async () => {
     const headers = { 'retry-after': new Date(Date.now() + 3_600_000).toUTCString() };
     service.play(errorResponse({ Status: 424, Code: 'service_disabled', Type: 'Process Error' }, headers));
     const error = await failureOf(client().transfers.create(BODY), ProcessError);
@@ -128,7 +128,7 @@ describe('responses that are not from the service', () => {
     ['JSON that is not a record', { status: 500, body: { error: 'oops' } }],
     ['a page with a success status', { status: 200, body: '<h1>Log in</h1>' }],
     ['a redirection, which would turn the POST into a GET', { status: 301, headers: { location: '/elsewhere' } }],
-  ])('%s is an UnexpectedResponse, and not retried', async (_, canned) => {
+  ])('%s is an UnexpectedResponse and is not retried', async (_, canned) => {
     service.play(canned);
     const error = await failureOf(client().transfers.create(BODY, { idempotencyKey: 'k' }), UnexpectedResponse);
     expect(error).toMatchObject({ moneyMoved: 'unknown', idempotencyKey: 'k', requestId: 'req_canned' });
@@ -136,7 +136,7 @@ describe('responses that are not from the service', () => {
     expect(service.received).toHaveLength(1);
   });
 
-  test('the error has the beginning of the body', async () => {
+  test('have an error with the beginning of the body', async () => {
     service.play({ status: 502, body: `<h1>Bad Gateway</h1>${'x'.repeat(500)}` });
     const error = await failureOf(client().transfers.list(), UnexpectedResponse);
     expect(error).toMatchObject({ status: 502, moneyMoved: 'no' });
@@ -146,7 +146,7 @@ describe('responses that are not from the service', () => {
 });
 
 describe('retries', () => {
-  test('a response with Should-Retry is retried, with the same idempotency key', async () => {
+  test('repeat a request with Should-Retry, with the same idempotency key', async () => {
     service.play(failingResponse(), failingResponse(), CREATED);
     const transfer = await client().transfers.create(BODY);
     expect(transfer.response.attempts).toBe(3);
@@ -155,7 +155,7 @@ describe('retries', () => {
   });
 
   test.each<Canned>(['cut before the response', 'cut within the response'])(
-    'a request that was %s is retried',
+    'repeat a request that was %s',
     async (canned) => {
       service.play(canned, CREATED);
       const transfer = await client().transfers.create(BODY);
@@ -168,7 +168,7 @@ describe('retries', () => {
     ['capture', ({ transfers }) => transfers.capture('tr_1', { amount: 600 })],
     ['cancel', ({ transfers }) => transfers.cancel('tr_1')],
     ['reverse', ({ transfers }) => transfers.reverse('tr_1')],
-  ])('%s is retried with the same key, with or without a response', async (_, call) => {
+  ])('repeat a %s with the same key, with or without a response', async (_, call) => {
     service.play('cut before the response', failingResponse(), CREATED);
     expect(await call(client())).toMatchObject({ response: { attempts: 3 } });
     const keys = service.received.map(({ headers }) => headers['idempotency-key']);
@@ -176,13 +176,13 @@ describe('retries', () => {
     expect(new Set(service.received.map(({ body }) => body)).size).toBe(1);
   });
 
-  test('move_clock is retried', async () => {
+  test('repeat move_clock', async () => {
     service.play('cut before the response', { status: 200, body: { now: 'x', seconds_ahead: 60 } });
     await client().sandbox.moveClock({ seconds_ahead: 60 });
     expect(service.received).toHaveLength(2);
   });
 
-  test('there are at most maxRetries retries', async () => {
+  test('are at most maxRetries', async () => {
     service.play(failingResponse());
     const error = await failureOf(client({ maxRetries: 1 }).transfers.create(BODY), ServerError);
     expect(error.attempts).toBe(2);
@@ -190,7 +190,7 @@ describe('retries', () => {
     expect(service.received).toHaveLength(3);
   });
 
-  test('a response without Should-Retry is not retried', async () => {
+  test('need Should-Retry in a response', async () => {
     service.play(errorResponse({ Status: 500, Code: 'unknown_create_transfer', Type: 'Server Error' }));
     await failureOf(client().transfers.create(BODY), ServerError);
     expect(service.received).toHaveLength(1);
@@ -204,7 +204,7 @@ describe('retries', () => {
     ['revoke_key', ({ keys }) => keys.revoke('key_1')],
     ['change_switch', (client) => client.switch.change({ disabled: true, reason: 'test' })],
     ['move_clock', ({ sandbox }) => sandbox.moveClock({ seconds_ahead: 1 })],
-  ])('%s is retried with the generated key', async (_, call) => {
+  ])('repeat %s with the generated key', async (_, call) => {
     service.play('cut before the response', failingResponse(), { status: 200, body: {} });
     await call(client());
     const keys = service.received.map(({ headers }) => headers['idempotency-key']);
@@ -213,7 +213,7 @@ describe('retries', () => {
     expect(new Set(keys).size).toBe(1);
   });
 
-  test('a request that is not safe to repeat is not retried', async () => {
+  test('do not repeat a request that is not safe to repeat', async () => {
     service.play(failingResponse());
     await failureOf(client().cards.update('card_1', { status: 'active' }), ServerError);
     expect(service.received).toHaveLength(1);
@@ -226,14 +226,14 @@ describe('retries', () => {
     expect(service.received).toHaveLength(2);
   });
 
-  test('a retry waits for Retry-After', async () => {
+  test('wait for Retry-After', async () => {
     service.play(failingResponse({ 'retry-after': '1' }), CREATED);
     const began = performance.now();
     await client().transfers.create(BODY);
     expect(performance.now() - began).toBeGreaterThan(990);
   });
 
-  test('there is no retry if Retry-After is too long', async () => {
+  test('stop if Retry-After is too long', async () => {
     service.play(failingResponse({ 'retry-after': '3600' }));
     const error = await failureOf(client().transfers.create(BODY), ServerError);
     expect(error).toMatchObject({ attempts: 1, retryAfterSeconds: 3600, shouldRetry: true });
@@ -241,7 +241,7 @@ describe('retries', () => {
 });
 
 describe('no response', () => {
-  test('after the request was sent: money moved is unknown, and the message names the key', async () => {
+  test('after the request was sent leaves it unknown whether money moved, and the message names the key', async () => {
     service.play('cut before the response');
     const error = await failureOf(client({ maxRetries: 1 }).transfers.create(BODY), ConnectionFailure);
     expect(error).toMatchObject({ reason: 'lost', moneyMoved: 'unknown', attempts: 2, baseUrl: service.url });
@@ -250,7 +250,7 @@ describe('no response', () => {
     expect(error.cause).toBeInstanceOf(Error);
   });
 
-  test('to a request without a key: money moved is unknown, and the message says what to do', async () => {
+  test('to a request without a key leaves it unknown too, and the message says what to do', async () => {
     service.play('cut before the response');
     const close = client().cards.update('card_1', { status: 'closed', balance_to: 'funding' });
     const error = await failureOf(close, ConnectionFailure);
@@ -263,7 +263,7 @@ describe('no response', () => {
     expect(batch.message).toMatch(/Send the same request again: it moves money at most once\.$/);
   });
 
-  test('because nothing listens: no money moved, and the message has the reason', async () => {
+  test('because nothing listens means that no money moved, and the message has the reason', async () => {
     const options = { baseUrl: await deadUrl(), maxRetries: 0 };
     const error = await failureOf(client(options).transfers.create(BODY), ConnectionFailure);
     expect(error).toMatchObject({ reason: 'unreachable', moneyMoved: 'no' });
@@ -271,14 +271,14 @@ describe('no response', () => {
     expect(error.message).toContain('No money moved.');
   });
 
-  test('to a read: the message does not mention money', async () => {
+  test('to a read has a message without money', async () => {
     service.play('cut before the response');
     const error = await failureOf(client({ maxRetries: 0 }).transfers.list(), ConnectionFailure);
     expect(error.moneyMoved).toBe('no');
     expect(error.message).not.toContain('money');
   });
 
-  test('within the timeout: money moved is unknown', async () => {
+  test('within the timeout leaves it unknown whether money moved', async () => {
     const { url: baseUrl } = await startOwnService('no response');
     const impatient = client({ baseUrl, timeoutMilliseconds: 50, maxRetries: 1 });
     const error = await failureOf(impatient.transfers.create(BODY), ConnectionFailure);
@@ -286,7 +286,7 @@ describe('no response', () => {
     expect(error.message).toContain('within 50 ms');
   });
 
-  test('because the caller aborted: not retried, and money moved is unknown', async () => {
+  test('after an abort is not retried, and leaves it unknown whether money moved', async () => {
     service.play('no response');
     const controller = new AbortController();
     service.onRequest = () => controller.abort('enough');
@@ -295,14 +295,14 @@ describe('no response', () => {
     expect(service.received).toHaveLength(1);
   });
 
-  test('because the signal was already aborted: nothing is sent', async () => {
+  test('for a signal that was aborted before sends nothing', async () => {
     service.play(CREATED);
     const error = await failureOf(client().transfers.create(BODY, { signal: AbortSignal.abort() }), ConnectionFailure);
     expect(error).toMatchObject({ reason: 'aborted', moneyMoved: 'no' });
     expect(service.received).toEqual([]);
   });
 
-  test('because the caller aborted during the wait before a retry', async () => {
+  test('after an abort during the wait before a retry', async () => {
     service.play(failingResponse({ 'retry-after': '30' }));
     const controller = new AbortController();
     service.onRequest = () => setTimeout(() => controller.abort(), 50);
@@ -311,22 +311,22 @@ describe('no response', () => {
   });
 });
 
-describe('money moved, after an attempt without a response', () => {
-  test('stays unknown when a later response reports about its own request only', async () => {
+describe('after a try without a response, whether money moved', () => {
+  test('stays unknown if a later response is only about its own request', async () => {
     service.play('cut before the response', failingResponse({ 'should-retry': 'false' }));
     const error = await failureOf(client().transfers.create(BODY), ServerError);
     expect(error.headers.get('money-moved')).toBe('no');
     expect(error.moneyMoved).toBe('unknown');
   });
 
-  test('is certain after a 409, which is the response to the key', async () => {
+  test('is certain after a 409, which is the response for the key', async () => {
     const refusal = { Status: 409, Code: 'insufficient_funds', Type: 'Request Error' };
     service.play('cut before the response', errorResponse(refusal, { 'money-moved': 'no' }));
     const error = await failureOf(client().transfers.create(BODY), RequestError);
     expect(error.moneyMoved).toBe('no');
   });
 
-  test('is certain when every attempt had a response', async () => {
+  test('is certain if every try had a response', async () => {
     service.play(failingResponse(), failingResponse({ 'should-retry': 'false' }));
     const error = await failureOf(client().transfers.create(BODY), ServerError);
     expect(error.moneyMoved).toBe('no');

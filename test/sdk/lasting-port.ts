@@ -1,14 +1,14 @@
 import { createServer } from 'node:net';
 
-/** Below the ports that Linux and macOS give to whoever asks for any, so that no other program gets one by chance. */
+/** Ports below the range that Linux and macOS assign, so that no other program gets one by chance. */
 const FIRST = 20_000;
 const LAST = 32_000;
 
 const given = new Set<number>();
 
 /**
- * A port of the loopback on which nothing listens, and nothing will that does not ask for it by its number. One that was
- * listened on for a moment, as port 0, can be given to any other test of the machine.
+ * Returns a loopback port where nothing listens, and where nothing will listen unless it asks for the number. A port
+ * that was assigned for port 0 could be given to any other test on the machine.
  */
 export async function lastingPort(): Promise<number> {
   for (;;) {

@@ -34,7 +34,7 @@ import {
 } from '../../sdk/client.ts';
 import { startCannedService, TRANSFER } from './canned-service.ts';
 
-/** What an untyped program sends when it misspells a property. */
+/** The body of an untyped program that misspells a property. */
 const UNSET: object = { amount: undefined, program_id: undefined, expires_at: undefined };
 
 /** Calls the method of an operation with the ids and the body of the example in the contract. */
@@ -43,7 +43,7 @@ async function callWithExample(operation: ClientOperationId): Promise<void> {
   const { path, body } = OPERATIONS[operation];
   const { body: text = '{}' } = exampleOf(operation);
   const fields: object = JSON.parse(text);
-  // A body that is only an array is the argument itself.
+  // The argument is the array itself.
   const isArray = operation === 'create_transfer_batch' || operation === 'attach_cases';
   const input = isArray ? Object.values(fields)[0] : fields;
   const methods: object = Reflect.get(client(), resource);
@@ -74,7 +74,7 @@ function methodsOf(transferService: TransferService): string[] {
   return [...new Set(methods)];
 }
 
-/** The methods of a prototype and of those that it extends. */
+/** The methods of a prototype and of its parents. */
 function namesIn(prototype: object | null): string[] {
   if (prototype === null || prototype === Object.prototype) return [];
   const own = Object.getOwnPropertyNames(prototype).filter((name) => name !== 'constructor');
@@ -86,7 +86,7 @@ function queryNames(): string[] {
   return [...new URL(service.received.at(-1)?.url ?? '', service.url).searchParams.keys()].sort();
 }
 
-/** The name with which the comment of a method begins, and the method. */
+/** Maps the name at the beginning of a method's comment to the method. */
 function documentedMethods(): Map<string, string> {
   const folder = new URL('../../sdk/generated/', import.meta.url);
   const source = readdirSync(folder).map((file) => readFileSync(new URL(file, folder), 'utf8'));
@@ -94,11 +94,11 @@ function documentedMethods(): Map<string, string> {
   return new Map([...comments].map(([, operation = '', method = '']) => [operation, method]));
 }
 
-/** Methods that send an operation which another one sends, too. */
+/** Methods with an operation that another method also sends. */
 const SHORTHANDS = ['switch.disable', 'switch.enable', 'events.streamWithText'];
 
 describe('operations and methods', () => {
-  test.each(CLIENT_OPERATION_IDS)('%s is sent by its method, as defined in the contract', async (operation) => {
+  test.each(CLIENT_OPERATION_IDS)('%s is sent by its method as in the contract', async (operation) => {
     const { method, idempotency, body, status, csv } = OPERATIONS[operation];
     service.play(csv ? { chunks: ['a,b\n'] } : { status, body: {} });
     await callWithExample(operation);
@@ -141,13 +141,13 @@ describe('requests', () => {
     [9_007_199_254_740_993n, '9007199254740993'],
     ['1000', '"1000"'],
     [85.5, '85.5'],
-  ])('the amount %s is sent as %s, never rounded', async (amount, text) => {
+  ])('send the amount %s as %s, never rounded', async (amount, text) => {
     service.play({ status: 201, body: TRANSFER });
     await client().transfers.create({ amount, card_id: 'card_active', description: undefined, metadata: { a: 'ü"' } });
     expect(service.received[0]?.body).toBe(`{"amount":${text},"card_id":"card_active","metadata":{"a":"ü\\""}}`);
   });
 
-  test('the switch is changed by disable and enable, also with the words of change', async () => {
+  test('change the switch with disable, enable and change', async () => {
     service.play({ status: 200, body: {} });
     await client().switch.disable({ reason: 'OPS-311', program_id: 'prog_1', type: 'load' }, { idempotencyKey: 'k' });
     await client().switch.enable({ program_id: 'prog_1', type: 'load' });
@@ -162,7 +162,7 @@ describe('requests', () => {
     expect(service.received[0]?.headers['idempotency-key']).toBe('k');
   });
 
-  test('headers: the API key, the program of the client or the call, the idempotency key and the request id', async () => {
+  test('have the API key, the program of the client or the call, the idempotency key and the request id', async () => {
     service.play({ status: 201, body: TRANSFER });
     const body = { amount: 1, card_id: 'card_active' };
     await client({ key: 'secret', programId: 'prog_1' }).transfers.create(body);
@@ -180,14 +180,14 @@ describe('requests', () => {
     });
   });
 
-  test('no Program-Id for an operation outside a program, and no Authorization without a key', async () => {
+  test('have no Program-Id outside a program, and no Authorization without a key', async () => {
     service.play({ status: 200, body: {} });
     await client({ programId: 'prog_1' }).trialBalance.get();
     expect(service.received[0]?.headers).not.toHaveProperty('program-id');
     expect(service.received[0]?.headers).not.toHaveProperty('authorization');
   });
 
-  test('omitted amounts are not sent, and limits are sent in full', async () => {
+  test('omit missing amounts, and contain limits in full', async () => {
     service.play({ status: 200, body: {} });
     await client().transfers.capture('tr_1');
     await client().transfers.reverse('tr_1', { amount: 9_007_199_254_740_993n });
@@ -203,7 +203,7 @@ describe('requests', () => {
     ]);
   });
 
-  test('every filter of list_transfers and export_transfers is sent', async () => {
+  test('have every filter of list_transfers and export_transfers', async () => {
     const filters = {
       card_id: 'card_active',
       type: 'load',
@@ -225,7 +225,7 @@ describe('requests', () => {
     expect(queryNames()).toEqual(Object.keys(OPERATIONS.export_transfers.query?.properties ?? {}).sort());
   });
 
-  test('ids and filters are escaped, and the base URL can have a path', async () => {
+  test('escape ids and filters, and keep the path of the base URL', async () => {
     service.play({ status: 200, body: { data: [], next_cursor: null } });
     const behindProxy = new TransferService({ baseUrl: `${service.url}/money/` });
     await behindProxy.cards.get('a/b?c');
@@ -237,8 +237,8 @@ describe('requests', () => {
   });
 
   test.each<[string, (service: TransferService) => Promise<object>]>([
-    ['an empty id, which would make it the path of the list', ({ transfers }) => transfers.get('')],
-    ['an id of dots, which would make it another path', ({ cards }) => cards.get('..')],
+    ['an empty id, which would select the list', ({ transfers }) => transfers.get('')],
+    ['an id of dots, which would select another path', ({ cards }) => cards.get('..')],
     [
       'a number that JSON does not have',
       ({ transfers }) => transfers.create({ amount: Number.NaN, card_id: 'card_active' }),
@@ -258,13 +258,13 @@ describe('requests', () => {
       ({ keys }) => keys.create({ name: 'x', scopes: ['cards:read'], all_programs: true, ...UNSET }),
     ],
     ['a line break in a header', ({ transfers }) => transfers.list({}, { requestId: 'a\nb' })],
-  ])('%s is rejected before anything is sent', async (_, call) => {
+  ])('are rejected before they are sent with %s', async (_, call) => {
     service.play({ status: 200, body: {} });
     await expect(call(client())).rejects.toThrow(InvalidArgument);
     expect(service.received).toEqual([]);
   });
 
-  test('an API key that is not valid in a header is rejected, and not shown in the message', async () => {
+  test('are rejected with an API key that is invalid in a header, without showing it', async () => {
     const refusal = await client({ key: 'secret\n' })
       .transfers.list()
       .catch((error: unknown) => error);
@@ -273,7 +273,7 @@ describe('requests', () => {
   });
 
   test.each(['localhost:8080', 'ftp://localhost', 'http://user:pass@localhost', 'http://localhost/?a'])(
-    'the base URL %s is rejected',
+    'are rejected for the base URL %s',
     (baseUrl) => {
       expect(() => new TransferService({ baseUrl })).toThrow(InvalidArgument);
     },
@@ -281,7 +281,7 @@ describe('requests', () => {
 });
 
 describe('responses', () => {
-  test('a record is as the service sent it; its response details are not enumerable', async () => {
+  test('a record is unchanged, with response details that are not enumerable', async () => {
     service.play({ status: 201, body: TRANSFER, headers: { 'idempotent-replayed': 'true' } });
     const transfer = await client().transfers.create({ amount: 1000, card_id: 'card_active' });
     expect(JSON.stringify(transfer)).toBe(JSON.stringify(TRANSFER));
@@ -291,7 +291,7 @@ describe('responses', () => {
     expect(transfer.response.headers.get('content-type')).toBe('application/json');
   });
 
-  test('listAll reads every page, with the same filters', async () => {
+  test('listAll reads every page with the same filters', async () => {
     const page = (id: string, next: string | null) => ({
       status: 200,
       body: { data: [{ ...TRANSFER, transfer_id: id }], next_cursor: next },
@@ -338,7 +338,7 @@ describe('responses', () => {
     };
     const body = { url: 'https://shop.example/hooks' };
 
-    test('is rolled if the response with it was lost, and the earlier one signs no more', async () => {
+    test('is rolled if the response with it was lost, and the old secret stops signing', async () => {
       const rolled = { status: 200, body: { ...WEBHOOK, secret: 'whsec_second' } };
       service.play('cut before the response', replay, rolled);
       const webhook = await client().webhooks.create(body);
@@ -350,7 +350,7 @@ describe('responses', () => {
       ]);
     });
 
-    test('stays as it is for a key of your own, which may have created it long ago', async () => {
+    test('stays null with your own key, which may have created the webhook long ago', async () => {
       service.play(replay);
       const webhook = await client().webhooks.create(body, { idempotencyKey: 'mine' });
       expectTypeOf(webhook.secret).toEqualTypeOf<string | null>();
@@ -359,7 +359,7 @@ describe('responses', () => {
     });
   });
 
-  test('a loop that is left early reads no further page', async () => {
+  test('a loop that ends early reads no further page', async () => {
     service.play({ status: 200, body: { data: [TRANSFER], next_cursor: 'c2' } });
     for await (const card of client().cards.listAll()) {
       expect(card.card_id).toBe('card_active');
@@ -369,7 +369,7 @@ describe('responses', () => {
   });
 });
 
-test('the types are those of the contract', () => {
+test('the types match the contract', () => {
   expectTypeOf<CreateTransferBody['amount']>().toEqualTypeOf<number | bigint | string>();
   expectTypeOf<CreateTransferBody['card_id']>().toEqualTypeOf<string>();
   expectTypeOf<CreateTransferBody['type']>().toEqualTypeOf<'load' | 'unload' | 'card_to_card' | undefined>();
@@ -396,15 +396,15 @@ test('requests that do not match the contract do not compile', () => {
   expectTypeOf<{ status: 'closed' }>().not.toExtend<CreateCardBody>();
   expectTypeOf<keyof PageQuery>().toEqualTypeOf<'limit' | 'cursor'>();
   expectTypeOf<{ name: 'x'; scopes: ['everything'] }>().not.toExtend<CreateKeyBody>();
-  // Without the amount, or the program, these would do more than was meant.
+  // Without the amount or the program, these would do more than intended.
   expectTypeOf<{ amount: undefined }>().not.toExtend<CaptureTransferBody>();
   expectTypeOf<{ amount: undefined }>().not.toExtend<ReverseTransferBody>();
   expectTypeOf<{ disabled: true; program_id: undefined }>().not.toExtend<ChangeSwitchBody>();
   expectTypeOf<{ disabled: true; reason: undefined }>().toExtend<ChangeSwitchBody>();
-  // Only operations with an idempotency key have the option for it.
+  // Only operations with an idempotency key have this option.
   expectTypeOf<Operations['create_card']['call']['options']>().toEqualTypeOf<KeyedCallOptions | undefined>();
   expectTypeOf<Operations['get_card']['call']['options']>().toEqualTypeOf<CallOptions | undefined>();
-  // And only those that compare versions the option for that.
+  // Only operations that compare versions have this option.
   expectTypeOf<Operations['update_card']['call']['options']>().toEqualTypeOf<VersionedCallOptions | undefined>();
 });
 

@@ -1,9 +1,9 @@
 import { afterEach, expect, test, vi } from 'vitest';
 import { type Fetch, InvalidArgument, TransferService, type TransferServiceOptions } from '../../sdk/client.ts';
 
-// Time-outs, retries and fetch, of a client and of one call.
+// Time-outs, retries and fetch, for a client and for one call.
 
-/** A service that never responds; it counts the requests that it gets. */
+/** A service that never responds and counts its requests. */
 function silentService(): { readonly fetch: Fetch; readonly requests: () => number } {
   let requests = 0;
   const fetch: Fetch = (_, { signal }) => {
@@ -24,7 +24,7 @@ test('a call can have its own time-out and number of retries', async () => {
   expect(requests()).toBe(2);
 });
 
-test('a call without options of its own has those of the client', async () => {
+test('a call without options uses the options of the client', async () => {
   const { fetch, requests } = silentService();
   const client = new TransferService({ fetch, timeoutMilliseconds: 5, maxRetries: 0 });
   await expect(client.transfers.list()).rejects.toMatchObject({ reason: 'timeout', attempts: 1 });
@@ -37,7 +37,7 @@ test.each<[TransferServiceOptions, string]>([
   [{ timeoutMilliseconds: Number.POSITIVE_INFINITY }, 'but it is Infinity.'],
   [{ maxRetries: -1 }, 'maxRetries must be a whole number from 0, but it is -1.'],
   [{ maxRetries: 1.5 }, 'but it is 1.5.'],
-])('%j is refused by a client and by a call', async (options, message) => {
+])('a client and a call refuse %j', async (options, message) => {
   expect(() => new TransferService(options)).toThrow(InvalidArgument);
   expect(() => new TransferService(options)).toThrow(message);
   expect(() => new TransferService(options)).toThrow(expect.objectContaining({ moneyMoved: 'no' }));
@@ -57,7 +57,7 @@ test('a call that waits for events with the longest time-out does not time out a
   expect(requests()).toBe(1);
 });
 
-test('what a fetch of its own adds to the headers of an attempt is in no other', async () => {
+test('a custom fetch cannot change the headers of later tries', async () => {
   const seen: (string | null)[] = [];
   const fetch: Fetch = async (_, { headers }) => {
     headers.append('X-Trace', 'a');
@@ -68,7 +68,7 @@ test('what a fetch of its own adds to the headers of an attempt is in no other',
   expect(seen).toEqual(['a', 'a']);
 });
 
-test('a fetch of the platform that is replaced after the client was made is used', async () => {
+test('uses a global fetch that was replaced after the client was created', async () => {
   const client = new TransferService();
   vi.stubGlobal('fetch', async () => new Response('{"data": [], "next_cursor": null}'));
   expect((await client.transfers.list()).data).toEqual([]);
@@ -82,12 +82,12 @@ test.each([
   ['ftp://files.test', "but it is 'ftp://files.test'."],
   ['https://me:secret@host.test:99999', 'must be a valid URL that begins with http:// or https://.'],
   ['https://me:secret@host.test', 'must consist of a host, an optional port and an optional path.'],
-])('the base URL %s is refused, and no password is shown', (baseUrl, message) => {
+])('refuses the base URL %s without showing a password', (baseUrl, message) => {
   expect(() => new TransferService({ baseUrl })).toThrow(message);
   expect(() => new TransferService({ baseUrl })).not.toThrow('secret');
 });
 
-/** A service that ignores fields, as a sandbox or in live mode. */
+/** A service that ignores fields, in a sandbox or in live mode. */
 const ignoring =
   (status: number, headers: Record<string, string>, body: object = { data: [], next_cursor: null }): Fetch =>
   async () =>
@@ -95,7 +95,7 @@ const ignoring =
 
 const SANDBOX = { Sandbox: 'true' };
 
-test('a sandbox that ignores fields is warned of once for each operation; a live service never', async () => {
+test('warns once per operation if a sandbox ignores fields, and never for a live service', async () => {
   const warnings: string[] = [];
   const warn = (message: string): void => void warnings.push(message);
   const client = (fetch: Fetch) => new TransferService({ fetch, warn, maxRetries: 0 });
@@ -112,7 +112,7 @@ test('a sandbox that ignores fields is warned of once for each operation; a live
   expect(warnings).toHaveLength(2);
 });
 
-test('a warning goes to the console, or nowhere, and one that cannot be given changes no response', async () => {
+test('warns on the console or not, and a failing warning does not change the response', async () => {
   const printed: unknown[] = [];
   vi.stubGlobal('console', { warn: (message: unknown) => printed.push(message) });
   const movement = ignoring(201, SANDBOX, { movement_id: 'dep_1' });

@@ -2,7 +2,7 @@ import { inspect } from 'node:util';
 import { expect, test } from 'vitest';
 import { type Fetch, InvalidArgument, isFailedCall, TransferService } from '../../sdk/client.ts';
 
-// What a console shows of an error: Node its stack and its fields, a browser the stack alone.
+// How a console prints an error: Node prints the stack and the fields, a browser only the stack.
 
 const REFUSED = { Message: 'The card has 5.00 USD.', Status: 409, Code: 'insufficient_funds', Type: 'Request Error' };
 
@@ -26,7 +26,7 @@ test('the stack begins with the class, the code, the message, the request id and
   expect(second).toMatch(/^ {4}at /);
 });
 
-test('Node also prints the fields that have a value, and neither the headers nor the message again', async () => {
+test('Node also prints the fields that have a value, without the headers and the message', async () => {
   const fields = inspect(await refused())
     .replace(/^[^{]*/, '')
     .replaceAll(/\s+/g, ' ');
@@ -36,13 +36,13 @@ test('Node also prints the fields that have a value, and neither the headers nor
   );
 });
 
-test('what is not printed can be read', async () => {
+test('fields that are not printed can be read', async () => {
   const error = await refused();
   expect(error).toMatchObject({ Message: REFUSED.Message, transferId: undefined });
   expect((error as Error & { headers: Headers }).headers.get('Money-Moved')).toBe('no');
 });
 
-test('an error is logged as JSON with its message', async () => {
+test('logs an error as JSON with its message', async () => {
   expect(JSON.parse(JSON.stringify(await refused()))).toMatchObject({
     ...REFUSED,
     requestId: 'req-1',
@@ -63,14 +63,14 @@ test.each([
     /with the idempotency key "order-1"/,
     '(money moved: unknown)',
   ],
-] as const)('%s says the same in its first line', async (beginning, fetch, message, end) => {
+] as const)('the first line says the same for %s', async (beginning, fetch, message, end) => {
   const [first = ''] = (await failureOf(fetch)).stack?.split('\n') ?? [];
   expect(first.startsWith(`${beginning}: `)).toBe(true);
   expect(first).toMatch(message);
   expect(first.endsWith(end)).toBe(true);
 });
 
-test('what a call rejects with is told apart from other errors', async () => {
+test('isFailedCall recognises the errors of calls', async () => {
   for (const fetch of [
     respond(409, JSON.stringify(REFUSED)),
     respond(502, ''),
@@ -81,14 +81,14 @@ test('what a call rejects with is told apart from other errors', async () => {
     expect(isFailedCall(other)).toBe(false);
 });
 
-test('a message is one line, whatever the platform says', async () => {
+test('a message is one line, even with a line break from the platform', async () => {
   const cause = new Error('SSL routines:wrong version number:\n');
   const { message } = await failureOf(() => Promise.reject(new TypeError('fetch failed', { cause })));
   expect(message).toContain('(SSL routines:wrong version number:)');
   expect(message).not.toContain('\n');
 });
 
-test('an engine whose stacks begin without the message keeps its stack', async () => {
+test('keeps the stack of an engine whose stacks begin without the message', async () => {
   const { prepareStackTrace } = Error;
   Error.prepareStackTrace = () => 'create@client.js:1:1';
   try {

@@ -7,9 +7,9 @@ import { guardedFields, isClosed } from '../../contract/schema-parts.ts';
 import { CURRENCY_EXPONENTS } from '../../domain/ledger/currency.ts';
 import { ERRORS, OPERATIONS } from '../../sdk/client.ts';
 
-// The tables are written as text, and read when the client is loaded.
+// The tables are stored as text and parsed when the client is loaded.
 
-test('every operation is read as the contract defines it', () => {
+test('every operation is parsed as in the contract', () => {
   expect(Object.keys(OPERATIONS)).toEqual([...OPERATION_IDS]);
   for (const id of OPERATION_IDS) {
     const { method, path, reach, scope, idempotency, repeatable, csv, body }: Operation = DEFINITIONS[id];
@@ -28,13 +28,13 @@ test('every operation is read as the contract defines it', () => {
   }
 });
 
-test('the console shows amounts with the decimals that the ledger has', () => {
+test('the console shows amounts with the decimals of the ledger', () => {
   for (const [currency, exponent] of Object.entries(CURRENCY_EXPONENTS))
     expect(decimalsOf(currency), currency).toBe(exponent);
   expect(new Set(Object.values(CURRENCY_EXPONENTS))).toEqual(new Set(DECIMALS));
 });
 
-test('every error code is read as the catalogue defines it', () => {
+test('every error code is parsed as in the catalogue', () => {
   expect(Object.keys(ERRORS)).toEqual(Object.keys(DEFINED_ERRORS));
   for (const [code, { status, type, retryable: retry, moneyMoved }] of Object.entries(DEFINED_ERRORS)) {
     expect(ERRORS[code as keyof typeof ERRORS], code).toEqual({ status, type, retry, moneyMoved });

@@ -5,22 +5,22 @@ import { ledgerDirectory } from '../harness/ledger-directory.ts';
 import { type ServiceProcess, startService, waitFor } from '../harness/process.ts';
 import { deadUrl } from './canned-service.ts';
 
-/** A service at one URL, with a client that makes transfers whatever happens to the service. */
+/** A service at one URL, with a client that makes transfers despite its failures. */
 export type TroubledService = {
   readonly url: string;
   readonly client: TransferService;
-  /** The transfers that were acknowledged. */
+  /** The acknowledged transfers. */
   readonly transferIds: readonly string[];
-  /** Kills, stops and starts the service and its database, each time while transfers are being made. */
+  /** Kills, stops and starts the service and its database while transfers are made. */
   readonly goThroughTrouble: () => Promise<void>;
-  /** Ends the transfers; resolves to the position of the event of the last one. */
+  /** Stops the transfers, and returns the position of the last one's event. */
   readonly settle: () => Promise<number>;
 };
 
-/** Transfers before and after each trouble. */
+/** The number of transfers before and after each failure. */
 const TRANSFERS_BETWEEN = 10;
 
-/** Starts a troubled service, which ends after the tests of the file. */
+/** Starts a troubled service, which stops after the tests of the file. */
 export async function useTroubledService(): Promise<TroubledService> {
   const directory = await ledgerDirectory();
   const url = await deadUrl();
@@ -64,7 +64,7 @@ export async function useTroubledService(): Promise<TroubledService> {
       await transfers;
       const { transfer_id } = await client.transfers.create({ card_id: 'card_active', amount: 1 });
       transferIds.push(transfer_id);
-      // An event gets its position within a moment after the response.
+      // An event gets its position a moment after the response.
       let position: number | undefined;
       await waitFor('the last transfer has its event', async () => {
         position = (await client.events.list({ subject_id: transfer_id })).data[0]?.position;
@@ -75,7 +75,7 @@ export async function useTroubledService(): Promise<TroubledService> {
   };
 }
 
-/** Makes one transfer after the other. Each is sent until it is acknowledged, under one idempotency key. */
+/** Makes one transfer after another. Sends each until it is acknowledged, with one idempotency key. */
 async function makeTransfers(client: TransferService, transferIds: string[], signal: AbortSignal): Promise<void> {
   while (!signal.aborted) {
     const idempotencyKey = `transfer-${transferIds.length}`;

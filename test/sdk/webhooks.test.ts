@@ -16,7 +16,7 @@ const ID = 'evt_1';
 const SECRET = newWebhookSecret();
 const OTHER_SECRET = newWebhookSecret();
 
-/** The headers as the package signs. */
+/** The headers with a signature by the package. */
 function signedByPackage(secret: string, body = BODY, signedAt = new Date()): Record<string, string> {
   return {
     'webhook-id': ID,
@@ -34,15 +34,15 @@ async function refusalOf(verification: Promise<unknown>): Promise<unknown> {
   return (thrown as WebhookVerificationError).reason;
 }
 
-describe('what is signed here', () => {
-  test.each(['', 'x', BODY, 'ü€😀', 'a\r\nb\0c'])('is verified by the package standardwebhooks: %j', async (body) => {
+describe('the SDK', () => {
+  test.each(['', 'x', BODY, 'ü€😀', 'a\r\nb\0c'])('signs like the package standardwebhooks: %j', async (body) => {
     const headers = await signWebhook({ id: ID, body }, SECRET);
     expect(() => new Webhook(SECRET).verify(body, headers, { jsonParse: false })).not.toThrow();
     expect(() => new Webhook(SECRET).verify(`${body} `, headers)).toThrow('No matching signature');
     expect(() => new Webhook(OTHER_SECRET).verify(body, headers)).toThrow('No matching signature');
   });
 
-  test.each([24, 32, 63, 64])('with a secret of %i bytes has the signature of openssl', async (length) => {
+  test.each([24, 32, 63, 64])('signs with a secret of %i bytes like openssl', async (length) => {
     const secret = `whsec_${randomBytes(length).toString('base64')}`;
     const headers = await signWebhook({ id: ID, body: BODY, signedAt: new Date('2030-01-31T12:00:00.999Z') }, secret);
     expect(headers).toEqual({
@@ -52,18 +52,18 @@ describe('what is signed here', () => {
     });
   });
 
-  test('with a new secret each time', () => {
+  test('creates a new secret each time', () => {
     expect(SECRET).toMatch(/^whsec_[A-Za-z0-9+/]{43}=$/);
     expect(OTHER_SECRET).not.toBe(SECRET);
   });
 });
 
 describe('a webhook is verified', () => {
-  test('when the package standardwebhooks has signed it', async () => {
+  test('if the package standardwebhooks signed it', async () => {
     expect(await verifyWebhook(BODY, signedByPackage(SECRET), SECRET)).toEqual(EVENT);
   });
 
-  test('when openssl has signed it', async () => {
+  test('if openssl signed it', async () => {
     const timestamp = String(Math.floor(Date.now() / 1000));
     const signature = opensslSignature(SECRET, ID, timestamp, BODY);
     const headers = { 'webhook-id': ID, 'webhook-timestamp': timestamp, 'webhook-signature': signature };
@@ -79,7 +79,7 @@ describe('a webhook is verified', () => {
     expect(await verifyWebhook(body, signedByPackage(SECRET), SECRET)).toEqual(EVENT);
   });
 
-  test('with the headers of fetch, of Node, and in any case', async () => {
+  test('with the headers of fetch or of Node, in any case', async () => {
     const signed = signedByPackage(SECRET);
     const inCapitals = Object.fromEntries(Object.entries(signed).map(([name, value]) => [name.toUpperCase(), value]));
     const inLists = Object.fromEntries(Object.entries(signed).map(([name, value]) => [name, [value]]));
@@ -105,7 +105,7 @@ describe('a webhook is verified', () => {
     expect(await verifyWebhook(BODY, signedByPackage(SECRET, BODY, signedAt), SECRET, { now })).toEqual(EVENT);
   });
 
-  test('although its type is unknown', async () => {
+  test('with an unknown type', async () => {
     const body = JSON.stringify({ ...EVENT, type: 'some.later.type' });
     expect(await verifyWebhook(body, signedByPackage(SECRET, body), SECRET)).toMatchObject({ type: 'some.later.type' });
   });
@@ -158,16 +158,16 @@ describe('a webhook is refused', () => {
     expect(await refusalOf(verifyWebhook(body, change(signedByPackage(SECRET)), SECRET))).toBe('no_matching_signature');
   });
 
-  test.each(['', 'x', '1', 'null', '[]', '{}', '{"type":1}'])('when the signed body %j is no event', async (body) => {
+  test.each(['', 'x', '1', 'null', '[]', '{}', '{"type":1}'])('with %j as the signed body', async (body) => {
     expect(await refusalOf(verifyWebhook(body, await signWebhook({ id: ID, body }, SECRET), SECRET))).toBe(
       'invalid_body',
     );
   });
 });
 
-describe('a mistake of the program', () => {
+describe('a programming mistake', () => {
   test.each([[EVENT], [undefined], [1], [[BODY]], [new ArrayBuffer(1)]])(
-    'is the body %j, with what to do',
+    'is the body %j, with advice',
     async (body) => {
       const verification = verifyWebhook(body as never, signedByPackage(SECRET), SECRET);
       await expect(verification).rejects.toThrow(InvalidArgument);
@@ -193,7 +193,7 @@ describe('a mistake of the program', () => {
     await expect(signWebhook({ id: ID, body: BODY }, secret)).rejects.toThrow(InvalidArgument);
   });
 
-  test('is no secret at all', async () => {
+  test('is a missing secret', async () => {
     await expect(verifyWebhook(BODY, signedByPackage(SECRET), [])).rejects.toThrow('at least one secret');
   });
 });

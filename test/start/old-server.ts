@@ -5,8 +5,9 @@ import { createServer, type Socket } from 'node:net';
 export type OldServer = { readonly databaseUrl: string; readonly close: () => void };
 
 /**
- * A server that responds like PostgreSQL 13, because no package of that version exists any more. It refuses a startup option that came
- * later, and answers the first query with its facts. The service asks nothing else before it checks the version.
+ * A server that responds like PostgreSQL 13, because no package of that version exists any more. It refuses a startup
+ * option that came later, and answers the first query with its facts. The service asks nothing else before it checks
+ * the version.
  */
 export async function startOldServer(): Promise<OldServer> {
   const server = createServer((socket) => {

@@ -13,7 +13,7 @@ const read = (file: string): string => readFileSync(new URL(`../../../${file}`, 
 
 const GUIDE = read('docs/processors.md');
 
-/** The listing that follows a text of the guide. */
+/** The listing after a text of the guide. */
 function listingAfter(text: string): string {
   const [, listing = ''] = /```[a-z]*\n([^`]*)```/.exec(GUIDE.slice(GUIDE.indexOf(text))) ?? [];
   return listing;
@@ -25,7 +25,7 @@ function listedAfter(head: string): readonly (readonly string[])[] {
   return rows.map((row) => row.split('|').slice(1, -1));
 }
 
-// The sandbox of the reader has the connectors of the guide's file.
+// The reader's sandbox has the connectors of the guide's file.
 const directory = mkdtempSync(join(tmpdir(), 'connectors-'));
 afterAll(() => rmSync(directory, { recursive: true }));
 const CONNECTORS = join(directory, 'connectors.json');
@@ -44,14 +44,14 @@ followGuide('processors', {
   fails: /check \S+:3001/,
 });
 
-test('the functions that the guide shows are those of the minimal adapter', () => {
+test('the guide shows functions of the minimal adapter', () => {
   const shown = [...GUIDE.matchAll(/^```js\n([^`]*(?:`[^`\n]*`[^`]*)*)^```$/gm)].map(([, code]) => code);
   expect(shown).toHaveLength(2);
   const files = ['adapter', 'notify'].map((name) => read(`examples/minimal-adapter/${name}.mjs`)).join('\n');
   for (const code of shown) expect(files).toContain(code);
 });
 
-test('the guide has every behavior of the simulator, and no other', () => {
+test('the guide has every behavior of the simulator, and no others', () => {
   const rows =
     read('docs/processors.md')
       .split('## The contract')[0]
@@ -65,7 +65,7 @@ test('the guide has every behavior of the simulator, and no other', () => {
   );
 });
 
-test('the service of the guide takes its notice, with a signature', async () => {
+test('the guide shows a notice that the service accepts with a signature', async () => {
   const [head = '', body = ''] = listingAfter('A notice may come before').split('\n\n');
   const path = /^POST (\S+)/.exec(head)?.[1] ?? '';
   const send = (time: number, text = body.trim()) => {
@@ -88,7 +88,7 @@ test('the service of the guide takes its notice, with a signature', async () => 
   }
 });
 
-test('the guide says what each code of a decline comes to', () => {
+test('the guide says which error each code of a decline causes', () => {
   const rows = listedAfter('| `code` | `error` of the transfer |').map(([codes = '', error = '']) => [
     [...codes.matchAll(/`(\w+)`/g)].map(([, code = '']) => code),
     /`(\w+)`/.exec(error)?.[1] ?? null,
@@ -96,11 +96,11 @@ test('the guide says what each code of a decline comes to', () => {
   const shown = rows.flatMap(([codes, error]) => (codes as string[]).map((code) => [code, error]));
   expect(shown.map(([code]) => [code, codeOfDecline(code as string)])).toEqual(shown);
   const all = Array.from({ length: 100 }, (_, code) => String(code).padStart(2, '0'));
-  // 05 is one of the others.
+  // The guide counts 05 among the other codes.
   expect(shown.map(([code]) => code).toSorted()).toEqual(all.filter((code) => isMappedCode(code) && code !== '05'));
 });
 
-test('the guide has every trait, with its default', () => {
+test('the guide has every trait with its default', () => {
   const [, table = ''] = GUIDE.split('| trait | default |');
   const shown = [...table.matchAll(/^\| `([a-z_]+)` \| `([a-z0-9]+)` \|/gm)].map(([, name, value]) => [name, value]);
   expect(shown).toEqual(Object.values(TRAITS).map(({ name, fallback }) => [name, String(fallback)]));

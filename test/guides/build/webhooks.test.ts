@@ -1,7 +1,7 @@
 import { followGuide } from '../guide-trial.ts';
 
 followGuide('webhooks', {
-  // Its first webhook and the event of its transfer, not those that came later.
+  // The first webhook and the event of its transfer, rather than the latest ones.
   fillIn: (command, output) => {
     const find = (pattern: RegExp, placeholder: string) => pattern.exec(output)?.[1] ?? placeholder;
     return command

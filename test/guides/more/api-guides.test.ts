@@ -8,26 +8,26 @@ import { GUIDES_BY_MEMBER, type GuideStep, readGuide } from '../guide-reader.ts'
 const TIME = /"20\d\d-\d\d-\d\dT[0-9:.]+Z"/g;
 const TIME_IN_TEXT = /20\d\d-\d\d-\d\dT[0-9:.]+Z/g;
 
-/** A member as it stands in an answer, its value whole: one that the guide cuts short says nothing to compare. */
+/** A member of a response with its complete value. A value that the guide shortens cannot be compared. */
 const MEMBER = /"([A-Za-z_]+)":("[^"…]*"|-?\d+|true|false|null)/g;
 
-/** What is due is settled within a second or so. */
+/** In milliseconds. Due work is settled within about a second. */
 const PATIENCE = 120_000;
 
 describe.each(GUIDES_BY_MEMBER)('docs/%s.md', (name) => {
   const text = readFileSync(join(import.meta.dirname, '..', '..', '..', 'docs', `${name}.md`), 'utf8');
   const steps = readGuide(text);
-  /** What the ids of the guide are in this run. */
+  /** Maps the ids in the guide to the ids of this run. */
   const ids = new Map<string, string>();
   const service = useOwnService('Its guides are read with a new sandbox.');
 
-  /** Sends a command to the service of this run, with its ids, and a date that is still to come. */
+  /** Sends a command to the service of this run, with its ids and a future date. */
   async function send({ method, url, headers: own, body, shown }: GuideStep): Promise<string> {
     const withIds = (words: string) => words.replaceAll(/tr_[0-9a-f]+…/g, (id) => ids.get(id) ?? id);
     const soon = new Date(Date.now() + 86_400_000).toISOString();
     const address = withIds(url).replace('http://localhost:8080', service().url);
     const sent = body?.replace(/("scheduled_for": )"[^"]*"/, `$1"${soon}"`);
-    // curl labels what it sends as a form.
+    // curl sends a body as a form by default.
     const headers = sent === undefined ? {} : { 'Content-Type': 'application/x-www-form-urlencoded' };
     const answer = await fetch(address, {
       method,
@@ -37,7 +37,7 @@ describe.each(GUIDES_BY_MEMBER)('docs/%s.md', (name) => {
     return answer.headers.get('content-type') === 'text/event-stream' ? beginningOf(answer, shown) : answer.text();
   }
 
-  /** What a stream has sent when all that is shown has come. */
+  /** The text of a stream until it has everything that the guide shows. */
   async function beginningOf({ body }: Response, shown: string): Promise<string> {
     const decoder = new TextDecoder();
     const lines = shown.split('\n').filter((line) => /^(retry|id|event): /.test(line));
@@ -50,14 +50,14 @@ describe.each(GUIDES_BY_MEMBER)('docs/%s.md', (name) => {
     return text;
   }
 
-  /** What of an answer that is shown is not what was answered. */
+  /** The members that the guide shows and the response does not have. */
   function missingIn(answer: string, shown: string): readonly string[] {
     const plain = answer.replaceAll(TIME, '"a time"').replaceAll(TIME_IN_TEXT, 'a time');
     const expected = shown.replaceAll(/\n\s+/g, ' ').replaceAll(TIME, '"a time"').replaceAll(TIME_IN_TEXT, 'a time');
     return [...expected.matchAll(MEMBER)].map(([member]) => member).filter((member) => !plain.includes(member));
   }
 
-  it.each(steps.map((step) => [step.line, step] as const))('line %i is answered as it shows', async (_line, step) => {
+  it.each(steps.map((step) => [step.line, step] as const))('line %i gets the shown response', async (_line, step) => {
     const until = Date.now() + (step.method === 'GET' ? PATIENCE : 0);
     let answer = await send(step);
     while (missingIn(answer, step.shown).length > 0 && Date.now() < until) {

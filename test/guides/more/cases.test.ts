@@ -4,7 +4,7 @@ import { afterAll, expect, test, vi } from 'vitest';
 import { TransferService } from '../../../sdk/client.ts';
 import { followGuide } from '../guide-trial.ts';
 
-/** A stand-in for a help desk: what it was sent, by path. */
+/** A stand-in for a help desk. Stores what it receives, by path. */
 const stored = new Map<string, unknown>();
 const TOKEN = 'of-the-help-desk';
 
@@ -19,14 +19,14 @@ const helpDesk = createServer(async (request, response) => {
   const path = request.url ?? '';
   const body = JSON.parse(String(Buffer.concat(chunks)));
   const [, , caseId = ''] = path.split('/');
-  // A comment on a ticket that is not there is refused.
+  // It refuses a comment on an unknown ticket.
   if (path !== `/tickets/${caseId}` && !stored.has(`/tickets/${caseId}`)) {
     response.writeHead(404).end();
     return;
   }
   stored.set(path, body);
   response.writeHead(204).end();
-  // As help desks do, it tells of every comment, also of those that the bridge wrote.
+  // Like other help desks, it reports every comment, even the bridge's own.
   if (path.includes('/comments/')) await tell({ id: path, case_id: caseId, author: 'bridge', text: body.text });
 });
 await new Promise<void>((listening) => helpDesk.listen(0, '127.0.0.1', listening));
@@ -49,24 +49,24 @@ followGuide('cases', {
   },
 });
 
-test('the bridge takes both sides across once, and nothing echoes', async () => {
+test('the bridge copies each message to the other side once, without echoes', async () => {
   const { data: webhooks } = await client.operatorWebhooks.list();
   bridge = new URL(webhooks[0]?.url ?? '').origin;
   const [opened] = (await client.cases.list()).data;
   const case_id = opened?.case_id ?? '';
   const ticket = `/tickets/${case_id}`;
   await vi.waitFor(() => expect(stored.get(ticket)).toMatchObject({ text: 'Where is my transfer?' }), 120_000);
-  // From the help desk, which sends a comment twice, and one of somebody else.
+  // From the help desk: a comment, the same one again, and a comment with a wrong token.
   const comment = { id: 'c1', case_id, author: 'Ada', text: 'Which one?' };
   expect([await tell(comment), await tell(comment), await tell(comment, 'wrong')]).toEqual([204, 204, 401]);
-  // To the help desk: a message of the caller, and one that support wrote elsewhere.
+  // To the help desk: a message of the caller, and a message that support wrote elsewhere.
   await client.cases.reply(case_id, { text: 'That of noon.', external_id: 'desk-of-the-caller' });
   await client.cases.answer(case_id, { text: 'Thank you.' });
   const comments = () => [...stored].flatMap(([path, body]) => (path.startsWith(`${ticket}/comments/`) ? [body] : []));
   await vi.waitFor(() => expect(comments()).toEqual([{ text: 'That of noon.' }, { text: 'Thank you.' }]), 120_000);
   const solved = { id: 'c2', case_id, author: 'Ada', text: 'It has arrived.', solved: true };
   expect([await tell(solved), await tell(solved)]).toEqual([204, 204]);
-  // The last event, in strict order: nothing comes after it.
+  // In strict order this is the last event.
   await vi.waitFor(() => expect(stored.get(`${ticket}/solved`)).toEqual({ text: 'It has arrived.' }), 120_000);
   expect(comments()).toHaveLength(2);
   const { status, messages } = await client.cases.get(case_id);
@@ -76,6 +76,6 @@ test('the bridge takes both sides across once, and nothing echoes', async () => 
     { from: 'caller', text: 'That of noon.' },
     { from: 'support', text: 'Thank you.', external_id: null },
   ]);
-  // What nobody signed is refused.
+  // The bridge refuses unsigned requests.
   expect((await fetch(`${bridge}/hooks`, { method: 'POST', body: '{"type": "case.opened"}' })).status).toBe(400);
 });

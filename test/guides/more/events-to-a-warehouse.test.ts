@@ -12,7 +12,7 @@ const listings = readListings(readFileSync(GUIDE, 'utf8'));
 const service = await useTroubledService();
 const { path: folder } = await useDirectory();
 
-/** How often the loop is killed besides what happens to the service. */
+/** How many times the test kills the loop, in addition to the service's failures. */
 const KILLS = 15;
 
 /** The positions in the files of the loop, in the order of the files. */
@@ -29,7 +29,7 @@ function handedOver(): readonly number[] {
   );
 }
 
-test('the loop of the guide hands over every event once, however often it and the service are killed', async () => {
+test('the loop of the guide hands over every event once, even if it and the service are often killed', async () => {
   const commands = listings.filter(({ kind }) => kind === 'command');
   expect(commands).toMatchObject([{ command: 'node pull.mjs', shown: [] }]);
   const start = async (): Promise<GuideRunner> => {
@@ -42,7 +42,7 @@ test('the loop of the guide hands over every event once, however often it and th
   for (let kill = 0; kill < KILLS; kill += 1) {
     const before = handedOver().length;
     const runner = await start();
-    // While the service is down, nothing is handed over.
+    // The loop hands over nothing while the service is down.
     await waitFor('the loop hands over events', async () => handedOver().length > before + kill);
     await runner.end('SIGKILL');
   }

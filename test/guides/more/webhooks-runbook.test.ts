@@ -10,7 +10,7 @@ const ROOT = resolve(import.meta.dirname, '../../..');
 const read = (file: string): string => readFileSync(join(ROOT, file), 'utf8');
 const RUNBOOK = read('docs/webhooks-runbook.md');
 
-/** The commands of the runbook: `webhooks update wh_… --status enabled`. */
+/** The commands of the runbook, such as `webhooks update wh_… --status enabled`. */
 const COMMANDS = [
   ...new Set(
     [...RUNBOOK.matchAll(/(?:`|npx transfer-service )((?:webhooks|events|audit) [^`\n]+)/g)].map(
@@ -40,7 +40,7 @@ describe('says what to do about', () => {
     expect(RUNBOOK).toContain(`the event \`${type}\``);
   });
 
-  // What the delivery calls its failures and logs about them.
+  // The names of delivery failures, and their log lines.
   const errors = [...read('server/background/outbound/send-failure.ts').matchAll(/^ {2}\| '([a-z_]+)'/gm)].map(
     ([, name = '']) => name,
   );
@@ -49,7 +49,7 @@ describe('says what to do about', () => {
     ...read('server/service.ts').matchAll(/'(cannot deliver events[^']+)'/g),
   ].map(([, text = '']) => text);
 
-  test('what is compared', () => {
+  test('has names and log lines to compare', () => {
     expect(errors).toContain('connection_refused');
     expect(logged).toHaveLength(4);
   });

@@ -1,12 +1,12 @@
 import { chmod } from 'node:fs/promises';
 import { followGuide } from '../guide-trial.ts';
 
-/** What the reader's shell remembers: every command is run in a shell of its own. */
+/** Commands that set variables. Every command runs in a new shell, so they are repeated. */
 const remembered: string[] = [];
 
 followGuide('go-live', {
   startsService: true,
-  // Where the tests run as root, PostgreSQL runs as another user, who has to get to the ledger.
+  // If the tests run as root, PostgreSQL runs as another user, who needs access to the ledger.
   prepare: (folder) => chmod(folder, 0o711),
   fails: /^curl http:\/\/transfers\.example\.com:8080/,
   fillIn: (command) => {
