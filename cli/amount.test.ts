@@ -39,7 +39,7 @@ test.each([
   expect(() => readAmount(text)).toThrow(message);
 });
 
-test('the currency of an amount is sent, and must be that of --currency', () => {
+test('the currency of an amount is sent, and must match --currency', () => {
   const typed = readAmount('10.00 USD');
   expect(amountFields(typed, undefined)).toEqual({ amount: '1000', currency: 'USD' });
   expect(amountFields(typed, 'USD')).toEqual({ amount: '1000', currency: 'USD' });

@@ -1,5 +1,6 @@
-// What runs the service, or works with its database: the Node for that, and a child process that gets our signals. Plain
-// JavaScript without any package, because in a fresh clone it runs before anything is installed, on the machine's Node.
+// Finds the Node for programs that run the service or work with its database, and runs them in a child process that gets our
+// signals. Plain JavaScript without packages, because in a fresh clone it runs on the machine's Node before anything is
+// installed.
 import { spawn } from 'node:child_process';
 import { closeSync, existsSync, openSync, readFileSync, readSync } from 'node:fs';
 import { constants } from 'node:os';

@@ -24,7 +24,7 @@ export const AuditEntryRecord = Type.Object({
 
 const HASH = '64 hex digits';
 
-/** What verify_audit found in a portion of the log. */
+/** The findings of verify_audit in a portion of the log. */
 export const AuditPortion = Type.Object({
   intact: Type.Boolean({ description: 'Whether no entry of this portion was changed, removed, inserted or moved' }),
   verified: Type.Integer({ description: 'Number of entries that were verified' }),
@@ -45,7 +45,7 @@ export const AuditPortion = Type.Object({
   first_broken: nullable(
     Type.Object(
       {
-        position: Type.Integer({ description: 'Position at which it was detected' }),
+        position: Type.Integer({ description: 'Position where it was detected' }),
         message: Type.String({ description: 'What is wrong, in a sentence' }),
       },
       { description: 'The first problem in this portion; null if there is none' },
@@ -67,9 +67,9 @@ export const AUDIT = [
       cursor,
       action: Type.Optional(text(100, 'Only this action, such as change_switch')),
       actor: Type.Optional(
-        text(255, 'Only what this actor did: the `key_id` of a key, `sandbox`, `host` or `anonymous`'),
+        text(255, 'Only actions of this actor: the `key_id` of a key, `sandbox`, `host` or `anonymous`'),
       ),
-      program_id: Type.Optional(idText('prog', 'Only what concerns this card program')),
+      program_id: Type.Optional(idText('prog', 'Only entries about this card program')),
       created_from: Type.Optional(moment('Only entries at or after this time')),
       created_to: Type.Optional(moment('Only entries before this time')),
     }),

@@ -58,7 +58,7 @@ export const CreateCardBody = Type.Object(
     limits: Type.Optional(CardLimits),
     connector_id: Type.Optional(
       connectorId(
-        'Connector of the processor that has the money of the card, for ever; omitted if it is in this ledger',
+        'Connector of the processor that has the money of the card, permanently; omitted if the money is in this ledger',
       ),
     ),
     processor_token: Type.Optional(
@@ -88,7 +88,7 @@ export const UpdateCardBody = Type.Object(
     status: Type.Optional(
       literals(
         ['active', 'inactive', 'lost', 'stolen', 'fraud', 'closed'],
-        'New status, of which `inactive` suspends the card; the current status must allow the change',
+        'New status; `inactive` suspends the card. The current status must allow the change',
       ),
     ),
     balance_to: Type.Optional(
@@ -123,10 +123,13 @@ export const CardRecord = Type.Object({
   expires_on: nullable(
     Type.String({
       format: 'date',
-      description: 'Last day on which the card can be used, YYYY-MM-DD; null if it does not expire',
+      description: 'Last valid day of the card, YYYY-MM-DD; null if it does not expire',
     }),
   ),
-  limits: describedOrNull(CardLimits, 'Limits of the card itself, besides those of its program; null without limits'),
+  limits: describedOrNull(
+    CardLimits,
+    'Limits of the card, in addition to the limits of its program; null without limits',
+  ),
   connector_id: textOrNull(
     'Connector of the processor that has the money of the card, whose amounts here are then 0; null if the money is in this ledger',
   ),
@@ -165,7 +168,7 @@ const PERIOD = {
   created_to: Type.Optional(moment('Only lines before this time')),
 };
 
-/** A page of a card's statement. The two balances are those of the whole requested period, on every page. */
+/** A page of a card's statement. Every page has the two balances of the whole requested period. */
 export const StatementPage = Type.Object({
   data: Type.Array(PostingRecord, { description: 'Lines, newest first' }),
   next_cursor: nextCursor,
@@ -202,7 +205,7 @@ export const HoldPage = Type.Object({
   incoming: Amount('Sum of all open holds in other accounts for the card'),
 });
 
-/** The erasure of what is stored about the holder of a card. */
+/** The erasure of the stored data about the holder of a card. */
 export const CardErasureRecord = Type.Object({
   card_id: Type.String({ description: 'The card' }),
   program_id: programId,

@@ -29,22 +29,24 @@ export type Condition =
   | 'a case with 200 messages';
 
 /**
- * How to get the code from a sandbox. The catalogue pages, the OpenAPI document and `test/codes` print or run it, so
- * the message is the one that the service sends.
+ * How to get the code from a sandbox. The catalogue pages, the OpenAPI document and `test/codes` print or run it, so the message
+ * is the service's own.
  */
 export type Sample = {
   /** What to do, in a sentence. */
   readonly reproduce: string;
   /** Requests to send first, each with a 2xx response, or a condition. */
   readonly given?: readonly SampleRequest[] | Condition;
-  /** The request that gets the code. `{transfer_id}`, `{webhook_id}`, `{case_id}` or `{incident_id}` in a path is what `given` has created
-   * before, `{attempt_id}` what it has listed. */
+  /**
+   * The request that gets the code. In its path, `{transfer_id}`, `{webhook_id}`, `{case_id}` and `{incident_id}` stand for an id
+   * that `given` created, and `{attempt_id}` for an id that it listed.
+   */
   readonly request: SampleRequest;
   /** Requests that undo `given`. */
   readonly after?: readonly SampleRequest[];
   /** The message of the response, without the request to contact support. */
   readonly message: string;
-  /** Whether the code is that of the `error` of the transfer in a 201, not of the response itself. */
+  /** Whether the code is in the `error` of the transfer in a 201, not in the response itself. */
   readonly isOnTransfer?: true;
   /** JSON pointer in the `Error-Field` header. */
   readonly field?: string;
@@ -58,7 +60,7 @@ export type ErrorDefinition = {
   readonly type: ErrorType;
   /** Who can resolve it (specification, section 7.1). */
   readonly resolver: 'caller' | 'support';
-  /** What a user saw, by which the page of errors leads to the code. */
+  /** The problem that a user saw. The page of errors leads from it to the code. */
   readonly problem: Problem;
   /** What the code means, in a sentence. */
   readonly meaning: string;
@@ -98,16 +100,16 @@ export function errorCode(definition: Pick<ErrorDefinition, Essential> & Partial
   };
 }
 
-/** What a request of a sample contains beyond its operation. */
+/** The parts of a sample's request that its operation does not decide. */
 export type CallOptions = {
-  /** Values of the path's parameters, escaped as they are sent. */
+  /** Values of the path parameters, already escaped. */
   readonly params?: Readonly<Record<string, string>>;
-  /** An object is sent as JSON, a string as it is. */
+  /** An object is sent as JSON, a string unchanged. */
   readonly body?: object | string;
   readonly headers?: Readonly<Record<string, string>>;
 };
 
-/** A request for an operation. Parameters that are not given remain in the path. */
+/** A request for an operation. Parameters without a value remain in the path. */
 export function call(operation: OperationId, { params = {}, body, headers = {} }: CallOptions = {}): SampleRequest {
   const { method, path: template } = OPERATIONS[operation];
   const path = Object.entries(params).reduce((filled, [name, value]) => filled.replace(`{${name}}`, value), template);

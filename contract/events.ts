@@ -18,7 +18,7 @@ import { TransferRecord } from './transfers.ts';
 // Kept by: `contract/events/`
 // Tested by: `test/api/events/event-types.test.ts`
 
-/** The longest `wait`, in seconds: shorter than the time after which proxies usually close an idle connection. */
+/** The longest `wait`, in seconds. Proxies usually close an idle connection only after a longer time. */
 export const MAX_WAIT_SECONDS = 25;
 
 /** The longest `type` of a list, in characters: about twice the length of a list of all types. */
@@ -34,12 +34,12 @@ export const EventRecord = Type.Object({
     description: 'Position among the events of the card program: 1, 2, 3 and so on, without a gap',
   }),
   program_id: textOrNull('The card program; null for an event of the service itself, which only operators read'),
-  subject_id: Type.String({ description: 'Id of what the event is about, such as a transfer' }),
+  subject_id: Type.String({ description: 'Id of the subject of the event, such as a transfer' }),
   created_at: moment('When it happened'),
-  version: Type.String({ description: 'Version of the API in which `data` is written' }),
+  version: Type.String({ description: 'Version of the API that defines `data`' }),
   data: Type.Unsafe<Record<string, unknown>>({
     type: 'object',
-    description: 'The subject as it was at that moment; `/events` describes it for each type',
+    description: 'The subject at that moment; `/events` describes it for each type',
   }),
 });
 
@@ -69,7 +69,7 @@ export const EventPage = Type.Object({
   next_cursor: nextCursor,
   position: Type.Integer({
     description:
-      'Every event up to this position has been read, including those that the filter left out. Send it as `after` to read on',
+      'Every event up to this position has been read, including events that the filter left out. Send it as `after` to read on',
   }),
 });
 
@@ -79,7 +79,7 @@ export const FoundEvents = Type.Object({
   next_cursor: nextCursor,
   number: Type.Integer({
     description:
-      'Every event up to this number has been read, including those that the filter left out. Send it as `after` to read on',
+      'Every event up to this number has been read, including events that the filter left out. Send it as `after` to read on',
   }),
 });
 

@@ -3,10 +3,10 @@ import { OPERATIONS, type OperationId } from './operations.ts';
 import { sampleOf, sampleOfParameter } from './samples.ts';
 import type { SchemaShape } from './schema-parts.ts';
 
-/** A request in an example. Header names are written as they are sent. */
+/** A request in an example. Header names are spelled as on the wire. */
 export type ExampleRequest = {
   readonly method: string;
-  /** Path and query, escaped as they are sent. */
+  /** Path and query, already escaped. */
   readonly path: string;
   readonly headers: Readonly<Record<string, string>>;
   readonly body?: string;
@@ -20,8 +20,8 @@ const EXAMPLE_SIGNATURE = {
 } as const;
 
 /**
- * A valid request of the operation. A sandbox accepts it as it is, once the ids in its path are real ones; one that is signed
- * needs the signature of its own time.
+ * A valid request for the operation. A sandbox accepts it unchanged once its path has real ids. A signed request also needs a new
+ * signature.
  */
 export function exampleOf(id: OperationId): ExampleRequest {
   const { method, query, body, idempotency, reach, example } = OPERATIONS[id];
@@ -43,8 +43,8 @@ export function examplePath(id: OperationId): string {
 const AUTHORIZATION = '-H "Authorization: Bearer $TRANSFER_SERVICE_KEY"';
 
 /**
- * The request as a command for a POSIX shell. `base` is the address of the service, such as http://localhost:8080;
- * `needsKey` says whether it accepts only requests with a key.
+ * The request as a command for a POSIX shell. `base` is the address of the service, such as http://localhost:8080. `needsKey`
+ * says whether the service accepts only requests with a key.
  */
 export function curlOf(request: ExampleRequest, base: string, options = '', needsKey = false): string {
   const { method, path, headers, body } = request;
@@ -82,7 +82,7 @@ export function exampleReply(id: OperationId): unknown {
   return { ...sample, data: items.map((item) => ({ ...item, ...shown })) };
 }
 
-/** The fields of the reply that follow from the request: those that were sent, unchanged, and null for the others. */
+/** The fields of the reply that follow from the request: sent fields unchanged, and null for the others. */
 function echoOf(id: OperationId, sample: object): object {
   const { method, status, body: schema, reply } = OPERATIONS[id];
   const { headers, body = '{}' } = exampleOf(id);
@@ -99,7 +99,7 @@ function isNullable(schema: object, name: string): boolean {
   return shape.properties?.[name]?.anyOf?.some(({ type }) => type === 'null') ?? false;
 }
 
-/** The column names of an export, in their order. */
+/** The column names of an export, in order. */
 function columnsOf(id: OperationId): readonly string[] {
   return Object.keys(Object(Reflect.get(OPERATIONS[id].reply, 'properties')));
 }
@@ -117,7 +117,7 @@ function cell(value: unknown): string {
   return /[",\r\n]/.test(text) ? `"${text.replaceAll('"', '""')}"` : text;
 }
 
-/** The field of a streamed item after which a stream resumes: `position`, or `number` for operators. */
+/** The field that a stream resumes from: `position`, or `number` for operators. */
 export function resumeFieldOf(id: OperationId): 'position' | 'number' {
   return OPERATIONS[id].reach === 'operator' ? 'number' : 'position';
 }

@@ -33,7 +33,7 @@ export const CreateKeyBody = Type.Object(
           'from `operator:read` on, require `all_programs`',
       }),
     ),
-    role: Type.Optional(literals(ROLE_NAMES, 'The scopes of a role, in place of `scopes`')),
+    role: Type.Optional(literals(ROLE_NAMES, 'The scopes of a role, instead of `scopes`')),
     program_id: Type.Optional(
       idText('prog', 'The card program that the key is bound to; required unless `all_programs` is true'),
     ),
@@ -46,7 +46,7 @@ export const CreateKeyBody = Type.Object(
     expires_at: Type.Optional(moment('When the key expires')),
   },
   {
-    // An unknown field may be a mistake for `expires_at`.
+    // An unknown field may be a misspelled `expires_at`.
     additionalProperties: false,
     ...checkedTogether({
       allOf: [
@@ -79,7 +79,7 @@ export const RollKeyBody = Type.Object(
     ),
   },
   {
-    // An unknown field may be a mistake for one of the two times.
+    // An unknown field may be a misspelling of one of the two times.
     additionalProperties: false,
     ...refuseEmpty({
       previous_until: 'to let the old key work for 24 hours',

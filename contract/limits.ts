@@ -106,7 +106,7 @@ const LimitState = Type.Object({
   frees_at: nullable(moment('When the next period begins, with nothing used; null for a limit of a single transfer')),
 });
 
-/** What a card can send or receive at this moment. */
+/** What a card can send or receive now. */
 const DirectionState = Type.Object({
   allowed: Type.Boolean({ description: "Whether the card's status allows transfers in this direction" }),
   code: nullable(

@@ -19,11 +19,11 @@ export type Operation = {
   readonly params: TObject;
   readonly query: TObject | undefined;
   readonly body: TObject | undefined;
-  /** Maximum size of the body in bytes: by default that of the largest body of its schema. Undefined without a body. */
+  /** Maximum size of the body in bytes. The default is the size of the largest body of its schema. Undefined without a body. */
   readonly maxBodyBytes: number | undefined;
   readonly reply: TSchema;
   readonly status: 200 | 201;
-  /** Whether the reply can be what already exists; its status is then 200 in the place of 201. */
+  /** Whether the reply can be an existing record. Its status is then 200 instead of 201. */
   readonly existing: boolean;
   /** Whether the response is a stream of comma-separated values; `reply` is then the schema of one line. */
   readonly csv: boolean;
@@ -32,19 +32,19 @@ export type Operation = {
   /** Path of the created resource, with fields of the reply in braces: the `Location` header. */
   readonly location: string | undefined;
   /**
-   * What it acts on: the card program of the key or of `Program-Id`, all card programs, the sandbox (without which it does
-   * not exist), the caller itself, of any kind, or the attempts of the connector in the path, whose processor signs the
-   * request and has no key.
+   * What it acts on. `program` is the card program of the key or of `Program-Id`. `operator` is all card programs. `sandbox` is
+   * the sandbox, and live services do not have the operation. `caller` is the caller itself, of any kind. `connector` is the
+   * attempts of the connector in the path: its processor signs the request and has no key.
    */
   readonly reach: 'program' | 'operator' | 'sandbox' | 'caller' | 'connector';
-  /** The scope that a key needs; null if every key may use the operation, and where there is no key. */
+  /** The scope that a key needs. Null if every key may use the operation, or if there is no key. */
   readonly scope: KeyScope | null;
   /** Whether it can move money. `Money-Moved` on each of its responses says whether the request did. */
   readonly movesMoney: boolean;
   /** Whether it is a dry run of an operation that moves money: each of its responses has `Money-Moved: no`. */
   readonly dryRun: boolean;
   readonly idempotency: 'none' | 'optional' | 'required';
-  /** Whether a POST without an idempotency key can safely be repeated: twice has the effect of once. */
+  /** Whether a POST without an idempotency key can safely be repeated, because a repetition has no further effect. */
   readonly repeatable: boolean;
   /** When it writes to the audit log: always, only when called by an operator, or never. */
   readonly audit: 'always' | 'operator' | 'none';
@@ -60,7 +60,9 @@ export type Operation = {
   };
 };
 
-/** Properties with a default: no query, no body, 200 and always new, no money, no idempotency key, no audit, no errors of its own. */
+/**
+ * Properties with a default: no query, no body, 200 and always new, no money, no idempotency key, no audit, no specific errors.
+ */
 type Defaulted =
   | 'params'
   | 'query'
@@ -89,7 +91,7 @@ type Specification = Omit<Operation, Defaulted | 'reach' | 'scope'> & {
 
 type NamesIn<Path extends string> = Path extends `${string}{${infer Name}}${infer Rest}` ? Name | NamesIn<Rest> : never;
 
-/** An operation with the types of its own parameters, query, body and reply. */
+/** An operation with the types of its parameters, query, body and reply. */
 export type OperationOf<Spec extends Specification> = Omit<
   Operation,
   'id' | 'params' | 'query' | 'body' | 'reply' | 'movesMoney'

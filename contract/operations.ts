@@ -89,7 +89,7 @@ export const SECTIONS: readonly Section[] = [
   section('Cards', 'Create cards, change their status and limits, read their balances and statements.', CARDS),
   section(
     'Processors',
-    'See what the processors of cards said and what nobody knows, end it, and settle what contradicts the books.',
+    'See the answers of card processors, resolve unknown outcomes, and settle contradictions with the books.',
     [...ATTEMPTS, ...CONNECTORS, ...BREAKS],
   ),
   section('Events', 'Learn what happened: list events, wait for the next one, or stream them.', EVENTS),
@@ -101,7 +101,7 @@ export const SECTIONS: readonly Section[] = [
   section('Errors', 'Look up error responses, and what a request did.', [...ERROR_LOG, ...REQUESTS]),
   section(
     'Cases and incidents',
-    'Contact support about a request with one call, and learn when it is over. Answer cases, and end many with their one cause.',
+    'Contact support about a request with one call, and learn when it is over. Answer cases, and resolve many with one cause.',
     [...CASES, ...INCIDENTS],
   ),
   section('Search everything', "Find anything in all card programs. Requires an operator's key.", SEARCH),
@@ -123,8 +123,8 @@ export function precedenceOf(id: OperationId): readonly ErrorCode[] {
 }
 
 /**
- * The fields of a record that its PATCH cannot change: all that it or the GET of its path shows, or the request that creates the
- * record takes, except those of its body. Empty for other methods.
+ * The fields of a record that its PATCH cannot change. These are all fields that its reply or the GET of its path shows, or that
+ * the request to create the record accepts, except the fields of its body. Empty for other methods.
  */
 export function unchangeableFields(id: OperationId): readonly string[] {
   const { method, path, body }: Operation = OPERATIONS[id];
@@ -155,7 +155,7 @@ export type ParamsOf<Id extends OperationId> = Static<Table[Id]['params']>;
 export type QueryOf<Id extends OperationId> = Table[Id]['query'] extends TObject
   ? Static<Table[Id]['query']>
   : undefined;
-/** The body of an operation after reading; undefined for one without. Amounts are still as they were sent. */
+/** The body of an operation after reading; undefined for one without. Amounts are not read yet. */
 export type BodyOf<Id extends OperationId> = Table[Id]['body'] extends TObject ? Static<Table[Id]['body']> : undefined;
 /** The reply of an operation on the wire; for an export, one line. */
 export type ReplyOf<Id extends OperationId> = Static<Table[Id]['reply']>;

@@ -36,7 +36,7 @@ export const CreateProgramBody = Type.Object({
   name: line(100, 'Name of the card program'),
   currency: currencyCode('ISO 4217 code; the default currency of its cards'),
   time_zone: Type.Optional({
-    ...text(64, 'IANA name of the time zone in which its days begin; UTC if omitted'),
+    ...text(64, 'IANA name of the time zone of its days; UTC if omitted'),
     'x-default': 'UTC',
   }),
   funding_low_threshold: Type.Optional(fundingLowThreshold),
@@ -64,7 +64,7 @@ export const ProgramRecord = Type.Object({
   program_id: programId,
   name: Type.String({ description: 'Name of the card program' }),
   currency: Type.String({ description: 'ISO 4217 code of the default currency of its cards' }),
-  time_zone: Type.String({ description: 'IANA name of the time zone in which days, weeks and months of limits begin' }),
+  time_zone: Type.String({ description: 'IANA name of the time zone for the days, weeks and months of limits' }),
   funding: Type.Array(FundingRecord, {
     description: 'The funding accounts, one for each currency: loads take money from them, and unloads return it',
   }),
@@ -74,7 +74,9 @@ export const ProgramRecord = Type.Object({
   ),
   card_limits: describedOrNull(CardLimits, 'Limits of each of its cards; null without limits'),
   funding_low_threshold: nullable(
-    Amount('null if the event funding.low is never sent; otherwise, the available funds below which it is'),
+    Amount(
+      'null if the event funding.low is never sent; otherwise, it is sent when the available funds fall below this amount',
+    ),
   ),
   metadata: Metadata,
   created_at: moment('When it was created'),
@@ -100,7 +102,9 @@ export const FundingMovementRecord = Type.Object({
   currency,
   balance: Amount('Balance of the funding account afterwards'),
   description: textOrNull('Free text of the request, such as the bank reference; null without one'),
-  reference: textOrNull('Your reference, unique among those of the card program; null without one'),
+  reference: textOrNull(
+    'Your reference, unique among the deposits and withdrawals of the card program; null without one',
+  ),
   metadata: Metadata,
   created_at: moment('When it was created'),
 });

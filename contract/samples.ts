@@ -119,7 +119,7 @@ function isUsual(status: unknown): boolean {
   return status === 'completed' || status === 'active';
 }
 
-/** A nullable field is null, except for the time at which a transfer completed. */
+/** A nullable field is null, except the completion time of a transfer. */
 function sampleOfUnion(shapes: readonly SchemaShape[], requiredOnly: boolean, name: string): unknown {
   const isGiven = name === 'completed_at' || !shapes.some(({ type }) => type === 'null');
   const shape = shapes.find(({ type }) => type !== 'null');

@@ -27,7 +27,7 @@ export type SchemaShape = {
   readonly additionalProperties?: boolean | SchemaShape;
   /** What an omitted field means. Not `default`: openapi-typescript would make such a field required in requests. */
   readonly 'x-default'?: unknown;
-  /** Further keywords, which the handler checks, with a message of its own. Only the document has them. */
+  /** Additional keywords that the handler checks, with a specific message. Only the document has them. */
   readonly 'x-checked'?: Readonly<Record<string, unknown>>;
   readonly 'x-amount'?: true;
   readonly 'x-text'?: TextKind;
@@ -38,7 +38,7 @@ export function literals<Name extends string>(names: readonly Name[], descriptio
   return Type.Unsafe<Name>({ type: 'string', enum: [...names], description });
 }
 
-/** One of several words, of which one means the same as leaving the field out. */
+/** One of several words. `omitted` is the word that means the same as leaving the field out. */
 export function literalsOr<Name extends string>(omitted: NoInfer<Name>, names: readonly Name[], description: string) {
   return Type.Unsafe<Name>({ type: 'string', enum: [...names], 'x-default': omitted, description });
 }
@@ -66,7 +66,7 @@ export function idText(prefix: IdentifierPrefix, description: string) {
   return checkedText(255, description, { pattern: idPattern(prefix) });
 }
 
-/** The option of an object's schema with keywords that the handler checks: which fields need or exclude which others. */
+/** The option of an object's schema with keywords that the handler checks: fields that need or exclude each other. */
 export function checkedTogether(keywords: Readonly<Record<string, unknown>>) {
   return { 'x-checked': keywords };
 }
@@ -78,9 +78,9 @@ export const needs = (...fields: readonly string[]) => ({
 });
 /** A field is sent with a value. */
 export const is = (field: string, value: unknown) => ({ ...needs(field), properties: { [field]: { const: value } } });
-/** Of a parameter: another one is sent with it. JSON Schema says that of the fields of an object only. */
+/** A parameter that requires another one. JSON Schema can say that only about the fields of an object. */
 export const requires = (parameter: string) => ({ 'x-requires': parameter });
-/** If one thing is so, another is, or else a third. */
+/** A condition, with the consequence if it is true, and if it is false. */
 export const ifThen = (condition: object, then: object, otherwise?: object) => ({
   if: condition,
   then,
@@ -93,10 +93,10 @@ const plain = (kind: TextKind) => (maxLength: number, description: string) =>
 /** A name or title that people read: 1 to `maxLength` characters on one line, without white space at its ends. */
 export const line = plain('line');
 
-/** The same with line breaks: what people write to each other. */
+/** The same with line breaks, for texts that people write to each other. */
 export const freeText = plain('text');
 
-/** A caller's name for something, by which it is found again. It is never changed. */
+/** A caller's name for something, to find it again. It never changes. */
 export const callersReference = plain('reference');
 
 /** A time (RFC 3339). */
@@ -132,11 +132,11 @@ const VISIBLE = '^[\\x21-\\x7e]+$';
 export const visible = (description: string) =>
   Type.String({ minLength: 1, maxLength: 255, pattern: VISIBLE, description });
 
-/** The id of something that exists, or a key: nothing has another form, so whatever has one is simply not found. */
+/** The id of something that exists, or a key. A value with another form is simply not found. */
 export const existing = (description: string, maxLength = 255) =>
   checkedText(maxLength, description, { pattern: VISIBLE });
 
-/** Visible ASCII, but neither `.` nor `..`. Written without a lookahead, which the expressions of Go do not have. */
+/** Visible ASCII except `.` and `..`. Written without a lookahead, because expressions in Go have none. */
 const NOT_DOTS = '^([\\x21-\\x2d\\x2f-\\x7e]|\\.{1,2}[\\x21-\\x2d\\x2f-\\x7e]|\\.{3})[\\x21-\\x7e]*$';
 
 /** An id that the caller chooses and that becomes part of a path. URLs drop `.` and `..`, even if they are percent-encoded. */
@@ -158,7 +158,7 @@ export function refuseEmpty(omitted: Readonly<Record<string, string>>) {
   return { 'x-if-omitted': omitted };
 }
 
-/** The fields that `refuseEmpty` names in a schema, each with what omitting it does. */
+/** The fields that `refuseEmpty` names in a schema, each with the effect of omitting it. */
 export function guardedFields(schema: TObject): Readonly<Record<string, string>> {
   return (Reflect.get(schema, 'x-if-omitted') ?? {}) as Readonly<Record<string, string>>;
 }
@@ -269,11 +269,11 @@ export const limit = Type.Optional(
 /** Where a page begins. */
 export const cursor = Type.Optional(existing('`next_cursor` of the previous page', 200));
 
-/** The texts of an export as they are stored. */
+/** Whether the texts of an export are the stored ones. */
 export const raw = Type.Optional(
   Type.Boolean({
     description:
-      'true for programs: texts as they are stored. Otherwise a text that a spreadsheet would take for a formula begins with an apostrophe',
+      'true for programs: the texts are unchanged. Otherwise a text that a spreadsheet would take for a formula begins with an apostrophe',
   }),
 );
 

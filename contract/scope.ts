@@ -14,8 +14,8 @@ export const PROGRAM_SCOPES = [
 ] as const;
 
 /**
- * Scopes that only keys bound to no card program can have. `operator` includes the others, and allows the operations
- * without a scope of their own: changes of operators' webhooks, and the controls of a sandbox.
+ * Scopes that only keys bound to no card program can have. `operator` includes the others, and allows the operations without a
+ * separate scope: changes of operators' webhooks, and the controls of a sandbox.
  */
 export const OPERATOR_SCOPES = [
   'operator:read',
@@ -30,7 +30,7 @@ export const OPERATOR_SCOPES = [
 /** Every scope. */
 export const KEY_SCOPES = [...PROGRAM_SCOPES, ...OPERATOR_SCOPES] as const;
 
-/** What a key may do. */
+/** A permission of a key. */
 export type KeyScope = (typeof KEY_SCOPES)[number];
 
 /** The texts that are scopes, without duplicates, in the order of {@link KEY_SCOPES}. */
@@ -51,7 +51,7 @@ export function includesScope(scopes: readonly string[], needed: KeyScope): bool
 const READS = ['transfers:read', 'cards:read', 'errors:read', 'events:read', 'webhooks:read', 'cases:read'] as const;
 
 /**
- * The scopes of each role: viewers change nothing, support answers cases and tells of incidents, treasurers change the funding,
+ * The scopes of each role: viewers change nothing, support answers cases and reports incidents, treasurers change the funding,
  * operators run the service, administrators can do everything.
  */
 export const ROLES = {
@@ -77,7 +77,7 @@ export type Role = keyof typeof ROLES;
 /** Every role, from the one with the fewest scopes to the one with all. */
 export const ROLE_NAMES = Object.keys(ROLES) as readonly Role[];
 
-/** The role whose keys can do exactly what a key with these scopes can; null for none. */
+/** The role with exactly the permissions of these scopes. Null if there is none. */
 export function roleOf(scopes: readonly string[]): Role | null {
   const has = (scope: KeyScope, among: readonly string[]): boolean => includesScope(among, scope);
   const isSame = (role: Role): boolean => KEY_SCOPES.every((scope) => has(scope, scopes) === has(scope, ROLES[role]));

@@ -7,7 +7,7 @@ import { KEY_SCOPES, ROLE_NAMES } from './scope.ts';
 /** How a caller can be identified. */
 const CALLERS = ['sandbox', 'program_key', 'operator_key'] as const;
 
-/** Who is calling, and what that caller may do. */
+/** The caller and its permissions. */
 export const CurrentSession = Type.Object({
   mode: literals(['sandbox', 'live'], 'Mode of the service'),
   caller: literals(

@@ -37,7 +37,7 @@ import {
   textOrNull,
 } from './schema-parts.ts';
 
-/** Fields of create_transfer whose omission decides whether, when and in which direction money moves. */
+/** Omitting one of these fields of create_transfer decides whether and when money moves, or its direction. */
 const IF_OMITTED = {
   ...refuseEmpty({
     type: 'for a load',
@@ -123,7 +123,7 @@ export const TransferRecord = Type.Object({
   ),
   outcome: literals(
     ['final', 'open', 'unknown'],
-    'Whether the status is final, or can still change (open); unknown: nobody knows yet whether the processor of the card has moved the money',
+    'Whether the status is final, or can still change (open); unknown: it is not known yet whether the processor of the card has moved the money',
   ),
   capture: literals(
     ['automatic', 'manual'],
@@ -133,7 +133,7 @@ export const TransferRecord = Type.Object({
   scheduled_for: nullable(moment('When the transfer was or will be executed; null if that was at once')),
   description: textOrNull('Free text of the request; null without one'),
   reference: textOrNull(
-    'Your reference; others may have it once the transfer has ended without moving money. Null without one',
+    'Your reference; other transfers may have it once this one has ended without moving money. Null without one',
   ),
   metadata: Metadata,
   request_id: Type.String({ description: 'Request-Id of the request that created it' }),
@@ -172,13 +172,13 @@ export const TransferExplanation = Type.Object({
       status: literals(TRANSFER_STATUSES, 'The first status of the transfer'),
       money_moved: literals(
         ['yes', 'no', 'unknown'],
-        'What the header `Money-Moved` would say: `unknown` if the processor of the card has to answer first',
+        'The value that the header `Money-Moved` would have: `unknown` if the processor of the card has to answer first',
       ),
       sentence: Type.String({
         description: 'What would become of the money, and what the processor of the card would be asked to do',
       }),
     }),
-    'What create_transfer would do; null if it would fail, or would send the response again that is stored under the key',
+    'What create_transfer would do; null if it would fail, or would return the response that is stored under the key',
   ),
   checks: Type.Array(CheckRecord, { description: 'Every check, in the order checked' }),
 });
@@ -188,7 +188,7 @@ const FILTERS = {
   type: Type.Optional(literals(TRANSFER_TYPES, 'Only transfers of this type')),
   status: Type.Optional(literals(TRANSFER_STATUSES, 'Only transfers with this status')),
   reference: Type.Optional(
-    text(255, 'Only the transfers with this reference: one that holds, has moved or may still move money at most'),
+    text(255, 'Only the transfers with this reference: at most one of them holds, has moved or may still move money'),
   ),
   idempotency_key: Type.Optional(existing('Only the transfer that was created with this key')),
   ...metadataFilter('transfers'),

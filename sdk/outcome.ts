@@ -93,7 +93,7 @@ export function warnOfIgnoredFields(operation: OperationId, headers: Headers, wa
   if (warn === undefined || names === null || headers.get('sandbox') !== 'true' || warned.has(operation)) return;
   warned.add(operation);
   try {
-    warn(`The service ignored fields that ${operation} does not have: ${names}. What they say is not stored.`);
+    warn(`The service ignored fields that ${operation} does not have: ${names}. Their values are not stored.`);
   } catch {
     // A failed warning does not affect the call.
   }

@@ -168,7 +168,7 @@ function addCatalogue(errors: Command, context: CommandContext): void {
   });
 }
 
-/** What an error is and what to do about it, above its fields. */
+/** The explanation of an error: its meaning and resolution, above its fields. */
 function summaryOf(
   { meaning, resolution }: { readonly meaning: string; readonly resolution: string },
   causes: InspectedErrorRecord['causes'],

@@ -41,7 +41,7 @@ export const addSwitch: AddCommands = (program, context) => {
   const parent = program.command('switch').description('disable and enable transfers');
   addCommand(parent, context, {
     name: 'show',
-    description: 'show what is disabled, since when, by whom and why',
+    description: 'show what is disabled, since when, why, and who did it',
     run: async ({ service, showText, width }) => {
       const state = await service.switch.get();
       showText(state, state.data.length === 0 ? 'Nothing is disabled.\n' : table(SETTING_COLUMNS, state.data, width));

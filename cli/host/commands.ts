@@ -74,7 +74,7 @@ export const addHost: AddCommands = (program, context) => {
     .option('--from <directory>', 'the directory of the backup (default: BACKUP_DIR)')
     .option(
       '--timeline <number>',
-      'the timeline to follow, after an earlier restore (default: that of the last service)',
+      'the timeline to follow, after an earlier restore (default: the timeline of the last service)',
     )
     .action(({ to, from, timeline }: { to: string; from?: string; timeline?: string }) =>
       run('restore', to, from ?? '', timeline ?? ''),

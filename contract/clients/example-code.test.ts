@@ -5,7 +5,7 @@ import { pythonOf, typescriptOf } from './example-code.ts';
 
 const HERE = { base: 'http://localhost:8080', needsKey: false };
 
-test('an example reads as a person would write it', () => {
+test('an example looks like code that a person wrote', () => {
   expect(pythonOf('create_transfer', { ...HERE, needsKey: true })).toBe(`import os
 import requests
 
@@ -31,11 +31,11 @@ const result = await service.transfers.capture(
 console.log(result);`);
 });
 
-/** A time as the service returns it, whatever form it was sent in. */
+/** Writes a time of any form like the service. */
 const asRead = (value: unknown): unknown =>
   typeof value === 'string' && /^\d{4}-.*Z$/.test(value) ? new Date(value) : value;
 
-test('what a request creates or changes is in the response as it was sent', () => {
+test('a response repeats the created or changed fields of its request', () => {
   const differing = OPERATION_IDS.flatMap((id) => {
     const { method, status } = OPERATIONS[id];
     if (status !== 201 && method !== 'PATCH') return [];

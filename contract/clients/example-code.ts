@@ -8,7 +8,7 @@ import { isOfClients, METHODS } from './sdk-methods.ts';
 // Kept by: `contract/examples.ts`, `contract/clients/example-code.ts`
 // Tested by: `test/pages/example-programs.test.ts`
 
-/** Where the code of an example runs. */
+/** The service that the code of an example calls. */
 export type CodePlace = {
   /** Address of the service, such as http://localhost:8080. */
   readonly base: string;
@@ -98,7 +98,7 @@ const service = new TransferService(${wrapped(SCRIPT, '{}', settings, 0)});
 ${use}`;
 }
 
-/** A request that is signed, as adapters of processors send it. */
+/** A signed request, as adapters of processors send it. */
 function signedInScript(url: string, body: unknown): string {
   return `import { signWebhook } from '@transfer-service/sdk';
 
@@ -134,7 +134,7 @@ function literal(language: Language, value: unknown, depth: number): string {
   return wrapped(language, '{}', members, depth);
 }
 
-/** Parts between brackets, in one line if it is short enough, otherwise each in a line of its own. */
+/** Writes parts between brackets: on one line if it is short enough, otherwise one part per line. */
 function wrapped(
   { gap, indent }: Language,
   brackets: '()' | '[]' | '{}',

@@ -1,6 +1,6 @@
 import { OPERATION_IDS, OPERATIONS, type OperationId } from '../operations.ts';
 
-/** An operation of the clients: all but the one that adapters of processors sign. */
+/** The operations of the clients: all except the one that adapters of processors sign. */
 export type ClientOperationId = Exclude<OperationId, 'receive_notice'>;
 
 /** The operations of the clients, in the order of the reference. */
@@ -11,7 +11,7 @@ export function isOfClients(id: OperationId): id is ClientOperationId {
   return OPERATIONS[id].reach !== 'connector';
 }
 
-/** The method of the client that calls each operation. A new operation needs one line here, and nothing else by hand. */
+/** The client method for each operation. A new operation needs one line here and no other change by hand. */
 export const METHODS: Readonly<Record<ClientOperationId, `${Resource}.${string}`>> = {
   create_transfer: 'transfers.create',
   get_transfer: 'transfers.get',
@@ -121,13 +121,13 @@ export const METHODS: Readonly<Record<ClientOperationId, `${Resource}.${string}`
   start_database: 'sandbox.startDatabase',
 };
 
-/** The resources of the client, in order, and what each is for. */
+/** The resources of the client in order, and their purpose. */
 export const RESOURCES = {
   transfers: 'Transfers: loads, unloads and card-to-card transfers, with their holds and reversals.',
   cards: 'Cards, their balances, limits and statements.',
-  attempts: 'Attempts of processors to move the money of transfers, and their end where nobody knows it.',
+  attempts: 'Attempts of processors to move the money of transfers, and the resolution of unknown outcomes.',
   connectors: 'Connectors to the processors of cards; for operators.',
-  breaks: 'Breaks: where a processor contradicts the books; for operators.',
+  breaks: 'Breaks: contradictions between a processor and the books; for operators.',
   programs: 'Card programs; for operators.',
   deposits: "Money paid into a card program's funding account; for operators.",
   withdrawals: "Money taken out of a card program's funding account; for operators.",

@@ -1,6 +1,6 @@
 import { call, errorCode, load, type Sample } from '../error.ts';
 
-/** Loading one of the seeded cards, whose status does not allow it. */
+/** A load of a seeded card whose status does not allow it. */
 function loadOf(card: string, message: string): Sample {
   const cardId = `card_${card}`;
   return {

@@ -10,7 +10,7 @@ import { type ErrorRecord, withSupport } from './record.ts';
 /** The placeholder in the path of a sample's request for the id of what `given` creates. */
 const CREATED_ID = /\{(transfer|webhook|case|incident)_id\}/;
 
-/** Operations that create what a sample is about. */
+/** Operations that create the subject of a sample. */
 const CREATING: ReadonlySet<string> = new Set(['create_transfer', 'create_webhook', 'create_case', 'create_incident']);
 
 /** The prefixes of their ids, by the names of the placeholders. */
@@ -43,7 +43,7 @@ function withId({ path }: SampleRequest, command: string, base: string): string 
   );
 }
 
-/** A command that stores the id that it creates, for a request with this path. Uses only tools of every POSIX system. */
+/** Wraps a command so that it stores the created id, for a request with this path. Uses only tools of every POSIX system. */
 function savingId(path: string, command: string): string {
   const [, thing = ''] = CREATED_ID.exec(path) ?? [];
   return `id=$(${command} | grep -o '${PREFIXES[thing]}_[0-9a-f]*')`;

@@ -1,9 +1,9 @@
 import type { RefusalCode } from '../../domain/error-codes.ts';
 import type { Operation } from '../operation.ts';
 
-/** One step of a request, and the codes of an operation with which it can refuse the request. */
+/** A step of a request, and the codes that it can refuse an operation with. */
 type StepOfRequest = {
-  /** What it checks, to follow its number in a list. */
+  /** What it checks. The text follows its number in a list. */
   readonly checks: string;
   readonly codes: (operation: Operation) => readonly RefusalCode[];
 };
@@ -14,9 +14,9 @@ const isAmount = (code: RefusalCode): boolean => code === 'invalid_amount';
 const RATE_LIMITED = (): readonly RefusalCode[] => ['rate_limited'];
 
 /**
- * The steps of a request to an operation, in the order in which they are taken: a request that several of them refuse
- * gets the error of the first. server/http/pipeline.ts takes them, and the reference, the OpenAPI document and
- * docs/errors-and-retries.md have them in this order.
+ * The steps of a request to an operation, in order. If several steps would refuse a request, the first one decides.
+ * server/http/pipeline.ts runs them, and the reference, the OpenAPI document and docs/errors-and-retries.md list them in this
+ * order.
  */
 export const STEPS = {
   head: {
@@ -68,7 +68,7 @@ export const STEPS = {
   card_numbers: { checks: 'that there is no card number anywhere', codes: () => ['card_number_refused'] },
   operation: {
     checks: 'the rules of the operation',
-    // The last can occur at any step.
+    // The last code can occur at any step.
     codes: ({ id, errors }) => [...errors.filter((code) => !isAmount(code)), `unknown_${id}`],
   },
 } as const satisfies Readonly<Record<string, StepOfRequest>>;
@@ -76,7 +76,7 @@ export const STEPS = {
 /** The name of a step. */
 export type Step = keyof typeof STEPS;
 
-/** All codes of an operation in order of precedence. `rate_limited` belongs to several steps, and is named at the first. */
+/** All codes of an operation in order of precedence. `rate_limited` belongs to several steps, and is listed at the first. */
 export function codesInOrder(operation: Operation): readonly RefusalCode[] {
   return [...new Set(Object.values(STEPS).flatMap(({ codes }) => codes(operation)))];
 }

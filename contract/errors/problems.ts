@@ -1,4 +1,4 @@
-/** The problems that the page of errors leads from, as users describe them, under headings; the most frequent come first. */
+/** The problems on the page of errors, as users describe them, under headings. The most frequent come first. */
 export const PROBLEM_GROUPS = [
   {
     title: 'A transfer was declined',
@@ -57,5 +57,5 @@ export const PROBLEM_GROUPS = [
   },
 ] as const;
 
-/** What a user saw who got an error code. */
+/** The problem of a user who got an error code. */
 export type Problem = (typeof PROBLEM_GROUPS)[number]['problems'][number];

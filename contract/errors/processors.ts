@@ -1,11 +1,11 @@
 import { call, errorCode, load } from '../error.ts';
 import { EXAMPLE_NOTICE } from '../samples.ts';
 
-/** A load onto the seeded card whose money is at the simulator, and what that is to do with it. */
+/** A load onto the seeded card at the simulator, and the behavior of the simulator. */
 const processed = (behavior: string) =>
   load({ card_id: 'card_processor' }, { 'Sandbox-Processor': behavior, Prefer: 'wait=5' });
 
-/** Errors of processors: what moves the money of cards outside this ledger. */
+/** Errors of processors, which move the money of cards outside this ledger. */
 export const PROCESSOR_ERRORS = {
   connector_not_found: errorCode({
     status: 400,

@@ -20,7 +20,7 @@ export type ErrorRecord = {
 
 const TO_SUPPORT = / Please contact support \([^)]{0,300}\) and quote the request id req_[0-9a-f]{32}\./;
 
-/** A message without what {@link withSupport} has added: for support itself. */
+/** A message without the part that {@link withSupport} adds, for support itself. */
 export function withoutSupport(message: string): string {
   return message.replace(TO_SUPPORT, '');
 }
@@ -28,7 +28,7 @@ export function withoutSupport(message: string): string {
 /** How a caller reaches support, and what to quote there. */
 export type Support = { readonly contact: string; readonly requestId: string };
 
-/** A message with the request to contact support, which every error has that the caller cannot resolve (7.1). */
+/** Adds the request to contact support. Every error that the caller cannot resolve has it (7.1). */
 export function withSupport(message: string, support: Support): string {
   return `${message} Please contact support (${support.contact}) and quote the request id ${support.requestId}.`;
 }

@@ -1,6 +1,6 @@
 import { call, errorCode, load } from '../error.ts';
 
-/** The largest load that the seeded card with limits accepts. Its limit for a day accepts three of them. */
+/** The largest load that the seeded card with limits accepts. Its daily limit accepts three of these loads. */
 const FULL_LOAD = load({ amount: 10_000, card_id: 'card_limited' });
 
 /** Errors about transfers, their amounts and limits. */
@@ -40,7 +40,7 @@ export const TRANSFER_ERRORS = {
     meaning: "The transfer's status does not allow this action.",
     causes: [
       'The transfer was already captured, canceled or reversed, or it has expired.',
-      'The request captures a transfer that is not pending, or reverses one that is not completed.',
+      'The request captures a transfer that is not pending, or reverses a transfer that is not completed.',
     ],
     resolution: 'Read the transfer. The message names its status.',
     alsoCalled:

@@ -8,7 +8,7 @@ import { eventType } from './definition.ts';
 
 const { reason: _reason, actor: _actor, ...SHOWN } = SwitchRecord.properties;
 
-/** The schema of the data of switch.changed. The reason, and who changed the switch, are for operators only. */
+/** The schema of the data of switch.changed. The reason and the actor are for operators only. */
 export const SwitchChangeRecord = Type.Object({
   ...SHOWN,
   reason: Type.Optional(
@@ -52,7 +52,7 @@ export const ACCESS_EVENTS = {
       'Transfers were disabled or enabled: in the whole service, in a card program, of one type, or at one connector.',
     sent: [
       'change_switch succeeds.',
-      'A change of the whole service or of a connector is sent to every card program, one that names a card program only to that program.',
+      'A change of the whole service or of a connector is sent to every card program. A change that names a card program is sent only to that program.',
       'Operators also get an event of the service itself, which has the `reason` and the `actor`.',
     ],
     data: SwitchChangeRecord,

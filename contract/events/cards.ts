@@ -36,12 +36,12 @@ export const CARD_EVENTS = {
   }),
   'card.erased': eventType({
     ...CARD,
-    summary: 'The holder of a card was erased. Whoever has stored data about the holder has to erase it, too.',
+    summary: 'The holder of a card was erased. If you have stored data about the holder, erase it, too.',
     sent: ['erase_card_holder is called for a closed card, the first time.'],
     notes: [
-      'Erase what you have of earlier events about the card, its transfers and their reversals: holder_reference, ' +
+      'Erase these fields of earlier events about the card, its transfers and their reversals: holder_reference, ' +
         'last_four, description and metadata.',
-      'Events that are read again have these fields without their values, within minutes of this event.',
+      'Within minutes of this event, these fields have no values in events that you read again.',
     ],
     example: {
       card_id: 'employee-7',

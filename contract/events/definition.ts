@@ -3,9 +3,9 @@ import type { SampleRequest } from '../error.ts';
 import type { OperationId } from '../operations.ts';
 
 /**
- * How to cause an event in a sandbox. The pages print it as commands, and `test/events` runs it. In a path, a body or a
- * header, `{transfer_id}`, `{attempt_id}`, `{card_id}`, `{key_id}`, `{webhook_id}`, `{case_id}` and `{incident_id}` are the id in the previous
- * response, `{today}` is the date (UTC), and `{unique}` is a value that no earlier run had.
+ * How to cause an event in a sandbox. The pages print it as commands, and `test/events` runs it. In a path, a body or a header,
+ * `{transfer_id}`, `{attempt_id}`, `{card_id}`, `{key_id}`, `{webhook_id}`, `{case_id}` and `{incident_id}` stand for the id in
+ * the previous response, `{today}` is the date (UTC), and `{unique}` is a value that no earlier run had.
  */
 export type EventSample = {
   /** What to do, in a sentence. */
@@ -34,7 +34,7 @@ export type EventDefinition<Data extends TObject = TObject> = {
   readonly subject: string;
   /** The `subject_id` if that field is null. */
   readonly subjectOtherwise?: string;
-  /** The operation that returns the subject as it is now, if there is one. */
+  /** The operation that returns the current subject, if there is one. */
   readonly operation?: OperationId;
   /** Whether lists and streams of events contain it; otherwise only a webhook receives it. */
   readonly listed: boolean;

@@ -22,7 +22,7 @@ export const ERROR_EVENTS = {
   'error.recorded': eventType({
     summary: 'Requests failed with a Server Error or a Process Error, which only support can resolve.',
     sent: [
-      'The first response with a code causes an event at once. Further ones are counted, and at most once a minute an event says how many there were. When they stop, the last event comes at the end of that minute.',
+      'The first response with a code causes an event at once. Further responses are counted, and at most one event a minute reports their number. When they stop, the last event comes at the end of that minute.',
       'A Request Error causes no event. Its response already tells the caller what to do.',
     ],
     data: RecordedErrors,

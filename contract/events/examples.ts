@@ -50,12 +50,15 @@ export function causingCommands(type: EventType, base: string): readonly string[
   return commandsOf([...given, request], EVENT_CATALOGUE[type].sample.after ?? [], base);
 }
 
-/** Commands that undo what {@link causingCommands} do, in the same shell. */
+/** Commands that undo {@link causingCommands}, in the same shell. */
 export function undoingCommands(type: EventType, base: string): readonly string[] {
   return commandsOf(EVENT_CATALOGUE[type].sample.after ?? [], [], base);
 }
 
-/** Commands for requests; each that creates or finds something stores its id, if a request needs it before the next one does. */
+/**
+ * Writes commands for requests. A command that creates or finds something stores its id, if a later request needs this id before
+ * another command stores one.
+ */
 function commandsOf(
   requests: readonly SampleRequest[],
   later: readonly SampleRequest[],
@@ -74,7 +77,7 @@ function commandsOf(
   });
 }
 
-/** The command with its placeholders, which are inside quoted words, replaced by what the shell expands. */
+/** Replaces the placeholders in a command by expressions that the shell expands. The placeholders are inside quoted words. */
 function withVariables(command: string, base: string): string {
   const url = new RegExp(`'(${RegExp.escape(base)}[^']*)'`);
   return command

@@ -14,10 +14,10 @@ const OPEN_INCIDENT = call('create_incident', {
 });
 const END = call('resolve_incident', { body: { text: 'A server was replaced.', outcome: 'nothing' } });
 
-const NO_TEXTS = 'The event has no text of a person. get_case has the texts.';
+const NO_TEXTS = 'The event has no text that a person wrote. get_case has the texts.';
 const REACH =
-  'An incident of one card program has its event there. The event of any other is sent to every card program, and operators get ' +
-  'one of the service itself.';
+  'An incident of one card program has its event there. The event of any other incident is sent to every card program, and ' +
+  'operators get an event of the service itself.';
 
 /** Events of cases and incidents. */
 export const SUPPORT_EVENTS = {
@@ -35,7 +35,7 @@ export const SUPPORT_EVENTS = {
     sent: ['reply_to_case, answer_case or answer_sandbox_case adds a message, which may open a resolved case again.'],
     notes: [
       NO_TEXTS,
-      '`last_message` says whose message it is. A bridge to another system leaves out those with an `external_id` of its own.',
+      '`last_message` says whose message it is. A bridge to another system skips its own messages, which have its `external_id`.',
     ],
     example: EXAMPLE_CASES.replied,
     sample: {
@@ -72,9 +72,7 @@ export const SUPPORT_EVENTS = {
   'incident.updated': eventType({
     ...INCIDENT,
     summary: 'The texts or the error codes of an incident were changed.',
-    sent: [
-      'update_incident changes what its card programs see. A request that changes nothing of that causes no event.',
-    ],
+    sent: ['update_incident changes a field that its card programs see. Other changes cause no event.'],
     notes: [REACH],
     example: EXAMPLE_INCIDENTS.updated,
     sample: {

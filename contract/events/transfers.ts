@@ -12,7 +12,7 @@ const TRANSFER = { data: TransferRecord, subject: 'transfer_id', operation: 'get
 const NOT_MOVED = { captured_amount: 0, completed_at: null } as const;
 const HELD = { ...NOT_MOVED, capture: 'manual', expires_at: '2026-02-07T09:30:00.000Z' } as const;
 
-/** More than the seven days after which a hold expires. */
+/** Longer than the seven days of a hold. */
 const EIGHT_DAYS_IN_SECONDS = 691_200;
 const DAY_IN_SECONDS = 86_400;
 
@@ -56,7 +56,7 @@ export const TRANSFER_EVENTS = {
     ...TRANSFER,
     summary: 'It is not known yet whether the processor of the card has moved the money of a transfer.',
     sent: [
-      'The processor did not answer, or not with a valid answer. The money stays on hold, and the processor is asked again.',
+      'The processor did not answer, or its answer was not valid. The money stays on hold, and the processor is asked again.',
     ],
     notes: ['One more event follows when it is known: transfer.completed, transfer.failed, or transfer.pending.'],
     example: { ...NOT_MOVED, status: 'pending', outcome: 'unknown', updated_at: EXAMPLE_LATER },
@@ -74,7 +74,7 @@ export const TRANSFER_EVENTS = {
       'A scheduled transfer is due and succeeds.',
       'A card is closed with "balance_to": "funding", which unloads it.',
     ],
-    notes: ['Later reversals do not change the status. They have an event of their own, reversal.completed.'],
+    notes: ['Later reversals do not change the status. They have a separate event, reversal.completed.'],
     example: { outcome: 'final' },
     sample: { reproduce: 'Create a transfer.', request: load() },
   }),
@@ -110,7 +110,7 @@ export const TRANSFER_EVENTS = {
       'A transfer that is refused when it is created causes no event, because it was not created. Its response has the error.',
     ],
     notes: [
-      '`error` is the error record that create_transfer would have returned, with its four fields, or that of the processor. get_transfer shows the same record.',
+      '`error` is the error record that create_transfer would have returned, or the error record of the processor, with its four fields. get_transfer shows the same record.',
     ],
     example: {
       ...NOT_MOVED,
@@ -137,10 +137,10 @@ export const TRANSFER_EVENTS = {
     ...TRANSFER,
     summary: 'A processor has moved the money of a transfer that had failed.',
     sent: [
-      'A processor says that it carried out what it had declined or had not carried out before. It follows transfer.failed, and the transfer stays failed.',
+      'A processor says that it carried out a transfer that it had declined or not carried out before. The event follows transfer.failed, and the transfer stays failed.',
     ],
     notes: [
-      'The money has moved at the processor. An operator of the service settles it: do not send the transfer again. get_transfer_timeline says when it became known, and the id of the break.',
+      'The money has moved at the processor. An operator of the service settles it: do not send the transfer again. get_transfer_timeline shows when this became known, and the id of the break.',
     ],
     example: {
       ...NOT_MOVED,
@@ -155,7 +155,7 @@ export const TRANSFER_EVENTS = {
     },
     sample: {
       reproduce:
-        'Have the simulator execute a load later, tell the service before that it was not executed, and wait for the simulator.',
+        'Have the simulator execute a load later, resolve its attempt as not executed before that, and wait for the simulator.',
       given: [
         load({ card_id: 'card_processor' }, { 'Sandbox-Processor': 'pending=20', Prefer: 'wait=5' }),
         call('list_attempts'),

@@ -28,7 +28,7 @@ export const WEBHOOK_EVENTS = {
   'webhook.tested': eventType({
     ...WEBHOOK,
     summary: 'A request asked for a test of a webhook.',
-    sent: ['test_webhook succeeds. Only the webhook itself gets the event, whatever its types and its status.'],
+    sent: ['test_webhook succeeds. Only the webhook itself gets the event, for any types and any status.'],
     listed: false,
     notes: [
       'The event is not among the events of the card program: get_event does not find it, and its position is 0.',
@@ -45,7 +45,7 @@ export const WEBHOOK_EVENTS = {
     ...WEBHOOK,
     summary: 'Nothing could be delivered to a webhook for an hour.',
     sent: ['Every attempt for an hour has failed. It is sent once, until an event has been delivered again.'],
-    notes: [TO_OTHERS, 'A webhook of operators has its event among those of the service itself.', WHAT_TO_DO],
+    notes: [TO_OTHERS, 'A webhook of operators has its event among the events of the service itself.', WHAT_TO_DO],
     example: FAILING,
     sample: {
       reproduce: 'Create a webhook whose URL fails, cause an event, and wait for an hour.',

@@ -3,7 +3,7 @@ import { operation } from '../operation.ts';
 import { DEMO_PROGRAM, EXAMPLE_TIME, EXAMPLE_TRANSFER_ID } from '../samples.ts';
 import { idText, literals, moment, nullable, text, textOrNull } from '../schema-parts.ts';
 
-/** What can be found, in the order of the results. */
+/** The kinds of results, in their order. */
 export const FOUND_KINDS = [
   'transfer',
   'card',
@@ -36,13 +36,15 @@ export const MATCHES = [
   'error_code',
 ] as const;
 
-/** One thing that was found. */
+/** A result. */
 export const FoundRecord = Type.Object({
   id: Type.String({ description: 'Its id; for an idempotency key or an error code, the text itself' }),
   program_id: textOrNull('The card program; null if it belongs to none'),
   matched: literals(MATCHES, 'The field that equals or contains the text'),
   summary: Type.String({ description: 'What it is, in one line' }),
-  created_at: nullable(moment('When it was created or happened; null for what has no time, such as an error code')),
+  created_at: nullable(
+    moment('When it was created or happened; null for results without a time, such as an error code'),
+  ),
 });
 
 /** The reply of search. */
@@ -53,7 +55,7 @@ export const SearchResults = Type.Object({
       results: Type.Array(FoundRecord, { description: 'Exact matches first, each group newest first' }),
       has_more: Type.Boolean({ description: 'Whether there may be more of this kind than are shown' }),
     }),
-    { description: 'What was found, by kind; empty if nothing was' },
+    { description: 'The results, by kind; empty if nothing was found' },
   ),
   complete: Type.Boolean({
     description: 'False if there are more card programs than one search covers: send `program_id`',

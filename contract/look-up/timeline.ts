@@ -16,7 +16,7 @@ import {
 } from '../schema-parts.ts';
 import { TRANSFER_PATH, TransferRecord } from '../transfers.ts';
 
-/** What a step of a timeline can be. */
+/** The kinds of steps in a timeline. */
 export const TIMELINE_STEP_KINDS = [
   'request',
   'scheduled',
@@ -37,7 +37,7 @@ export const TIMELINE_STEP_KINDS = [
 /** One of {@link TIMELINE_STEP_KINDS}. */
 export type TimelineStepKind = (typeof TIMELINE_STEP_KINDS)[number];
 
-/** The kinds of which a timeline shows a bounded number. */
+/** The kinds of steps that a timeline shows up to a maximum number. */
 export const TRUNCATED_KINDS = [
   'reversal',
   'posting',
@@ -63,7 +63,7 @@ export const TimelineStep = Type.Object({
   at: moment('When it happened'),
   kind: literals(
     TIMELINE_STEP_KINDS,
-    'What it is; `processor` is what the processor of the card was asked, or said; `webhook_waiting` is an event that still waits for a webhook which is paused or disabled',
+    'Kind of step; `processor` is a question to the processor of the card, or its answer; `webhook_waiting` is an event that still waits for a paused or disabled webhook',
   ),
   text: Type.String({ description: 'What happened, in one line' }),
   amount: describedOrNull(
@@ -93,15 +93,15 @@ export const TimelineStep = Type.Object({
 export const MoneySummaryRecord = Type.Object({
   moved: literals(
     MONEY_STATES,
-    'Whether the money moved, is held, or was reversed; unknown while nobody knows whether the processor of the card has ' +
-      'moved it; moved_late if it has, after the transfer had failed',
+    'Whether the money moved, is held, or was reversed; unknown while it is not known whether the processor of the card ' +
+      'has moved it; moved_late if it has, after the transfer had failed',
   ),
   sentence: Type.String({ description: 'The same in a sentence for people' }),
 });
 
 /** Everything that is known about a transfer, in order. */
 export const TransferTimeline = Type.Object({
-  transfer: described(TransferRecord, 'The transfer, as it is now'),
+  transfer: described(TransferRecord, 'The current transfer'),
   money: described(MoneySummaryRecord, 'Whether its money moved'),
   steps: Type.Array(TimelineStep, { description: 'What happened, oldest first' }),
   likely_duplicates: Type.Array(TransferRecord, {
@@ -109,14 +109,14 @@ export const TransferTimeline = Type.Object({
   }),
   truncated: Type.Array(
     Type.Object({
-      kind: literals(TRUNCATED_KINDS, 'The kind of which there may be more'),
+      kind: literals(TRUNCATED_KINDS, 'The kind that may have more steps'),
       text: Type.String({ description: 'What may be missing, and where to find it' }),
     }),
     { description: 'What may be missing; empty if everything that is stored is shown' },
   ),
 });
 
-/** Two transfers of which the later one was likely made by mistake. */
+/** Two transfers. The later one was likely made by mistake. */
 export const LikelyDuplicate = Type.Object({
   transfer: described(TransferRecord, 'The later transfer, which may have been made by mistake'),
   earlier: described(TransferRecord, 'The transfer that it repeats'),
@@ -132,7 +132,7 @@ export const DUPLICATE_WINDOW_SECONDS = 600;
 /** The maximum of `window_seconds`. */
 const MAX_DUPLICATE_WINDOW_SECONDS = 3600;
 
-/** Operations that gather what is known about a transfer, and about a card that was charged twice. */
+/** Operations that gather everything about a transfer, and find a card that was charged twice. */
 export const TIMELINE = [
   operation({
     id: 'get_transfer_timeline',

@@ -1,6 +1,6 @@
 import { type JsonObject, reference } from './json.ts';
 
-/** The sections of the document besides those of the operations and the health checks. */
+/** The sections of the document in addition to the operations and the health checks. */
 export const CATALOGUE_SECTIONS = [
   { title: 'Catalogue of errors', description: 'Explains every error code.' },
   { title: 'Catalogue of events', description: 'Explains every type of event.' },
@@ -10,7 +10,7 @@ export const CATALOGUE_SECTIONS = [
 type Catalogue = {
   readonly section: (typeof CATALOGUE_SECTIONS)[number];
   readonly path: string;
-  /** The name of the path's parameter, which is also what an entry explains. */
+  /** The name of the path parameter. An entry explains the thing with this name. */
   readonly parameter: string;
   readonly example: string;
   readonly schema: string;
@@ -92,7 +92,7 @@ function pathsOf(catalogue: Catalogue): readonly (readonly [path: string, item: 
         in: 'path',
         required: true,
         description: `The ${parameter}`,
-        // Whatever has another form is none; an empty one is the path of the list.
+        // Nothing has another form. An empty name is the path of the list.
         schema: { type: 'string', minLength: 1, maxLength: 255, pattern: '^[a-z0-9_]+([.][a-z0-9_]+)?$' },
         example,
       },

@@ -25,7 +25,7 @@ const descriptionOf = ({ description, anyOf = [] }: SchemaShape): string =>
 
 const isNullable = ({ anyOf = [] }: SchemaShape): boolean => anyOf.some(({ type }) => type === 'null');
 
-/** What is missing in the descriptions of fields. */
+/** Finds problems with the descriptions of fields. */
 function problemsOf(fields: readonly FoundField[], isReply: boolean): readonly string[] {
   return fields.flatMap(({ path, shape }) => {
     const description = descriptionOf(shape);
@@ -50,7 +50,7 @@ describe('every field is described, and a reply says when it is null', () => {
   });
 });
 
-test('a field without a description, or a nullable one that does not say when it is null, is found at any depth', () => {
+test('finds fields at any depth that have no description, or do not say when they are null', () => {
   const bare = { type: 'string' };
   const list = { type: 'array', description: 'Some', items: { type: 'object', properties: { bare } } };
   const whole = {

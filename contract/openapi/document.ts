@@ -241,7 +241,7 @@ function describe(id: OperationId): string {
     .join(', ');
   const patch =
     method === 'PATCH'
-      ? ' The body is a merge patch (RFC 7396): `null` removes a field, and omitted fields keep their values. A field of the record that the body does not have cannot be changed, and is refused.'
+      ? ' The body is a merge patch (RFC 7396): `null` removes a field, and omitted fields keep their values. Other fields of the record cannot be changed, and are refused.'
       : '';
   const needed = scope === null ? 'Scope: none.' : `Scope: \`${scope}\`.`;
   return `${needed}${patch}${keys[idempotency]}\n\nErrors, in the order checked: ${own}.`;
@@ -258,7 +258,7 @@ function ownParameters(id: OperationId): readonly Parameter[] {
   ];
 }
 
-/** Parameters that several operations have in common, by the name under which the document refers to them. */
+/** Parameters that several operations share, by their name in the document. */
 const SHARED_PARAMETERS: ReadonlyMap<string, Parameter> = sharedParameters();
 
 function sharedParameters(): ReadonlyMap<string, Parameter> {
@@ -281,7 +281,7 @@ function sharedName(parameter: Parameter): string | undefined {
   return [...SHARED_PARAMETERS].find(([, shared]) => JSON.stringify(shared) === text)?.[0];
 }
 
-/** The form of an id in a path. Any other text is an id of nothing there. */
+/** The form of an id in a path. Any other text identifies nothing there. */
 function patternOf(name: string): { readonly pattern: string } {
   const prefix = PREFIXES[name];
   if (prefix !== undefined) return { pattern: parts.idPattern(prefix) };
@@ -312,7 +312,7 @@ function queryParameters(query: TObject): readonly Parameter[] {
       in: 'query',
       ...(required.includes(name) ? { required: true } : {}),
       description: typeof description === 'string' ? description : name,
-      // The description is that of the parameter.
+      // The parameter has the description.
       schema: toJson({ ...schema, description: undefined }),
     };
   });
@@ -345,7 +345,10 @@ function successOf(id: OperationId): JsonObject {
   };
 }
 
-/** The names of successful responses that several operations share, by their text: that of the first one, `<id>.success`. */
+/**
+ * The names of successful responses that several operations share, by their text. The name comes from the first operation:
+ * `<id>.success`.
+ */
 const SHARED_SUCCESSES: ReadonlyMap<string, string> = sharedSuccesses();
 
 function sharedSuccesses(): ReadonlyMap<string, string> {
@@ -366,7 +369,7 @@ function responses(id: OperationId): JsonObject {
   const shown = name === undefined ? success : reference('responses', name);
   const { status, existing } = OPERATIONS[id];
   return {
-    ...(existing ? { 200: { ...success, description: 'It exists already.' } } : {}),
+    ...(existing ? { 200: { ...success, description: 'It already exists.' } } : {}),
     [status]: shown,
     ...errorResponsesOf(id),
   };
@@ -407,7 +410,7 @@ function toJson(value: unknown, isRoot = false): Json {
     // A named schema, described for one field: see `described` in schema-parts.ts.
     if (anyOf?.length === 1 && description !== undefined) return { ...Object(toJson(anyOf[0])), description };
     const { 'x-checked': checked = {}, ...shown }: SchemaShape = value;
-    // What a component says, only the description is repeated beside it.
+    // The component has everything. Only the description is repeated next to the reference.
     const whole = '$ref' in checked ? { ...checked, description } : { ...shown, ...checked };
     return Object.fromEntries(
       Object.entries(whole).flatMap(([key, inner]) => (inner === undefined ? [] : [[key, toJson(inner)]])),

@@ -37,8 +37,8 @@ function familyIn(code: ErrorCode): (typeof FAMILIES)[keyof typeof FAMILIES] | u
 const nameOf = (code: ErrorCode): string => familyIn(code)?.name ?? code;
 
 /**
- * Operations that move money have sets of their own, because their responses have `Money-Moved`; so do dry runs, where it
- * is never `unknown`.
+ * Operations that move money have separate sets, because their responses have `Money-Moved`. So do dry runs, where it is never
+ * `unknown`.
  */
 function setName(id: OperationId, codes: readonly ErrorCode[]): string {
   const { movesMoney, dryRun } = OPERATIONS[id];
@@ -68,7 +68,7 @@ function byStatus(codes: readonly ErrorCode[]): ReadonlyMap<number, readonly Err
   return found;
 }
 
-/** The error responses of an operation by status, with references to those that other operations share. */
+/** The error responses of an operation by status, with references to responses that other operations share. */
 export function errorResponsesOf(id: OperationId): JsonObject {
   const statuses = [...byStatus(precedenceOf(id))].sort(([left], [right]) => left - right);
   return Object.fromEntries(

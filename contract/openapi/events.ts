@@ -11,7 +11,7 @@ function nameOf(type: EventType): string {
 
 /**
  * The schemas of events: `EventRecord` is a union of all types, discriminated by `type`, and `OperatorEventRecord` adds the
- * number. They replace the schemas with these names, in which `data` is any object.
+ * number. They replace the schemas with these names, whose `data` is any object.
  */
 export function eventSchemas(toJson: (schema: unknown) => Json): JsonObject {
   const { number } = OperatorEventRecord.properties;

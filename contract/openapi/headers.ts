@@ -26,8 +26,8 @@ export const REPLY_HEADERS: Readonly<Record<string, Header>> = {
   Location: { description: 'Path of the created resource.', schema: { type: 'string' } },
   ETag: {
     description:
-      'The version of the record. Send it as `If-Match` with a change, so that the change is made only if nobody else has ' +
-      'changed the record. Balances, and the progress of deliveries, are no part of it.',
+      'The version of the record. Send it as `If-Match` with a change, so that the change is made only if no one else has ' +
+      'changed the record. Balances and the progress of deliveries are not part of it.',
     schema: { type: 'string' },
     example: '"iNyzm5cAFsqAVUNm"',
   },
@@ -42,7 +42,7 @@ export const REPLY_HEADERS: Readonly<Record<string, Header>> = {
   },
   'Original-Request-Id': {
     description:
-      'The request that used the `Idempotency-Key` first. Look up that one: nothing is stored about a replay. ' +
+      'The request that used the `Idempotency-Key` first. Look up that request, because nothing is stored about a replay. ' +
       'Missing if version 0.1.0 stored the first response.',
     schema: { type: 'string' },
     example: EXAMPLE_REQUEST_ID,
@@ -86,7 +86,7 @@ export const REPLY_HEADERS: Readonly<Record<string, Header>> = {
   },
 };
 
-/** Headers that every code can have, in the order in which they are sent. */
+/** Headers that every code can have, in the order of sending. */
 const COMMON = {
   'Error-Code': {
     description: 'The `Code` of the error, for HEAD requests and for logs without bodies.',
@@ -105,7 +105,7 @@ const COMMON = {
     description:
       'Whether the request moved money; `unknown` if the outcome could not be confirmed. Every response of an operation ' +
       'that can move money has it, and every response of a dry run. A replay has the value of the first response. For a ' +
-      'batch it is `yes` if the money of any row has moved, otherwise `unknown` if that of any row may have.',
+      'batch it is `yes` if the money of any row has moved, otherwise `unknown` if the money of any row may have moved.',
     schema: { type: 'string', enum: ['no', 'yes', 'unknown'] },
   },
   'Transfer-Id': {
@@ -119,7 +119,7 @@ const COMMON = {
   },
   'Support-Case': {
     description:
-      'On Server Errors and Process Errors, the path to which a POST with the `request_id` opens a case with support. Missing ' +
+      'On Server Errors and Process Errors, a path: a POST with the `request_id` to it opens a case with support. Missing ' +
       'while that is not possible.',
     schema: { type: 'string' },
     example: CASE_PATH,
@@ -163,7 +163,7 @@ function namesOriginal(code: ErrorCode): boolean {
   return code === 'idempotency_key_exists' || isReplayed(code);
 }
 
-/** The headers of responses with the code, besides those of HTTP itself. */
+/** The headers of responses with the code, except the headers of HTTP itself. */
 export function headersOf(code: ErrorCode): readonly ErrorHeader[] {
   const { retryable, moneyMoved, headers, sample } = ERRORS[code];
   const common = (name: keyof typeof COMMON, value: string): ErrorHeader => {

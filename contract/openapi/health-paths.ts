@@ -16,7 +16,7 @@ const live = {
   operationId: 'check_liveness',
   summary: 'Check that the process runs',
   description:
-    'Responds as long as the process runs, whatever the state of the database. Restart the service if it does not respond.',
+    'Responds as long as the process runs, even if the database is down. Restart the service if it does not respond.',
   responses: {
     200: {
       description: 'The process runs.',
@@ -41,8 +41,8 @@ const ready = {
   operationId: 'check_readiness',
   summary: 'Check that the service can commit transfers',
   description:
-    'Responds with 200 while every operation can be served, and with 503 otherwise: send requests to another process ' +
-    'meanwhile, and do not restart this one. The response also names problems that do not keep the service from working.',
+    'Responds with 200 while every operation can be served, and with 503 otherwise: then send requests to another ' +
+    'process, and do not restart this one. The response also names problems that do not keep the service from working.',
   responses: {
     200: {
       description: 'Every operation can be served.',

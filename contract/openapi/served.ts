@@ -44,7 +44,7 @@ function withoutSandbox(operation: JsonObject): JsonObject {
   return { ...operation, parameters };
 }
 
-/** Without sections that have no operations, and components that nothing refers to. */
+/** Removes sections without operations, and components that nothing refers to. */
 function withoutUnused(document: JsonObject): JsonObject {
   const components = membersOf(document.components);
   const used = new Set<string>();
@@ -71,7 +71,7 @@ function withoutUnused(document: JsonObject): JsonObject {
   return { ...document, tags, components: Object.fromEntries(kept) };
 }
 
-/** The references in a value, those of discriminators included. */
+/** The references in a value, including discriminators. */
 function referencesIn(value: Json): readonly string[] {
   if (typeof value === 'string') return value.startsWith('#/components/') ? [value] : [];
   if (typeof value !== 'object' || value === null) return [];

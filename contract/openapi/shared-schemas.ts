@@ -1,7 +1,7 @@
 import type { Json, JsonObject } from './json.ts';
 import { reference } from './json.ts';
 
-/** Minimum number of characters that a component must save for a repeated schema: some five lines. */
+/** Minimum number of characters that a component must save for a repeated schema: about five lines. */
 const MIN_SAVED_CHARACTERS = 200;
 
 /** The length of a reference to a component. */
@@ -57,7 +57,7 @@ function withNullType(schema: JsonObject): JsonObject {
   return { ...of, ...beside, type: [of.type, 'null'], ...values };
 }
 
-/** Passes every schema of the document to `visit`; of the components only the schemas inside them. */
+/** Passes every schema of the document to `visit`; of the components, only their inner schemas. */
 function mapDocument(document: JsonObject, visit: Visit): JsonObject {
   const components = membersOf(document.components);
   const schemas = mapMembers(components.schemas, (schema, name) => mapInner(membersOf(schema), name, visit));

@@ -29,9 +29,8 @@ const exampleAnswer = (status: string, code: string | null = null) => ({
 });
 
 const INTRODUCTION = [
-  'What an adapter does to connect Transfer Service to a card processor: it takes these requests, speaks to the processor, ' +
-    'and may send notices. It can be written in any language and needs no state of its own if the processor knows orders by ' +
-    'the `attempt_id`.',
+  'An adapter connects Transfer Service to a card processor: it receives these requests, calls the processor, and may send ' +
+    'notices. It can be written in any language, and it needs no storage if the processor remembers orders by the `attempt_id`.',
   'Every request is signed as [Standard Webhooks](https://www.standardwebhooks.com) describes, with the secret `whsec_…` that ' +
     'the service and the adapter share, but in the version `v2`: the signed text has the method and the path before the body. ' +
     'Notices to the service have the version `v1`, of the body alone. Refuse a request whose signature does not match, or whose `webhook-timestamp` is more ' +
@@ -65,7 +64,7 @@ const SIGNATURE = {
     description:
       '`v2,` and the HMAC-SHA256, in Base64, of the id, the timestamp, the method and the path (`POST /send`), and the body, with ' +
       'dots between them. In a notice it is `v1,`, and the method and the path are left out. While a secret is ' +
-      'changed there are two signatures with a space between them, and one that matches is enough.',
+      'changed there are two signatures with a space between them, and one match is enough.',
     schema: { type: 'string' },
     example: 'v2,K5oZfzN95Z9UVu1EsfQmfVNQhnkZ2pj9o9NDN/H/pI4=',
   },
@@ -95,7 +94,7 @@ const request = (
     },
     responses: {
       200: {
-        description: 'What the processor said.',
+        description: 'The answer of the processor.',
         content: { 'application/json': { schema: reference('schemas', schema), examples } },
       },
       '4XX': reference('responses', 'NoAnswer'),
@@ -108,8 +107,8 @@ const PATHS: JsonObject = {
   '/send': request(
     'send',
     'Carry out an order',
-    'Carries out the order at the processor, at most once for an `attempt_id`, however often and whenever the request comes: ' +
-      'for one that is known, answer what became of it. After `not_after` do not begin any more, and answer `not_executed`.',
+    'Carries out the order at the processor, at most once for an `attempt_id`, even if the request comes often or late. For a ' +
+      'known `attempt_id`, answer with its outcome. After `not_after`, do not start the order, and answer `not_executed`.',
     'SendAnswer',
     {
       approved: { value: exampleAnswer('approved', '00') },
@@ -119,7 +118,7 @@ const PATHS: JsonObject = {
   ),
   '/inquire': request(
     'inquire',
-    'Say what became of an order',
+    'Report the outcome of an order',
     'Asks the processor about the `attempt_id`. Answer `not_found` if the processor does not know it now, and `not_executed` ' +
       'only if it was not carried out and never will be.',
     'InquireAnswer',
@@ -132,7 +131,7 @@ const PATHS: JsonObject = {
     'reverse',
     'Undo an order',
     'Undoes the order, or advises the processor that it is undone. The request comes again until the answer is `reversed`, ' +
-      'so the same again must have no further effect. `approved` says that the order was carried out and cannot be undone: it ' +
+      'so a repetition must have no further effect. `approved` says that the order was carried out and cannot be undone: it ' +
       'counts for connectors with the trait `reversal` `request`.',
     'ReverseAnswer',
     { reversed: { value: exampleAnswer('reversed') }, pending: { value: exampleAnswer('pending') } },
@@ -142,7 +141,7 @@ const PATHS: JsonObject = {
       operationId: 'check_health',
       summary: 'Say whether the adapter works',
       description:
-        'Answers whether the adapter can reach its processor. The signature is that of `GET /health` and an empty body.',
+        'Answers whether the adapter can reach its processor. The signature covers `GET /health` and an empty body.',
       parameters,
       responses: {
         200: { description: 'Orders can be sent.', content: jsonBody('Health', { status: 'ok' }) },
@@ -158,7 +157,7 @@ const NOTICE: JsonObject = {
     operationId: 'notify',
     summary: 'Tell the service more about an order',
     description:
-      'Sent by the adapter to `/api/v0.1/connector/{connector_id}/notice` of the service, when it learns what became of an ' +
+      'The adapter sends it to `/api/v0.1/connector/{connector_id}/notice` of the service when it learns the outcome of an ' +
       'order that was `pending` or whose answer was lost. Repeat it under the same `notice_id` until the service answers with 200.',
     parameters,
     requestBody: {
@@ -169,7 +168,7 @@ const NOTICE: JsonObject = {
       200: { description: 'The notice is stored.', content: jsonBody('NoticeReceipt', { received: true }) },
       409: {
         description:
-          'An earlier notice has this `notice_id` and says something else. Do not repeat it: it will not be taken.',
+          'An earlier notice has this `notice_id` and different contents. Do not repeat it: it will not be accepted.',
       },
       '4XX': { description: 'The notice is refused: its signature, its time or its body is not valid.' },
       '5XX': { description: 'The notice may not be stored. Repeat it.' },

@@ -1,4 +1,4 @@
-// What a connector says to an adapter, and an adapter to the service: the contract that `adapter-openapi.json` publishes.
+// The messages between a connector and an adapter: the contract that `adapter-openapi.json` publishes.
 import { type Static, Type } from 'typebox';
 import type { IdentifierPrefix } from '../../domain/identifier.ts';
 import { MAXIMUM_AMOUNT } from '../../domain/ledger/money.ts';
@@ -13,20 +13,20 @@ import { idPattern, literals, moment, nullable, text } from '../schema-parts.ts'
 /** Longest answer and notice that the service reads, in bytes. */
 export const MAX_ADAPTER_BYTES = 65_536;
 
-/** What each request can be answered with. Any other answer counts as none. */
+/** The valid answers to each request. Any other answer counts as none. */
 export const STATUSES_OF: Readonly<Record<OrderRequest, readonly OrderStatus[]>> = {
   send: ['approved', 'declined', 'pending', 'not_executed'],
   inquire: ['approved', 'declined', 'pending', 'not_found', 'not_executed', 'reversed'],
   reverse: ['approved', 'reversed', 'pending', 'not_found'],
 };
 
-/** What a notice can say. */
+/** The statuses that a notice can have. */
 const NOTICE_STATUSES = ['approved', 'declined', 'pending', 'not_executed', 'reversed'] as const;
 
 const id = (prefix: IdentifierPrefix, what: string) =>
   Type.String({ pattern: idPattern(prefix), description: `${what}: \`${prefix}_\` and 32 hex digits` });
 
-/** Printable ASCII that neither begins nor ends with a space. */
+/** Printable ASCII, without a space at its beginning or end. */
 const plain = (maxLength: number, description: string) =>
   Type.String({ minLength: 1, maxLength, pattern: '^[!-~]([ -~]*[!-~])?$', description });
 
@@ -44,17 +44,17 @@ export const AdapterOrder = Type.Object(
     attempt_id: id(
       'pat',
       'Id of the attempt, the key of the order towards the processor. It is the same in every request about the order and ' +
-        'never used for another one',
+        'never used for another order',
     ),
     program_id: id('prog', 'Id of the card program'),
     transfer_id: id('tr', 'Id of the transfer'),
     kind: literals(ORDER_KINDS, '`push` sends money to the card (a load), `pull` takes money from it (an unload)'),
     amount,
     currency,
-    processor_token: text(255, 'What the processor knows the card by, as the card was created with it'),
+    processor_token: text(255, "The processor's name for the card, which the card was created with"),
     not_after: nullable(
       moment(
-        'Time after which the adapter must not carry out the order any more: it then answers `not_executed`. Null without ' +
+        'After this time the adapter must not carry out the order, and answers `not_executed`. Null without ' +
           'such a time',
       ),
     ),
@@ -75,7 +75,7 @@ const STATUS_MEANINGS: Readonly<Record<OrderStatus, string>> = {
   approved: '`approved`: the processor carried out the order',
   declined: '`declined`: the processor refused it, and no money moves',
   pending: '`pending`: not known yet. The service inquires, or a notice follows',
-  not_found: '`not_found`: the processor does not know the attempt, now',
+  not_found: '`not_found`: the processor does not have the attempt at the moment',
   reversed: '`reversed`: the order was undone, or its reversal is acknowledged',
   not_executed: '`not_executed`: the order was not carried out and never will be, which the adapter can prove',
 };
@@ -83,7 +83,7 @@ const STATUS_MEANINGS: Readonly<Record<OrderStatus, string>> = {
 const answer = (statuses: readonly OrderStatus[]) => ({
   attempt_id: id('pat', 'The `attempt_id` of the order'),
   status: literals(statuses, statuses.map((status) => STATUS_MEANINGS[status]).join('; ')),
-  amount: Type.Integer({ ...amount, description: 'The amount of the order, in minor units: never another one' }),
+  amount: Type.Integer({ ...amount, description: 'The amount of the order, in minor units: never a different one' }),
   currency: Type.String({ ...currency, description: 'The currency of the order' }),
   processor_reference: nullable(
     plain(
@@ -96,7 +96,7 @@ const answer = (statuses: readonly OrderStatus[]) => ({
     Type.Integer({
       minimum: 0,
       maximum: MAX_RETRY_AFTER_SECONDS,
-      description: 'Seconds after which the same is worth another try, as the processor advises; null without advice',
+      description: 'How many seconds the processor advises to wait before another try; null without advice',
     }),
   ),
 });
@@ -108,15 +108,15 @@ export const ADAPTER_ANSWERS = {
   reverse: Type.Object(answer(STATUSES_OF.reverse)),
 } as const satisfies Readonly<Record<OrderRequest, unknown>>;
 
-/** What an adapter sends to the service when it learns more about an order. */
+/** The message of an adapter that has learned more about an order. */
 export const AdapterNotice = Type.Object({
-  notice_id: plain(128, 'Id of the notice, in printable ASCII, which the adapter never uses for another one'),
+  notice_id: plain(128, 'Id of the notice, in printable ASCII, which the adapter never uses for another notice'),
   ...answer(NOTICE_STATUSES),
 });
 
 /** The answer to a notice. */
 export const NoticeReceipt = Type.Object({
-  received: Type.Literal(true, { description: 'The notice is stored. The same one again gets the same answer' }),
+  received: Type.Literal(true, { description: 'The notice is stored. The same notice again gets the same answer' }),
 });
 
 /** The answer to GET /health. */

@@ -19,7 +19,7 @@ import {
 } from '../schema-parts.ts';
 import { TRANSFER_PATH } from '../transfers.ts';
 
-/** Maximum length of the note with which an operator ends an attempt or closes a break. */
+/** Maximum length of an operator's note about an ended attempt or a closed break. */
 export const MAX_NOTE_CHARACTERS = 500;
 
 /** An attempt to have a processor move the money of a transfer, as its card program sees it. */
@@ -36,12 +36,12 @@ export const ProcessorAttemptRecord = Type.Object({
   status: literals(
     ATTEMPT_STATUSES,
     'ready: not sent yet; sent: waits for the answer; unknown: no usable answer, the processor is asked; pending: the ' +
-      'processor will carry it out; reversing: it is told to undo the order; attention: an operator has to find out; ' +
+      'processor will carry it out; reversing: it is asked to undo the order; attention: an operator has to find out; ' +
       'approved, declined, failed, reversed: ended',
   ),
   tries: Type.Integer({ minimum: 0, description: 'How often the order was sent, always under this attempt_id' }),
   sent_at: nullable(moment('When the order was sent last; null before that')),
-  unknown_since: nullable(moment('Since when nobody knows the outcome; null if it is known')),
+  unknown_since: nullable(moment('Since when the outcome is unknown; null if it is known')),
   next_at: nullable(
     moment('When the service next sends, asks or reverses it; null if it has ended or waits for an operator'),
   ),
@@ -52,9 +52,7 @@ export const ProcessorAttemptRecord = Type.Object({
   ),
   resolved_by: textOrNull('The operator who ended it: `key_id` of the API key, or `sandbox`; null if none did'),
   late_approval_at: nullable(
-    moment(
-      'When the processor said that it has moved the money all the same, although the transfer had failed; null if it has not',
-    ),
+    moment('When the processor said that it has moved the money although the transfer had failed; null if it has not'),
   ),
   late_approval_settled_at: nullable(
     moment('When an operator settled that; null before that, and without a late approval'),
@@ -68,7 +66,9 @@ export const ProcessorAttemptRecord = Type.Object({
   contradiction_settled_at: nullable(
     moment('When an operator settled that; null before that, and without a contradiction'),
   ),
-  break_id: textOrNull('The break with which an operator settles a late approval or a contradiction; null without one'),
+  break_id: textOrNull(
+    'The break about a late approval or a contradiction, for an operator to settle; null without one',
+  ),
   created_at: moment('When it was created, with its transfer'),
   updated_at: moment('When it was changed last; a late approval or a contradiction does not count'),
 });
@@ -80,7 +80,7 @@ export const OperatorAttemptRecord = Type.Object({
   age_seconds: Type.Integer({ minimum: 0, description: 'How long ago it was created, in seconds' }),
   looks: Type.Integer({
     minimum: 0,
-    description: 'How often the processor was asked about it, or told to reverse it, since the outcome is unknown',
+    description: 'How often the processor was asked about it, or asked to reverse it, since the outcome became unknown',
   }),
   not_after: nullable(moment('After this time the processor must not carry out the order; null before it is sent')),
   detail: textOrNull(
@@ -130,7 +130,7 @@ const QUEUED = {
   detail: 'The processor did not answer within 10 s.',
 } as const;
 
-/** Operations on attempts: that of card programs, then those of operators. */
+/** Operations on attempts, first for card programs, then for operators. */
 export const ATTEMPTS = [
   operation({
     id: 'list_attempts',
@@ -148,7 +148,7 @@ export const ATTEMPTS = [
     id: 'search_attempts',
     method: 'GET',
     path: PATH,
-    summary: 'List the attempts of all card programs at their processors: those that have not ended, the oldest first',
+    summary: 'List the attempts of all card programs at their processors: attempts that have not ended, oldest first',
     reach: 'operator',
     scope: 'operator:read',
     query: Type.Object({
@@ -157,7 +157,7 @@ export const ATTEMPTS = [
       status: Type.Optional(
         literals(
           ['open', ...ATTEMPT_STATUSES],
-          'Only attempts with this status, the oldest first, those that have ended the newest first; ' +
+          'Only attempts with this status, oldest first, or newest first if they have ended; ' +
             'open, which is all that have not ended, if omitted',
         ),
       ),

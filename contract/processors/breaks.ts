@@ -96,7 +96,7 @@ export const BREAKS = [
     id: 'close_break',
     method: 'POST',
     path: `${PATH}/{break_id}/close`,
-    summary: 'Close a break that is settled; a break that is closed stays as it is',
+    summary: 'Close a settled break; a closed break stays unchanged',
     reach: 'operator',
     scope: 'funding:write',
     body: CloseBreakBody,

@@ -23,20 +23,20 @@ export const ConnectorRecord = Type.Object({
       'Settings of the switch that disable what goes to it now, the widest first; empty if there are none. A service or card ' +
       'program that is disabled as a whole is not among them: `get_switch` has all',
   }),
-  in_flight: Type.Integer({ minimum: 0, description: 'Calls that have no answer yet, of the process that answers' }),
+  in_flight: Type.Integer({ minimum: 0, description: 'Calls of the responding process that have no answer yet' }),
   open: Type.Object(
     {
       ready: open('that wait to be sent'),
       sent: open('that wait for the answer'),
-      unknown: open('whose outcome nobody knows, and about which the processor is asked'),
+      unknown: open('with an unknown outcome; the processor is asked about them'),
       pending: open('that the processor will carry out'),
-      reversing: open('that the processor is told to reverse'),
-      attention: open('of unknown outcome about which an operator has to find out'),
+      reversing: open('that the processor is asked to reverse'),
+      attention: open('with an unknown outcome that an operator has to find out'),
     },
     { description: 'Its attempts that have not ended, in all card programs, by status' },
   ),
   oldest_unknown_since: nullable(
-    moment('Since when nobody knows the outcome of the oldest such attempt; null if there is none'),
+    moment('Since when the outcome of the oldest such attempt is unknown; null if there is none'),
   ),
 });
 
@@ -45,7 +45,7 @@ export const Connectors = Type.Object({
   data: Type.Array(ConnectorRecord, { description: 'The connectors, by name; empty if the settings have none' }),
 });
 
-/** Operations on connectors: that of operators, then that of their processors. */
+/** Operations on connectors, first for operators, then for their processors. */
 export const CONNECTORS = [
   operation({
     id: 'list_connectors',
@@ -73,7 +73,7 @@ export const CONNECTORS = [
     id: 'receive_notice',
     method: 'POST',
     path: '/api/v0.1/connector/{connector_id}/notice',
-    summary: 'Tell the service what became of an order; for adapters of processors, which sign it',
+    summary: 'Report the outcome of an order to the service; for adapters of processors, which sign it',
     reach: 'connector',
     body: AdapterNotice,
     maxBodyBytes: MAX_ADAPTER_BYTES,

@@ -16,7 +16,7 @@ const FIELDS = {
 };
 const SECRET = 'tok_secret_of_the_card';
 
-/** As the parser of bodies reads them: numbers keep their digits. */
+/** Parses like the parser of bodies: numbers keep their digits. */
 const parse = (text: string): JsonValue =>
   JSON.parse(text, (_, value) => (typeof value === 'number' ? new JsonNumber(String(value)) : value));
 const read = (changes: object, request: keyof typeof STATUSES_OF = 'send') =>
@@ -25,7 +25,7 @@ const read = (changes: object, request: keyof typeof STATUSES_OF = 'send') =>
 const NOTHING = { outcome: 'unknown', processorReference: null, code: null, retryAfterSeconds: null };
 
 describe('an answer counts', () => {
-  test('with what the processor said', () => {
+  test('with the outcome of the processor', () => {
     const said = { processorReference: 'ref 1', code: '00', retryAfterSeconds: 3600, detail: null };
     expect(read({})).toEqual({ outcome: 'approved', ...said });
     expect(read({ status_code: SECRET, Code: 1, constructor: null, ProcessorReference: [] })).toEqual({
@@ -117,7 +117,7 @@ describe('an answer is unknown', () => {
 describe('a notice', () => {
   const notice = (changes: object) => readNotice(parse(JSON.stringify({ notice_id: 'n-1', ...FIELDS, ...changes })));
 
-  test('is an answer with an id of its own', () => {
+  test('is an answer with its own id', () => {
     expect(notice({ status: 'declined' })).toEqual({
       noticeId: 'n-1',
       attemptId: ATTEMPT,

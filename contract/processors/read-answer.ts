@@ -9,15 +9,15 @@ import { ADAPTER_ANSWERS, AdapterNotice } from './adapter.ts';
 // Kept by: this file
 // Tested by: `contract/processors/read-answer.test.ts`, `server/background/processors/http-connector.test.ts`
 
-/** What an answer must agree with. */
+/** The values that an answer must have. */
 export type Expected = Pick<Order, 'attemptId' | 'amount' | 'currency'>;
 
-/** A notice: an answer that came by itself, and its id, which is unique for its connector. */
+/** A notice: an answer without a request. Its id is unique for its connector. */
 export type Notice = {
   readonly noticeId: string;
   /** Id of the attempt on the wire. */
   readonly attemptId: string;
-  /** In minor units. Whoever takes the notice compares it, and the currency, with the attempt. */
+  /** In minor units. The receiver of the notice compares the amount and the currency with the attempt. */
   readonly amount: bigint;
   readonly currency: string;
   readonly answer: Answer;
@@ -29,8 +29,8 @@ export function unknownAnswer(detail: string): Answer {
 }
 
 /**
- * Reads the body of an answer with the status 200. Its outcome is `unknown` if anything is not as the contract says, or if
- * it is about another attempt, amount or currency; the detail quotes nothing that could be a secret.
+ * Reads the body of an answer with the status 200. The outcome is `unknown` if the answer breaks the contract, or is about
+ * another attempt, amount or currency. The detail quotes nothing that could be secret.
  */
 export function readAnswer(body: JsonValue, request: OrderRequest, expected: Expected): Answer {
   const reading = readKnown(ADAPTER_ANSWERS[request], body, 'answer');
@@ -48,7 +48,7 @@ export function readAnswer(body: JsonValue, request: OrderRequest, expected: Exp
   return toAnswer(fields);
 }
 
-/** Reads the body of a notice, or says in a sentence why it is none. */
+/** Reads the body of a notice. If it is invalid, returns the reason as a sentence. */
 export function readNotice(body: JsonValue): Notice | { readonly problem: string } {
   const reading = readKnown(AdapterNotice, body, 'notice');
   if ('problem' in reading) return reading;
@@ -80,8 +80,8 @@ function toAnswer({ status, processor_reference, code, retry_after_seconds }: An
 }
 
 /**
- * Reads the fields of a schema, all of which are required; others are ignored, whatever their names. A problem is a sentence
- * without any value, because the other side may repeat what it was told in confidence.
+ * Reads the fields of a schema. All of them are required, and other fields are ignored. A problem is a sentence without any
+ * value, because the other side may repeat something confidential.
  */
 function readKnown<Schema extends TObject>(
   schema: Schema,

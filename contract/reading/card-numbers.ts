@@ -54,8 +54,8 @@ export function findCardNumberIn(what: string, value: string | undefined, field 
 }
 
 /**
- * The refusal of a card number. An invalid amount takes precedence (`invalid_amount`), as it does without a card number;
- * `amount` is undefined for operations that do not take one.
+ * The refusal of a card number. An invalid amount takes precedence (`invalid_amount`), as it does without a card number. `amount`
+ * is undefined for operations without one.
  */
 export function refusalOfCardNumber(problem: Problem, amount: AmountAsSent | undefined): Refusal {
   const reading = amount === undefined ? undefined : readAmount(amount);

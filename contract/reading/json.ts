@@ -1,4 +1,4 @@
-/** A JSON number as it was written. It is not converted, so that checks see `85.5`, `1e999` and 2^53 + 1 unchanged. */
+/** A JSON number in its original spelling. It is not converted, so that checks see `85.5`, `1e999` and 2^53 + 1 unchanged. */
 export class JsonNumber {
   readonly source: string;
 
@@ -19,7 +19,7 @@ export function isJsonObject(value: JsonValue | undefined): value is JsonObject 
 }
 
 /**
- * The same text for equal values: fields sorted by name, no white space, numbers as they were written (1000 and 1e3
+ * Returns the same text for equal values: fields sorted by name, no white space, numbers in their original spelling (1000 and 1e3
  * differ). Used for idempotency fingerprints.
  */
 export function canonicalJson(value: JsonValue): string {

@@ -3,11 +3,12 @@ import type { SchemaShape } from '../schema-parts.ts';
 import { isJsonObject, JsonNumber, type JsonObject, type JsonValue } from './json.ts';
 
 /**
- * The body of a POST in the one form that all bodies of the same meaning share. Optional fields that are null, empty or have
- * their default are left out, as are empty objects; amounts are numbers, times are in UTC, and lists of words are in order.
+ * Converts the body of a POST to the one form that all bodies with the same meaning share. Optional fields are left out if they
+ * are null, empty or have their default. So are empty objects. Amounts are numbers, times are in UTC, and lists of words are in
+ * order.
  *
- * `body` must be valid by the schema. Unknown fields stay as they are. A body that already has this form is returned unchanged in
- * its meaning and its canonical text, which fingerprints of earlier versions depend on.
+ * `body` must be valid by the schema. Unknown fields stay unchanged. A body that already has this form keeps its meaning and its
+ * canonical text, which fingerprints of earlier versions depend on.
  */
 export function normalForm(schema: TObject | undefined, body: JsonValue): JsonValue {
   return schema === undefined || !isJsonObject(body) ? body : normalObject(schema, body);
@@ -35,13 +36,13 @@ function normalValue(shape: SchemaShape, sent: JsonValue): JsonValue {
   return isList ? [...new Set(sent)].sort() : sent;
 }
 
-/** A time with the precision that is kept, milliseconds, and without zeros at its end. */
+/** A time in milliseconds, the stored precision, without trailing zeros. */
 function normalMoment(sent: string): string {
   const time = Date.parse(sent);
   return Number.isNaN(time) ? sent : new Date(time).toISOString().replace(/\.?0*Z$/, 'Z');
 }
 
-/** Whether to leave out a field means the same. */
+/** Whether leaving out the field means the same. */
 function isOmitted(shape: SchemaShape, field: JsonValue): boolean {
   if (isJsonObject(field)) return Object.keys(field).length === 0;
   const { 'x-default': omitted } = shape;

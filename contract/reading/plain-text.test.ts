@@ -49,7 +49,7 @@ describe('readPlainText', () => {
       expect(read('reference', text)).toEqual({ wrong: 'begins or ends with white space: remove it' });
   });
 
-  it('allows line breaks in what people write to each other only', () => {
+  it('allows line breaks only in texts that people write to each other', () => {
     for (const text of ['a\nb', 'a\tb', 'a\u2028b']) {
       expect(read('text', text)).toEqual({ value: text });
       for (const kind of ['line', 'reference'] as const) expect(read(kind, text)).toHaveProperty('wrong');
@@ -57,7 +57,7 @@ describe('readPlainText', () => {
   });
 });
 
-/** Texts in bodies that nobody reads as words: ids of what exists, and what has rules of its own. */
+/** Texts in bodies that people do not read: ids, and texts with separate rules. */
 const OTHERS: readonly string[] = [
   ...[
     'card_id',

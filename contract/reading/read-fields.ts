@@ -112,7 +112,7 @@ function prepare(schema: TObject): Prepared {
   return prepared;
 }
 
-/** An unknown field that was probably meant for a known one; any unknown field if the schema is closed. */
+/** Finds an unknown field that was probably meant as a known one, or any unknown field if the schema is closed. */
 function findUnwanted(
   { names, omitted, isClosed }: Prepared,
   unknown: readonly string[],
@@ -127,7 +127,7 @@ function findUnwanted(
   );
 }
 
-/** A field of the record that the request cannot change. Ignoring it would look like the change. */
+/** Finds a field of the record that the request cannot change. Ignoring it would look like the change. */
 function findUnchangeable(
   changeable: ReadonlySet<string>,
   unknown: readonly string[],
@@ -181,7 +181,7 @@ function findVariant(known: readonly string[], unknown: readonly string[]): Prob
   return undefined;
 }
 
-/** The known name that a name is a variant or a misspelling of. */
+/** Finds the known name that was probably meant: the name is a variant or a misspelling of it. */
 function meantBy(name: string, known: readonly string[]): string | undefined {
   return known.find((other) => bareName(other) === bareName(name)) ?? known.find((other) => isMeantFor(name, other));
 }
@@ -224,7 +224,7 @@ export function findKeyBesideHeader(unknown: readonly string[]): Problem | undef
   return { field: pointer(name), message };
 }
 
-/** One field; undefined if it counts as missing. `omitted` says what omitting it does, if that must be intended. */
+/** Reads one field. Undefined if it counts as missing. `omitted` says what omitting the field does, if that must be intended. */
 function readField(shape: Shape, sent: JsonValue, from: Source, omitted: string | undefined): Read | undefined {
   if (!isEmpty(sent)) return readValue(shape.anyOf === undefined ? shape : withoutNull(shape).value, sent, from);
   const { isRemovable } = withoutNull(shape);
@@ -282,8 +282,8 @@ function readInteger(shape: Shape, sent: JsonValue, from: Source): Read {
 }
 
 /**
- * An object inside the body. Unknown and empty fields are refused: such objects hold limits, and a misspelt or empty
- * limit must not mean no limit.
+ * Reads an object inside the body. Unknown and empty fields are refused: such objects hold limits, and a misspelt or empty limit
+ * must not mean no limit.
  */
 function readInner(shapes: Readonly<Record<string, Shape>>, sent: JsonValue, from: Source): Read {
   if (!isJsonObject(sent)) return { wrong: `must be an object, but it is ${nameOf(sent)}` };
@@ -328,7 +328,7 @@ function readPairs(shape: Shape, sent: JsonValue, from: Source): Read {
   return { value: Object.fromEntries(pairs) };
 }
 
-/** An array. Its items are validated later, one by one, so that an error in one does not affect the others. */
+/** Reads an array. Its items are validated later, one by one, so that an error in one does not affect the others. */
 function readRows(shape: Shape, sent: JsonValue): Read {
   if (!Array.isArray(sent)) return { wrong: `must be an array, but it is ${nameOf(sent)}` };
   const { minItems = 0, maxItems = 100 } = shape;
@@ -342,7 +342,7 @@ function readText(shape: Shape, sent: JsonValue, from: Source): Read {
   if (kind !== undefined) {
     const read = readPlainText(kind, sent);
     if ('value' in read) sent = read.value;
-    // A card number among invisible characters is refused as one, by the next step.
+    // The next step refuses a card number with invisible characters as a card number.
     else if (redactCardNumbers(sent) === sent) return read;
   }
   const maximum = shape.maxLength ?? 255;

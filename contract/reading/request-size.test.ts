@@ -4,7 +4,7 @@ import { JsonNumber } from './json.ts';
 import { readFields } from './read-fields.ts';
 import { MIN_MAX_BODY_BYTES } from './request-size.ts';
 
-/** JSON as clients write it that escape everything beyond ASCII, such as those of Python. */
+/** JSON from clients that escape everything beyond ASCII, as Python does. */
 const escaped = (value: unknown): string =>
   JSON.stringify(value).replaceAll(/[^\0-\x7f]/g, (unit) => `\\u${unit.charCodeAt(0).toString(16)}`);
 
@@ -30,14 +30,14 @@ describe('the largest body of create_transfer', () => {
     expect(readFields(schema, { ...body, amount: new JsonNumber('1') }, 'body')).toHaveProperty('fields');
   });
 
-  it('fits in a batch, and a thousand rows of 1,024 characters do', () => {
+  it('fits in a batch, and so do a thousand rows of 1,024 characters', () => {
     const most = OPERATIONS.create_transfer_batch.maxBodyBytes ?? 0;
     expect(Buffer.byteLength(escaped({ transfers: [body] }))).toBeLessThan(most);
     expect(1000 * 4 * 1024).toBeLessThanOrEqual(most);
   });
 });
 
-it('every operation with a body has a limit, and none is beyond what one request may occupy', () => {
+it('every operation with a body has a limit that one request may occupy', () => {
   for (const id of OPERATION_IDS) {
     const { body, maxBodyBytes } = OPERATIONS[id];
     if (body === undefined) expect(maxBodyBytes, id).toBeUndefined();

@@ -1,4 +1,4 @@
-/** A name in lower case, without anything but letters and digits. */
+/** A name in lower case, with only its letters and digits. */
 export function bareName(name: string): string {
   return name.toLowerCase().replaceAll(/[^a-z0-9]/g, '');
 }

@@ -25,8 +25,9 @@ export function isDate(text: string): boolean {
 }
 
 /**
- * An RFC 3339 time within {@link YEARS}, also in UTC, as it is stored: in UTC, with the first three digits of the fraction. A leap
- * second, which UTC has only at the end of a day, is the first second of the next day. Undefined for any other text.
+ * Reads an RFC 3339 time within {@link YEARS}, in UTC too. Returns the stored form: in UTC, with the first three digits of the
+ * fraction. A leap second, which UTC has only at the end of a day, becomes the first second of the next day. Undefined for any
+ * other text.
  */
 export function readMoment(text: string): string | undefined {
   const [, day = '', minute, second, fraction = '', offset = ''] = MOMENT_FORM.exec(text) ?? [];
@@ -39,7 +40,7 @@ export function readMoment(text: string): string | undefined {
   return isWithinYears(time) ? new Date(time).toISOString() : undefined;
 }
 
-/** The end of a sentence about a text that is no time. */
+/** The end of a sentence about an invalid time. */
 export function wrongMoment(text: string, isInQuery: boolean, shown: string): string {
   const rule = `must be ${MOMENT_RULE}, but it is ${shown}`;
   if (isInQuery && readMoment(text.replace(' ', '+')) !== undefined)

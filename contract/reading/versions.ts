@@ -19,7 +19,7 @@ const KINDS: ReadonlyMap<unknown, VersionedKind> = new Map<unknown, VersionedKin
   [NewWebhookRecord, 'webhook'],
 ]);
 
-/** The operations whose reply is one record with a version, which its `ETag` has, by what it is. */
+/** The operations that reply with one versioned record, by the kind of record. Their `ETag` has the version. */
 const VERSIONED: ReadonlyMap<OperationId, VersionedKind> = new Map(
   OPERATION_IDS.flatMap((id) => {
     const kind = KINDS.get(OPERATIONS[id].reply);
@@ -27,7 +27,7 @@ const VERSIONED: ReadonlyMap<OperationId, VersionedKind> = new Map(
   }),
 );
 
-/** What the reply of an operation is, if its `ETag` has the version; undefined for other operations. */
+/** The kind of record in the reply of an operation, if its `ETag` has the version. Undefined for other operations. */
 export function versionedKind(id: OperationId): VersionedKind | undefined {
   return VERSIONED.get(id);
 }

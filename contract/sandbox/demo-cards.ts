@@ -3,7 +3,7 @@ import type { SharedCode } from '../../domain/error-codes.ts';
 import type { Limits } from '../../domain/ledger/limits.ts';
 import { MAXIMUM_BALANCE } from '../../domain/ledger/money.ts';
 
-/** A card of the demo program of every sandbox: how it is made, and what it is for. */
+/** A card of the demo program in every sandbox, and its purpose. */
 export type DemoCard = {
   readonly name: string;
   readonly status: Card['status'];
@@ -12,11 +12,11 @@ export type DemoCard = {
   readonly balance: bigint;
   readonly expiresOn?: string;
   readonly limits?: Limits;
-  /** The connector of the processor that has its money, and the processor's name of the card; omitted for other cards. */
+  /** The connector of the processor that has its money, and the processor's name for the card. Omitted for other cards. */
   readonly processor?: { readonly connectorId: string; readonly token: string };
-  /** In a few words, to follow its name. */
+  /** A few words that follow its name. */
   readonly purpose: string;
-  /** The body of a transfer, besides the card, that is refused, and the error code; undefined if none is refused. */
+  /** The body of a refused transfer without the card, and the error code. Undefined if none is refused. */
   readonly refuses?: { readonly body: Readonly<Record<string, string | number>>; readonly code: SharedCode };
 };
 

@@ -12,7 +12,7 @@ const firstOf = (query: string): string | undefined => {
   return hit && (hit.family === undefined ? hit.code : hit.family.kind);
 };
 
-/** The queries that do not find the expected code first, each with the one that it finds. */
+/** The queries that do not find the expected code first, each with the code that they find. */
 function missed(all: readonly (readonly [typed: string, first: string])[]): readonly string[] {
   return all.flatMap(([typed, first]) => {
     const found = firstOf(typed);
@@ -120,7 +120,7 @@ const NAMES = ERROR_CODES.flatMap((code) =>
   ERRORS[code].alsoCalled.split(', ').flatMap((name) => (name === '' ? [] : [[name, code] as const])),
 );
 
-/** Names that several codes have: each finds all of them. */
+/** Names of several codes. Each finds all of them. */
 const SHARED_NAMES: Readonly<Record<string, readonly ErrorCode[]>> = {
   'blocked card': ['card_lost', 'card_suspended', 'card_suspected_fraud'],
 };
@@ -166,7 +166,7 @@ describe('another name for an error', () => {
   });
 });
 
-/** Values of callers, some of which look like other codes, words of other messages, markup or quotes. */
+/** Values of callers. Some look like other codes, words of other messages, markup or quotes. */
 const value = fc.oneof(
   fc.constantFrom('employee-7', 'card_expired', 'insufficient_funds', 'frozen', 'double charge', '404', 'a b', ''),
   fc.constantFrom('<b>', '"; drop table', 'x'.repeat(60), 'Zoë', 'not found', 'rate limit', '%zz', '{"Code":1}'),
@@ -174,7 +174,7 @@ const value = fc.oneof(
 );
 const number = fc.integer({ min: 600, max: 99_999_999 }).map(String);
 
-/** A message with other values in the place of those in it. */
+/** A message with other values. */
 const filled = (message: string) =>
   fc.array(fc.tuple(value, number), { minLength: 12, maxLength: 12 }).map((values) => {
     let at = 0;
@@ -198,7 +198,7 @@ const FURTHER = Object.entries(KNOWN_MESSAGES).flatMap(([code, messages]) =>
 );
 
 describe('a pasted message', () => {
-  test('finds its code first, whatever its values are', () => {
+  test('finds its code first, with any values', () => {
     for (const { code, message } of [...MESSAGES, ...FURTHER]) {
       const group = isErrorCode(code) ? groupOf(code) : code;
       const pasted = filled(message).chain(inLine);
@@ -239,7 +239,7 @@ test('the codes of a family are one hit, unless the query names one', () => {
   ]);
 });
 
-test('a status finds exactly its codes, those of every operation first', () => {
+test('a status finds exactly its codes, first the codes of every operation', () => {
   for (const status of new Set(Object.values(ERRORS).map((definition) => definition.status))) {
     const hits = searchErrors(String(status));
     const found = hits.flatMap(({ code, family }) => family?.codes ?? [code]);

@@ -9,7 +9,7 @@ import { templateOf, withoutValues } from './words.ts';
 export type ErrorHit = {
   /** The code; of a family, the best match. */
   readonly code: ErrorCode;
-  /** The cause that matches, if it is what was found. */
+  /** The matching cause, if the hit is a cause. */
   readonly cause: string | undefined;
   /** Set if the hit is a family of codes, one for each operation. */
   readonly family: FoundFamily | undefined;
@@ -31,9 +31,9 @@ const QUOTED = 10_000;
 /** A text with more codes than this is a list of codes, and not about one of them. */
 const MAX_NAMED = 4;
 
-/** Minimum length of a message by which its code is found. */
+/** Minimum length of a message that finds its code. */
 const MIN_QUOTE = 9;
-/** Minimum length of the beginning of a message by which its code is found. */
+/** Minimum length of the beginning of a message that finds its code. */
 const MIN_BEGINNING = 24;
 
 let made: ErrorSearch | undefined;
@@ -146,7 +146,7 @@ export function groupOf(code: ErrorCode): string {
 /** More suggestions would not help. */
 const MAX_SUGGESTED = 3;
 
-/** The given names that may have been meant by a name that was written, most likely first. */
+/** The names that a written name may have meant, most likely first. */
 export function codesLike<Code extends string>(written: string, names: readonly Code[]): readonly Code[] {
   const index = new MiniSearch<{ readonly id: Code; readonly whole: string; readonly words: string }>({
     fields: ['whole', 'words'],

@@ -2,8 +2,8 @@ import type { CodeFamily } from '../errors/catalogue.ts';
 import type { ErrorCode } from '../operations.ts';
 
 /**
- * Messages that are neither the sample of their code nor found by their words, by code or family; `…` stands for a value.
- * The tests of real causes search for each message that they get and say which one is missing here.
+ * Messages that differ from the sample of their code and are not found by their words, by code or family. `…` stands for a value.
+ * The tests of real causes search for each message that they get, and report messages that are missing here.
  */
 export const KNOWN_MESSAGES: Readonly<Partial<Record<ErrorCode | CodeFamily['kind'], readonly string[]>>> = {
   schema: [

@@ -7,7 +7,7 @@ export type EntryKind = 'error' | 'operation' | 'field' | 'event' | 'guide';
 /** One thing that can be found, such as an error code. */
 export type SearchEntry = {
   readonly kind: EntryKind;
-  /** Unique among the entries of its kind, and what a result shows. */
+  /** Unique among the entries of its kind. Results show it. */
   readonly name: string;
   /** Where it is explained, a path of the service. */
   readonly path: string;
@@ -19,7 +19,7 @@ export type SearchEntry = {
   readonly texts: readonly EntryText[];
 };
 
-/** A name or a sentence by which an entry is found. */
+/** A name or a sentence that an entry is found by. */
 export type EntryText = {
   readonly text: string;
   /** How strongly a word in this text indicates the entry: 1 for its name. */
@@ -45,14 +45,14 @@ export const MAX_QUERY_CHARACTERS = 1_000;
 const MAX_TERMS = 40;
 
 /**
- * Maximum words of a query for which words that begin with them, or are similar, are found too. A longer query is a text that
- * was pasted, with few errors.
+ * With up to this many words, a query also finds words that begin with them or are similar. A longer query is a pasted text, with
+ * few typing errors.
  */
 const MAX_LOOSE_TERMS = 6;
 
 /**
- * Maximum texts that a search scores, about twice those with one of the words `card not found`. The words that the fewest
- * texts have are searched first: a word that is in many texts says little.
+ * Maximum texts that a search scores: about twice as many as have one of the words `card not found`. The rarest words are
+ * searched first, because a word in many texts says little.
  */
 const MAX_SCORED_TEXTS = 3_500;
 
@@ -74,7 +74,7 @@ const FURTHER = 0.1;
 /** Texts that are indexed at a time, before other work continues: about a millisecond's work. */
 const TEXTS_AT_A_TIME = 50;
 
-/** How a term of a query is found: as it is, in words that begin with it, or also in similar words. */
+/** How a term of a query is found: exactly, in words that begin with it, or also in similar words. */
 type Match = 'exact' | 'beginning' | 'similar';
 
 type Indexed<Entry> = EntryText & { readonly id: number; readonly entry: Entry };
@@ -166,7 +166,7 @@ export class SearchIndex<Entry extends SearchEntry = SearchEntry> {
     // Without a further ending, a stem such as `releas` is only the beginning of a word, which counts less.
     const terms = [...new Set(termsIn(stems.join(' ')))];
     const words = terms.filter((term) => term.length >= MIN_LENGTH_OF_PREFIX && !/\p{N}/u.test(term));
-    // A word that the index lacks is found only by another one.
+    // A word that the index lacks can only find other words.
     const unknown = words.filter((term) => !this.#known.has(term));
     const loose = new Set([...unknown, ...words].slice(0, MAX_LOOSE_TERMS));
     const weighed = terms.map((term) => this.#weigh(term, loose.has(term)));
@@ -188,12 +188,12 @@ export class SearchIndex<Entry extends SearchEntry = SearchEntry> {
     if (beginning.length > 0 || term.length < MIN_LENGTH_OF_TYPO) {
       return { term, match: 'beginning', texts: beginning.reduce((sum, [, texts]) => sum + texts, 0) };
     }
-    // It may be any word.
+    // It may find any word.
     return { term, match: 'similar', texts: Math.max(0, ...this.#known.values()) };
   }
 }
 
-/** The results whose scores are close to the best one; only those with all words of the query, if there are any. */
+/** The results with a score close to the best one. If some have all words of the query, only these. */
 export function nearest<Result extends Pick<Found, 'score' | 'hasAll'>>(found: readonly Result[]): readonly Result[] {
   const best = Math.max(...found.map(({ score }) => score));
   const near = found.filter(({ score }) => score >= best * NEAR);

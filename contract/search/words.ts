@@ -8,7 +8,7 @@ const STOP_WORDS: ReadonlySet<string> = new Set(
   ).split(' '),
 );
 
-/** Words that are indexed as another one: contractions, synonyms and other spellings. */
+/** Words that are indexed as another word: contractions, synonyms and other spellings. */
 const SAME: ReadonlyMap<string, string> = new Map([
   ['dont', 'not'],
   ['doesnt', 'not'],
@@ -26,7 +26,7 @@ const SAME: ReadonlyMap<string, string> = new Map([
   ['cancelling', 'cancel'],
 ]);
 
-/** The words of a text as they are indexed: in lower case, without endings, and without stop words. */
+/** The terms of a text in the index: words in lower case, without endings and without stop words. */
 export function termsIn(text: string): string[] {
   return wordsIn(text).flatMap((word) => termOf(word) ?? []);
 }
@@ -37,14 +37,16 @@ function wordsIn(text: string): string[] {
     .replaceAll(/(\p{Ll})(\p{Lu})/gu, '$1 $2')
     .normalize('NFKC')
     .toLowerCase()
-    // `up` is no word of its own in the index, and `back` alone is not about backups.
+    // `up` is not in the index, and `back` alone is not about backups.
     .replaceAll(/\bback(?:s|ed|ing)? up\b/g, 'backup')
     // The apostrophe belongs to the word: `doesn't` is not `doesn`.
     .replaceAll(/(\p{L})['’](\p{L})/gu, '$1$2');
   return plain.match(/[\p{L}\p{N}]+/gu) ?? [];
 }
 
-/** A word as it is indexed: without its ending, so that `charge`, `charged` and `charges` are one. Null for a stop word. */
+/**
+ * The term of a word in the index: without its ending, so that `charge`, `charged` and `charges` are one. Null for a stop word.
+ */
 function termOf(word: string): string | null {
   if (STOP_WORDS.has(word)) return null;
   const same = SAME.get(word);
@@ -61,10 +63,10 @@ function termOf(word: string): string | null {
 /** The request to contact support, which says nothing about the error. */
 const SUPPORT = /Please contact support(?: \([^)]{0,300}\))?(?: and quote the request id(?: [a-z]{3}_[0-9a-f]{32})?)?/g;
 
-/** A status with its reason phrase, which adds nothing to it, and of which `Conflict` would match one of the codes. */
+/** A status with its reason phrase. The phrase adds nothing, and `Conflict` would match one of the codes. */
 const REASON = /\b([45][0-9]{2}) (?:Conflict|Failed Dependency|Not Found|Unprocessable (?:Content|Entity))\b/g;
 
-/** A text without the values in it: text that callers choose, such as ids of cards, does not help to find the error. */
+/** A text without its values. Text that callers choose, such as ids of cards, does not help to find the error. */
 export function withoutValues(text: string): string {
   return text
     .replaceAll(SUPPORT, ' ')
@@ -75,7 +77,7 @@ export function withoutValues(text: string): string {
     .replaceAll(/\b[0-9][0-9.,]*(?: [A-Z]{3}\b)?/g, (number) => (/^[1-5][0-9]{2}$/.test(number) ? number : ' '));
 }
 
-/** What messages of one form have in common: no quoted values, ids, times, numbers, nor the request to contact support. */
+/** The common part of messages with one form: no quoted values, ids, times or numbers, and no request to contact support. */
 export function templateOf(message: string): string {
   return withoutValues(message)
     .replaceAll(/\b[A-Z]{3}\b/g, ' ')

@@ -58,7 +58,7 @@ export const RecentFigures = Type.Object({
   ),
 });
 
-/** One process of the service, as it was last seen. */
+/** One process of the service, when it was last seen. */
 export const ProcessRecord = Type.Object({
   host: Type.String({ description: 'Name of the machine' }),
   process_id: count('Id of the process on that machine'),
@@ -70,7 +70,7 @@ export const ProcessRecord = Type.Object({
   figures: described(RequestFigures, 'Its figures for the minute before it was last seen'),
 });
 
-/** The figures of the service: of all its processes together, and in detail of the one that responds. */
+/** The figures of the service: all its processes together, and details of the responding process. */
 export const Overview = Type.Object({
   made_at: moment('When these figures were computed, at most once a second'),
   all: describedOrNull(
@@ -80,7 +80,7 @@ export const Overview = Type.Object({
   processes: nullable(
     Type.Array(ProcessRecord, {
       description:
-        'The processes that were seen in the last hour, the oldest first, except those that were stopped properly; null while the database does not respond',
+        'The processes that were seen in the last hour, the oldest first, except processes that were stopped properly; null while the database does not respond',
     }),
   ),
   now: described(RequestFigures, 'The last minute of this process'),
@@ -105,7 +105,7 @@ export const Overview = Type.Object({
     {
       description:
         'Codes of Server and Process Errors with at least five responses in the last minute, and ten times the rate of the ' +
-        'hour before, which may have one cause. Nothing is opened by itself',
+        'hour before, which may have one cause. No incident is opened automatically',
     },
   ),
   status: described(ServiceStatus, 'The state of this process, as get_status returns it'),

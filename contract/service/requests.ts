@@ -7,7 +7,7 @@ import { literals, moment, nullable, programId, textOrNull } from '../schema-par
 import { ReversalRecord } from '../transfer-actions.ts';
 import { TransferRecord } from '../transfers.ts';
 
-/** Maximum number of transfers, of reversals, of events and of audit entries that the record of a request shows. */
+/** Maximum number of transfers, reversals, events and audit entries in the record of a request. */
 export const MAX_SHOWN_OF_REQUEST = 50;
 
 /** The scopes that a look-up of a request needs, so that it shows no more than the key can read by other operations. */
@@ -20,7 +20,7 @@ const EventOfRequest = Type.Object({
   event_id: Type.String({ description: 'evt_ and 32 hex digits' }),
   type: Type.String({ description: 'Type of the event' }),
   program_id: textOrNull('The card program; null for an event of the service'),
-  subject_id: Type.String({ description: 'What the event is about' }),
+  subject_id: Type.String({ description: 'Id of the subject of the event' }),
   created_at: moment('When it happened'),
 });
 
@@ -34,7 +34,7 @@ const FIELDS = {
       'the caller is not known',
   ),
   idempotency_key: textOrNull('Idempotency-Key of the request; null if it had none, or none is stored'),
-  outcome: literals(['succeeded', 'partly_failed', 'failed'], 'partly_failed: a batch of which some rows were refused'),
+  outcome: literals(['succeeded', 'partly_failed', 'failed'], 'partly_failed: a batch with some refused rows'),
   status: nullable(Type.Integer({ description: 'HTTP status of the response; null if the operation is not known' })),
   money_moved: literals(['no', 'yes', 'unknown'], 'Whether money has moved because of the request'),
   summary: Type.String({ description: 'What happened, and whether money moved' }),
@@ -42,7 +42,7 @@ const FIELDS = {
 
 const EFFECTS = {
   transfers: Type.Array(TransferRecord, {
-    description: `The transfers that it created or changed, as they are now, ${FIRST}`,
+    description: `The transfers that it created or changed, in their current state, ${FIRST}`,
   }),
   transfer_count: Type.Integer({ description: 'Number of transfers that it created or changed' }),
   reversals: Type.Array(ReversalRecord, { description: 'The reversals that it created' }),
@@ -55,7 +55,7 @@ const COMPLETE = {
   }),
 };
 
-/** What a request did, from everything that is stored about it. */
+/** The effects of a request, from everything that is stored about it. */
 export const RequestRecord = Type.Object({
   ...FIELDS,
   error: Type.Unsafe<Static<typeof InspectedErrorRecord> | null>({

@@ -76,7 +76,7 @@ export const ServiceStatus = Type.Object({
     newest_migration: textOrNull(orNull('Newest migration of the database')),
   }),
   database: part('The PostgreSQL that has the ledger', {
-    kind: literals(['embedded', 'external'], 'The PostgreSQL that comes with the service, or that of DATABASE_URL'),
+    kind: literals(['embedded', 'external'], 'The PostgreSQL that comes with the service, or the one in DATABASE_URL'),
     state: literals(DATABASE_STATES, 'State, as far as the service knows'),
     host: textOrNull('Host of DATABASE_URL that this process uses, with its port; null for the embedded PostgreSQL'),
     host_since: nullable(moment('Since when this process has used that host; null for the embedded PostgreSQL')),
@@ -115,7 +115,7 @@ export const ServiceStatus = Type.Object({
   due_late_seconds: secondsOrNull('How late the oldest scheduled transfer or expired hold is'),
   switch: part('The switch that disables transfers', {
     service_disabled: booleanOrNull('Whether transfers of the whole service are disabled, all or of one type'),
-    programs_disabled: countOrNull('Card programs with a setting of their own that disables transfers'),
+    programs_disabled: countOrNull('Card programs with a separate setting that disables transfers'),
     connectors_disabled: countOrNull('Connectors that are disabled, in all card programs or in some'),
   }),
   funding_low: countOrNull('Card programs whose funding is below its threshold'),

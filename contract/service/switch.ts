@@ -36,7 +36,7 @@ export const ChangeSwitchBody = Type.Object(
     until: Type.Optional(moment('When it is enabled again automatically')),
   },
   {
-    // An unknown field may be a mistake for one that narrows the scope.
+    // An unknown field may be meant as a field that narrows the scope.
     additionalProperties: false,
     ...checkedTogether({
       allOf: [
@@ -48,7 +48,7 @@ export const ChangeSwitchBody = Type.Object(
     ...refuseEmpty({
       program_id: 'for the whole service, or all of a connector',
       type: 'for all types of transfer',
-      connector_id: 'for all transfers, wherever their money is',
+      connector_id: 'for all transfers, in this ledger and at processors',
       until: 'for a change without an end',
     }),
   },
@@ -58,11 +58,11 @@ export const ChangeSwitchBody = Type.Object(
 export const SwitchRecord = Type.Object({
   scope: literals(
     SWITCH_SCOPES,
-    'What the setting applies to; `connector`: to what goes to one connector, of all programs and types or of one',
+    'Scope of the setting; `connector`: everything that goes to one connector, of all programs and types or of one',
   ),
   program_id: textOrNull('The card program; null for all'),
   type: nullable(literals(TRANSFER_TYPES, 'Type of transfer; null for all types')),
-  connector_id: textOrNull('The connector; null for all transfers, wherever their money is'),
+  connector_id: textOrNull('The connector; null for all transfers, in this ledger and at processors'),
   disabled: Type.Boolean({ description: 'Whether it is disabled now' }),
   reason: textOrNull('Why it was changed; null without a reason'),
   actor: Type.String({ description: 'Who changed it last' }),
@@ -81,11 +81,11 @@ const DISABLED = { disabled: true, program_id: null, connector_id: null, reason:
 const transferCount = (description: string) =>
   Type.Object(
     {
-      since: moment('Beginning of the hour in which the period begins'),
+      since: moment('Start of the hour that contains the start of the period'),
       transfers: Type.Integer({ minimum: 0, description: 'Transfers that were created since then' }),
       at_least: Type.Boolean({
         description:
-          'Whether there may be more: of a connector, only the newest 10,000 orders to all of them were looked at',
+          'Whether there may be more: for a connector, only the newest 10,000 orders to all connectors were read',
       }),
     },
     { description },
@@ -96,7 +96,7 @@ export const SwitchPreview = Type.Object({
   scope: literals(SWITCH_SCOPES, 'What the change would apply to'),
   program_id: textOrNull('The card program; null for all'),
   type: nullable(literals(TRANSFER_TYPES, 'Type of transfer; null for all types')),
-  connector_id: textOrNull('The connector; null for all transfers, wherever their money is'),
+  connector_id: textOrNull('The connector; null for all transfers, in this ledger and at processors'),
   in_force: Type.Array(SwitchRecord, {
     description: 'Settings that disable transfers in this scope now, the widest first; to enable it, enable each',
   }),
@@ -104,7 +104,7 @@ export const SwitchPreview = Type.Object({
     {
       count: Type.Integer({
         minimum: 0,
-        description: 'Card programs in the scope; of a connector, those with orders to it in the last day',
+        description: 'Card programs in the scope; for a connector, the programs with orders to it in the last day',
       }),
       data: Type.Array(
         Type.Object({ program_id: programId, name: Type.String({ description: 'Name of the card program' }) }),
@@ -136,7 +136,7 @@ export const SWITCH = [
     id: 'get_switch',
     method: 'GET',
     path: PATH,
-    summary: 'Get the switch: what is disabled, since when, by whom and why',
+    summary: 'Get the switch: what is disabled, since when, why, and who did it',
     reach: 'operator',
     scope: 'operator:read',
     reply: SwitchState,
@@ -162,7 +162,7 @@ export const SWITCH = [
     id: 'preview_switch',
     method: 'GET',
     path: `${PATH}/preview`,
-    summary: 'See what disabling a scope would stop: card programs, transfers and due work; and what would go on',
+    summary: 'See what disabling a scope would stop: card programs, transfers and due work; and what would continue',
     reach: 'operator',
     scope: 'operator:read',
     query: Type.Object(
@@ -174,7 +174,7 @@ export const SWITCH = [
       refuseEmpty({
         program_id: 'for the whole service, or all of a connector',
         type: 'for all types of transfer',
-        connector_id: 'for all transfers, wherever their money is',
+        connector_id: 'for all transfers, in this ledger and at processors',
       }),
     ),
     reply: SwitchPreview,

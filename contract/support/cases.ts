@@ -31,7 +31,7 @@ import { IncidentRecord } from './incidents.ts';
 // Kept by: `CaseRecord` has no texts; only the reads of one case show them
 // Tested by: `test/api/support`
 
-/** A text of a person: plain text, stored without card numbers and keys. */
+/** A text that a person wrote: plain text, stored without card numbers and keys. */
 export const caseText = (description: string) => freeText(MAX_TEXT_CHARACTERS, description);
 
 const severity = literals(SEVERITIES, 'How much the problem matters to the caller');
@@ -46,7 +46,7 @@ export const CreateCaseBody = Type.Object(
     transfer_id: Type.Optional(idText('tr', 'The transfer that the case is about')),
     severity: Type.Optional(literalsOr('normal', SEVERITIES, 'How much the problem matters to you; normal if omitted')),
     text: Type.Optional(caseText('What happened, as plain text; required without `request_id` and `transfer_id`')),
-    contact: Type.Optional(line(500, 'How to reach you besides this case, such as a name and a telephone number')),
+    contact: Type.Optional(line(500, 'Another way to reach you, such as a name and a telephone number')),
   },
   checkedTogether({
     minProperties: 1,
@@ -140,7 +140,7 @@ const SNAPSHOT = {
 };
 const TRANSFER = describedOrNull(
   TransferRecord,
-  'The transfer as it was then; null without one, and for a key without transfers:read',
+  'The transfer at that time; null without one, and for a key without transfers:read',
 );
 
 /** What was known about the request or the transfer when the case was created. */
@@ -262,7 +262,7 @@ const REPLY_ERRORS = [
 ] as const;
 const MESSAGE = { text: 'The transfer was not made: send it again.' } as const;
 
-/** Operations on cases: those of card programs, then those of support. */
+/** Operations on cases, first for card programs, then for support. */
 export const CASES = [
   operation({
     ...WRITE,

@@ -49,7 +49,7 @@ export const CreateIncidentBody = Type.Object(
     codes: Type.Optional({ ...codes, 'x-default': [] }),
     started_at: Type.Optional(moment('When it began, not in the future; now if omitted')),
   },
-  // An unknown field may be a mistake for one that narrows the scope.
+  // An unknown field may be meant as a field that narrows the scope.
   {
     additionalProperties: false,
     ...checkedTogether({
@@ -86,7 +86,7 @@ export const AttachCasesBody = Type.Object({
   case_ids: Type.Array(idText('case', 'Id of a case'), {
     minItems: 1,
     maxItems: MAX_ATTACHED_CASES,
-    description: 'The cases to attach; one that belongs to another incident is moved',
+    description: 'The cases to attach; cases of another incident are moved',
   }),
 });
 
@@ -95,7 +95,7 @@ export const IncidentRecord = Type.Object({
   incident_id: Type.String({ description: 'Id of the incident: inc_ and 32 hex digits' }),
   title: Type.String({ description: 'What is wrong, in a few words' }),
   public_text: Type.String({ description: 'What callers should know, as plain text' }),
-  status: literals(['open', 'resolved'], 'Whether it goes on'),
+  status: literals(['open', 'resolved'], 'Whether it is resolved'),
   scope: literals(INCIDENT_SCOPES, 'What it covers'),
   program_id: textOrNull('The card program; null unless the scope is `program`'),
   operation: textOrNull('The operation; null unless the scope is `operation`'),
@@ -120,13 +120,13 @@ export const OperatorIncidentRecord = Type.Object({
   }),
 });
 
-/** An incident after cases were attached, and which of them it does not cover. */
+/** An incident after cases were attached, and the attached cases that it does not cover. */
 export const AttachedIncident = Type.Object({
   ...OperatorIncidentRecord.properties,
   uncovered_case_ids: Type.Array(Type.String(), {
     description:
-      'Those of the sent cases that the incident does not cover, by their error code, card program or operation; they are ' +
-      'attached all the same, and resolved with it',
+      'The sent cases that the incident does not cover, by their error code, card program or operation; they are ' +
+      'attached anyway, and resolved with it',
   }),
 });
 
@@ -190,7 +190,7 @@ export const INCIDENTS = [
     id: 'create_incident',
     method: 'POST',
     path: OPERATOR,
-    summary: 'Open an incident: one cause of many errors, which its card programs are told about',
+    summary: 'Open an incident, the one cause of many errors, and inform its card programs',
     body: CreateIncidentBody,
     status: 201,
     reply: OperatorIncidentRecord,
@@ -216,7 +216,7 @@ export const INCIDENTS = [
     id: 'update_incident',
     method: 'PATCH',
     path: `${OPERATOR}/{incident_id}`,
-    summary: 'Change the texts or the error codes of an incident, and tell its card programs',
+    summary: 'Change the texts or the error codes of an incident, and inform its card programs',
     body: UpdateIncidentBody,
     reply: OperatorIncidentRecord,
     errors: ['incident_not_found', 'invalid_incident_status'],
@@ -231,7 +231,7 @@ export const INCIDENTS = [
     id: 'attach_cases',
     method: 'POST',
     path: `${OPERATOR}/{incident_id}/cases`,
-    summary: 'Attach cases to an incident, with which they are resolved',
+    summary: 'Attach cases to an incident; they are resolved with it',
     body: AttachCasesBody,
     reply: AttachedIncident,
     errors: [

@@ -48,7 +48,7 @@ const SECRET = {
 const QUEUED = { event_id: EXAMPLE_EVENT_ID } as const;
 const NIGHT = { from: '2026-01-30T22:00:00Z', to: '2026-01-31T06:00:00Z' } as const;
 
-// What each operation of card programs has in common with its counterpart for operators.
+// The common parts of the operations for card programs and of those for operators.
 
 const CREATE = {
   method: 'POST',
@@ -157,7 +157,7 @@ const REPLAY = {
   },
 } as const;
 
-/** Operations on webhooks: those of card programs, then those of operators. */
+/** Operations on webhooks, first for card programs, then for operators. */
 export const WEBHOOKS = [
   operation({
     ...CREATE,

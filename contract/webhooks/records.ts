@@ -38,16 +38,18 @@ export const WebhookSecretRecord = Type.Object({
 /** A webhook: where events are sent, and which have been delivered. */
 export const WebhookRecord = Type.Object({
   webhook_id: Type.String({ description: 'Id of the webhook: wh_ and 32 hex digits' }),
-  program_id: textOrNull('The card program whose events are sent; null for those of all card programs and the service'),
+  program_id: textOrNull(
+    'The card program whose events are sent; null for the events of all card programs and the service',
+  ),
   url: Type.String({ description: 'Where events are sent' }),
-  description: textOrNull('What the webhook is for; null without a description'),
+  description: textOrNull('Purpose of the webhook; null without a description'),
   types: nullable(Type.Array(Type.String(), { description: 'Types of event and groups that are sent; null for all' })),
   payload: literals(WEBHOOK_PAYLOADS, 'What is sent: the whole event, or the event without `data`'),
   order: literals(WEBHOOK_ORDERS, 'With `strict`, an event is sent only when the one before it has been delivered'),
   concurrency: Type.Integer({ description: 'Maximum number of events sent at the same time; one with `strict` order' }),
   rate: nullable(Type.Integer({ description: 'Maximum number of requests per second; null without such a limit' })),
   header_names: Type.Array(Type.String(), { description: 'Names of the headers that are sent with each event' }),
-  version: Type.String({ description: 'Version of the API in which events are written' }),
+  version: Type.String({ description: 'Version of the API that defines the events' }),
   status: literals(
     WEBHOOK_STATUSES,
     'Whether events are sent. It is `paused` while the URL fails: then one event is tried from time to time',
@@ -115,7 +117,7 @@ export const AttemptRecord = Type.Object({
   program_id: textOrNull('The card program of the webhook; null for a webhook of all card programs'),
   event_id: Type.String({ description: 'The event' }),
   type: Type.String({ description: 'Type of the event' }),
-  position: nullable(position('Position of the event; null for one that has none, such as a test')),
+  position: nullable(position('Position of the event; null for an event without one, such as a test')),
   kind: literals(ATTEMPT_KINDS, 'Why it was sent: `probe` tries a paused webhook'),
   try: Type.Integer({ description: '1 for the first attempt to send the event' }),
   started_at: moment('When it began'),

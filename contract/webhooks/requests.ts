@@ -29,7 +29,7 @@ import {
   text,
 } from '../schema-parts.ts';
 
-/** Maximum number of webhooks of a card program, and of those that belong to none. */
+/** Maximum number of webhooks of a card program, and of webhooks without a card program. */
 export const MAX_WEBHOOKS = 20;
 
 /** Maximum number of entries in `types`: more than there are types and groups. */
@@ -74,7 +74,7 @@ const types = (description: string) =>
   });
 
 const SETTINGS = {
-  description: line(255, 'What the webhook is for'),
+  description: line(255, 'Purpose of the webhook'),
   payload: literals(
     WEBHOOK_PAYLOADS,
     'What is sent: `full`, the event as get_event returns it, or `thin`, the event without `data`; `full` if omitted',
@@ -125,7 +125,7 @@ const OMITTED = {
 /** The body of create_webhook. */
 export const CreateWebhookBody = Type.Object(
   { ...CREATED, after: after('position') },
-  // An unknown field may be a mistake for one that selects events.
+  // An unknown field may be meant as a field that selects events.
   { additionalProperties: false, ...refuseEmpty(OMITTED) },
 );
 
@@ -136,7 +136,7 @@ export const CreateOperatorWebhookBody = Type.Object(
     program_id: Type.Optional(
       idText(
         'prog',
-        'The card program whose events are sent; those of all card programs and of the service if omitted',
+        'The card program whose events are sent; the events of all card programs and of the service if omitted',
       ),
     ),
     after: after('number, or position if `program_id` is sent'),
@@ -172,7 +172,7 @@ export const UpdateWebhookBody = Type.Object(
     ),
   },
   {
-    // An unknown field may be a mistake for one that selects events.
+    // An unknown field may be meant as a field that selects events.
     additionalProperties: false,
     ...checkedTogether({ allOf: [ifThen(needs('resume'), is('status', 'enabled'))] }),
   },
@@ -188,20 +188,20 @@ export const RollWebhookSecretBody = Type.Object(
     ),
   },
   {
-    // An unknown field may be a mistake for `previous_until`.
+    // An unknown field may be a misspelled `previous_until`.
     additionalProperties: false,
     ...refuseEmpty({ previous_until: 'to let earlier secrets sign for 24 hours' }),
   },
 );
 
 /** The body of resend_event and resend_operator_event. */
-export const ResendEventBody = Type.Object({ event_id: idText('evt', 'The event to send again, whatever its type') });
+export const ResendEventBody = Type.Object({ event_id: idText('evt', 'The event to send again, of any type') });
 
 /** The body of replay_webhook and replay_operator_webhook. */
 export const ReplayWebhookBody = Type.Object({
   from: moment('Send events that were created at this time or later'),
   to: moment('Send events that were created before this time'),
-  only: literals(REPLAY_SELECTIONS, '`failed` sends undelivered events, `all` also those that were delivered'),
+  only: literals(REPLAY_SELECTIONS, '`failed` sends undelivered events, `all` also delivered ones'),
 });
 
 /** The query of list_webhook_attempts and list_operator_webhook_attempts. */
@@ -209,7 +209,7 @@ export const AttemptQuery = Type.Object({
   limit,
   cursor,
   event_id: Type.Optional(idText('evt', 'Only attempts to send this event')),
-  succeeded: Type.Optional(literals(['true', 'false'], 'Only attempts that succeeded, or only those that failed')),
+  succeeded: Type.Optional(literals(['true', 'false'], 'Only attempts that succeeded, or only attempts that failed')),
   status: Type.Optional(
     checkedText(
       4,

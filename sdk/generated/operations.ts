@@ -3,7 +3,7 @@ import type { Amount, CallOptions, KeyedCallOptions, Page, TextChunks, Versioned
 
 /** The body of receive_notice. */
 export type AdapterNotice = {
-  /** Id of the notice, in printable ASCII, which the adapter never uses for another one. */
+  /** Id of the notice, in printable ASCII, which the adapter never uses for another notice. */
   readonly notice_id: string;
   /** The `attempt_id` of the order: `pat_` and 32 hex digits. */
   readonly attempt_id: string;
@@ -14,7 +14,7 @@ export type AdapterNotice = {
    * is acknowledged.
    */
   readonly status: 'approved' | 'declined' | 'pending' | 'not_executed' | 'reversed';
-  /** The amount of the order, in minor units: never another one. 1 to 999,999,999,999. */
+  /** The amount of the order, in minor units: never a different one. 1 to 999,999,999,999. */
   readonly amount: number;
   /** The currency of the order. */
   readonly currency: string;
@@ -26,8 +26,7 @@ export type AdapterNotice = {
   /** The processor's own code, such as `51`, in printable ASCII; null without one. At most 64 characters. */
   readonly code: string | null;
   /**
-   * Seconds after which the same is worth another try, as the processor advises; null without advice. 0 to
-   * 2,678,400.
+   * How many seconds the processor advises to wait before another try; null without advice. 0 to 2,678,400.
    */
   readonly retry_after_seconds: number | null;
 };
@@ -42,7 +41,7 @@ export type AnswerSandboxCaseBody = {
 
 /** The body of attach_cases. */
 export type AttachCasesBody = {
-  /** The cases to attach; one that belongs to another incident is moved. */
+  /** The cases to attach; cases of another incident are moved. */
   readonly case_ids: readonly string[];
 };
 
@@ -54,7 +53,7 @@ export type AttachedIncident = {
   readonly title: string;
   /** What callers should know, as plain text. */
   readonly public_text: string;
-  /** Whether it goes on. */
+  /** Whether it is resolved. */
   readonly status: 'open' | 'resolved';
   /** What it covers. */
   readonly scope: 'all' | 'program' | 'operation';
@@ -85,8 +84,8 @@ export type AttachedIncident = {
    */
   readonly unresolved_case_count: number;
   /**
-   * Those of the sent cases that the incident does not cover, by their error code, card program or operation;
-   * they are attached all the same, and resolved with it.
+   * The sent cases that the incident does not cover, by their error code, card program or operation; they are
+   * attached anyway, and resolved with it.
    */
   readonly uncovered_case_ids: readonly string[];
 };
@@ -99,7 +98,7 @@ export type AttemptQuery = {
   readonly cursor?: string | undefined;
   /** Only attempts to send this event. */
   readonly event_id?: string | undefined;
-  /** Only attempts that succeeded, or only those that failed. */
+  /** Only attempts that succeeded, or only attempts that failed. */
   readonly succeeded?: 'true' | 'false' | undefined;
   /**
    * Only attempts with this HTTP status of the response: `404`, a class such as `5xx`, or `none` for no response.
@@ -125,7 +124,7 @@ export type AttemptRecord = {
   /** Type of the event. */
   readonly type: string;
   /**
-   * Position of the event; null for one that has none, such as a test; a number if the webhook is for all card
+   * Position of the event; null for an event without one, such as a test; a number if the webhook is for all card
    * programs.
    */
   readonly position: number | null;
@@ -203,7 +202,7 @@ export type AuditPortion = {
   } | null;
   /** The first problem in this portion; null if there is none. */
   readonly first_broken: {
-    /** Position at which it was detected. */
+    /** Position where it was detected. */
     readonly position: number;
     /** What is wrong, in a sentence. */
     readonly message: string;
@@ -451,9 +450,9 @@ export type CardRecord = {
   readonly holder_reference: string | null;
   /** Last four digits of the card number; null if they were not sent. */
   readonly last_four: string | null;
-  /** Last day on which the card can be used, YYYY-MM-DD; null if it does not expire. */
+  /** Last valid day of the card, YYYY-MM-DD; null if it does not expire. */
   readonly expires_on: string | null;
-  /** Limits of the card itself, besides those of its program; null without limits. */
+  /** Limits of the card, in addition to the limits of its program; null without limits. */
   readonly limits: CardLimits | null;
   /**
    * Connector of the processor that has the money of the card, whose amounts here are then 0; null if the money
@@ -629,7 +628,7 @@ export type CaseSnapshot = {
   readonly received_at: string | null;
   /** The error response; null without one, and for a key without errors:read. */
   readonly error: LoggedErrorRecord | null;
-  /** The transfer as it was then; null without one, and for a key without transfers:read. */
+  /** The transfer at that time; null without one, and for a key without transfers:read. */
   readonly transfer: TransferRecord | null;
 };
 
@@ -688,7 +687,7 @@ export type ConnectorRecord = {
    * or card program that is disabled as a whole is not among them: `get_switch` has all.
    */
   readonly disabled_by: readonly SwitchRecord[];
-  /** Calls that have no answer yet, of the process that answers. */
+  /** Calls of the responding process that have no answer yet. */
   readonly in_flight: number;
   /** Its attempts that have not ended, in all card programs, by status. */
   readonly open: {
@@ -696,16 +695,16 @@ export type ConnectorRecord = {
     readonly ready: number;
     /** Attempts that wait for the answer. */
     readonly sent: number;
-    /** Attempts whose outcome nobody knows, and about which the processor is asked. */
+    /** Attempts with an unknown outcome; the processor is asked about them. */
     readonly unknown: number;
     /** Attempts that the processor will carry out. */
     readonly pending: number;
-    /** Attempts that the processor is told to reverse. */
+    /** Attempts that the processor is asked to reverse. */
     readonly reversing: number;
-    /** Attempts of unknown outcome about which an operator has to find out. */
+    /** Attempts with an unknown outcome that an operator has to find out. */
     readonly attention: number;
   };
-  /** Since when nobody knows the outcome of the oldest such attempt; null if there is none. */
+  /** Since when the outcome of the oldest such attempt is unknown; null if there is none. */
   readonly oldest_unknown_since: string | null;
 };
 
@@ -749,7 +748,8 @@ export type CreateCardBody = {
   /** Limits; an omitted limit does not apply. */
   readonly limits?: CardLimits | undefined;
   /**
-   * Connector of the processor that has the money of the card, for ever; omitted if it is in this ledger.
+   * Connector of the processor that has the money of the card, permanently; omitted if the money is in this
+   * ledger.
    */
   readonly connector_id?: string | undefined;
   /**
@@ -773,7 +773,7 @@ export type CreateCaseBody = {
    * What happened, as plain text; required without `request_id` and `transfer_id`. At most 4,000 characters.
    */
   readonly text?: string | undefined;
-  /** How to reach you besides this case, such as a name and a telephone number. At most 500 characters. */
+  /** Another way to reach you, such as a name and a telephone number. At most 500 characters. */
   readonly contact?: string | undefined;
 };
 
@@ -827,7 +827,7 @@ export type CreateKeyBody = {
         | 'operator'
       )[]
     | undefined;
-  /** The scopes of a role, in place of `scopes`. */
+  /** The scopes of a role, instead of `scopes`. */
   readonly role?: 'viewer' | 'support' | 'treasurer' | 'operator' | 'administrator' | undefined;
   /** The card program that the key is bound to; required unless `all_programs` is true. */
   readonly program_id?: string;
@@ -841,7 +841,7 @@ export type CreateKeyBody = {
 export type CreateOperatorWebhookBody = {
   /** Where events are sent, by POST: an absolute URL. At most 2,000 characters. */
   readonly url: string;
-  /** What the webhook is for. At most 255 characters. */
+  /** Purpose of the webhook. At most 255 characters. */
   readonly description?: string | undefined;
   /**
    * Which events are sent: types, such as `transfer.completed`, or groups, such as `card.*`; all if omitted.
@@ -868,7 +868,9 @@ export type CreateOperatorWebhookBody = {
    * again.
    */
   readonly headers?: Readonly<Record<string, string>> | undefined;
-  /** The card program whose events are sent; those of all card programs and of the service if omitted. */
+  /**
+   * The card program whose events are sent; the events of all card programs and of the service if omitted.
+   */
   readonly program_id?: string;
   /**
    * Send the events after this number, or position if `program_id` is sent, 0 for all that are stored; only new
@@ -883,7 +885,7 @@ export type CreateProgramBody = {
   readonly name: string;
   /** ISO 4217 code; the default currency of its cards. */
   readonly currency: string;
-  /** IANA name of the time zone in which its days begin; UTC if omitted. At most 64 characters. */
+  /** IANA name of the time zone of its days; UTC if omitted. At most 64 characters. */
   readonly time_zone?: string | undefined;
   /**
    * The event funding.low is sent when the available funds in the program's currency fall below this amount, in
@@ -936,7 +938,7 @@ export type CreateTransferBody = {
 export type CreateWebhookBody = {
   /** Where events are sent, by POST: an absolute URL. At most 2,000 characters. */
   readonly url: string;
-  /** What the webhook is for. At most 255 characters. */
+  /** Purpose of the webhook. At most 255 characters. */
   readonly description?: string | undefined;
   /**
    * Which events are sent: types, such as `transfer.completed`, or groups, such as `card.*`; all if omitted.
@@ -1131,7 +1133,7 @@ export type EventPage = {
   /** Send it as `cursor` to get the next page; null on the last page. */
   readonly next_cursor: string | null;
   /**
-   * Every event up to this position has been read, including those that the filter left out. Send it as `after`
+   * Every event up to this position has been read, including events that the filter left out. Send it as `after`
    * to read on.
    */
   readonly position: number;
@@ -1144,7 +1146,7 @@ export type ExportPostingsQuery = {
   /** Only lines before this time. */
   readonly created_to?: string | undefined;
   /**
-   * true for programs: texts as they are stored. Otherwise a text that a spreadsheet would take for a formula
+   * true for programs: the texts are unchanged. Otherwise a text that a spreadsheet would take for a formula
    * begins with an apostrophe.
    */
   readonly raw?: boolean | undefined;
@@ -1159,7 +1161,7 @@ export type ExportTransfersQuery = {
   /** Only transfers with this status. */
   readonly status?: 'scheduled' | 'pending' | 'completed' | 'failed' | 'canceled' | 'expired' | undefined;
   /**
-   * Only the transfers with this reference: one that holds, has moved or may still move money at most. At most
+   * Only the transfers with this reference: at most one of them holds, has moved or may still move money. At most
    * 255 characters.
    */
   readonly reference?: string | undefined;
@@ -1178,7 +1180,7 @@ export type ExportTransfersQuery = {
   /** Only transfers of at most this amount. 1 to 999,999,999,999. */
   readonly maximum_amount?: number | undefined;
   /**
-   * true for programs: texts as they are stored. Otherwise a text that a spreadsheet would take for a formula
+   * true for programs: the texts are unchanged. Otherwise a text that a spreadsheet would take for a formula
    * begins with an apostrophe.
    */
   readonly raw?: boolean | undefined;
@@ -1218,7 +1220,7 @@ export type FoundEvents = {
   /** Send it as `cursor` to get the next page; null on the last page. */
   readonly next_cursor: string | null;
   /**
-   * Every event up to this number has been read, including those that the filter left out. Send it as `after` to
+   * Every event up to this number has been read, including events that the filter left out. Send it as `after` to
    * read on.
    */
   readonly number: number;
@@ -1244,7 +1246,7 @@ export type FoundRecord = {
     | 'error_code';
   /** What it is, in one line. */
   readonly summary: string;
-  /** When it was created or happened; null for what has no time, such as an error code. */
+  /** When it was created or happened; null for results without a time, such as an error code. */
   readonly created_at: string | null;
 };
 
@@ -1299,7 +1301,7 @@ export type FundingMovementRecord = {
   readonly balance: number;
   /** Free text of the request, such as the bank reference; null without one. */
   readonly description: string | null;
-  /** Your reference, unique among those of the card program; null without one. */
+  /** Your reference, unique among the deposits and withdrawals of the card program; null without one. */
   readonly reference: string | null;
   /** Up to 20 key-value pairs of strings: keys of 1 to 40 characters, values of up to 500. */
   readonly metadata: Readonly<Record<string, string>>;
@@ -1357,7 +1359,7 @@ export type IncidentRecord = {
   readonly title: string;
   /** What callers should know, as plain text. */
   readonly public_text: string;
-  /** Whether it goes on. */
+  /** Whether it is resolved. */
   readonly status: 'open' | 'resolved';
   /** What it covers. */
   readonly scope: 'all' | 'program' | 'operation';
@@ -1540,7 +1542,7 @@ export type InspectedIncident = {
   readonly title: string;
   /** What callers should know, as plain text. */
   readonly public_text: string;
-  /** Whether it goes on. */
+  /** Whether it is resolved. */
   readonly status: 'open' | 'resolved';
   /** What it covers. */
   readonly scope: 'all' | 'program' | 'operation';
@@ -1642,10 +1644,10 @@ export type ListAuditEntriesQuery = {
   /** Only this action, such as change_switch. At most 100 characters. */
   readonly action?: string | undefined;
   /**
-   * Only what this actor did: the `key_id` of a key, `sandbox`, `host` or `anonymous`. At most 255 characters.
+   * Only actions of this actor: the `key_id` of a key, `sandbox`, `host` or `anonymous`. At most 255 characters.
    */
   readonly actor?: string | undefined;
-  /** Only what concerns this card program. */
+  /** Only entries about this card program. */
   readonly program_id?: string | undefined;
   /** Only entries at or after this time. */
   readonly created_from?: string | undefined;
@@ -1828,7 +1830,7 @@ export type ListTransfersQuery = {
   /** Only transfers with this status. */
   readonly status?: 'scheduled' | 'pending' | 'completed' | 'failed' | 'canceled' | 'expired' | undefined;
   /**
-   * Only the transfers with this reference: one that holds, has moved or may still move money at most. At most
+   * Only the transfers with this reference: at most one of them holds, has moved or may still move money. At most
    * 255 characters.
    */
   readonly reference?: string | undefined;
@@ -1892,7 +1894,7 @@ export type LoggedErrorRecord = {
 /** Money summary record. */
 export type MoneySummaryRecord = {
   /**
-   * Whether the money moved, is held, or was reversed; unknown while nobody knows whether the processor of the
+   * Whether the money moved, is held, or was reversed; unknown while it is not known whether the processor of the
    * card has moved it; moved_late if it has, after the transfer had failed.
    */
   readonly moved: 'yes' | 'no' | 'held' | 'moved_back' | 'partly_moved_back' | 'unknown' | 'moved_late';
@@ -1904,7 +1906,7 @@ export type MoneySummaryRecord = {
 export type MoveClockBody = {
   /**
    * How far the clock of the sandbox is ahead of the actual time: 0 to ten years. The clock can be moved back;
-   * records created meanwhile keep their times.
+   * records created in the meantime keep their times.
    */
   readonly seconds_ahead: number;
 };
@@ -1967,11 +1969,11 @@ export type NewKeyRecord = {
 export type NewWebhookRecord = {
   /** Id of the webhook: wh_ and 32 hex digits. */
   readonly webhook_id: string;
-  /** The card program whose events are sent; null for those of all card programs and the service. */
+  /** The card program whose events are sent; null for the events of all card programs and the service. */
   readonly program_id: string | null;
   /** Where events are sent. */
   readonly url: string;
-  /** What the webhook is for; null without a description. */
+  /** Purpose of the webhook; null without a description. */
   readonly description: string | null;
   /** Types of event and groups that are sent; null for all. */
   readonly types: readonly string[] | null;
@@ -1985,7 +1987,7 @@ export type NewWebhookRecord = {
   readonly rate: number | null;
   /** Names of the headers that are sent with each event. */
   readonly header_names: readonly string[];
-  /** Version of the API in which events are written. */
+  /** Version of the API that defines the events. */
   readonly version: string;
   /**
    * Whether events are sent. It is `paused` while the URL fails: then one event is tried from time to time.
@@ -2036,7 +2038,7 @@ export type NewWebhookRecord = {
 
 /** Notice receipt: the response of receive_notice. */
 export type NoticeReceipt = {
-  /** The notice is stored. The same one again gets the same answer. */
+  /** The notice is stored. The same notice again gets the same answer. */
   readonly received: boolean;
 };
 
@@ -2058,7 +2060,7 @@ export type OperatorAttemptRecord = {
   readonly currency: string;
   /**
    * ready: not sent yet; sent: waits for the answer; unknown: no usable answer, the processor is asked; pending:
-   * the processor will carry it out; reversing: it is told to undo the order; attention: an operator has to find
+   * the processor will carry it out; reversing: it is asked to undo the order; attention: an operator has to find
    * out; approved, declined, failed, reversed: ended.
    */
   readonly status:
@@ -2076,7 +2078,7 @@ export type OperatorAttemptRecord = {
   readonly tries: number;
   /** When the order was sent last; null before that. */
   readonly sent_at: string | null;
-  /** Since when nobody knows the outcome; null if it is known. */
+  /** Since when the outcome is unknown; null if it is known. */
   readonly unknown_since: string | null;
   /** When the service next sends, asks or reverses it; null if it has ended or waits for an operator. */
   readonly next_at: string | null;
@@ -2089,8 +2091,7 @@ export type OperatorAttemptRecord = {
   /** The operator who ended it: `key_id` of the API key, or `sandbox`; null if none did. */
   readonly resolved_by: string | null;
   /**
-   * When the processor said that it has moved the money all the same, although the transfer had failed; null if
-   * it has not.
+   * When the processor said that it has moved the money although the transfer had failed; null if it has not.
    */
   readonly late_approval_at: string | null;
   /** When an operator settled that; null before that, and without a late approval. */
@@ -2103,7 +2104,7 @@ export type OperatorAttemptRecord = {
   readonly contradiction: string | null;
   /** When an operator settled that; null before that, and without a contradiction. */
   readonly contradiction_settled_at: string | null;
-  /** The break with which an operator settles a late approval or a contradiction; null without one. */
+  /** The break about a late approval or a contradiction, for an operator to settle; null without one. */
   readonly break_id: string | null;
   /** When it was created, with its transfer. */
   readonly created_at: string;
@@ -2113,7 +2114,9 @@ export type OperatorAttemptRecord = {
   readonly program_id: string;
   /** How long ago it was created, in seconds. */
   readonly age_seconds: number;
-  /** How often the processor was asked about it, or told to reverse it, since the outcome is unknown. */
+  /**
+   * How often the processor was asked about it, or asked to reverse it, since the outcome became unknown.
+   */
   readonly looks: number;
   /** After this time the processor must not carry out the order; null before it is sent. */
   readonly not_after: string | null;
@@ -2134,7 +2137,7 @@ export type OperatorCaseSnapshot = {
   readonly received_at: string | null;
   /** The error response with its checks and causes; null without one. */
   readonly error: InspectedErrorRecord | null;
-  /** The transfer as it was then; null without one, and for a key without transfers:read. */
+  /** The transfer at that time; null without one, and for a key without transfers:read. */
   readonly transfer: TransferRecord | null;
 };
 
@@ -2220,7 +2223,7 @@ export type OperatorIncidentRecord = {
   readonly title: string;
   /** What callers should know, as plain text. */
   readonly public_text: string;
-  /** Whether it goes on. */
+  /** Whether it is resolved. */
   readonly status: 'open' | 'resolved';
   /** What it covers. */
   readonly scope: 'all' | 'program' | 'operation';
@@ -2271,7 +2274,7 @@ export type Overview = {
   /** The last minute of all processes that are alive, together; null while the database does not respond. */
   readonly all: RequestFigures | null;
   /**
-   * The processes that were seen in the last hour, the oldest first, except those that were stopped properly;
+   * The processes that were seen in the last hour, the oldest first, except processes that were stopped properly;
    * null while the database does not respond.
    */
   readonly processes: readonly ProcessRecord[] | null;
@@ -2294,7 +2297,7 @@ export type Overview = {
     | null;
   /**
    * Codes of Server and Process Errors with at least five responses in the last minute, and ten times the rate of
-   * the hour before, which may have one cause. Nothing is opened by itself.
+   * the hour before, which may have one cause. No incident is opened automatically.
    */
   readonly proposed_incidents: readonly {
     /** Error code. */
@@ -2390,7 +2393,7 @@ export type ProcessorAttemptRecord = {
   readonly currency: string;
   /**
    * ready: not sent yet; sent: waits for the answer; unknown: no usable answer, the processor is asked; pending:
-   * the processor will carry it out; reversing: it is told to undo the order; attention: an operator has to find
+   * the processor will carry it out; reversing: it is asked to undo the order; attention: an operator has to find
    * out; approved, declined, failed, reversed: ended.
    */
   readonly status:
@@ -2408,7 +2411,7 @@ export type ProcessorAttemptRecord = {
   readonly tries: number;
   /** When the order was sent last; null before that. */
   readonly sent_at: string | null;
-  /** Since when nobody knows the outcome; null if it is known. */
+  /** Since when the outcome is unknown; null if it is known. */
   readonly unknown_since: string | null;
   /** When the service next sends, asks or reverses it; null if it has ended or waits for an operator. */
   readonly next_at: string | null;
@@ -2421,8 +2424,7 @@ export type ProcessorAttemptRecord = {
   /** The operator who ended it: `key_id` of the API key, or `sandbox`; null if none did. */
   readonly resolved_by: string | null;
   /**
-   * When the processor said that it has moved the money all the same, although the transfer had failed; null if
-   * it has not.
+   * When the processor said that it has moved the money although the transfer had failed; null if it has not.
    */
   readonly late_approval_at: string | null;
   /** When an operator settled that; null before that, and without a late approval. */
@@ -2435,7 +2437,7 @@ export type ProcessorAttemptRecord = {
   readonly contradiction: string | null;
   /** When an operator settled that; null before that, and without a contradiction. */
   readonly contradiction_settled_at: string | null;
-  /** The break with which an operator settles a late approval or a contradiction; null without one. */
+  /** The break about a late approval or a contradiction, for an operator to settle; null without one. */
   readonly break_id: string | null;
   /** When it was created, with its transfer. */
   readonly created_at: string;
@@ -2479,7 +2481,7 @@ export type ProgramRecord = {
   readonly name: string;
   /** ISO 4217 code of the default currency of its cards. */
   readonly currency: string;
-  /** IANA name of the time zone in which days, weeks and months of limits begin. */
+  /** IANA name of the time zone for the days, weeks and months of limits. */
   readonly time_zone: string;
   /** The funding accounts, one for each currency: loads take money from them, and unloads return it. */
   readonly funding: readonly {
@@ -2497,8 +2499,8 @@ export type ProgramRecord = {
   /** Limits of each of its cards; null without limits. */
   readonly card_limits: CardLimits | null;
   /**
-   * null if the event funding.low is never sent; otherwise, the available funds below which it is, in minor
-   * units.
+   * null if the event funding.low is never sent; otherwise, it is sent when the available funds fall below this
+   * amount, in minor units.
    */
   readonly funding_low_threshold: number | null;
   /** Up to 20 key-value pairs of strings: keys of 1 to 40 characters, values of up to 500. */
@@ -2521,7 +2523,7 @@ export type ProgramRequestRecord = {
   readonly caller: string | null;
   /** Idempotency-Key of the request; null if it had none, or none is stored. */
   readonly idempotency_key: string | null;
-  /** partly_failed: a batch of which some rows were refused. */
+  /** partly_failed: a batch with some refused rows. */
   readonly outcome: 'succeeded' | 'partly_failed' | 'failed';
   /** HTTP status of the response; null if the operation is not known. */
   readonly status: number | null;
@@ -2531,7 +2533,7 @@ export type ProgramRequestRecord = {
   readonly summary: string;
   /** The error response; null if the request succeeded. */
   readonly error: LoggedErrorRecord | null;
-  /** The transfers that it created or changed, as they are now, the first 50. */
+  /** The transfers that it created or changed, in their current state, the first 50. */
   readonly transfers: readonly TransferRecord[];
   /** Number of transfers that it created or changed. */
   readonly transfer_count: number;
@@ -2545,7 +2547,7 @@ export type ProgramRequestRecord = {
     readonly type: string;
     /** The card program; null for an event of the service. */
     readonly program_id: string | null;
-    /** What the event is about. */
+    /** Id of the subject of the event. */
     readonly subject_id: string;
     /** When it happened. */
     readonly created_at: string;
@@ -2710,7 +2712,7 @@ export type ReplayWebhookBody = {
   readonly from: string;
   /** Send events that were created before this time. */
   readonly to: string;
-  /** `failed` sends undelivered events, `all` also those that were delivered. */
+  /** `failed` sends undelivered events, `all` also delivered ones. */
   readonly only: 'failed' | 'all';
 };
 
@@ -2767,7 +2769,7 @@ export type RequestRecord = {
   readonly caller: string | null;
   /** Idempotency-Key of the request; null if it had none, or none is stored. */
   readonly idempotency_key: string | null;
-  /** partly_failed: a batch of which some rows were refused. */
+  /** partly_failed: a batch with some refused rows. */
   readonly outcome: 'succeeded' | 'partly_failed' | 'failed';
   /** HTTP status of the response; null if the operation is not known. */
   readonly status: number | null;
@@ -2777,7 +2779,7 @@ export type RequestRecord = {
   readonly summary: string;
   /** The error response, with its checks and causes; null if the request succeeded. */
   readonly error: InspectedErrorRecord | null;
-  /** The transfers that it created or changed, as they are now, the first 50. */
+  /** The transfers that it created or changed, in their current state, the first 50. */
   readonly transfers: readonly TransferRecord[];
   /** Number of transfers that it created or changed. */
   readonly transfer_count: number;
@@ -2791,7 +2793,7 @@ export type RequestRecord = {
     readonly type: string;
     /** The card program; null for an event of the service. */
     readonly program_id: string | null;
-    /** What the event is about. */
+    /** Id of the subject of the event. */
     readonly subject_id: string;
     /** When it happened. */
     readonly created_at: string;
@@ -2804,7 +2806,7 @@ export type RequestRecord = {
 
 /** The body of resend_event and resend_operator_event. */
 export type ResendEventBody = {
-  /** The event to send again, whatever its type. */
+  /** The event to send again, of any type. */
   readonly event_id: string;
 };
 
@@ -2939,8 +2941,8 @@ export type SearchAttemptsQuery = {
   /** `next_cursor` of the previous page. */
   readonly cursor?: string | undefined;
   /**
-   * Only attempts with this status, the oldest first, those that have ended the newest first; open, which is all
-   * that have not ended, if omitted.
+   * Only attempts with this status, oldest first, or newest first if they have ended; open, which is all that
+   * have not ended, if omitted.
    */
   readonly status?:
     | 'open'
@@ -3040,7 +3042,7 @@ export type SearchQuery = {
 
 /** Search results: the response of search. */
 export type SearchResults = {
-  /** What was found, by kind; empty if nothing was. */
+  /** The results, by kind; empty if nothing was found. */
   readonly data: readonly {
     /** What was found. */
     readonly kind:
@@ -3146,7 +3148,7 @@ export type ServiceStatus = {
   };
   /** The PostgreSQL that has the ledger. */
   readonly database: {
-    /** The PostgreSQL that comes with the service, or that of DATABASE_URL. */
+    /** The PostgreSQL that comes with the service, or the one in DATABASE_URL. */
     readonly kind: 'embedded' | 'external';
     /** State, as far as the service knows. */
     readonly state: 'up' | 'starting' | 'stopped' | 'failed' | 'silent';
@@ -3232,7 +3234,7 @@ export type ServiceStatus = {
   readonly switch: {
     /** Whether transfers of the whole service are disabled, all or of one type; null if not known. */
     readonly service_disabled: boolean | null;
-    /** Card programs with a setting of their own that disables transfers; null if not known. */
+    /** Card programs with a separate setting that disables transfers; null if not known. */
     readonly programs_disabled: number | null;
     /** Connectors that are disabled, in all card programs or in some; null if not known. */
     readonly connectors_disabled: number | null;
@@ -3302,14 +3304,15 @@ export type StatementPage = {
 /** Switch change record: the data of switch.changed. */
 export type SwitchChangeRecord = {
   /**
-   * What the setting applies to; `connector`: to what goes to one connector, of all programs and types or of one.
+   * Scope of the setting; `connector`: everything that goes to one connector, of all programs and types or of
+   * one.
    */
   readonly scope: 'service' | 'program' | 'transfer_type' | 'connector';
   /** The card program; null for all. */
   readonly program_id: string | null;
   /** Type of transfer; null for all types. */
   readonly type: 'load' | 'unload' | 'card_to_card' | null;
-  /** The connector; null for all transfers, wherever their money is. */
+  /** The connector; null for all transfers, in this ledger and at processors. */
   readonly connector_id: string | null;
   /** Whether it is disabled now. */
   readonly disabled: boolean;
@@ -3331,13 +3334,13 @@ export type SwitchPreview = {
   readonly program_id: string | null;
   /** Type of transfer; null for all types. */
   readonly type: 'load' | 'unload' | 'card_to_card' | null;
-  /** The connector; null for all transfers, wherever their money is. */
+  /** The connector; null for all transfers, in this ledger and at processors. */
   readonly connector_id: string | null;
   /** Settings that disable transfers in this scope now, the widest first; to enable it, enable each. */
   readonly in_force: readonly SwitchRecord[];
   /** The card programs that the change would affect. */
   readonly programs: {
-    /** Card programs in the scope; of a connector, those with orders to it in the last day. */
+    /** Card programs in the scope; for a connector, the programs with orders to it in the last day. */
     readonly count: number;
     /** The newest of them, up to 10. */
     readonly data: readonly {
@@ -3349,23 +3352,23 @@ export type SwitchPreview = {
   };
   /** Transfers in the scope in the last hour, of all processes. */
   readonly last_hour: {
-    /** Beginning of the hour in which the period begins. */
+    /** Start of the hour that contains the start of the period. */
     readonly since: string;
     /** Transfers that were created since then. */
     readonly transfers: number;
     /**
-     * Whether there may be more: of a connector, only the newest 10,000 orders to all of them were looked at.
+     * Whether there may be more: for a connector, only the newest 10,000 orders to all connectors were read.
      */
     readonly at_least: boolean;
   };
   /** Transfers in the scope in the last 24 hours, of all processes. */
   readonly last_day: {
-    /** Beginning of the hour in which the period begins. */
+    /** Start of the hour that contains the start of the period. */
     readonly since: string;
     /** Transfers that were created since then. */
     readonly transfers: number;
     /**
-     * Whether there may be more: of a connector, only the newest 10,000 orders to all of them were looked at.
+     * Whether there may be more: for a connector, only the newest 10,000 orders to all connectors were read.
      */
     readonly at_least: boolean;
   };
@@ -3389,14 +3392,15 @@ export type SwitchPreview = {
 /** Switch record: the response of change_switch. */
 export type SwitchRecord = {
   /**
-   * What the setting applies to; `connector`: to what goes to one connector, of all programs and types or of one.
+   * Scope of the setting; `connector`: everything that goes to one connector, of all programs and types or of
+   * one.
    */
   readonly scope: 'service' | 'program' | 'transfer_type' | 'connector';
   /** The card program; null for all. */
   readonly program_id: string | null;
   /** Type of transfer; null for all types. */
   readonly type: 'load' | 'unload' | 'card_to_card' | null;
-  /** The connector; null for all transfers, wherever their money is. */
+  /** The connector; null for all transfers, in this ledger and at processors. */
   readonly connector_id: string | null;
   /** Whether it is disabled now. */
   readonly disabled: boolean;
@@ -3421,8 +3425,8 @@ export type TimelineStep = {
   /** When it happened. */
   readonly at: string;
   /**
-   * What it is; `processor` is what the processor of the card was asked, or said; `webhook_waiting` is an event
-   * that still waits for a webhook which is paused or disabled.
+   * Kind of step; `processor` is a question to the processor of the card, or its answer; `webhook_waiting` is an
+   * event that still waits for a paused or disabled webhook.
    */
   readonly kind:
     | 'request'
@@ -3538,13 +3542,16 @@ export type TransferExplanation = {
   /** The error code that create_transfer would return; null if it would succeed. */
   readonly first_failure: string | null;
   /**
-   * What create_transfer would do; null if it would fail, or would send the response again that is stored under
-   * the key.
+   * What create_transfer would do; null if it would fail, or would return the response that is stored under the
+   * key.
    */
   readonly result: {
     /** The first status of the transfer. */
     readonly status: 'scheduled' | 'pending' | 'completed' | 'failed' | 'canceled' | 'expired';
-    /** What the header `Money-Moved` would say: `unknown` if the processor of the card has to answer first. */
+    /**
+     * The value that the header `Money-Moved` would have: `unknown` if the processor of the card has to answer
+     * first.
+     */
     readonly money_moved: 'yes' | 'no' | 'unknown';
     /** What would become of the money, and what the processor of the card would be asked to do. */
     readonly sentence: string;
@@ -3599,8 +3606,8 @@ export type TransferRecord = {
    */
   readonly status: 'scheduled' | 'pending' | 'completed' | 'failed' | 'canceled' | 'expired';
   /**
-   * Whether the status is final, or can still change (open); unknown: nobody knows yet whether the processor of
-   * the card has moved the money.
+   * Whether the status is final, or can still change (open); unknown: it is not known yet whether the processor
+   * of the card has moved the money.
    */
   readonly outcome: 'final' | 'open' | 'unknown';
   /**
@@ -3615,7 +3622,7 @@ export type TransferRecord = {
   /** Free text of the request; null without one. */
   readonly description: string | null;
   /**
-   * Your reference; others may have it once the transfer has ended without moving money. Null without one.
+   * Your reference; other transfers may have it once this one has ended without moving money. Null without one.
    */
   readonly reference: string | null;
   /** Up to 20 key-value pairs of strings: keys of 1 to 40 characters, values of up to 500. */
@@ -3649,13 +3656,13 @@ export type EventOf<Type extends EventType> = {
   readonly position: number;
   /** The card program; null for an event of the service itself, which only operators read. */
   readonly program_id: string | null;
-  /** Id of what the event is about, such as a transfer. */
+  /** Id of the subject of the event, such as a transfer. */
   readonly subject_id: string;
   /** When it happened. */
   readonly created_at: string;
-  /** Version of the API in which `data` is written. */
+  /** Version of the API that defines `data`. */
   readonly version: string;
-  /** The subject as it was at that moment; `/events` describes it for each type. */
+  /** The subject at that moment; `/events` describes it for each type. */
   readonly data: EventData[Type];
 };
 
@@ -3676,7 +3683,7 @@ export type TransferServiceEvent = { [Type in EventType]: EventOf<Type> }[EventT
 
 /** Transfer timeline: the response of get_transfer_timeline. */
 export type TransferTimeline = {
-  /** The transfer, as it is now. */
+  /** The current transfer. */
   readonly transfer: TransferRecord;
   /** Whether its money moved. */
   readonly money: MoneySummaryRecord;
@@ -3686,7 +3693,7 @@ export type TransferTimeline = {
   readonly likely_duplicates: readonly TransferRecord[];
   /** What may be missing; empty if everything that is stored is shown. */
   readonly truncated: readonly {
-    /** The kind of which there may be more. */
+    /** The kind that may have more steps. */
     readonly kind:
       | 'reversal'
       | 'posting'
@@ -3750,7 +3757,7 @@ export type TrialBalance = {
 
 /** The body of update_card. */
 export type UpdateCardBody = {
-  /** New status, of which `inactive` suspends the card; the current status must allow the change. */
+  /** New status; `inactive` suspends the card. The current status must allow the change. */
   readonly status?: 'active' | 'inactive' | 'lost' | 'stolen' | 'fraud' | 'closed' | undefined;
   /** Only with status closed: first moves the card's balance to the program's funding. */
   readonly balance_to?: 'funding' | undefined;
@@ -3823,7 +3830,7 @@ export type UpdateTransferBody = {
 export type UpdateWebhookBody = {
   /** Where events are sent. At most 2,000 characters. */
   readonly url?: string | undefined;
-  /** What the webhook is for. At most 255 characters. */
+  /** Purpose of the webhook. At most 255 characters. */
   readonly description?: string | null | undefined;
   /** Which events are sent: types or groups; null for all. */
   readonly types?: readonly string[] | null | undefined;
@@ -3869,11 +3876,11 @@ export type VerifyAuditQuery = {
 export type WebhookRecord = {
   /** Id of the webhook: wh_ and 32 hex digits. */
   readonly webhook_id: string;
-  /** The card program whose events are sent; null for those of all card programs and the service. */
+  /** The card program whose events are sent; null for the events of all card programs and the service. */
   readonly program_id: string | null;
   /** Where events are sent. */
   readonly url: string;
-  /** What the webhook is for; null without a description. */
+  /** Purpose of the webhook; null without a description. */
   readonly description: string | null;
   /** Types of event and groups that are sent; null for all. */
   readonly types: readonly string[] | null;
@@ -3887,7 +3894,7 @@ export type WebhookRecord = {
   readonly rate: number | null;
   /** Names of the headers that are sent with each event. */
   readonly header_names: readonly string[];
-  /** Version of the API in which events are written. */
+  /** Version of the API that defines the events. */
   readonly version: string;
   /**
    * Whether events are sent. It is `paused` while the URL fails: then one event is tried from time to time.
@@ -3966,7 +3973,7 @@ export type EventData = {
   readonly 'card.created': CardRecord;
   /** The status, the limits, the holder or the expiry of a card was changed. */
   readonly 'card.updated': CardRecord;
-  /** The holder of a card was erased. Whoever has stored data about the holder has to erase it, too. */
+  /** The holder of a card was erased. If you have stored data about the holder, erase it, too. */
   readonly 'card.erased': CardRecord;
   /** A card program was created. */
   readonly 'program.created': ProgramRecord;
@@ -4248,7 +4255,7 @@ export type Operations = {
     readonly reply: TransferAttempts;
   };
   /**
-   * search_attempts: List the attempts of all card programs at their processors: those that have not ended, the
+   * search_attempts: List the attempts of all card programs at their processors: attempts that have not ended,
    * oldest first. Requires an operator key. Error codes: `search_attempts_schema`, `unknown_search_attempts`.
    */
   readonly search_attempts: {
@@ -4277,8 +4284,8 @@ export type Operations = {
     readonly reply: Connectors;
   };
   /**
-   * receive_notice: Tell the service what became of an order; for adapters of processors, which sign it. Error
-   * codes: `receive_notice_schema`, `notice_id_reused`, `unknown_receive_notice`.
+   * receive_notice: Report the outcome of an order to the service; for adapters of processors, which sign it.
+   * Error codes: `receive_notice_schema`, `notice_id_reused`, `unknown_receive_notice`.
    */
   readonly receive_notice: {
     readonly call: {
@@ -4297,8 +4304,8 @@ export type Operations = {
     readonly reply: Page<BreakRecord>;
   };
   /**
-   * close_break: Close a break that is settled; a break that is closed stays as it is. Requires an operator key.
-   * Error codes: `close_break_schema`, `break_not_found`, `unknown_close_break`.
+   * close_break: Close a settled break; a closed break stays unchanged. Requires an operator key. Error codes:
+   * `close_break_schema`, `break_not_found`, `unknown_close_break`.
    */
   readonly close_break: {
     readonly call: {
@@ -4744,8 +4751,8 @@ export type Operations = {
     readonly reply: Page<IncidentRecord>;
   };
   /**
-   * create_incident: Open an incident: one cause of many errors, which its card programs are told about. Requires
-   * an operator key. Error codes: `create_incident_schema`, `program_not_found`, `idempotency_key_exists`,
+   * create_incident: Open an incident, the one cause of many errors, and inform its card programs. Requires an
+   * operator key. Error codes: `create_incident_schema`, `program_not_found`, `idempotency_key_exists`,
    * `unknown_create_incident`.
    */
   readonly create_incident: {
@@ -4761,8 +4768,8 @@ export type Operations = {
     readonly reply: InspectedIncident;
   };
   /**
-   * update_incident: Change the texts or the error codes of an incident, and tell its card programs. Not retried
-   * automatically. Requires an operator key. Error codes: `update_incident_schema`, `incident_not_found`,
+   * update_incident: Change the texts or the error codes of an incident, and inform its card programs. Not
+   * retried automatically. Requires an operator key. Error codes: `update_incident_schema`, `incident_not_found`,
    * `invalid_incident_status`, `unknown_update_incident`.
    */
   readonly update_incident: {
@@ -4774,8 +4781,8 @@ export type Operations = {
     readonly reply: OperatorIncidentRecord;
   };
   /**
-   * attach_cases: Attach cases to an incident, with which they are resolved. Requires an operator key. Error
-   * codes: `attach_cases_schema`, `idempotency_key_exists`, `incident_not_found`, `invalid_incident_status`,
+   * attach_cases: Attach cases to an incident; they are resolved with it. Requires an operator key. Error codes:
+   * `attach_cases_schema`, `idempotency_key_exists`, `incident_not_found`, `invalid_incident_status`,
    * `case_not_found`, `invalid_case_status`, `unknown_attach_cases`.
    */
   readonly attach_cases: {
@@ -4968,8 +4975,8 @@ export type Operations = {
     readonly reply: EndedSession;
   };
   /**
-   * get_switch: Get the switch: what is disabled, since when, by whom and why. Requires an operator key. Error
-   * codes: `unknown_get_switch`.
+   * get_switch: Get the switch: what is disabled, since when, why, and who did it. Requires an operator key.
+   * Error codes: `unknown_get_switch`.
    */
   readonly get_switch: { readonly call: { readonly options?: CallOptions | undefined }; readonly reply: SwitchState };
   /**
@@ -4983,7 +4990,7 @@ export type Operations = {
   };
   /**
    * preview_switch: See what disabling a scope would stop: card programs, transfers and due work; and what would
-   * go on. Requires an operator key. Error codes: `preview_switch_schema`, `program_not_found`,
+   * continue. Requires an operator key. Error codes: `preview_switch_schema`, `program_not_found`,
    * `connector_not_found`, `unknown_preview_switch`.
    */
   readonly preview_switch: {

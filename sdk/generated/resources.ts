@@ -410,7 +410,7 @@ export class CardsResource {
   }
 }
 
-/** Attempts of processors to move the money of transfers, and their end where nobody knows it. */
+/** Attempts of processors to move the money of transfers, and the resolution of unknown outcomes. */
 export class AttemptsResource {
   readonly #send: Send;
 
@@ -419,7 +419,7 @@ export class AttemptsResource {
   }
 
   /**
-   * search_attempts: List the attempts of all card programs at their processors: those that have not ended, the
+   * search_attempts: List the attempts of all card programs at their processors: attempts that have not ended,
    * oldest first. Requires an operator key. Error codes: `search_attempts_schema`, `unknown_search_attempts`.
    */
   search(query: SearchAttemptsQuery = {}, options?: CallOptions): Promise<WithResponse<Page<OperatorAttemptRecord>>> {
@@ -465,7 +465,7 @@ export class ConnectorsResource {
   }
 }
 
-/** Breaks: where a processor contradicts the books; for operators. */
+/** Breaks: contradictions between a processor and the books; for operators. */
 export class BreaksResource {
   readonly #send: Send;
 
@@ -487,8 +487,8 @@ export class BreaksResource {
   }
 
   /**
-   * close_break: Close a break that is settled; a break that is closed stays as it is. Requires an operator key.
-   * Error codes: `close_break_schema`, `break_not_found`, `unknown_close_break`.
+   * close_break: Close a settled break; a closed break stays unchanged. Requires an operator key. Error codes:
+   * `close_break_schema`, `break_not_found`, `unknown_close_break`.
    */
   close(breakId: string, body: CloseBreakBody, options?: CallOptions): Promise<WithResponse<BreakRecord>> {
     return this.#send('close_break', { params: { break_id: breakId }, body, options });
@@ -623,8 +623,8 @@ export class SwitchResource {
   }
 
   /**
-   * get_switch: Get the switch: what is disabled, since when, by whom and why. Requires an operator key. Error
-   * codes: `unknown_get_switch`.
+   * get_switch: Get the switch: what is disabled, since when, why, and who did it. Requires an operator key.
+   * Error codes: `unknown_get_switch`.
    */
   get(options?: CallOptions): Promise<WithResponse<SwitchState>> {
     return this.#send('get_switch', { options });
@@ -641,7 +641,7 @@ export class SwitchResource {
 
   /**
    * preview_switch: See what disabling a scope would stop: card programs, transfers and due work; and what would
-   * go on. Requires an operator key. Error codes: `preview_switch_schema`, `program_not_found`,
+   * continue. Requires an operator key. Error codes: `preview_switch_schema`, `program_not_found`,
    * `connector_not_found`, `unknown_preview_switch`.
    */
   preview(query: PreviewSwitchQuery = {}, options?: CallOptions): Promise<WithResponse<SwitchPreview>> {
@@ -1348,8 +1348,8 @@ export class IncidentsResource {
   }
 
   /**
-   * create_incident: Open an incident: one cause of many errors, which its card programs are told about. Requires
-   * an operator key. Error codes: `create_incident_schema`, `program_not_found`, `idempotency_key_exists`,
+   * create_incident: Open an incident, the one cause of many errors, and inform its card programs. Requires an
+   * operator key. Error codes: `create_incident_schema`, `program_not_found`, `idempotency_key_exists`,
    * `unknown_create_incident`.
    */
   create(body: CreateIncidentBody, options?: KeyedCallOptions): Promise<WithResponse<OperatorIncidentRecord>> {
@@ -1365,8 +1365,8 @@ export class IncidentsResource {
   }
 
   /**
-   * update_incident: Change the texts or the error codes of an incident, and tell its card programs. Not retried
-   * automatically. Requires an operator key. Error codes: `update_incident_schema`, `incident_not_found`,
+   * update_incident: Change the texts or the error codes of an incident, and inform its card programs. Not
+   * retried automatically. Requires an operator key. Error codes: `update_incident_schema`, `incident_not_found`,
    * `invalid_incident_status`, `unknown_update_incident`.
    */
   update(
@@ -1378,8 +1378,8 @@ export class IncidentsResource {
   }
 
   /**
-   * attach_cases: Attach cases to an incident, with which they are resolved. Requires an operator key. Error
-   * codes: `attach_cases_schema`, `idempotency_key_exists`, `incident_not_found`, `invalid_incident_status`,
+   * attach_cases: Attach cases to an incident; they are resolved with it. Requires an operator key. Error codes:
+   * `attach_cases_schema`, `idempotency_key_exists`, `incident_not_found`, `invalid_incident_status`,
    * `case_not_found`, `invalid_case_status`, `unknown_attach_cases`.
    */
   attach(

@@ -198,7 +198,7 @@ export const DEFINED_FIELDS: Readonly<Record<string, Readonly<Record<string, str
   change_switch: {
     program_id: 'for the whole service, or all of a connector',
     type: 'for all types of transfer',
-    connector_id: 'for all transfers, wherever their money is',
+    connector_id: 'for all transfers, in this ledger and at processors',
     until: 'for a change without an end',
   },
 };

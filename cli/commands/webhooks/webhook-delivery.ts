@@ -94,7 +94,7 @@ function addResend(webhooks: Command, context: CommandContext): void {
   });
 }
 
-/** What a command waits for: an attempt to send what it has queued. */
+/** The attempt that a command waits for, to send the event that it queued. */
 type Wanted = {
   readonly queued: WithResponse<QueuedDelivery>;
   readonly operator: boolean | undefined;
