@@ -100,7 +100,7 @@ function isFinal(thrown: unknown): boolean {
   );
 }
 
-/** Returns a record as of the time when its form was opened. Later polls change neither the record nor the form. */
+/** Returns a record as of the time when its form was opened. Later polls don't change the record or the form. */
 export function useOpened<Shown>(record: Shown): Shown {
   const [opened] = useState(record);
   return opened;

@@ -12,7 +12,7 @@ import { Button, ButtonLink, WhoMay } from '../button.tsx';
 import { ConfirmDialog } from '../dialogs/dialog.tsx';
 import { AreaField, SelectField, TextField } from '../field.tsx';
 
-/** The subject of a case. A general question has neither. */
+/** The request or the transfer of a case. A general question is about no record. */
 type About = Pick<CreateCaseBody, 'request_id' | 'transfer_id'>;
 
 /** How many of the newest cases of the program to search for a case about a transfer. */

@@ -54,7 +54,7 @@ export function CaseScreen({ parameters }: { readonly parameters: Parameters }) 
   );
 }
 
-/** Says what happened, starting with one sentence, with everything else that support needs. */
+/** Says what happened in one sentence, followed by everything else that support needs. */
 function Story({ record, onDone }: { readonly record: ShownCase; readonly onDone: (text: string) => void }) {
   const { snapshot, transfer_id: transferId, inspected } = record;
   const error = errorOf(record);

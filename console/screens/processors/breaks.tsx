@@ -28,7 +28,7 @@ const NO_FILTER = { breaks: '' };
 export function Breaks({
   onDone,
 }: {
-  /** Receives what was done, in words. */ readonly onDone: (text: string) => void;
+  /** Receives a sentence that says what was done. */ readonly onDone: (text: string) => void;
 }) {
   const { can } = useSession();
   const [{ breaks: chosen }, setFilter] = useUrlState(NO_FILTER);

@@ -23,7 +23,7 @@ type Compared = Pick<
   | 'scheduled_for'
 >;
 
-/** What happened to the card if the second transfer was a mistake. */
+/** The mistake, if there should have been only one transfer. */
 const TWICE = { load: 'loaded twice', unload: 'charged twice', card_to_card: 'sent twice' } as const;
 
 /** Returns the transfers in the order of their creation. */

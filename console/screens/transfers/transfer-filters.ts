@@ -26,7 +26,7 @@ export function filtersSet(filters: TransferFilters): readonly (keyof TransferFi
   return names.filter((name) => filters[name] !== '');
 }
 
-/** Returns the period in which the transfers were created. */
+/** Returns the period of creation. */
 export function periodOf({ period, created_from: from, created_to: to }: TransferFilters): Period {
   return { period, from, to };
 }

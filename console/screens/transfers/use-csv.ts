@@ -10,7 +10,7 @@ export type CsvState =
   | { readonly kind: 'saved'; readonly lines: number }
   | { readonly kind: 'failed'; readonly error: Error };
 
-/** The length of the text after which it is handed to the browser, which may keep it on disk. */
+/** Longer text goes to the browser in parts. The browser may keep them on disk. */
 const MAX_TEXT_LENGTH = 1_000_000;
 
 /**

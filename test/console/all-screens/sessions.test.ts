@@ -38,7 +38,7 @@ const setTime = (column: string, before: string) => (keyId: string) =>
     uuidOf(keyId),
   ]);
 
-/** The ways in which a session ends, for its key. */
+/** End the session of a key, in different ways. */
 const ENDS = {
   'it was idle for 15 minutes': setTime('last_active_at', '16 minutes'),
   'it is twelve hours old': setTime('created_at', '13 hours'),
