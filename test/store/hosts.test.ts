@@ -61,10 +61,10 @@ const failureOf = (databases: Databases): Promise<StoreFailure> =>
   );
 
 test.each([
-  ['the first', [GOOD, CLOSED, SILENT]],
+  ['on the first host', [GOOD, CLOSED, SILENT]],
   ['after a host that is down', [CLOSED, GOOD]],
   ['after a host that does not respond', [SILENT, GOOD]],
-  ['behind both', [SILENT, CLOSED, GOOD]],
+  ['after both', [SILENT, CLOSED, GOOD]],
 ] as const)('finds PostgreSQL %s', async (_where, places) => {
   const databases = open(urlOf(...places));
   const before = new Date();

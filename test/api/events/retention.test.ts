@@ -68,7 +68,7 @@ describe('after events were deleted', () => {
     ['a filter', { type: 'transfer.*' }],
     ['a wait', { wait: 25 }],
     ['a cursor', { cursor: '2' }],
-  ])('refuses this with %s too', async (_, query) => {
+  ])('refuses to read with %s too', async (_, query) => {
     expect((await get(url(), EVENTS, { after: 0, ...query })).fields.Code).toBe('events_expired');
   });
 
@@ -116,7 +116,7 @@ describe('after events were deleted', () => {
   });
 });
 
-test('refuses a reader that missed events even after all of them were deleted, and not an up-to-date one', async () => {
+test('refuses a reader that missed events, even after all were deleted, but not an up-to-date reader', async () => {
   const { position: head = 0 } = await page(url(), { limit: 1 });
   await deleteUpTo(1_000_000_000);
   await database.query('delete from event_position');

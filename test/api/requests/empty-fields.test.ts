@@ -135,7 +135,12 @@ describe('keys and the switch', () => {
     ['no scopes', { name: 'x', all_programs: true }, '/scopes', "'scopes' is missing"],
     ['scopes: null', { name: 'x', all_programs: true, scopes: null }, '/scopes', "'scopes' is missing"],
     ['an empty list of scopes', { name: 'x', all_programs: true, scopes: [] }, '/scopes', '1 to'],
-    ['operator in a program', { name: 'x', program_id: DEMO_PROGRAM, scopes: ['operator'] }, '/scopes', 'all_programs'],
+    [
+      'the scope operator in a program',
+      { name: 'x', program_id: DEMO_PROGRAM, scopes: ['operator'] },
+      '/scopes',
+      'all_programs',
+    ],
   ])('creates no key with %s', async (_, body, field, says) => {
     const before = await keyCount();
     const { fields, headers } = await send('create_key', body);

@@ -15,7 +15,7 @@ describe('reading JSON', () => {
   test.each([
     ['no Content-Type', undefined],
     ['JSON', 'application/json'],
-    ['in capitals', 'Application/JSON'],
+    ['capitals', 'Application/JSON'],
     ['a charset', 'application/json; charset=utf-8'],
     ['an uppercase charset', 'application/json;charset=UTF-8'],
     ['a quoted charset', 'application/json; charset="utf-8"'],

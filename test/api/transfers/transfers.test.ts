@@ -206,7 +206,7 @@ describe('a hold', () => {
     ['an expiry without a hold', { expires_at: inSeconds(60) }, '/expires_at'],
     ['an expiry in the past', { capture: 'manual', expires_at: inSeconds(-60) }, '/expires_at'],
     ['an expiry too far ahead', { capture: 'manual', expires_at: inSeconds(91 * DAY) }, '/expires_at'],
-    ['no moment', { capture: 'manual', expires_at: '2030-01-31' }, '/expires_at'],
+    ['a date instead of a time', { capture: 'manual', expires_at: '2030-01-31' }, '/expires_at'],
     ['an unknown kind of capture', { capture: 'later' }, '/capture'],
   ])('is refused with %s', async (_, terms, field) => {
     const refused = await refusalOf(client().transfers.create({ amount: 1, card_id: 'card_active', ...terms }));

@@ -97,7 +97,7 @@ describe('create_webhook', () => {
     });
   });
 
-  test('stores a type that is sent twice once', async () => {
+  test('stores a repeated type once', async () => {
     const { types } = await client.webhooks.create({ url: URL, types: ['card.*', 'card.*', 'key.created'] });
     expect(types).toEqual(['card.*', 'key.created']);
   });

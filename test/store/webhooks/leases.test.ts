@@ -131,7 +131,7 @@ test('renews an expired lease unless another process has claimed the shard', asy
   expect(await background.inOnePacket([renew])).toEqual([[]]);
 });
 
-test('ends a lease from before a change of the clock to an earlier time, and does not count its process', async () => {
+test('ends leases when the clock is set back, and does not count their process', async () => {
   const ahead = (time: string) =>
     owner.query(`update webhook_shard set expires_at = clock_timestamp() + interval '${time}' where owner is not null`);
   const held = await claim(first);
