@@ -120,7 +120,7 @@ function userName(): string {
  * Makes this process the owner of a data directory until `release`, or until the process dies, however suddenly.
  * The lock is a kernel lock on a file, taken through SQLite because Node has no call for one. The kernel grants it to one of two
  * simultaneous starters, drops it when its holder dies, and sees through containers that share a volume but not their process
- * ids. A file with a process id in it does none of the three. The file next to it only shows people the owner; no code relies on
+ * ids. A file with a process id in it does not do any of that. The file next to it only shows people the owner; no code relies on
  * it.
  * No other code in this process may open the lock file, because POSIX drops a process's locks on a file when the process closes
  * any handle to that file.

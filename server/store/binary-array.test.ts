@@ -12,21 +12,21 @@ const HEX: ElementType<string> = { oid: 17, write: (value, to) => to.hex(value) 
 
 const ID = '01234567-89ab-cdef-0123-456789abcdef';
 
-/** The head of an array with one dimension, whose indexes begin at 1. */
+/** Returns the head of an array with one dimension, with indexes from 1. */
 function headOf(oid: number, length: number, hasNull = false): Buffer {
   const head = Buffer.alloc(20);
   for (const [index, value] of [1, hasNull ? 1 : 0, oid, length, 1].entries()) head.writeInt32BE(value, index * 4);
   return head;
 }
 
-/** An element: its length and its bytes. */
+/** Returns an element: its length and its bytes. */
 function elementOf(bytes: Buffer): Buffer {
   const length = Buffer.alloc(4);
   length.writeInt32BE(bytes.length);
   return Buffer.concat([length, bytes]);
 }
 
-/** The elements of an array of `bigint`. */
+/** Returns the elements of an array of `bigint`. */
 function bigintsOf(array: Buffer): readonly bigint[] {
   const length = array.readInt32BE(12);
   return Array.from({ length }, (_, index) => array.readBigInt64BE(20 + index * 12 + 4));
@@ -46,7 +46,7 @@ describe('an array in binary form', () => {
     expect(new ArrayWriter().writeAll(TEXT, [])).toEqual(Buffer.from('000000000000000000000019', 'hex'));
   });
 
-  test('says whether it has nulls; undefined is null', () => {
+  test('says whether it has nulls, and undefined counts as null', () => {
     const none = Buffer.from('ffffffff', 'hex');
     const a = elementOf(Buffer.from('a'));
     const writer = new ArrayWriter();
@@ -61,7 +61,7 @@ describe('an array in binary form', () => {
     expect(new ArrayWriter().writeAll(TEXT, texts)).toEqual(Buffer.concat([headOf(25, texts.length), ...expected]));
   });
 
-  test('stays as it is when later arrays are written, also into further blocks of memory', () => {
+  test('does not change when later arrays are written, even into further blocks of memory', () => {
     const writer = new ArrayWriter();
     const lengths = [1, 400_000, 900_000, 3, 2_500_000, 2];
     const arrays = lengths.map((length) => writer.writeAll(TEXT, ['x'.repeat(length), 'y']));
@@ -84,7 +84,7 @@ describe('an array in binary form', () => {
     expect(bigintsOf(new ArrayWriter().writeAll(TIME, times))).toEqual(microseconds);
   });
 
-  test('does not take what the type has no value for, and is unharmed by the attempt', () => {
+  test('refuses values outside its type, and still works afterwards', () => {
     const writer = new ArrayWriter();
     const refused: readonly (() => Buffer)[] = [
       ...['', ID.slice(1), `${ID}0`, ID.replace('a', 'g'), ID.replace('a', 'ａ'), ID.replaceAll('-', '0')].map(

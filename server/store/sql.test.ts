@@ -26,7 +26,7 @@ const TWO = '00000000-0000-0000-0000-000000000002';
 
 const THING = columns({ thingId: UUID, note: nullable(TEXT), amount: BIGINT });
 
-/** The array of some values of a column. */
+/** Returns the array of some values of a column. */
 function arrayOf<Value>({ element }: Column<Value>, values: readonly (Value | null)[]): Buffer {
   if (element === undefined) throw new Error('the column has no arrays');
   return new ArrayWriter().writeAll(element, values);
@@ -48,12 +48,12 @@ describe('a statement with named parameters', () => {
     });
   });
 
-  test('is refused when the module is loaded if the text and the parameters do not go together', () => {
+  test('is refused when the module is loaded if the text and the parameters do not match', () => {
     expect(() => statement('one', { a: TEXT }, 'select :a, :b')).toThrow('the statement one has no parameter :b');
     expect(() => statement('two', { a: TEXT, b: TEXT }, 'select :a')).toThrow('does not use its parameter b');
   });
 
-  test('is refused if PostgreSQL would take a bigint for an integer, because it is computed with one', () => {
+  test('is refused if PostgreSQL would treat a bigint as an integer in a computation', () => {
     const after = (text: string) => () => statement('after', { after: NUMBER }, `select 1 where position > ${text}`);
     expect(after(':after + 1')).toThrow('the statement after must cast :after to bigint before it computes with it');
     expect(after(':after - 20')).toThrow('must cast :after');
@@ -80,7 +80,7 @@ describe('a statement with named parameters', () => {
     });
   });
 
-  test('that inserts follows from the columns', () => {
+  test('that inserts is derived from the columns', () => {
     expect(insertRow('one', 'thing', THING)({ thingId: ONE, note: null, amount: 5n })).toEqual({
       name: 'one',
       text: 'insert into thing (thing_id, note, amount) values ($1, $2, $3)',
@@ -93,7 +93,7 @@ describe('a statement with named parameters', () => {
     });
   });
 
-  test('of which there are variants is compiled once for each name', () => {
+  test('with variants is compiled once for each name', () => {
     const list = statementVariants({ after: nullable(UUID), codes: many(TEXT) });
     let compiled = 0;
     const text = () => {
@@ -135,7 +135,7 @@ describe('columns', () => {
     expect(made.omit('body', 'createdAt').names).toBe('ends_at, fingerprint');
   });
 
-  test('send one value as text, and bytes as they are', () => {
+  test('send one value as text, and bytes unchanged', () => {
     expect(HEX.write('0aff')).toEqual(Buffer.from([10, 255]));
     expect(nullable(HEX).write(null)).toBeNull();
     expect(TIME.write(7)).toEqual(new Date(7));
@@ -143,7 +143,7 @@ describe('columns', () => {
     expect(nullable(json<object>()).write(null)).toBeNull();
   });
 
-  test('have names that are names, since they become code', () => {
+  test('must have valid names, because names become code', () => {
     const made = columns({ 'a: process.exit(1), b': TEXT });
     expect(() => made.read({})).toThrow('a: process.exit(1), b is not the name of a property');
   });

@@ -167,7 +167,7 @@ export class Deliverer {
     }
   }
 
-  /** Releases the shards beyond the share of this process, as soon as none of their requests is in flight. */
+  /** Releases the shards beyond this process's share, once they have no request in flight. */
   async #releaseExcess(): Promise<void> {
     const { excess, held } = this.#leases;
     const leaving = new Set(held.slice(held.length - excess).map(({ shard }) => shard));

@@ -13,7 +13,7 @@ import { writeHead } from './reply.ts';
 export const EVENT_STREAM = 'text/event-stream';
 
 /**
- * The reasons to end a stream apart from its reader. `signal` aborts when the service stops. `checkKey` throws for an
+ * The reasons to end a stream, other than its reader. `signal` aborts when the service stops. `checkKey` throws for an
  * invalid key.
  */
 export type StreamEnds = { readonly signal: AbortSignal; readonly checkKey: () => void | Promise<void> };

@@ -201,7 +201,7 @@ const UNKNOWN_SETTING = '42704';
 
 /**
  * Runs work on a connection with the user's own settings, except time limits that would end it at once. Works with every
- * PostgreSQL. If a server is too old to know all of these limits, none of them is set. Throws the error of `pg` if it cannot
+ * PostgreSQL. If a server is too old to have all of these limits, this sets no limit. Throws the error of `pg` if it cannot
  * connect.
  */
 export async function connectPlainly<Result>(

@@ -49,7 +49,7 @@ export type Databases = {
   readonly close: () => Promise<void>;
 };
 
-/** Opens a PostgreSQL that has the schema, or gets it before the first statement. Makes no connection yet. */
+/** Opens a PostgreSQL that has the schema, or gets it before the first statement. Opens no connection yet. */
 export function openDatabases(
   settings: ConnectionSettings,
   maxConnections = MAX_CONNECTIONS,

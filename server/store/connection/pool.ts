@@ -253,7 +253,7 @@ export class Pool {
     pool.on('remove', () => this.#replace());
   }
 
-  /** Connections in use, idle ones, and all that are open or being opened; then requests that wait for one. */
+  /** Connections in use, requests that wait for one, idle connections, and all that are open or being opened. */
   get lent(): number {
     return this.#lent;
   }

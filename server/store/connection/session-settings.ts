@@ -167,7 +167,7 @@ export async function applySettings(client: pg.ClientBase, settings: readonly Se
   const values = [JSON.stringify(Object.fromEntries(settings))];
   const { rows } = await client.query<{ server: string; isPlace: boolean }>({ text: APPLY, values });
   for (const { server } of rows) servers.set(client, server);
-  // The search path is set before the last of them.
+  // The last row was computed after the search path was set.
   if (rows.at(-1)?.isPlace !== true) return;
   places.add(client);
   await client.query(PLACE_SETTINGS);

@@ -18,7 +18,7 @@ const BREAK = columns({
   createdAt: TIME,
 });
 
-/** A contradiction to the books, until a person closes it. An attempt has at most one of each kind. */
+/** A new contradiction between a processor and the books, for a person to close. An attempt has at most one of each kind. */
 export type NewBreak = RowOf<typeof BREAK.columns>;
 
 /**
@@ -32,17 +32,19 @@ const INSERT = `insert into processor_break (${BREAK.names})
       where excluded.found <> all (string_to_array(processor_break.found, ', '))
         and char_length(processor_break.found) < :maxFound`;
 
-/** The maximum length of a break's text to which more statements of the processor are added. A person has seen enough by then. */
+/** Statements of the processor are added until a break's text has this length. A person has seen enough by then. */
 const MAX_FOUND_CHARACTERS = 1_000;
 
 const INSERT_BREAK = statement('insert_processor_break', { ...BREAK.columns, maxFound: INTEGER }, INSERT);
 
-/** Inserts a break, or adds the new statements to the break of the same kind of its attempt and reopens that. */
+/** Inserts a break, or adds the new statements to the attempt's break of the same kind and reopens it. */
 export function insertBreak(found: NewBreak): Statement {
   return INSERT_BREAK({ ...found, maxFound: MAX_FOUND_CHARACTERS });
 }
 
-/** Inserts the break of a notice about no attempt, or adds the new statements to the break of the same id and reopens that. */
+/**
+ * Inserts the break of a notice about no attempt, or adds the new statements to the break with the same sent id and reopens it.
+ */
 export const insertBreakOfUnknown = statement(
   'insert_break_of_unknown',
   {

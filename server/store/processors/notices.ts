@@ -8,7 +8,7 @@ import { ATTEMPT_COLUMNS, toAttempt } from './attempt.ts';
 // Kept by: the primary key of `processor_notice`; `server/subjects/processors/receive-notice.ts`
 // Tested by: `test/api/processors/notices.test.ts`
 
-/** An unasked message of a processor, as the contract of adapters describes it. It was verified before it was stored. */
+/** An unsolicited message of a processor, as the contract of adapters describes it. It was verified before it was stored. */
 export type NoticeBody = {
   readonly attempt_id: string;
   readonly status: 'approved' | 'declined' | 'pending' | 'not_found' | 'reversed' | 'not_executed';
@@ -105,7 +105,7 @@ export type WaitingNotice = {
   readonly now: number;
 };
 
-/** Reads notices that are not handled, `count` of each connector: those that failed least often first, then the oldest. */
+/** Reads notices that are not handled, at most `count` per connector: the fewest failures first, then the oldest. */
 export function readWaitingNotices(connectorIds: readonly string[], count: number): Statement {
   return READ_WAITING({ connectorIds, count });
 }

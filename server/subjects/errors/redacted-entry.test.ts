@@ -56,7 +56,7 @@ function refusalOf(finding: Finding): Refusal {
   return finding.refusal;
 }
 
-describe('texts of the service that look like a card number are not redacted', () => {
+describe('texts of the service that look like a card number but are not redacted', () => {
   test('amounts and the use of a limit, in checks', () => {
     fc.assert(
       fc.property(balances, balances, (balance, limit) => {
@@ -124,7 +124,7 @@ describe('texts of the service that look like a card number are not redacted', (
   });
 });
 
-test.each(CARD_NUMBERS)('the card number %s is redacted in the texts of a caller, but not as a balance', (number) => {
+test.each(CARD_NUMBERS)('redacts the card number %s in the texts of a caller, but not as a balance', (number) => {
   const saw = { reference: number, card_id: `card ${number}`, taken_by: null, balance: BigInt(number) };
   const entry = entryOf({
     saw,
@@ -144,9 +144,9 @@ test.each([
   ['a number', 1_763_841_234_567, '2025-11-22T19:53:54.567Z'],
   ['digits', '1763841234567', '2025-11-22T19:53:54.567Z'],
   ['a time', '2025-11-22T19:53:54.567Z', '2025-11-22T19:53:54.567Z'],
-  ['what was redacted', '[redacted]', '[redacted]'],
+  ['redacted text', '[redacted]', '[redacted]'],
   ['no end', null, null],
-])('the end of a disabled scope is shown, stored as %s', (_, until, shown) => {
+])('shows the end of a disabled scope that was stored as %s', (_, until, shown) => {
   const stored = { ...entryOf({}), checks: { disabled: true, until } };
   expect(toOperatorErrorRecord(stored).checks).toEqual({ disabled: true, until: shown });
 });
@@ -155,7 +155,7 @@ test.each([
   'https://a.example/4532%200151%201283%200366',
   'https://a.example/?card=%22453201511283%2530366%22',
   'https://a.example/?card=4532+0151+1283+0366',
-])('a percent-encoded card number is not stored: %s', (url) => {
+])('does not store a percent-encoded card number: %s', (url) => {
   const entry = entryOf({
     operation: 'create_webhook',
     fields: { url },
@@ -165,7 +165,7 @@ test.each([
   expect(withoutUrlEncoding(JSON.stringify(entry))).not.toMatch(/4532[ +]?0151/);
 });
 
-test('the metadata by which a list is filtered is redacted, in every list', () => {
+test('redacts the metadata filter of every list', () => {
   const lists = OPERATION_IDS.filter((id) => 'metadata_name' in (OPERATIONS[id].query?.properties ?? {}));
   expect(lists).toEqual(expect.arrayContaining(['list_transfers', 'list_cards', 'list_programs']));
   for (const operation of lists) {
@@ -177,7 +177,7 @@ test('the metadata by which a list is filtered is redacted, in every list', () =
   }
 });
 
-test("the processor's name of a card is not stored", () => {
+test("does not store the processor's name of a card", () => {
   const fields = { card_id: 'a', connector_id: 'missing', processor_token: 'tok_of_the_card' };
   const entry = entryOf({ operation: 'create_card', fields });
   expect(entry.request).toEqual({ ...fields, processor_token: '[redacted]' });

@@ -11,7 +11,7 @@ function note(count: number, code: ErrorCode = 'unknown_create_transfer', status
   for (let at = 0; at < count; at += 1) counter.note({ ...response, status, code, moneyMoved: 'no' });
 }
 
-test('what the console reads on its own proposes nothing, however often it fails', () => {
+test("proposes nothing for the console's background reads, even after many failures", () => {
   const ofConsole = new ResponseCounter();
   const found = new Bursts(ofConsole);
   const failed = { operation: 'get_switch', path: '/', isStray: true, milliseconds: 1, moneyMoved: undefined } as const;
@@ -23,7 +23,7 @@ function pass(seconds: number): void {
   for (let at = 0; at < seconds; at += 1) bursts.tick();
 }
 
-test('a code of Server or Process Errors is proposed from five in a minute, and ten times the rate of the hour before', () => {
+test('proposes a code of Server or Process Errors from five a minute and ten times the rate of the hour before', () => {
   note(4);
   note(50, 'insufficient_funds', 409);
   expect(bursts.find()).toEqual([]);

@@ -41,7 +41,7 @@ test('a process that has just started', () => {
   expect(requests.recent(END)).toMatchObject({ transfers: [], errors: [], ends_at: END.toISOString() });
 });
 
-test('refusals by rules, other errors of callers and faults of the service are counted separately', () => {
+test('counts refusals by rules, other caller errors and service faults separately', () => {
   const { requests, note, pass } = open();
   for (let count = 0; count < 5; count += 1) note(transfer(201));
   note(transfer(409, 'insufficient_funds'));
@@ -64,7 +64,7 @@ test('refusals by rules, other errors of callers and faults of the service are c
   });
 });
 
-test('only the codes of reads and pages are counted, and nothing of strays and disconnected callers', () => {
+test('counts only the codes of reads and pages, and nothing of stray requests and disconnected callers', () => {
   const { requests, note, pass } = open();
   const seen = { ...transfer(404), milliseconds: 1 };
   note({ ...seen, operation: 'get_card', code: 'card_not_found' });
@@ -81,7 +81,7 @@ test('only the codes of reads and pages are counted, and nothing of strays and d
   ]);
 });
 
-test('a request is in the current figures for a minute, and in the chart for a quarter of an hour', () => {
+test('keeps a request in the current figures for a minute, and in the chart for a quarter of an hour', () => {
   const { requests, note, pass } = open();
   note(transfer(201));
   pass(60, 1);
@@ -97,14 +97,14 @@ test('a request is in the current figures for a minute, and in the chart for a q
   expect(requests.recent(END).succeeded).toEqual(Array<number>(180).fill(0));
 });
 
-test('a point shows the maximum of the waiting requests', () => {
+test('shows the maximum of the waiting requests at each point', () => {
   const { requests, pass } = open();
   pass(2, 0, 7);
   pass(3, 0, 1);
   expect(requests.recent(END).lane_waiting).toEqual([7]);
 });
 
-test('the most frequent codes have a line each, and the others one together', () => {
+test('gives each of the most frequent codes a line, and all others one line', () => {
   const { requests, note, pass } = open();
   const codes: readonly ErrorCode[] = [
     'insufficient_funds',
@@ -127,7 +127,7 @@ test('the most frequent codes have a line each, and the others one together', ()
   expect(errors.at(-1)?.counts).toEqual([12 + 11]);
 });
 
-test('a process that was suspended shows a gap', () => {
+test('shows a gap for a suspended process', () => {
   const { requests, pass, skip } = open();
   pass(5, 1);
   skip(20);
@@ -142,7 +142,7 @@ function minuteOf(members: Partial<StoredMinute>, milliseconds: readonly number[
   return { milliseconds: 60_000, ...counts, ...members, latencies: latencies.counts() };
 }
 
-test('several processes: rates are added up, and percentiles are those of all requests', () => {
+test('adds the rates of several processes, and computes percentiles over all requests', () => {
   const busy = minuteOf({ transfers: 600, succeeded: 8, refused: 2 }, Array<number>(98).fill(4));
   const young = minuteOf({ transfers: 10, succeeded: 9, failed: 1, milliseconds: 10_000 }, [500, 500]);
   expect(figuresOf([busy, young])).toEqual({
@@ -159,7 +159,7 @@ test('several processes: rates are added up, and percentiles are those of all re
   });
 });
 
-test('no process, and one that has just started', () => {
+test('has figures without a process, and with a process that has just started', () => {
   const nothing = { seconds: 0, transfers_per_second: 0, requests: 0, success_ratio: null, p99_milliseconds: null };
   expect(figuresOf([])).toMatchObject(nothing);
   expect(figuresOf([minuteOf({ milliseconds: 0 })])).toMatchObject(nothing);

@@ -26,7 +26,7 @@ function openStore() {
   return store;
 }
 
-test('no statement is sent if nothing has changed', async () => {
+test('sends no statement if nothing has changed', async () => {
   const { database, sent } = openStore();
   const counts = new TransferCounts();
   await counts.store(database);
@@ -37,7 +37,7 @@ test('no statement is sent if nothing has changed', async () => {
   expect(counts.total).toBe(1);
 });
 
-test('the counts of many programs are stored in several statements', async () => {
+test('stores the counts of many programs in several statements', async () => {
   const { database, sent } = openStore();
   const counts = new TransferCounts();
   for (const program of PROGRAMS) counts.note(program, 'unload');
@@ -45,7 +45,7 @@ test('the counts of many programs are stored in several statements', async () =>
   expect(sent).toHaveLength(3);
 });
 
-test('counts that could not be stored are sent again, also after their hour, and then no more', async () => {
+test('sends failed counts again, even after their hour, and then no more', async () => {
   const store = openStore();
   const counts = new TransferCounts();
   counts.note(PROGRAMS[0] ?? '', 'load');
@@ -61,6 +61,6 @@ test('counts that could not be stored are sent again, also after their hour, and
   expect(counts.total).toBe(2);
 });
 
-test('an hour begins at the full hour', () => {
+test('begins an hour at the full hour', () => {
   expect(new Date(hourOf(Date.parse('2030-01-31T09:59:59.999Z'))).toISOString()).toBe('2030-01-31T09:00:00.000Z');
 });

@@ -230,7 +230,7 @@ const CASES: readonly (readonly [name: string, facts: RequestFacts, outcome: str
     'Failed: It failed. It did take effect, though. Whether money moved is not confirmed.',
   ],
   [
-    'a failed operation that moves no money and took effect all the same',
+    'a failed operation that moves no money but took effect',
     {
       ...NONE,
       operation: 'create_card',
@@ -268,7 +268,7 @@ test.each(CASES)('%s', (_name, facts, outcome, moneyMoved, sentence) => {
   expect(summarize(facts, AT)).toEqual({ outcome, moneyMoved, sentence });
 });
 
-test('only the error of a row is not the error of its batch', () => {
+test('distinguishes the error of a row from the error of its batch', () => {
   expect(isOfRow('create_transfer_batch', { operation: 'create_transfer' })).toBe(true);
   expect(isOfRow('create_transfer_batch', { operation: 'create_transfer_batch' })).toBe(false);
   expect(isOfRow('create_transfer', { operation: 'create_transfer' })).toBe(false);

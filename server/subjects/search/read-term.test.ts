@@ -13,7 +13,7 @@ describe('readTerm', () => {
     },
   );
 
-  test('the id of a card is read as a card name', () => {
+  test('reads the id of a card as a card name', () => {
     expect(readTerm(`card_${HEX}`)).toMatchObject({ id: undefined, cardName: `card_${HEX}` });
     expect(readTerm('employee-7').cardName).toBe('employee-7');
   });
@@ -22,11 +22,11 @@ describe('readTerm', () => {
     expect(readTerm(text)).toMatchObject({ id: undefined, cardName: text });
   });
 
-  test('a text with spaces or non-ASCII letters is not a card name', () => {
+  test('does not read a text with spaces or non-ASCII letters as a card name', () => {
     for (const text of ['employee 7', 'Zoë']) expect(readTerm(text).cardName).toBeUndefined();
   });
 
-  test('four digits can be the end of a card number', () => {
+  test('reads four digits as the end of a card number', () => {
     expect(readTerm('4242').lastFour).toBe('4242');
     for (const text of ['424', '42424', '42.2', 'x4242']) expect(readTerm(text).lastFour).toBeUndefined();
   });

@@ -74,7 +74,7 @@ const DEGRADED: Readonly<Partial<Record<Concern, readonly [Partial<Facts>, RegEx
   backup_overdue: [{ uncopiedSeconds: 9 * 86_400 }, /last copied 9 days ago/],
 };
 
-test('a healthy service has no concerns', () => {
+test('finds no concerns in a healthy service', () => {
   expect(findConcerns(HEALTHY)).toEqual([]);
 });
 
@@ -85,11 +85,11 @@ test.each(CONCERNS.filter((name) => DEGRADED[name] !== undefined))('%s', (name) 
   ]);
 });
 
-test('a paused webhook is no concern until it has failed for long', () => {
+test('finds no concern in a paused webhook until it has failed for a long time', () => {
   expect(findConcerns({ ...HEALTHY, webhooks: { ...HEALTHY.webhooks, paused: 1 } })).toEqual([]);
 });
 
-test('a ledger whose verification takes long may be verified less often', () => {
+test('lets a ledger with a long verification be verified less often', () => {
   expect(findConcerns({ ...HEALTHY, unverifiedSeconds: 9 * 3_600, verificationSeconds: 3_600 })).toEqual([]);
 });
 
@@ -126,7 +126,7 @@ test.each<[string, number, Facts['disabledInPrograms']]>([
   ]);
 });
 
-test('of more than three card programs it says which transfers of theirs are disabled', () => {
+test('lists the disabled transfer types of more than three card programs together', () => {
   const programs = ['A', 'B', 'C'].map((name) => ({ name, types: ['load'] as const }));
   const disabledInPrograms = { programs, types: ['load', 'unload'] as const };
   const disabled = { service_disabled: false, programs_disabled: 4, connectors_disabled: 0 };
@@ -134,7 +134,7 @@ test('of more than three card programs it says which transfers of theirs are dis
   expect(found?.message).toBe('Transfers of 4 card programs are disabled by the switch: loads and unloads.');
 });
 
-test('it names the connectors that are disabled, since when and why, beside the card programs', () => {
+test('names the disabled connectors, with time and reason, next to the card programs', () => {
   const disabled = { service_disabled: false, programs_disabled: 1, connectors_disabled: 3 };
   const [found] = findConcerns({
     ...HEALTHY,
@@ -167,7 +167,7 @@ test('it names the connectors that are disabled, since when and why, beside the 
   );
 });
 
-test('unknown figures are no concern', () => {
+test('finds no concern in unknown figures', () => {
   const unknown: Facts = {
     ...HEALTHY,
     schema: { state: null, newest_migration: null },

@@ -54,7 +54,7 @@ function cardNamed(name: string, programId = 'p'): KnownCard {
 }
 
 describe('cards packed into texts', () => {
-  it('are returned as they were put in, and only once', () => {
+  it('are returned unchanged, and only once', () => {
     fc.assert(
       fc.property(knownCard, (known) => {
         const cards = new CommittedCards(1_000_000);
@@ -74,7 +74,7 @@ describe('cards packed into texts', () => {
     expect(cards.take('p1', 'c')?.card.name).toBe('c');
   });
 
-  it('stay within the memory bound: the oldest are removed', () => {
+  it('stay within the memory bound by removing the oldest', () => {
     const cards = new CommittedCards(5_000);
     for (let index = 0; index < 1_000; index += 1) cards.put(cardNamed(`card ${index}`));
     expect(cards.bytes).toBeLessThanOrEqual(5_000);
@@ -87,7 +87,7 @@ describe('cards packed into texts', () => {
     expect(cards.bytes).toBe(before);
   });
 
-  it('are not kept with a bound of zero, nor after a clear', () => {
+  it('are not kept with a bound of zero or after a clear', () => {
     const none = new CommittedCards(0);
     none.put(cardNamed('c'));
     expect([none.size, none.bytes]).toEqual([0, 0]);
@@ -125,7 +125,7 @@ describe('the memory of a chain', () => {
     expect(memory.card('p', 'c')).toEqual(cardNamed('c').card);
   });
 
-  it('is valid for one database server only, also across chains', () => {
+  it('is valid for one database server only, even across chains', () => {
     const committed = new CommittedCards(1_000_000);
     new Memory(committed).noteServer(1);
     const next = new Memory(committed);
@@ -135,7 +135,7 @@ describe('the memory of a chain', () => {
     new Memory(committed).noteServer(2);
   });
 
-  it('is replaced by what is loaded later, for this chain and for later ones', () => {
+  it('is replaced by later loads, for this chain and for later ones', () => {
     const committed = new CommittedCards(1_000_000);
     const memory = new Memory(committed);
     const known = cardNamed('c');

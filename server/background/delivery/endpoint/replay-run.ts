@@ -90,7 +90,7 @@ export class ReplayRun {
         const event = events.get(row.eventId);
         if (event !== undefined && this.#isInRange(event)) this.#found.push(event);
       }
-      // If none of these is sent, the next ones are read.
+      // If the replay sends no event of this batch, it reads the next batch.
       const last = rows.length < COUNT ? until : (rows.at(-1)?.position ?? until);
       if (this.#found.length === 0) this.#places.readTo = last;
     } catch (error) {

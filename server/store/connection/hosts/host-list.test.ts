@@ -30,7 +30,7 @@ test.each<[string, readonly string[]]>([
   expect(readHostList(url).mustWrite).toBe(true);
 });
 
-test('the other parameters stay as they were written', () => {
+test('keeps the other parameters as written', () => {
   const { urls } = readHostList(
     'postgresql://u@h1,h2/db?sslrootcert=/a%2Cb&target_session_attrs=read-write&application_name=x',
   );
@@ -68,7 +68,7 @@ test.each<[string, boolean]>([
   ['postgresql://h1,h2/db?host=/run', false],
   ['postgresql://h1/db?target_session_attrs=read-write', true],
   ['postgresql://h1/db?target_session_attrs=primary', true],
-])('%s is used unchanged', (url, mustWrite) => {
+])('uses %s unchanged', (url, mustWrite) => {
   expect(readHostList(url)).toEqual({ urls: [url], mustWrite });
 });
 
@@ -88,7 +88,7 @@ test.each<[string, string]>([
   ['postgresql://u:geheim@/db?host=h1,h2&port=x', 'a number from 1 to 65535'],
   ['postgresql://u:geheim@/db?host=h1,h2&host=h3,h4', 'Keep one of each'],
   ['postgresql://u:geheim@/db?host=h1,', 'one of them cannot be read'],
-])('%s is refused', (url, sentence) => {
+])('refuses %s', (url, sentence) => {
   expect(() => readHostList(url)).toThrow(HostListProblem);
   expect(() => readHostList(url)).toThrow(sentence);
   expect(() => readHostList(url)).not.toThrow('geheim');
