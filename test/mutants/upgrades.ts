@@ -9,14 +9,16 @@ export const UPGRADES: readonly Mutant[] = [
     mistake: 'a version runs on any newer schema, even if a migration removed something that it needs',
     find: 'needs !== null && numbers.has(needs);',
     replace: 'needs !== null && numbers.size > 0;',
-    witnesses: [{ file: 'test/upgrade/compatibility.test.ts', only: 'is refused where one of them needs' }],
+    witnesses: [{ file: 'test/upgrade/compatibility.test.ts', only: 'even by migrate, if one of them needs' }],
   },
   {
     name: 'compact-payloads-beside-an-older-version',
     mistake: 'compact payloads are written although an older version that may still run would send them unexpanded',
     find: "coalesce(max(needs), '') >= '0046' as compacts",
     replace: "max(name) >= '0046' as compacts",
-    witnesses: [{ file: 'test/upgrade/compatibility.test.ts', only: 'are not written on one' }],
+    witnesses: [
+      { file: 'test/upgrade/compatibility.test.ts', only: 'are not written on a ledger of an older version' },
+    ],
   },
   {
     name: 'older-version-on-a-new-ledger',
@@ -37,6 +39,6 @@ export const UPGRADES: readonly Mutant[] = [
     mistake: 'a process that waits for its turn to migrate blocks the index build of the other process: a deadlock',
     find: 'select pg_try_advisory_lock($1) as ours',
     replace: 'select true as ours from pg_advisory_lock($1)',
-    witnesses: [{ file: INDEX, only: 'two that migrate at once' }],
+    witnesses: [{ file: INDEX, only: 'two processes that migrate at once' }],
   },
 ];

@@ -24,7 +24,7 @@ const OUTBOUND: readonly Mutant[] = [
     file: SEND,
     find: CHECK,
     replace: CHECK.replace('if (', 'if (isIP(target.host) === 0 && '),
-    witnesses: [spellings('only its addresses are checked')],
+    witnesses: [spellings('without a check of the URL')],
   },
   {
     name: 'outbound-url-unchecked',
@@ -46,7 +46,7 @@ const OUTBOUND: readonly Mutant[] = [
     file: SEND,
     find: CHECK,
     replace: CHECK.replace('addresses.every', 'addresses.slice(0, 1).every'),
-    witnesses: [names('for the one that is forbidden')],
+    witnesses: [names('one of them is forbidden')],
   },
   {
     name: 'outbound-one-good-address-is-enough',
@@ -54,7 +54,7 @@ const OUTBOUND: readonly Mutant[] = [
     file: SEND,
     find: CHECK,
     replace: CHECK.replace('addresses.every', 'addresses.some'),
-    witnesses: [names('for the one that is forbidden')],
+    witnesses: [names('one of them is forbidden')],
   },
   {
     name: 'outbound-looks-up-twice',
@@ -62,7 +62,7 @@ const OUTBOUND: readonly Mutant[] = [
     find: '        done(\n          null,\n          addresses.map((address) => ({ address, family: isIP(address) })),\n        ),',
     replace:
       '        void this.#addressesOf(host).then((found) =>\n          done(null, found.map((address) => ({ address, family: isIP(address) }))),\n        ),',
-    witnesses: [names('is looked up once')],
+    witnesses: [names('once per connection')],
   },
   {
     name: 'outbound-follows-redirects',
@@ -70,7 +70,10 @@ const OUTBOUND: readonly Mutant[] = [
     find: '      isAnswered = true;\n      const { statusCode: status = 0, headers } = response;',
     replace:
       '      isAnswered = true;\n      const { statusCode: status = 0, headers } = response;\n      const url = headers.location;\n      if (status < 400 && url !== undefined) return resolve(await sendOnce(agent, { ...outgoing, url }, limits, endsAt));',
-    witnesses: [answers('is not followed'), { file: 'test/outbound/isolation.test.ts', only: 'redirects to' }],
+    witnesses: [
+      answers('is not followed'),
+      { file: 'test/outbound/isolation.test.ts', only: 'the redirect of an endpoint' },
+    ],
   },
   {
     name: 'outbound-mapped-addresses-allowed',
@@ -118,7 +121,7 @@ const OUTBOUND: readonly Mutant[] = [
     find: "url.username !== '' || url.password !== '' ||",
     replace: "url.password !== '' || text.length > 9_999 ||",
     also: [{ file: ADDRESSES, find: '/^[^/]*\\/\\/[^/?#]*@/.test(text)', replace: "text.includes('//@')" }],
-    witnesses: [spellings('the URL')],
+    witnesses: [spellings('refuses the URL')],
   },
   {
     name: 'outbound-certificates-unchecked',
@@ -132,7 +135,7 @@ const OUTBOUND: readonly Mutant[] = [
     mistake: 'NODE_TLS_REJECT_UNAUTHORIZED switches the check of certificates off',
     find: '        rejectUnauthorized: true,\n',
     replace: '',
-    witnesses: [tls('no variable of the environment')],
+    witnesses: [tls('no environment variable')],
   },
   {
     name: 'outbound-authority-ignored',
@@ -153,7 +156,7 @@ const OUTBOUND: readonly Mutant[] = [
     mistake: 'connections never get too old, so a name that has moved is not looked up again',
     find: 'if (left <= 0 || isKept === false ||',
     replace: 'if (isKept === false ||',
-    witnesses: [connections('lived long enough')],
+    witnesses: [connections('maximum life')],
   },
   {
     name: 'outbound-sends-twice',
@@ -174,7 +177,7 @@ const OUTBOUND: readonly Mutant[] = [
     mistake: 'an aborted request keeps waiting for its connection',
     find: '      end();\n      reject(failure);\n      request.destroy();',
     replace: '      end();\n      request.destroy(failure);',
-    witnesses: [connections('while it connects is over at once')],
+    witnesses: [connections('ends at once while it connects')],
   },
   {
     name: 'outbound-writes-what-is-not-wanted',
@@ -289,7 +292,7 @@ const ORDER: readonly Mutant[] = [
     mistake: 'a redirect, which is not followed, counts as delivered',
     find: 'answer.status < 300;',
     replace: 'answer.status < 400;',
-    witnesses: [{ file: 'test/outbound/isolation.test.ts', only: 'redirects to' }],
+    witnesses: [{ file: 'test/outbound/isolation.test.ts', only: 'the redirect of an endpoint' }],
   },
 ];
 

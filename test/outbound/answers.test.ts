@@ -5,7 +5,7 @@ import { countConnections, openTestSender, outcomeOf, sendTo } from './sender.ts
 
 const ALLOWED = ['127.0.0.1'];
 
-/** The answer to one request that an endpoint of this behaviour gives. */
+/** The answer to one request from an endpoint with this behaviour. */
 async function answerOf(behave: Behaviour, limits = {}) {
   const endpoint = await listen(behave);
   const sender = openTestSender({ allowedNetworks: ALLOWED, limits });
@@ -17,7 +17,7 @@ const withBody = (body: string | Buffer, headers = '') => [
   body,
 ];
 
-test('a request is a POST with the headers as given, and those of HTTP are not taken from them', async () => {
+test('a request is a POST with the given headers, without the headers that HTTP sets', async () => {
   const endpoint = await listen((socket, received) => received.endsWith(':1}') && socket.write(OK));
   const sender = openTestSender({ allowedNetworks: ALLOWED });
   const headers = {
@@ -52,7 +52,7 @@ test('a request is a POST with the headers as given, and those of HTTP are not t
   );
 });
 
-test('a GET has neither a body nor a length', async () => {
+test('a GET has no body and no length', async () => {
   const endpoint = await listen((socket, received) => received.endsWith('\r\n\r\n') && socket.write(OK));
   const sender = openTestSender({ allowedNetworks: ALLOWED, limits: { maxIdleConnections: 0 } });
   const url = `http://127.0.0.1:${endpoint.port}/health`;
@@ -61,7 +61,7 @@ test('a GET has neither a body nor a length', async () => {
   expect(endpoint.received()).toBe(`GET /health HTTP/1.1\r\naccept: */*\r\n${host}\r\nConnection: close\r\n\r\n`);
 });
 
-test.each(['x-a: b\r\nx-c: d', 'a\nb', '\0'])('a header with the value %j is never sent', async (value) => {
+test.each(['x-a: b\r\nx-c: d', 'a\nb', '\0'])('never sends a header with the value %j', async (value) => {
   const endpoint = await listen(replying(OK));
   const sender = openTestSender({ allowedNetworks: ALLOWED });
   const url = `http://127.0.0.1:${endpoint.port}/`;
@@ -96,15 +96,15 @@ describe('an answer', () => {
     expect([connections(), other.connections()]).toEqual([1, 0]);
   });
 
-  test('says when to try again, as it is written', async () => {
+  test('contains Retry-After as written', async () => {
     const { answer } = await answerOf(replying('HTTP/1.1 503 Busy\r\nRetry-After:  120 \r\nContent-Length: 0\r\n\r\n'));
     expect(answer).toMatchObject({ status: 503, retryAfter: '120' });
   });
 
   test.each([
-    ['of HTTP/1.0, which ends with its connection', ['HTTP/1.0 200 OK\r\n\r\n', 'ended']],
-    ['without a length, which ends with its connection', ['HTTP/1.1 200 OK\r\n\r\n', 'ended']],
-  ])('%s is complete', async (_, [head = '', body = '']) => {
+    ['from HTTP/1.0 and ends with its connection', ['HTTP/1.0 200 OK\r\n\r\n', 'ended']],
+    ['without a length and ends with its connection', ['HTTP/1.1 200 OK\r\n\r\n', 'ended']],
+  ])('is complete if it is %s', async (_, [head = '', body = '']) => {
     const { answer } = await answerOf(
       perRequest((socket) => {
         socket.write(head);
@@ -114,20 +114,20 @@ describe('an answer', () => {
     expect(answer).toMatchObject({ status: 200, bodyStart: 'ended' });
   });
 
-  test('in chunks, with a trailer, is read', async () => {
+  test('in chunks with a trailer is read', async () => {
     const head = 'HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n';
     const { answer } = await answerOf(replying(head, '3\r\nabc\r\n', '2;x=y\r\nde\r\n', '0\r\nX-Trailer: 1\r\n\r\n'));
     expect(answer).toMatchObject({ status: 200, bodyStart: 'abcde' });
   });
 
-  test('may follow a thousand of the statuses 100, 102 and 103', async () => {
+  test('may follow a thousand statuses 100, 102 and 103', async () => {
     const early = ['100 Continue', '102 Processing', '103 Early Hints\r\nLink: </a>'];
     const lines = Array.from({ length: 1000 }, (_, index) => `HTTP/1.1 ${early[index % 3]}\r\n\r\n`);
     const { answer } = await answerOf(replying(lines.join(''), ...withBody('done')));
     expect(answer).toMatchObject({ status: 200, bodyStart: 'done' });
   });
 
-  test('that changes the protocol is one of status 101, and its connection is ended', async () => {
+  test('that changes the protocol has the status 101, and its connection is closed', async () => {
     const { answer, endpoint } = await answerOf(
       replying('HTTP/1.1 101 Switching Protocols\r\nConnection: upgrade\r\nUpgrade: x\r\n\r\n', 'anything'),
     );
@@ -139,11 +139,11 @@ describe('an answer', () => {
     ['text', 'ok €', 'ok €'],
     ['bytes that are not UTF-8', Buffer.from([0x61, 0xff, 0xfe, 0x62]), 'a\uFFFD\uFFFDb'],
     ['NUL, which PostgreSQL does not store', 'a\0b', 'a\uFFFDb'],
-    ['exactly what is kept', 'x'.repeat(1024), 'x'.repeat(1024)],
+    ['the limit', 'x'.repeat(1024), 'x'.repeat(1024)],
     ['more', 'x'.repeat(1025), 'x'.repeat(1024)],
     ['a character across the end', `${'x'.repeat(1022)}€€`, 'x'.repeat(1022)],
     ['a long character across the end', `${'x'.repeat(1021)}😀`, 'x'.repeat(1021)],
-    ['what gets longer when it is replaced', Buffer.alloc(1024, 0xff), '\uFFFD'.repeat(341)],
+    ['replacement characters, which take more bytes', Buffer.alloc(1024, 0xff), '\uFFFD'.repeat(341)],
     ['NUL only', Buffer.alloc(2000), '\uFFFD'.repeat(341)],
   ])('is kept as text of at most 1 KB: %s', async (_, body, kept) => {
     const { answer } = await answerOf(replying(...withBody(body)));
@@ -154,15 +154,15 @@ describe('an answer', () => {
 
 test.each([
   ['all of it', 1024, 1024],
-  ['none of a longer one', 1025, undefined],
-  ['none of one that is cut off', 20_000, undefined],
-])('the bytes of an answer are given whole or not at all: %s', async (_, sent, given) => {
+  ['nothing of a longer answer', 1025, undefined],
+  ['nothing of a cut answer', 20_000, undefined],
+])('returns the bytes of an answer completely or not at all: %s', async (_, sent, given) => {
   const { answer } = await answerOf(replying(...withBody(Buffer.alloc(sent, 0xff))));
   expect('body' in answer && answer.body?.length).toBe(given);
 });
 
-describe('an answer is not read further than 16 KB', () => {
-  /** Writes for as long as somebody reads. */
+describe('reads at most 16 KB of an answer', () => {
+  /** Writes as long as the client reads. */
   const endless = (head: string, part: string) =>
     perRequest((socket: Socket) => {
       socket.write(head);
@@ -178,7 +178,7 @@ describe('an answer is not read further than 16 KB', () => {
     ['of a great length', 'HTTP/1.1 200 OK\r\nContent-Length: 9007199254740991\r\n\r\n', 'x'.repeat(1000)],
     ['in endless chunks', 'HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n', `3e8\r\n${'x'.repeat(1000)}\r\n`],
     ['in tiny chunks', 'HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n', '1\r\nx\r\n'],
-  ])('%s: it counts, and the connection is ended', async (_, head, part) => {
+  ])('%s: the answer counts, and the connection is closed', async (_, head, part) => {
     const { answer, endpoint } = await answerOf(endless(head, part));
     expect(answer).toMatchObject({ status: 200, bodyStart: 'x'.repeat(1024) });
     await expect.poll(endpoint.open).toBe(0);
@@ -188,7 +188,7 @@ describe('an answer is not read further than 16 KB', () => {
     ['one huge header', (size: number) => `X-A: ${'x'.repeat(size)}\r\n`],
     ['many headers', (size: number) => 'X-A: b\r\n'.repeat(size / 4)],
     ['a huge reason', (size: number) => `X-A: ${'b '.repeat(size / 2)}\r\n`],
-  ])('with %s, it is not HTTP', async (_, headers) => {
+  ])('and treats it as invalid HTTP with %s', async (_, headers) => {
     const { answer, endpoint } = await answerOf(replying('HTTP/1.1 200 OK\r\n', headers(20_000), '\r\n'));
     expect(answer).toMatchObject({
       error: 'connection_lost',
@@ -198,12 +198,12 @@ describe('an answer is not read further than 16 KB', () => {
     await expect.poll(endpoint.open).toBe(0);
   });
 
-  test('with endless headers, it is ended', async () => {
+  test('and closes the connection with endless headers', async () => {
     const { answer } = await answerOf(endless('HTTP/1.1 200 OK\r\n', 'X-A: b\r\n'));
     expect(outcomeOf(answer)).toBe('connection_lost');
   });
 
-  test('with endless statuses of 1xx, it ends after the time for an answer', async () => {
+  test('and stops at the time-out with endless 1xx statuses', async () => {
     const { answer } = await answerOf(endless('', 'HTTP/1.1 102 Processing\r\n\r\n'), {
       answerTimeoutMilliseconds: 200,
     });
@@ -211,7 +211,7 @@ describe('an answer is not read further than 16 KB', () => {
   });
 });
 
-describe('an answer that does not come ends after the time for it', () => {
+describe('an answer that does not come times out', () => {
   const silences: readonly (readonly [string, Behaviour])[] = [
     ['nothing is received', () => undefined],
     ['the status line is not complete', replying('HTTP/1.1 2')],
@@ -229,7 +229,7 @@ describe('an answer that does not come ends after the time for it', () => {
       error: 'answer_timeout',
       message: 'There was no complete response within 0.2 seconds.',
     });
-    // A timer counts whole milliseconds, of its time and of the clock, and so can be early by almost two.
+    // A timer and the clock count whole milliseconds, so it can be early by almost two.
     expect(answer.milliseconds).toBeGreaterThanOrEqual(198);
     await expect.poll(endpoint.open).toBe(0);
   });
@@ -249,7 +249,7 @@ describe('an answer that does not come ends after the time for it', () => {
   });
 });
 
-describe('a connection that is lost is no answer', () => {
+describe('a lost connection is not an answer', () => {
   const heads: readonly (readonly [string, string])[] = [
     ['after the request', ''],
     ['in the status line', 'HTTP/1.1 2'],
@@ -296,15 +296,15 @@ describe('a connection that is lost is no answer', () => {
   test.each([
     ['two lengths', 'Content-Length: 1\r\nContent-Length: 2\r\n'],
     ['a length and chunks', 'Content-Length: 3\r\nTransfer-Encoding: chunked\r\n'],
-    ['a length that is no number', 'Content-Length: 1x\r\n'],
+    ['a length that is not a number', 'Content-Length: 1x\r\n'],
   ])('with %s', async (_, headers) => {
     const { answer } = await answerOf(replying(`HTTP/1.1 200 OK\r\n${headers}\r\n`, '0\r\n\r\n'));
     expect(answer).toMatchObject({ error: 'connection_lost', message: expect.stringMatching(/not valid HTTP/) });
   });
 });
 
-test('nothing listens', async () => {
-  // Nobody may listen on port 1 without being root.
+test('reports an endpoint where nothing listens', async () => {
+  // Only root may listen on port 1.
   expect(await sendTo(openTestSender({ allowedNetworks: ALLOWED }), 'http://127.0.0.1:1/')).toMatchObject({
     error: 'connection_refused',
     message: 'No connection could be established: ECONNREFUSED.',

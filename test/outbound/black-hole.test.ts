@@ -5,15 +5,15 @@ import { connect, type Socket } from 'node:net';
 import { expect, onTestFinished, test } from 'vitest';
 import { openTestSender, sendTo } from './sender.ts';
 
-// A host whose packets vanish, as behind a firewall that drops them: the kernel drops the first packet of each connection
-// to a port whose queue is full, and a stopped process never empties its queue.
+// A host that drops packets, like a firewall. The kernel drops the first packet of each connection to a port with a
+// full queue, and a stopped process never empties its queue.
 
 const LISTENER = `
   const server = require('node:net').createServer().listen({ port: 0, host: '127.0.0.1', backlog: 1 });
   server.on('listening', () => console.log(server.address().port));
 `;
 
-/** More connections than the queue takes. */
+/** More connections than the queue holds. */
 const CONNECTIONS = 8;
 
 async function startBlackHole(): Promise<number> {
@@ -36,7 +36,7 @@ async function stateOf({ pid }: ChildProcess): Promise<string | undefined> {
   return fields.replace(/^.*\) /s, '').split(' ')[0];
 }
 
-/** How many connections to the port wait for an answer to their first packet (SYN_SENT). */
+/** The number of connections to the port that wait for a response to their first packet (SYN_SENT). */
 async function waitingConnections(port: number): Promise<number> {
   const target = `0100007F:${port.toString(16).toUpperCase().padStart(4, '0')}`;
   const lines = (await readFile('/proc/net/tcp', 'utf8')).split('\n').map((line) => line.trim().split(/\s+/));
@@ -51,7 +51,7 @@ function endAll(sockets: readonly Socket[]): void {
   for (const socket of sockets) socket.destroy();
 }
 
-test('a host that never answers is given up as not connected', async () => {
+test('times out the connection to a host that never answers', async () => {
   const port = await startBlackHole();
   const sender = openTestSender({ allowedNetworks: ['127.0.0.1'], limits: { connectTimeoutMilliseconds: 300 } });
   const answer = await sendTo(sender, `http://127.0.0.1:${port}/`);

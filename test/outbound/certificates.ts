@@ -6,11 +6,11 @@ import { join } from 'node:path';
 /** A certificate in PEM with its key. */
 export type Identity = { readonly cert: string; readonly key: string };
 
-/** Certificates that a test's own authority has signed. */
+/** Certificates from a test's own authority. */
 export type Certificates = {
-  /** The certificate of the authority. */
+  /** The authority's certificate. */
   readonly ca: string;
-  /** For names such as `DNS:localhost,IP:127.0.0.1`. */
+  /** Issues a certificate for names such as `DNS:localhost,IP:127.0.0.1`. */
   readonly issue: (names: string, validity?: keyof typeof PERIODS) => Identity;
   readonly remove: () => void;
 };
@@ -22,7 +22,7 @@ const PERIODS = {
   'ends in a day': ['20200101000000Z', inHours(36)],
 } as const;
 
-/** A time as openssl reads it. */
+/** A time in the format of openssl. */
 function inHours(hours: number): string {
   return `${new Date(Date.now() + hours * 3_600_000).toISOString().replaceAll(/\D/g, '').slice(0, 14)}Z`;
 }
@@ -44,7 +44,7 @@ distinguished_name = req_name
 [req_name]
 `;
 
-/** Makes an authority with openssl. */
+/** Creates an authority with openssl. */
 export function createAuthority(): Certificates {
   const cwd = mkdtempSync(join(tmpdir(), 'transfer-service-certificates-'));
   const openssl = (...options: readonly string[]) => execFileSync('openssl', options, { cwd, stdio: 'pipe' });

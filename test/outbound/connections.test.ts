@@ -6,7 +6,7 @@ import { countConnections, openTestSender, outcomeOf, sendTo } from './sender.ts
 const ALLOWED = ['127.0.0.1', '::1'];
 
 describe('a connection', () => {
-  test('is used again for the same host and port, by whatever webhook', async () => {
+  test('is used again for the same host and port, even by another webhook', async () => {
     const endpoint = await listen(replying(OK));
     const sender = openTestSender({ allowedNetworks: ALLOWED });
     for (const path of ['a', 'b', 'c']) {
@@ -17,7 +17,7 @@ describe('a connection', () => {
     expect(endpoint.connections()).toBe(2);
   });
 
-  test('is replaced when it has lived long enough', async () => {
+  test('is replaced after its maximum life', async () => {
     const endpoint = await listen(replying(OK));
     const sender = openTestSender({ allowedNetworks: ALLOWED, limits: { maxConnectionMilliseconds: 0 } });
     for (let time = 0; time < 3; time += 1) await sendTo(sender, `http://127.0.0.1:${endpoint.port}/`);
@@ -25,7 +25,7 @@ describe('a connection', () => {
     await expect.poll(endpoint.open).toBe(0);
   });
 
-  test('that is idle is ended when it has lived long enough, or for too long', async () => {
+  test('is closed after its maximum life or idle time', async () => {
     for (const limits of [{ maxConnectionMilliseconds: 100 }, { maxIdleMilliseconds: 100 }]) {
       const endpoint = await listen(replying(OK));
       const sender = openTestSender({ allowedNetworks: ALLOWED, limits });
@@ -35,7 +35,7 @@ describe('a connection', () => {
     }
   });
 
-  test('is not kept where enough others are idle', async () => {
+  test('is not kept if enough others are idle', async () => {
     const waiting: Socket[] = [];
     const endpoint = await listen(
       perRequest((socket) => {
@@ -50,7 +50,7 @@ describe('a connection', () => {
     expect(endpoint.mostOpen()).toBe(3);
   });
 
-  test('that had ended while it was idle is replaced, and the request sent once more', async () => {
+  test('is replaced if it ended while it was idle, and the request is sent again', async () => {
     const endpoint = await listen(
       perRequest((socket, count) => (count === 1 ? socket.write(OK) : socket.resetAndDestroy())),
     );
@@ -61,7 +61,7 @@ describe('a connection', () => {
     expect(endpoint.connections()).toBe(3);
   });
 
-  test('that is lost after an answer began is not replaced: the receiver has the request', async () => {
+  test('is not replaced if it is lost after an answer began, because the receiver has the request', async () => {
     const endpoint = await listen(
       perRequest((socket, count) => {
         if (count === 1) socket.write(OK);
@@ -74,7 +74,7 @@ describe('a connection', () => {
     expect(endpoint.connections()).toBe(1);
   });
 
-  test('that is new is not replaced, however often it is lost', async () => {
+  test('is not replaced if it is new, even if it is lost often', async () => {
     const endpoint = await listen(perRequest((socket) => socket.resetAndDestroy()));
     const sender = openTestSender({ allowedNetworks: ALLOWED });
     for (let time = 0; time < 3; time += 1) {
@@ -83,14 +83,14 @@ describe('a connection', () => {
     expect(endpoint.connections()).toBe(3);
   });
 
-  test('that a server announces to end soon is not kept', async () => {
+  test('is not kept if the server says that it ends soon', async () => {
     const endpoint = await listen(replying('HTTP/1.1 200 OK\r\nKeep-Alive: timeout=1\r\nContent-Length: 0\r\n\r\n'));
     const sender = openTestSender({ allowedNetworks: ALLOWED });
     await sendTo(sender, `http://127.0.0.1:${endpoint.port}/`);
     await expect.poll(endpoint.open).toBe(0);
   });
 
-  test('that has more than one answer is not used again', async () => {
+  test('is not used again if it has more than one answer', async () => {
     const forged = 'HTTP/1.1 500 Forged\r\nContent-Length: 0\r\n\r\n';
     const endpoint = await listen(perRequest((socket, count) => socket.write(count === 1 ? `${OK}${forged}` : OK)));
     const sender = openTestSender({ allowedNetworks: ALLOWED });
@@ -100,7 +100,7 @@ describe('a connection', () => {
   });
 });
 
-test('without idle connections each request has its own, and none is repeated when it is closed', async () => {
+test('opens a connection per request without idle connections, and repeats no request when it closes', async () => {
   const endpoint = await listen(perRequest((socket, count) => socket.end(count === 1 ? OK : '')));
   const sender = openTestSender({ allowedNetworks: ALLOWED, limits: { maxIdleConnections: 0 } });
   for (const connections of [1, 2, 3]) {
@@ -110,8 +110,8 @@ test('without idle connections each request has its own, and none is repeated wh
   await expect.poll(endpoint.open).toBe(0);
 });
 
-describe('a request that is aborted', () => {
-  test('before it is sent opens no connection', async () => {
+describe('an aborted request', () => {
+  test('opens no connection before it is sent', async () => {
     const endpoint = await listen(replying(OK));
     const connections = countConnections();
     const sender = openTestSender({ allowedNetworks: ALLOWED });
@@ -122,8 +122,8 @@ describe('a request that is aborted', () => {
 
   test.each([
     ['while it waits for an answer', ''],
-    ['while it reads one', 'HTTP/1.1 200 OK\r\nContent-Length: 9\r\n\r\nabc'],
-  ])('%s ends its connection', async (_, head) => {
+    ['while it reads the answer', 'HTTP/1.1 200 OK\r\nContent-Length: 9\r\n\r\nabc'],
+  ])('closes its connection %s', async (_, head) => {
     const stopping = new AbortController();
     const endpoint = await listen(
       perRequest((socket) => {
@@ -136,15 +136,15 @@ describe('a request that is aborted', () => {
     await expect.poll(endpoint.open).toBe(0);
   });
 
-  test('while it connects is over at once', async () => {
+  test('ends at once while it connects', async () => {
     const stopping = new AbortController();
-    // The handshake is never answered.
+    // The endpoint does not answer the handshake.
     const endpoint = await listen(() => stopping.abort());
     const sender = openTestSender({ allowedNetworks: ALLOWED });
     expect(outcomeOf(await sendTo(sender, `https://127.0.0.1:${endpoint.port}/`, stopping.signal))).toBe('aborted');
   });
 
-  test('because it is no longer wanted when its connection is there writes nothing', async () => {
+  test('writes nothing if it is no longer wanted when its connection is ready', async () => {
     const endpoint = await listen(replying(OK));
     const sender = openTestSender({ allowedNetworks: ALLOWED });
     const url = `http://127.0.0.1:${endpoint.port}/`;
@@ -155,7 +155,7 @@ describe('a request that is aborted', () => {
     };
     expect(outcomeOf(await sendTo(sender, url))).toBe(200);
     const received = endpoint.received();
-    // On a connection that was idle, and on a new one.
+    // On an idle connection, and on a new one.
     for (const count of [1, 2]) {
       expect(outcomeOf(await sender.send({ method: 'POST', url, headers: {}, body: 'unwanted', isWanted }))).toBe(
         'aborted',
@@ -166,7 +166,7 @@ describe('a request that is aborted', () => {
     expect(endpoint.received()).toBe(received);
   });
 
-  test('after its end is not affected', async () => {
+  test('is not affected after its end', async () => {
     const endpoint = await listen(replying(OK));
     const sender = openTestSender({ allowedNetworks: ALLOWED });
     const stopping = new AbortController();
@@ -177,7 +177,7 @@ describe('a request that is aborted', () => {
   });
 });
 
-test('a sender that is closed ends idle connections, requests and handshakes, and sends no more', async () => {
+test('closing a sender ends idle connections, requests and handshakes, and it sends nothing more', async () => {
   const idle = await listen(replying(OK));
   const silent = await listen(() => undefined);
   const sender = openTestSender({ allowedNetworks: ALLOWED });
@@ -192,7 +192,7 @@ test('a sender that is closed ends idle connections, requests and handshakes, an
   expect(connections()).toBe(0);
 });
 
-test('a hundred endpoints that never answer hold up no other one', async () => {
+test('a hundred endpoints that never answer do not delay another', async () => {
   const silent = await listen(() => undefined);
   const healthy = await listen(replying(OK));
   const sender = openTestSender({ allowedNetworks: ALLOWED });

@@ -2,21 +2,21 @@ import { once } from 'node:events';
 import { createServer, type Socket } from 'node:net';
 import { onTestFinished } from 'vitest';
 
-/** A server that a test controls to the byte. */
+/** A server that a test controls byte by byte. */
 export type Endpoint = {
   readonly port: number;
-  /** Connections so far. */
+  /** The number of connections so far. */
   readonly connections: () => number;
-  /** Those that are open, and the most that were at one time. */
+  /** The open connections now, and the most at one time. */
   readonly open: () => number;
   readonly mostOpen: () => number;
-  /** What was received on all of them. */
+  /** The bytes received on all connections. */
   readonly received: () => string;
-  /** Stops listening, so that further connections are refused. */
+  /** Stops listening, so that new connections are refused. */
   readonly close: () => Promise<void>;
 };
 
-/** Called with what a connection has received so far, whenever that is more. */
+/** Called with everything that a connection has received so far, after each chunk. */
 export type Behaviour = (socket: Socket, received: string) => unknown;
 
 /** Listens on loopback until the end of the test, or on every address of this machine if the host is null. */
@@ -56,7 +56,7 @@ export async function listen(behave: Behaviour, host: string | null = '127.0.0.1
   };
 }
 
-/** Calls back for each complete request of a connection, with how many there were. */
+/** Calls back for each complete request of a connection, with the number of requests so far. */
 export function perRequest(answer: (socket: Socket, count: number) => unknown): Behaviour {
   const read = new WeakMap<Socket, { readonly end: number; readonly count: number }>();
   return (socket, received) => {
@@ -78,5 +78,5 @@ export function replying(...parts: readonly (string | Buffer)[]): Behaviour {
   });
 }
 
-/** An empty answer of success. */
+/** An empty successful answer. */
 export const OK = 'HTTP/1.1 200 OK\r\nContent-Length: 0\r\n\r\n';

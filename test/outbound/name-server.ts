@@ -3,7 +3,9 @@ import { once } from 'node:events';
 import { isIPv4 } from 'node:net';
 import { onTestFinished } from 'vitest';
 
-/** The addresses of a name at its first, second … look-up, `silent` for no response, or undefined for no such name. */
+/**
+ * The addresses of a name at its first, second … look-up, `silent` for no response, or undefined for an unknown name.
+ */
 export type Zone = (name: string, lookUp: number) => readonly string[] | 'silent' | undefined;
 
 export type NameServer = {
@@ -49,7 +51,7 @@ function readQuestion(query: Buffer): { readonly name: string; readonly type: nu
   return { name: labels.join('.').toLowerCase(), type: query.readUInt16BE(at + 1), end: at + 5 };
 }
 
-/** RFC 1035, 4.1: a header, the question as it was, and a record for each address of the type that was asked for. */
+/** RFC 1035, 4.1: a header, the unchanged question, and a record for each address of the requested type. */
 function toResponse(query: Buffer, end: number, type: number, addresses: readonly string[] | undefined): Buffer {
   const records = (addresses ?? [])
     .filter((address) => (isIPv4(address) ? TYPE_A : TYPE_AAAA) === type)
@@ -70,7 +72,7 @@ function toResponse(query: Buffer, end: number, type: number, addresses: readonl
   return Buffer.concat([header, query.subarray(12, end), ...records]);
 }
 
-/** An IPv6 address has to be written in full, but may end in an IPv4 address. */
+/** The bytes of an address. IPv6 may be shortened, and may end in an IPv4 address. */
 function toBytes(address: string): Buffer {
   if (isIPv4(address)) return Buffer.from(address.split('.').map(Number));
   const groups = new URL(`http://[${address}]`).hostname.slice(1, -1).split('::');

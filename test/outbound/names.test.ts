@@ -8,14 +8,14 @@ import { countConnections, openTestSender, outcomeOf, sendTo, type TestSenderOpt
 
 const CLOSE = 'HTTP/1.1 200 OK\r\nConnection: close\r\n\r\n';
 
-/** A sender that asks a name server of its own; 127.0.0.1 is the only address of this machine that it may connect to. */
+/** A sender with its own name server. 127.0.0.1 is the only address of this machine that it may connect to. */
 async function openSenderWithNames(zone: Zone, options: TestSenderOptions = {}, dropped?: 'A' | 'AAAA') {
   const { nameServers, lookUps } = await startNameServer(zone, dropped);
   const limits = { nameServers, ...options.limits };
   return { sender: openTestSender({ allowedNetworks: ['127.0.0.1'], ...options, limits }), lookUps };
 }
 
-/** Names of public services that resolve to the address that is part of the name. */
+/** Like public services that resolve a name to the address in the name. */
 function zoneOfNumbers(name: string): readonly string[] {
   const [label = ''] = name.split('.');
   return [
@@ -50,19 +50,19 @@ test.each([
   'fc00--1',
   '5f00--1',
   'ff02--1',
-])('a name with the address %s is refused without a connection', async (label) => {
+])('refuses a name with the address %s without a connection', async (label) => {
   const endpoint = await listen(replying(OK), null);
   const { sender, lookUps } = await openSenderWithNames(zoneOfNumbers);
   const connections = countConnections();
   const answer = await sendTo(sender, `http://${label}.numbers.test:${endpoint.port}/`);
   expect(answer).toMatchObject({ error: 'address_refused', address: null });
-  // Whoever may create webhooks must not learn the addresses of names inside.
+  // Users who create webhooks must not learn the addresses of internal names.
   expect(JSON.stringify(answer)).not.toContain(zoneOfNumbers(label)[0]);
   expect(lookUps(`${label}.numbers.test`)).toBe(1);
   expect([connections(), endpoint.connections()]).toEqual([0, 0]);
 });
 
-test('a name with an address that is allowed is connected to', async () => {
+test('connects to a name with an allowed address', async () => {
   const endpoint = await listen(replying(OK));
   const { sender } = await openSenderWithNames(zoneOfNumbers);
   const answer = await sendTo(sender, `http://127-0-0-1.numbers.test:${endpoint.port}/`);
@@ -76,7 +76,7 @@ test.each([
   [['127.0.0.1', '::1']],
   [['127.0.0.1', '::ffff:127.0.0.1']],
   [['127.0.0.1', 'fd00:ec2::254']],
-])('a name with the addresses %j is refused for the one that is forbidden', async (addresses) => {
+])('refuses a name with the addresses %j because one of them is forbidden', async (addresses) => {
   const endpoint = await listen(replying(OK), null);
   const { sender } = await openSenderWithNames(() => addresses);
   const connections = countConnections();
@@ -84,7 +84,7 @@ test.each([
   expect([connections(), endpoint.connections()]).toEqual([0, 0]);
 });
 
-test('a name is looked up once for a connection, and its next answer is not used for it', async () => {
+test('looks a name up once per connection, and ignores later answers for it', async () => {
   const endpoint = await listen(
     perRequest((socket) => socket.end(CLOSE)),
     null,
@@ -103,7 +103,7 @@ test('a name is looked up once for a connection, and its next answer is not used
   expect([connections(), endpoint.connections()]).toEqual([3, 3]);
 });
 
-test('a connection that is kept goes where it went, and the next one is checked again', async () => {
+test('a kept connection stays at its address, and the next one is checked again', async () => {
   const endpoint = await listen(
     perRequest((socket, count) => (count < 3 ? socket.write(OK) : socket.end(CLOSE))),
     null,
@@ -117,7 +117,7 @@ test('a connection that is kept goes where it went, and the next one is checked 
   expect([lookUps('rebinding.test'), endpoint.connections()]).toEqual([2, 1]);
 });
 
-test('in live mode, a public name with an internal address is refused at every port', async () => {
+test('refuses a public name with an internal address at every port in live mode', async () => {
   const { sender } = await openSenderWithNames(() => ['10.1.2.3'], { mode: 'live', allowedNetworks: [] });
   const connections = countConnections();
   expect(outcomeOf(await sendTo(sender, 'https://receiver.test/'))).toBe('address_refused');
@@ -127,7 +127,7 @@ test('in live mode, a public name with an internal address is refused at every p
   expect(connections()).toBe(0);
 });
 
-test('in live mode, other ports and HTTP are only for names whose addresses are all allowed by the operator', async () => {
+test('allows other ports and HTTP in live mode only if the operator allows all addresses of the name', async () => {
   const endpoint = await listen(replying(OK));
   const zone: Zone = (name) => (name === 'inside.test' ? ['127.0.0.1'] : ['8.8.8.8']);
   const { sender } = await openSenderWithNames(zone, { mode: 'live' });
@@ -138,7 +138,7 @@ test('in live mode, other ports and HTTP are only for names whose addresses are 
   expect(connections()).toBe(1);
 });
 
-test('the hosts file comes first, and is checked as well', async () => {
+test('reads the hosts file first, and checks it too', async () => {
   const directory = mkdtempSync(join(tmpdir(), 'transfer-service-hosts-'));
   onTestFinished(() => rmSync(directory, { recursive: true }));
   const hostsFile = join(directory, 'hosts');
@@ -158,7 +158,7 @@ test('the hosts file comes first, and is checked as well', async () => {
   expect(connections()).toBe(2);
 });
 
-test('a name that does not exist, or has no address, is an error of its own', async () => {
+test('reports a name that does not exist or has no address', async () => {
   const { sender } = await openSenderWithNames((name) => (name === 'empty.test' ? [] : undefined));
   const answer = await sendTo(sender, 'http://missing.test/');
   expect(answer).toMatchObject({ error: 'name_not_found', address: null });
@@ -166,7 +166,7 @@ test('a name that does not exist, or has no address, is an error of its own', as
   expect(outcomeOf(await sendTo(sender, 'http://empty.test/'))).toBe('name_not_found');
 });
 
-test('name servers that are read anew are used from then on, and what waits for earlier ones is not given up', async () => {
+test('uses newly read name servers, and still waits for answers from the earlier ones', async () => {
   const endpoint = await listen(replying(OK));
   const { sender, lookUps } = await openSenderWithNames((name) => (name === 'slow.test' ? 'silent' : ['127.0.0.1']), {
     limits: { maxResolverMilliseconds: 0 },
@@ -181,14 +181,14 @@ test('name servers that are read anew are used from then on, and what waits for 
   expect(outcomeOf(await slow)).toBe('aborted');
 });
 
-test('a name server that answers about one kind of addresses only does not use up the time to connect', async () => {
+test('does not wait long for a name server that answers only one kind of address', async () => {
   const endpoint = await listen(replying(OK));
   const outcomes = async (dropped: 'A' | 'AAAA', ...addresses: readonly string[]): Promise<number | string> => {
     const limits = { connectTimeoutMilliseconds: 5_000, otherFamilyMilliseconds: 100 };
     const { sender } = await openSenderWithNames(() => addresses, { limits }, dropped);
     return outcomeOf(await sendTo(sender, `http://half.test:${endpoint.port}/`));
   };
-  // The resolver asks for seven seconds; a machine on which the rest takes five is given another chance.
+  // The resolver retries for seven seconds. A machine that needs five for the rest gets another try.
   await expect.poll(() => outcomes('AAAA', '127.0.0.1', '::1')).toBe(200);
   const connections = countConnections();
   await expect.poll(() => outcomes('AAAA', '127.0.0.1', '10.0.0.1')).toBe('address_refused');
@@ -196,10 +196,10 @@ test('a name server that answers about one kind of addresses only does not use u
   expect(connections()).toBe(0);
 });
 
-test('names whose servers do not respond hold up no others, and end after the time to connect', async () => {
+test('names with silent servers do not delay others, and time out', async () => {
   const endpoint = await listen(replying(OK));
   const zone: Zone = (name) => (name === 'fast.test' ? ['127.0.0.1'] : 'silent');
-  // A resolver gives up after some seconds, so a machine on which ten requests take longer is given another chance.
+  // A resolver stops after some seconds. A machine that needs longer for ten requests gets another try.
   await expect
     .poll(async () => {
       const { sender } = await openSenderWithNames(zone);

@@ -7,7 +7,7 @@ import { openAddressRules } from '../../server/subjects/webhooks/addresses.ts';
 const RUNS = { numRuns: 5_000 };
 const HTTPS = { protocol: 'https:', port: 443 };
 
-/** Networks at whose borders a mistake would show. */
+/** Networks with borders where a mistake would show. */
 const BORDERS = [
   ...['0.0.0.0/8', '10.0.0.0/8', '100.64.0.0/10', '127.0.0.0/8', '169.254.0.0/16', '172.16.0.0/12', '192.0.0.0/24'],
   ...['192.0.2.0/24', '192.31.196.0/24', '192.52.193.0/24', '192.88.99.0/24', '192.168.0.0/16', '192.175.48.0/24'],
@@ -39,7 +39,7 @@ function maskAt(index: number, prefix: number): number {
   return 256 - 2 ** (8 - Math.min(8, Math.max(0, prefix - 8 * index)));
 }
 
-/** Adds to an address, with what is carried over and around. */
+/** Adds to an address, with carry and wrap-around. */
 function add(bytes: readonly number[], value: number): readonly number[] {
   const size = 8n * BigInt(bytes.length);
   const sum = BigInt.asUintN(Number(size), BigInt(`0x${Buffer.from(bytes).toString('hex')}`) + BigInt(value));
@@ -52,11 +52,11 @@ const atBorder = tuple(constantFrom(...BORDERS), constantFrom(0, 1), integer({ m
   ([cidr, end, distance]) => add(endsOf(cidr)[end as 0 | 1], distance),
 );
 
-/** Metadata of Azure, at an address that ipaddr.js takes for any other. */
+/** The metadata address of Azure, which ipaddr.js does not know as special. */
 const AZURE = '168.63.129.16';
 
-describe('what is public', () => {
-  test('in IPv4 is what ipaddr.js calls unicast', () => {
+describe('a public address', () => {
+  test('in IPv4 is unicast for ipaddr.js', () => {
     for (const addresses of [anyIpv4, atBorder.filter((bytes) => bytes.length === 4)]) {
       assert(
         property(addresses, (bytes) => {
@@ -69,8 +69,8 @@ describe('what is public', () => {
     }
   });
 
-  test('in IPv6 is unicast too, and inside 2000::/3', () => {
-    // The former 6bone, and what of 2001::/23 is assigned to no protocol yet.
+  test('in IPv6 is also unicast, and inside 2000::/3', () => {
+    // The former 6bone, and the unassigned part of 2001::/23.
     const alsoRefused = ['3ffe::/16', '2001::/23'].map((cidr) => ipaddr.IPv6.parseCIDR(cidr));
     for (const addresses of [anyIpv6, atBorder.filter((bytes) => bytes.length === 16)]) {
       assert(
@@ -86,7 +86,7 @@ describe('what is public', () => {
     }
   });
 
-  test('is the same in every spelling', () => {
+  test('is recognised in every spelling', () => {
     assert(
       property(anyIpv6, (bytes) => {
         const address = ipaddr.IPv6.parse(toText(bytes));
@@ -112,7 +112,7 @@ describe('what is public', () => {
     '[2606:4700::1]',
     ':::',
     '::8.8.8',
-  ])('is never %j, which is no address', (text) => expect(kindOf(text)).toBe('special'));
+  ])('is never %j, which is not an address', (text) => expect(kindOf(text)).toBe('special'));
 });
 
 /** Private ranges, and parts of them of every size. */
@@ -134,13 +134,13 @@ const privateNetwork = tuple(
 const METADATA = ['100.100.100.200/32', 'fd00:ec2::/32', 'fd20:ce::/32', 'fd00:42::42/128'];
 const METADATA_RANGES = METADATA.map((cidr) => ipaddr.parseCIDR(cidr));
 
-/** Calls `expect` only where there is something to say: it takes longer than what is compared here so often. */
+/** Calls `expect` only for a difference, because it is slower than these frequent comparisons. */
 function expectEqual(found: readonly unknown[], expected: readonly unknown[]): void {
   if (found.some((each, index) => each !== expected[index])) expect(found).toEqual(expected);
 }
 
 describe('WEBHOOK_ALLOWED_NETWORKS', () => {
-  test('opens exactly the private networks that it names, without metadata in them', () => {
+  test('allows exactly the private networks in it, without their metadata addresses', () => {
     const inside = tuple(privateNetwork, uint8Array({ minLength: 16, maxLength: 16 }), integer({ min: -2, max: 2 }));
     assert(
       property(inside, constantFrom('sandbox', 'live'), ([cidr, noise, distance], mode) => {
@@ -158,11 +158,11 @@ describe('WEBHOOK_ALLOWED_NETWORKS', () => {
           const isMetadata = METADATA_RANGES.some(
             ([other, length]) => other.kind() === address.kind() && address.match([other, length] as never),
           );
-          // An address of metadata that is named by itself is opened, too.
+          // A metadata address that is listed as a single address is allowed too.
           const isNamed = isIn && (!isMetadata || prefix === base.toByteArray().length * 8);
           const isExpected = isNamed || closed.isAllowed(text, HTTPS);
           expectEqual([cidr, text, isAllowed(text, HTTPS)], [cidr, text, isExpected]);
-          // Beyond what is named, live mode keeps to HTTPS and its ports.
+          // Outside the listed networks, live mode allows only HTTPS and its ports.
           if (mode === 'live') expectEqual([isAllowed(text, { protocol: 'http:', port: 80 })], [isNamed]);
         }
       }),
@@ -179,7 +179,7 @@ describe('WEBHOOK_ALLOWED_NETWORKS', () => {
     '::1',
     'fd00:ec2::254',
     AZURE,
-  ])('opens %s and none of its neighbours', (single) => {
+  ])('allows %s but not its neighbours', (single) => {
     expect(findNetworkProblem(single)).toBeUndefined();
     const { isAllowed } = openAddressRules({ mode: 'live', allowedNetworks: [single] });
     const address = ipaddr.parse(single.replace('/32', ''));
@@ -193,7 +193,7 @@ describe('WEBHOOK_ALLOWED_NETWORKS', () => {
     expect(isAllowed(mapped, HTTPS)).toBe(false);
   });
 
-  test('opens other ports and HTTP in live mode for a public network', () => {
+  test('allows other ports and HTTP in live mode for a public network', () => {
     const { isAllowed } = openAddressRules({ mode: 'live', allowedNetworks: ['8.8.8.0/24'] });
     const to = { protocol: 'http:', port: 8080 };
     expect([isAllowed('8.8.8.8', to), isAllowed('8.8.9.8', to), isAllowed('8.8.9.8', HTTPS)]).toEqual([

@@ -61,7 +61,7 @@ describe('WEBHOOK_CA', () => {
     return path;
   };
 
-  test('is read, with all of its certificates and without what is between them', () => {
+  test('is read with all its certificates, without the text between them', () => {
     expect(readConfiguration({}).webhookCa).toBeNull();
     const path = write('two.pem', `# first\n${certificate}\n# second\n${certificate}`);
     const configuration = readConfiguration({ ...LIVE, WEBHOOK_CA: path });

@@ -18,7 +18,7 @@ const SECRETS = [newWebhookSecret(), newWebhookSecret(), newWebhookSecret()] as 
 const sign = (secrets: readonly string[], body = BODY, sentAt = new Date()) =>
   signMessage({ id: EVENT_ID, sentAt, body }, secrets.map(readSigningKey));
 
-describe('what is sent', () => {
+describe('a sent message', () => {
   test.each(['', 'x', BODY, 'ü€😀', 'a\r\nb\0c', 'x'.repeat(20_000)])(
     'is verified by the package standardwebhooks: %j',
     (body) => {
@@ -29,7 +29,7 @@ describe('what is sent', () => {
     },
   );
 
-  test.each([24, 32, 63, 64])('has the signature of openssl with a secret of %i bytes', (length) => {
+  test.each([24, 32, 63, 64])('is signed like openssl does with a secret of %i bytes', (length) => {
     const secret = `whsec_${randomBytes(length).toString('base64')}`;
     expect(sign([secret], BODY, SENT_AT)).toEqual({
       'webhook-id': EVENT_ID,
@@ -38,13 +38,13 @@ describe('what is sent', () => {
     });
   });
 
-  test('is verified by the SDK and signed as the SDK signs', async () => {
+  test('is verified by the SDK, and signed like the SDK does', async () => {
     expect(await verifyWebhook(BODY, sign([SECRETS[0]]), SECRETS[0])).toMatchObject({ event_id: EVENT_ID });
     const bySdk = await signWebhook({ id: EVENT_ID, body: BODY, signedAt: SENT_AT }, SECRETS[0]);
     expect(sign([SECRETS[0]], BODY, SENT_AT)).toEqual(bySdk);
   });
 
-  test('has the signatures of all secrets that are valid, each of which is enough', async () => {
+  test('has the signatures of all valid secrets, and each one is enough', async () => {
     const headers = sign(SECRETS);
     const timestamp = headers['webhook-timestamp'];
     const expected = SECRETS.map((secret) => opensslSignature(secret, EVENT_ID, timestamp, BODY));
@@ -57,12 +57,12 @@ describe('what is sent', () => {
   });
 });
 
-test('what the package standardwebhooks signs is signed the same here', () => {
+test('signs like the package standardwebhooks', () => {
   const theirs = new Webhook(SECRETS[0]).sign(EVENT_ID, SENT_AT, BODY);
   expect(sign([SECRETS[0]], BODY, SENT_AT)['webhook-signature']).toBe(theirs);
 });
 
-test('a notice that the package standardwebhooks signs is verified, also beside a signature of another version', () => {
+test('verifies a notice that the package standardwebhooks signed, even with a signature of another version', () => {
   const signature = new Webhook(SECRETS[1]).sign('msg_1', SENT_AT, BODY);
   const headers = {
     'webhook-id': 'msg_1',
@@ -72,6 +72,6 @@ test('a notice that the package standardwebhooks signs is verified, also beside 
   expect(verifyNotice(headers, BODY, SECRETS, SENT_AT.getTime())).toEqual({ id: 'msg_1' });
 });
 
-test('a secret without its prefix is not taken for one', () => {
+test('refuses a secret without its prefix', () => {
   expect(() => readSigningKey(SECRETS[0].slice('whsec_'.length))).toThrow('a secret begins with whsec_');
 });

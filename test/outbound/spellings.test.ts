@@ -20,7 +20,7 @@ describe.each(FORBIDDEN)('the host %s', (host) => {
     expect([connections(), endpoint.connections()]).toEqual([0, 0]);
   });
 
-  test('is refused when only its addresses are checked', async () => {
+  test('is refused even without a check of the URL', async () => {
     const endpoint = await listen(replying(OK), null);
     const connections = countConnections();
     for (const mode of MODES) {
@@ -33,7 +33,7 @@ describe.each(FORBIDDEN)('the host %s', (host) => {
 });
 
 describe.each(THIS_MACHINE)('the host %s', (host) => {
-  test('is reached once the addresses of this machine are allowed', async () => {
+  test('is reached if the addresses of this machine are allowed', async () => {
     const endpoint = await listen(replying(OK), null);
     const connections = countConnections();
     const sender = openTestSender({ allowedNetworks: ['127.0.0.1', '::1'] });
@@ -43,7 +43,7 @@ describe.each(THIS_MACHINE)('the host %s', (host) => {
 });
 
 describe.each([...LEADS_HERE, ...INTERNAL, ...SPECIAL])('the host %s', (host) => {
-  test('is refused although the addresses of this machine are allowed', async () => {
+  test('is refused even if the addresses of this machine are allowed', async () => {
     const endpoint = await listen(replying(OK), null);
     const connections = countConnections();
     const sender = openTestSender({ allowedNetworks: ['127.0.0.1', '::1'] });
@@ -52,7 +52,7 @@ describe.each([...LEADS_HERE, ...INTERNAL, ...SPECIAL])('the host %s', (host) =>
   });
 });
 
-test.each(TRICKS.map((trick) => [trick(80), trick] as const))('the URL %j is refused', async (_, trick) => {
+test.each(TRICKS.map((trick) => [trick(80), trick] as const))('refuses the URL %j', async (_, trick) => {
   const endpoint = await listen(replying(OK), null);
   const connections = countConnections();
   const rules = openAddressRules({ mode: 'sandbox', allowedNetworks: ['127.0.0.1', '::1'] });
@@ -62,10 +62,10 @@ test.each(TRICKS.map((trick) => [trick(80), trick] as const))('the URL %j is ref
   expect([connections(), endpoint.connections()]).toEqual([0, 0]);
 });
 
-test('a connection that went elsewhere is ended before anything is written', async () => {
+test('closes a connection that went elsewhere before it writes anything', async () => {
   const endpoint = await listen(replying(OK));
   const { isAllowed } = openAddressRules({ mode: 'sandbox', allowedNetworks: [] });
-  // The system connects 0.0.0.0 to 127.0.0.1. Only rules that are wrong let it get that far.
+  // The system connects 0.0.0.0 to 127.0.0.1. Only wrong rules let it get that far.
   const rules = {
     isAllowed: (address: string, to: Parameters<typeof isAllowed>[1]) =>
       address === '0.0.0.0' || isAllowed(address, to),

@@ -1,12 +1,12 @@
-/** Hosts of URLs that are, or are meant to be taken for, this machine. */
+/** Hosts of URLs that mean this machine, or try to. */
 export const THIS_MACHINE: readonly string[] = [
-  // As it is written, and with what parsers of other languages leave out or add.
+  // Written normally, and with parts that parsers of other languages omit or add.
   '127.0.0.1',
   '127.0.0.1.',
   '127.1',
   '127.0.1',
   '127.000.000.001',
-  // Octal, decimal, hexadecimal, and mixed.
+  // Octal, decimal, hexadecimal and mixed.
   '0177.0.0.1',
   '0177.0000.0000.0001',
   '00000177.1',
@@ -18,7 +18,7 @@ export const THIS_MACHINE: readonly string[] = [
   '0x7f.1',
   '0177.0x0.1',
   '0x0000000000007f000001',
-  // Encoded, and in other characters that are mapped to digits and dots.
+  // Percent-encoded, and in other characters that are mapped to digits and dots.
   '127%2e0%2e0%2e1',
   '%31%32%37.0.0.1',
   '127。0。0。1',
@@ -44,7 +44,7 @@ export const THIS_MACHINE: readonly string[] = [
   'loc%61lhost',
 ];
 
-/** Others on which a server of this machine may be reached. */
+/** Other hosts that may reach a server on this machine. */
 export const LEADS_HERE: readonly string[] = [
   '0.0.0.0',
   '0',
@@ -68,7 +68,7 @@ export const LEADS_HERE: readonly string[] = [
   '[2001:0:7f00:1::]',
 ];
 
-/** Private networks, the link, and metadata of cloud providers. */
+/** Private networks, link-local addresses, and the metadata of cloud providers. */
 export const INTERNAL: readonly string[] = [
   '10.0.0.1',
   '10.255.255.255',
@@ -137,7 +137,7 @@ export const SPECIAL: readonly string[] = [
   '[ff02::1]',
 ];
 
-/** Whole URLs in which parsers disagree about the host, or that are not HTTP. The port is that of a server on loopback. */
+/** URLs with a host that parsers disagree about, or that are not HTTP. The port belongs to a server on loopback. */
 export const TRICKS: readonly ((port: number) => string)[] = [
   (port) => `http://receiver.test@127.0.0.1:${port}/`,
   (port) => `http://receiver.test:80@127.0.0.1:${port}/`,

@@ -23,7 +23,7 @@ afterAll(() => {
   stranger.remove();
 });
 
-/** A server with TLS that answers everything with 200; gives its port and what it has received. */
+/** A TLS server that answers everything with 200. Returns its port and the bytes it received. */
 async function listenWithTls(identity: Identity, options: TlsOptions = {}) {
   let received = '';
   const servernames: unknown[] = [];
@@ -43,7 +43,7 @@ async function listenWithTls(identity: Identity, options: TlsOptions = {}) {
   return { port, received: () => received, servernames };
 }
 
-/** Sends to a server, with the authority as WEBHOOK_CA. */
+/** Sends to a server with the authority as WEBHOOK_CA. */
 function sendWithTls(port: number, host = 'localhost', limits = {}) {
   return sendTo(openTestSender({ allowedNetworks: ALLOWED, ca: authority.ca, limits }), `https://${host}:${port}/`);
 }
@@ -52,7 +52,7 @@ describe('an endpoint with TLS', () => {
   test.each(['localhost', '127.0.0.1', 'LOCALHOST.'])('is trusted by WEBHOOK_CA under the name %s', async (host) => {
     const { port, servernames } = await listenWithTls(good);
     expect(await sendWithTls(port, host)).toMatchObject({ status: 200, address: '127.0.0.1' });
-    // No server expects an address as the name.
+    // Servers do not expect an address as the name.
     expect(servernames).toEqual([host === '127.0.0.1' ? false : 'localhost']);
   });
 
@@ -84,25 +84,25 @@ describe('an endpoint with TLS', () => {
     expect(received()).toBe('');
   });
 
-  test('of TLS 1.1 gets nothing', async () => {
+  test('with TLS 1.1 gets nothing', async () => {
     const { port, received } = await listenWithTls(good, { minVersion: 'TLSv1', maxVersion: 'TLSv1.1' });
     expect(outcomeOf(await sendWithTls(port))).toBe('tls_failed');
     expect(received()).toBe('');
   });
 
-  test('that has only HTTP gets nothing that can be read', async () => {
+  test('with only HTTP gets nothing readable', async () => {
     const endpoint = await listen((socket) => socket.end('HTTP/1.1 400 Bad Request\r\n\r\n'));
     const answer = await sendWithTls(endpoint.port);
     expect(answer).toMatchObject({ error: 'tls_failed', message: 'TLS failed: wrong version number.' });
     expect(endpoint.received()).not.toContain('POST');
   });
 
-  test.each(['reset', 'end'])('that loses the connection in the handshake by %s gets nothing', async (how) => {
+  test.each(['reset', 'end'])('that ends the connection in the handshake by %s gets nothing', async (how) => {
     const endpoint = await listen((socket) => (how === 'reset' ? socket.resetAndDestroy() : socket.end()));
     expect(outcomeOf(await sendWithTls(endpoint.port))).toBe('tls_failed');
   });
 
-  test('that does not complete the handshake is left after the time to connect', async () => {
+  test('that does not complete the handshake times out', async () => {
     const endpoint = await listen(() => undefined);
     const answer = await sendWithTls(endpoint.port, 'localhost', { connectTimeoutMilliseconds: 200 });
     expect(answer).toMatchObject({ error: 'connect_timeout', address: '127.0.0.1' });
@@ -110,7 +110,7 @@ describe('an endpoint with TLS', () => {
   });
 });
 
-test('no variable of the environment switches off what is checked, or brings in a proxy', async () => {
+test('no environment variable switches off the checks or adds a proxy', async () => {
   const { port, received } = await listenWithTls(good);
   const proxy = await listen((socket) => socket.write('HTTP/1.1 200 Connection established\r\n\r\n'));
   const plain = await listen((socket) => socket.write(OK));

@@ -19,15 +19,17 @@ import { promisify } from 'node:util';
 
 /** A package as its users get it. */
 export type Packed = {
-  /** The file that `npm pack` made. */
+  /** The file from `npm pack`. */
   readonly tarball: string;
-  /** A folder outside the clone, in which `npm install ./<tarball>` was run and nothing else. Only read there: see `folderWith`. */
+  /**
+   * A folder outside the clone after `npm install ./<tarball>`. Only read it: `folderWith` makes a folder to write in.
+   */
   readonly folder: string;
 };
 
 const ROOT = join(import.meta.dirname, '..', '..');
 
-/** What the tarballs are made of. */
+/** The sources of the tarballs. */
 const BUILT_FROM = [
   'package.json',
   'package-lock.json',
@@ -41,19 +43,19 @@ const BUILT_FROM = [
   'tools/{packages,console,supply-chain}/**',
 ];
 
-/** The tarball of the service, from `npm pack` in a copy of the clone, and a folder in which it is installed. */
+/** The tarball of the service, from `npm pack` in a copy of the clone, and a folder with it installed. */
 export function packedService(): Promise<Packed> {
   return pack('service', '.', BUILT_FROM);
 }
 
-/** The tarball of the SDK, from `npm pack` in `sdk/` of a copy, and a folder in which it is installed. */
+/** The tarball of the SDK, from `npm pack` in `sdk/` of a copy, and a folder with it installed. */
 export function packedSdk(): Promise<Packed> {
   return pack('sdk', 'sdk', ['package.json', 'package-lock.json', 'tsconfig.json', 'sdk/**', 'tools/packages/**']);
 }
 
 /**
- * The environment of a user: without what `npm test` adds, above all this project's Node in front of the machine's.
- * Settings of the service are given by `more`. A service refuses nothing because the machine is busy with other tests.
+ * The environment of a user, without the additions of `npm test`, such as this project's Node before the machine's. A
+ * service with it refuses no request while the machine is busy with other tests. `more` adds settings of the service.
  */
 export function userEnvironment(more: Readonly<Record<string, string>> = {}): Record<string, string> {
   const { HOME = tmpdir(), PATH = '' } = process.env;
@@ -62,7 +64,7 @@ export function userEnvironment(more: Readonly<Record<string, string>> = {}): Re
   return { HOME, PATH: path.join(delimiter), npm_config_update_notifier: 'false', ...patience, ...more };
 }
 
-/** Runs a program to its end as a user does; rejects, with what it printed, if its exit code is not 0. */
+/** Runs a program like a user. Rejects with its output if its exit code is not 0. */
 export async function runAsUser(
   command: string,
   commandLine: readonly string[],
@@ -71,24 +73,24 @@ export async function runAsUser(
   return promisify(execFile)(command, commandLine, { cwd, env: userEnvironment(env), maxBuffer: 64 * 1024 * 1024 });
 }
 
-/** A new folder in which a package is installed, to run it and to write in. The caller calls `remove`. */
+/** Makes a new folder with a package, to run it and to write in. The caller calls `remove`. */
 export async function folderWith(
   packed: Packed,
 ): Promise<{ readonly path: string; readonly remove: () => Promise<void> }> {
   const path = await mkdtemp(join(tmpdir(), 'transfer-service-user-'));
-  // PostgreSQL's own user must get there when the tests run as root.
+  // If the tests run as root, PostgreSQL runs as another user, who needs access.
   await chmod(path, 0o711);
   await symlink(join(packed.folder, 'node_modules'), join(path, 'node_modules'));
   await writeFile(join(path, 'package.json'), readFileSync(join(packed.folder, 'package.json')));
   return { path, remove: () => rm(path, { recursive: true, force: true, maxRetries: 5 }) };
 }
 
-/** Packs and installs once for the present sources, whatever the number of processes that ask. */
+/** Packs and installs once for the current sources, even if several processes ask. */
 async function pack(name: string, from: 'sdk' | '.', sources: readonly string[]): Promise<Packed> {
   const base = `transfer-service-packed-${hashOf(ROOT).slice(0, 8)}-${name}-`;
   const place = join(tmpdir(), base + stampOf(sources));
   await once(place, async (draft) => {
-    // Those of earlier sources of this clone.
+    // Removes packages of earlier sources of this clone.
     for (const other of readdirSync(tmpdir()).filter((one) => one.startsWith(base) && !place.endsWith(one)))
       if (!other.endsWith('.lock') && !other.endsWith('.draft'))
         rmSync(join(tmpdir(), other), { recursive: true, force: true });
@@ -103,20 +105,20 @@ async function pack(name: string, from: 'sdk' | '.', sources: readonly string[])
 }
 
 /**
- * Copies what git knows or would add to a new folder, as in a fresh clone, with the dependencies of this one. To pack in
- * the clone would make and remove files below folders that other tests read meanwhile.
+ * Copies the files that git knows or would add to a new folder, like a fresh clone, with the dependencies of this
+ * clone. Packing in the clone would create and remove files while other tests read the folders.
  */
 export function copyClone(copy: string): void {
   mkdirSync(copy);
   const list = execFileSync('git', ['ls-files', '-z', '--cached', '--others', '--exclude-standard'], { cwd: ROOT });
   for (const path of list.toString().split('\0'))
     if (existsSync(join(ROOT, path)) && path !== '') cpSync(join(ROOT, path), join(copy, path));
-  // Links to the same files: quicker than copies, and npm does not follow a link to the folder.
+  // Hard links are faster than copies, and npm does not follow a symbolic link to the folder.
   const [modules, copied] = [join(ROOT, 'node_modules'), join(copy, 'node_modules')];
   try {
     execFileSync('cp', ['-al', modules, copied], { stdio: 'ignore' });
   } catch {
-    // The folder for temporary files is on another disk.
+    // Temporary files are on another disk.
     rmSync(copied, { recursive: true, force: true });
     execFileSync('cp', ['-a', modules, copied]);
   }
@@ -128,7 +130,7 @@ function tarballIn(folder: string): string {
   return tarball;
 }
 
-/** Makes a folder, unless it is there. Several processes that want the same wait for the one that makes it. */
+/** Makes a folder if it does not exist. Other processes that want it wait for the first one. */
 async function once(folder: string, make: (draft: string) => Promise<void>): Promise<void> {
   const [lock, draft] = [`${folder}.lock`, `${folder}.draft`];
   while (!existsSync(folder)) {
@@ -139,7 +141,7 @@ async function once(folder: string, make: (draft: string) => Promise<void>): Pro
     try {
       if (existsSync(folder)) return;
       rmSync(draft, { recursive: true, force: true });
-      // PostgreSQL's own user must get there when the tests run as root.
+      // If the tests run as root, PostgreSQL runs as another user, who needs access.
       mkdirSync(draft, { recursive: true, mode: 0o755 });
       await make(draft);
       renameSync(draft, folder);
@@ -149,7 +151,7 @@ async function once(folder: string, make: (draft: string) => Promise<void>): Pro
   }
 }
 
-/** Takes a lock; that of a process which is gone is removed, so that a later call can take it. */
+/** Takes a lock. Removes the lock of a process that has ended, so that a later call can take it. */
 function take(lock: string): boolean {
   try {
     writeFileSync(lock, String(process.pid), { flag: 'wx' });

@@ -7,14 +7,14 @@ import { beforeAll, describe, expect, onTestFinished, test } from 'vitest';
 import manifestOfService from '../../package.json' with { type: 'json' };
 import { folderWith, packedSdk, runAsUser } from './packed.ts';
 
-// What is in the tarball of the SDK, and how much of it reaches a browser.
+// The contents of the SDK's tarball, and the size of the SDK in a browser.
 
-/** What is promised: all of the SDK, minified and compressed, as a page loads it. */
+/** The promised limit for the whole SDK, minified and compressed, as a page loads it. */
 const MAX_BUNDLE_BYTES = 15_000;
 /**
- * As they are in the tarball, the modules are not minified. Without a limit the generated ones would grow unnoticed. Cases and
- * incidents, 16 operations and `openCase`, took it from 16,500 to 17,500; attempts, connectors
- * and breaks, 6 operations, to 18,000; reading names with escapes as the standard says, to 18,500.
+ * The modules in the tarball are not minified. Without a limit the generated modules would grow unnoticed. Cases and
+ * incidents (16 operations and `openCase`) raised it from 16,500 to 17,500. Attempts, connectors and breaks (6
+ * operations) raised it to 18,000, and names with escapes to 18,500.
  */
 const MAX_MODULES_BYTES = 18_500;
 
@@ -29,7 +29,7 @@ const filesOf = (): readonly string[] =>
     .map(({ parentPath, name }) => join(parentPath, name).slice(sdk.length + 1))
     .sort();
 
-/** Everything that the SDK exports, minified, as a bundler ships it. */
+/** Everything that the SDK exports, minified like a bundler does. */
 async function bundle(): Promise<string> {
   const output = await build({
     configFile: false,
@@ -48,7 +48,7 @@ async function bundle(): Promise<string> {
 const compressedBytes = (text: string): number => gzipSync(text, { level: 9 }).length;
 
 describe('the tarball of the SDK', () => {
-  test('has the built modules, each with its types, and neither sources nor tests', () => {
+  test('has the built modules with their types, and no sources or tests', () => {
     const files = filesOf();
     const others = files.filter((file) => !file.startsWith('dist/'));
     expect(others).toEqual(['LICENSE', 'README.md', 'package.json']);
@@ -58,7 +58,7 @@ describe('the tarball of the SDK', () => {
     expect(files.filter((file) => file.startsWith('dist/'))).toEqual(built);
   });
 
-  test('says what it is, and has no dependency and no script of an install', () => {
+  test('has the right manifest, no dependency and no install script', () => {
     const manifest = JSON.parse(readFileSync(join(sdk, 'package.json'), 'utf8'));
     const { version } = manifestOfService;
     expect(manifest).toMatchObject({ name: '@transfer-service/sdk', version, type: 'module', license: 'MIT' });
@@ -70,7 +70,7 @@ describe('the tarball of the SDK', () => {
     expect(readdirSync(join(sdk, '..', '..')).filter((name) => !name.startsWith('.'))).toEqual(['@transfer-service']);
   });
 
-  test('imports nothing but its own modules, under names that Node and browsers understand', () => {
+  test('imports only its own modules, under names that Node and browsers understand', () => {
     for (const file of filesOf().filter((one) => /\.(?:js|d\.ts)$/.test(one))) {
       const text = readFileSync(join(sdk, file), 'utf8');
       const imported = [...text.matchAll(/(?:\bfrom |\bimport\(|^import )'([^']+)'/gm)].map(([, name = '']) => name);
@@ -78,7 +78,7 @@ describe('the tarball of the SDK', () => {
     }
   });
 
-  test('every declaration for users has its comment, and the code has none', () => {
+  test('has a comment for every declaration, and none in the code', () => {
     const declarations = readFileSync(join(sdk, 'dist/generated/resources.d.ts'), 'utf8').split('\n');
     const methods = declarations.flatMap((line, at) => (/^ {4}\w+\(/.test(line) ? [at] : []));
     expect(methods.length).toBeGreaterThan(80);
@@ -101,7 +101,7 @@ describe('the size of the SDK', () => {
     expect(bytes).toBeLessThanOrEqual(MAX_BUNDLE_BYTES);
   });
 
-  test('is not much more as it is in the tarball', () => {
+  test('is not much more with the modules of the tarball', () => {
     const modules = filesOf().filter((file) => file.endsWith('.js'));
     const code = modules.map((file) => readFileSync(join(sdk, file), 'utf8')).join('');
     const bytes = compressedBytes(code);
@@ -110,7 +110,7 @@ describe('the size of the SDK', () => {
   });
 });
 
-test('in a bundle that renames classes, errors keep their names', async () => {
+test('errors keep their names in a bundle that renames classes', async () => {
   const folder = await folderWith(await packedSdk());
   onTestFinished(folder.remove);
   await writeFile(join(folder.path, 'bundle.mjs'), await bundle());

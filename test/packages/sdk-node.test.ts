@@ -6,7 +6,7 @@ import { useOwnService } from '../harness/service.ts';
 import { nodeOrSkip } from './nodes.ts';
 import { folderWith, packedSdk, runAsUser } from './packed.ts';
 
-// The SDK from its tarball, in a folder outside the clone, on each version of Node that it supports.
+// The SDK from its tarball, in a folder outside the clone, on each supported version of Node.
 
 const service = useOwnService('A reader begins with a new sandbox.');
 let folder: Awaited<ReturnType<typeof folderWith>>;
@@ -17,7 +17,7 @@ beforeAll(async () => {
 afterAll(() => folder.remove());
 
 describe.each([20, 22, 24])('Node %d', (version) => {
-  test('the SDK does what it does from source', async (context) => {
+  test('the SDK works like from source', async (context) => {
     const node = nodeOrSkip(version, context);
     const before = (await service().client.transfers.list({ limit: 100 })).data.length;
     const { stdout, stderr } = await runAsUser(node, ['use-sdk.mjs', service().url, `order-${version}`], {
@@ -38,7 +38,7 @@ describe.each([20, 22, 24])('Node %d', (version) => {
     expect(amounts).toHaveLength(before + 1);
     expect(lines).toBe(amounts.length + 1);
     expect(types.at(-1)).toBe('transfer.completed');
-    // What `console.log(error)` shows.
+    // The output of `console.log(error)`.
     expect(stderr).toMatch(/^RequestError \[card_lost\]: .* \(request req_\w+, money moved: no\)\n {4}at /);
     expect(stderr).toMatch(/at async file:.*use-sdk\.mjs:\d+/);
   });

@@ -5,16 +5,16 @@ import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { useOwnService } from '../harness/service.ts';
 import { folderWith, packedSdk, runAsUser } from './packed.ts';
 
-// Every sample of the README of the SDK, run as it is shown, with the SDK from its tarball.
+// Runs every sample of the SDK's README unchanged, with the SDK from its tarball.
 
 const README = readFileSync(join(import.meta.dirname, '..', '..', 'sdk', 'README.md'), 'utf8');
 
-/** What the samples after the first go on with. */
+/** The opening of the samples after the first. */
 const OPENING = `import { TransferService } from '@transfer-service/sdk';
 const service = new TransferService({ baseUrl: process.env.TRANSFER_SERVICE_URL });
 `;
 
-/** What each sample prints, in the order of the README. */
+/** The output of each sample, in the order of the README. */
 const PRINTED = [
   /^completed\n$/,
   /^completed\n$/,
@@ -41,7 +41,7 @@ beforeAll(async () => {
 afterAll(() => folder.remove());
 
 describe('the README of the SDK', () => {
-  test('has as many samples as are checked', () => {
+  test('has as many samples as this test checks', () => {
     expect(samples).toHaveLength(PRINTED.length);
   });
 
@@ -55,7 +55,7 @@ describe('the README of the SDK', () => {
     expect(stdout).toMatch(PRINTED[number - 1] ?? /^never$/);
   });
 
-  test('names every class of error and every option that there is', async () => {
+  test('names every error class and every option', async () => {
     const program = `import * as sdk from '@transfer-service/sdk';
 console.log(JSON.stringify(Object.keys(sdk).filter((name) => Error.prototype.isPrototypeOf(sdk[name].prototype))));`;
     await writeFile(join(folder.path, 'classes.mjs'), program);

@@ -4,7 +4,7 @@ import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { folderWith, packedSdk, runAsUser } from './packed.ts';
 
-// The types of the SDK, as the compiler of a user reads them: strictly, declarations of packages included.
+// The types of the SDK as a user's strict compiler reads them, including declarations of packages.
 
 const ROOT = join(import.meta.dirname, '..', '..');
 const TOOLS = join(import.meta.dirname, 'tools', 'node_modules');
@@ -53,7 +53,7 @@ describe.each(Object.entries(COMPILERS))('%s', (_, compiler) => {
     });
   });
 
-  test('reports what the service would refuse', async () => {
+  test('reports code that the service would refuse', async () => {
     await writeFile(
       join(folder.path, 'wrong.mts'),
       `import { type ErrorCode, TransferService } from '@transfer-service/sdk';

@@ -11,16 +11,16 @@ import { readLockfile, readManifest, runningPackages } from '../../tools/supply-
 import { temporaryDirectory } from '../harness/process.ts';
 import { packedService } from './packed.ts';
 
-// What is in the tarball of the service, and what is not.
+// The contents of the service's tarball.
 
 const ROOT = join(import.meta.dirname, '..', '..');
 
-/** What somebody waits for who installs it. Above this there is something in it that nobody has looked at. */
+/** How much a user has to download. A larger tarball contains something unexpected. */
 const MAX_TARBALL_BYTES = 2_000_000;
-/** Besides migrations, pages of docs and examples, which are files because somebody reads them one by one. */
+/** Without migrations, docs pages and examples, which people read as separate files. */
 const MAX_FILES = 150;
 
-/** Everything that may be in it. */
+/** All files that it may contain. */
 const ALLOWED: readonly RegExp[] = [
   /^(?:LICENSE|README\.md|package\.json|cli\/transfer-service\.mjs)$/,
   /^dist\/(?:package\.json|installation\.mjs|licenses\.txt|CHANGELOG\.md|contract\/(?:processors\/adapter-)?openapi\.json)$/,
@@ -54,11 +54,11 @@ beforeAll(async () => {
 const read = (path: string): string => readFileSync(join(installed, path), 'utf8');
 const bundled = (): readonly string[] => files.filter((file) => /^dist\/(?:cli|server|simulator)\/.*\.js$/.test(file));
 
-/** The modules that a file of the bundle is made of, which it names by their path in the clone. */
+/** The modules in a file of the bundle, which names them by their path in the clone. */
 const modulesIn = (file: string): readonly string[] =>
   [...read(file).matchAll(/^\/\/ (\w\S*\.[cm]?[jt]s)$/gm)].map(([, path = '']) => path);
 
-/** A file of the bundle, and those that are loaded with it. */
+/** A file of the bundle, and the files that are loaded with it. */
 function loadedWith(file: string): readonly string[] {
   const loaded = new Set([file]);
   for (const one of loaded)
@@ -68,7 +68,7 @@ function loadedWith(file: string): readonly string[] {
 }
 
 describe('the tarball of the service', () => {
-  test('has nothing but what is allowed: no tests, no sources, no tools, no packages', () => {
+  test('has only allowed files: no tests, sources, tools or packages', () => {
     expect(files.filter((file) => !ALLOWED.some((pattern) => pattern.test(file)))).toEqual([]);
   });
 
@@ -84,7 +84,7 @@ describe('the tarball of the service', () => {
     expect(others.length).toBeLessThanOrEqual(MAX_FILES);
   });
 
-  test('says what it is, and runs no script where it is installed', () => {
+  test('has the right manifest, and runs no script at the install', () => {
     const manifest = JSON.parse(read('package.json'));
     expect(manifest).toMatchObject({
       name: 'transfer-service',
@@ -106,20 +106,20 @@ describe('the tarball of the service', () => {
     expect(statSync(join(installed, 'cli/transfer-service.mjs')).mode & 0o111).toBe(0o111);
   });
 
-  test('names no folder of the machine on which it was packed', () => {
+  test('does not name a folder of the machine that packed it', () => {
     const text = gunzipSync(readFileSync(tarball)).toString('latin1');
     expect(text).not.toContain(ROOT);
   });
 });
 
 describe('the bundle', () => {
-  test('needs nothing that is not in the package, and an install adds only Node and PostgreSQL', () => {
+  test('needs only the package, and an install adds only Node and PostgreSQL', () => {
     for (const file of bundled()) {
       const imported = [...read(file).matchAll(/^(?:import|export) (?:.* from )?"([^"]+)";$|\bimport\("([^"]+)"\)/gm)];
       const required = [...read(file).matchAll(/__require\("([^"]+)"\)/g)];
       for (const name of [...imported, ...required].map(([, one, other]) => one ?? other ?? '')) {
         const isThere = name.startsWith('.') && existsSync(join(installed, dirname(file), name));
-        // Never loaded: pg has it behind a property that nothing of ours reads.
+        // Never loaded: pg keeps it behind a property that our code does not read.
         expect(isThere || isBuiltin(name) || name === 'pg-native', `${file} imports ${name}`).toBe(true);
       }
     }
@@ -131,7 +131,7 @@ describe('the bundle', () => {
     ).toEqual([]);
   });
 
-  test('is of modules of the service and of packages that run in production, as they are named', () => {
+  test('contains only modules of the service and of packages that run in production', () => {
     const running = runningPackages(ROOT, readLockfile(ROOT));
     const modules = bundled().flatMap(modulesIn);
     expect(modules).toEqual(
@@ -144,7 +144,7 @@ describe('the bundle', () => {
     }
   });
 
-  test('has the simulator, which runs from there', async () => {
+  test('has the simulator, which runs from the package', async () => {
     const { path, remove } = await temporaryDirectory();
     onTestFinished(remove);
     const simulator = spawn(process.execPath, [join(installed, 'dist', 'simulator', 'main.js')], {
@@ -160,7 +160,7 @@ describe('the bundle', () => {
     expect(await ended).toEqual([0, null]);
   });
 
-  test('has in files of their own what only some need: metrics, traces, the texts of errors in the command line', () => {
+  test('has separate files for metrics, traces, and the error texts of the command line', () => {
     const start = loadedWith('dist/server/main.js').flatMap(modulesIn);
     expect(start).toContain('server/main.ts');
     expect(start.filter((path) => /node_modules\/(?:fastify|marked|typebox)\/|server\/service\.ts/.test(path))).toEqual(
@@ -176,7 +176,7 @@ describe('the bundle', () => {
 });
 
 describe('licences', () => {
-  test('are passed on for every package in the bundles', () => {
+  test('are included for every package in the bundles', () => {
     expect(read('LICENSE')).toMatch(/^MIT License\n/);
     const text = read('dist/licenses.txt');
     const named = [...text.matchAll(/^(\S+) ([0-9]+\.[0-9]+\.[0-9]+\S*)$/gm)].map(([line]) => line);
@@ -192,7 +192,7 @@ describe('licences', () => {
     expect(text.match(/^(?:MIT License|The MIT License.*)$/gm)?.length).toBeGreaterThan(20);
   });
 
-  test('a package without the text of its licence is refused', () => {
+  test('are required: a package without a licence text is refused', () => {
     expect(noticesFor(['node_modules/pg'])).toMatch(/^pg [0-9.]+\n\nMIT License\n/m);
     const folder = mkdtempSync(join(tmpdir(), 'transfer-service-notices-'));
     onTestFinished(() => rmSync(folder, { recursive: true }));

@@ -6,11 +6,11 @@ import { join } from 'node:path';
 import { expect, onTestFinished, test } from 'vitest';
 import { newFolder, programIn, runProgram, startService } from './started.ts';
 
-// What the packed service loads by its place or on demand, and the commands that use its database.
+// Parts of the packed service that load by path or on demand, and the commands that use its database.
 
 const TRANSFER = '/api/v0.1/core/transfer';
 
-/** A server that notes the paths and bodies of the requests that it gets. */
+/** A server that records the paths and bodies of its requests. */
 async function openReceiver() {
   const received: { readonly path: string; readonly body: string }[] = [];
   const server = createServer(async (request, response) => {
@@ -29,7 +29,7 @@ async function openReceiver() {
   return { url: `http://127.0.0.1:${(server.address() as AddressInfo).port}`, bodiesAt };
 }
 
-test('webhooks are delivered, the ledger is copied, and traces are sent', async () => {
+test('delivers webhooks, copies the ledger and sends traces', async () => {
   const folder = await newFolder();
   const backups = join(folder, 'backups');
   mkdirSync(backups, { mode: 0o711 });
@@ -44,13 +44,13 @@ test('webhooks are delivered, the ledger is copied, and traces are sent', async 
   expect((await call(TRANSFER, { amount: 1000, card_id: 'card_active' })).status).toBe(201);
   await expect.poll(() => receiver.bodiesAt('/hook').join()).toContain('transfer.completed');
   await expect.poll(() => receiver.bodiesAt('/v1/traces').length).toBeGreaterThan(0);
-  // The first copy is taken at the start.
+  // The service takes the first copy at its start.
   await expect.poll(() => readdirSync(join(backups, 'base')).join()).toMatch(/^[0-9TZ:.-]+$/);
   const list = await runProgram(['npx', 'transfer-service', 'backup', 'list'], folder, { env });
   expect(list).toMatchObject({ exitCode: 0, output: expect.stringContaining('can be restored') });
 });
 
-test('live mode: migrate, the first key, a transfer with it, and the commands of the host', async () => {
+test('runs in live mode: migrate, the first key, a request with it, and the commands of the host', async () => {
   const folder = await newFolder();
   const env = { MODE: 'live', SUPPORT_CONTACT: 'support@example.org' };
   const run = (...line: string[]) => runProgram([programIn(folder), ...line], folder, { env });

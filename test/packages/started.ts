@@ -3,15 +3,15 @@ import { join } from 'node:path';
 import { onTestFinished } from 'vitest';
 import { folderWith, packedService, userEnvironment } from './packed.ts';
 
-/** Longer than a start takes on one slow core. */
+/** In milliseconds. Longer than a start takes on one slow core. */
 const START_MILLISECONDS = 180_000;
 
-/** A program that a test has started; it is stopped after the test. */
+/** A program that a test started. It stops after the test. */
 export type Started = {
   readonly child: ChildProcess;
-  /** Everything it has printed so far. */
+  /** The output so far. */
   readonly output: () => string;
-  /** Its exit code, or the name of the signal that ended it. */
+  /** The exit code, or the name of the signal that ended it. */
   readonly ended: Promise<number | string | null>;
 };
 
@@ -23,7 +23,7 @@ export type StartedService = Started & {
   readonly call: (path: string, body?: object, headers?: Readonly<Record<string, string>>) => Promise<Response>;
 };
 
-/** Environment, user and group of a program, besides those of a user. */
+/** The environment, user and group of a program, in addition to a user's environment. */
 export type HowToStart = {
   readonly env?: Readonly<Record<string, string>>;
   readonly uid?: number;
@@ -31,7 +31,7 @@ export type HowToStart = {
   readonly stdin?: 'ignore' | 'pipe';
 };
 
-/** A new folder with the service in it, as `npm install` left it, removed after the test. */
+/** A new folder with the installed service, removed after the test. */
 export async function newFolder(): Promise<string> {
   const { path, remove } = await folderWith(await packedService());
   onTestFinished(remove);
@@ -41,7 +41,6 @@ export async function newFolder(): Promise<string> {
 /** The program that npm puts on the path of its scripts. */
 export const programIn = (folder: string): string => join(folder, 'node_modules', '.bin', 'transfer-service');
 
-/** Starts a program in a folder. */
 export function startProgram(
   [command = '', ...rest]: readonly string[],
   cwd: string,
@@ -65,7 +64,7 @@ export function startProgram(
   return { child, output: () => output, ended };
 }
 
-/** Starts the service in a folder, by npx or another command line, and waits until it is ready. */
+/** Starts the service in a folder, with npx or another command line, and waits until it is ready. */
 export async function startService(
   cwd: string,
   {
@@ -94,7 +93,7 @@ export async function startService(
   return { ...started, url, processId: Number(read(/mode, process ([0-9]+)/)), call };
 }
 
-/** Runs a program in a folder to its end. */
+/** Runs a program in a folder until it ends. */
 export async function runProgram(
   commandLine: readonly string[],
   cwd: string,

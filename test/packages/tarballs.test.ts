@@ -12,7 +12,7 @@ function newFolder(): string {
   return path;
 }
 
-test('the same sources at another place give tarballs of the same bytes', async () => {
+test('the same sources in another folder give identical tarballs', async () => {
   const folder = newFolder();
   const copy = join(folder, 'a-clone-at-another-place');
   copyClone(copy);
@@ -28,7 +28,7 @@ test('the same sources at another place give tarballs of the same bytes', async 
 });
 
 describe('two tarballs', () => {
-  /** A tarball of two files, after a change of one. */
+  /** A tarball of two files, after a change. */
   async function pack(change: (folder: string) => void = () => undefined): Promise<string> {
     const folder = newFolder();
     writeFileSync(join(folder, 'package.json'), '{"name":"small","version":"1.0.0"}\n');
@@ -55,7 +55,7 @@ describe('two tarballs', () => {
       (folder: string) => writeFileSync(join(folder, 'more.js'), ''),
       ['package/more.js is only in one of them.'],
     ],
-  ])('that differ by %s are told apart', async (_, change, sentences) => {
+  ])('show their differences: %s', async (_, change, sentences) => {
     expect(differences(await pack(), await pack(change))).toEqual(sentences);
   });
 });

@@ -27,14 +27,14 @@ afterAll(() => running.server.close());
 const ask = (path: string, init: RequestInit = {}): Promise<Response> =>
   fetch(`http://127.0.0.1:${running.port}${path}`, init);
 
-/** The scripts and stylesheets that the page names. */
+/** The scripts and stylesheets of the page. */
 async function assetsOfPage(): Promise<readonly string[]> {
   const text = await (await ask('/console')).text();
   return [...text.matchAll(/(?:src|href)="([^"]+)"/g)].map(([, path = '']) => path);
 }
 
-describe('the console as it is served', () => {
-  test('it is that of the present sources', () => {
+describe('the served console', () => {
+  test('is built from the current sources', () => {
     expect(
       isBuilt(ROOT, stampOf(ROOT)),
       'the console is stale: build it with npm test, or tools/console/build.ts',
@@ -42,7 +42,7 @@ describe('the console as it is served', () => {
   });
 
   test.each(['/console', '/console/', '/console/transfer/tr_1', '/console/no/such/screen?q=1'])(
-    '%s is the page: never stored, without a key, closed to other sites',
+    '%s is the page: not stored, without a key, closed to other sites',
     async (path) => {
       const { status, headers } = await ask(path);
       expect(status).toBe(200);
@@ -59,12 +59,12 @@ describe('the console as it is served', () => {
     },
   );
 
-  test('the page has no inline script or style, which its policy would stop', async () => {
+  test('has no inline script or style, which its policy would block', async () => {
     const text = await (await ask('/console')).text();
     expect(text).not.toMatch(/<script(?![^>]*\ssrc=)|<style| style=| on[a-z]+=|data:/);
   });
 
-  test('what it names never changes under its name', async () => {
+  test('names files that never change under their names', async () => {
     const assets = await assetsOfPage();
     expect(assets.length).toBeGreaterThanOrEqual(3);
     for (const path of assets) {
@@ -77,7 +77,7 @@ describe('the console as it is served', () => {
     }
   });
 
-  test('a script is compressed for those who accept that, and is the same', async () => {
+  test('compresses a script on request, with the same content', async () => {
     const path = (await assetsOfPage()).find((asset) => asset.endsWith('.js')) ?? '';
     const ofEncoding = async (encoding: string) =>
       sendRaw(`http://127.0.0.1:${running.port}`, { method: 'GET', path, headers: { 'Accept-Encoding': encoding } });
@@ -91,7 +91,7 @@ describe('the console as it is served', () => {
     expect((await response.bytes()).length).toBe(Number(plain.headers['content-length']));
   });
 
-  test('what a browser has is not sent again', async () => {
+  test('does not send a file again that the browser has', async () => {
     const tag = (await ask('/console')).headers.get('etag') ?? '';
     expect(tag).toMatch(/^"[\w-]+"$/);
     for (const sent of [tag, `"other", W/${tag}`]) {
@@ -102,7 +102,7 @@ describe('the console as it is served', () => {
     expect((await ask('/console', { headers: { 'If-None-Match': '"other"' } })).status).toBe(200);
   });
 
-  test('HEAD has the headers and no body', async () => {
+  test('responds to HEAD with the headers and no body', async () => {
     const response = await ask('/console', { method: 'HEAD' });
     expect([response.status, await response.text()]).toEqual([200, '']);
     expect(Number(response.headers.get('content-length'))).toBeGreaterThan(0);
@@ -144,7 +144,7 @@ describe('a service without a console', () => {
     await expect(files.find('')).rejects.toMatchObject({ message: expect.stringContaining('main.tsx: no such file') });
   });
 
-  test('has one as soon as it is built', async () => {
+  test('serves it as soon as it is built', async () => {
     const folder = mkdtempSync(join(tmpdir(), 'transfer-service-console-'));
     folders.push(folder);
     const files = new ConsoleFiles(folder);
@@ -155,7 +155,7 @@ describe('a service without a console', () => {
   });
 });
 
-/** Bytes of what is in a folder of the build, compressed. */
+/** The compressed size of files of the build, in bytes. */
 async function compressedBytes(names: readonly string[]): Promise<number> {
   const files = new ConsoleFiles(BUILT_CONSOLE);
   const found = await Promise.all(names.map((name) => files.find(name)));
@@ -163,12 +163,12 @@ async function compressedBytes(names: readonly string[]): Promise<number> {
   return found.reduce((sum, { compressed }) => sum + compressed.length, 0);
 }
 
-/** What a first load may weigh, and everything together: the design's budgets, section 4. */
+/** The budgets of the design, section 4, for a first load and for everything. */
 const MAX_FIRST_LOAD_BYTES = 110_000;
 const MAX_ALL_BYTES = 150_000;
 
 describe('the size of the console', () => {
-  test('a first load, and all screens together, are below their budgets', async () => {
+  test('is below its budgets for a first load and for all screens', async () => {
     const { files } = JSON.parse(readFileSync(join(BUILT_CONSOLE, 'build.json'), 'utf8')) as {
       readonly files: readonly string[];
     };

@@ -30,7 +30,7 @@ async function page(path: string): Promise<readonly Element[]> {
   return read(await answer.text());
 }
 
-/** The elements of a page, besides those of its drawings. */
+/** The elements of a page without its drawings. */
 const read = (text: string) => readPage(text.replaceAll(/<svg.*?<\/svg>/gs, ''));
 
 async function data(path: string, accept = 'application/json'): Promise<unknown> {
@@ -43,13 +43,13 @@ async function data(path: string, accept = 'application/json'): Promise<unknown>
 const texts = (elements: readonly Element[], tag: string) =>
   elements.filter((element) => element.tag === tag).map(({ text }) => text);
 
-/** The types that rows link to. */
+/** The types in links of list rows. */
 const listed = (elements: readonly Element[]) =>
   elements
     .filter(({ tag, around }) => tag === 'a' && around.at(-1) === 'li')
     .flatMap(({ attributes }) => /^\/events\/([a-z._]+)$/.exec(attributes.get('href') ?? '')?.[1] ?? []);
 
-/** Text without white space and without the marks of code. */
+/** Text without white space and code marks. */
 const plain = (text: string) => text.replaceAll('`', '').replaceAll(/\s+/g, ' ').trim();
 
 describe('the catalogue of events as pages', () => {
@@ -72,7 +72,7 @@ describe('the catalogue of events as pages', () => {
     expect(listed(await page('/events')).toSorted()).toEqual(EVENT_TYPES.toSorted());
   });
 
-  it('can be read one type after the other', async () => {
+  it('can be read one type after another', async () => {
     const seen: string[] = [];
     let type: string | undefined = EVENT_TYPES[0];
     while (type !== undefined && seen.length <= EVENT_TYPES.length) {
@@ -94,7 +94,7 @@ describe('the catalogue of events as pages', () => {
     }
   });
 
-  it('reads with the operations that read events', () => {
+  it('reads with the operations for events', () => {
     const commands = EVENT_TYPES.flatMap((type) => readingCommand(type, 'http://localhost:8080') ?? []);
     expect(commands).toHaveLength(EVENT_TYPES.length - 1);
     for (const command of commands) {
@@ -105,7 +105,7 @@ describe('the catalogue of events as pages', () => {
 });
 
 describe('the catalogue of events as data', () => {
-  it('says what the catalogue says', async () => {
+  it('matches the catalogue', async () => {
     const all = (await data('/events.json')) as { readonly data: readonly EventTypeRecord[] };
     expect(all.data.map(({ type }) => type)).toEqual([...EVENT_TYPES]);
     expect(await data('/events')).toEqual(all);
@@ -117,7 +117,7 @@ describe('the catalogue of events as data', () => {
   });
 
   it.each(['/events/nothing', '/events/transfer.failed.html', '/events/%3Cb%3E.json', '/events/toString'])(
-    'answers an unknown type with the record: %s',
+    'responds to an unknown type with the record: %s',
     async (path) => {
       const answer = await ask(path, 'application/json');
       expect(answer.status).toBe(404);

@@ -20,14 +20,17 @@ const CHANGES = 'Its examples move the clock, and change the cards and the switc
 
 const { path } = await useDirectory();
 
-/** Only the cookie of a session ends that session, and only browsers have one. Notices are signed with a secret of the settings. */
+/**
+ * Only browsers have a session's cookie, which delete_session needs. Notices are signed with a secret from the
+ * settings.
+ */
 const OF_OTHERS: readonly OperationId[] = ['delete_session', 'receive_notice'];
 const RUN = OPERATION_IDS.filter((id) => !OF_OTHERS.includes(id));
 
 /** Runs the text of an example, and returns what it prints. */
 type Runner = (text: string, environment: NodeJS.ProcessEnv, context: TestContext) => Promise<string>;
 
-/** Runs the example of an operation with the ids of what is there, and with an idempotency key of its own. */
+/** Runs the example of an operation with existing ids and a new idempotency key. */
 async function runExample(
   service: ReturnType<typeof useOwnService>,
   id: OperationId,
@@ -76,7 +79,7 @@ describe('the example of the API reference in curl', () => {
     if (OPERATIONS[id].status === 201) expect(Object(reply)).toMatchObject(ofRequest(id, shown));
   });
 
-  /** What of the response that is shown follows from the request that is shown. */
+  /** The part of the shown response that follows from the shown request. */
   function ofRequest(id: OperationId, shown: object): object {
     const sent: object = JSON.parse(exampleOf(id).body ?? '{}');
     const names = [...Object.keys(sent), 'metadata', 'description', 'reference', 'status', 'type'];
@@ -87,7 +90,7 @@ describe('the example of the API reference in curl', () => {
 describe('the example of the API reference in TypeScript', () => {
   const service = useOwnService(CHANGES);
 
-  /** Installs the package of the SDK in the folder, as its sources. */
+  /** Installs the SDK in the folder from its sources. */
   beforeAll(() => {
     const installed = join(path, 'node_modules/@transfer-service/sdk');
     mkdirSync(installed, { recursive: true });
@@ -111,7 +114,7 @@ describe('the example of the API reference in Python', () => {
   const service = useOwnService(CHANGES);
   let python: Promise<string | undefined> | undefined;
 
-  /** The first Python that has the package `requests`; that of the system is not always the first in the path. */
+  /** The first Python with the package `requests`. The system's Python is not always first in the path. */
   async function findPython(): Promise<string | undefined> {
     for (const program of ['python3', '/usr/bin/python3']) {
       const has = await run(program, ['-c', 'import requests']).then(

@@ -24,33 +24,30 @@ describe('the examples of requests', () => {
     expect(DEMO_PROGRAM).toBe(toWireId('prog', DEMO_PROGRAM_ID));
   });
 
-  // A notice needs a signature of its own time.
-  it.each(OPERATION_IDS.filter((id) => id !== 'receive_notice'))(
-    'are taken once their ids are those of something that is there: %s',
-    async (id) => {
-      const { client } = service();
-      const things = thingsOf(client);
-      const example = exampleOf(id);
-      const { path = '' } = toRaw(id, { ...(await partsOf(id, things)), body: undefined });
-      const { status, body } = await send({
-        ...example,
-        path,
-        headers: { ...example.headers, ...(await callerOf(id, client)) },
-        ...(example.body && {
-          body: example.body
-            .replace(EXAMPLE_EVENT_ID, await things.event())
-            .replace(EXAMPLE_CASE_ID, await things.case()),
-        }),
-      });
-      expect(`${status} ${body}`).toMatch(new RegExp(`^${OPERATIONS[id].status} `));
-      if (id === 'stop_database') await client.sandbox.startDatabase();
-      if (id === 'change_switch') await client.switch.change({ disabled: false });
-    },
-  );
+  // A notice needs a current signature.
+  it.each(OPERATION_IDS.filter((id) => id !== 'receive_notice'))('succeed with existing ids: %s', async (id) => {
+    const { client } = service();
+    const things = thingsOf(client);
+    const example = exampleOf(id);
+    const { path = '' } = toRaw(id, { ...(await partsOf(id, things)), body: undefined });
+    const { status, body } = await send({
+      ...example,
+      path,
+      headers: { ...example.headers, ...(await callerOf(id, client)) },
+      ...(example.body && {
+        body: example.body
+          .replace(EXAMPLE_EVENT_ID, await things.event())
+          .replace(EXAMPLE_CASE_ID, await things.case()),
+      }),
+    });
+    expect(`${status} ${body}`).toMatch(new RegExp(`^${OPERATIONS[id].status} `));
+    if (id === 'stop_database') await client.sandbox.startDatabase();
+    if (id === 'change_switch') await client.switch.change({ disabled: false });
+  });
 });
 
 describe('the demo cards', () => {
-  it.each(DEMO_CARDS)('$name refuses what it is for, and no usual load otherwise', async ({ name, refuses }) => {
+  it.each(DEMO_CARDS)('$name refuses its request, and otherwise no usual load', async ({ name, refuses }) => {
     const body = JSON.stringify({ card_id: name, ...(refuses?.body ?? { amount: 1_000 }) });
     const answer = await send({
       method: 'POST',
@@ -64,7 +61,7 @@ describe('the demo cards', () => {
   });
 
   it.each(DEMO_CARDS.filter(({ refuses }) => refuses?.body.amount === 1_000))(
-    '$name has the balance it was seeded with',
+    '$name has its initial balance',
     async (card) => {
       const answer = await send({ method: 'GET', path: `/api/v0.1/core/card/${card.name}`, headers: {} });
       const { name, currency, balance } = card;

@@ -1,18 +1,18 @@
-/** One element of a page. */
+/** An element of a page. */
 export type Element = {
   readonly tag: string;
   readonly attributes: ReadonlyMap<string, string>;
-  /** Everything readable inside, decoded, as one line. */
+  /** All readable text inside, decoded, on one line. */
   readonly text: string;
-  /** Tags of the elements around it, the outermost first. */
+  /** The tags of its ancestors, the outermost first. */
   readonly around: readonly string[];
 };
 
 type Reading = {
   readonly elements: Element[];
-  /** The elements that are not closed yet, the outermost first; `close` gives them the end of their text. */
+  /** The open elements, the outermost first. `close` sets the end of their text. */
   readonly open: { readonly tag: string; readonly close: () => void }[];
-  /** Everything readable so far, decoded. */
+  /** All readable text so far, decoded. */
   readonly said: string[];
 };
 
@@ -24,7 +24,7 @@ const KNOWN = new Set(
     'table thead tbody tr th td blockquote'
   ).split(' '),
 );
-/** What ends a paragraph without being asked, so that a parser of a browser would close it early. */
+/** Tags that end a paragraph implicitly, so that a browser would close it early. */
 const BLOCKS = new Set(
   'div p ul ol dl pre table blockquote figure section article nav header footer main form h1 h2 h3 h4 details'.split(
     ' ',
@@ -46,8 +46,8 @@ const TAG = /<(\/?)([a-z][a-z0-9]*)((?: [a-z-]+(?:="[^"<>]*")?)*)>/y;
 const ATTRIBUTE = / ([a-z-]+)(?:="([^"]*)")?/g;
 
 /**
- * Reads a page and insists on more than a browser would: every tag known, closed in order and where it may stand,
- * every attribute in double quotes and there once, every ampersand an entity, and no `<` or `>` outside of a tag.
+ * Reads a page more strictly than a browser: every tag is known, closed in order and in an allowed position, every
+ * attribute is in double quotes and unique, every ampersand is an entity, and there is no `<` or `>` outside of a tag.
  */
 export function readPage(page: string): readonly Element[] {
   const beginning = '<!doctype html>\n';
@@ -57,7 +57,7 @@ export function readPage(page: string): readonly Element[] {
   let at = beginning.length;
   while (at < page.length) {
     const inside = open.at(-1)?.tag ?? '';
-    // Nothing in a stylesheet or a script is markup, up to its end.
+    // A stylesheet or a script contains no markup.
     const isRaw = inside === 'style' || inside === 'script';
     const next = page.indexOf(isRaw ? `</${inside}>` : '<', at);
     const text = page.slice(at, next === -1 ? page.length : next);
@@ -93,7 +93,7 @@ function begin({ elements, open, said }: Reading, tag: string, written: string):
     tag,
     attributes,
     around: open.map((outer) => outer.tag),
-    // Only when it is asked for: few are, and an outer element has the text of all inside.
+    // Computed on demand: few texts are needed, and an outer element contains the text of all inner ones.
     get text() {
       return said.slice(from, to).join('').replaceAll(/\s+/g, ' ').trim();
     },

@@ -19,7 +19,7 @@ const CODES = Object.keys(ERRORS).filter(isErrorCode);
 
 const { urlOf, ask, page, data } = usePages();
 
-/** The pages of codes that were read: they are the same each time. */
+/** The pages of codes that were read already. */
 const pagesOfCodes = new Map<ErrorCode, readonly Element[]>();
 
 async function pageOf(code: ErrorCode): Promise<readonly Element[]> {
@@ -52,7 +52,7 @@ describe('the catalogue as pages', () => {
     }
   });
 
-  it('lists every code, each once among the rows, and no other', async () => {
+  it('lists exactly the codes, each once', async () => {
     const elements = await page('/errors');
     expectFrame(elements);
     const listed = elements
@@ -61,7 +61,7 @@ describe('the catalogue as pages', () => {
     expect([...listed].sort()).toEqual([...CODES].sort());
   });
 
-  it('begins with what people see, and leads from there to every code that operations share', async () => {
+  it('begins with the codes that people see, and links every code that operations share', async () => {
     const elements = await page('/errors');
     const linked = codesLinked(elements.filter(({ tag, around }) => tag === 'a' && around.at(-1) === 'dd'));
     const shared = CODES.filter((code) => familyOf(code) === undefined);
@@ -69,12 +69,12 @@ describe('the catalogue as pages', () => {
     const headings = texts(elements, 'h2');
     expect(headings.indexOf('A transfer was declined')).toBe(0);
     expect(headings.at(-1)).toBe('All codes');
-    // What every operation has is folded.
+    // Codes that every operation has are folded.
     const folded = codesLinked(elements.filter(({ around }) => around.includes('details')));
     expect([...folded].sort()).toEqual(CODES.filter((code) => familyOf(code) !== undefined).toSorted());
   });
 
-  it('can be read one code after the other, without leaving any out', async () => {
+  it('can be read one code after another, without a gap', async () => {
     const seen: string[] = [];
     let code = codesLinked(await page('/errors')).find((first) => first !== 'unknown_create_transfer');
     const walk = async (from: string): Promise<string | undefined> => {
@@ -92,7 +92,7 @@ describe('the catalogue as pages', () => {
 });
 
 describe('the catalogue as data', () => {
-  it('says what the catalogue says, of every code and of nothing else', async () => {
+  it('matches the catalogue for every code', async () => {
     const all = (await data('/errors.json')) as { readonly data: readonly { readonly code: ErrorCode }[] };
     expect(all.data.map(({ code }) => code)).toEqual(CODES);
     expect(await data('/errors')).toEqual(all);
@@ -115,7 +115,7 @@ describe('the catalogue as data', () => {
         reproduce: sample.reproduce,
         operations: operationsWith(record.code),
       });
-      // Only results of a search have a family.
+      // Only search results have a family.
       expect([...Object.keys(record), 'family']).toEqual(members);
     }
   });
@@ -128,16 +128,16 @@ describe('the catalogue as data', () => {
 
   it.each([
     ['a browser', BROWSER, true],
-    ['nobody in particular', undefined, false],
+    ['no preference', undefined, false],
     ['curl', '*/*', false],
     ['a program', 'application/json', false],
-    ['one that likes JSON better', 'text/html;q=0.5, application/json', false],
-    ['one that likes HTML better', 'application/json;q=0.5, TEXT/HTML ; q=0.9', true],
-    ['one that refuses HTML', 'text/html;q=0, */*', false],
-    ['one that refuses HTML among texts', 'text/*, text/html;q=0', false],
-    ['one that likes anything better', 'text/html;q=0.5, */*;q=0.8', false],
-    ['one that likes anything but JSON', '*/*, application/json;q=0.1, text/html;q=0.5', true],
-    ['one that sends nonsense', ';;,q=,text/html;q=many', false],
+    ['a program that prefers JSON', 'text/html;q=0.5, application/json', false],
+    ['a program that prefers HTML', 'application/json;q=0.5, TEXT/HTML ; q=0.9', true],
+    ['a program that refuses HTML', 'text/html;q=0, */*', false],
+    ['a program that refuses HTML among texts', 'text/*, text/html;q=0', false],
+    ['a program that prefers any type', 'text/html;q=0.5, */*;q=0.8', false],
+    ['a program that accepts anything but JSON', '*/*, application/json;q=0.1, text/html;q=0.5', true],
+    ['a program that sends nonsense', ';;,q=,text/html;q=many', false],
   ])('chooses by Accept for %s', async (_who, accept, isPage) => {
     for (const path of ['/errors', '/errors/card_closed', '/', '/nope', '/guides/nope']) {
       const answer = await ask(path, accept);
@@ -146,7 +146,7 @@ describe('the catalogue as data', () => {
     }
   });
 
-  it('answers with the record at a path of data or of the API, to browsers too', async () => {
+  it('responds with the record at a path of data or of the API, even to browsers', async () => {
     for (const path of ['/errors/%3Cb%3E.json', '/guides/nope.md', '/api/v0.1/core/nope', '/v0.1/nope']) {
       const answer = await ask(path, BROWSER);
       expect(answer.status).toBe(404);
@@ -156,7 +156,7 @@ describe('the catalogue as data', () => {
   });
 });
 
-describe('a path where nothing is', () => {
+describe('an unknown path', () => {
   it.each([
     ['/nope', 'There is no route at this path.'],
     ['/guides/nope', "There is no guide 'nope'."],
@@ -164,7 +164,7 @@ describe('a path where nothing is', () => {
     ['/events/nope', "There is no type of event 'nope'."],
     ['/docs/nope', "There is no operation 'nope'."],
     ['/api', 'There is no route at this path.'],
-  ])('%s: a page says what was asked, and where to go on', async (path, message) => {
+  ])('%s gets a page with the path, the reason and links', async (path, message) => {
     const answer = await ask(path, BROWSER);
     expect(answer.status).toBe(404);
     const known = await ask('/guides', BROWSER);
@@ -184,15 +184,15 @@ describe('a path where nothing is', () => {
     for (const link of ['/guides', '/docs', '/errors', '/console']) expect(links).toContain(link);
   });
 
-  it('shows nothing of a path as markup, and no card number', async () => {
+  it('is never markup on its page, and its card numbers are hidden', async () => {
     const answer = await ask(`/${encodeURIComponent(HOSTILE)}/<b>/4532015112830366`, BROWSER);
     const text = await answer.text();
-    // Throws where a part of the path is read as markup.
+    // Throws if a part of the path is read as markup.
     expect(readPage(text).filter(({ tag }) => tag === 'b' || tag === 'img')).toEqual([]);
     expect(text).not.toContain('4532015112830366');
   });
 
-  it('answers a program, a caller of the API, and another method with the record', async () => {
+  it('gets the record for a program, an API caller or another method', async () => {
     const url = `${urlOf()}/nope`;
     const asks: readonly RequestInit[] = [
       { headers: { Accept: '*/*' } },
@@ -211,7 +211,7 @@ describe('a path where nothing is', () => {
 });
 
 describe('every page', () => {
-  it.each(['sandbox', 'live'] as const)('links only to what is there: %s', async (mode) => {
+  it.each(['sandbox', 'live'] as const)('has only working links: %s', async (mode) => {
     const paths = [
       ...['/', '/errors', '/errors?q=card', '/docs', '/docs?q=card', '/events', '/events?q=card', '/guides'],
       ...['/search', '/search?q=card', '/search?q=json', '/search?q=webhook+signature'],
@@ -253,7 +253,7 @@ describe('every page', () => {
 });
 
 describe('the first page', () => {
-  it('of a sandbox has the first transfer, the first error and the demo cards, to be copied', async () => {
+  it('of a sandbox has the first transfer, the first error and the demo cards to copy', async () => {
     const elements = await page('/');
     expectFrame(elements);
     const commands = texts(elements, 'code').filter((text) => text.startsWith('curl '));
@@ -289,7 +289,7 @@ describe('the first page', () => {
   });
 
   it.each(['/', '/docs/create_transfer', '/errors/card_closed'])(
-    'has a hidden button beside each listing of %s',
+    'has a hidden button next to each listing of %s',
     async (path) => {
       const elements = await page(path);
       const buttons = elements.filter(({ attributes }) => attributes.get('class') === 'copy');

@@ -11,7 +11,7 @@ const { urlOf, ask, page, data } = usePages();
 describe('the API reference', () => {
   const OF_LIVE = OPERATION_IDS.filter((id) => OPERATIONS[id].reach !== 'sandbox');
 
-  it.each(OPERATION_IDS)('has a page of %s: fields, errors in order, a request and its response', async (id) => {
+  it.each(OPERATION_IDS)('has a page for %s: fields, errors in order, request and response', async (id) => {
     const elements = await page(`/docs/${id}`);
     expectFrame(elements);
     const { method, path, summary, body, query, reply, csv } = OPERATIONS[id];
@@ -26,7 +26,7 @@ describe('the API reference', () => {
     for (const [list, schema] of Object.entries({ body, query, response: reply })) {
       for (const { name } of schema === undefined ? [] : fieldsOf(schema)) expect(ids).toContain(`${list}-${name}`);
     }
-    // No field is left without a description.
+    // Every field has a description.
     const described = elements.filter(({ tag, around }) => tag === 'dd' && around.includes('article'));
     expect(described.filter(({ text }) => text === '')).toEqual([]);
     const base = urlOf();
@@ -38,7 +38,7 @@ describe('the API reference', () => {
     }
   });
 
-  it('lists every operation where links of earlier versions lead', async () => {
+  it('lists every operation under the anchors of earlier versions', async () => {
     const elements = await page('/docs');
     expectFrame(elements);
     const rows = elements.filter(({ tag, attributes }) => tag === 'li' && attributes.has('id'));
@@ -50,7 +50,7 @@ describe('the API reference', () => {
     for (const id of OPERATION_IDS) expect(links(elements).filter((link) => link === `/docs/${id}`)).toHaveLength(2);
   });
 
-  it('can be read one operation after the other', async () => {
+  it('can be read one operation after another', async () => {
     const seen: string[] = [];
     let id: string | undefined = OPERATION_IDS[0];
     while (id !== undefined && seen.length <= OPERATION_IDS.length) {
@@ -63,14 +63,14 @@ describe('the API reference', () => {
     expect(seen).toEqual(OPERATION_IDS);
   });
 
-  it('has pages of a moderate size', async () => {
+  it('has pages of moderate size', async () => {
     for (const path of ['/docs', ...OPERATION_IDS.map((id) => `/docs/${id}`)]) {
       const text = await (await ask(path, BROWSER)).text();
       expect([path, text.length < 150_000]).toEqual([path, true]);
     }
   });
 
-  it('of a live service has examples for it, with a key, and nothing of the sandbox', async () => {
+  it('of a live service has its examples with a key, and nothing of the sandbox', async () => {
     const index = await page('/docs', 'live');
     const rows = index.filter(({ tag, attributes }) => tag === 'li' && attributes.has('id'));
     expect(rows.map(({ attributes }) => attributes.get('id'))).toEqual(OF_LIVE);
@@ -84,13 +84,13 @@ describe('the API reference', () => {
       expect(requests).toHaveLength(3);
       for (const request of requests) {
         expect(request).toContain(urlOf('live'));
-        // What connectors send is signed instead.
+        // Requests from connectors are signed instead.
         expect(request.includes('TRANSFER_SERVICE_KEY')).toBe(OPERATIONS[id].reach !== 'connector');
       }
     }
   });
 
-  it('is served as an OpenAPI document too', async () => {
+  it('is also served as an OpenAPI document', async () => {
     const document = (await data('/openapi.json')) as {
       readonly openapi: string;
       readonly paths: Record<string, object>;

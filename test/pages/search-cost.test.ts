@@ -4,7 +4,7 @@ import { ERROR_CODES, ERRORS } from '../../contract/errors/catalogue.ts';
 import { termsIn, withoutValues } from '../../contract/search/words.ts';
 import { type PageSearch, pageSearch } from '../../server/pages/search/page-search.ts';
 
-/** A query of words that many texts have, as people type it. */
+/** A query that many texts match, as people type it. */
 const USUAL = 'card not found';
 
 /** Words of the documentation, the most frequent first. */
@@ -14,8 +14,8 @@ const FREQUENT =
 const HOSTILE: readonly (readonly [what: string, query: string])[] = [
   ['the most frequent words', FREQUENT],
   ['their beginnings', [...new Set(FREQUENT.split(' ').map((word) => word.slice(0, 3)))].join(' ')],
-  ['frequent words, each mistyped', FREQUENT.replaceAll(/\b(\w{3})(\w{2,})/g, '$1q$2')],
-  ['long words that nothing has', Array.from({ length: 40 }, (_, at) => `transactionidempot${at * 7}`).join(' ')],
+  ['frequent words with typos', FREQUENT.replaceAll(/\b(\w{3})(\w{2,})/g, '$1q$2')],
+  ['long unknown words', Array.from({ length: 40 }, (_, at) => `transactionidempot${at * 7}`).join(' ')],
   ['words that differ in one letter', [...'abcdefghijklmnopqrstuvwxyz'].map((letter) => `transf${letter}r`).join(' ')],
 ];
 
@@ -24,7 +24,7 @@ beforeAll(async () => {
   search = await pageSearch();
 });
 
-/** The work of a search of everything: the texts that are scored, and the words for which further ones are looked for. */
+/** The work of a search: how many texts are scored, and for how many words similar words are looked up. */
 function workOf(query: string): { readonly scored: number; readonly loose: number; readonly words: number } {
   let scored = 0;
   let loose = 0;
@@ -54,16 +54,16 @@ function workOf(query: string): { readonly scored: number; readonly loose: numbe
 }
 
 describe('a search', () => {
-  it.each(HOSTILE)('of %s scores at most three times the texts of a usual one', (_what, query) => {
+  it.each(HOSTILE)('for %s scores at most three times the texts of a usual search', (_what, query) => {
     const usual = workOf(USUAL);
     expect(usual.scored).toBeGreaterThan(1_000);
     const { scored, loose } = workOf(query.slice(0, 1_000));
     expect(scored).toBeLessThanOrEqual(3 * usual.scored);
-    // Six in each of the two searches.
+    // At most six in each of the two searches.
     expect(loose).toBeLessThanOrEqual(12);
   });
 
-  it('of a whole message leaves out none of its words', () => {
+  it('for a whole message uses all its words', () => {
     for (const code of ERROR_CODES) {
       const { message } = ERRORS[code].sample;
       const words = new Set(termsIn(withoutValues(message))).size;

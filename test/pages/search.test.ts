@@ -6,7 +6,7 @@ import { BROWSER, expectFrame, HOSTILE, links, texts, usePages } from './use-pag
 
 const { ask, page, data } = usePages();
 
-/** Where the results lead, in their order. */
+/** The targets of the results, in order. */
 const found = (elements: readonly Element[]) =>
   elements
     .filter(({ tag, around }) => tag === 'a' && around.at(-1) === 'li' && around.includes('main'))
@@ -37,7 +37,7 @@ describe('the search', () => {
     ['verify webhook signature', ['/guides/webhooks']],
     ['back up', ['/guides/backups']],
     ['GET /api/v0.1/core/card/{card_id}/posting', ['/docs/list_postings']],
-  ])('finds, in words of people, %s', async (query, expected) => {
+  ])('finds %s in everyday words', async (query, expected) => {
     const elements = await page(`/search?q=${encodeURIComponent(query)}`);
     expectFrame(elements);
     const paths = found(elements).flatMap((path) => [path, path.replace(/#.*/, '')]);
@@ -45,7 +45,7 @@ describe('the search', () => {
     expect(elements.find(({ tag }) => tag === 'input')?.attributes.get('value')).toBe(query);
   });
 
-  it('shows few of each kind, and leads to all of them', async () => {
+  it('shows a few results of each kind, and links to all of them', async () => {
     const elements = await page('/search?q=card');
     expect(links(elements)).toEqual(expect.arrayContaining(['/errors?q=card', '/docs?q=card', '/guides?q=card']));
     for (const path of ['/errors?q=card', '/docs?q=card', '/events?q=card', '/guides?q=card']) {
@@ -77,7 +77,7 @@ describe('the search', () => {
       '{"Message":"The service is disabled. Please","Status":424,"Code":"service_disabled","Type":"Process Error"}',
       'service_disabled',
     ],
-  ])('finds as a page and as data, for %s, the code %s', async (query, code) => {
+  ])('finds, for %s, the code %s as a page and as data', async (query, code) => {
     const path = `?q=${encodeURIComponent(query)}`;
     const elements = await page(`/errors${path}`);
     const { data: records } = (await data(`/errors.json${path}`)) as { readonly data: readonly CatalogueRecord[] };
@@ -90,7 +90,7 @@ describe('the search', () => {
     expect(found(elements).slice(0, 30)).toEqual(paths.slice(0, 30));
   });
 
-  it('shows a family as one result, with its form and its codes as data', async () => {
+  it('shows a family as one result, with its pattern and its codes as data', async () => {
     const elements = await page('/errors?q=bad+json');
     expectFrame(elements);
     expect(found(elements)).toEqual(['/errors#family-schema']);
@@ -99,14 +99,14 @@ describe('the search', () => {
     expect(records[0]?.family?.codes.length).toBe(OPERATION_IDS.length);
   });
 
-  it.each(['/search', '/errors', '/events', '/docs', '/guides'])('says so when nothing fits: %s', async (path) => {
+  it.each(['/search', '/errors', '/events', '/docs', '/guides'])('says that nothing was found: %s', async (path) => {
     const elements = await page(`${path}?q=xylophone`);
     expectFrame(elements);
     expect(texts(elements, 'main').join()).toContain('Nothing found');
     expect(links(elements)).toContain('/errors');
   });
 
-  it('tells a request id from a code', async () => {
+  it('recognises a request id', async () => {
     const elements = await page('/search?q=req_0196f5c2d9a27c3e8b1f4a6d7e905b13');
     expect(texts(elements, 'main').join()).toContain('is a request id');
     expect(links(elements)).toContain('/console/request/req_0196f5c2d9a27c3e8b1f4a6d7e905b13');
@@ -128,7 +128,7 @@ describe('the search', () => {
   });
 
   it.each(['?q=%zz', '?q=%ff', '?q=card&q=amount', '?q', '?', '?x=1', '?q=+++'])(
-    'takes a broken query: %s',
+    'accepts a broken query: %s',
     async (query) => {
       for (const path of ['/search', '/errors']) expectFrame(await page(`${path}${query}`));
     },

@@ -38,7 +38,7 @@ afterAll(async () => {
 
 type Answer = { readonly status: number; readonly headers: NodeJS.Dict<string | string[]>; readonly body: Buffer };
 
-/** The response as it is on the wire: fetch would add headers, and uncompress what it gets. */
+/** The response from the wire. fetch would add headers and decompress it. */
 function ask(
   path: string,
   headers: Readonly<Record<string, string>> = {},
@@ -60,7 +60,7 @@ function ask(
 describe.each(STORED)('%s', (path) => {
   const headers = { Accept: BROWSER };
 
-  it('is compressed for those who accept that, and is the same', async () => {
+  it('is compressed on request, with the same content', async () => {
     const plain = await ask(path, headers);
     expect(plain.headers['content-encoding']).toBeUndefined();
     expect(
@@ -79,7 +79,7 @@ describe.each(STORED)('%s', (path) => {
     }
   });
 
-  it('is not sent again to those who have it, in either form', async () => {
+  it('is not sent again to clients that have it, in either form', async () => {
     const coding = { 'Accept-Encoding': 'gzip' };
     const tag = String((await ask(path, headers)).headers.etag);
     const compressedTag = String((await ask(path, { ...headers, ...coding })).headers.etag);
@@ -93,7 +93,7 @@ describe.each(STORED)('%s', (path) => {
     expect((await ask(path, { ...headers, 'If-None-Match': '"other"' })).status).toBe(200);
   });
 
-  it('has the same head for HEAD, and no body', async () => {
+  it('has the same headers for HEAD, and no body', async () => {
     for (const coding of ['identity', 'gzip']) {
       const whole = await ask(path, { ...headers, 'Accept-Encoding': coding });
       const head = await ask(path, { ...headers, 'Accept-Encoding': coding }, { method: 'HEAD' });
@@ -104,7 +104,7 @@ describe.each(STORED)('%s', (path) => {
   });
 });
 
-test('how the service is now is never kept', async () => {
+test('never caches the current state of the service', async () => {
   for (const path of ['/health/live', '/health/ready']) {
     const { status, headers } = await ask(path, { 'Accept-Encoding': 'gzip' });
     expect([status, headers['cache-control'], headers.etag]).toEqual([200, 'no-store', undefined]);
@@ -115,13 +115,13 @@ describe('the icon', () => {
   test.each([
     ['/favicon.ico', 'image/x-icon'],
     ['/favicon.svg', 'image/svg+xml'],
-  ])('%s is small and kept for long', async (path, type) => {
+  ])('%s is small and cached for long', async (path, type) => {
     const { status, headers, body } = await ask(path);
     expect([status, headers['content-type'], headers['cache-control']]).toEqual([200, type, 'public, max-age=2592000']);
     expect(body.length).toBeLessThan(1_500);
   });
 
-  test('is the mark of the console', async () => {
+  test('is the icon of the console', async () => {
     const file = readFileSync(join(import.meta.dirname, '../../console/icon.svg'), 'utf8');
     expect((await ask('/favicon.svg')).body.toString()).toBe(file);
   });
@@ -153,35 +153,32 @@ describe('the OpenAPI document', () => {
   test.each([
     ['the Host of the request', { Host: 'bank.test:8080' }, 'http://bank.test:8080'],
     ['https behind a trusted proxy', { Host: 'bank.test', 'X-Forwarded-Proto': 'https' }, 'https://bank.test'],
-    ['what the last proxy says', { Host: 'bank.test', 'X-Forwarded-Proto': 'https, http' }, 'http://bank.test'],
-    ['the default address for a Host that is no plain name', { Host: 'bank_test' }, 'http://localhost:8080'],
-    ['the default address for an address that cannot be', { Host: '1.2.3.999' }, 'http://localhost:8080'],
-    ['the default address for a port that cannot be', { Host: 'bank.test:99999' }, 'http://localhost:8080'],
+    ['the scheme from the last proxy', { Host: 'bank.test', 'X-Forwarded-Proto': 'https, http' }, 'http://bank.test'],
+    ['the default address for a Host that is not a plain name', { Host: 'bank_test' }, 'http://localhost:8080'],
+    ['the default address for an impossible address', { Host: '1.2.3.999' }, 'http://localhost:8080'],
+    ['the default address for an impossible port', { Host: 'bank.test:99999' }, 'http://localhost:8080'],
   ])('has the URL of the service: %s', async (_what, headers, url) => {
     const { servers } = await document(headers, live);
     expect(servers.map((server) => server.url)).toEqual([url]);
   });
 
-  it.each(['1.2.3.999', 'bank.test:99999', '[::::]'])(
-    'a guide is shown to a browser that sends the Host %s',
-    async (Host) => {
-      expect((await ask('/guides/quickstart', { Host, Accept: BROWSER }, { server: sandbox })).status).toBe(200);
-    },
-  );
+  it.each(['1.2.3.999', 'bank.test:99999', '[::::]'])('shows a guide to a browser with the Host %s', async (Host) => {
+    expect((await ask('/guides/quickstart', { Host, Accept: BROWSER }, { server: sandbox })).status).toBe(200);
+  });
 
-  it('trusts no header of a proxy where none is trusted', async () => {
+  it('trusts no proxy headers without trusted proxies', async () => {
     const { servers } = await document({ Host: 'bank.test', 'X-Forwarded-Proto': 'https' }, sandbox);
     expect(servers.map(({ url }) => url)).toEqual(['http://bank.test']);
   });
 
-  it('has PUBLIC_URL where that is set, whatever the Host', async () => {
+  it('has PUBLIC_URL if it is set, for any Host', async () => {
     const { servers } = await document({ Host: 'other.test' }, named);
     expect(servers.map(({ url }) => url)).toEqual(['https://transfers.bank.test']);
     const page = (await ask('/docs', { Host: 'other.test', Accept: BROWSER }, { server: named })).body.toString();
     expect(page).not.toContain('other.test');
   });
 
-  it('has the operations of a sandbox only in a sandbox, and nothing that only they use', async () => {
+  it('has the sandbox operations, and everything only they use, only in a sandbox', async () => {
     const [ofSandbox, ofLive] = [await document({}, sandbox), await document({}, live)];
     const own = OPERATION_IDS.filter((id) => OPERATIONS[id].reach === 'sandbox');
     expect(own.length).toBeGreaterThan(0);
@@ -191,7 +188,7 @@ describe('the OpenAPI document', () => {
     expect(ofLive.tags.map(({ name }) => name)).not.toContain('Sandbox');
     const text = JSON.stringify(ofLive);
     expect(text).not.toContain('parameters/SandboxProvoke');
-    // Every reference leads somewhere, and every component but the ways to authenticate is referred to.
+    // Every reference has a target, and every component is referenced except the ways to authenticate.
     const references = new Set(text.match(/#\/components\/[^"]+/g));
     const components = Object.entries(JSON.parse(text).components as Record<string, object>).flatMap(([kind, of]) =>
       kind === 'securitySchemes' ? [] : Object.keys(of).map((name) => `#/components/${kind}/${name}`),
@@ -199,7 +196,7 @@ describe('the OpenAPI document', () => {
     expect([...references].sort()).toEqual(components.sort());
   });
 
-  it('allows no request without credentials where the service takes none', async () => {
+  it('requires credentials if the service does', async () => {
     expect((await document({}, sandbox)).security).toContainEqual({});
     expect((await document({}, live)).security).toEqual([{ apiKey: [] }, { session: [] }]);
   });

@@ -3,13 +3,13 @@ import { afterAll, beforeAll, expect } from 'vitest';
 import { fakeGateway, type HttpTestServer, startHttpServer } from '../harness/http-server.ts';
 import { type Element, readPage } from './page-reader.ts';
 
-/** What a browser accepts. */
+/** The Accept header of a browser. */
 export const BROWSER = 'text/html,application/xhtml+xml,application/xml;q=0.9,image/avif,image/webp,*/*;q=0.8';
 
-/** What must never be read as markup. */
+/** A text that must never be read as markup. */
 export const HOSTILE = `<script>alert(1)</script>"'&amp; onfocus=x </style><img src=x> ${'z'.repeat(40)}`;
 
-/** A sandbox and a live service whose pages a file of tests reads. No page may need the database. */
+/** A sandbox and a live service for the pages of a test file. No page may need the database. */
 export function usePages() {
   const servers: { sandbox?: HttpTestServer; live?: HttpTestServer } = {};
   const started = (mode: 'sandbox' | 'live'): HttpTestServer => {
@@ -68,22 +68,22 @@ export function usePages() {
 export const texts = (elements: readonly Element[], tag: string) =>
   elements.filter((element) => element.tag === tag).map(({ text }) => text);
 
-/** Where all links and forms lead. */
+/** The targets of all links and forms. */
 export const links = (elements: readonly Element[]) =>
   elements.flatMap(({ attributes }) => attributes.get('href') ?? attributes.get('action') ?? []);
 
-/** The error codes that links lead to. */
+/** The error codes in links. */
 export const codesLinked = (elements: readonly Element[]) =>
   links(elements).flatMap((link) => /^\/errors\/([a-z_]+)$/.exec(link)?.[1] ?? []);
 
-/** What holds for every page: one heading, landmarks, a way past the navigation, and names that occur once. */
+/** Checks the rules for every page: one heading, landmarks, a skip link, and unique ids. */
 export function expectFrame(elements: readonly Element[]): void {
   for (const tag of ['h1', 'main', 'title', 'style', 'script']) expect(texts(elements, tag)).toHaveLength(1);
   expect(elements.find(({ tag }) => tag === 'html')?.attributes.get('lang')).toBe('en');
   expect(elements.find(({ tag }) => tag === 'a')?.attributes.get('href')).toBe('#content');
   const ids = elements.flatMap(({ attributes }) => attributes.get('id') ?? []);
   expect(new Set(ids).size).toBe(ids.length);
-  // One `expect` for all: a page has thousands of attributes.
+  // One `expect` for all, because a page has thousands of attributes.
   const names = new Set(elements.flatMap(({ attributes }) => [...attributes.keys()]));
   expect([...names].filter((name) => /^(on|style$|src$)/.test(name))).toEqual([]);
   const known = new Set(ids);
@@ -95,7 +95,7 @@ export function expectFrame(elements: readonly Element[]): void {
   expect(levels.filter((level, at) => level > (levels[at - 1] ?? 0) + 1)).toEqual([]);
 }
 
-/** What a list of facts says about a name. */
+/** The value of a name in a list of facts. */
 export function saysOf(elements: readonly Element[], name: string): string | undefined {
   const at = elements.findIndex(({ tag, text }) => tag === 'dt' && text === name);
   return at === -1 ? undefined : elements.slice(at).find(({ tag }) => tag === 'dd')?.text;

@@ -11,7 +11,7 @@ const owner = await useConnection(server.connection);
 
 const CHANGE = toMigration('9004_vacuumed.sql', 'alter table vacuumed add column planted text;');
 
-/** Autovacuums of the table that are under way. */
+/** The running autovacuums of the table. */
 const vacuums = async (): Promise<readonly number[]> => {
   const { rows } = await superuser.query<{ pid: number }>(
     "select pid from pg_stat_progress_vacuum where relid = 'vacuumed'::regclass",
@@ -19,7 +19,7 @@ const vacuums = async (): Promise<readonly number[]> => {
   return rows.map(({ pid }) => pid);
 };
 
-test('an autovacuum that would hold a table for minutes gives way to a migration', async () => {
+test('an autovacuum that would lock a table for minutes yields to a migration', async () => {
   // A page takes a tenth of a second, and there are hundreds.
   await owner.query(`create table vacuumed (number int, filler text) with (autovacuum_vacuum_threshold = 0,
       autovacuum_vacuum_scale_factor = 0, autovacuum_vacuum_cost_delay = 100, autovacuum_vacuum_cost_limit = 1);

@@ -29,7 +29,7 @@ const refusal = () =>
   );
 
 describe('a schema with migrations that this program does not know', () => {
-  test('is usable where they say that this program can run on them', async () => {
+  test('is usable if the migrations say that this program can run on them', async () => {
     expect(await state()).toBe('current');
     expect(await migrate(connection, { migrations: await withPlanted(expand) })).toEqual([expand.name]);
     expect(await state()).toBe('newer_usable');
@@ -42,7 +42,7 @@ describe('a schema with migrations that this program does not know', () => {
     expect(JSON.parse(made.body)).toMatchObject({ status: 'completed' });
   });
 
-  test('is refused where one of them needs a migration that this program does not know, also by migrate', async () => {
+  test('is refused, even by migrate, if one of them needs a migration that this program does not know', async () => {
     await migrate(connection, { migrations: await withPlanted(expand, contract) });
     expect(await state()).toBe('newer_unusable');
     for (const attempt of [refusal(), migrate(connection).catch((error: unknown) => error)]) {
@@ -57,14 +57,14 @@ describe('a schema with migrations that this program does not know', () => {
     }
   });
 
-  test('is refused where nobody has noted what they need', async () => {
+  test('is refused if it does not say what they need', async () => {
     await client.query("insert into schema_migration (name, checksum) values ('9009_unknown.sql', '')");
     expect(await state()).toBe('newer_unusable');
     expect(await refusal()).toMatchObject({ page: 'schema-too-new' });
   });
 });
 
-test('a schema that lacks a migration is older, and a later one of a newer version does not hide that', async () => {
+test('a schema that lacks a migration is older, even if it has a migration of a newer version', async () => {
   await client.query("delete from schema_migration where name ~ '^0018'");
   expect(await state()).toBe('older');
   await client.query("insert into schema_migration (name, checksum, needs) values ('9001_expand.sql', '', '0017')");
@@ -87,7 +87,7 @@ describe('a ledger that lacks migrations of version 0.1.0', () => {
     return found;
   };
 
-  test('is refused with what to do, and left as it was, where a version before 0.1.0 has made it', async () => {
+  test('is refused unchanged, with advice, if an earlier version made it', async () => {
     const older = { ...connection, schema: 'older' };
     await migrate(older, { migrations: await first(18) });
     await client.query(`alter table older.schema_migration drop column needs;
@@ -106,14 +106,14 @@ describe('a ledger that lacks migrations of version 0.1.0', () => {
     expect(await contentsOf('older')).toEqual(before);
   });
 
-  test('is completed where its creation was interrupted', async () => {
+  test('is completed if its creation was interrupted', async () => {
     const begun = { ...connection, schema: 'begun' };
     await migrate(begun, { migrations: await first(5) });
     expect(await migrate(begun)).toHaveLength((await readMigrations()).length - 5);
     expect(await pendingMigrations(begun)).toEqual([]);
   });
 
-  test('is upgraded where version 0.1.0 has migrated it, although it does not know what its first migrations need', async () => {
+  test('is upgraded if version 0.1.0 migrated it without recording what its first migrations need', async () => {
     const upgraded = { ...connection, schema: 'upgraded' };
     await migrate(upgraded, { migrations: await first(21) });
     await client.query("update upgraded.schema_migration set needs = null where name < '0019'");
@@ -141,14 +141,14 @@ describe('compact payloads of events, which version 0.1.0 cannot read', () => {
     return compareSchema(migrations, rows).state;
   };
 
-  test('are written on a ledger that begins with this version, and that refuses the versions before', async () => {
+  test('are written on a ledger that begins with this version and refuses earlier versions', async () => {
     await migrate(inSchema('made_by_this'));
     expect(await readSchema(inSchema('made_by_this'))).toMatchObject({ compactsPayloads: true });
     const before = (await readMigrations()).filter(({ name }) => name < '0046');
     expect(await stateFor('made_by_this', before)).toBe('newer_unusable');
   });
 
-  test('are not written on one that an older version has made, until a migration needs this version', async () => {
+  test('are not written on a ledger of an older version until a migration needs this version', async () => {
     const all = await readMigrations();
     const before = all.filter(({ name }) => name < '0046');
     await migrate(inSchema('made_before'), { migrations: before });
@@ -161,8 +161,9 @@ describe('compact payloads of events, which version 0.1.0 cannot read', () => {
   });
 });
 
-test('what is disabled at a connector disables nothing for version 0.1.0, whose statements do not know connectors', async () => {
-  // What its transfers, its jobs and its status read of the switch (server/store/program.ts, switch.ts, due.ts and figures.ts there).
+test('a disabled connector disables nothing for version 0.1.0, which does not know connectors', async () => {
+  // How the transfers, jobs and status of 0.1.0 read the switch (server/store/program.ts, switch.ts, due.ts and
+  // figures.ts there).
   const read =
     'select program_id, transfer_type from switch where disabled and (until is null or until > service_now())';
   const processor = { connector_id: 'simulator', processor_token: 'sim_approve' };
@@ -172,7 +173,7 @@ test('what is disabled at a connector disables nothing for version 0.1.0, whose 
   const load = (card_id: string) => present.call('create_transfer', { amount: 5, card_id });
   await expect(load('at_processor')).rejects.toMatchObject({ code: 'service_disabled' });
   expect((await client.query(read)).rows).toEqual([]);
-  // Whichever version changes the switch next, the settings of the other kind stay as they are.
+  // If one version changes its settings of the switch, the other version's settings stay unchanged.
   await client.query(
     `insert into switch (switch_id, disabled, reason, actor, since) values (gen_random_uuid(), true, 'x', 'x', now())
       on conflict (program_id, transfer_type) do update set disabled = true`,
@@ -184,7 +185,7 @@ test('what is disabled at a connector disables nothing for version 0.1.0, whose 
   await present.call('change_switch', { ...scope, disabled: false });
 });
 
-test('a migration says in the comment at its top what it needs, and needs itself where it says nothing', () => {
+test('a migration says in its first comment what it needs, and needs itself if it says nothing', () => {
   const needs = (text: string) => toMigration('0042_x.sql', text).needs;
   expect(needs('-- A comment.\n-- Needs: 0040\n\nselect 1;\n')).toBe('0040');
   expect(needs('-- A comment.\nselect 1;\n')).toBe('0042');
@@ -192,7 +193,7 @@ test('a migration says in the comment at its top what it needs, and needs itself
   expect(toMigration('0042_x.sql', '-- Needs: 0041\n-- Transaction: none\nselect 1;').isOutsideTransaction).toBe(true);
 });
 
-test('the newest unknown migration does not make up for an older one that is unusable', () => {
+test('a newer usable migration does not make up for an older unusable one', () => {
   const known = [toMigration('0001_a.sql', ''), toMigration('0002_b.sql', '')];
   const applied = (name: string, needs: string | null) => ({ name, checksum: '', needs });
   const compare = (...unknown: readonly ReturnType<typeof applied>[]) =>
@@ -201,7 +202,7 @@ test('the newest unknown migration does not make up for an older one that is unu
   expect(compare(applied('0003_c.sql', '0001'), applied('0004_d.sql', '0002'))).toBe('newer_usable');
 });
 
-test('a migration that was edited after it was applied is refused; 0021 is known in the two forms that there were', async () => {
+test('refuses a migration that was edited after it was applied, but accepts both forms of 0021', async () => {
   const setChecksum = (name: string, checksum: string) =>
     client.query('update schema_migration set checksum = $2 where name = $1', [name, checksum]);
   const { rows } = await client.query<{ readonly name: string; readonly checksum: string }>(

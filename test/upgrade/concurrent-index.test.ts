@@ -7,11 +7,11 @@ import { useConnection, useServer } from '../harness/use-ledger.ts';
 import { useNextVersion } from './next-version.ts';
 import { PLANTED_MIGRATIONS, withPlanted } from './planted.ts';
 
-// A migration outside a transaction: an index that is built while others write, and what ends that in the middle.
+// A migration outside a transaction: building an index while others write, and interruptions of the build.
 
 const server = await useServer();
 const client = await useConnection(server.connection);
-/** Whoever writes to the table holds up the end of the build, not its beginning. */
+/** Writes to the table, which delays the end of the build, but not its beginning. */
 const writer = await useConnection(server.connection);
 const { path } = await useDirectory();
 const settings = { DATABASE_URL: server.embedded.url, DATA_DIR: path };
@@ -39,7 +39,7 @@ const builders = async (): Promise<readonly number[]> => {
   return rows.map(({ pid }) => pid);
 };
 
-/** Starts `migrate` of the next version as a process, and waits until it is in the middle of the build. */
+/** Starts `migrate` of the next version as a process, and waits until it builds the index. */
 async function startBuilding() {
   await writer.query('begin; lock table card in row exclusive mode');
   const child = spawn(process.execPath, [next.administration, 'migrate'], {
@@ -68,7 +68,7 @@ async function expectRebuilt(): Promise<void> {
   expect(await isNoted()).toBe(true);
 }
 
-test('migrate is killed while it builds an index: PostgreSQL gives up, and the next migrate builds it again', async () => {
+test('if migrate is killed while it builds an index, PostgreSQL stops, and the next migrate builds it again', async () => {
   const { child, ended } = await startBuilding();
   child.kill('SIGKILL');
   await ended;
@@ -76,18 +76,18 @@ test('migrate is killed while it builds an index: PostgreSQL gives up, and the n
   await expectRebuilt();
 });
 
-test('the build is ended by the server: migrate fails, the service runs, and the next migrate builds it again', async () => {
+test('if the server ends the build, migrate fails, the service runs, and the next migrate builds it again', async () => {
   const { ended } = await startBuilding();
   const [pid] = await builders();
   await client.query('select pg_terminate_backend($1)', [pid]);
   expect(await ended).toBe(1);
-  // A program that knows the migration finds the rest of it, which is no reason to refuse the schema.
+  // The program knows the migration, so it says that the schema is behind, and not that the unfinished index is foreign.
   const checked = await runToEnd([next.administration, 'verify-books'], settings);
   expect(checked).toMatchObject({ exitCode: 1, errors: expect.stringContaining('schema-behind') });
   await expectRebuilt();
 });
 
-test('a build that was completed and not noted is kept', async () => {
+test('keeps a completed build that was not recorded', async () => {
   await client.query('create index planted_index on card (created_at)');
   const before = await findIndex();
   await migrate(server.connection, { migrations: await withPlanted(index) });
@@ -95,7 +95,7 @@ test('a build that was completed and not noted is kept', async () => {
   expect(await isNoted()).toBe(true);
 });
 
-test('two that migrate at once do not wait for each other in a circle', async () => {
+test('two processes that migrate at once do not deadlock', async () => {
   const migrations = await withPlanted(index);
   await writer.query('begin; lock table card in row exclusive mode');
   const both = Promise.all([1, 2].map(() => migrate(server.connection, { migrations })));

@@ -1,4 +1,4 @@
-// How long migrations hold up requests on a large ledger. Part of `npm run verify`; by itself:
+// How long migrations delay requests on a large ledger. Part of `npm run verify`, or alone:
 // node tools/run.mjs test/upgrade/lock-times.ts [--from <commit>] [--transfers <number>]
 import { parseArgs } from 'node:util';
 import type { Options } from '../../bench/command-line.ts';
@@ -12,13 +12,13 @@ import { type Pauses, type Requests, startRequests } from './pauses.ts';
 import { findNewestTag, NoRelease, type Release, unpackRelease } from './release.ts';
 import { watchLocks } from './watch-locks.ts';
 
-/** The longest that anything may be held up, in milliseconds. */
+/** The longest allowed delay, in milliseconds. */
 const MOST = 500;
 
-/** Requests before the first migration, which show the longest pauses of this machine without any; in milliseconds. */
+/** How long requests run before the first migration, in milliseconds. They show the longest pauses of this machine. */
 const BEFORE = 10_000;
 
-/** Requests after each one. */
+/** How long requests run after each migration, in milliseconds. */
 const AFTER = 2000;
 
 /** The negative control. */
@@ -50,7 +50,7 @@ try {
   await resources.endAll(say);
 }
 
-/** Fills a ledger with the released version, which then serves requests while the migrations are applied one by one. */
+/** Fills a ledger with the released version, which serves requests while the migrations are applied one by one. */
 async function measure(release: Release, newer: readonly Migration[], transfers: number): Promise<boolean> {
   const { stage, ledger, service } = await fillLedger(release, transfers);
   const { server, seed } = stage;
@@ -84,11 +84,11 @@ type Measured = {
   readonly server: DatabaseServer;
   readonly database: string;
   readonly requests: Requests;
-  /** What requests came to without any migration. */
+  /** The requests without a migration. */
   readonly quiet: Pauses;
 };
 
-/** Applies a migration while requests go on, and says what it held up; whether that was little enough. */
+/** Applies a migration under load and prints the delays. Returns whether they are short enough. */
 async function applyOne(
   { server, database, requests, quiet }: Measured,
   migration: Migration,
@@ -109,7 +109,7 @@ async function applyOne(
   const { held, waited } = await stop();
   await client.end();
   const { pause: longest, slowest, failures } = requests.take();
-  // A machine that does other work pauses by itself.
+  // A busy machine also pauses without a migration.
   const isSlow = Math.max(held.milliseconds, waited.milliseconds) > MOST || longest > Math.max(MOST, quiet.pause);
   say(
     `${isSlow ? 'TOO SLOW' : 'ok      '}  ${migration.name}: took ${ms(took)} in ${tries} attempts; locks held at most ` +
@@ -120,7 +120,7 @@ async function applyOne(
   return !isSlow && failures.length === 0;
 }
 
-/** The modules are those of the released version: they know its program and its schema. */
+/** Uses the modules of the released version, which know its program and its schema. */
 async function fillLedger(release: Release, transfers: number) {
   const servers = await release.load<typeof import('../../bench/ledger/server.ts')>('bench/ledger/server.ts');
   const seeds = await release.load<typeof import('../../bench/ledger/seed.ts')>('bench/ledger/seed.ts');

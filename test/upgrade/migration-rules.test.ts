@@ -6,7 +6,7 @@ import { findMigrationProblems } from '../../tools/migration-rules.ts';
 
 const migrations = await readMigrations();
 
-/** The problems of a migration after those of the project. */
+/** The problems of a migration that follows the project's. */
 const problemsOf = (sql: string, header = '-- Needs: 0018\n') =>
   findMigrationProblems([...migrations, { name: '9001_next.sql', text: `${header}${sql}\n` }])
     .filter(({ name }) => name === '9001_next.sql')
@@ -59,7 +59,7 @@ const REFUSED: readonly (readonly [what: string, sql: string, says: RegExp, head
   ['deletions', 'delete from error;', /in batches/],
 ];
 
-describe('refused with what to do instead', () => {
+describe('refuses with advice', () => {
   for (const [what, sql, says, header] of REFUSED) {
     test(what, () => expect(problemsOf(sql, header)).toEqual([expect.stringMatching(says)]));
   }
@@ -69,7 +69,7 @@ test.each([
   ['an index of a table of this migration', 'create table a (b int); create index on a (b); create index c on a (b);'],
   ['an index that partitions get later', 'create index a on only event (type);'],
   ['a check that is not valid yet', 'alter table transfer add constraint a check (amount > 0) not valid;'],
-  ['validation of an earlier one', 'alter table transfer validate constraint a;'],
+  ['validation of an earlier check', 'alter table transfer validate constraint a;'],
   ['a constraint of an index', 'alter table card add constraint a unique using index b;'],
   ['a column', 'alter table transfer add column a text, add column b int not null default 0;'],
   ['a column with one time for all', 'alter table transfer add column a timestamptz default now();'],
@@ -82,16 +82,16 @@ test.each([
     'comments and texts about it',
     "-- update transfer set a;\ncomment on table card is 'create index a on card; commit;';",
   ],
-])('%s is accepted', (_, sql) => {
+])('accepts %s', (_, sql) => {
   expect(problemsOf(sql)).toEqual([]);
 });
 
-test('outside a transaction, indexes are built and dropped', () => {
+test('accepts building and dropping indexes outside a transaction', () => {
   const sql = 'create unique index concurrently a on transfer (card_id);\ndrop index concurrently if exists b;';
   expect(problemsOf(sql, NONE)).toEqual([]);
 });
 
-test('the line with what a migration needs has to be there, and to name one that is', () => {
+test('requires a line with the needed migration, which must exist', () => {
   for (const header of ['', '-- Needs: 8000\n', '-- Needs: 9002\n', '-- A comment\n\n-- Needs: 0018\n']) {
     expect(problemsOf('select 1;', header)).toEqual([expect.stringContaining('-- Needs: NNNN')]);
   }
@@ -100,7 +100,7 @@ test('the line with what a migration needs has to be there, and to name one that
   }
 });
 
-test('statements are divided at the semicolons that end them', () => {
+test('divides statements at the semicolons that end them', () => {
   const sql = `select 'a;''b', E'c\\';', "d;e" -- f;\n; do $x$ begin; $y$; end $x$; /* g; */ select $$;$$`;
   expect(splitStatements(sql)).toEqual([
     `select 'a;''b', E'c\\';', "d;e"`,

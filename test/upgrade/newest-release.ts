@@ -1,4 +1,4 @@
-// The newest released version and the present one on one ledger. Part of `npm run verify`; by itself:
+// The newest released version and the current one on one ledger. Part of `npm run verify`, or alone:
 // node tools/run.mjs test/upgrade/newest-release.ts [--from <commit>] [--kills <number>] [--transfers <number>]
 import { parseArgs } from 'node:util';
 import { Resources } from '../../bench/resources.ts';
@@ -15,13 +15,13 @@ import { findNewestTag, NoRelease, type Release, unpackRelease } from './release
 
 const CLIENTS = 16;
 
-/** Requests that are sent once more to either version at the end. */
+/** Requests that are sent again to either version at the end. */
 const SENT_AGAIN = 400;
 
 /** Strict order has one request in flight, so it gets fewer events. */
 const STRICT_TYPE = 'reversal.completed';
 
-/** Time without any arrival after which nothing more is expected, in milliseconds. */
+/** In milliseconds. Without an arrival for this long, no more events are expected. */
 const SILENCE = 60_000;
 
 const NEW = new URL('../../server/main.ts', import.meta.url).pathname;
@@ -40,7 +40,7 @@ const { values } = parseArgs({
     transfers: { type: 'string', default: '500' },
   },
 });
-/** Transfers that are made in each state of the upgrade, besides those during the kills. */
+/** Transfers in each state of the upgrade, in addition to those during the kills. */
 const STEP = Number(values.transfers);
 
 try {
@@ -58,7 +58,7 @@ try {
   await resources.endAll(say);
 }
 
-/** Old, old on the new schema, both, new, both, old: load and kills in each of them. */
+/** Old, old on the new schema, both, new, both, old, with load and kills in each state. */
 async function upgradeAndGoBack(release: Release, kills: number, tally: Tally): Promise<void> {
   const directory = await temporaryDirectory();
   resources.add('the ledger', directory.remove);
@@ -91,7 +91,7 @@ async function upgradeAndGoBack(release: Release, kills: number, tally: Tally): 
   await operators.stop();
   await load.pause();
 
-  // The release shows records without the members that were added since.
+  // The release shows records without fields that are newer.
   let members: readonly string[] | undefined;
   for (const [what, main] of [
     [reference, old],
@@ -132,7 +132,7 @@ async function goOn(load: Load, transfers: number): Promise<void> {
   await waitFor('transfers', async () => load.made >= before + transfers);
 }
 
-/** Stops a process as an operator does, and starts a version in its place. */
+/** Stops a process like an operator, and starts a version instead. */
 async function replace(fleet: Fleet, load: Load, index: number, main: string, tally: Tally): Promise<void> {
   load.expectDeath(fleet.urls[index] ?? '');
   const { exitCode } = await fleet.stop(index);
@@ -150,7 +150,7 @@ async function killOne(fleet: Fleet, load: Load, index: number, main: string, ta
   tally.add('kills');
 }
 
-/** Changes of operators, each with its entry in the audit log, by whichever process is there. */
+/** Changes of operators at changing processes, each with an entry in the audit log. */
 function startOperators(fleet: Fleet): { readonly made: number; readonly stop: () => Promise<void> } {
   let isOver = false;
   let made = 0;
@@ -162,7 +162,7 @@ function startOperators(fleet: Fleet): { readonly made: number; readonly stop: (
           .client.programs.create({ name: `program ${turn}`, currency: 'USD' });
         made += 1;
       } catch {
-        // Its process was stopped or killed.
+        // The process was stopped or killed.
       }
       await new Promise((wake) => setTimeout(wake, 100));
     }
@@ -178,7 +178,7 @@ function startOperators(fleet: Fleet): { readonly made: number; readonly stop: (
   };
 }
 
-/** Both versions show the same events in the same order, and no position is missing. */
+/** Checks that both versions show the same events in the same order, without a gap. */
 async function compareReadings(release: Release, fleet: Fleet, tally: Tally): Promise<readonly ReadEvent[]> {
   await replace(fleet, new Load(0), 0, release.main, tally);
   await replace(fleet, new Load(0), 1, NEW, tally);
@@ -198,7 +198,7 @@ type ReadEvent = { readonly position: number; readonly type: string };
 
 type Webhook = { readonly arrivals: Arrivals; readonly after: number; readonly type: string | undefined };
 
-/** One in each order, both for events of the program from now on. */
+/** Creates one webhook in each order, for events of the program from now on. */
 function createWebhooks(fleet: Fleet): Promise<readonly Webhook[]> {
   const { client } = fleet.process(0);
   return Promise.all(
@@ -212,7 +212,7 @@ function createWebhooks(fleet: Fleet): Promise<readonly Webhook[]> {
   );
 }
 
-/** Every event came at least once; those after the last one that was read are not waited for. */
+/** Checks that every event arrived at least once. Does not wait for events after the last read event. */
 async function judgeArrivals(
   { arrivals, after, type }: Webhook,
   events: readonly ReadEvent[],
@@ -233,7 +233,7 @@ async function judgeArrivals(
   tally.add(`sent_again_${order}`, arrivals.positions.length - new Set(arrivals.positions).size);
 }
 
-/** Runs a command on the host, of either version. Throws when it fails. */
+/** Runs a host command of either version. Throws if it fails. */
 async function command(administration: string, task: string, url: string): Promise<string> {
   const { exitCode, output, errors } = await runToEnd([administration, task], { DATABASE_URL: url });
   if (exitCode !== 0) throw new Error(`${administration} ${task} ended with ${exitCode}: ${errors}${output}`);

@@ -5,15 +5,15 @@ import type { Migration } from '../../server/store/migrations/migration-files.ts
 import { type Ending, runToEnd } from '../harness/process.ts';
 import { copySource } from '../mutants/copy.ts';
 
-/** A version of the program that has more migrations than the checkout. */
+/** A version of the program with more migrations than the checkout. */
 export type NextVersion = {
   readonly main: string;
-  /** Its program for commands on the host, such as `migrate`. */
+  /** Its program for host commands, such as `migrate`. */
   readonly administration: string;
   readonly migrate: (settings: Readonly<Record<string, string>>) => Promise<Ending>;
 };
 
-/** Copies the source and plants migrations in it; removed after the tests of the file. */
+/** Copies the source and adds migrations to it. Removed after the tests of the file. */
 export async function useNextVersion(...planted: readonly Migration[]): Promise<NextVersion> {
   const { path, remove } = await copySource();
   afterAll(remove);

@@ -1,23 +1,23 @@
 import { keptConnections, sendRaw } from '../harness/raw-request.ts';
 
-/** Clients that send a transfer after the response to the one before. */
+/** Clients that send the next transfer after each response. */
 const CLIENTS = 12;
 
-/** What the requests of some time came to; times in milliseconds. */
+/** The requests of a period. Times are in milliseconds. */
 export type Pauses = {
   readonly succeeded: number;
-  /** The longest time in which no request got its response. */
+  /** The longest time without a response to any request. */
   readonly pause: number;
   /** The longest time to a response. */
   readonly slowest: number;
-  /** What was refused or got no response, a sentence each. */
+  /** A sentence for each request that was refused or got no response. */
   readonly failures: readonly string[];
 };
 
-/** Requests that go on until they are stopped, and what they came to since one asked last. */
+/** Requests that continue until `stop`. `take` returns the results since its last call. */
 export type Requests = { readonly take: () => Pauses; readonly stop: () => Promise<void> };
 
-/** Sends transfers to a service, whose cards are named by `card`, with the key of a card program. */
+/** Sends transfers to a service with the key of a card program. `card` names the cards. */
 export function startRequests(url: string, key: string, card: (number: number) => string): Requests {
   const agent = keptConnections(CLIENTS);
   const fresh = () => ({ succeeded: 0, pause: 0, slowest: 0, failures: [] as string[] });
@@ -47,7 +47,7 @@ export function startRequests(url: string, key: string, card: (number: number) =
   });
   return {
     take: () => {
-      // A pause that goes on counts as long as it has lasted.
+      // A current pause counts with its length so far.
       const taken = { ...found, pause: Math.max(found.pause, performance.now() - lastAt) };
       found = fresh();
       return taken;

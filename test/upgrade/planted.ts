@@ -5,21 +5,21 @@ const PLANTED = { expand: '9001', contract: '9002', index: '9003' } as const;
 
 const newest = (await readMigrations()).at(-1)?.name.slice(0, 4) ?? '';
 
-/** Migrations that a next version might have, by what they do; each is the text of a file. */
+/** Migrations that a next version might have, by their effect. Each is the text of a file. */
 export const PLANTED_MIGRATIONS = {
-  /** The present version runs on it: a column and a table that it does not know. */
+  /** Adds a column and a table. The current version can run on it. */
   expand: toMigration(
     `${PLANTED.expand}_expand.sql`,
     `-- Needs: ${newest}\n
     alter table transfer add column planted text;
     create table planted (planted_id uuid primary key);`,
   ),
-  /** Only versions that know the one before it run on it. */
+  /** Only versions that know the migration before it can run on it. */
   contract: toMigration(
     `${PLANTED.contract}_contract.sql`,
     `-- Needs: ${PLANTED.expand}\nalter table transfer drop column planted;`,
   ),
-  /** An index, built while others write. */
+  /** An index that is built while others write. */
   index: toMigration(
     `${PLANTED.index}_index.sql`,
     `-- Needs: ${newest}\n-- Transaction: none

@@ -2,16 +2,16 @@ import { createServer, type Server } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import type { Resources } from '../../bench/resources.ts';
 
-/** Settings of every process that sends webhooks to a receiver of this machine. */
+/** Settings of every process that sends webhooks to a receiver on this machine. */
 export const SENDS_WEBHOOKS = {
   WEBHOOK_ALLOWED_NETWORKS: '127.0.0.1',
   WEBHOOK_KEY: Buffer.alloc(32, 'upgrade').toString('base64'),
 } as const;
 
-/** What a webhook has sent: positions of events, in the order of their arrival, each as often as it came. */
+/** The events that a webhook sent: their positions in the order of arrival, with repetitions. */
 export type Arrivals = { readonly url: string; readonly positions: readonly number[] };
 
-/** Starts a program that takes every event. */
+/** Starts a program that accepts every event. */
 export async function startReceiver(resources: Resources): Promise<Arrivals> {
   const positions: number[] = [];
   const server: Server = createServer(async (request, response) => {
@@ -21,7 +21,7 @@ export async function startReceiver(resources: Resources): Promise<Arrivals> {
       positions.push((JSON.parse(Buffer.concat(chunks).toString()) as { position: number }).position);
       response.writeHead(204).end();
     } catch {
-      // Its sender was killed.
+      // The sender was killed.
     }
   });
   await new Promise<void>((listening) => server.listen(0, '127.0.0.1', listening));
@@ -32,7 +32,7 @@ export async function startReceiver(resources: Resources): Promise<Arrivals> {
   return { url: `http://127.0.0.1:${(server.address() as AddressInfo).port}/`, positions };
 }
 
-/** What is wrong with arrivals: positions that are missing, or, in strict order, that came before those before them. */
+/** The problems of arrivals: missing positions, and in strict order, positions that arrived too early. */
 export function wrongArrivals(
   { positions }: Arrivals,
   wanted: readonly number[],

@@ -8,28 +8,28 @@ import { root } from '../../tools/command.ts';
 
 const run = promisify(execFile);
 
-/** Why there is nothing to upgrade from; the message says what is missing. */
+/** There is no version to upgrade from. The message says what is missing. */
 export class NoRelease extends Error {
   override readonly name = 'NoRelease';
 }
 
-/** The files of a released version with the dependencies of that version. */
+/** The files of a released version with its dependencies. */
 export type Release = {
   /** The tag, or the commit that was named instead. */
   readonly reference: string;
   readonly path: string;
-  /** Its program, to be started by Node. */
+  /** The program to start with Node. */
   readonly main: string;
-  /** Names of its migrations, in order. */
+  /** The names of its migrations, in order. */
   readonly migrations: readonly string[];
-  /** Loads one of its modules, which works with its own program and its own schema. */
+  /** Loads a module, which works with its own program and schema. */
   readonly load: <Module>(file: string) => Promise<Module>;
 };
 
 /** Version 0.1.0, for a clone without tags. */
 const FIRST_RELEASE = 'f5bd855';
 
-/** The newest tag that the present commit descends from, or where a clone has no tags, the first release. */
+/** The newest tag that the current commit descends from, or the first release in a clone without tags. */
 export async function findNewestTag(): Promise<string> {
   const described = run('git', ['describe', '--tags', '--abbrev=0'], { cwd: root });
   return described.then(
@@ -39,13 +39,13 @@ export async function findNewestTag(): Promise<string> {
 }
 
 /**
- * Unpacks a version into a folder of its own and installs the dependencies that its lockfile names; where those are the
- * ones of the checkout, these are used.
+ * Unpacks a version into a separate folder and installs the dependencies of its lockfile. If they are the same as the
+ * checkout's, uses those.
  */
 export async function unpackRelease(resources: Resources, reference: string): Promise<Release> {
   const path = await mkdtemp('/var/tmp/transfer-service-release-');
   resources.add('the released version', () => rm(path, { recursive: true, force: true, maxRetries: 5 }));
-  // The user that PostgreSQL runs as, where the checks run as root, has to get to its binaries.
+  // If the checks run as root, PostgreSQL runs as another user, who needs access to its binaries.
   await chmod(path, 0o755);
   const archive = join(path, 'release.tar');
   try {

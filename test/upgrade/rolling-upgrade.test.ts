@@ -18,12 +18,12 @@ const next = await useNextVersion(expand);
 const { path } = await useDirectory();
 const afterNext = await useNextVersion(expand, contract);
 
-/** Transfers that are made before the next step. */
+/** Transfers before the next step. */
 const STEP = 25;
 
 const CLIENTS = 8;
 
-test('this version runs on the schema of the next one, and both at once; then the schema becomes one that it refuses', {
+test('this version runs on the schema of the next one, alone and next to it, until it refuses the schema', {
   timeout: 280_000,
 }, async () => {
   const resources = new Resources();
@@ -68,7 +68,7 @@ test('this version runs on the schema of the next one, and both at once; then th
       exitCode: 1,
       errors: expect.stringMatching(/9002_contract\.sql[\s\S]*runbook\/schema-too-new\.md/),
     });
-    // Whoever still runs says so, too.
+    // A process that still runs reports it too.
     await waitFor('no process is ready', async () => (await isReady()).every((status) => status === 503));
     await fleet.end();
   } finally {

@@ -1,19 +1,19 @@
 import type pg from 'pg';
 
-/** How long locks were held, or waited for, that make others wait; in milliseconds. */
+/** How long blocking locks were held and waited for, in milliseconds. */
 export type LockTimes = {
-  /** The longest time for which one transaction held such a lock, by the table that it held longest. */
+  /** The longest time that a transaction held such a lock, and the table. */
   readonly held: { readonly table: string; readonly milliseconds: number };
-  /** The longest time for which one waited: whoever comes after it waits as long. */
+  /** The longest time that a transaction waited for one. Later transactions wait as long. */
   readonly waited: { readonly table: string; readonly milliseconds: number };
 };
 
-/** Time between two looks, in milliseconds: the error of what is found. */
+/** Time between two looks, in milliseconds. The results can be off by this much. */
 const INTERVAL = 5;
 
 /**
- * Locks of the statements of migrations that conflict with those of a transfer, on tables and indexes that were there
- * before. Locks on what the same transaction has made hold up nobody.
+ * Locks of migrations' statements that conflict with a transfer's locks, on tables and indexes that existed before.
+ * Locks on new tables and indexes delay no one.
  */
 const LOCKS = `select pg_locks.virtualtransaction as transaction, relname as table, granted
   from pg_locks join pg_class on pg_class.oid = relation
@@ -22,7 +22,7 @@ const LOCKS = `select pg_locks.virtualtransaction as transaction, relname as tab
 
 type Row = { readonly transaction: string; readonly table: string; readonly granted: boolean };
 
-/** Looks at the locks on a connection of its own until it is stopped, and gives the longest. */
+/** Watches the locks on a separate connection until it is stopped. Returns the longest. */
 export async function watchLocks(client: pg.Client): Promise<() => Promise<LockTimes>> {
   const { rows } = await client.query<{ oid: string }>(
     "select oid from pg_class where relnamespace = 'public'::regnamespace and relkind in ('r', 'p', 'i', 'I')",
@@ -48,7 +48,7 @@ export async function watchLocks(client: pg.Client): Promise<() => Promise<LockT
       for (const { transaction, table, granted } of found.rows) {
         const name = `${transaction} ${table} ${granted}`;
         seen.add(name);
-        // It may have been taken just after the last look.
+        // The lock may have been taken just after the last look.
         if (!since.has(name)) since.set(name, lookedAt);
         const milliseconds = now - (since.get(name) ?? now);
         const kind = granted ? 'held' : 'waited';

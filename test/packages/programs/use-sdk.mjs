@@ -1,5 +1,5 @@
-// What a user does with the SDK: run in a folder in which its tarball is installed, with the URL of a sandbox. Prints
-// what happened as JSON.
+// Uses the SDK like a user, in a folder with its tarball installed. Takes the URL of a sandbox, and prints the results
+// as JSON.
 import { once } from 'node:events';
 import { createServer } from 'node:net';
 import {

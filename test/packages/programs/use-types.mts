@@ -1,4 +1,4 @@
-// A program of a user, which is only compiled: each line needs a type of the SDK to be what a reader expects.
+// A user's program that is only compiled. Each line needs a type of the SDK.
 import {
   ConnectionFailure,
   ERRORS,

@@ -6,11 +6,11 @@ import { directoryForTest } from '../../harness/service.ts';
 
 const INSTALL = join(import.meta.dirname, '../../../cli/install.mjs');
 
-test('an install says in a log that it goes on', async () => {
+test('an install reports its progress in a log', async () => {
   const folder = await directoryForTest();
   mkdirSync(join(folder, 'node_modules'));
   writeFileSync(join(folder, 'package-lock.json'), '{"packages":{}}');
-  // An npm that ends once its caller has said twice that it waits.
+  // An npm that ends after its caller has reported twice that it waits.
   const npm = join(folder, 'npm-cli.js');
   writeFileSync(npm, `require('node:fs').watchFile('enough', { interval: 20 }, () => process.exit(0))`);
   const program = `import { ensureInstalled } from ${JSON.stringify(INSTALL)};
