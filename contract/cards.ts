@@ -39,7 +39,7 @@ import {
 
 const holderReference = callersReference(255, 'Your reference for the holder; must not contain a card number');
 const lastFour = Type.String({ pattern: '^[0-9]{4}$', description: 'Last four digits of the card number' });
-const expiresOn = Type.String({ format: 'date', description: 'Last day on which the card can be used, YYYY-MM-DD' });
+const expiresOn = Type.String({ format: 'date', description: 'Last valid day of the card, YYYY-MM-DD' });
 
 /** The body of create_card. */
 export const CreateCardBody = Type.Object(

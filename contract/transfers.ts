@@ -152,7 +152,7 @@ const CheckRecord = Type.Object({
   name: Type.String({ description: 'Name of the check' }),
   outcome: literals(
     ['passed', 'failed', 'not_evaluated'],
-    'not_evaluated: the check depends on an earlier one that failed',
+    'not_evaluated: the check depends on an earlier check that failed',
   ),
   code: textOrNull('Error code that the check returns when it fails; null if it has not failed'),
   message: textOrNull('Message of that error; null if the check has not failed'),

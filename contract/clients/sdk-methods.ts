@@ -1,6 +1,6 @@
 import { OPERATION_IDS, OPERATIONS, type OperationId } from '../operations.ts';
 
-/** The operations of the clients: all except the one that adapters of processors sign. */
+/** The operations of the clients: all except `receive_notice`, which adapters of processors sign. */
 export type ClientOperationId = Exclude<OperationId, 'receive_notice'>;
 
 /** The operations of the clients, in the order of the reference. */

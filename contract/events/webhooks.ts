@@ -28,7 +28,9 @@ export const WEBHOOK_EVENTS = {
   'webhook.tested': eventType({
     ...WEBHOOK,
     summary: 'A request asked for a test of a webhook.',
-    sent: ['test_webhook succeeds. Only the webhook itself gets the event, for any types and any status.'],
+    sent: [
+      'test_webhook succeeds. Only the webhook itself gets the event, even if it is disabled or does not select the type.',
+    ],
     listed: false,
     notes: [
       'The event is not among the events of the card program: get_event does not find it, and its position is 0.',

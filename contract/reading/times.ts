@@ -49,7 +49,7 @@ export function wrongMoment(text: string, isInQuery: boolean, shown: string): st
   return rule;
 }
 
-/** A time in milliseconds since 1970, at most the last one that can be represented. */
+/** Limits a time, in milliseconds since 1970, to the last one in {@link YEARS}. */
 export function clampToLastMoment(time: number): number {
   return Math.min(time, LAST_MOMENT);
 }

@@ -23,9 +23,9 @@ export type FoundFamily = { readonly kind: CodeFamily['kind']; readonly codes: r
 /** Finds error codes. */
 export type ErrorSearch = (query: string) => readonly ErrorHit[];
 
-/** The score of a code that the query contains; far above that of any words. */
+/** The score of a code that the query contains. Far above any words. */
 const NAMED = 1_000_000;
-/** The score of each character of a message that the query quotes; above that of any words. */
+/** The score of each character of a message that the query quotes. Above any words. */
 const QUOTED = 10_000;
 
 /** A text with more codes than this is a list of codes, and not about one of them. */

@@ -68,7 +68,7 @@ const MAX_TYPOS = 2;
 /** Results with less than this share of the best score are not shown. */
 const NEAR = 0.45;
 
-/** Share of the score of an entry's second text that is added to that of its best one. */
+/** The share of an entry's second-best text that is added to the score of its best text. */
 const FURTHER = 0.1;
 
 /** Texts that are indexed at a time, before other work continues: about a millisecond's work. */

@@ -63,7 +63,7 @@ export const WebhookRecord = Type.Object({
   ),
   secrets: Type.Array(WebhookSecretRecord, { description: 'The secrets that sign, newest first' }),
   position: position('Every event up to this position has been delivered, is being retried, or is not selected'),
-  backlog: Type.Integer({ description: 'Number of events after `position`, including those that are not selected' }),
+  backlog: Type.Integer({ description: 'Number of events after `position`, including events that are not selected' }),
   failures: Type.Integer({ description: 'Number of consecutive failures; 0 if the last attempt succeeded' }),
   failing_since: nullable(moment('When the consecutive failures began; null if the last attempt succeeded')),
   last_success_at: nullable(moment('When an event was last delivered; null if none was yet')),

@@ -743,7 +743,7 @@ export type CreateCardBody = {
   readonly holder_reference?: string | undefined;
   /** Last four digits of the card number. */
   readonly last_four?: string | undefined;
-  /** Last day on which the card can be used, YYYY-MM-DD. */
+  /** Last valid day of the card, YYYY-MM-DD. */
   readonly expires_on?: string | undefined;
   /** Limits; an omitted limit does not apply. */
   readonly limits?: CardLimits | undefined;
@@ -2005,7 +2005,7 @@ export type NewWebhookRecord = {
    * webhook is for all card programs.
    */
   readonly position: number;
-  /** Number of events after `position`, including those that are not selected. */
+  /** Number of events after `position`, including events that are not selected. */
   readonly backlog: number;
   /** Number of consecutive failures; 0 if the last attempt succeeded. */
   readonly failures: number;
@@ -3560,7 +3560,7 @@ export type TransferExplanation = {
   readonly checks: readonly {
     /** Name of the check. */
     readonly name: string;
-    /** not_evaluated: the check depends on an earlier one that failed. */
+    /** not_evaluated: the check depends on an earlier check that failed. */
     readonly outcome: 'passed' | 'failed' | 'not_evaluated';
     /** Error code that the check returns when it fails; null if it has not failed. */
     readonly code: string | null;
@@ -3765,7 +3765,7 @@ export type UpdateCardBody = {
   readonly holder_reference?: string | null | undefined;
   /** Last four digits of the card number. */
   readonly last_four?: string | null | undefined;
-  /** Last day on which the card can be used, YYYY-MM-DD. */
+  /** Last valid day of the card, YYYY-MM-DD. */
   readonly expires_on?: string | null | undefined;
   /**
    * Limits to change: a number sets a limit, null removes it (or all limits of in or out), omitted limits keep
@@ -3912,7 +3912,7 @@ export type WebhookRecord = {
    * webhook is for all card programs.
    */
   readonly position: number;
-  /** Number of events after `position`, including those that are not selected. */
+  /** Number of events after `position`, including events that are not selected. */
   readonly backlog: number;
   /** Number of consecutive failures; 0 if the last attempt succeeded. */
   readonly failures: number;

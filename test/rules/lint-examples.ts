@@ -71,10 +71,7 @@ export const lintExamples: readonly Example[] = [
       'server/http/place.ts': "export const a = new URL('page.html', import.meta.url);\n",
       'cli/place.ts': 'export const a = import.meta.dirname;\n',
     },
-    says: [
-      'cli/place.ts:1: A bundled module has no place of its own',
-      'server/http/place.ts:1: A bundled module has no place of its own',
-    ],
+    says: ['cli/place.ts:1: A bundled module has no path', 'server/http/place.ts:1: A bundled module has no path'],
     clean: {
       'installation.mjs': 'export const a = import.meta.url;\n',
       'server/http/place.test.ts': 'export const a = import.meta.dirname;\n',
