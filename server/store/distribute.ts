@@ -83,7 +83,7 @@ export function movePlace(settings: ConnectionSettings, to: Node): Promise<Locat
       const known = workers.map(({ host, port }) => `${host}:${port}`).join(', ');
       throw new PlaceProblem(`The Citus cluster has no worker ${to.host}:${to.port}, but ${known}.`);
     }
-    // For partitions that were just made. Transfers queue behind a table that waits for this lock.
+    // For partitions that were just made. Transfers queue behind a request for a table's lock.
     await client.query(`set statement_timeout = ${LOCK_MILLISECONDS}`);
     await inTries(() => client.query(`select ${pg.escapeIdentifier(schema)}.identify_rows()`));
     await client.query('set statement_timeout = 0');

@@ -75,8 +75,8 @@ export async function changeTables(
 }
 
 /**
- * The functions' own lock limits apply on the coordinator only, so the whole call has a limit. Transfers queue behind a table
- * that waits for this lock.
+ * The functions' own lock limits apply on the coordinator only. Transfers queue behind a request for a table's lock, so the whole
+ * call has a limit.
  */
 async function onCoordinator(
   client: pg.ClientBase,

@@ -73,7 +73,7 @@ const IDLE_MILLISECONDS = 5000;
 
 /**
  * How long a writing connection, and each of its plans, is used. A plan for a nearly empty table may use the wrong one of two
- * indexes, so it must end before the table grows.
+ * indexes, so it must not stay in use when the table has grown.
  */
 const WRITER_LIFETIME_SECONDS = 60;
 

@@ -228,7 +228,7 @@ export class Hosts {
 
   /**
    * Asks all hosts at the same time. A writable host may not know yet that a standby was promoted in its place. So the other
-   * hosts have a lead to respond after the first, and the newest history wins, then the host that was used last.
+   * hosts get a moment to respond after the first. The newest history wins, then the host that was used last.
    */
   async #find(limitMilliseconds: number): Promise<Found> {
     const { promise, resolve, reject } = Promise.withResolvers<Found>();
