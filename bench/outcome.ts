@@ -20,7 +20,7 @@ export function isMet({ value, target }: Outcome): boolean {
   return target.at === 'least' ? value >= target.value : value <= target.value;
 }
 
-/** The share of the target by which it was missed. Zero or less if it was met. */
+/** How far the target was missed, as a share of it. Zero or less if it was met. */
 export function shortfall({ value, target }: Outcome): number {
   const over = (value - target.value) / target.value;
   return target.at === 'least' ? -over : over;

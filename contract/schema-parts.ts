@@ -110,7 +110,7 @@ export function nullable<Schema extends TSchema>(schema: Schema) {
   return Type.Union([schema, Type.Null()]);
 }
 
-/** A schema with a name, described for the one field that has it: what the value is, and when it is null. */
+/** A named schema with the description of one field: what the value is, and when it is null. */
 export function described<Schema extends TSchema>(schema: Schema, description: string) {
   return Type.Unsafe<Static<Schema>>({ anyOf: [schema], description });
 }
@@ -180,7 +180,7 @@ export const AmountSent = Type.Unsafe<AmountAsSent>({
   description: MINOR_UNITS,
 });
 
-/** The same, described for one field: what the amount is, and what an omitted one means. */
+/** The same with the description of one field: what the amount is, and what omitting it means. */
 export const amountSent = (what: string) =>
   Type.Unsafe<AmountAsSent>({ ...AmountSent, description: `${what}. ${MINOR_UNITS}` });
 
@@ -231,7 +231,7 @@ export const MetadataPatch = Type.Unsafe<Record<string, string | null>>({
     'Pairs to change: a string sets a pair, null removes it, other pairs keep their values. At most 20 pairs can remain',
 });
 
-/** The filter of a list by a pair of metadata; `things` names what is listed, in the plural. */
+/** The filter of a list by a pair of metadata. `things` is the plural name of the listed records. */
 export const metadataFilter = (things: string) => ({
   metadata_name: Type.Optional(
     checkedText(40, `Only ${things} with this metadata pair; requires metadata_value`, requires('metadata_value')),

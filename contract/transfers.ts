@@ -208,7 +208,7 @@ const CARD_STATUS_ERRORS = [
   'card_closed',
 ] as const satisfies readonly SharedCode[];
 
-/** The error codes of the transfer's own checks, in the order of TRANSFER_CHECKS; a card has one status at a time. */
+/** The error codes of the transfer's checks, in the order of TRANSFER_CHECKS. A card has one status at a time. */
 const CHECK_ERRORS = [
   'service_disabled',
   'card_not_found',

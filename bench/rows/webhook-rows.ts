@@ -8,7 +8,7 @@ import { type ThroughputFigures, WEBHOOKS } from '../webhooks/throughput.ts';
 const MAX_MEDIAN_MILLISECONDS = 100;
 const MAX_P99_MILLISECONDS = 1000;
 
-/** The maximum factor by which dead webhooks may slow down the others. */
+/** The maximum slowdown of the other webhooks by dead ones, as a factor. */
 const MAX_RATIO = 1.2;
 
 const MIN_PLAIN_PER_SECOND = 1_500;

@@ -7,7 +7,7 @@ import { EXAMPLE_REQUEST_ID } from '../samples.ts';
 import { ERRORS, errorRecord } from './catalogue.ts';
 import { type ErrorRecord, withSupport } from './record.ts';
 
-/** The placeholder in the path of a sample's request for the id of what `given` creates. */
+/** The placeholder in the path of a sample's request for an id that `given` creates. */
 const CREATED_ID = /\{(transfer|webhook|case|incident)_id\}/;
 
 /** Operations that create the subject of a sample. */

@@ -25,7 +25,7 @@ export function withoutSupport(message: string): string {
   return message.replace(TO_SUPPORT, '');
 }
 
-/** How a caller reaches support, and what to quote there. */
+/** The contact of support, and the request id to quote there. */
 export type Support = { readonly contact: string; readonly requestId: string };
 
 /** Adds the request to contact support. Every error that the caller cannot resolve has it (7.1). */

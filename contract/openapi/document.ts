@@ -223,7 +223,7 @@ function operationObject(id: OperationId): JsonObject {
   };
 }
 
-/** Whether a call can write to the audit log; a batch writes an entry for each of its transfers. */
+/** Whether a call can write to the audit log. A batch writes an entry for each of its transfers. */
 function writesAuditLog(id: OperationId): boolean {
   return OPERATIONS[id].audit !== 'none' || id === 'create_transfer_batch';
 }
@@ -400,7 +400,9 @@ function streamContent(id: OperationId, item: object): JsonObject {
   return { schema: { type: 'string', description }, example: exampleStream(id) };
 }
 
-/** Plain JSON of a schema or an example, with references to named schemas; with `isRoot`, a named schema itself. */
+/**
+ * Converts a schema or an example to plain JSON, with references to named schemas. With `isRoot`, a named schema is written out.
+ */
 function toJson(value: unknown, isRoot = false): Json {
   const name = isRoot || !isSchema(value) ? undefined : NAMES.get(JSON.stringify(value));
   if (name !== undefined) return reference('schemas', name);

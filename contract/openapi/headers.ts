@@ -197,8 +197,8 @@ export function headersOf(code: ErrorCode): readonly ErrorHeader[] {
 }
 
 /**
- * The names of the headers of responses with any of these codes. `isMoney`: whether the operation has `Money-Moved`;
- * `takesKey`: whether it accepts an idempotency key.
+ * The names of the headers of responses with any of these codes. `isMoney` says whether the operation has `Money-Moved`,
+ * `takesKey` whether it accepts an idempotency key.
  */
 export function errorHeadersOf(
   codes: readonly ErrorCode[],

@@ -7,7 +7,9 @@ const MIN_SAVED_CHARACTERS = 200;
 /** The length of a reference to a component. */
 const REFERENCE_CHARACTERS = 60;
 
-/** Returns the replacement of a schema. `name` is for its component, if it becomes one; `inner` visits its inner schemas. */
+/**
+ * Returns the replacement of a schema. `name` is the name of its component, if it becomes one. `inner` visits its inner schemas.
+ */
 type Visit = (schema: JsonObject, name: string, inner: () => JsonObject) => JsonObject;
 
 /** The document with repeated schemas as components, and with unions of one type and null as schemas with two types. */
@@ -101,7 +103,7 @@ function mapInner(schema: JsonObject, name: string, visit: Visit): JsonObject {
   };
 }
 
-/** The name of an inner schema, such as `KeyRecordProgramId`; without the outer name inside an unnamed reply. */
+/** The name of an inner schema, such as `KeyRecordProgramId`. Inside an unnamed reply, it lacks the outer name. */
 function nameBelow(name: string, word: string): string {
   const words = word.split('_').map((one) => `${one.charAt(0).toUpperCase()}${one.slice(1)}`);
   return `${name === 'Reply' ? '' : name}${words.join('')}`;

@@ -12,12 +12,12 @@ const ADVICE = `${FOUND} Remove it, and identify the card by its card_id.`;
 const ADVICE_FOR_KEYS = `${FOUND} Use another key, such as a UUID.`;
 
 /**
- * Finds a card number in a body or a query: in values at any depth, in field names, and in unknown fields. The problem
- * does not contain the number.
+ * Finds a card number in a body or a query: in values at any depth, in field names, and in unknown fields. The problem does not
+ * contain the number.
  *
- * A JSON number in a field of the schema is an amount or a count and never a card number. Rows of a batch are skipped:
- * each is checked separately, with the schema of a row. A URL is also checked after percent-decoding. An idempotency key
- * is refused only if all of it is a card number; otherwise it is accepted and stored as a digest where needed.
+ * A JSON number in a field of the schema is an amount or a count and never a card number. Rows of a batch are skipped: each is
+ * checked separately, with the schema of a row. A URL is also checked after percent-decoding. An idempotency key is refused only
+ * if all of it is a card number. Otherwise it is accepted, and stored as a digest where needed.
  */
 export function findCardNumber(
   value: JsonValue,
@@ -41,13 +41,13 @@ export function findCardNumber(
   return undefined;
 }
 
-/** The problem of an Idempotency-Key header that is a card number; undefined if it is not. */
+/** The problem of an Idempotency-Key header that is a card number, or undefined. */
 export function findCardNumberInKey(key: string | undefined): Problem | undefined {
   if (key === undefined || !isCardNumberAlone(key)) return undefined;
   return { field: '', message: `The Idempotency-Key header ${ADVICE_FOR_KEYS}` };
 }
 
-/** The problem of a header or path parameter that looks like a card number, however encoded; undefined if it does not. */
+/** The problem of a header or path parameter that looks like a card number in any encoding, or undefined. */
 export function findCardNumberIn(what: string, value: string | undefined, field = ''): Problem | undefined {
   if (value === undefined || !urlReadsAsCardNumber(value)) return undefined;
   return { field, message: `${what} ${ADVICE}` };
@@ -99,7 +99,7 @@ function valueProblem({ path, from }: Place): Problem {
   return { field: pointerTo(path), message: `${from === 'query' ? `${where} in the query` : where} ${advice}` };
 }
 
-/** A field name that is a card number cannot be quoted; the message names the object around it. */
+/** A field name that is a card number cannot be quoted. The message names the object around it. */
 function nameProblem(path: readonly string[], from: Place['from']): Problem {
   const owner = path.length === 0 ? `the ${from}` : `'${path.map(shortened).join('.')}'`;
   return { field: pointerTo(path), message: `The name of a field of ${owner} ${ADVICE}` };

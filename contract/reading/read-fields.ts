@@ -14,7 +14,7 @@ export type Reading<Fields> =
   | { readonly fields: Fields; readonly ignored: readonly string[] }
   | { readonly problem: Problem };
 
-/** Where fields come from: the body of a request, a merge patch (RFC 7396; the body of a PATCH), or a query. */
+/** The source of fields: the body of a request, a merge patch (the body of a PATCH, RFC 7396), or a query. */
 export type Source = 'body' | 'patch' | 'query';
 
 type Shape = {
@@ -43,14 +43,14 @@ type Read = { readonly value: unknown } | { readonly wrong: string; readonly wit
 /**
  * Validates the fields of a body or query against their schema (specification, section 4, rule 1).
  *
- * Order of errors: fields that cannot be changed; all missing required fields together; names that are a variant or a
- * misspelling of a known one; wrong types and values, in the order of the schema. Other unknown fields are ignored and listed,
- * unless the schema allows no additional ones.
+ * The first error in this order is reported: fields that cannot be changed, all missing required fields together, names that are
+ * a variant or a misspelling of a known name, then wrong types and values in the order of the schema. Other unknown fields are
+ * ignored and listed, unless the schema allows no additional fields.
  *
- * The meaning of `null` and `""` depends on the source. In a body both count as missing; where the schema says what
- * omitting the field does ({@link refuseEmpty}), they are refused. In a merge patch `null` removes a nullable field, and
- * `""` is refused. In a query every value is a string, integers are read from their digits, and an empty value is
- * refused, because an empty filter would select everything; unless the schema says that the empty text is a value.
+ * The meaning of `null` and `""` depends on the source. In a body both count as missing. But they are refused if the schema says
+ * what omitting the field does ({@link refuseEmpty}). In a merge patch `null` removes a nullable field, and `""` is refused. In a
+ * query every value is a string, integers are read from their digits, and an empty value is refused, because an empty filter
+ * would select everything. The exception is a schema that accepts the empty text.
  *
  * `unchangeable` has the fields of the record that a merge patch cannot change.
  */
@@ -151,7 +151,7 @@ function findMissing(
   unknown: readonly string[],
   from: Source,
 ): Problem | undefined {
-  // In a merge patch null removes a field; readField checks whether that is allowed.
+  // In a merge patch, null removes a field. readField checks whether that is allowed.
   const isMissing = (name: string) => value[name] === undefined || (from !== 'patch' && isEmpty(value[name]));
   const first = required.find(isMissing);
   if (first === undefined) return undefined;

@@ -38,7 +38,7 @@ const MIN_BEGINNING = 24;
 
 let made: ErrorSearch | undefined;
 
-/** Finds error codes only, as the command line does; the index is built at the first search. */
+/** Finds only error codes, like the command line. The first search builds the index. */
 export function searchErrors(query: string): readonly ErrorHit[] {
   if (made === undefined) {
     const entries = errorEntries();
@@ -49,8 +49,8 @@ export function searchErrors(query: string): readonly ErrorHit[] {
 }
 
 /**
- * Finds the codes that match a code, a status, words, a message or a complete record, best first. A code or a message that
- * the query contains is looked up; everything else is for `find`, the search for words.
+ * Finds the codes that match a code, a status, words, a message or a complete record, best first. A code or a message in the
+ * query is looked up. The search for words, `find`, handles everything else.
  */
 export function errorSearch(
   entries: readonly ErrorEntry[],

@@ -141,7 +141,7 @@ export class SearchIndex<Entry extends SearchEntry = SearchEntry> {
         const [best = 0, ...further] = own.map(({ score }) => score);
         return {
           entry,
-          // The best text counts most; a further text and the share of the query's words that were found raise the score.
+          // The best text counts most. A second text, and the share of the query's words that were found, raise the score.
           score: (best + FURTHER * Math.max(0, ...further)) * (1 + has.size / terms.size),
           hasAll: has.size === terms.size,
           shown: texts[0]?.isShown === true ? texts[0].text : undefined,

@@ -85,7 +85,7 @@ const Side = (description: string) => literals(SIDES, description);
 
 const NO_SCOPE = ', and for a key without errors:read, or transfers:read if it is about a transfer';
 
-/** A case without its texts: what lists and events show. */
+/** A case without its texts, as lists and events show it. */
 export const CaseRecord = Type.Object({
   case_id: Type.String({ description: 'Id of the case: case_ and 32 hex digits' }),
   program_id: programId,

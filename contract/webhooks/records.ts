@@ -35,7 +35,7 @@ export const WebhookSecretRecord = Type.Object({
   expires_at: nullable(moment('When it stops signing; null for the newest secret')),
 });
 
-/** A webhook: where events are sent, and which have been delivered. */
+/** A webhook: its URL, its settings, and the progress of its deliveries. */
 export const WebhookRecord = Type.Object({
   webhook_id: Type.String({ description: 'Id of the webhook: wh_ and 32 hex digits' }),
   program_id: textOrNull(
