@@ -103,7 +103,7 @@ describe('limits', () => {
     expect(service.received[0]?.body).toBe('{"limits":{"in":{"daily_count":5},"out":{"daily_count":6}}}');
   });
 
-  test('can be removed singly, by direction, or all, like the details of a card', async () => {
+  test('can be removed one by one, by direction, or all, like the details of a card', async () => {
     service.play({ status: 200, body: CARD });
     await type('cards update card_1 --limits in.daily_count=none,out=none,maximum_balance=none');
     await type('cards update card_1 --limits none --remove holder_reference,last_four,expires_on');
@@ -239,7 +239,7 @@ describe('commands', () => {
     );
   });
 
-  test('create a hold that expires, and a scheduled transfer', async () => {
+  test('creates a hold that expires, and a scheduled transfer', async () => {
     service.play({ status: 201, body: TRANSFER });
     await type('transfers create --card c --amount 5 --capture manual --expires-at 2030-01-31T12:00:00Z');
     await type('transfers create --card c --amount 5 --scheduled-for 2030-01-31T12:00:00Z');

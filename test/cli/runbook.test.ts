@@ -61,7 +61,7 @@ test.each(PAGES)('every link of %s leads to a file', (_file, text) => {
   for (const path of local) expect(() => readFileSync(resolve(FOLDER, path))).not.toThrow();
 });
 
-test('shows a page without a service, and shows nothing else', async () => {
+test('shows only pages of the runbook, and needs no service', async () => {
   const nowhere = 'http://127.0.0.1:1';
   for (const [file, text] of PAGES)
     expect(await runHere(nowhere, ['runbook', file.replace(/\.md$/, '')])).toMatchObject({ exitCode: 0, output: text });

@@ -99,7 +99,7 @@ test('respects the concurrency and the rate', async () => {
   expect(performance.now() - startedAt).toBeGreaterThan((24 / 20 - 0.2) * 1000);
 });
 
-test('attempts are kept, without secrets and card numbers that the receiver sends back', async () => {
+test('stores attempts without secrets and card numbers that the receiver sends back', async () => {
   const program = await newProgram(world());
   const receiver = await receiverForTest();
   receiver.respond = ({ headers }) => ({

@@ -53,7 +53,7 @@ async function eventTypes({ client }: Program): Promise<readonly string[]> {
   return (await client.events.list({ type: 'webhook.*' })).data.map(({ type }) => type).reverse();
 }
 
-test('sends the trace of the request that caused the event with every attempt, and no trace for other events', async () => {
+test('sends the trace of the request that caused the event with every attempt, and not with other events', async () => {
   const program = await newProgram(world());
   const receiver = await receiverForTest();
   receiver.respond = () => 500;
@@ -282,7 +282,7 @@ test('does not disable a webhook because the service was stopped for days', asyn
   await expect.poll(() => eventTypes(program)).toEqual(['webhook.failing']);
 });
 
-test('an event whose probe has failed is sent again when another success ends the pause', async () => {
+test('sends an event whose probe failed again when another success ends the pause', async () => {
   const { sql } = world();
   const program = await newProgram(world());
   const receiver = await receiverForTest();
@@ -308,7 +308,7 @@ test('an event whose probe has failed is sent again when another success ends th
   expect((await sql('select from webhook_delivery where webhook_id = $1', id)).length).toBe(0);
 });
 
-test('a success during a change of the webhook ends its pause', async () => {
+test('ends the pause after a success during a change of the webhook', async () => {
   const program = await newProgram(world());
   const receiver = await receiverForTest();
   const { webhookId } = await pausedWebhook(program, receiver);
@@ -321,7 +321,7 @@ test('a success during a change of the webhook ends its pause', async () => {
   await webhookWhen(program, webhookId, ({ status, failing_since }) => status === 'enabled' && failing_since === null);
 });
 
-test('a success while the service reads the change ends the pause', async () => {
+test('ends the pause after a success while the service reads the change', async () => {
   const { service, sql } = world();
   const program = await newProgram(world());
   const receiver = await receiverForTest();

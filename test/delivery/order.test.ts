@@ -27,7 +27,7 @@ test('in strict order sends one event at a time', async () => {
   expectInOrder(receiver, program.start + 1, last);
 });
 
-test('in strict order nothing passes an event that fails', async () => {
+test('in strict order sends no event before a failed one', async () => {
   const program = await newProgram(world());
   const receiver = await receiverForTest();
   const bad = program.start + 3;

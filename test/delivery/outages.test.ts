@@ -26,7 +26,7 @@ test('loses and miscounts no event if the database stops during delivery', async
   expect(service.output().split('cannot deliver events to webhooks').length - 1).toBeLessThanOrEqual(2);
 });
 
-test('a service that stops stores the outcomes in flight, and an event without a response is sent again', async () => {
+test('stores the outcomes in flight at a stop, and an event without a response is sent again', async () => {
   const directory = await directoryForTest();
   const service = await startForTest({ DATA_DIR: directory });
   const program = await newProgram({ service });

@@ -54,7 +54,7 @@ test('signs with rolled secrets until they expire, with at most three secrets at
   expect(await signedBy(await nextReceived(program, receiver), secrets)).toEqual([false, true, true, true]);
 });
 
-test('a secret stops signing when it expires, without any other change', async () => {
+test('stops signing with a secret when it expires, without any other change', async () => {
   const program = await newProgram(world());
   const receiver = await receiverForTest();
   const { webhook_id: id, secret: earlier } = await createWebhook(program, receiver);

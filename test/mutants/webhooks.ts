@@ -218,14 +218,14 @@ const SENDING: readonly Mutant[] = [
     mistake: "a receiver's response is stored with the secrets in it",
     find: 'redactAnswer(answer.bodyStart, headers)',
     replace: 'answer.bodyStart',
-    witnesses: [delivery('attempts are kept, without secrets')],
+    witnesses: [delivery('stores attempts without secrets')],
   },
   {
     name: 'signature-of-an-expired-secret',
     mistake: 'an expired secret still signs',
     find: 'expiresAt === null || expiresAt > now)',
     replace: 'expiresAt === null || expiresAt > 0 * now)',
-    witnesses: [{ file: 'test/delivery/secrets.test.ts', only: 'stops signing when it expires' }],
+    witnesses: [{ file: 'test/delivery/secrets.test.ts', only: 'stops signing with a secret when it expires' }],
   },
 ];
 
@@ -236,7 +236,7 @@ const ORDER: readonly Mutant[] = [
     mistake: 'an event whose probe failed counts as settled, and waits until the process restarts',
     find: 'if (hasChangedRow) this.#done.add(',
     replace: 'if (dueAt !== null) this.#done.add(',
-    witnesses: [{ file: 'test/delivery/failures.test.ts', only: 'an event whose probe has failed is sent again' }],
+    witnesses: [{ file: 'test/delivery/failures.test.ts', only: 'sends an event whose probe failed again' }],
   },
   {
     name: 'webhook-cursor-before-the-answer',
@@ -264,7 +264,7 @@ const ORDER: readonly Mutant[] = [
     mistake: 'a failed event does not block the next one, although the order is strict',
     find: 'const isPutBack = failed === null && ',
     replace: 'const isPutBack = failed !== null && ',
-    witnesses: [{ file: 'test/delivery/order.test.ts', only: 'nothing passes an event that fails' }],
+    witnesses: [{ file: 'test/delivery/order.test.ts', only: 'sends no event before a failed one' }],
   },
   {
     name: 'webhook-epoch-unchecked',

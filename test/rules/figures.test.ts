@@ -2,11 +2,11 @@ import { expect, test } from 'vitest';
 import { MAX_HOLD_MILLISECONDS } from '../../domain/transfers/hold.ts';
 import { findFigureProblems, withFigures } from '../../tools/guides/figures.ts';
 
-// `npm run generate` writes these numbers, and with --check it fails where a text has another one.
+// `npm run generate` writes these numbers, and with --check it fails if a text has another one.
 
 const LONGEST_HOLD_DAYS = MAX_HOLD_MILLISECONDS / 86_400_000;
 
-test('a number in a guide that disagrees with its constant is replaced, also across a line and in the code', () => {
+test('replaces a number in a guide or in code that disagrees with its constant, even across lines', () => {
   expect(withFigures('so holds of up to\n31 days count')).toBe(`so holds of up to\n${LONGEST_HOLD_DAYS} days count`);
   expect(withFigures("fail('a hold lasts at most 31 days.')")).toBe(
     `fail('a hold lasts at most ${LONGEST_HOLD_DAYS} days.')`,
@@ -16,7 +16,7 @@ test('a number in a guide that disagrees with its constant is replaced, also acr
   );
 });
 
-test('a number of days, hours, characters or pairs that no phrase writes is reported, except in listings', () => {
+test('reports a number of days, hours, characters or pairs without a phrase, except in listings', () => {
   const problemsOf = (text: string) =>
     findFigureProblems({ 'guide.md': text }).filter((one) => one.startsWith('guide.md'));
   expect(problemsOf('Errors vanish after 12 days of\n')).toEqual([
@@ -26,7 +26,7 @@ test('a number of days, hours, characters or pairs that no phrase writes is repo
   expect(problemsOf('```\n$ sleep 12 hours\n```\n')).toEqual([]);
 });
 
-test('a phrase that no text has any more is reported', () => {
+test('reports a phrase that no text contains', () => {
   expect(findFigureProblems({ 'guide.md': '' })).toContain(
     'No text says "a hold lasts up to {} days": change that phrase in tools/guides/figures.ts, or remove it.',
   );

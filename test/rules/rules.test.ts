@@ -69,7 +69,7 @@ describe.each([
   ...lintExamples.map((example) => ({ ...example, check: () => linted })),
   ...importExamples.map((example) => ({ ...example, check: () => imports.problems })),
 ])('$rule', ({ broken, clean, says, check }) => {
-  it('is reported where it is broken', () => {
+  it('is reported if it is broken', () => {
     const problems = about(broken, check());
     expect(problems).toHaveLength(says.length);
     expect(beginnings(problems, [...says].sort())).toEqual([...says].sort());
@@ -83,7 +83,7 @@ describe.each([
 const asFiles = (files: Files) => Object.entries(files).map(([path, text]) => ({ path, text }));
 
 describe.each(tidyExamples)('$rule', ({ broken, clean, says }) => {
-  it('is reported where it is broken', () => {
+  it('is reported if it is broken', () => {
     const problems = inspect(asFiles(broken));
     expect(beginnings(problems, says)).toEqual(says);
   });
@@ -118,7 +118,7 @@ describe('the programs', () => {
     });
   });
 
-  it('accept what is in order', () => {
+  it('accept correct files', () => {
     const folder = layOut({ 'domain/card.ts': '/** A card. */\nexport class Card {}\n' });
     folders.push(folder);
     expect(run('tools/tidy.ts', folder)).toMatchObject({ status: 0, stdout: '' });

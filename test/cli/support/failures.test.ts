@@ -152,14 +152,14 @@ test('errors explain names no command for an error that the caller resolves', as
 });
 
 describe('a connection that fails', () => {
-  test('on another machine: start is not advised', async () => {
+  test('on another machine does not advise start', async () => {
     const { exitCode, errors } = await runHere('http://no-such-host.invalid', ['cards', 'list']);
     expect(exitCode).toBe(4);
     expect(errors).not.toContain('Start it');
     expect(errors).toContain('Find out what is wrong: transfer-service doctor\n');
   });
 
-  test('because nothing listens on this machine: start is advised', async () => {
+  test('because nothing listens on this machine advises start', async () => {
     const { errors } = await runHere(await deadUrl(), ['cards', 'list']);
     expect(errors).toContain('Is the service running? Start it: transfer-service start\n');
   });
