@@ -19,7 +19,7 @@ function nodeOf(version: number): string | undefined {
 export function nodeOrSkip(version: number, { task, skip }: TestContext): string {
   const node = nodeOf(version);
   if (node !== undefined) return node;
-  const notRun = `there is no Node ${version} on this machine, and tools/packages/fetch-tools.mjs brings none for its platform`;
+  const notRun = `there is no Node ${version} on this machine, and tools/packages/fetch-tools.mjs fetches none for its platform`;
   Object.assign(task.meta, { notRun });
   return skip(notRun);
 }

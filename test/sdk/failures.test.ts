@@ -168,7 +168,7 @@ describe('retries', () => {
     ['capture', ({ transfers }) => transfers.capture('tr_1', { amount: 600 })],
     ['cancel', ({ transfers }) => transfers.cancel('tr_1')],
     ['reverse', ({ transfers }) => transfers.reverse('tr_1')],
-  ])('repeat a %s with the same key, with or without a response', async (_, call) => {
+  ])('repeat %s with the same key, with or without a response', async (_, call) => {
     service.play('cut before the response', failingResponse(), CREATED);
     expect(await call(client())).toMatchObject({ response: { attempts: 3 } });
     const keys = service.received.map(({ headers }) => headers['idempotency-key']);

@@ -63,7 +63,7 @@ describe('a card program that opens exports and reads them slowly', () => {
     return opened;
   }
 
-  it('has at most twenty, does not slow others down, and gets a free slot when one ends', async () => {
+  it('has at most twenty, does not affect others, and gets a free slot when one ends', async () => {
     const server = await serve(1_000);
     const opened = await openAll(server);
     const refused = await (await ask(server, 'program')).next();

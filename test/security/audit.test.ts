@@ -202,7 +202,7 @@ describe('the audit log', () => {
     expect(await problems()).toEqual([]);
   });
 
-  test('blocks no other request while an operator waits for the head of the log', async () => {
+  test('does not block other requests while an operator waits for the head of the log', async () => {
     // The operator waits for a lock for at most half a second, so a slow machine gets another try.
     await waitFor('the other transfers to finish while the operator waits', async () => {
       const { before, after } = await passBy();

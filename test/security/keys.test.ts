@@ -83,7 +83,7 @@ async function newExpiredKey(): ReturnType<typeof newKey> {
 /** How many keys the database finds for a key that a caller sent. */
 async function countFound(key: string): Promise<number> {
   const parts = readKeyParts(key);
-  if (parts === undefined) throw new Error('this is no key');
+  if (parts === undefined) throw new Error('this is not a key');
   const { databaseUrl } = await embeddedServerOf(directories[0]?.path ?? '');
   const database = new pg.Client(databaseUrl);
   await database.connect();

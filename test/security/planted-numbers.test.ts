@@ -108,7 +108,7 @@ test('the service stores no card number that it receives', { timeout: 600_000 },
   const count = async (): Promise<number> =>
     (await client.errors.count()).data.reduce((sum, one) => sum + one.count, 0);
   // Nearly every place causes an error, and each error is in the log.
-  await waitFor('the error log to have taken what was spooled', async () => (await count()) > COUNT * 0.8);
+  await waitFor('the error log to contain the spooled errors', async () => (await count()) > COUNT * 0.8);
   await pause(1_500);
 
   // Only the canary has moved money.

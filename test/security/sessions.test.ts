@@ -93,7 +93,7 @@ describe('a session', () => {
     expect(await countSessions(key_id)).toBe(answers.length - refused.length);
   });
 
-  test('is dropped if it is the oldest of a hundred of its key', async () => {
+  test('is dropped as the oldest when its key has a hundred', async () => {
     const { key, key_id, sessionId, as } = await newSession();
     await change(
       `insert into console_session (session_id, token_hash, key_id, created_at, last_active_at)

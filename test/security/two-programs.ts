@@ -111,7 +111,7 @@ async function dropRowSecurity({ connection }: Postgres): Promise<void> {
           policyname, tablename) as replacement
         from pg_policies where 'transfer_service_application' = any (roles)`,
     );
-    if (policies.length === 0) throw new Error('there is no row-level security to take away');
+    if (policies.length === 0) throw new Error('there is no row-level security to remove');
     for (const { replacement } of policies) await superuser.query(replacement);
   } finally {
     await superuser.end();

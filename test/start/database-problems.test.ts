@@ -22,7 +22,7 @@ const { directory, embedded, urlOf } = await usePostgres();
 const superuser = await useConnection({ ...embedded.connection, user: 'postgres', database: 'postgres' });
 
 beforeAll(async () => {
-  // This user owns databases and has no other rights.
+  // A user that only owns databases and is a member of the service's roles.
   await superuser.query('create role owner login');
   for (const role of ROLES) await superuser.query(`create role ${role}; grant ${role} to owner`);
 });

@@ -84,7 +84,7 @@ describe('a database that the service does not own', () => {
     expect(await runCommand(['migrate'], settingsOf('shy', 'shade'))).toMatchObject({ exitCode: 0 });
   });
 
-  test('tells a user that is not a member of the roles the grant, in one sentence', async () => {
+  test('names the grant to a user that is not a member of the roles', async () => {
     const ending = await startInVain(settingsOf('stranger', 'ledger'));
     expect(ending.exitCode).toBe(1);
     expect(ending.errors).toMatch(

@@ -195,7 +195,7 @@ describe('on a Citus cluster', () => {
     }
   });
 
-  test('undoes it: the coordinator has the tables again as the migrations created them', async () => {
+  test('moves the tables back to the coordinator, as the migrations created them', async () => {
     const undone = await distribute('--undo');
     expect([undone.exitCode, undone.errors]).toEqual([0, '']);
     const started = await serve(urlOf(cluster.coordinator));

@@ -69,9 +69,9 @@ async function measure(release: Release, newer: readonly Migration[], transfers:
     const upToIt = migrations.slice(0, migrations.findIndex(({ name }) => name === migration.name) + 1);
     isRight = (await applyOne(measured, migration, upToIt)) && isRight;
   }
-  say('A migration that holds a lock for too long, which must be found:');
+  say('Negative control, a migration that holds a lock for too long:');
   const isFound = !(await applyOne(measured, CONTROL, [...migrations, CONTROL]));
-  if (!isFound) say('IT WAS NOT FOUND: the measurement is blind.');
+  if (!isFound) say('NOT FOUND: this measurement misses long locks.');
   await requests.stop();
   await service.stop();
   const books = await release.load<typeof import('../../bench/ledger/books.ts')>('bench/ledger/books.ts');
