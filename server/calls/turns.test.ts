@@ -55,6 +55,13 @@ test('passes the turn on after a failure', async () => {
   expect(await turns.take(callOf('c'), () => Promise.resolve('free again'))).toBe('free again');
 });
 
+test('gives a half-closed caller all its turns after the first', async () => {
+  const turns = new Turns({ atOnce: 1, ...LIMITS });
+  const halfClosed = callOf('a', (isWaiting) => isWaiting);
+  const all = ['one', 'two', 'three'].map((name) => turns.take(halfClosed, () => Promise.resolve(name)));
+  expect(await Promise.all(all)).toEqual(['one', 'two', 'three']);
+});
+
 test('does not begin work after its caller has gone, and serves the next caller at once', async () => {
   const turns = new Turns({ atOnce: 1, ...LIMITS });
   const { began, work, end } = bench();
@@ -89,9 +96,9 @@ test('does not begin work after its caller has gone, and serves the next caller 
 test('serves a caller that has ended its input only if it need not wait', async () => {
   const turns = new Turns({ atOnce: 1, ...LIMITS });
   const { began, work, end } = bench();
-  const halfClosed = callOf('a', (isWaiting) => isWaiting);
-  const served = turns.take(halfClosed, work('served'));
-  await expect(turns.take(halfClosed, work('never'))).rejects.toBeInstanceOf(CallerGone);
+  const halfClosed = () => callOf('a', (isWaiting) => isWaiting);
+  const served = turns.take(halfClosed(), work('served'));
+  await expect(turns.take(halfClosed(), work('never'))).rejects.toBeInstanceOf(CallerGone);
   await end();
   expect(await served).toBe('served');
   expect(began).toEqual(['served']);

@@ -23,6 +23,8 @@ export class Turns {
   #free: number;
   /** Waiting work by program, the next program first. */
   readonly #lines = new Map<string, Place[]>();
+  /** Calls that have had a turn. Their other work does not wait for capacity, but for their own work. */
+  readonly #begun = new WeakSet<TurnCall>();
   #waiting = 0;
 
   constructor(limits: TurnLimits) {
@@ -36,10 +38,11 @@ export class Turns {
    * @throws {OperationFailure} busy, if too much work waits or the deadline has passed; {@link CallerGone}
    */
   async take<Value>(call: TurnCall, work: () => Promise<Value>): Promise<Value> {
-    if (isGone(call, this.#free === 0)) throw gone();
+    if (this.#isGone(call, this.#free === 0)) throw gone();
     if (call.deadline <= performance.now()) throw tooLate();
     if (this.#free > 0) this.#free -= 1;
     else await this.#queue(call);
+    this.#begun.add(call);
     try {
       return await work();
     } finally {
@@ -83,7 +86,7 @@ export class Turns {
     line.splice(line.indexOf(place), 1);
     if (line.length === 0) this.#lines.delete(programId);
     this.#leave(place);
-    place.refuse(isGone(place.call, true) ? gone() : tooLate());
+    place.refuse(this.#isGone(place.call) ? gone() : tooLate());
   }
 
   #release(): void {
@@ -102,7 +105,7 @@ export class Turns {
   }
 
   #dropIfGone(place: Place): boolean {
-    if (!isGone(place.call, true)) return false;
+    if (!this.#isGone(place.call)) return false;
     this.#leave(place);
     place.refuse(gone());
     return true;
@@ -112,10 +115,11 @@ export class Turns {
     clearTimeout(timer);
     this.#waiting -= 1;
   }
-}
 
-function isGone({ isGone }: TurnCall, isWaiting: boolean): boolean {
-  return isGone?.(isWaiting) === true;
+  /** A caller that has half-closed its connection counts as gone only while its call waits for its first turn. */
+  #isGone(call: TurnCall, isWaiting = true): boolean {
+    return call.isGone?.(isWaiting && !this.#begun.has(call)) === true;
+  }
 }
 
 const gone = (): Error => new CallerGone('The caller has gone.');
