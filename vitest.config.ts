@@ -32,7 +32,6 @@ export const SUITES: Readonly<Record<string, readonly string[]>> = {
   codes: ['test/codes'],
   // Requests that the served OpenAPI document allows.
   contract: ['test/contract'],
-  fuzz: ['test/fuzz'],
   embedded: ['test/embedded'],
   start: ['test/start'],
   crashes: ['test/crashes'],
@@ -115,7 +114,6 @@ export const SLOW: readonly string[] = [
   'test/api/transfers/exports.test.ts',
   'test/codes/provoked.test.ts',
   'test/codes/real-causes.test.ts',
-  'test/fuzz/fuzz.test.ts',
   'test/metrics/metrics.test.ts',
   'test/plans',
   'test/security/abuse.test.ts',

@@ -72,7 +72,6 @@ const PROGRAMS: Checks = {
   'seeded-mistakes': ['test/mutants/main.ts', '--selection'],
   'newest-release': ['test/upgrade/newest-release.ts'],
   'database-guides': ['tools/verify/database-guides.ts'],
-  'long-fuzz': ['test/fuzz/main.ts', '--count', '50000', '--seconds', '200'],
   'generated-clients': ['tools/verify/generated-clients.ts'],
   monitoring: ['tools/verify/monitoring.ts'],
   pgbackrest: ['tools/verify/pgbackrest.ts'],

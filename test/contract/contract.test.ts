@@ -1,9 +1,9 @@
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { TransferService } from '../../sdk/client.ts';
-import { Random } from '../fuzz/random.ts';
 import { operatorKey, programKey, withSecret } from '../harness/keys.ts';
 import { ledgerDirectory } from '../harness/ledger-directory.ts';
 import { runCommand, type ServiceProcess, startService } from '../harness/process.ts';
+import { Random } from '../harness/random.ts';
 import { expectBalancedBooks, useOwnService } from '../harness/service.ts';
 import { type Document, readDocument } from './document.ts';
 import { runGenerated, shrink, type Target } from './sequence.ts';
@@ -113,6 +113,7 @@ test.concurrent.each(WORLDS)(
     const refused = new Map<string, number>();
     let requests = 0;
     let generated = 0;
+    let broken = 0;
     const end = performance.now() + SECONDS * 1000;
     const isDone = () => performance.now() > end || requests > REQUESTS;
     for (let sequence = 0; !isDone(); sequence += 1) {
@@ -121,6 +122,7 @@ test.concurrent.each(WORLDS)(
       const { outcome, steps } = await runGenerated(await newTarget(world, seed), seed, LENGTH, sequence % 10 === 0);
       requests += outcome.requests;
       generated += outcome.steps;
+      broken += outcome.broken;
       for (const [kind, count] of outcome.refused) refused.set(kind, (refused.get(kind) ?? 0) + count);
       if (outcome.violation === undefined) continue;
       const shortest = (await shrink(() => newTarget(world, seed), steps, outcome.violation)) ?? outcome;
@@ -133,7 +135,7 @@ test.concurrent.each(WORLDS)(
     const share = kinds.reduce((sum, [, count]) => sum + count, 0) / generated;
     const most = kinds.slice(0, 40).map(([kind, count]) => `${count} ${kind}`);
     console.log(
-      `${requests} requests, ${generated} of them generated from seed ${SEED}, ${(share * 100).toFixed(1)} % refused by their schema\n${most.join('\n')}`,
+      `${requests} requests, ${generated} of them generated from seed ${SEED} and ${broken} broken, ${(share * 100).toFixed(1)} % refused by their schema\n${most.join('\n')}`,
     );
     if (generated >= MIN_JUDGED) expect(share).toBeLessThanOrEqual(MAX_REFUSED_SHARE);
   },

@@ -26,6 +26,8 @@ export type Schema = {
   readonly propertyNames?: Schema;
   readonly minProperties?: number;
   readonly maxProperties?: number;
+  /** Fields that mean more when they are omitted than null or an empty text would. */
+  readonly 'x-if-omitted'?: Readonly<Record<string, string>>;
   readonly dependentRequired?: Readonly<Record<string, readonly string[]>>;
   /** For parameters: another parameter that must be sent too. */
   readonly 'x-requires'?: string;

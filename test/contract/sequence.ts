@@ -1,5 +1,6 @@
 import { isDeepStrictEqual } from 'node:util';
-import { Random } from '../fuzz/random.ts';
+import { Conversation, type ReceivedResponse } from '../harness/conversation.ts';
+import { Random } from '../harness/random.ts';
 import { REFUSED_BEYOND_SCHEMA } from './beyond-schema.ts';
 import type { Document, Operation, Schema } from './document.ts';
 import {
@@ -17,6 +18,9 @@ import {
   withPeriods,
 } from './steps.ts';
 import { Reference } from './values.ts';
+import { damage, respell as respellBytes, spoil, toShell } from './wire/changes.ts';
+import { draftOf, encode } from './wire/draft.ts';
+import { problemOfRefusal, problemOfText } from './wire/refusal.ts';
 
 // Sequences of requests that the document allows, and the checks of each response.
 
@@ -49,6 +53,8 @@ export type Outcome = {
   readonly requests: number;
   /** Requests of the sequence, without the requests of the checks. */
   readonly steps: number;
+  /** Requests with faults or damaged bytes, which were sent before some of the others. */
+  readonly broken: number;
   /** The number of requests that the service refuses because of their schema, by operation and message. */
   readonly refused: ReadonlyMap<string, number>;
   readonly violation: Violation | undefined;
@@ -95,6 +101,7 @@ export async function runGenerated(
     steps.push(step);
     await run.take(step);
   }
+  run.close();
   return { outcome: run.outcome(), steps };
 }
 
@@ -105,6 +112,7 @@ export async function runAgain(target: Target, steps: readonly Step[]): Promise<
     await run.take(step);
     if (run.violation !== undefined) break;
   }
+  run.close();
   return run.outcome();
 }
 
@@ -153,19 +161,31 @@ class Run {
   readonly #replies: Reply[] = [];
   readonly #refused = new Map<string, number>();
   readonly #commands: string[] = [];
+  readonly #conversation: Conversation;
+  /** The methods that the document has, by path. */
+  readonly #methods: ReadonlyMap<string, ReadonlySet<string>>;
   #requests = 0;
+  #broken = 0;
   /** The texts that the program's own keys have sent. */
   #said = '';
 
   constructor(target: Target) {
     this.#target = target;
+    this.#conversation = new Conversation(Number(new URL(target.url).port));
+    const byPath = Map.groupBy(target.document.operations.values(), ({ path }) => path);
+    this.#methods = new Map([...byPath].map(([path, all]) => [path, new Set(all.map(({ method }) => method))]));
+  }
+
+  close(): void {
+    this.#conversation.close();
   }
 
   outcome(): Outcome {
     const { violation } = this;
     return {
-      requests: this.#requests,
+      requests: this.#requests + this.#broken,
       steps: this.#replies.length,
+      broken: this.#broken,
       refused: this.#refused,
       violation,
       commands: this.#commands,
@@ -177,9 +197,14 @@ class Run {
     const operation = this.#target.document.operations.get(step.operation);
     if (operation === undefined) throw new Error(`the document has no operation ${step.operation}`);
     const sent = this.#toRequest(operation, this.resolve(step) as Step);
-    this.#commands.push(toCurl(this.#target.url, sent));
+    const wire = new Random(step.wire);
+    const problemOfBytes = await this.#problemOfBytes(operation, sent, wire);
+    if (problemOfBytes !== undefined) {
+      this.violation = { at, operation: operation.id, problem: problemOfBytes };
+      return;
+    }
     const before = takes(operation, 'If-Match') ? await this.#readAgain(sent) : undefined;
-    const received = await this.#send(sent);
+    const received = wire.chance(0.5) ? await this.#sendRespelled(operation, sent, wire) : await this.#sendPlain(sent);
     const reply = { body: received.json, etag: received.headers.get('etag') };
     this.#replies.push(reply);
     const problem =
@@ -252,23 +277,89 @@ class Run {
     return this.#send({ method: 'GET', target, headers: withoutKey(headers), body: undefined });
   }
 
-  async #send({ method, target, headers, body }: Omit<Sent, 'step'>): Promise<Received> {
-    // A busy machine may refuse a request for a moment, with Retry-After.
-    for (let tries = 0; ; tries += 1) {
-      this.#requests += 1;
+  #sendPlain(sent: Sent): Promise<Received> {
+    this.#commands.push(toCurl(this.#target.url, sent));
+    return this.#send(sent);
+  }
+
+  #send({ method, target, headers, body }: Omit<Sent, 'step'>): Promise<Received> {
+    return this.#retrying(async () => {
       const response = await fetch(this.#target.url + target, {
         method,
         headers,
         body: body ?? null,
         redirect: 'manual',
       });
-      const text = await response.text();
-      if (response.status === 503 && response.headers.has('retry-after') && tries < 5) {
-        await new Promise((wake) => setTimeout(wake, 1_000));
-        continue;
-      }
-      return { status: response.status, headers: response.headers, text, json: parsed(text) };
+      return { status: response.status, headers: response.headers, text: await response.text() };
+    });
+  }
+
+  /** Sends the request in other bytes that mean the same. */
+  #sendRespelled(operation: Operation, sent: Sent, random: Random): Promise<Received> {
+    const made = this.#draftOf(operation, sent);
+    respellBytes(made, random);
+    const bytes = encode(made);
+    this.#commands.push(toShell(bytes, this.#target.url));
+    return this.#retrying(async () => {
+      const { responses, isEnded } = await this.#conversation.exchange(bytes, [made], made.closes);
+      const [response] = responses;
+      if (response === undefined) throw new Error(`no response, and the connection ${isEnded ? 'ended' : 'is open'}`);
+      return { status: response.status, headers: headersOf(response), text: response.body };
+    });
+  }
+
+  /** Repeats a request that a busy service refuses for a moment, with Retry-After. */
+  async #retrying(send: () => Promise<Omit<Received, 'json'>>): Promise<Received> {
+    for (let tries = 0; ; tries += 1) {
+      this.#requests += 1;
+      const received = await send();
+      if (received.status !== 503 || !received.headers.has('retry-after') || tries >= 5)
+        return { ...received, json: parsed(received.text) };
+      await new Promise((wake) => setTimeout(wake, 1_000));
     }
+  }
+
+  #draftOf(operation: Operation, sent: Sent) {
+    return draftOf(operation, this.#methods.get(operation.path) ?? new Set(), sent);
+  }
+
+  /** Sends the request with faults, or damaged bytes of it, before the request itself. */
+  async #problemOfBytes(operation: Operation, sent: Sent, random: Random): Promise<string | undefined> {
+    // Where the service is asked how it is, it is more tolerant.
+    if (!sent.target.startsWith('/api/')) return undefined;
+    const made = this.#draftOf(operation, sent);
+    if (random.chance(0.1)) return this.#problemOfDamage(damage(made, random));
+    if (!random.chance(0.6)) return undefined;
+    spoil(made, random);
+    if (made.faults.length === 0) return undefined;
+    this.#broken += 1;
+    const bytes = encode(made);
+    const { responses } = await this.#conversation.exchange(bytes, [made], made.closes);
+    const [response] = responses;
+    const problem = response === undefined ? 'no response' : problemOfRefusal(response, made.planted);
+    if (problem === undefined) return undefined;
+    this.#commands.push(toShell(bytes, this.#target.url));
+    return `${problem} to ${made.faults.join(' and ')}: ${response?.body}`;
+  }
+
+  /** Damaged bytes may be refused or mean something else; each response is still one that the service may give. */
+  async #problemOfDamage(bytes: Buffer): Promise<string | undefined> {
+    this.#broken += 1;
+    this.#conversation.close();
+    const { responses, rest } = await this.#conversation.sendAndEnd(bytes);
+    const problems = responses.map((response) =>
+      response.status >= 400
+        ? problemOfRefusal(response, [])
+        : problemOfText(`${response.head}\n${response.body}`, response.status, []),
+    );
+    const isEmpty = /^[\r\n]*$/.test(bytes.toString('latin1'));
+    const problem =
+      problems.find((one) => one !== undefined) ??
+      (responses.length === 0 && !isEmpty ? 'no response' : undefined) ??
+      (rest === '' ? undefined : `a part of a response, ${rest.slice(0, 80)}`);
+    if (problem === undefined) return undefined;
+    this.#commands.push(toShell(bytes, this.#target.url));
+    return `${problem} to damaged bytes`;
   }
 
   #problemOf(operation: Operation, { step, headers, target }: Sent, received: Received): string | undefined {
@@ -404,7 +495,7 @@ class Run {
 /** The first field or header that a successful response ignored. */
 function problemOfIgnoring(
   { method }: Operation,
-  { step, headers }: Sent,
+  { step, headers, body }: Sent,
   before: Received | undefined,
   { status, json }: Received,
 ): string | undefined {
@@ -414,9 +505,12 @@ function problemOfIgnoring(
   const current = before?.headers.get('etag') ?? null;
   if (tag !== undefined && current !== null && current !== tag)
     return `made a change of ${tag} although the version is ${current}`;
-  if (method !== 'PATCH') return undefined;
+  if (method !== 'PATCH' && status !== 201) return undefined;
   const shown = (json ?? {}) as Readonly<Record<string, unknown>>;
-  for (const [name, value] of Object.entries((step.body ?? {}) as object)) {
+  const said: unknown = body === undefined ? {} : JSON.parse(body);
+  for (const [name, value] of Object.entries(isObject(said) ? said : {})) {
+    // In a new record an empty text means null.
+    if (value === '' && method !== 'PATCH') continue;
     // Null means the default of a field. A status can change later.
     if (name !== 'status' && typeof value !== 'object' && Object.hasOwn(shown, name) && !isSame(shown[name], value))
       return `accepted ${name} ${JSON.stringify(value)} and shows ${JSON.stringify(shown[name])}`;
@@ -433,6 +527,13 @@ function isSame(shown: unknown, sent: unknown): boolean {
 /** Whether the sequence has ended its own key. The service refuses the key within a second. */
 function isLockedOut({ status }: Received): boolean {
   return status === 401;
+}
+
+function headersOf({ head }: ReceivedResponse): Headers {
+  const lines = head.split('\r\n').slice(1);
+  return new Headers(
+    lines.map((line): [string, string] => [line.split(':', 1)[0] ?? '', line.slice(line.indexOf(':') + 1)]),
+  );
 }
 
 function escapeSequence(unit: string): string {

@@ -1,4 +1,4 @@
-import type { Random } from '../fuzz/random.ts';
+import type { Random } from '../harness/random.ts';
 import type { Operation, Parameter, Schema } from './document.ts';
 import { generateValue, type Known, Reference } from './values.ts';
 
@@ -20,6 +20,8 @@ export type Step = {
   readonly body: unknown;
   /** Whether non-ASCII characters are sent as escape sequences, as Python does. */
   readonly isEscaped: boolean;
+  /** The seed for the changes of its bytes. */
+  readonly wire: number;
   /** An addition that the document does not allow and the service must not ignore, or undefined. */
   readonly added?: { readonly field?: string; readonly header?: string };
 };
@@ -164,9 +166,12 @@ export function generate(operation: Operation, making: Making): Step | undefined
       .map((one) => [one.name, isAtEdge(one) ? one.schema.maximum : valueFor(one.schema, one.name)])
       .filter(([, value]) => value !== undefined),
   );
+  const isSandbox = making.credentials.includes('keyless');
   const headers = Object.fromEntries(
     of('header')
       .filter((one) => !HEADERS_LEFT_OUT.has(one.name) && one.name !== 'Program-Id')
+      // Their descriptions say that a live service refuses them.
+      .filter((one) => isSandbox || !one.name.startsWith('Sandbox-'))
       .filter((one) => isSent(one) || (one.name === 'Idempotency-Key' && random.chance(0.5)))
       .map(({ name, schema }) => [name, name === 'Idempotency-Key' ? `k${random.digits(12)}` : valueFor(schema, name)]),
   );
@@ -181,8 +186,9 @@ export function generate(operation: Operation, making: Making): Step | undefined
   const body = isBodySent ? valueFor(operation.body as Schema, 'body', knownInBody) : undefined;
   if (isBodySent && body === undefined) return undefined;
   const isEscaped = random.chance(0.5);
+  const wire = random.below(2 ** 31);
   const page = random.chance(0.3) ? making.nextPage(operation.id) : undefined;
-  const step = { operation: operation.id, credential, path, query, ...page, headers, body, isEscaped };
+  const step = { operation: operation.id, credential, path, query, ...page, headers, body, isEscaped, wire };
   return withPrecondition(operation, withAddition(operation, step, making), making);
 }
 

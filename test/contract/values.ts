@@ -1,4 +1,4 @@
-import type { Random } from '../fuzz/random.ts';
+import type { Random } from '../harness/random.ts';
 import type { Schema } from './document.ts';
 
 // Values that a schema allows: the limits of each type, and unusual values of real clients.

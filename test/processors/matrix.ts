@@ -16,7 +16,7 @@ const NO_SETTLEMENT = 'the service does not receive settlements yet';
 /** The pairs without a meaning, each with a short reason. All others have a cell. */
 export const WITHOUT_MEANING: Readonly<Partial<Record<Pair, string>>> = {
   'commit: reordered': 'transfers are independent of each other, and a repeat that overtakes its request is "twice"',
-  'commit: malformed': 'the caller is refused before a decision: test/http, test/fuzz',
+  'commit: malformed': 'the caller is refused before a decision: test/http, test/contract',
   'commit: wrong amount': 'only the caller knows the amount; another amount with the same key is refused',
   'claim: reordered': 'attempts are claimed in any order, and no two belong to one transfer',
   'claim: malformed': NO_PEER,

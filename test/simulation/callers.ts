@@ -1,5 +1,5 @@
 import { randomUUID } from 'node:crypto';
-import type { Random } from '../fuzz/random.ts';
+import type { Random } from '../harness/random.ts';
 import { describeAsk } from './ask.ts';
 import type { Attempt, Judge, Wish } from './judge.ts';
 import { Asking, canHaveKey, type Subjects } from './requests.ts';

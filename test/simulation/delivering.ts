@@ -14,7 +14,7 @@ import {
   toRevisions,
 } from '../../server/store/webhooks/state.ts';
 import type { Vault } from '../../server/subjects/webhooks/vault.ts';
-import type { Random } from '../fuzz/random.ts';
+import type { Random } from '../harness/random.ts';
 import type { Judge } from './judge.ts';
 import type { SimulatedTime } from './simulated-time.ts';
 import type { Tables } from './store/transaction.ts';

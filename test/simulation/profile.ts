@@ -1,4 +1,4 @@
-import { Random } from '../fuzz/random.ts';
+import { Random } from '../harness/random.ts';
 import { drawProcessor, type ProcessorProfile } from './processors/profile.ts';
 import type { Subjects } from './requests.ts';
 import type { ProgramLimits } from './world.ts';

@@ -4,7 +4,7 @@ import type { LimitName } from '../../domain/ledger/limits.ts';
 import { NO_API_KEY } from '../../domain/transfers/transfer.ts';
 import type { AnyCall, Call, Caller } from '../../server/calls/call.ts';
 import type { RequestTrace } from '../../server/calls/trace.ts';
-import type { Random } from '../fuzz/random.ts';
+import type { Random } from '../harness/random.ts';
 import { type Ask, isOfOperators } from './ask.ts';
 import { PROGRAMS } from './world.ts';
 

@@ -1,4 +1,4 @@
-import { Random } from '../fuzz/random.ts';
+import { Random } from '../harness/random.ts';
 import { Callers } from './callers.ts';
 import { Judge } from './judge.ts';
 import { SimulatedProcessor } from './processors/processor.ts';

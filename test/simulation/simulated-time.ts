@@ -3,7 +3,7 @@ import { syncBuiltinESMExports } from 'node:module';
 import nodeTimers from 'node:timers/promises';
 import { databaseTime, setDatabaseTime } from '../../server/foundation/database-clock.ts';
 import { newId } from '../../server/foundation/ids.ts';
-import { Random } from '../fuzz/random.ts';
+import { Random } from '../harness/random.ts';
 
 /** The default time of the database when a schedule begins: 2026-01-01. */
 export const EPOCH = 1_767_225_600_000;

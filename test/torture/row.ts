@@ -1,5 +1,5 @@
 import type { Resources } from '../../bench/resources.ts';
-import { Random } from '../fuzz/random.ts';
+import { Random } from '../harness/random.ts';
 
 /** How much of a row is run. */
 export type Scale = 'small' | 'middle' | 'large';

@@ -1,6 +1,6 @@
 import { beforeAll, describe, expect, test } from 'vitest';
 import { type KeyScope, type SearchResults, TransferService } from '../../../sdk/client.ts';
-import { Conversation } from '../../fuzz/conversation.ts';
+import { Conversation } from '../../harness/conversation.ts';
 import { waitFor } from '../../harness/process.ts';
 import { refusalOf, useService } from '../../harness/service.ts';
 

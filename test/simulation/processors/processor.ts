@@ -1,7 +1,7 @@
 import type { Answer, Order, OrderRequest, OrderStatus } from '../../../domain/processors/order.ts';
 import type { Connector } from '../../../server/background/processors/http-connector.ts';
 import type { NoticeBody } from '../../../server/store/processors/notices.ts';
-import type { Random } from '../../fuzz/random.ts';
+import type { Random } from '../../harness/random.ts';
 import type { SimulatedTime } from '../simulated-time.ts';
 import { CONNECTOR_ID } from '../world.ts';
 import type { ProcessorProfile } from './profile.ts';

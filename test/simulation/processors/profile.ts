@@ -1,5 +1,5 @@
 import type { Traits } from '../../../domain/processors/order.ts';
-import type { Random } from '../../fuzz/random.ts';
+import type { Random } from '../../harness/random.ts';
 
 /** What the processor of a schedule is like. */
 export type ProcessorProfile = {

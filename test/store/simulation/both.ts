@@ -5,7 +5,7 @@ import { databaseTime } from '../../../server/foundation/database-clock.ts';
 import { Database } from '../../../server/store/connection/database.ts';
 import { PoolGroup } from '../../../server/store/connection/pool.ts';
 import { Standby } from '../../../server/store/connection/standby.ts';
-import { Random } from '../../fuzz/random.ts';
+import { Random } from '../../harness/random.ts';
 import { useConnection, useServer } from '../../harness/use-ledger.ts';
 import { freezeClock, setClock } from '../../properties/lane-ledger.ts';
 import { EPOCH, SimulatedTime } from '../../simulation/simulated-time.ts';

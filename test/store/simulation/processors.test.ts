@@ -37,8 +37,8 @@ import {
   toWaitingNotice,
 } from '../../../server/store/processors/notices.ts';
 import { TRAITS } from '../../fixtures/processors.ts';
-import { Random } from '../../fuzz/random.ts';
 import { connect } from '../../harness/ledger.ts';
+import { Random } from '../../harness/random.ts';
 import type { Ask } from '../../simulation/ask.ts';
 import { handle, openService } from '../../simulation/service-process.ts';
 import { PROCESSOR_STATEMENTS } from '../../simulation/statements/processors.ts';

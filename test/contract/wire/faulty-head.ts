@@ -1,16 +1,21 @@
-import { OPERATION_IDS, OPERATIONS } from '../../contract/operations.ts';
-import { MAX_HEAD_BYTES } from '../../contract/reading/request-size.ts';
+import type { Random } from '../../harness/random.ts';
+import { takes } from '../steps.ts';
 import type { Draft } from './draft.ts';
 import type { Change } from './harmless.ts';
-import type { Random } from './random.ts';
 
-const takesKey = ({ operation }: Draft): boolean => OPERATIONS[operation].idempotency !== 'none';
+/** More than the service reads of a head. */
+const LARGE_HEAD_BYTES = 70_000;
+
+const takesKey = ({ operation }: Draft): boolean => takes(operation, 'Idempotency-Key');
+/** Requests without a key are only served to programs and pages of this machine. */
+const needsLocalCaller = ({ headers, target }: Draft): boolean =>
+  target.startsWith('/api/') && !headers.some(([name]) => name.toLowerCase() === 'authorization');
 const hasBody = ({ members }: Draft): boolean => members !== undefined;
 const anything = (): boolean => true;
 
 type Header = readonly [name: string, value: string];
 
-/** Headers of which any one is a fault. */
+/** A fault in headers. `choose` picks the headers, which replace those of the same names. */
 function headers(
   name: string,
   choose: (random: Random) => readonly Header[],
@@ -112,25 +117,30 @@ const MEANING: readonly Change[] = [
   headers(
     'a foreign host',
     (random) => [['Host', random.pick(['example.com', 'localhost.example.com', '10.0.0.1', ''])]],
-    // A path in absolute form says itself which host is meant.
-    ({ target }) => target.startsWith('/'),
+    // A path in absolute form names its host.
+    needsLocalCaller,
   ),
-  headers('a foreign origin', (random) => [['Origin', random.pick(['https://example.com', 'null', 'file://', ''])]]),
-  headers('a page of another site', (random) => [['Sec-Fetch-Site', random.pick(['cross-site', 'same-site'])]]),
+  headers(
+    'a foreign origin',
+    (random) => [['Origin', random.pick(['https://example.com', 'null', 'file://', ''])]],
+    needsLocalCaller,
+  ),
+  headers(
+    'a page of another site',
+    (random) => [['Sec-Fetch-Site', random.pick(['cross-site', 'same-site'])]],
+    needsLocalCaller,
+  ),
   headers('an expectation', (random) => [['Expect', random.pick(['wonders', '200-ok', ''])]]),
-  headers('a code to be provoked', (random) => [
-    ['Sandbox-Provoke', random.pick(['unauthenticated', 'service_unavailable', 'nonsense', '', 'service_disabled'])],
-  ]),
   headers(
     'a program that is not there',
     (random) => [['Program-Id', random.pick(['prog_missing', 'x', 'x'.repeat(300), `prog_${'0'.repeat(32)}`])]],
-    ({ operation }) => OPERATIONS[operation].reach === 'program',
+    ({ operation }) => takes(operation, 'Program-Id'),
   ),
   headers('too many headers', () => Array.from({ length: 101 }, (_, at): Header => [`x-${at}`, '1'])),
 ];
 
 const BROKEN: readonly Change[] = [
-  headers('a huge header', () => [['X-Huge', 'x'.repeat(MAX_HEAD_BYTES)]], anything, true),
+  headers('a huge header', () => [['X-Huge', 'x'.repeat(LARGE_HEAD_BYTES)]], anything, true),
   headers('a NUL in a header', () => [['X-Nul', 'a\0b']], anything, true),
   headers('a folded header', () => [['X-Fold', 'a\r\n b']], anything, true),
   headers('a blank in the name of a header', () => [['X Y', '1']], anything, true),
@@ -146,11 +156,6 @@ const BROKEN: readonly Change[] = [
   headers('another transfer encoding', () => [['Transfer-Encoding', 'gzip']], hasBody, true),
 ];
 
-/** Paths on which PATCH is as good as any other method. */
-const PATCHED: ReadonlySet<string> = new Set(
-  OPERATION_IDS.filter((id) => OPERATIONS[id].method === 'PATCH').map((id) => OPERATIONS[id].path),
-);
-
 const line = (name: string, apply: (made: Draft, random: Random) => boolean): Change => ({ name, apply });
 
 const LINE: readonly Change[] = [
@@ -160,8 +165,8 @@ const LINE: readonly Change[] = [
     return true;
   }),
   line('another method', (made, random) => {
-    const others = ['DELETE', 'PUT', 'TRACE', 'OPTIONS', 'PROPFIND', 'QUERY'];
-    made.method = random.pick(PATCHED.has(OPERATIONS[made.operation].path) ? others : [...others, 'PATCH']);
+    const others = ['DELETE', 'PUT', 'PATCH', 'TRACE', 'OPTIONS', 'PROPFIND', 'QUERY'];
+    made.method = random.pick(others.filter((method) => !made.methods.has(method)));
     return true;
   }),
   line('a method that is none', (made, random) => {
@@ -209,16 +214,16 @@ const LINE: readonly Change[] = [
     return true;
   }),
   line('a bad limit', (made, random) => {
-    if (!made.operation.startsWith('list_') || made.target.includes('?')) return false;
+    if (!takes(made.operation, 'limit') || made.target.includes('?')) return false;
     made.target += `?limit=${random.pick(['0', '-1', '101', '1e1', '1.0', 'x', '99999999999999999999', '%31%00', '+1'])}`;
     return true;
   }),
   line('a bad cursor', (made, random) => {
-    if (!made.operation.startsWith('list_') || made.target.includes('?')) return false;
+    if (!takes(made.operation, 'cursor') || made.target.includes('?')) return false;
     made.target += `?cursor=${random.pick(['x', 'tr_', `card_${'g'.repeat(32)}`, "'", 'x'.repeat(201)])}`;
     return true;
   }),
 ];
 
-/** Changes of the head after which there is no success. */
+/** Changes of the head that the service must refuse. */
 export const FAULTY_HEAD: readonly Change[] = [...SINGLE, ...KEYS, ...MEANING, ...BROKEN, ...LINE];

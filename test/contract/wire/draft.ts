@@ -1,12 +1,11 @@
-import { OPERATIONS, type OperationId } from '../../contract/operations.ts';
-import { DEMO_PROGRAM } from '../../contract/samples.ts';
-
-/** What a request must be answered with: a success, a refusal, or either. */
-export type Expectation = 'success' | 'refusal' | 'either';
+import type { Operation } from '../document.ts';
+import { isObject } from '../steps.ts';
 
 /** A request in parts that can be changed one by one. Texts are sent as UTF-8, headers as Latin 1. */
 export type Draft = {
-  readonly operation: OperationId;
+  readonly operation: Operation;
+  /** The methods that the document has for its path. */
+  readonly methods: ReadonlySet<string>;
   method: string;
   target: string;
   version: string;
@@ -18,61 +17,57 @@ export type Draft = {
   comma: string;
   colon: string;
   close: string;
-  /** Changes the body's bytes last of all. */
+  /** Changes of the body's bytes. They are made last. */
   patches: ((body: Buffer) => Buffer)[];
   isChunked: boolean;
-  expectation: Expectation;
-  /** Names of the changes after which no success may come, and of the others. */
+  /** Names of the changes that the service must refuse. */
   readonly faults: string[];
-  readonly changes: string[];
-  /** Card numbers that stand somewhere in it. */
+  /** The card numbers in it. */
   readonly planted: string[];
   /** Whether the connection may end with the response. */
   closes: boolean;
-  /** What it asks for: what moves, or is held, if it succeeds. */
-  amount: number | undefined;
-  needs: Need | undefined;
 };
 
-/** What must be there before a request can succeed: a transfer that is made just before it is sent. */
-export type Need = 'held load' | 'held unload' | 'held between cards' | 'scheduled' | 'load';
+/** What is sent: a method, a target, headers by name, and a JSON text. */
+export type Plain = {
+  readonly method: string;
+  readonly target: string;
+  readonly headers: Readonly<Record<string, string>>;
+  readonly body: string | undefined;
+};
 
-/** Stands in the path of a request for the transfer that it needs, whose id is known only when it is made. */
-export const NEEDED_ID = `tr_${'a'.repeat(32)}`;
-
-/** A text as JSON. */
-export const text = (value: string): string => JSON.stringify(value);
-
-/** How an operation is asked for; what stands in its path is filled in. */
-export function asOperation(operation: OperationId): Pick<Draft, 'operation' | 'method' | 'target'> {
-  const { method, path } = OPERATIONS[operation];
-  return { operation, method, target: path.replace('{program_id}', DEMO_PROGRAM).replace('{transfer_id}', NEEDED_ID) };
-}
-
-/** A request with nothing in it but these members, each with its value as JSON text. */
-export function draft(operation: OperationId, members?: Readonly<Record<string, string>>): Draft {
+/** A draft of a request. */
+export function draftOf(
+  operation: Operation,
+  methods: ReadonlySet<string>,
+  { method, target, headers, body }: Plain,
+): Draft {
+  const parsed: unknown = body === undefined ? undefined : JSON.parse(body);
   return {
-    ...asOperation(operation),
+    operation,
+    methods,
+    method,
+    target,
     version: 'HTTP/1.1',
-    headers: [
-      ['Host', 'localhost'],
-      ...(members === undefined ? [] : [['Content-Type', 'application/json'] as [string, string]]),
-    ],
-    members: members === undefined ? undefined : Object.entries(members),
+    headers: [['Host', 'localhost'], ...Object.entries(headers)],
+    members: isObject(parsed)
+      ? Object.entries(parsed).map(([name, value]) => [name, JSON.stringify(value)])
+      : undefined,
     open: '{',
     comma: ',',
     colon: ':',
     close: '}',
     patches: [],
     isChunked: false,
-    expectation: 'success',
     faults: [],
-    changes: [],
     planted: [],
     closes: false,
-    amount: undefined,
-    needs: undefined,
   };
+}
+
+/** A name of a member without the escapes that a change has made. */
+export function bare(name: string): string {
+  return name.startsWith('"') ? String(JSON.parse(name)) : name;
 }
 
 /** The request as it goes over the wire. */
@@ -92,7 +87,7 @@ function bodyOf({ open, comma, colon, close, patches }: Draft, members: readonly
   return patches.reduce<Buffer>((body, patch) => patch(body), Buffer.from(`${open}${inner}${close}`));
 }
 
-/** A name that is no JSON text yet becomes one; one in quotes is sent as it is. */
+/** Writes a name as JSON text, unless a change has done so. */
 function nameText(name: string): string {
   return name.startsWith('"') ? name : JSON.stringify(name);
 }

@@ -1,6 +1,6 @@
-import type { Draft } from './draft.ts';
-import { bare, type Change } from './harmless.ts';
-import type { Random } from './random.ts';
+import type { Random } from '../../harness/random.ts';
+import { bare, type Draft } from './draft.ts';
+import type { Change } from './harmless.ts';
 
 /** A card number as people write it: in one piece, or in groups. */
 function written(number: string, random: Random): string {

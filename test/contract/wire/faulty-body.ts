@@ -1,9 +1,8 @@
-import { OPERATIONS } from '../../contract/operations.ts';
-import type { Draft } from './draft.ts';
-import { bare, type Change } from './harmless.ts';
-import type { Random } from './random.ts';
+import type { Random } from '../../harness/random.ts';
+import { bare, type Draft } from './draft.ts';
+import type { Change } from './harmless.ts';
 
-/** Amounts that are none: every one of them is moved by some parser that means well. */
+/** Values that are not amounts. Each of them is accepted by some lenient parser. */
 const BAD_AMOUNTS = [
   ...['0', '-0', '-1', '85.5', '0.1', '1.0', '1e3', '1E2', '1e999', '-1e999', '1e-1', '1000000000000', '0e1'],
   ...['9007199254740993', '99999999999999999999', '1'.repeat(400), '01', '+1', '.5', '5.', '0x10', '1_000', '1,000'],
@@ -27,7 +26,10 @@ const BAD_AMOUNTS = [
 /** Amounts that explain_transfer explains, since they can be read as JSON numbers or strings. */
 const isAmountOfForm = (text: string): boolean => /^-?(0|[1-9]\d*)(\.\d+)?([eE]-?\d+)?$|^"[^"]+"$/.test(text);
 
-const schemaOf = ({ operation }: Draft) => OPERATIONS[operation].body;
+/** More than any request may have, except a batch. */
+const LARGE_BODY_BYTES = 1_000_000;
+
+const schemaOf = ({ operation }: Draft) => operation.body;
 const member = ({ members }: Draft, name: string) => members?.find(([known]) => bare(known) === name);
 const requiredOf = (made: Draft): readonly string[] => schemaOf(made)?.required ?? [];
 const namesOf = (made: Draft): readonly string[] => Object.keys(schemaOf(made)?.properties ?? {});
@@ -44,7 +46,7 @@ function patch(name: string, change: (body: Buffer, random: Random) => Buffer): 
   };
 }
 
-/** A member that no body may have, under a name that is nobody's. */
+/** A member that makes every body invalid, under an unknown name. */
 function strange(name: string, make: (random: Random) => readonly [name: string, value: string]): Change {
   return {
     name,
@@ -55,7 +57,7 @@ function strange(name: string, make: (random: Random) => readonly [name: string,
 const insertAt = (body: Buffer, at: number, bytes: Buffer): Buffer =>
   Buffer.concat([body.subarray(0, at), bytes, body.subarray(at)]);
 
-/** Bytes that are no UTF-8: a stray continuation, overlong forms, a surrogate, beyond Unicode, a sequence cut short. */
+/** Bytes that are not UTF-8: a stray continuation, overlong forms, a surrogate, beyond Unicode, a sequence cut short. */
 const NOT_UTF8 = ['ff', '80', 'c080', 'c1bf', 'e08080', 'eda080', 'edbfbf', 'f4908080', 'f8888080', 'c3', 'e282'];
 const LONE = ['\\ud800', '\\udc00', '\\ud800\\ud800', '\\udfff\\ud800', 'a\\udbffb', '\\uD83D'];
 
@@ -103,7 +105,7 @@ const OF_TEXT: readonly Change[] = [
     insertAt(body, body.indexOf('{') + 1, Buffer.from(random.pick(['/* x */', '// x\n', '# x\n']))),
   ),
   patch('no object', (_body, random) =>
-    Buffer.from(random.pick(['[]', 'null', '5', '"x"', 'true', '[{"amount":1,"card_id":"fuzz-0"}]', 'amount=1'])),
+    Buffer.from(random.pick(['[]', 'null', '5', '"x"', 'true', '[{"amount":1,"card_id":"first"}]', 'amount=1'])),
   ),
   patch('UTF-16', (body) => Buffer.from(`\ufeff${body.toString('latin1')}`, 'utf16le')),
   patch('single quotes', (body) => {
@@ -112,7 +114,7 @@ const OF_TEXT: readonly Change[] = [
   }),
 ];
 
-/** Somewhere inside a string of the body; a string of its own is made when there is none. */
+/** A random position inside a string of the body; 0 if it has no string. */
 function placeInString(body: Buffer, random: Random): number {
   const places: number[] = [];
   let isInside = false;
@@ -140,7 +142,7 @@ const PROMISES = [
   ['currency', '"usd"'],
   ['currency', '"XXY"'],
   ['type', '"gift"'],
-  ['destination_card_id', '"fuzz-0"'],
+  ['destination_card_id', '"first"'],
 ] as const;
 
 const EXPLAINED: ReadonlySet<string> = new Set(
@@ -165,9 +167,11 @@ const OBJECTS = [
   ['limits', '[]'],
 ] as const;
 
-function replace(made: Draft, name: string, value: string): void {
-  made.members = made.members?.filter(([known]) => bare(known) !== name);
-  made.members?.push([name, value]);
+/** Gives a member another value; false for a request without a body. */
+function replace(made: Draft, name: string, value: string): boolean {
+  if (made.members === undefined) return false;
+  made.members = [...made.members.filter(([known]) => bare(known) !== name), [name, value]];
+  return true;
 }
 
 /** Faults of what is said. */
@@ -201,10 +205,9 @@ const OF_MEMBERS: readonly Change[] = [
   {
     name: 'an empty member where omitting it does more',
     apply: (made, random) => {
-      const omitted: unknown = Reflect.get(schemaOf(made) ?? {}, 'x-if-omitted');
-      if (typeof omitted !== 'object' || omitted === null) return false;
-      replace(made, random.pick(Object.keys(omitted)), random.pick(['null', '""']));
-      return true;
+      const omitted = schemaOf(made)?.['x-if-omitted'];
+      if (omitted === undefined) return false;
+      return replace(made, random.pick(Object.keys(omitted)), random.pick(['null', '""']));
     },
   },
   {
@@ -212,7 +215,7 @@ const OF_MEMBERS: readonly Change[] = [
     apply: (made, random) => {
       const amount = member(made, 'amount');
       if (amount === undefined) return false;
-      const isExplained = made.operation === 'explain_transfer';
+      const isExplained = made.operation.id === 'explain_transfer';
       amount[1] = random.pick(BAD_AMOUNTS.filter((text) => !(isExplained && isAmountOfForm(text))));
       return true;
     },
@@ -242,13 +245,12 @@ const OF_MEMBERS: readonly Change[] = [
   {
     name: 'a promise that cannot be kept',
     apply: (made, random) => {
-      if (made.operation !== 'create_transfer' && made.operation !== 'explain_transfer') return false;
+      if (!['create_transfer', 'explain_transfer'].includes(made.operation.id)) return false;
       const [name, value] = random.pick(PROMISES);
       // What explain_transfer can explain is no fault there.
-      if (made.operation === 'explain_transfer' && EXPLAINED.has(`${name} ${value}`)) return false;
+      if (made.operation.id === 'explain_transfer' && EXPLAINED.has(`${name} ${value}`)) return false;
       if (name === 'destination_card_id' && member(made, 'type')?.[1] === '"card_to_card"') return false;
-      replace(made, name, value);
-      return true;
+      return replace(made, name, value);
     },
   },
   {
@@ -256,24 +258,23 @@ const OF_MEMBERS: readonly Change[] = [
     apply: (made, random) => {
       const [name, value] = random.pick(OBJECTS);
       if (!namesOf(made).includes(name)) return false;
-      replace(made, name, value);
-      return true;
+      return replace(made, name, value);
     },
   },
   {
     name: 'a card that is not there',
     apply: (made, random) => {
       const card = member(made, 'card_id');
-      if (card === undefined || made.operation !== 'create_transfer') return false;
+      if (card === undefined || made.operation.id !== 'create_transfer') return false;
       const names = [
-        'fuzz-99',
-        'FUZZ-0',
-        ' fuzz-0',
-        'fuzz-0 ',
-        'fuzz-0\\u200b',
+        'missing-99',
+        'FIRST',
+        ' first',
+        'first ',
+        'first\\u200b',
         "' or '1'='1",
-        '../fuzz-0',
-        'x'.repeat(255),
+        '../first',
+        'y'.repeat(255),
       ];
       card[1] = `"${random.pick(names)}"`;
       return true;
@@ -281,23 +282,24 @@ const OF_MEMBERS: readonly Change[] = [
   },
   {
     name: 'a text that is too long',
-    apply: (made) => {
-      if (!namesOf(made).includes('description')) return false;
-      made.members = made.members?.filter(([name]) => bare(name) !== 'description');
-      made.members?.push(['description', JSON.stringify('é'.repeat(256))]);
-      return true;
+    apply: (made, random) => {
+      const texts = Object.entries(schemaOf(made)?.properties ?? {}).filter(([, { type, maxLength, enum: listed }]) => {
+        return type === 'string' && maxLength !== undefined && listed === undefined;
+      });
+      if (texts.length === 0) return false;
+      const [name, { maxLength = 0 }] = random.pick(texts);
+      return replace(made, name, JSON.stringify('é'.repeat(maxLength + 1)));
     },
   },
   {
     name: 'a body that is too large',
     apply: (made) => {
-      if (made.members === undefined || made.operation === 'create_transfer_batch') return false;
-      const { maxBodyBytes = 0 } = OPERATIONS[made.operation];
-      made.patches.push((body) => Buffer.concat([body, Buffer.alloc(maxBodyBytes + 1, ' ')]));
+      if (made.members === undefined || made.operation.id === 'create_transfer_batch') return false;
+      made.patches.push((body) => Buffer.concat([body, Buffer.alloc(LARGE_BODY_BYTES, ' ')]));
       return true;
     },
   },
 ];
 
-/** Changes of a body after which there is no success. */
+/** Changes of a body that the service must refuse. */
 export const FAULTY_BODY: readonly Change[] = [...OF_TEXT, ...OF_MEMBERS];

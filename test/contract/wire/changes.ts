@@ -1,0 +1,58 @@
+import type { Random } from '../../harness/random.ts';
+import { type Draft, encode } from './draft.ts';
+import { FAULTY_BODY } from './faulty-body.ts';
+import { FAULTY_HEAD } from './faulty-head.ts';
+import { type Change, HARMLESS } from './harmless.ts';
+import { PLANTS } from './plants.ts';
+
+/** Writes the request in another way that means the same. */
+export function respell(made: Draft, random: Random): void {
+  for (const change of new Set(Array.from({ length: 1 + random.below(3) }, () => random.pick(HARMLESS)))) {
+    change.apply(made, random);
+  }
+}
+
+/** Adds one or two faults, and sometimes a card number. The faults come last, so that no other change takes one back. */
+export function spoil(made: Draft, random: Random): void {
+  if (random.chance(0.3)) respell(made, random);
+  if (random.chance(0.2)) random.pick(PLANTS).apply(made, random);
+  const [inBody, inHead] = random.pick([
+    [true, false],
+    [true, false],
+    [false, true],
+    [true, true],
+  ]);
+  if (inBody) addFault(made, FAULTY_BODY, random);
+  if (inHead || made.faults.length === 0) addFault(made, FAULTY_HEAD, random);
+}
+
+function addFault(made: Draft, faults: readonly Change[], random: Random): void {
+  const { name, apply } = random.pick(faults);
+  if (apply(made, random)) made.faults.push(name);
+}
+
+/** What often matters to a parser of HTTP or JSON. */
+const PIECES = ['\r\n', '\r\n\r\n', '\n', ':', ' ', '\0', '%', '"', ',', '{', '}', '0', '9', 'e', '\\', '\x7f', '\xff'];
+
+/** The bytes of the request, repeated, with a few of them lost or replaced. */
+export function damage(made: Draft, random: Random): Buffer {
+  const whole = encode(made);
+  let bytes: Buffer = Buffer.concat(Array.from({ length: 1 + random.below(3) }, () => whole));
+  for (let times = 1 + random.below(4); times > 0; times -= 1) {
+    const at = random.below(bytes.length + 1);
+    const put = random.chance(0.5)
+      ? Buffer.from(random.pick([...PIECES, 'Host: a\r\n']), 'latin1')
+      : Buffer.from(Array.from({ length: random.below(6) }, () => random.below(256)));
+    bytes = Buffer.concat([bytes.subarray(0, at), put, bytes.subarray(at + random.pick([0, 0, 1, 1, 2, 8, 40]))]);
+  }
+  return bytes;
+}
+
+/** Bytes as a command that sends them. */
+export function toShell(bytes: Buffer, url: string): string {
+  const { hostname, port } = new URL(url);
+  const text = bytes.toString('latin1').replaceAll(/[^ -~]|['\\%]/g, (unit) => {
+    return `\\x${unit.charCodeAt(0).toString(16).padStart(2, '0')}`;
+  });
+  return `printf '${text.length > 4000 ? `${text.slice(0, 2000)}…${text.slice(-500)}` : text}' | nc ${hostname} ${port}`;
+}
