@@ -1,4 +1,5 @@
 import type { TObject } from 'typebox';
+import { EVENT_TYPES, type EventType } from '../../domain/event.ts';
 import type { IdentifierPrefix } from '../../domain/identifier.ts';
 import * as audit from '../audit.ts';
 import * as cards from '../cards.ts';
@@ -6,7 +7,7 @@ import * as errorLog from '../error-log.ts';
 import { CatalogueRecord, ERROR_CODES, TYPE_GUIDES } from '../errors/catalogue.ts';
 import { ERROR_TYPES } from '../errors/record.ts';
 import * as accessEvents from '../events/access.ts';
-import { EventTypeRecord } from '../events/catalogue.ts';
+import { EVENT_CATALOGUE, EventTypeRecord } from '../events/catalogue.ts';
 import * as errorEvents from '../events/errors.ts';
 import * as programEvents from '../events/programs.ts';
 import * as events from '../events.ts';
@@ -43,7 +44,6 @@ import * as webhookRecords from '../webhooks/records.ts';
 import * as webhookRequests from '../webhooks/requests.ts';
 import { CATALOGUE_PATHS, CATALOGUE_SECTIONS } from './catalogue-paths.ts';
 import { errorExamples, errorRecordSchemas, errorResponsesOf, sharedErrorResponses } from './error-responses.ts';
-import { eventSchemas } from './events.ts';
 import { fieldsOf } from './fields.ts';
 import { ERROR_HEADERS, REPLY_HEADERS, REQUEST_HEADERS } from './headers.ts';
 import { HEALTH_PATHS, HEALTH_SECTION } from './health-paths.ts';
@@ -130,7 +130,7 @@ export function openApiDocument(version: string): JsonObject {
         ...Object.fromEntries(NAMED.map(([name, schema]) => [name, toJson(schema, true)])),
         ErrorCode: { type: 'string', enum: [...ERROR_CODES], description: 'An error code' },
         OperationId: { type: 'string', enum: [...OPERATION_IDS], description: 'An operation' },
-        ...eventSchemas(toJson),
+        ...eventSchemas(),
         ...errorRecordSchemas(),
       },
       headers: { ...REPLY_HEADERS, ...ERROR_HEADERS },
@@ -420,4 +420,49 @@ function toJson(value: unknown, isRoot = false): Json {
   }
   if (typeof value === 'string' || typeof value === 'number' || typeof value === 'boolean') return value;
   return null;
+}
+
+/** The name of the schema of an event of one type, such as `TransferCompletedEvent`. */
+function eventNameOf(type: EventType): string {
+  const words = type.split('.').map((word) => `${word.charAt(0).toUpperCase()}${word.slice(1)}`);
+  return `${words.join('')}Event`;
+}
+
+/**
+ * The schemas of events: `EventRecord` is a union of all types, discriminated by `type`, and `OperatorEventRecord` adds the
+ * number. They replace the schemas with these names, whose `data` is any object.
+ */
+function eventSchemas(): JsonObject {
+  const { number } = events.OperatorEventRecord.properties;
+  const mapping = Object.fromEntries(EVENT_TYPES.map((type) => [type, reference('schemas', eventNameOf(type)).$ref]));
+  return {
+    EventRecord: {
+      oneOf: EVENT_TYPES.map((type) => reference('schemas', eventNameOf(type))),
+      discriminator: { propertyName: 'type', mapping },
+    },
+    OperatorEventRecord: {
+      allOf: [
+        reference('schemas', 'EventRecord'),
+        { type: 'object', required: ['number'], properties: { number: toJson(number) } },
+      ],
+    },
+    ...Object.fromEntries(EVENT_TYPES.map((type) => [eventNameOf(type), eventSchemaOf(type)])),
+  };
+}
+
+function eventSchemaOf(type: EventType): JsonObject {
+  const { properties, required } = events.EventRecord;
+  const { summary, data } = EVENT_CATALOGUE[type];
+  return {
+    type: 'object',
+    description: summary,
+    required: [...required],
+    // The default, stated because the linter closes every other schema, and `OperatorEventRecord` adds a number to this one.
+    unevaluatedProperties: true,
+    properties: {
+      ...Object.fromEntries(Object.entries(properties).map(([name, schema]) => [name, toJson(schema)])),
+      type: { type: 'string', const: type, description: 'What happened' },
+      data: toJson(data),
+    },
+  };
 }

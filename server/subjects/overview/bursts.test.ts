@@ -1,7 +1,7 @@
 import { expect, test } from 'vitest';
 import type { ErrorCode } from '../../../contract/operations.ts';
 import { ResponseCounter } from '../../calls/responses/response-counter.ts';
-import { Bursts } from './bursts.ts';
+import { Bursts } from './overview.ts';
 
 const counter = new ResponseCounter();
 const bursts = new Bursts(counter);
