@@ -3,29 +3,28 @@ import { pause } from '../row.ts';
 import { type Record, sendChange } from './requests.ts';
 import { type Place, pick } from './traffic.ts';
 
-/** The context of the changers. */
 export type Setting = {
   readonly record: Record;
   readonly urls: readonly string[];
   readonly random: () => number;
-  /** Transfers that were acknowledged so far. */
+  /** The number of transfers acknowledged so far. */
   readonly made: () => number;
 };
 
-/** The longest pauses between two changes of one kind, in milliseconds; the second for changes that block everything. */
+/** The longest pauses between two changes of one kind, in milliseconds. The long pause is for changes that block everything. */
 const PAUSE_MILLISECONDS = 30;
 const LONG_PAUSE_MILLISECONDS = 500;
 
-/** The pause between two changes that gives chains the time to grow, in milliseconds. */
+/** The pause between two changes, in milliseconds. It gives chains time to grow. */
 const QUIET_MILLISECONDS = 450;
 
-/** How long something is disabled, in milliseconds at most. */
+/** The longest time that something stays disabled, in milliseconds. */
 const DISABLED_MILLISECONDS = 40;
 
 const CARD = '/api/v0.1/core/card';
 const PROGRAM = '/api/v0.1/operator/program';
 
-/** Makes all changes other than transfers. */
+/** Makes all changes except transfers. */
 export class Changers {
   readonly #setting: Setting;
   #places: readonly Place[] = [];
@@ -35,7 +34,7 @@ export class Changers {
     this.#setting = setting;
   }
 
-  /** Changes these programs and their cards all the time, while `goesOn`. */
+  /** Changes these programs and their cards continuously, while `goesOn`. */
   async runDensely(places: readonly Place[], goesOn: () => boolean): Promise<void> {
     this.#places = places;
     const loop = async (change: () => Promise<unknown>, milliseconds = PAUSE_MILLISECONDS): Promise<void> => {
@@ -54,7 +53,7 @@ export class Changers {
     ]);
   }
 
-  /** Changes one thing at a time, in the middle of chains that have had time to grow, while `goesOn`. */
+  /** Makes one change at a time, while `goesOn`. Chains can grow in the pauses. */
   async runSparsely(places: readonly Place[], goesOn: () => boolean): Promise<void> {
     this.#places = places;
     const { random } = this.#setting;
@@ -74,7 +73,7 @@ export class Changers {
     }
   }
 
-  /** The status changes for the first half of the changing cards; the limits for the second half. */
+  /** Changes the status of a card from the first half of the changing cards. The second half gets new limits. */
   async #changeStatus(): Promise<void> {
     const { random } = this.#setting;
     const place = pick(this.#places, random);
@@ -89,7 +88,7 @@ export class Changers {
     await this.#updateCard(place, name, { status: 'active' }, 'card_active');
   }
 
-  /** Closes a card and moves its balance off; may be refused because of holds. A new card replaces it. */
+  /** Closes a card, moves its balance to the funding account and creates a new card. Fails if the card has holds. */
   async #replace(place: Place, at: number, name: string): Promise<void> {
     const { status } = await this.#updateCard(place, name, { status: 'closed', balance_to: 'funding' }, 'card_closed');
     if (status >= 300) return;
@@ -99,7 +98,7 @@ export class Changers {
     place.changing[at] = card_id;
   }
 
-  /** Lowers limits to a little more than what is used, or removes them. */
+  /** Lowers a card's limits to a little more than it has used, or removes them. */
   async #changeCardLimits(): Promise<void> {
     const { random, urls } = this.#setting;
     const place = pick(this.#places, random);
@@ -170,7 +169,7 @@ export class Changers {
       const body = { ...scope, disabled, reason: `change ${this.#changes}` };
       const what = disabled ? 'switch_disabled' : 'switch_enabled';
       let { status } = await sendChange(record, pick(urls, random), { what, path: '/api/v0.1/operator/switch', body });
-      // Everything disabled is enabled again, even while others hold locks.
+      // Repeats the request until it succeeds: other transactions may hold the locks.
       while (!disabled && status >= 500) {
         ({ status } = await sendChange(record, pick(urls, random), { what, path: '/api/v0.1/operator/switch', body }));
       }

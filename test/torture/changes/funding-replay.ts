@@ -2,11 +2,11 @@ import type { LoggedEvent, Transaction } from './history.ts';
 
 type Fields = Readonly<Record<string, unknown>>;
 
-/** The effect of a reversal on the funds; a transfer between cards does not change them. */
+/** The sign of a reversal's effect on the funds. Transfers between cards do not change them. */
 const BACK: Readonly<Record<string, number>> = { load: 1, unload: -1 };
 
 /**
- * Recomputes the available funds of a program from its events in the order of their commits, and where funding.low must
+ * Recomputes the available funds of a program from its events in commit order, and the places where funding.low must
  * occur.
  */
 export class FundingReplay {
@@ -16,7 +16,7 @@ export class FundingReplay {
   readonly #accountId: string;
   #available = 0;
   #threshold: number | null = null;
-  /** The loads and unloads with a hold, by their id. */
+  /** The loads and unloads with a hold, by id. */
   readonly #holds = new Map<string, Fields>();
   readonly #types = new Map<string, unknown>();
 
@@ -25,7 +25,7 @@ export class FundingReplay {
     this.#accountId = accountId;
   }
 
-  /** Applies the events of a transaction, and compares the account with what the transaction has written. */
+  /** Applies the events of a transaction and compares the result with the account that the transaction wrote. */
   run({ position, events, accounts }: Transaction): void {
     const own = events.map(parsed).filter(({ data }) => data.program_id === this.#programId);
     own.forEach(({ type, data }, at) => {
@@ -63,7 +63,7 @@ export class FundingReplay {
     };
   }
 
-  /** How much an event adds to the available funds. */
+  /** Returns the amount that an event adds to the available funds. */
   #changeOf(type: string, data: Fields): number {
     const amount = Number(data.amount);
     const transferId = String(data.transfer_id);

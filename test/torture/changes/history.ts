@@ -3,7 +3,7 @@ import type { AccountKind } from '../../../domain/ledger/ledger.ts';
 import { payloadOf } from '../../fixtures/stored-events.ts';
 import { KEY_TEXT } from '../../harness/ledger.ts';
 
-/** An account as a transaction left it. */
+/** An account after a transaction. */
 export type LoggedAccount = {
   readonly accountId: string;
   readonly balance: bigint;
@@ -12,17 +12,16 @@ export type LoggedAccount = {
   readonly sequence: bigint;
 };
 
-/** An event of a transaction. */
 export type LoggedEvent = { readonly type: string; readonly subjectId: string; readonly payload: string };
 
-/** A committed transaction: its events in the order of its decisions, and the accounts as it left them. */
+/** A committed transaction: its events in the order of its decisions, and the accounts that it changed. */
 export type Transaction = {
   readonly position: number;
   readonly events: readonly LoggedEvent[];
   readonly accounts: readonly LoggedAccount[];
 };
 
-/** The first response to a key, and the transaction that stored it. `now` in milliseconds since 1970. */
+/** The status of the first response to a key, and the transaction that stored it. `now` is in milliseconds since 1970. */
 export type StoredKey = { readonly position: number; readonly status: number; readonly now: number };
 
 /** The fields of a card that never change. */
@@ -45,23 +44,23 @@ export type KnownAccount = {
   readonly floor: bigint | null;
 };
 
-/** Everything that was committed to a ledger, in order. */
+/** Everything committed to a ledger, in order. */
 export type History = {
   readonly transactions: readonly Transaction[];
   /** By operation and key. */
   readonly keys: ReadonlyMap<string, StoredKey>;
   readonly cards: readonly KnownCard[];
   readonly accounts: readonly KnownAccount[];
-  /** The number of transactions decided on accounts that their predecessors had not written yet. */
+  /** See `countChained`. */
   readonly chained: number;
 };
 
 /**
- * Records the order of transactions. Two that need the same account, or one of which changes the switch or the rules of a
- * program, exclude each other: so all numbers that one takes while it has its locks are below those of the other. The
- * highest number of a transaction is therefore its place in an equivalent serial order. Every update of an account takes a
- * number, and so does the fence that each transaction inserts. A chained group inserts its fence early, but updates each
- * account that it has read after its predecessor.
+ * Records the order of transactions. Every update of an account takes a number, and so does the fence that each
+ * transaction inserts. Two transactions exclude each other if they need the same account, or if either changes the switch
+ * or the rules of a program: the first takes its numbers under its locks before the second does. So the highest number of a
+ * transaction is its position in an equivalent serial order. A chained group inserts its fence early, but it updates each
+ * account that it has read after its predecessor does.
  */
 const INSTALL = `
   create unlogged table torture_log (position bigserial, xid bigint not null, account jsonb, snapshot pg_snapshot);
@@ -78,12 +77,12 @@ const INSTALL = `
   create trigger torture_log after insert on write_batch for each row execute function torture_log();
 `;
 
-/** Starts recording. Call it before everything that is to be read later. */
+/** Starts recording. Call it before the first change that `readHistory` should return. */
 export async function recordHistory(client: pg.Client): Promise<void> {
   await client.query(INSTALL);
 }
 
-/** How many transactions were decided on accounts that their predecessors had not written yet. */
+/** Counts the transactions decided on accounts that their predecessors had not written yet. */
 export async function countChained(client: pg.Client): Promise<number> {
   const { rows } = await client.query<{ chained: string }>(CHAINED);
   return Number(rows[0]?.chained);
@@ -100,8 +99,8 @@ type AccountRow = {
 const POSITIONS = 'select xid, max(position) as position from torture_log group by xid';
 
 /**
- * A transaction that locks the accounts it decides on inserts its fence after the commit of their last writer. A chained
- * group may have inserted it before.
+ * A transaction that locks its accounts before it decides inserts its fence after their last writer has committed. A
+ * chained group may insert its fence earlier.
  */
 const CHAINED = `select count(distinct written.xid) as chained from (
     select xid, lag(xid) over (partition by account->>'account_id' order by position) as writer
@@ -125,7 +124,7 @@ const CARDS = `select program_id as "programId", card_id as "cardId", name, curr
 const KNOWN = `select program_id as "programId", account_id as "accountId", kind, owner_id as "ownerId", currency, floor
   from account`;
 
-/** Reads what was recorded since a moment, in one snapshot. */
+/** Reads the records since a moment, in one snapshot. */
 export async function readHistory(client: pg.Client, since: Date): Promise<History> {
   await client.query('begin isolation level repeatable read, read only');
   const positions = await client.query<{ xid: string; position: string }>(POSITIONS);
@@ -140,7 +139,7 @@ export async function readHistory(client: pg.Client, since: Date): Promise<Histo
   const positionOf = new Map(positions.rows.map(({ xid, position }) => [xid, Number(position)]));
   const place = (xid: string): number => {
     const position = positionOf.get(xid);
-    if (position === undefined) throw new Error(`the transaction ${xid} has taken no number`);
+    if (position === undefined) throw new Error(`transaction ${xid} has no number`);
     return position;
   };
   const eventsOf = Map.groupBy(events.rows, ({ xid }) => xid);
@@ -176,7 +175,7 @@ function toLogged({ account_id, balance, held, incoming, sequence }: AccountRow)
   };
 }
 
-/** Opens a connection past the service. */
+/** Opens a connection directly to the database. */
 export async function connectTo(connectionString: string): Promise<pg.Client> {
   const client = new pg.Client({ connectionString });
   client.on('error', () => undefined);

@@ -8,7 +8,7 @@ import { type History, readHistory, recordHistory, type Transaction } from './hi
 import { judgeHistory } from './judge.ts';
 import type { Asked, Change, Heard, Record, Sent } from './requests.ts';
 
-// Tests the judge of the row `changes` with a correct history, and with the same one with one mistake in it.
+// Tests the judge of the row `changes` with a correct history and with versions of it that have one mistake each.
 
 const server = await useServer();
 const ledger = useLedger(server.connection);
@@ -73,7 +73,7 @@ await transfer('load', 20);
 
 const history = await readHistory(client, new Date(0));
 
-/** The history with its transactions in another order; the positions stay in place. */
+/** The history with its transactions in another order. The list of positions stays the same. */
 function reordered(order: (transactions: Transaction[]) => readonly Transaction[]): History {
   const positions = history.transactions.map(({ position }) => position);
   const moved = order([...history.transactions]);
@@ -89,7 +89,7 @@ function reordered(order: (transactions: Transaction[]) => readonly Transaction[
 
 const isAbout = (text: string) => (one: Transaction) => one.events.some(({ payload }) => payload.includes(text));
 
-/** One transaction in front of another. */
+/** The history with the transaction `late` moved in front of `early`. */
 const before = (late: string, early: string): History =>
   reordered((all) => {
     const moved = all.splice(all.findIndex(isAbout(late)), 1);
@@ -102,7 +102,7 @@ const edited = (edit: (one: Transaction) => Transaction): History => ({
   transactions: history.transactions.map(edit),
 });
 
-test('a correct history is accepted', () => {
+test('accepts a correct history', () => {
   const { problems, figures } = judgeHistory(history, record);
   expect(problems).toEqual([]);
   expect(figures).toMatchObject({
@@ -117,18 +117,18 @@ test('a correct history is accepted', () => {
 
 test.for<readonly [string, History, RegExp]>([
   [
-    'a load after its card was suspended',
+    'a load to a suspended card',
     before('"status":"inactive"', '"description":"key-0"'),
-    /by then it was refused: card_suspended/,
+    /at that point it is refused: card_suspended/,
   ],
   [
     'a transfer while the service was disabled',
     before('"reason":"test"', '"description":"key-2"'),
-    /by then it was refused: service_disabled/,
+    /at that point it is refused: service_disabled/,
   ],
-  ['a load above a limit that was lowered before', before('"daily_amount":130', '"description":"key-0"'), /instead of/],
+  ['a load above a lowered limit', before('"daily_amount":130', '"description":"key-0"'), /instead of/],
   [
-    'something placed before a change that its caller already knew',
+    'a transfer before a change that its caller already knew',
     before('"description":"key-2"', '"status":"inactive"'),
     /was sent after the response to/,
   ],
@@ -140,47 +140,47 @@ test.for<readonly [string, History, RegExp]>([
       all.splice(all.findIndex(isAbout('"description":"key-2"')), 0, ...moved);
       return all;
     }),
-    /key-1 was refused with what was not true/,
+    /key-1 got a refusal that was not correct/,
   ],
   [
     'a lost transfer',
     edited((one) => (isAbout('"description":"key-2"')(one) ? { ...one, events: [] } : one)),
-    /lost: nothing tells of/,
+    /lost: no event for/,
   ],
   [
-    'a transfer that nobody asked for',
+    'a transfer without a request',
     edited((one) => ({
       ...one,
       events: one.events.map((event) => ({ ...event, payload: event.payload.replace('key-2', 'key-x') })),
     })),
-    /nobody was told of/,
+    /no response contains/,
   ],
   [
-    'an account with another balance',
+    'an account with a wrong balance',
     edited((one) => ({
       ...one,
       accounts: one.accounts.map((account) => ({ ...account, balance: account.balance + 1n })),
     })),
     /has balance .* instead of balance/,
   ],
-  ['a key that is stored with another outcome', { ...history, keys: new Map() }, /is not stored/],
-])('%s is found', ([, lie, problem]) => {
+  ['a response without a stored key', { ...history, keys: new Map() }, /is not stored/],
+])('finds %s', ([, lie, problem]) => {
   expect(judgeHistory(lie, record).problems).toContainEqual(expect.stringMatching(problem));
 });
 
-test('a transfer that was sent after the response to a change and does not obey it is found', () => {
+test('finds a transfer that was sent after the response to a change but done before it', () => {
   const sent = record.sent.map((each) => (each.key === 'key-0' ? { ...each, sentAt: performance.now() } : each));
   expect(judgeHistory(history, { ...record, sent }).problems).toContainEqual(
     expect.stringMatching(/^key-0 was sent after the response to/),
   );
 });
 
-test('a refusal that is not stored must have been correct between the request and its response', () => {
+test('finds an unstored refusal that was never correct between the request and its response', () => {
   const at = record.sent.findLast(({ key }) => key === 'key-5')?.heard[0]?.at ?? 0;
   const late = record.sent.map((each) =>
     each.key === 'key-4' ? { ...each, sentAt: at, heard: each.heard.map((heard) => ({ ...heard, at })) } : each,
   );
   expect(judgeHistory(history, { ...record, sent: late }).problems).toContainEqual(
-    expect.stringMatching(/key-4 was refused with what was not true/),
+    expect.stringMatching(/key-4 got a refusal that was not correct/),
   );
 });

@@ -4,31 +4,31 @@ import type { History } from './history.ts';
 import { Replay } from './replay.ts';
 import type { Change, Heard, Record, Sent } from './requests.ts';
 
-/** Something that was done, or refused and stored, at a place in the order of the database. */
+/** A committed change or a stored refusal, and its position in the order of the database. */
 type Placed = { readonly what: string; readonly sentAt: number; readonly gotAt: number; readonly position: number };
 
-/** A refusal that is not stored: it must have been correct at some time between the request and its response. */
+/** A refusal that is not stored. It must have been correct at some time between the request and its response. */
 type Open = { readonly sent: Sent; readonly heard: Heard; readonly from: number; readonly until: number };
 
-/** A refusal that is stored, by the transaction at `position`. */
+/** A refusal stored by a transaction. */
 type Stored = { readonly sent: Sent; readonly heard: Heard; readonly now: number };
 
-/** The problems found, and how much was checked. */
+/** The problems found, and counts of what was checked. */
 export type Verdict = {
   readonly problems: readonly string[];
   readonly figures: Readonly<globalThis.Record<string, number>>;
 };
 
-/** The refusal that depends on the time of the decision, which is unknown. */
+/** The code of a refusal that depends on the time of the decision, which is unknown. */
 const BY_TIME = 'create_transfer_schema';
 
 /**
  * Compares a ledger with the responses that clients received:
- * - everything acknowledged is there once, as acknowledged, and nothing else is there;
- * - a request sent after the response to another one comes after it in the order of the database;
- * - decided one by one in that order, everything has the same result, with the same texts of refusals;
- * - funding.low was sent exactly when something took the funds of a program below its threshold.
- * So nothing was committed that an earlier acknowledged change forbids.
+ * - the ledger has everything that was acknowledged, once and unchanged, and nothing else;
+ * - if a request was sent after the response to another, it comes later in the order of the database;
+ * - deciding everything again in that order gives the same results, with the same texts of refusals;
+ * - funding.low was sent exactly when a program's funds fell below its threshold.
+ * So the ledger committed nothing that an earlier acknowledged change forbids.
  */
 export function judgeHistory(history: History, record: Record): Verdict {
   const judge = new Judge(history, record);
@@ -44,7 +44,7 @@ class Judge {
   readonly figures = new Map<string, number>();
   readonly #history: History;
   readonly #record: Record;
-  /** Places of events by their payload, which is unique. */
+  /** Positions of events by their payload, which is unique. */
   readonly #events: ReadonlyMap<string, number>;
   readonly #placed: Placed[] = [];
   readonly #stored = new Map<number, Stored[]>();
@@ -57,7 +57,7 @@ class Judge {
       all.map(({ payload }) => [payload, position] as const),
     );
     this.#events = new Map(events);
-    if (this.#events.size !== events.length) this.problems.push('two events tell the same');
+    if (this.#events.size !== events.length) this.problems.push('two events have the same payload');
   }
 
   compare(): void {
@@ -80,7 +80,7 @@ class Judge {
       const isUnknown = heard.some(({ moneyMoved }) => moneyMoved === 'unknown');
       if (isUnknown) this.#count('unknown');
       if (stored !== undefined && !isUnknown)
-        say(`no response says that it was done or refused, and a ${stored.status} is stored`);
+        say(`a ${stored.status} is stored, but no response says that it was done or refused`);
       for (const each of heard) this.#count(`refused_${each.code}`);
       return;
     }
@@ -88,7 +88,7 @@ class Judge {
       say(`lost: its ${first.status} is not stored`);
       return;
     }
-    if (stored.status !== first.status) say(`a ${stored.status} is stored, and the response was a ${first.status}`);
+    if (stored.status !== first.status) say(`a ${stored.status} is stored, but the response was a ${first.status}`);
     const { position } = stored;
     this.#placed.push({ what: key, sentAt: sent.sentAt, gotAt: Math.min(...final.map(({ at }) => at)), position });
     if (first.status === 409) {
@@ -98,21 +98,21 @@ class Judge {
     }
     this.#count(asked.does === 'create' && asked.isHeld ? 'hold' : asked.does);
     const found = this.#events.get(first.text);
-    if (found === undefined) say(`lost: nothing tells of ${first.text}`);
-    else if (found !== position) say(`it was done at ${found}, and its response was stored at ${position}`);
-    if (!isAsAsked(sent, first.text)) say(`${first.text} is not what was asked for`);
+    if (found === undefined) say(`lost: no event for ${first.text}`);
+    else if (found !== position) say(`it was done at ${found}, but its response was stored at ${position}`);
+    if (!isAsAsked(sent, first.text)) say(`${first.text} differs from the request`);
   }
 
   #placeChange({ what, sentAt, gotAt, status, text }: Change): void {
     this.#count(`change_${what}${status < 300 ? '' : `_${status}`}`);
     if (status >= 300) return;
     const position = this.#events.get(text);
-    // Requests that change nothing write nothing.
+    // A request that changes nothing writes no event.
     if (position === undefined) this.#count('changes_of_nothing');
     else this.#placed.push({ what, sentAt, gotAt, position });
   }
 
-  /** Each event of a transfer belongs to a request, except for those caused by time and by changes. */
+  /** Finds events of transfers that belong to no request, except expiries and the last transfers of closed cards. */
   #findUncalled(): void {
     const heard = new Set(this.#record.sent.flatMap((sent) => sent.heard.map(({ text }) => text)));
     const isOpen = (sent: Sent): boolean => sent.heard.some(({ moneyMoved }) => moneyMoved === 'unknown');
@@ -125,7 +125,7 @@ class Judge {
         const { transfer_id, description } = JSON.parse(payload) as globalThis.Record<string, string>;
         if (description === 'Balance of the closed card') continue;
         if (open.has(String(description)) || open.has(String(transfer_id))) continue;
-        this.problems.push(`at ${position}: nobody was told of ${payload}`);
+        this.problems.push(`at ${position}: no response contains ${payload}`);
       }
     }
   }
@@ -147,7 +147,7 @@ class Judge {
     }
   }
 
-  /** A request sent after a response comes after the request of that response. */
+  /** Checks that a request sent after a response comes later in the order than the request with that response. */
   checkOrder(): void {
     const bySent = this.#placed.toSorted((left, right) => left.sentAt - right.sentAt);
     const byGot = this.#placed.toSorted((left, right) => left.gotAt - right.gotAt);
@@ -159,7 +159,7 @@ class Judge {
       }
       if (last === undefined || last.position < placed.position) continue;
       this.problems.push(
-        `${placed.what} was sent after the response to ${last.what}, and done before it: at ${placed.position} and ${last.position}`,
+        `${placed.what} was sent after the response to ${last.what}, but done earlier: at ${placed.position} and ${last.position}`,
       );
     }
     this.#count('in_order', this.#placed.length);
@@ -193,7 +193,7 @@ class Judge {
     this.#count('chained', this.#history.chained);
   }
 
-  /** The range of places for refusals that are not stored: after all that was answered before, before all that was sent later. */
+  /** The ranges of positions for unstored refusals: after everything answered earlier, and before everything sent later. */
   #windows(): readonly Open[] {
     const byGot = this.#placed.toSorted((left, right) => left.gotAt - right.gotAt);
     const bySent = this.#placed.toSorted((left, right) => left.sentAt - right.sentAt);
@@ -216,7 +216,7 @@ class Judge {
 
   #untrue(position: number, { key, asked }: Sent, { text }: Heard): void {
     this.problems.push(
-      `at ${position}: ${key} was refused with what was not true: ${text} to ${JSON.stringify(asked)}`,
+      `at ${position}: ${key} got a refusal that was not correct: ${text} to ${JSON.stringify(asked)}`,
     );
   }
 
@@ -231,11 +231,11 @@ function isTrueNow(replay: Replay, { sent, heard }: Open): boolean {
 
 function isTrue(replay: Replay, sent: Sent, heard: Heard, now: number): boolean {
   const refusal = replay.refuse(sent, now);
-  // Some end with whom to ask.
+  // Some messages end with the roles to ask.
   return refusal?.code === heard.code && heard.message?.startsWith(refusal.message) === true;
 }
 
-/** How many items at the start of a sorted list meet a condition. */
+/** Counts the items at the start of a sorted list that meet a condition. */
 function countBelow(sorted: readonly Placed[], isBelow: (placed: Placed) => boolean): number {
   let [low, high] = [0, sorted.length];
   while (low < high) {

@@ -4,15 +4,15 @@ import { hashKey } from '../../../server/store/idempotency.ts';
 import { hashOf } from '../../../server/store/locks.ts';
 import type { Place } from './traffic.ts';
 
-/** A lock held from outside, and for how long, by `performance.now()`. */
+/** A lock that the test held. Times are from `performance.now()`. */
 export type Held = {
-  /** The card or the idempotency key that was locked. */
+  /** The locked card or idempotency key. */
   readonly name: string;
   readonly from: number;
   readonly until: number;
 };
 
-/** Locks the account of a card directly in the database while something happens. */
+/** Locks the account of a card directly in the database while a function runs. */
 export function holdCard(
   client: pg.Client,
   { programId }: Place,
@@ -24,7 +24,7 @@ export function holdCard(
   return hold(client, name, { text: lock, values: [fromWireId('prog', programId), name] }, meanwhile);
 }
 
-/** Locks an idempotency key of create_transfer directly in the database while something happens. */
+/** Locks an idempotency key of create_transfer directly in the database while a function runs. */
 export function holdKey(
   client: pg.Client,
   { programId }: Place,

@@ -42,8 +42,8 @@ type Fields = Readonly<Record<string, unknown>>;
 type Program = { readonly currency: string; readonly limits: Limits | null; readonly cardLimits: Limits | null };
 
 /**
- * Rebuilds the books from nothing: everything committed is decided again, one by one, in the order of the commits, by the
- * same rules and on the state at that point. Whatever was decided on outdated or uncommitted data has another result here.
+ * Rebuilds the books from nothing. It decides everything committed again, one by one in commit order, by the same rules and
+ * on the state at that point. Decisions made on outdated or uncommitted data have another result here.
  */
 export class Replay {
   readonly problems: string[] = [];
@@ -62,18 +62,18 @@ export class Replay {
     for (const account of accounts) this.#accounts.set(account.accountId, { ...account, ...empty });
   }
 
-  /** Repeats a transaction; `between` is called before its first decision and after each. */
+  /** Repeats a transaction. Calls `between` before its first decision and after each decision. */
   run({ position, events, accounts }: Transaction, between: () => void): void {
     between();
     for (const event of events) {
       try {
         this.#carryOut(event);
       } catch (error) {
-        this.#say(position, `${event.type} ${event.subjectId} could not be done: ${String(error)}`);
+        this.#say(position, `${event.type} ${event.subjectId} failed: ${String(error)}`);
       }
       between();
     }
-    // Only the programs of this row: the seed of the sandbox was there before.
+    // Only the programs of this row: the sandbox's own program was created before the recording.
     for (const logged of new Map(accounts.map((account) => [account.accountId, account])).values()) {
       const { accountId, balance, held, incoming, sequence } = logged;
       const account = this.#account(accountId);
@@ -82,12 +82,12 @@ export class Replay {
       const right = `balance ${account.balance}, held ${account.held}, incoming ${account.incoming}, sequence ${account.sequence}`;
       if (found === right) continue;
       this.#say(position, `${account.kind} account ${accountId} has ${found} instead of ${right}`);
-      // Later events are compared independently.
+      // Continues from the recorded account, so one difference is reported once.
       this.#accounts.set(accountId, { ...account, balance, held, incoming, sequence });
     }
   }
 
-  /** The refusal of a request now; undefined if it would succeed. */
+  /** Returns the refusal that a request would get now, or undefined if it would succeed. */
   refuse({ programId: wireId, asked }: Pick<Sent, 'programId' | 'asked'>, now: number): Refusal | undefined {
     const programId = inner('prog', wireId);
     if (asked.does === 'create') {
@@ -129,10 +129,10 @@ export class Replay {
     else if (type === 'funding.deposited' || type === 'funding.withdrawn') this.#fund(type, fields);
     else if (type.startsWith('card.')) this.#changeCard(fields);
     else if (type.startsWith('program.')) this.#changeProgram(fields);
-    // The event for card programs contains less than that for operators.
+    // Only the event for operators has an actor. The event for card programs says less.
     else if (type === 'switch.changed' && 'actor' in fields) this.#changeSwitch(fields);
     else if (['switch.changed', 'error.recorded', 'funding.low'].includes(type)) return;
-    else throw new Error(`nobody knows what ${type} of ${subjectId} is`);
+    else throw new Error(`unknown event ${type} of ${subjectId}`);
   }
 
   #transfer(type: string, fields: Fields, payload: string): void {
@@ -167,7 +167,7 @@ export class Replay {
     const description = textOrNull(fields.description);
     const view = this.#view(terms, programId, now);
     if (description === SWEEP && type === 'transfer.completed') {
-      if (view.card === undefined) throw new Error('a card was emptied that is not there');
+      if (view.card === undefined) throw new Error('the emptied card does not exist');
       const source = view.account(view.card.accountId);
       const destination = view.account(view.card.fundingAccountId);
       const transfer = newTransfer(creation, terms, { description }, { card: view.card, destinationCard: undefined });
@@ -179,7 +179,7 @@ export class Replay {
   #reverse(fields: Fields, payload: string): void {
     const programId = inner('prog', String(fields.program_id));
     const existing = this.#existing.get(String(fields.transfer_id));
-    if (existing === undefined) throw new Error('its transfer is not there');
+    if (existing === undefined) throw new Error('its transfer does not exist');
     const view = this.#view(existing.transfer, programId, time(fields.created_at));
     const request = {
       reversalId: inner('rev', String(fields.reversal_id)),
@@ -194,9 +194,9 @@ export class Replay {
     this.#apply(plan);
   }
 
-  /** Applies a plan, whose event must be `payload`. */
+  /** Applies a plan. Its event must be `payload`. */
   #apply(plan: TransferPlan | Refusal, payload?: string): void {
-    if (plan instanceof Refusal) throw new Error(`by then it was refused: ${plan.code}: ${plan.message}`);
+    if (plan instanceof Refusal) throw new Error(`at that point it is refused: ${plan.code}: ${plan.message}`);
     const { transfer, hold, accounts, counts } = plan;
     const record = toTransferRecord(transfer);
     const json = JSON.stringify(record);
@@ -242,7 +242,7 @@ export class Replay {
     const programId = inner('prog', String(fields.program_id));
     const initial = this.#initialCards.get(`${programId}\n${name}`);
     const status = CARD_STATUSES.find((each) => each === fields.status) as CardStatus;
-    if (initial === undefined) throw new Error('the card is not there');
+    if (initial === undefined) throw new Error('the card does not exist');
     const { balance, held, incoming } = this.#account(initial.accountId);
     const seen = `balance ${fields.balance}, held ${fields.held}, incoming ${fields.incoming}`;
     const right = `balance ${balance}, held ${held}, incoming ${incoming}`;
@@ -271,7 +271,7 @@ export class Replay {
     const setting: SwitchSetting = {
       programId,
       transferType: type as TransferType | null,
-      // Nothing of it goes to a processor.
+      // No transfer of this row goes to a processor.
       connectorId: null,
       disabled: disabled === true,
       reason: textOrNull(reason),
@@ -298,7 +298,7 @@ export class Replay {
     now: number,
   ): TransferView {
     const program = this.#programs.get(programId);
-    if (program === undefined) throw new Error('the program is not there');
+    if (program === undefined) throw new Error('the program does not exist');
     const calendar = calendarAt(now, 'UTC');
     return {
       programId,
@@ -335,10 +335,9 @@ function creationOf(programId: string, transferId: string, now: number) {
   return { programId, transferId, requestId: programId, idempotencyKey: null, createdBy: null, now };
 }
 
-/** The stored `created_by` of callers without a key, as all are in this test. */
+/** The stored `created_by` of callers without a key. All callers of this test have none. */
 const NO_KEY = '00000000-0000-0000-0000-000000000000';
 
-/** Where a transfer came from. */
 function originOf(fields: Fields) {
   const { request_id: requestId, idempotency_key: key } = fields;
   return { requestId: inner('req', String(requestId)), idempotencyKey: textOrNull(key), createdBy: NO_KEY };
@@ -346,7 +345,7 @@ function originOf(fields: Fields) {
 
 function inner(prefix: Parameters<typeof fromWireId>[0], wireId: string): string {
   const id = fromWireId(prefix, wireId);
-  if (id === undefined) throw new Error(`'${wireId}' is no id`);
+  if (id === undefined) throw new Error(`'${wireId}' is not an id`);
   return id;
 }
 

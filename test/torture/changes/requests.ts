@@ -10,7 +10,7 @@ export type Asked =
       readonly card: string;
       readonly destination: string | null;
       readonly isHeld: boolean;
-      /** After how many milliseconds a hold expires; null for seven days. */
+      /** The time until the hold expires, in milliseconds; null for seven days. */
       readonly endsIn: number | null;
       readonly reference: string | null;
     }
@@ -25,11 +25,11 @@ export type Heard = {
   readonly code: string | null;
   readonly message: string | null;
   readonly moneyMoved: string | undefined;
-  /** When it came, by `performance.now()`. */
+  /** The time of its arrival, from `performance.now()`. */
   readonly at: number;
 };
 
-/** A request under a key of its own, sent once, or twice at once to both services. */
+/** A request with its own key, sent once, or twice at the same time. */
 export type Sent = {
   readonly key: string;
   readonly programId: string;
@@ -38,7 +38,7 @@ export type Sent = {
   readonly heard: Heard[];
 };
 
-/** A change by the changers: its subject, and the record in the response; null if it was refused. */
+/** A change by the changers, and its response. */
 export type Change = {
   readonly what: string;
   readonly sentAt: number;
@@ -47,12 +47,12 @@ export type Change = {
   readonly text: string;
 };
 
-/** All requests and responses. */
+/** All requests and their responses. */
 export type Record = { readonly sent: Sent[]; readonly changes: Change[]; unanswered: number };
 
 const TRANSFER = '/api/v0.1/core/transfer';
 
-/** Sends a request to each of the addresses at once, and waits for all responses. */
+/** Sends a request to all addresses at the same time and waits for the responses. */
 export async function send(
   record: Record,
   urls: readonly string[],
@@ -110,7 +110,7 @@ function toHeard({ status, text, fields, headers }: RawResponse): Heard {
   };
 }
 
-/** Sends a change, and records it with its response. */
+/** Sends a change and records it with its response. */
 export async function sendChange(
   record: Record,
   url: string,

@@ -2,19 +2,19 @@ import type { Agent } from 'node:http';
 import { keptConnections } from '../../harness/raw-request.ts';
 import { type Asked, type Record, type Sent, send } from './requests.ts';
 
-/** A card program of the row, and the cards that transfers are about. */
+/** A card program of the row, and the cards that its transfers use. */
 export type Place = {
   readonly programId: string;
-  /** Cards that nobody changes. */
+  /** Cards that the changers leave alone. */
   readonly steady: readonly string[];
-  /** Cards that are changed all the time; one that was closed is replaced. */
+  /** Cards that change continuously. A new card replaces each closed one. */
   readonly changing: string[];
 };
 
-/** The programs that the clients of each service use, and whether doubled requests go to both services. */
+/** The programs that the clients of each service use. If crossed, doubled requests go to both services. */
 export type Phase = { readonly places: readonly (readonly Place[])[]; readonly isCrossed: boolean };
 
-/** Shares of all transfers: those about changing cards, those with a hold, and those sent twice at once. */
+/** Shares of all transfers: on changing cards, with a hold, and sent twice at the same time. */
 const ABOUT_CHANGING = 0.25;
 const HELD = 0.15;
 const DOUBLED = 0.03;
@@ -22,15 +22,15 @@ const DOUBLED = 0.03;
 /** The share of requests that act on an existing transfer. */
 const CHANGES = 0.12;
 
-/** The share of holds that expire soon, and after how many milliseconds. Either service may find them. */
+/** The share of holds that expire soon, and their duration in milliseconds. Either service may find them. */
 const SHORT_HOLDS = 0.02;
 const SHORT_MILLISECONDS = 3_000;
 
-/** The share of transfers with a reference; and of these, with one that was used before. */
+/** The share of transfers with a reference, and the share of these references that were used before. */
 const WITH_REFERENCE = 0.1;
 const REFERENCE_AGAIN = 0.1;
 
-/** Transfers that wait to be captured, canceled or reversed. */
+/** The maximum number of transfers that wait to be captured, canceled or reversed. */
 const MAX_WAITING = 500;
 
 type Waiting = {
@@ -40,7 +40,7 @@ type Waiting = {
   readonly isHeld: boolean;
 };
 
-/** Clients of two services that create transfers, and capture, cancel and reverse them. */
+/** Clients of two services that create, capture, cancel and reverse transfers. */
 export class Traffic {
   readonly #record: Record;
   readonly #urls: readonly string[];
@@ -49,10 +49,10 @@ export class Traffic {
   readonly #waiting: Waiting[] = [];
   #references = 0;
   #keys = 0;
-  /** Transfers that were acknowledged. */
+  /** The number of acknowledged transfers. */
   made = 0;
 
-  /** `clients`: how many of each service. */
+  /** `clients` is the number per service. */
   constructor(record: Record, urls: readonly string[], clients: number, random: () => number) {
     this.#record = record;
     this.#urls = urls;
@@ -72,7 +72,7 @@ export class Traffic {
     agent.destroy();
   }
 
-  /** Sends one load under this key to both services at once. */
+  /** Sends a load with this key to both services at the same time. */
   sendUnder(key: string, place: Place, agent: Agent): Promise<Sent> {
     const asked: Asked = {
       does: 'create',
@@ -117,7 +117,7 @@ export class Traffic {
     return send(this.#record, urls, { key, programId: place.programId, asked }, agent);
   }
 
-  /** A waiting transfer of these programs. Some stay in the list, to be captured, canceled or reversed twice at once. */
+  /** Returns a waiting transfer of these programs. Some stay in the list, so two requests change them at the same time. */
   #take(places: readonly Place[]): Waiting | undefined {
     const at = Math.floor(this.#random() * this.#waiting.length);
     const waiting = this.#waiting[at];
@@ -132,7 +132,7 @@ export class Traffic {
     return this.#random() < 0.6 ? { does: 'capture', transferId, amount: part } : { does: 'cancel', transferId };
   }
 
-  /** Mostly loads, so that there is money to move; some of the other transfers exceed the balance. */
+  /** Makes mostly loads, so that there is money to move. Some of the other transfers exceed the balance. */
   #newTransfer(place: Place): Extract<Asked, { readonly does: 'create' }> {
     const card = this.#card(place);
     const chance = this.#random();
@@ -171,9 +171,8 @@ export class Traffic {
   }
 }
 
-/** One of several. */
 export function pick<Item>(items: readonly Item[], random: () => number): Item {
   const item = items[Math.floor(random() * items.length)];
-  if (item === undefined) throw new Error('there is nothing to pick from');
+  if (item === undefined) throw new Error('the list is empty');
   return item;
 }

@@ -7,41 +7,41 @@ import { Caller } from './callers.ts';
 import { ALL_BY_NUMBER, type EventBooks, readEventBooks, type Timeline, tellEvents } from './event-books.ts';
 import { type Programs, uuidOf } from './programs.ts';
 
-/** How much is done on a ledger. */
+/** The amount of work on a ledger. */
 export type Work = {
   /** Clients that move money in the first program. */
   readonly clients: number;
-  /** Callers that do everything else in the second program. */
+  /** Callers that send all other requests, in the second program. */
   readonly callers: number;
   /** Transfers from one kill to the next. */
   readonly transfersBetweenKills: number;
-  /** Requests that are sent once more at the end. */
+  /** Requests that are repeated at the end. */
   readonly sentAgain: number;
 };
 
-/** What a row does besides the attacks. */
+/** The actions of a row around the kills. */
 export type Attacks = {
-  /** Called before the wait for transfers; `share` is the share of the kills that are done. */
+  /** Called before the wait for transfers. `share` is the share of kills already done. */
   readonly prepare?: (share: number) => Promise<void>;
-  /** Called during that wait. */
+  /** Called during the wait for transfers. */
   readonly beside?: () => Promise<void>;
   readonly check: (where: string) => Promise<void>;
   readonly checkEnd: (where: string) => Promise<void>;
-  /** Called after each kill that has been checked. */
+  /** Called after the check that follows each kill. */
   readonly killed: () => void;
 };
 
 /** The longest wait for the transfers between two kills, in milliseconds. */
 const LONGEST_BETWEEN = 8_000;
 
-/** A ledger with two services that are killed, and its users. */
+/** A ledger whose two services are killed, with its clients and callers. */
 export class AttackedLedger {
   readonly tally = new Tally();
   readonly services: KillableServices;
   readonly load: Load;
   readonly callers: readonly Caller[];
   readonly random: () => number;
-  /** When something was killed, in milliseconds since 1970. */
+  /** The times of the kills, in milliseconds since 1970. */
   readonly kills: number[] = [];
   readonly #work: Work;
   readonly #programs: Programs;
@@ -102,7 +102,6 @@ export class AttackedLedger {
     this.tally.time('recovery', milliseconds);
   }
 
-  /** The books when the relays are idle and no transfer will become due; a violation if that takes too long. */
   untilRelayed(withinMilliseconds: number): Promise<EventBooks> {
     return untilRelayed(() => this.readBooks(), this.tally, withinMilliseconds);
   }
@@ -111,19 +110,19 @@ export class AttackedLedger {
     return oncePostgresIsBack(() => readEventBooks({ connectionString: this.services.databaseUrl }));
   }
 
-  /** The events according to the books, and the problems in the books. */
+  /** Returns the events in the books, and the problems of the books. */
   tell(books: EventBooks) {
     const { demo, other } = this.#programs;
     return tellEvents(books, [uuidOf(demo), uuidOf(other)]);
   }
 }
 
-/** The events of a program, or of all by number. */
+/** Returns the events of a program, or of all programs by number. */
 export function timelineOf(programId: string | undefined, timelines: ReadonlyMap<string, Timeline>): Timeline {
   return timelines.get(programId === undefined ? ALL_BY_NUMBER : uuidOf(programId)) ?? [];
 }
 
-/** Reads the books until the relays are idle and no transfer will become due; a violation if that takes too long. */
+/** Reads the books until the relays are idle and no transfer will become due. Reports a violation if that takes too long. */
 export async function untilRelayed(
   read: () => Promise<EventBooks>,
   tally: Tally,

@@ -8,18 +8,18 @@ const TRANSFER = '/api/v0.1/core/transfer';
 const PROGRAM = '/api/v0.1/operator/program';
 const SWITCH = '/api/v0.1/operator/switch';
 
-/** The longest time until scheduled transfers are due and holds end, in milliseconds. */
+/** The random part of the time until a scheduled transfer is due or a hold expires, in milliseconds. */
 const AHEAD = 1_500;
 
 /** The pause before a retry, in milliseconds. */
 const BEFORE_REPEAT = 50;
 
-/** The maximum of new card programs per caller: each gets every event that is for all. */
+/** The maximum number of new card programs per caller. Each program gets every shared event. */
 const MAX_PROGRAMS = 5;
 
 type Body = Readonly<Record<string, unknown>>;
 
-/** Sends requests of every kind except transfers between cards, one after the other, and records acknowledged ones as facts. */
+/** Sends requests of many kinds, one after the other, and records the acknowledged ones as facts. */
 export class Caller {
   readonly facts: Fact[] = [];
   readonly #ledger: number;
@@ -31,7 +31,7 @@ export class Caller {
   #programs = 0;
   #card: string | undefined;
 
-  /** `programId` is the card program that it acts in. */
+  /** `programId` is the caller's card program. */
   constructor(ledger: number, number: number, programId: string, addresses: Addresses, random: () => number) {
     this.#ledger = ledger;
     this.#number = number;
@@ -40,7 +40,6 @@ export class Caller {
     this.#random = random;
   }
 
-  /** Runs while `goesOn`. */
   async run(goesOn: () => boolean): Promise<void> {
     while (goesOn()) {
       await this.#step();
@@ -78,7 +77,7 @@ export class Caller {
     await this.#send('transfer.completed', mark, { path: TRANSFER, body });
   }
 
-  /** Some holds are captured, some canceled, and some expire. */
+  /** Creates a hold, and captures it, cancels it or lets it expire. */
   async #hold(card_id: string): Promise<void> {
     const mark = this.#newMark();
     const expires_at = this.#soon();
@@ -97,7 +96,7 @@ export class Caller {
     await this.#send('transfer.scheduled', mark, { path: TRANSFER, body });
   }
 
-  /** Disables unloads, which no caller makes, and enables them again; or enables the whole service, which is enabled. */
+  /** Disables and enables unloads, which no caller makes. Or enables the whole service, which is already enabled. */
   async #changeSwitch(): Promise<void> {
     const isForAll = this.#random() < 0.5;
     const scope = isForAll ? {} : { program_id: this.#programId, type: 'unload' };
@@ -114,7 +113,7 @@ export class Caller {
     await this.#send('program.created', mark, { path: PROGRAM, body: { name: mark, currency: 'USD' } });
   }
 
-  /** Once: a request without an idempotency key may not be repeated. Gives the response to a success. */
+  /** Sends a request once, because it has no idempotency key. Returns the response if it succeeds. */
   async #send(
     type: string,
     mark: string,

@@ -3,7 +3,7 @@ import { EVERY_PROGRAM, SERVICE_ITSELF } from '../../../domain/event.ts';
 import { toWireId } from '../../../domain/identifier.ts';
 import { fullPayload } from '../../../server/store/events/transfer-payload.ts';
 
-/** An event as its table has it. */
+/** A row of the table `event`. */
 export type EventRow = {
   readonly batchId: string;
   readonly index: number;
@@ -14,7 +14,7 @@ export type EventRow = {
   readonly createdAt: Date;
 };
 
-/** The positions of the events that one transaction has for one program, as their table has them. */
+/** A row of the table `event_position`: the positions of one transaction's events in one program. */
 export type PlaceRow = {
   readonly programId: string;
   readonly position: number;
@@ -29,31 +29,31 @@ export type EventBooks = {
   readonly events: readonly EventRow[];
   /** By program and position. */
   readonly places: readonly PlaceRow[];
-  /** The last position of each program; the highest UUID has the last number. */
+  /** The last position of each program. The highest UUID has the last number. */
   readonly heads: ReadonlyMap<string, number>;
-  /** Transactions whose events have no positions yet. */
+  /** The number of transactions whose events have no positions yet. */
   readonly waiting: number;
-  /** Transfers that are due soon, and holds that end soon: more events will follow. */
+  /** The number of scheduled transfers, and of holds that expire soon. They will cause more events. */
   readonly due: number;
 };
 
-/** An event as readers get it. */
+/** An event as readers receive it. */
 export type ToldEvent = {
   readonly type: string;
   /** The id on the wire. */
   readonly eventId: string;
-  /** The position in the program, or the number among all. */
+  /** The position in the program, or the number among all events. */
   readonly place: number;
-  /** The record, parsed and written again. */
+  /** The record, parsed and serialized again. */
   readonly text: string;
-  /** The exact bytes for a webhook: the whole event, or without its data. */
+  /** The exact bytes for a webhook: the whole event, or the event without its data. */
   readonly body: { readonly full: string; readonly thin: string };
 };
 
-/** The events of a program, or of all by number, in their order. */
+/** The events of a program by position, or of all programs by number. */
 export type Timeline = readonly ToldEvent[];
 
-/** For operators, who read the events of all programs and of the service itself by number. */
+/** The timeline of operators, who read the events of all programs and of the service itself by number. */
 export const ALL_BY_NUMBER = EVERY_PROGRAM;
 
 const EVENTS = `select batch_id as "batchId", index, program_id as "programId", type, subject_id as "subjectId",
@@ -67,10 +67,10 @@ const WAITING = `select
     (select count(*)::integer from transfer where status = 'scheduled')
       + (select count(*)::integer from hold where expires_at < now() + interval '1 hour') as due`;
 
-/** Reads them directly from the database: a mistake in the service's reads could hide one in its writes. */
+/** Reads directly from the database: a mistake in the service's reads could hide a mistake in its writes. */
 export async function readEventBooks(connection: pg.ClientConfig): Promise<EventBooks> {
   const client = new pg.Client(connection);
-  // If the server goes away, the next query fails; without a listener the error would end this process.
+  // If the server stops, the next query fails. Without a listener the error would also end this process.
   client.on('error', () => undefined);
   await client.connect();
   try {
@@ -97,9 +97,9 @@ export async function readEventBooks(connection: pg.ClientConfig): Promise<Event
 export type Told = { readonly timelines: ReadonlyMap<string, Timeline>; readonly problems: readonly string[] };
 
 /**
- * Returns the events of each program in the order of their positions, and all by number. Positions and numbers must be 1,
- * 2, 3 and so on up to the head. Each event must have at most one position, and exactly one when no transaction waits; an
- * event for every program must have one in each of `programs`.
+ * Returns the events of each program by position, and of all programs by number. Positions and numbers must be 1, 2, 3 and
+ * so on up to the head. Each event must have at most one position, and exactly one when no transaction waits. A shared
+ * event must have a position in each of `programs`.
  */
 export function tellEvents({ events, places, heads, waiting }: EventBooks, programs: readonly string[]): Told {
   const problems: string[] = [];
@@ -124,11 +124,11 @@ export function tellEvents({ events, places, heads, waiting }: EventBooks, progr
   }
   numbered.sort((left, right) => left.place - right.place);
   const wrongNumber = numbered.find(({ place }, index) => place !== index + 1);
-  if (wrongNumber !== undefined) problems.push(`number ${wrongNumber.place} is doubled, or comes after a gap`);
+  if (wrongNumber !== undefined) problems.push(`number ${wrongNumber.place} is repeated, or comes after a gap`);
   timelines.set(ALL_BY_NUMBER, numbered);
   for (const [programId, head] of heads) {
     const { length } = timelines.get(programId) ?? [];
-    if (head !== length) problems.push(`the head of ${programId} is ${head}, and it has ${length} events`);
+    if (head !== length) problems.push(`the head of ${programId} is ${head}, but it has ${length} events`);
   }
   return { timelines, problems: [...problems, ...wrongPlaces(groups, placed, waiting, programs)] };
 }
@@ -147,11 +147,11 @@ function wrongPlaces(
     const isMissing = isForAll ? programs.some((program) => !found.includes(program)) : found.length === 0;
     if (waiting === 0 && isMissing) problems.push(`missing: the events of ${group} have no positions`);
   }
-  for (const group of placed.keys()) if (!groups.has(group)) problems.push(`there are positions for ${group} alone`);
+  for (const group of placed.keys()) if (!groups.has(group)) problems.push(`${group} has positions but no events`);
   return problems;
 }
 
-/** The event on the wire; with `number` for readers by number only. */
+/** Returns the event on the wire, with `number` only for readers by number. */
 function tellEvent(
   { batchId, index, type, subjectId, payload, createdAt }: EventRow,
   programId: string | null,
@@ -176,7 +176,7 @@ function tellEvent(
     type,
     eventId,
     place: number ?? position,
-    // Usually equal, and then stored once.
+    // Usually equal: then both fields share one string.
     text: written === full ? full : written,
     body: { full, thin: JSON.stringify({ ...fields, ...last }) },
   };

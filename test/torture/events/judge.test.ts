@@ -3,7 +3,7 @@ import { EVERY_PROGRAM, SERVICE_ITSELF } from '../../../domain/event.ts';
 import { ALL_BY_NUMBER, type EventBooks, type EventRow, type PlaceRow, tellEvents } from './event-books.ts';
 import { wrongFacts, wrongReading } from './judge.ts';
 
-// Tests the judge of the row `events` with correct books and readings, and with the same ones with one mistake in them.
+// Tests the judge of the row `events` with correct books and readings, and with versions that have one mistake each.
 
 const PROGRAM = '01920000-0000-7000-8000-000000000001';
 const OTHER = '01920000-0000-7000-8000-000000000002';
@@ -28,7 +28,7 @@ const place = (programId: string, position: number, of: number, number: number, 
   isShared,
 });
 
-/** Two events of one program, one of the other, and a switch: for the service itself and for both. */
+/** Two events of one program, one of the other program, and a switch change for the service itself and for both programs. */
 const EVENTS: readonly EventRow[] = [
   event(1, PROGRAM, 'mark-0-0-1'),
   event(2, OTHER, 'mark-0-0-2'),
@@ -63,8 +63,8 @@ const tell = (books: Partial<EventBooks>) => tellEvents({ ...BOOKS, ...books }, 
 const replaced = (at: number, row: Partial<PlaceRow>): readonly PlaceRow[] =>
   PLACES.map((found, index) => (index === at ? { ...found, ...row } : found));
 
-describe('the tables', () => {
-  test('give the events of each program, and all by number', () => {
+describe('tellEvents', () => {
+  test('returns the events of each program by position, and all events by number', () => {
     const { timelines, problems } = tell({});
     expect(problems).toEqual([]);
     const lengths = [PROGRAM, OTHER, SERVICE_ITSELF, ALL_BY_NUMBER].map((program) => timelines.get(program)?.length);
@@ -78,34 +78,38 @@ describe('the tables', () => {
   });
 
   test.for<[string, Partial<EventBooks>, RegExp]>([
-    ['a gap of positions', { places: replaced(3, { position: 4 }) }, /position 4 of .* comes after 2/],
-    ['a position twice', { places: replaced(3, { position: 2 }) }, /position 2 of .* comes after 2/],
-    ['a number twice', { places: replaced(3, { number: 3 }) }, /number 3 is doubled/],
-    ['a gap of numbers', { places: replaced(3, { number: 5 }) }, /number 5 is doubled, or comes after a gap/],
-    ['another head', { heads: new Map([[PROGRAM, 4]]) }, /the head of .* is 4, and it has 3 events/],
+    ['a gap in the positions', { places: replaced(3, { position: 4 }) }, /position 4 of .* comes after 2/],
+    ['a repeated position', { places: replaced(3, { position: 2 }) }, /position 2 of .* comes after 2/],
+    ['a repeated number', { places: replaced(3, { number: 3 }) }, /number 3 is repeated/],
+    ['a gap in the numbers', { places: replaced(3, { number: 5 }) }, /number 5 is repeated, or comes after a gap/],
+    ['a wrong head', { heads: new Map([[PROGRAM, 4]]) }, /the head of .* is 4, but it has 3 events/],
     ['an event with two positions', { places: [...PLACES, place(OTHER, 3, 2, 5)] }, /doubled: the events of/],
     ['an event without a position', { places: PLACES.toSpliced(3, 1) }, /missing: the events of .* have no positions/],
-    ['one for all that a program lacks', { places: PLACES.toSpliced(5, 1) }, /missing: the events of .*ffff have no/],
-    ['positions of nothing', { events: EVENTS.slice(0, 4) }, /there are positions for .* alone/],
+    [
+      'a shared event that a program lacks',
+      { places: PLACES.toSpliced(5, 1) },
+      /missing: the events of .*ffff have no/,
+    ],
+    ['positions without an event', { events: EVENTS.slice(0, 4) }, /has positions but no events/],
     ['more positions than events', { places: replaced(3, { count: 2 }) }, /has 1 events and positions for 2/],
-  ])('show %s', ([, books, problem]) => {
+  ])('finds %s', ([, books, problem]) => {
     expect(tell(books).problems.join('\n')).toMatch(problem);
   });
 
-  test('may have events without a position while transactions wait', () => {
+  test('accepts events without a position while transactions wait', () => {
     const places = PLACES.toSpliced(3, 1);
     const heads = new Map([[PROGRAM, 2]]);
     expect(tell({ places, heads, waiting: 1 }).problems).toEqual([]);
   });
 });
 
-describe('a reading', () => {
+describe('wrongReading', () => {
   const timeline = tell({}).timelines.get(PROGRAM) ?? [];
   const seen = timeline.map(({ text }) => text);
   const read = (texts: readonly string[], least = 3, wants = (_type: string) => true) =>
     wrongReading({ name: 'reader', wants, seen: texts }, timeline, least).join('\n');
 
-  test('that is the timeline, or its beginning, is right', () => {
+  test('accepts the timeline or its beginning', () => {
     expect(read(seen)).toBe('');
     expect(read(seen.slice(0, 2), 2)).toBe('');
     expect(read([seen[1] ?? ''], 1, (type) => type === 'switch.changed')).toBe('');
@@ -114,25 +118,25 @@ describe('a reading', () => {
   test.for<[string, readonly string[], RegExp]>([
     ['a gap', seen.toSpliced(1, 1), /event 2 is .*"position":3.* instead of .*"position":2/],
     ['a repeat', [seen[0] ?? '', ...seen], /event 2 is .*"position":1.* instead of/],
-    ['another order', seen.toReversed(), /event 1 is .*"position":3/],
-    ['other contents', [seen[0]?.replace('card-1', 'card-9') ?? '', ...seen.slice(1)], /event 1 is .*card-9/],
-    ['what is not in the books', [...seen, '{"position":4}'], /event 4 is not in the books/],
-    ['too little', seen.slice(0, 2), /got 2 of 3 events/],
-  ])('with %s is wrong', ([, texts, problem]) => {
+    ['a different order', seen.toReversed(), /event 1 is .*"position":3/],
+    ['changed contents', [seen[0]?.replace('card-1', 'card-9') ?? '', ...seen.slice(1)], /event 1 is .*card-9/],
+    ['an event that is not in the books', [...seen, '{"position":4}'], /event 4 is not in the books/],
+    ['too few events', seen.slice(0, 2), /got 2 of 3 events/],
+  ])('finds %s', ([, texts, problem]) => {
     expect(read(texts)).toMatch(problem);
   });
 });
 
-describe('what was acknowledged', () => {
+describe('wrongFacts', () => {
   const timeline = tell({}).timelines.get(ALL_BY_NUMBER) ?? [];
   const fact = (step: number) => ({ type: 'card.created', mark: `mark-0-0-${step}` });
 
-  test('has its events in the order in which it was done', () => {
+  test('finds events in the wrong order', () => {
     expect(wrongFacts([[fact(1), fact(2), fact(3)]], timeline)).toEqual([]);
     expect(wrongFacts([[fact(2), fact(1)]], timeline).join()).toMatch(/mark-0-0-1 comes before .*mark-0-0-2/);
   });
 
-  test('has an event, and has it once', () => {
+  test('finds lost and doubled events', () => {
     expect(wrongFacts([[fact(1), fact(7)]], timeline).join()).toMatch(/lost: card.created of mark-0-0-7/);
     expect(wrongFacts([], [...timeline, ...timeline]).join()).toMatch(/doubled: card.created of mark-0-0-1/);
   });

@@ -1,19 +1,20 @@
 import type { Timeline } from './event-books.ts';
 
-/** The events of one reader, in the order in which they arrived. */
+/** The events that one reader received, in order. */
 export type Reading = {
   readonly name: string;
-  /** Whether it gets events of this type. */
+  /** Whether the reader gets events of this type. */
   readonly wants: (type: string) => boolean;
   readonly seen: readonly string[];
 };
 
-/** An acknowledged request of a caller; its event contains the mark. */
+/** An acknowledged request of a caller. Its event contains the mark. */
 export type Fact = { readonly type: string; readonly mark: string };
 
 /**
- * The problems of a reading: it must be the timeline from its beginning, without a gap, a repeat or another order. An event
- * that is not in the books was shown before its commit, or lost afterwards. At least `least` events must have arrived.
+ * Returns the problems of a reading. It must equal the timeline from its beginning, without gaps or repeats and in the same
+ * order. An event missing from the books was shown before its commit or lost afterwards. The reader must have received at
+ * least `least` events.
  */
 export function wrongReading({ name, wants, seen }: Reading, timeline: Timeline, least: number): readonly string[] {
   const wanted = timeline.filter(({ type }) => wants(type));
@@ -26,17 +27,15 @@ export function wrongReading({ name, wants, seen }: Reading, timeline: Timeline,
   return seen.length < least ? [`${name}: got ${seen.length} of ${least} events`] : [];
 }
 
-/** The mark in the text of an event. */
 const MARK = /mark-[0-9]+-[0-9]+-[0-9]+/;
 
-/** A unique mark. */
 export function markOf(ledger: number, caller: number, step: number): string {
   return `mark-${ledger}-${caller}-${step}`;
 }
 
 /**
- * The problems of the callers' events, whose requests were sent one after the other: each acknowledged request has its
- * event, no event exists twice, and a request sent after a response comes after the request of that response.
+ * Returns the problems of the callers' events. Each acknowledged request must have its event, and no event may exist twice.
+ * A caller sends its requests one after the other, so their events must be in the same order.
  */
 export function wrongFacts(callers: readonly (readonly Fact[])[], timeline: Timeline): readonly string[] {
   const problems: string[] = [];
@@ -45,7 +44,7 @@ export function wrongFacts(callers: readonly (readonly Fact[])[], timeline: Time
     const mark = MARK.exec(text)?.[0];
     if (mark === undefined) continue;
     const name = `${type} of ${mark}`;
-    // The events of a switch are two: for operators, with the reason and so the mark, and for card programs.
+    // A switch change has two events. Only the event for operators contains the reason, and with it the mark.
     if (numbers.has(name)) problems.push(`doubled: ${name}`);
     numbers.set(name, index + 1);
   }
@@ -54,7 +53,7 @@ export function wrongFacts(callers: readonly (readonly Fact[])[], timeline: Time
     for (const { type, mark } of facts) {
       const name = `${type} of ${mark}`;
       const number = numbers.get(name);
-      if (number === undefined) problems.push(`lost: ${name} was acknowledged and has no event`);
+      if (number === undefined) problems.push(`lost: ${name} was acknowledged but has no event`);
       else if (number <= before.number) problems.push(`${name} comes before ${before.name}, which was answered first`);
       else before = { name, number };
     }

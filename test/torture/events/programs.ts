@@ -3,10 +3,10 @@ import { fromWireId } from '../../../domain/identifier.ts';
 import { sendRaw } from '../../harness/raw-request.ts';
 import type { KillableServices } from '../killable-services.ts';
 
-/** The card program in which the load moves money, and the one of the callers. */
+/** The card program of the load, and the card program of the callers. */
 export type Programs = { readonly demo: string; readonly other: string };
 
-/** Makes the second program, with enough money for all callers. */
+/** Creates the second program with enough money for all callers. */
 export async function makePrograms({ owner }: Pick<KillableServices, 'owner'>): Promise<Programs> {
   const path = '/api/v0.1/operator/program';
   const made = await sendRaw(owner.url, { path, body: { name: 'The second program', currency: 'USD' } });
@@ -17,7 +17,7 @@ export async function makePrograms({ owner }: Pick<KillableServices, 'owner'>): 
     headers,
     body: { amount: 1_000_000_000 },
   });
-  if (funded.status !== 201) throw new Error(`no second program: ${made.text} ${funded.text}`);
+  if (funded.status !== 201) throw new Error(`the second program could not be created: ${made.text} ${funded.text}`);
   return { demo: DEMO_PROGRAM, other };
 }
 

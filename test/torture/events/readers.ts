@@ -4,26 +4,26 @@ import { keptConnections, NoResponse, sendRaw } from '../../harness/raw-request.
 import { pause } from '../row.ts';
 import type { Reading } from './judge.ts';
 
-/** What a reader reads: the events of a program by position, or of all by number. */
+/** The events that a reader reads: of one program by position, or of all programs by number. */
 export type Source = {
   readonly name: string;
-  /** The program on the wire; undefined for all. */
+  /** The program's id on the wire; undefined for all programs. */
   readonly programId: string | undefined;
-  /** Only these, as the query says: a type, or `transfer.*`. */
+  /** Reads only these events: a type, or a group such as `transfer.*`. */
   readonly type?: string;
 };
 
-/** A reader that continues after every failure, at either service, until it is stopped. */
+/** A reader that continues after every failure, with either service, until it is stopped. */
 export type Reader = Reading & {
   readonly source: Source;
-  /** Since the last call: responses that no client should get, and violations of the rules of reading. */
+  /** Returns the problems since the last call: responses that no client should get, and violations of the reading rules. */
   readonly takeProblems: () => readonly string[];
-  /** How often it has tried to connect. */
+  /** Returns how often its reading was interrupted. */
   readonly interruptions: () => number;
   readonly stop: () => Promise<void>;
 };
 
-/** The addresses of the services as they are now. */
+/** Returns the current addresses of the services. */
 export type Addresses = () => readonly string[];
 
 const PATHS = { program: '/api/v0.1/core/event', all: '/api/v0.1/operator/event' } as const;
@@ -31,27 +31,26 @@ const PATHS = { program: '/api/v0.1/core/event', all: '/api/v0.1/operator/event'
 /** The pause after a refusal, in milliseconds. */
 const BEFORE_REPEAT = 50;
 
-/** Seconds that a pull waits for an event. */
+/** The time that a pull waits for an event, in seconds. */
 const WAIT = 2;
 
 type Wire = { readonly type: string; readonly position: number; readonly number?: number };
 
-/** Texts shared by all readers, so that a ledger with ten readers does not need too much memory. */
+/** Event texts shared by all readers, to save memory. */
 const texts = new Map<string, string>();
 
-/** Drops the texts of earlier readers. */
+/** Removes the texts of earlier readers. */
 export function forgetTexts(): void {
   texts.clear();
 }
 
-/** The state of a reader. */
 class Notes {
   readonly source: Source;
   readonly seen: string[] = [];
   readonly problems: string[] = [];
   isOver = false;
   interruptions = 0;
-  /** The last position, or number, that it knows of. */
+  /** The last position or number received. */
   place = 0;
   #turn: number;
   readonly #addresses: Addresses;
@@ -97,7 +96,7 @@ class Notes {
     if (this.problems.length < 10) this.problems.push(problem);
   }
 
-  /** A request during an outage gets an error of the service, or no response. */
+  /** Records an interruption. Reports a problem unless the response is a 5xx or missing (599). */
   async interrupt(status: number, text: string): Promise<void> {
     this.interruptions += 1;
     if (status < 500) this.say(`a ${status}: ${text}`);
@@ -119,7 +118,7 @@ class Notes {
   }
 }
 
-/** Pages with `after` and `wait`, one after the other. */
+/** Reads pages with `after` and `wait`, one after the other. */
 export function readByPull(source: Source, addresses: Addresses, turn: number): Reader {
   const notes = new Notes(source, addresses, turn);
   const agent = keptConnections(2);
@@ -132,7 +131,7 @@ export function readByPull(source: Source, addresses: Addresses, turn: number): 
     for (const event of data) notes.take(event);
     const end = number ?? position;
     if (source.type === undefined ? end !== notes.place : end < notes.place)
-      notes.say(`a page ends at ${end}, and its last event is ${notes.place}`);
+      notes.say(`a page ends at ${end}, but its last event is ${notes.place}`);
     notes.place = end;
   };
   const run = async (): Promise<void> => {
@@ -151,7 +150,7 @@ export function readByPull(source: Source, addresses: Addresses, turn: number): 
   });
 }
 
-/** A stream of Server-Sent Events, resumed with Last-Event-ID. */
+/** Reads a stream of Server-Sent Events and resumes it with Last-Event-ID. */
 export function readByStream(source: Source, addresses: Addresses, turn: number): Reader {
   const notes = new Notes(source, addresses, turn);
   let sent: ClientRequest | undefined;
@@ -177,7 +176,7 @@ export function readByStream(source: Source, addresses: Addresses, turn: number)
     await readStream(response);
   };
   const run = async (): Promise<void> => {
-    // A broken connection means a kill; later events show whether any were lost.
+    // A connection breaks because of a kill. Later events show whether any were lost.
     while (!notes.isOver) await connect().catch(() => notes.interrupt(599, ''));
   };
   const running = run();
@@ -195,13 +194,13 @@ function takeMessage(notes: Notes, part: string): void {
   const data = fieldOf('data');
   const id = Number(fieldOf('id') ?? notes.place);
   if (data !== undefined) notes.take(JSON.parse(data) as Wire);
-  if (id !== notes.place) notes.say(`the id is ${id}, and the last event is ${notes.place}`);
+  if (id !== notes.place) notes.say(`the id is ${id}, but the last event is ${notes.place}`);
 }
 
-/** The base URL of the SDK's client, replaced by that of a running service. */
+/** The base URL of the SDK's client. Each request replaces it with the URL of a running service. */
 const ANYWHERE = 'http://127.0.0.1:1';
 
-/** The SDK's stream. */
+/** Reads the SDK's stream. */
 export function readBySdk(source: Source, addresses: Addresses, turn: number): Reader {
   const notes = new Notes(source, addresses, turn);
   const controller = new AbortController();
@@ -225,7 +224,7 @@ export function readBySdk(source: Source, addresses: Addresses, turn: number): R
         programId === undefined ? client.events.streamAllPrograms(options) : client.events.stream(options);
       for await (const event of events) notes.take(event);
     } catch (error) {
-      notes.say(`the stream of the SDK broke off: ${String(error)}`);
+      notes.say(`the SDK's stream ended: ${String(error)}`);
     }
   };
   const running = run();
@@ -235,7 +234,7 @@ export function readBySdk(source: Source, addresses: Addresses, turn: number): R
   });
 }
 
-/** Reads all events, newest first, page by page; returns them oldest first. */
+/** Reads all events page by page, newest first. Returns them oldest first. */
 export async function readBackwards({ programId }: Source, url: string): Promise<readonly string[]> {
   const path = programId === undefined ? PATHS.all : PATHS.program;
   const headers: Record<string, string> = programId === undefined ? {} : { 'Program-Id': programId };

@@ -6,23 +6,22 @@ import { type Expectation, notAccepted, wantedOf } from './judge.ts';
 import type { Owner, Webhook } from './owner.ts';
 import type { Receiver } from './run-receiver.ts';
 
-/** How long webhooks may take to catch up once there are no requests, in milliseconds. */
+/** The longest time that webhooks may take to catch up after the last request, in milliseconds. */
 const DELIVERED_WITHIN = 180_000;
 
-/** The maximum of deliveries without a stored outcome, which are repeated after a kill: the webhook's concurrency. */
+/** The maximum number of deliveries repeated after a kill, because no outcome is stored: the webhook's concurrency. */
 const MAX_IN_FLIGHT = 10;
 
-/** The webhooks of a ledger, and who gets them. */
+/** The webhooks of a ledger and their receiver. */
 export type Delivering = { readonly owner: Owner; readonly receiver: Receiver; readonly connection: pg.ClientConfig };
 
-/** What a webhook must get. */
 export function expectationOf({ name, order, payload, types, after }: Webhook): Expectation {
   return { name, order, payload, types, after, maxInFlight: MAX_IN_FLIGHT };
 }
 
 /**
- * Makes failed deliveries retry immediately instead of in minutes or hours, and waits until everything that was `due` is
- * accepted; a violation at `where` if that takes too long.
+ * Waits until everything in `due` is accepted. Failed deliveries are retried immediately instead of in minutes or hours.
+ * Reports a violation at `where` if the wait takes too long.
  */
 export async function untilDelivered(
   { owner, receiver, connection }: Delivering,
@@ -48,13 +47,13 @@ export async function untilDelivered(
         const { status, position, backlog } = records.get(name) ?? {};
         return `${name} (${status}, at ${position}, ${backlog} events behind)`;
       });
-      return tally.violate(where, [`${waiting} deliveries wait, and these are behind: ${described.join(', ')}`]);
+      return tally.violate(where, [`${waiting} deliveries wait. Webhooks that are behind: ${described.join(', ')}`]);
     }
     await pause(200);
   }
 }
 
-/** Makes all retries due. Returns how many there are. */
+/** Makes all retries due. Returns the number of stored deliveries. */
 async function makeDue(connection: pg.ClientConfig): Promise<number> {
   const client = new pg.Client(connection);
   client.on('error', () => undefined);

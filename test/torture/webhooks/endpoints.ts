@@ -1,25 +1,25 @@
 import type { Conduct } from './notes.ts';
 
-/** A different behaviour of a receiver for a part of a ledger: from one share of the kills to another. */
+/** A period with a different behaviour of the receiver. It begins and ends at a share of the ledger's kills. */
 type Outage = { readonly from: number; readonly to: number; readonly conduct: Conduct };
 
-/** A webhook of the row, and how its receiver behaves. */
+/** A webhook of the row, and the behaviour of its receiver. */
 export type Endpoint = {
   readonly name: string;
-  /** The source of its events: one of the two card programs, or all by number. */
+  /** The source of its events: one of the two card programs, or all programs by number. */
   readonly source: 'demo' | 'other' | 'all';
   readonly order: 'parallel' | 'strict';
   readonly payload: 'full' | 'thin';
   readonly types: readonly string[] | null;
   readonly conduct: Conduct;
   readonly outages: readonly Outage[];
-  /** Whether its secret is rolled in the middle. */
+  /** Whether the test rolls its secret midway. */
   readonly isRolled: boolean;
 };
 
 const GOOD: Conduct = { kind: 'good' };
 
-/** An endpoint in parallel order, with whole events, which always accepts, except for what `more` says. */
+/** An endpoint with parallel order and full payloads that accepts everything, unless `more` says otherwise. */
 export const endpoint = (name: string, source: Endpoint['source'], more: Partial<Endpoint> = {}): Endpoint => ({
   name,
   source,
@@ -32,7 +32,7 @@ export const endpoint = (name: string, source: Endpoint['source'], more: Partial
   ...more,
 });
 
-/** One of every kind. With strict order failures are rare: each stops the webhook for seconds. */
+/** Endpoints of every kind. Failures are rare with strict order, because each stops the webhook for seconds. */
 export const ENDPOINTS: readonly Endpoint[] = [
   endpoint('all', 'demo'),
   endpoint('strict', 'demo', { order: 'strict', conduct: { kind: 'slow', share: 0.01 } }),
@@ -60,7 +60,7 @@ export const ENDPOINTS: readonly Endpoint[] = [
   endpoint('operators-strict', 'all', { order: 'strict', types: ['card.*', 'program.*'] }),
 ];
 
-/** The behaviour of the receiver after a share of the kills. */
+/** Returns the receiver's behaviour after a share of the kills. */
 export function conductAt({ conduct, outages }: Endpoint, share: number): Conduct {
   return outages.find(({ from, to }) => share >= from && share < to)?.conduct ?? conduct;
 }

@@ -11,19 +11,19 @@ export type Expectation = {
   readonly types: readonly string[] | null;
   /** Only events after this position or number. */
   readonly after: number;
-  /** The maximum of deliveries without a stored outcome, which may be repeated after a kill. */
+  /** The maximum number of deliveries without a stored outcome. They may be repeated after a kill. */
   readonly maxInFlight: number;
 };
 
-/** The kills during the deliveries, and what must have arrived. */
+/** The kills during the deliveries, and the events that must have arrived. */
 export type Circumstances = {
-  /** When something was killed, in milliseconds since 1970. */
+  /** The times of the kills, in milliseconds since 1970. */
   readonly kills: readonly number[];
-  /** The timeline that must have arrived completely; none while events are still delivered. */
+  /** The timeline that must have arrived completely. Undefined while deliveries continue. */
   readonly due?: Timeline;
 };
 
-/** The events of the timeline that a webhook is to get, in their order. */
+/** Returns the events of the timeline that a webhook must get, in order. */
 export function wantedOf({ types, after }: Expectation, timeline: Timeline): readonly ToldEvent[] {
   const wants = (type: string) =>
     types === null || types.some((one) => one === type || one === `${type.split('.')[0]}.*`);
@@ -31,10 +31,10 @@ export function wantedOf({ types, after }: Expectation, timeline: Timeline): rea
 }
 
 /**
- * The problems of a webhook's deliveries, in the order of their arrival. Each must be a subscribed event of the books, so
- * none came before its commit, with the event's body, signed with the first secret. A strict webhook gets the next event
- * only after the one before was accepted. Accepted events are repeated only after a kill, and only those in flight. At the
- * end every event was accepted.
+ * Returns the problems of a webhook's deliveries, which are in order of arrival. Each must be a subscribed event of the
+ * books, so none came before its commit. It must have the event's body and a signature of the first secret. A strict
+ * webhook gets the next event only after the previous one was accepted. An accepted event is repeated only if it was in
+ * flight at a kill. All events in `due` must have been accepted.
  */
 export function wrongDeliveries(
   expectation: Expectation,
@@ -52,12 +52,12 @@ export function wrongDeliveries(
   return problems.map((problem) => `${expectation.name}: ${problem}`);
 }
 
-/** How often an event came again after it was accepted. */
+/** Counts the events repeated after they were accepted. */
 export function countRepeats(deliveries: readonly Delivery[]): number {
   return repeatsOf(deliveries).length;
 }
 
-/** The maximum of reported problems. */
+/** The maximum number of reported problems of one kind. */
 const ENOUGH = 5;
 
 function wrongContents(
@@ -78,14 +78,14 @@ function wrongContents(
   for (const { eventId, hash, verified } of deliveries) {
     if (problems.length >= ENOUGH) break;
     const booked = hashOf(eventId);
-    if (booked === undefined) problems.push(`${eventId} is not in the books, or not asked for`);
+    if (booked === undefined) problems.push(`${eventId} is not in the books, or not subscribed`);
     else if (booked !== hash) problems.push(`the body of ${eventId} is not ${bodies.get(eventId)}`);
     if (!verified.includes(0)) problems.push(`the signature of ${eventId} is wrong`);
   }
   return problems;
 }
 
-/** Each event comes after the one before was accepted; it is repeated until it is accepted, and after a crash. */
+/** Checks that each event comes after the previous one was accepted. Repeats of the current event are allowed. */
 function wrongOrder(deliveries: readonly Delivery[], wanted: readonly ToldEvent[]): readonly string[] {
   const places = new Map(wanted.map(({ eventId }, index) => [eventId, index]));
   let last = -1;
@@ -103,7 +103,7 @@ function wrongOrder(deliveries: readonly Delivery[], wanted: readonly ToldEvent[
   return [];
 }
 
-/** A repeat of an accepted event: when it was accepted, and when it was repeated. */
+/** A repeat of an accepted event. Times are in milliseconds since 1970. */
 type Repeat = { readonly eventId: string; readonly acceptedAt: number; readonly at: number };
 
 /** A repeat that fails and is retried counts once. */
@@ -121,12 +121,12 @@ function repeatsOf(deliveries: readonly Delivery[]): readonly Repeat[] {
   return repeats;
 }
 
-/** How long deliveries in flight at a kill may still be accepted, in milliseconds. */
+/** The longest time after a kill that a delivery in flight may still be accepted, in milliseconds. */
 const STILL_ACCEPTED = 2_000;
 
 /**
- * Each repeat must be explained by a kill between the two deliveries, and each kill explains at most as many repeats as can
- * be in flight. Repeats that no later kill can explain are assigned first.
+ * A kill must explain each repeat: it must be between the two deliveries. Each kill explains at most as many repeats as can
+ * be in flight. The earliest repeats are assigned first, because later kills cannot explain them.
  */
 function wrongRepeats(
   { maxInFlight, order }: Expectation,
@@ -144,8 +144,10 @@ function wrongRepeats(
   if (first === undefined) return [];
   const { eventId, acceptedAt, at } = first;
   const between = kills.filter((kill) => acceptedAt - STILL_ACCEPTED <= kill && kill <= at).length;
-  if (between === 0) return [`${eventId} came again, and nothing had been killed`];
-  return [`${left.length} more events came again than the ${most} that can be in flight at a kill, such as ${eventId}`];
+  if (between === 0) return [`${eventId} was repeated without a kill`];
+  return [
+    `${left.length} more events were repeated than the ${most} that can be in flight at a kill, such as ${eventId}`,
+  ];
 }
 
 function lostEvents(deliveries: readonly Delivery[], wanted: readonly ToldEvent[]): readonly string[] {
@@ -154,7 +156,7 @@ function lostEvents(deliveries: readonly Delivery[], wanted: readonly ToldEvent[
   return lost.length === 0 ? [] : [`lost: ${lost.length} of ${wanted.length} events, such as ${places.join(', ')}`];
 }
 
-/** The events without an accepted delivery. */
+/** Returns the events without an accepted delivery. */
 export function notAccepted(deliveries: readonly Delivery[], wanted: readonly ToldEvent[]): readonly ToldEvent[] {
   const accepted = new Set(deliveries.filter(({ status }) => isSuccess(status)).map(({ eventId }) => eventId));
   return wanted.filter(({ eventId }) => !accepted.has(eventId));

@@ -1,13 +1,13 @@
 /**
- * How a receiver responds: 204, the same after a delay, 500, 429, not at all, or by closing the connection; with a `share`,
- * only to that share of the requests, and 204 to the rest.
+ * The response of a receiver: 204, 204 after a delay, 500, 429, no response, or a closed connection. With a `share`, only that
+ * share of the requests gets it, and the rest gets 204.
  */
 export type Conduct = {
   readonly kind: 'good' | 'slow' | 'fails' | 'limits' | 'black hole' | 'closes';
   readonly share?: number;
 };
 
-/** An instruction to the receiver: how to respond at a webhook and its secrets, to listen, or to end. */
+/** An instruction to the receiver: a webhook's behaviour and secrets, to listen, or to exit. */
 export type Instruction =
   | { readonly webhook: string; readonly conduct: Conduct; readonly secrets: readonly string[] }
   | 'listen'
@@ -21,12 +21,12 @@ export type Note =
       readonly at: number;
       readonly eventId: string;
       readonly hash: string;
-      /** The indexes of the secrets that have signed it. */
+      /** The indexes of the secrets that signed it. */
       readonly verified: readonly number[];
     }
   | { readonly delivery: string; readonly status: number };
 
-/** An incoming request; without a status if there was no response. */
+/** An incoming request. The status is undefined if there was no response. */
 export type Delivery = {
   readonly webhook: string;
   readonly at: number;
@@ -36,5 +36,5 @@ export type Delivery = {
   readonly status: number | undefined;
 };
 
-/** The deliveries of each webhook, in the order in which they came. */
+/** The deliveries of each webhook, in order of arrival. */
 export type Deliveries = ReadonlyMap<string, readonly Delivery[]>;

@@ -8,15 +8,15 @@ import type { Receiver } from './run-receiver.ts';
 const CORE = '/api/v0.1/core/webhook';
 const OPERATOR = '/api/v0.1/operator/webhook';
 
-/** The timeout of a request while nothing is being killed, in milliseconds. */
+/** The longest time until a request succeeds, in milliseconds. */
 const DONE_WITHIN = 60_000;
 
-/** A webhook of the row as it was created. */
+/** A webhook that the owner created. */
 export type Webhook = Endpoint & {
   readonly webhookId: string;
-  /** It gets the events after this position or number. */
+  /** The webhook gets the events after this position or number. */
   readonly after: number;
-  /** The program on the wire; undefined for all. */
+  /** The program's id on the wire; undefined for all programs. */
   readonly programId: string | undefined;
 };
 
@@ -32,7 +32,7 @@ export class Owner {
     this.#url = url;
   }
 
-  /** Creates all webhooks; `url` returns the address of a running service. */
+  /** Creates all webhooks. `url` returns the address of a running service. */
   static async start(
     programs: Programs,
     receiver: Receiver,
@@ -61,7 +61,7 @@ export class Owner {
     return new Owner(webhooks, receiver, url);
   }
 
-  /** Rolls the secrets of the webhooks with `isRolled`; both secrets sign from then on. */
+  /** Rolls the secrets of the webhooks with `isRolled`. Both secrets sign from then on. */
   async roll(): Promise<void> {
     for (const { name, webhookId, isRolled } of this.webhooks) {
       if (!isRolled) continue;
@@ -70,7 +70,7 @@ export class Owner {
     }
   }
 
-  /** Enables the paused ones of some webhooks, as an owner does when the receiver works again. */
+  /** Enables the paused webhooks among `names`, as an owner does when the receiver works again. Returns their number. */
   async enable(names: readonly string[]): Promise<number> {
     const records = await this.records();
     const paused = this.webhooks.filter(({ name }) => names.includes(name) && records.get(name)?.status === 'paused');
@@ -79,7 +79,7 @@ export class Owner {
     return paused.length;
   }
 
-  /** The records by name. */
+  /** Returns the records by name. */
   async records(): Promise<ReadonlyMap<string, WebhookRecord>> {
     const { fields } = await send(this.#url(), { method: 'GET', path: `${OPERATOR}?limit=100` });
     const { data } = fields as unknown as { readonly data: readonly WebhookRecord[] };

@@ -7,7 +7,7 @@ import { NoResponse, sendRaw } from '../../harness/raw-request.ts';
 import type { Delivery } from './notes.ts';
 import { Receiver } from './run-receiver.ts';
 
-// The receiver of the row `webhooks` must record requests and responses, also if it is killed.
+// The receiver of the row `webhooks` must record requests and responses, even if it is restarted.
 
 const [FIRST, SECOND] = [1, 2].map((byte) => `whsec_${Buffer.alloc(32, byte).toString('base64')}`) as [string, string];
 
@@ -40,7 +40,7 @@ async function deliveriesOf(webhook: string): Promise<readonly Delivery[]> {
   return (await receiver.read()).get(webhook) ?? [];
 }
 
-test('notes what it gets, and which secrets have signed it', async () => {
+test('records each delivery and the secrets that signed it', async () => {
   expect(await deliver('good', 'evt_1', FIRST)).toBe(204);
   await receiver.addSecret('good', SECOND);
   expect(await deliver('good', 'evt_2', SECOND, FIRST)).toBe(204);
@@ -56,19 +56,19 @@ test.for([
   ['fails', 500],
   ['limits', 429],
   ['slow', 204],
-] as const)('of the kind %s answers %i', async ([kind, status]) => {
+] as const)('the kind %s answers %i', async ([kind, status]) => {
   await receiver.conduct(kind, { kind });
   expect(await deliver(kind, 'evt_1')).toBe(status);
   expect(await deliveriesOf(kind)).toMatchObject([{ verified: [], status }]);
 });
 
-test('that closes notes a delivery without a response', async () => {
+test('records a delivery without a response if it closes the connection', async () => {
   await receiver.conduct('closes', { kind: 'closes' });
   await expect(deliver('closes', 'evt_1')).rejects.toThrow(NoResponse);
   expect((await deliveriesOf('closes')).map(({ status }) => status)).toEqual([undefined]);
 });
 
-test('that is restarted keeps its records, and leaves unanswered requests without a response', async () => {
+test('keeps its records after a restart', async () => {
   await receiver.conduct('black-hole', { kind: 'black hole' });
   const lost = expect(deliver('black-hole', 'evt_1')).rejects.toThrow(NoResponse);
   await expect.poll(async () => (await deliveriesOf('black-hole')).length).toBe(1);

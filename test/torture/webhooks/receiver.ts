@@ -1,5 +1,5 @@
-// A receiver of webhooks, in its own process, which records requests and responses in a file. Its arguments are the port,
-// the file and a seed; the parent controls the responses over IPC.
+// A receiver of webhooks in its own process. It records requests and responses in a file. Its arguments are the port, the
+// file, a seed and the number of its run. The parent process controls the responses over IPC.
 import { createHash } from 'node:crypto';
 import { openSync, writeSync } from 'node:fs';
 import { createServer, type IncomingMessage, type ServerResponse } from 'node:http';
@@ -10,7 +10,7 @@ import type { Conduct, Instruction, Note } from './notes.ts';
 /** The longest delay of a slow response, in milliseconds. */
 const MAX_DELAY = 300;
 
-/** The `Retry-After` of a 429: far shorter than the service's own schedule. */
+/** The `Retry-After` of a 429, far shorter than the service's own schedule. */
 const RETRY_AFTER_SECONDS = '1';
 
 type Endpoint = { readonly conduct: Conduct; readonly secrets: readonly string[] };
@@ -74,14 +74,14 @@ async function receive(request: IncomingMessage, response: ServerResponse): Prom
 }
 
 const server = createServer((request, response) => {
-  // A killed sender aborts its request.
+  // The request aborts if the sender is killed.
   receive(request, response).catch(() => request.socket.destroy());
 });
-// Longer than any connection here is kept.
+// Longer than the service keeps a connection.
 server.keepAliveTimeout = 120_000;
 process.on('message', (instruction: Instruction) => {
   const done = () => process.send?.('done');
-  // Between two requests: every recorded response has been sent.
+  // This runs between two requests, so every recorded response has been sent.
   if (instruction === 'exit') process.exit();
   if (instruction === 'listen') return server.listen(Number(port), '127.0.0.1', done);
   endpoints.set(instruction.webhook, instruction);

@@ -9,7 +9,7 @@ const PROGRAM = fileURLToPath(new URL('receiver.ts', import.meta.url));
 
 type Endpoint = { conduct: Conduct; readonly secrets: string[] };
 
-/** The receiver of all webhooks of a ledger: a process that can be restarted at the same port. */
+/** The receiver of a ledger's webhooks: a process that can be restarted on the same port. */
 export class Receiver {
   readonly url: string;
   readonly #port: number;
@@ -17,10 +17,10 @@ export class Receiver {
   readonly #seed: number;
   readonly #endpoints = new Map<string, Endpoint>();
   readonly #deliveries = new Map<string, Delivery[]>();
-  /** For lines without a webhook: the webhook and index of a delivery by its id. */
+  /** The webhook and index of each unanswered delivery, by its id. Lines with a status have no webhook. */
   readonly #places = new Map<string, { readonly webhook: string; readonly index: number }>();
   #child: ChildProcess | undefined;
-  /** Aborts when the child ends. */
+  /** Aborts when the child process ends. */
   #ended = new AbortController();
   #runs = 0;
   #readBytes = 0;
@@ -33,31 +33,31 @@ export class Receiver {
     this.url = `http://127.0.0.1:${port}`;
   }
 
-  /** Starts it with a new file. */
+  /** Starts a receiver with a new file. */
   static async start(file: string, seed: number): Promise<Receiver> {
     const receiver = new Receiver(await freePort(), file, seed);
     await receiver.#start();
     return receiver;
   }
 
-  /** How often it was started. */
+  /** The number of starts. */
   get runs(): number {
     return this.#runs;
   }
 
-  /** Sets the response at a webhook. */
+  /** Sets the receiver's behaviour for a webhook. */
   async conduct(webhook: string, conduct: Conduct): Promise<void> {
     this.#endpoint(webhook).conduct = conduct;
     await this.#configure(webhook);
   }
 
-  /** Adds a secret with which deliveries may be signed. */
+  /** Adds a secret that may sign deliveries. */
   async addSecret(webhook: string, secret: string): Promise<void> {
     this.#endpoint(webhook).secrets.push(secret);
     await this.#configure(webhook);
   }
 
-  /** Kills the process, and starts another one after a while. */
+  /** Stops the process and starts another after `wait`. */
   async restart(wait: Promise<unknown>): Promise<void> {
     await this.stop();
     await wait;
@@ -73,7 +73,7 @@ export class Receiver {
     await ended;
   }
 
-  /** All deliveries so far. */
+  /** Returns all deliveries so far. */
   async read(): Promise<Deliveries> {
     const file = await open(this.#file);
     try {
@@ -81,7 +81,7 @@ export class Receiver {
       const bytes = Buffer.alloc(size - this.#readBytes);
       await file.read(bytes, 0, bytes.length, this.#readBytes);
       this.#readBytes = size;
-      // The last line may be incomplete, but no character of it: all are ASCII.
+      // The last line may be incomplete, but its characters are complete: all are ASCII.
       const lines = (this.#rest + bytes.toString('latin1')).split('\n');
       this.#rest = lines.pop() ?? '';
       for (const line of lines) this.#take(JSON.parse(line) as Note);
@@ -127,7 +127,7 @@ export class Receiver {
     await this.#tell({ webhook, ...this.#endpoint(webhook) });
   }
 
-  /** Sends instructions one by one and waits for confirmations. A stopped receiver gets them when it starts. */
+  /** Sends an instruction and waits for the confirmation. A stopped receiver gets it when it starts. */
   async #tell(instruction: Instruction): Promise<void> {
     const child = this.#child;
     if (child === undefined) return;
