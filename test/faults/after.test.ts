@@ -37,7 +37,7 @@ const AFTER: readonly Fault[] = [
   },
 ];
 
-/** Waits until the service has stopped, then starts another. */
+/** Waits until the service has stopped, then starts a new process. */
 function restartAfterStop(stage: Stage, between?: () => Promise<void>): () => Promise<void> {
   const service = stage.service();
   return async () => {
@@ -47,7 +47,7 @@ function restartAfterStop(stage: Stage, between?: () => Promise<void>): () => Pr
   };
 }
 
-/** The caller disconnects during the transaction, which the service may commit or not. */
+/** The caller disconnects during the transaction. The service may commit it or not. */
 function leaveAt(at: TrapPlace): Fault['arrange'] {
   return async (stage, attempt) => {
     const reached = Promise.withResolvers<void>();
@@ -59,7 +59,7 @@ function leaveAt(at: TrapPlace): Fault['arrange'] {
     const send = async () => {
       const caller = new AbortController();
       const responded = sendAttempt(stage, attempt, caller.signal);
-      // A service that has run out of time on the way responds instead.
+      // A slow service may run out of time before it reaches the trap. It then responds.
       await Promise.race([reached.promise, responded]);
       caller.abort();
       const heard = await responded;
@@ -71,7 +71,7 @@ function leaveAt(at: TrapPlace): Fault['arrange'] {
   };
 }
 
-/** SIGKILL during the transaction, then a new process. */
+/** Kills the service during the transaction, then starts a new process. */
 function killAt(at: TrapPlace): Fault['arrange'] {
   return async (stage) => ({
     trap: lay(stage, at, 'cut', () => stage.service().kill()),
@@ -79,7 +79,7 @@ function killAt(at: TrapPlace): Fault['arrange'] {
   });
 }
 
-/** SIGTERM during the transaction: it is completed and the response sent before the service stops. */
+/** Sends SIGTERM during the transaction. The service completes it and sends the response before it stops. */
 function stopAt(at: TrapPlace): Fault['arrange'] {
   return async (stage) => {
     const service = stage.service();

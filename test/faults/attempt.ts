@@ -5,25 +5,25 @@ import { waitFor } from '../harness/process.ts';
 import { NoResponse, type RawResponse, sendRaw } from '../harness/raw-request.ts';
 import type { Stage } from './stage.ts';
 
-/** Operations that move a cent, or let go of one. */
+/** Operations that move a cent or release one. */
 export type MoneyOperation = Extract<
   OperationId,
   'create_transfer' | 'create_deposit' | 'capture_transfer' | 'cancel_transfer' | 'reverse_transfer'
 >;
 
-/** One request about a cent; its marker finds in the books what it did, whoever answered what. */
+/** One request about a cent. Its marker finds its effects in the books. */
 export type Attempt = {
   readonly operation: MoneyOperation;
   readonly key: string | null;
   readonly marker: string;
-  /** The transfer that it is about, where that has to be there before. */
+  /** The transfer that it changes, if it changes one. */
   transferId?: string;
 };
 
-/** What the caller heard. NoResponse is no response at all, or not a whole one. */
+/** The response that the caller received, or undefined if it received none or only a part. */
 export type Heard = { readonly response: RawResponse | undefined; readonly milliseconds: number };
 
-/** Every way to ask: a deposit always has a key. */
+/** Every kind of request. A deposit always has a key. */
 const WAYS: readonly (readonly [MoneyOperation, withKey: boolean])[] = [
   ['create_transfer', true],
   ['capture_transfer', true],
@@ -34,7 +34,7 @@ const WAYS: readonly (readonly [MoneyOperation, withKey: boolean])[] = [
   ['capture_transfer', false],
 ];
 
-/** A request of every way. */
+/** Returns one request of each kind. */
 export function newAttempts(): readonly Attempt[] {
   return WAYS.map(([operation, withKey]) => newAttempt(operation, withKey));
 }
@@ -43,19 +43,19 @@ function newAttempt(operation: MoneyOperation, withKey: boolean): Attempt {
   return { operation, key: withKey ? randomUUID() : null, marker: randomUUID() };
 }
 
-/** Another request of the same way. */
+/** Returns another request of the same kind. */
 export const again = ({ operation, key }: Attempt): Attempt => newAttempt(operation, key !== null);
 
 const TRANSFER = OPERATIONS.create_transfer.path;
 
-/** Makes what an attempt is about: a hold, or a load that can be reversed, under the attempt's marker. */
+/** Creates the transfer that an attempt changes: a hold, or a load to reverse, with the attempt's marker. */
 export async function prepare(stage: Stage, attempt: Attempt): Promise<void> {
   const { operation, marker } = attempt;
   if (operation === 'create_transfer' || operation === 'create_deposit') return;
   const capture = operation === 'reverse_transfer' ? 'automatic' : 'manual';
   const body = { amount: 1, card_id: 'card_active', description: marker, capture };
-  // The service may still be coming to itself after the fault before.
-  await waitFor('the transfer that is to be changed', async () => {
+  // The service may still be recovering from the previous fault.
+  await waitFor('the transfer to change', async () => {
     const headers = { 'Idempotency-Key': `before-${marker}` };
     const response = await sendRaw(stage.service().url, { headers, body }).catch(() => undefined);
     if (response?.status === 201) attempt.transferId = String(response.fields.transfer_id);
@@ -63,7 +63,6 @@ export async function prepare(stage: Stage, attempt: Attempt): Promise<void> {
   });
 }
 
-/** A request, as far as this says it. */
 type Sent = {
   readonly path: string;
   readonly headers: Readonly<Record<string, string>>;
@@ -84,7 +83,7 @@ function toRequest({ operation, key, marker, transferId = '' }: Attempt): Sent {
   return { path, headers, ...(body === undefined ? {} : { body: JSON.stringify(body) }) };
 }
 
-/** Sends the request on a connection of its own, which the signal ends. */
+/** Sends the request on a new connection. The signal closes it. */
 export async function send(stage: Stage, attempt: Attempt, signal?: AbortSignal): Promise<Heard> {
   const started = performance.now();
   try {
@@ -97,7 +96,7 @@ export async function send(stage: Stage, attempt: Attempt, signal?: AbortSignal)
 }
 
 type Effect = {
-  /** How often it was done. */
+  /** How many times it was done. */
   readonly done: number;
   readonly postings: number;
   readonly cents: number;
@@ -105,7 +104,7 @@ type Effect = {
   readonly holds: number;
 };
 
-/** What is to be seen of something: `about` selects it as `id`, `caused` the causes of its postings. */
+/** Returns SQL that reads the effect of an attempt. `about` selects its subject as `id`, `caused` the causes of its postings. */
 function effectOf(about: string, done: string, caused = 'select id from about'): string {
   return `with about as (${about}), posted as (select amount from posting where cause_id in (${caused}))
     select (${done})::integer as done, (select count(*) from posted)::integer as postings,
@@ -117,7 +116,7 @@ const TRANSFERS = 'select transfer_id as id, status, reversed_amount from transf
 const inState = (status: string): string =>
   effectOf(TRANSFERS, `select count(*) from about where status = '${status}'`);
 
-/** What the books say of a marker, by operation. */
+/** SQL that reads the effect of a marker's attempt, by operation. */
 const EFFECTS: Readonly<Record<MoneyOperation, string>> = {
   create_transfer: inState('completed'),
   capture_transfer: inState('completed'),
@@ -134,12 +133,12 @@ const EFFECTS: Readonly<Record<MoneyOperation, string>> = {
 };
 
 /**
- * How often the books have done what an attempt asked for. Whatever moves a cent has exactly one posting of it; a hold
- * is there exactly as long as nothing was done with it.
+ * Returns how many times the books have recorded the change that an attempt requested. A change that moves a cent has exactly
+ * one posting of a cent. A hold exists until it is captured or canceled.
  */
 export async function movementsOf(stage: Stage, { operation, marker }: Attempt): Promise<number> {
   const found = await stage.ask(async (client) => (await client.query<Effect>(EFFECTS[operation], [marker])).rows[0]);
-  if (found === undefined) throw new Error('the books say nothing');
+  if (found === undefined) throw new Error('the query of the books returned no row');
   const { done, postings, cents, holds } = found;
   const posted = operation === 'cancel_transfer' ? 0 : done;
   const isHeld = operation === 'capture_transfer' || operation === 'cancel_transfer';
@@ -149,7 +148,7 @@ export async function movementsOf(stage: Stage, { operation, marker }: Attempt):
   return done;
 }
 
-/** What the service says became of a request: how often it was done, by the id of the transfer or by the key. */
+/** Asks the service how many times a request was done, by the id of the transfer or by the key. */
 export async function lookUp(
   stage: Stage,
   { operation }: Attempt,
@@ -158,7 +157,7 @@ export async function lookUp(
   const path = 'id' in by ? `${TRANSFER}/${by.id}` : `${TRANSFER}?idempotency_key=${by.key}`;
   const look = () => sendRaw(stage.service().url, { method: 'GET', path });
   let found = await look();
-  // A slow machine has no time for it, or for a connection that it needs.
+  // On a slow machine the look-up, or opening a connection for it, can run out of time.
   for (let tries = 1; found.status >= 500 && tries < 10; tries += 1) found = await look();
   const { status, fields } = found;
   if (!('id' in by)) return Array.isArray(fields.data) ? fields.data.length : Number.NaN;

@@ -7,7 +7,7 @@ import { type Attempt, movementsOf } from './attempt.ts';
 import { change, lay, openStage, type Stage, untilReady } from './stage.ts';
 import { MAX_TRIES } from './verdict.ts';
 
-// The rows of a batch speak of the money one by one; each of them is held against the books by itself.
+// Each row of a batch reports whether its money moved. The test compares each row with the books.
 
 let stage: Stage;
 
@@ -48,22 +48,22 @@ async function movedOf(rows: readonly Attempt[]): Promise<readonly number[]> {
 }
 
 /**
- * What a row may say. How many rows are in the group of the first one depends on the machine: they share what becomes of it,
- * and the others are committed, or refused, after it.
+ * The values of `money_moved` that rows may have. The number of rows in the first row's group depends on the machine. Rows of
+ * a group share its outcome. The other rows are committed or refused after that group.
  */
 type Says = {
   readonly first: string;
-  /** The other rows, each of them one of these. */
+  /** The values that each of the other rows may have. */
   readonly others: readonly string[];
-  /** What has moved of a row that says `unknown`. */
+  /** How many times a row with `unknown` moved money. */
   readonly unknownMoved?: 0 | 1;
 };
 
 type BatchFault = {
   readonly name: string;
-  /** Either of every row, where it is the same however they are grouped. */
+  /** The values of all rows, if they do not depend on the groups. */
   readonly says: string | Says;
-  /** Brings it about, and gives what mends it. */
+  /** Causes the fault and returns its repair. */
   readonly arrange: (rows: readonly Attempt[]) => Promise<() => Promise<void>>;
 };
 
@@ -105,7 +105,7 @@ const FAULTS: readonly BatchFault[] = [
       ),
   },
   {
-    name: 'the server has committed and is gone for longer than anyone waits',
+    name: 'the server has committed and is down past the deadline',
     says: { first: 'unknown', others: ['unknown', 'no'], unknownMoved: 1 },
     arrange: async () => {
       lay(stage, 'after_commit', 'cut', () => stage.server.embedded.pause());
@@ -113,7 +113,7 @@ const FAULTS: readonly BatchFault[] = [
     },
   },
   {
-    name: 'the server has not committed and is gone for as long',
+    name: 'the server has not committed and is down past the deadline',
     says: { first: 'unknown', others: ['unknown', 'no'], unknownMoved: 0 },
     arrange: async () => {
       lay(stage, 'before_commit', 'cut', () => stage.server.embedded.pause());
@@ -126,12 +126,12 @@ test.each(FAULTS)('batch: $name', async (fault) => {
   for (let tries = 1; ; tries += 1) {
     const { problem, milliseconds } = await undergo(fault);
     if (problem === undefined) return;
-    // It may have met a time limit of the service besides the fault, or instead of it: the fault is tried again.
+    // A slow request may have reached a time limit of the service as well, or instead. So the fault is tried again.
     if (milliseconds < LIMITS.lock || tries === MAX_TRIES) throw new Error(problem);
   }
 });
 
-/** Sends rows during a fault, holds each against the books, and tells whether they say what the fault leads to. */
+/** Sends rows during a fault and compares each with the books. Returns a problem if a row does not have its expected value. */
 async function undergo({ says, arrange, name }: BatchFault) {
   await untilReady(stage);
   const rows = newRows();
@@ -158,11 +158,11 @@ async function undergo({ says, arrange, name }: BatchFault) {
   await untilAllMade(rows, moved);
   expect(await movedOf(rows)).toEqual(rows.map(() => 1));
   expect(await trialBalance(stage.ledger)).toMatchObject({ balanced: true, postings_compared: true });
-  const problem = isAsExpected ? undefined : `${name}: ${isSprung ? told.join(' ') : 'the fault has not happened'}`;
+  const problem = isAsExpected ? undefined : `${name}: ${isSprung ? told.join(' ') : 'the fault did not happen'}`;
   return { problem, milliseconds };
 }
 
-/** Sends the rows again, until a machine that has just recovered has made all; what had moved is replayed, and the rest made. */
+/** Sends the rows again until all transfers are made. Transfers that exist already are replayed. */
 async function untilAllMade(rows: readonly Attempt[], before: readonly number[]): Promise<void> {
   let left = rows.map((row, at) => ({ row, moved: before[at] === 1 }));
   for (let tries = 1; left.length > 0; tries += 1) {

@@ -12,7 +12,7 @@ const BEFORE: readonly Fault[] = [
     }),
   },
   {
-    name: 'connections are refused',
+    name: 'the server refuses connections',
     outcomes: ['no'],
     arrange: during(async ({ proxy }) => {
       await proxy.listen(false);
@@ -21,7 +21,7 @@ const BEFORE: readonly Fault[] = [
     }),
   },
   {
-    name: 'connections are accepted without any response',
+    name: 'the server accepts connections but does not respond',
     outcomes: ['no'],
     arrange: during(async ({ proxy }) => {
       proxy.mute(true);

@@ -4,7 +4,7 @@ import { type Attempt, type Heard, newAttempts, prepare, send } from './attempt.
 import { openStage, type Stage } from './stage.ts';
 import { judge } from './verdict.ts';
 
-// A test that cannot fail proves nothing: each of these is a lie, and must be found out.
+// Shows that the checks of the other tests can fail: they must detect each false response here.
 
 let stage: Stage;
 
@@ -40,7 +40,7 @@ describe.each(newAttempts().map(({ operation, key }, at) => [operation, key === 
       await expect(judged(attempt, forged(500, 'no', { 'should-retry': 'true' }))).rejects.toThrow(/a lie/);
     });
 
-    test('detects 201 for a request that moved none', async () => {
+    test('detects 201 for a request that moved no money', async () => {
       await expect(judged(await attemptOf(), forged(201, undefined))).rejects.toThrow(/a lie/);
     });
 
@@ -55,7 +55,7 @@ describe.each(newAttempts().map(({ operation, key }, at) => [operation, key === 
   },
 );
 
-test('detects an ambiguous outcome marked as retryable without a key', async () => {
+test('detects advice to retry a request without a key after an unknown outcome', async () => {
   const keyless = newAttempts().find(({ operation, key }) => operation === 'create_transfer' && key === null);
   if (keyless === undefined) throw new Error('there is no request without a key');
   await expect(judged(keyless, forged(500, 'unknown', { 'should-retry': 'true' }))).rejects.toThrow(/a lie/);

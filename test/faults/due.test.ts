@@ -5,10 +5,10 @@ import { waitFor } from '../harness/process.ts';
 import type { TrapOutcome, TrapPlace } from '../harness/proxy.ts';
 import { lay, openStage, type Stage, untilReady } from './stage.ts';
 
-// What time makes due is done by a loop that nobody waits for: it has to find out by itself what became of a commit.
+// A loop processes due transfers. No caller retries for it, so it must find out whether its commits succeeded.
 
 let stage: Stage;
-/** How far the clock of the sandbox is ahead, in seconds. */
+/** How far the sandbox's clock is ahead, in seconds. */
 let ahead = 0;
 
 beforeAll(async () => {
@@ -27,10 +27,10 @@ type Due = { readonly name: string; readonly at: TrapPlace; readonly outcome: Tr
 const FAULTS: readonly Due[] = [
   { name: 'the connection is cut before COMMIT', at: 'before_commit', outcome: 'cut' },
   { name: 'the connection is cut after COMMIT', at: 'after_commit', outcome: 'cut' },
-  { name: 'the response to COMMIT never comes', at: 'after_commit', outcome: 'swallow' },
+  { name: 'the reply to COMMIT never arrives', at: 'after_commit', outcome: 'swallow' },
 ];
 
-/** Holds and scheduled transfers of a cent, all due within the hour; gives what marks them. */
+/** Creates holds and scheduled transfers of a cent, all due within the hour. Returns their marker. */
 async function makeDue(): Promise<string> {
   const marker = randomUUID();
   const soon = new Date(Date.now() + (ahead + HOUR / 2) * 1000).toISOString();
@@ -61,14 +61,14 @@ function readStates(marker: string): Promise<readonly Row[]> {
 test.each(FAULTS)('due: $name', async ({ at, outcome }) => {
   await untilReady(stage);
   const marker = await makeDue();
-  // The first transaction is that of the clock itself.
+  // The first transaction moves the clock.
   lay(stage, at, 'go_on');
   const trap = lay(stage, at, outcome);
   ahead += HOUR;
   await stage.service().client.sandbox.moveClock({ seconds_ahead: ahead });
   const isSettled = async () => (await readStates(marker)).every(({ status }) => /^(completed|expired)$/.test(status));
-  await waitFor('everything that is due to be done', isSettled);
-  expect(trap.sprung, 'the fault has happened').toBe(true);
+  await waitFor('all due transfers to be processed', isSettled);
+  expect(trap.sprung, 'the fault happened').toBe(true);
   await untilReady(stage);
   expect(await readStates(marker)).toEqual([
     { status: 'completed', count: EACH, postings: EACH, holds: 0 },

@@ -9,7 +9,7 @@ import { readinessOf, untilReadinessIs } from '../start/readiness-response.ts';
 import { openStage, type Stage } from './stage.ts';
 import { MAX_TRIES } from './verdict.ts';
 
-// A role, a database or a server that has fewer connections than the processes of the service would open.
+// The role allows fewer connections than the processes of the service would open.
 
 const ROLES = 'transfer_service_application, transfer_service_background, transfer_service_authentication';
 const TRANSFER = { amount: 1, card_id: 'card_active' };
@@ -59,21 +59,21 @@ async function send(service: ServiceProcess, path: string, body?: object): Promi
   };
 }
 
-/** Whether it is the failure, without effect, of a machine that was too slow to open a connection in time. */
+/** Whether a request failed without effect because a slow machine could not open a connection in time. */
 function isTooSlow({ status, headers, milliseconds }: SentResponse): boolean {
   return status === 500 && milliseconds >= LIMITS.connect && headers.get('money-moved') === 'no';
 }
 
 const transfer = (service: ServiceProcess): Promise<SentResponse> => send(service, '/api/v0.1/core/transfer', TRANSFER);
 
-/** The first response to a transfer for which the machine was not too slow. */
+/** Creates a transfer. Tries again if the machine was too slow to open a connection. */
 async function timelyTransfer(service: ServiceProcess): Promise<SentResponse> {
   let response = await transfer(service);
   for (let tries = 1; isTooSlow(response) && tries < MAX_TRIES; tries += 1) response = await transfer(service);
   return response;
 }
 
-/** The bodies of responses that are neither a success, nor a 503, nor for want of time. */
+/** The bodies of responses other than 201, 503 and the failures of a slow machine. */
 const unexpected = (responses: readonly SentResponse[]): readonly string[] =>
   responses.filter((one) => one.status !== 201 && one.status !== 503 && !isTooSlow(one)).map(({ body }) => body);
 
@@ -84,7 +84,7 @@ function many<Result>(count: number, run: (index: number) => Promise<Result>): P
   return Promise.all(Array.from({ length: count }, (_, index) => run(index)));
 }
 
-/** Reads of a program and of an operator: together they use every pool of readers. */
+/** Reads as a program and as an operator. Together they use every pool of readers. */
 async function readMuch(service: ServiceProcess): Promise<void> {
   const paths = ['/api/v0.1/core/card/card_active', '/api/v0.1/operator/program'];
   await many(100, (index) => send(service, paths[index % 2] ?? ''));
@@ -97,7 +97,7 @@ async function connectionsOf(role: string): Promise<number> {
   return rows[0]?.count as number;
 }
 
-describe('20 connections for two processes', () => {
+describe('two processes with 20 connections', () => {
   const services: ServiceProcess[] = [];
 
   beforeAll(async () => {
@@ -107,7 +107,7 @@ describe('20 connections for two processes', () => {
     for (const service of services) await service.stop();
   });
 
-  test('no transfer fails while readers use the connections', async () => {
+  test('answer transfers with 201 or 503 while readers use the connections', async () => {
     await Promise.all(services.map(readMuch));
     const responses = (await Promise.all(services.map((service) => many(20, () => transfer(service))))).flat();
     expect(unexpected(responses)).toEqual([]);
@@ -117,7 +117,7 @@ describe('20 connections for two processes', () => {
     }
   });
 
-  test('a process keeps a connection for transfers, and is ready, while others use the rest', async () => {
+  test('keep a connection for transfers and stay ready while other clients use the rest', async () => {
     const others: pg.Client[] = [];
     try {
       await waitFor('all connections to be taken', async () => {
@@ -134,7 +134,7 @@ describe('20 connections for two processes', () => {
     }
   });
 
-  test('without a connection, a transfer is refused with 503 and readiness says so; then both work again', async () => {
+  test('refuse transfers with 503 and are not ready without a connection, and then recover', async () => {
     await superuser.query('alter role limited connection limit 0');
     try {
       await superuser.query("select pg_terminate_backend(pid) from pg_stat_activity where usename = 'limited'");
@@ -160,7 +160,7 @@ describe('20 connections for two processes', () => {
     } finally {
       await superuser.query('alter role limited connection limit 20');
     }
-    // Both at once: half a minute after the last lack of a connection, a service no longer says so.
+    // Both are asked at once: a service reports few connections only until half a minute after it last lacked one.
     const short = await Promise.all(services.map(({ url }) => untilReadinessIs(url, 'few_connections')));
     for (const readiness of short) {
       expect(readiness).toMatchObject({
@@ -172,14 +172,14 @@ describe('20 connections for two processes', () => {
     for (const service of services) expect(await timelyTransfer(service)).toMatchObject({ status: 201 });
   });
 
-  test('idle connections are closed', async () => {
+  test('close idle connections', async () => {
     await Promise.all(services.map(readMuch));
-    // Each process keeps one for transfers; its loops use one that reads and one, that of the relay, that writes.
+    // Each process keeps three: one for transfers, one for the reads of its loops, and one for the relay's writes.
     await waitFor('idle connections to go', async () => (await connectionsOf('limited')) <= 6);
   });
 });
 
-test('a group of transfers waits for a connection only as long as its first request has time for a transaction', async () => {
+test('a group of transfers waits for a connection only while its first request has time for a transaction', async () => {
   await superuser.query('alter role limited connection limit 0');
   const connection = { ...stage.server.connection, user: 'limited' };
   const open = () => openLedger(connection, undefined, undefined, REQUESTS);
@@ -209,7 +209,7 @@ test('a group of transfers waits for a connection only as long as its first requ
   }
 });
 
-test('a role with fewer connections than a process needs is refused at the start, with one sentence', async () => {
+test('the service does not start with a role that allows fewer connections than a process needs', async () => {
   await superuser.query('alter role limited connection limit 5');
   try {
     const { exitCode, errors } = await startInVain(settingsOf('few'));
@@ -223,7 +223,7 @@ test('a role with fewer connections than a process needs is refused at the start
   }
 });
 
-test('with the minimum of connections everything works', async () => {
+test('the service works with the minimum of connections', async () => {
   await superuser.query('alter role limited connection limit 6');
   const service = await startService(settingsOf('fewest', { DATABASE_CONNECTIONS: '9' }));
   try {
@@ -246,11 +246,11 @@ test('with the minimum of connections everything works', async () => {
 describe('more requests than a pool has connections', () => {
   const create = (): Promise<SentResponse> => send(stage.service(), '/api/v0.1/core/card', {});
 
-  /** Connections that write for programs. */
+  /** Number of connections that write for programs. */
   const WRITERS = 6;
 
-  test('wait without a 500 while long requests use the connections and the database responds', async () => {
-    // The pool is full before anything is held, so that opening connections takes nothing of the time.
+  test('wait without a 500 while long requests use the connections', async () => {
+    // Opens all connections first, so that opening them does not take time from the requests below.
     await many(50, create);
     const held = Promise.withResolvers<void>();
     for (let count = 0; count < WRITERS; count += 1) {
@@ -265,17 +265,17 @@ describe('more requests than a pool has connections', () => {
     })();
     const creating = many(50, create);
     await waitFor('the connections to be held', async () => stage.proxy.traps.length === 0);
-    // Longer than connecting may take, and less than a response may.
+    // Longer than the time limit for connecting, and shorter than that for a response.
     await new Promise((resolve) => setTimeout(resolve, 1200));
     held.resolve();
     const failed = (await creating).filter(({ status }) => status !== 201 && status !== 503);
     isOver = true;
     await reading;
-    // On a starved machine those whose responses are held may have run out of time; those that wait have not.
+    // On a slow machine the held requests may run out of time, but not the waiting ones.
     expect(failed.length, failed[0]?.body).toBeLessThanOrEqual(WRITERS);
   });
 
-  test('get 500, not 503, if the database does not respond', async () => {
+  test('get 500 instead of 503 if the database does not respond', async () => {
     stage.proxy.mute(true);
     try {
       const responses = await many(50, create);

@@ -15,12 +15,12 @@ import { runCommand, type ServiceProcess, startService, temporaryDirectory, wait
 import { type DatabaseProxy, startProxy } from '../harness/proxy.ts';
 import { type Pair, startPair } from '../harness/standby.ts';
 
-// Several hosts in DATABASE_URL: a standby is promoted while its primary is stopped in the middle of transfers, and comes back.
+// DATABASE_URL names several hosts. The primary is stopped during transfers, the standby promoted, and the old primary resumed.
 
 let pair: Pair;
 let ledger: Ledger;
 let url: string;
-/** In front of the primary. */
+/** The proxy in front of the primary. */
 let proxy: DatabaseProxy;
 let silent: Server;
 
@@ -55,7 +55,7 @@ const send = (idempotencyKey: string, deadline = performance.now() + 60_000): Pr
 
 const idOf = ({ body }: WrittenReply): string => (JSON.parse(body) as TransferRecord).transfer_id;
 
-/** What a request has become: its transfer, or whether money moved. */
+/** The outcome of a request: its transfer or, after a failure, its `moneyMoved`. */
 type Outcome = { readonly key: string; readonly transferId?: string; readonly moved?: string };
 
 async function outcomeOf(key: string, reply: Promise<WrittenReply>): Promise<Outcome> {
@@ -67,7 +67,7 @@ async function outcomeOf(key: string, reply: Promise<WrittenReply>): Promise<Out
   }
 }
 
-/** How often a key has a transfer on one server, asked directly. */
+/** Counts a key's rows directly on one server. */
 async function countOn(server: { host: string; port: number; user: string; database: string }, key: string) {
   const client = await connect({ ...server, user: 'postgres' });
   try {
@@ -77,7 +77,7 @@ async function countOn(server: { host: string; port: number; user: string; datab
   }
 }
 
-/** All processes of the primary, its main process first, so that it starts no other ones. */
+/** All processes of the primary. The main process comes first, so that it cannot start others in the meantime. */
 async function processesOfPrimary(): Promise<readonly number[]> {
   const rows = await pair.ask<{ pid: number }>('select pid from pg_stat_activity where pid <> pg_backend_pid()', []);
   return [pair.primary.embedded.processId() ?? 0, ...rows.map(({ pid }) => pid)];
@@ -102,13 +102,13 @@ describe('a primary that is stopped', () => {
     await directory.remove();
   });
 
-  /** The host that the other process says that it uses. */
+  /** The host that the service process reports in its status. */
   async function statedHost(): Promise<string | null> {
     const { database } = (await (await fetch(`${service.url}/api/v0.1/operator/status`)).json()) as ServiceStatus;
     return database.host;
   }
 
-  test('the primary is found behind a host that does not respond and a standby', async () => {
+  test('is found after a host that does not respond and a standby', async () => {
     expect(idOf(await send(randomUUID()))).toMatch(/^tr_/);
     expect(usedHost()).toBe(primaryName());
     expect(await statedHost()).toBe(primaryName());
@@ -116,11 +116,11 @@ describe('a primary that is stopped', () => {
     expect(output).toContain(` at ${primaryName()}, user transfer_service`);
   });
 
-  test('a stopped primary is replaced by the promoted standby, with every request answered correctly', async () => {
+  test('is replaced by the promoted standby, and every response is correct', async () => {
     const outcomes: Promise<Outcome>[] = [];
     const load = setInterval(() => {
       const key = randomUUID();
-      // The deadline of a request of the service.
+      // The time that the service gives a request.
       outcomes.push(outcomeOf(key, send(key, performance.now() + 2500)));
     }, 20);
     try {
@@ -145,7 +145,7 @@ describe('a primary that is stopped', () => {
       if (transferId !== undefined) expect([key, count]).toEqual([key, 1]);
       if (moved === 'no') expect([key, count]).toEqual([key, 0]);
     }
-    // Repeated with its key, each is found or made once.
+    // A retry with the same key finds the transfer or creates it once.
     for (const { key } of unknown) {
       const reply = await send(key);
       expect(idOf(await send(key))).toBe(idOf(reply));
@@ -156,7 +156,7 @@ describe('a primary that is stopped', () => {
     expect(await statedHost()).toBe(standbyName());
   });
 
-  test('the old primary, which can be written to again, is not used: requests wait for another one', async () => {
+  test('is not used again after it resumes: requests wait for the new primary', async () => {
     goOn();
     const key = randomUUID();
     expect(idOf(await send(key))).toMatch(/^tr_/);
@@ -169,13 +169,13 @@ describe('a primary that is stopped', () => {
     };
     await refuses('it was replaced by a standby that was promoted');
     expect(await countOn(pair.primary.connection, lost)).toBe(0);
-    // As its operator starts it again.
+    // Restarts the old primary as a standby, as its operator would.
     const { embedded } = pair.primary;
     await embedded.pause();
     await writeFile(join(embedded.dataDirectory, 'standby.signal'), '', { mode: 0o644 });
     await embedded.resume();
     await refuses('it is a standby');
-    // Requests that have the time wait for the one that takes over.
+    // Requests with enough time wait for the new primary.
     const waiting = Array.from({ length: 5 }, () => send(randomUUID()));
     await pair.standby.resume();
     for (const reply of await Promise.all(waiting)) expect(idOf(reply)).toMatch(/^tr_/);
@@ -185,12 +185,12 @@ describe('a primary that is stopped', () => {
   });
 });
 
-describe('a primary that is replaced without its knowledge', () => {
+describe('a primary that still accepts writes after it was replaced', () => {
   beforeAll(start);
   afterAll(end);
 
-  test('what an old primary still commits is not acknowledged', async () => {
-    // Without a synchronous standby, nothing else keeps it from committing.
+  test('has its later commits not acknowledged', async () => {
+    // Without a synchronous standby, PostgreSQL lets the old primary commit.
     await pair.ask("alter system set synchronous_standby_names = ''", []);
     await pair.ask('select pg_reload_conf()', []);
     const held = Promise.withResolvers<void>();
@@ -206,14 +206,14 @@ describe('a primary that is replaced without its knowledge', () => {
     const key = randomUUID();
     const outcome = outcomeOf(key, send(key));
     await reached.promise;
-    // It can be reached and written to as before, and does not know that it was replaced.
+    // The old primary remains reachable and writable, because it does not notice the promotion.
     await pair.promote();
     await waitFor('the new primary is used', async () => {
       hostsOf({ connectionString: url })?.doubt();
       return usedHost() === standbyName();
     });
     held.resolve();
-    // It has the time, so it is made on the new primary instead.
+    // The request has enough time left, so the transfer is created on the new primary.
     const { transferId } = await outcome;
     expect(idOf(await send(key))).toBe(transferId);
     const other = randomUUID();

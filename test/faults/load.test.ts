@@ -2,14 +2,14 @@ import { LIMITS } from '../../server/store/connection/session-settings.ts';
 import { during, type Fault, runFaults, trap } from './run-faults.ts';
 import { change, holdAccounts, holdLoads, lay, type Stage, terminateBackends, untilWaiting } from './stage.ts';
 
-/** While another connection holds what loads wait for, cuts or terminates the connection that waits for them. */
+/** Another connection holds the locks that a load needs. Cuts or terminates the connection that waits for them. */
 const whileWaiting =
   (outcome: 'cut' | 'go_on', terminate: (stage: Stage) => Promise<void> = async () => undefined): Fault['arrange'] =>
   async (stage) => {
     const letGo = await holdLoads(stage);
     let isOver = false;
     const meanwhile = async () => {
-      // On a slow machine the request may be refused before its wait is seen: then there is nothing to wait for.
+      // On a slow machine the request may be refused before this sees it wait.
       await untilWaiting(stage, () => isOver);
       await terminate(stage);
       await letGo();
@@ -33,7 +33,11 @@ const LOAD: readonly Fault[] = [
       return { trap: lay(stage, 'before_load', 'cut') };
     },
   },
-  { name: 'the connection is cut before the reply', outcomes: ['made'], arrange: trap('during_load', 'cut') },
+  {
+    name: 'the connection is cut before the reply to the load',
+    outcomes: ['made'],
+    arrange: trap('during_load', 'cut'),
+  },
   { name: 'the connection is cut while it waits for a lock', outcomes: ['made'], arrange: whileWaiting('cut') },
   {
     name: 'the backend is terminated while it waits for a lock',
@@ -74,7 +78,7 @@ const LOAD: readonly Fault[] = [
       ),
     ),
   },
-  { name: 'the reply never arrives', outcomes: ['no'], arrange: trap('during_load', 'swallow') },
+  { name: 'the reply to the load never arrives', outcomes: ['no'], arrange: trap('during_load', 'swallow') },
 ];
 
 runFaults('load', LOAD);

@@ -9,13 +9,13 @@ import { type ServiceProcess, startService, waitFor } from '../harness/process.t
 import { useDirectory } from '../harness/service.ts';
 import { untilReadinessIs } from '../start/readiness-response.ts';
 
-// A database that reads and does not write: a standby in the place of the primary, and a disk that takes no file.
+// The database serves reads but refuses writes: it has become a standby, or its disk takes no new file.
 
-/** The server that the service connects to at first, and a copy of it, both primaries until one is made a standby. */
+/** The server that the service connects to first, and a copy of it. Both are primaries until `first` becomes a standby. */
 let first: EmbeddedTestServer;
 let second: Awaited<ReturnType<typeof startEmbeddedPostgres>>;
 const directory = await useDirectory();
-/** A link to the directory of the server's socket: what a name of a host is on a network. */
+/** A link to the directory of the server's socket. It acts as a host name that can change its address. */
 let address: string;
 let service: ServiceProcess;
 
@@ -66,7 +66,7 @@ async function balance(): Promise<number> {
   return (JSON.parse((await read()).body) as { balance: number }).balance;
 }
 
-/** Ends the server, and starts it again as a standby. */
+/** Restarts the first server as a standby. */
 async function makeStandby(): Promise<void> {
   const { embedded } = first;
   await embedded.pause();
@@ -74,7 +74,7 @@ async function makeStandby(): Promise<void> {
   await embedded.resume();
 }
 
-test('a standby serves reads, is not ready, and its refusals report that no money moved', async () => {
+test('with a standby the service serves reads, is not ready, and refuses transfers without moving money', async () => {
   expect(await readiness()).toMatchObject({ status: 200 });
   const before = await balance();
   await makeStandby();
@@ -90,19 +90,19 @@ test('a standby serves reads, is not ready, and its refusals report that no mone
   expect(await balance()).toBe(before);
 });
 
-test('connections to a standby are dropped as soon as it refuses a write, so that the new primary is found', async () => {
+test('the service finds the new primary as soon as the standby refuses a write', async () => {
   expect(await transfer()).toMatchObject({ status: 500, moved: 'no' });
-  // The address leads to the primary from now on. Connections that are open still lead to the standby.
+  // The address leads to the new primary from now on. Open connections still lead to the standby.
   await symlink(second.connection.host, `${address}.new`);
   await rename(`${address}.new`, address);
-  // One was opened before the address changed: its refusal is what the service goes by.
+  // The first transfer may use a connection from before the change. Its refusal closes the other connections to the standby.
   const responses = [await transfer(), await transfer()];
   expect(responses.at(-1)).toMatchObject({ status: 201 });
   await waitFor('readiness', async () => (await readiness()).status === 200);
   expect(await send('/api/v0.1/core/card', {})).toMatchObject({ status: 201 });
 });
 
-test('a standby that is promoted is written to again', async () => {
+test('the service writes to a standby again once it is promoted', async () => {
   await unlink(address);
   await symlink(first.connection.host, address);
   await second.pause();
@@ -115,10 +115,10 @@ test('a standby that is promoted is written to again', async () => {
   expect(await transfer()).toMatchObject({ status: 201 });
 });
 
-test('a disk that takes no new file makes the service not ready', async () => {
+test('the service is not ready while the disk takes no new file', async () => {
   const files = join(first.embedded.dataDirectory, 'base', 'pgsql_tmp');
   await rm(files, { recursive: true, force: true });
-  // A file where PostgreSQL keeps the directory of its temporary files: none can be made.
+  // PostgreSQL can't create temporary files while a file takes the place of their directory.
   await writeFile(files, '');
   try {
     expect(await untilReadinessIs(service.url, 'write_failing')).toMatchObject({

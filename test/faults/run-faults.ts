@@ -5,51 +5,51 @@ import { type Attempt, again, type Heard, movementsOf, newAttempts, prepare, sen
 import { type Laid, lay, openStage, type Stage, untilAtRest, untilReady } from './stage.ts';
 import { judge, type Line, MAX_TRIES, type Outcome, outcomeOf, tableOf } from './verdict.ts';
 
-/** A fault, and what a response may report about it. */
+/** A fault and the responses that it may lead to. */
 export type Fault = {
   /** What fails, and when. */
   readonly name: string;
-  /** What the response may report about the money; anything else means that the fault did not happen. */
+  /** The outcomes that a response may report. Any other means that the fault did not happen. */
   readonly outcomes: readonly Outcome[];
   /**
-   * Whether the server has crashed and restarts by itself. On a busy machine that can take longer than the deadline;
-   * after it, but not before, the outcome may be unknown.
+   * Whether the server crashes and restarts. On a busy machine the restart can take longer than the deadline. Only after the
+   * deadline may the outcome be unknown.
    */
   readonly recovers?: true;
-  /** Code of the failure, if it is not the one of the operation. */
+  /** Code of the failure, unless it is `unknown_` and the operation. */
   readonly code?: string;
-  /** Whether requests that wait behind the first may also get service_unavailable. */
+  /** Whether requests queued after the first may also get service_unavailable. */
   readonly orBusy?: true;
-  /** Whether all requests are sent at once: the fault affects each of them, and waiting for it takes long. */
+  /** Whether all requests are sent at once, because the fault affects each of them and lasts long. */
   readonly together?: true;
-  /** What a request takes at least, in milliseconds: where it takes less, something else has failed. */
+  /** Shortest duration of a request, in milliseconds. A shorter one means that something else failed. */
   readonly least?: number;
-  /** Whether it affects postings only, which a cancellation does not have. */
+  /** Whether the fault affects only postings. Then it does not affect cancellations. */
   readonly ofPostings?: true;
-  /** Causes the fault; returns how to repair it. */
+  /** Causes the fault, or prepares it, and returns its repair. */
   readonly arrange: (stage: Stage, attempt: Attempt) => Promise<Arranged>;
 };
 
-/** A fault that waits for its request. */
+/** A prepared fault. */
 export type Arranged = {
-  /** Whether it has happened; a fault that exists from the start has none. */
+  /** Tells whether the fault happened. Absent for a fault that exists before the request. */
   readonly trap?: Laid;
   readonly mend?: () => Promise<void>;
   /** Sends the request in another way. */
   readonly send?: () => Promise<Heard>;
 };
 
-/** Springs a trap at this place of the transaction; `first` runs before its outcome. */
+/** Springs a trap at a point of the transaction. `first` runs before its outcome. */
 export const trap =
   (at: TrapPlace, outcome: TrapOutcome, first?: (stage: Stage) => unknown): Fault['arrange'] =>
   async (stage) => ({ trap: lay(stage, at, outcome, () => first?.(stage)) });
 
-/** A state that lasts from before the request until it is repaired by what `begin` returns. */
+/** A fault that exists before the request, until the function that `begin` returns repairs it. */
 export const during =
   (begin: (stage: Stage) => Promise<() => Promise<void>>): Fault['arrange'] =>
   async (stage) => ({ mend: await begin(stage) });
 
-/** Runs every fault with every kind of request on its own stage; prints what was reported and what was true. */
+/** Runs every fault on a stage for this step. Prints the reported and the actual outcomes. */
 export function runFaults(step: string, faults: readonly Fault[]): void {
   let stage: Stage;
   const lines: Line[] = [];
@@ -80,7 +80,7 @@ export function runFaults(step: string, faults: readonly Fault[]): void {
     }
   });
 
-  test(`${step}: nothing moved after the outcome was judged`, async () => {
+  test(`${step}: no money moves after the outcome was judged`, async () => {
     await untilAtRest(stage);
     expect(judged.length).toBeGreaterThanOrEqual(faults.length);
     for (const { attempt, moved, fault } of judged) expect(await movementsOf(stage, attempt), fault).toBe(moved);
@@ -88,8 +88,8 @@ export function runFaults(step: string, faults: readonly Fault[]): void {
 }
 
 /**
- * The requests that undergo a fault: all kinds when FAULTS=all asks for it (npm run verify); otherwise one kind, another
- * for each fault, and every second kind where they undergo it together.
+ * The requests to send during a fault. With FAULTS=all (npm run verify) these are all kinds. Otherwise it is one kind, a
+ * different one for each fault, or every second kind if the requests are sent together.
  */
 function attemptsFor(fault: Fault, at: number): readonly Attempt[] {
   const all = newAttempts().filter(({ operation }) => fault.ofPostings !== true || operation !== 'cancel_transfer');
@@ -103,12 +103,12 @@ const DEADLINE_MILLISECONDS = 5000;
 const NOTHING: Heard = { response: undefined, milliseconds: 0 };
 
 /**
- * A request that took so long, in milliseconds, may have met a time limit of the service besides the fault, or instead of it,
- * as on a slow machine. What it says must be true all the same, but the fault is tried again to hear what that leads to.
+ * In milliseconds. A request that took longer may have reached a time limit of the service as well as the fault, or instead,
+ * for example on a slow machine. Its response must still be true, but the fault is tried again to test its own outcome.
  */
 const SHORTEST_LIMIT = LIMITS.lock;
 
-/** What was heard during a fault, and what shows that it was not this fault, or not only this one. */
+/** The responses during a fault, and a problem if something else than the fault led to them. */
 type Undergone = { readonly heard: readonly Heard[]; readonly problem: string | undefined };
 
 /** Sends requests during a fault, and repairs it. */
@@ -126,7 +126,7 @@ async function undergo(stage: Stage, fault: Fault, attempts: readonly Attempt[])
     stage.proxy.traps.length = 0;
     await mend?.();
   }
-  if (trap?.sprung === false) return { heard, problem: 'the fault has not happened' };
+  if (trap?.sprung === false) return { heard, problem: 'the fault did not happen' };
   const problems = attempts.map((attempt, at) => problemOf(fault, attempt, heard[at] ?? NOTHING));
   return { heard, problem: problems.find((problem) => problem !== undefined) };
 }

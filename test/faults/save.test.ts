@@ -4,7 +4,7 @@ import { LIMITS } from '../../server/store/connection/session-settings.ts';
 import { during, type Fault, runFaults, trap } from './run-faults.ts';
 import { change, holdWith, type Stage, terminateBackends } from './stage.ts';
 
-/** A trigger that runs for every new posting. */
+/** Creates a trigger that runs for every new posting. Returns its removal. */
 function onPosting(stage: Stage, does: string, kind = 'trigger', when = ''): Promise<() => Promise<void>> {
   const deferred = kind === 'constraint trigger' ? 'deferrable initially deferred' : '';
   return change(
@@ -16,7 +16,7 @@ function onPosting(stage: Stage, does: string, kind = 'trigger', when = ''): Pro
   );
 }
 
-/** Terminates the backend in the middle of its transaction. */
+/** Terminates backends that are in a transaction. */
 const terminate = (stage: Stage) => terminateBackends(stage, "state = 'idle in transaction'");
 
 const SAVE: readonly Fault[] = [
@@ -39,7 +39,7 @@ const SAVE: readonly Fault[] = [
     arrange: during((stage) => onPosting(stage, `raise exception 'no space left on device' using errcode = '53100'`)),
   },
   {
-    name: 'a deadlock, every time',
+    name: 'every write ends in a deadlock',
     outcomes: ['no'],
     ofPostings: true,
     code: 'service_unavailable',
@@ -76,8 +76,8 @@ const SAVE: readonly Fault[] = [
   },
   { name: 'the connection is cut before the writes', outcomes: ['no'], arrange: trap('before_save', 'cut') },
   {
-    // The connection stalls for longer than the service waits, and only then is cut.
-    name: 'the writes never arrive, without an error',
+    // The connection stalls for longer than the service waits. Then it is cut.
+    name: 'the writes never arrive and cause no error',
     outcomes: ['no'],
     arrange: trap('before_save', 'cut', () => delay(2500)),
   },

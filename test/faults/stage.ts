@@ -5,21 +5,20 @@ import { connect, type Ledger, openLedger, startServer, type TestServer } from '
 import { type ServiceProcess, startService, temporaryDirectory, waitFor } from '../harness/process.ts';
 import { type DatabaseProxy, startProxy, type TrapOutcome, type TrapPlace } from '../harness/proxy.ts';
 
-/** A service process, a database server of the test's own, and a wire between them that can be cut anywhere. */
+/** A service process, a separate database server, and a proxy between them that can cut the connection at any point. */
 export type Stage = {
   readonly server: TestServer;
   readonly proxy: DatabaseProxy;
-  /** Reads the books past the wire. */
+  /** Reads the books without the proxy. */
   readonly ledger: Ledger;
   readonly service: () => ServiceProcess;
-  /** Starts the service anew, after it was killed or has ended. */
+  /** Starts the service again after it was killed or stopped. */
   readonly restart: () => Promise<void>;
-  /** Runs something on a connection of its own, past the wire, as soon as the server takes one. */
+  /** Runs a function on a new connection without the proxy, as soon as the server accepts one. */
   readonly ask: <Result>(run: (client: pg.Client) => Promise<Result>) => Promise<Result>;
   readonly end: () => Promise<void>;
 };
 
-/** Sets the stage up. */
 export async function openStage(): Promise<Stage> {
   const directory = await temporaryDirectory();
   const server = await startServer();
@@ -62,7 +61,7 @@ async function askServer<Result>(server: TestServer, run: (client: pg.Client) =>
   }
 }
 
-/** Lays a trap, and tells later whether it has sprung. */
+/** Lays a trap. The result tells whether it has sprung. */
 export function lay(stage: Stage, at: TrapPlace, outcome: TrapOutcome, first?: () => unknown): Laid {
   const state = { sprung: false };
   stage.proxy.traps.push({
@@ -76,23 +75,23 @@ export function lay(stage: Stage, at: TrapPlace, outcome: TrapOutcome, first?: (
   return state;
 }
 
-/** A trap; `first` has run when the connection meets its outcome. */
+/** A trap that was laid. */
 export type Laid = { readonly sprung: boolean };
 
-/** Backends of the service that are in the middle of something. */
+/** Counts the service's backends that are not idle. */
 const AT_WORK = `select count(*)::integer as count from pg_stat_activity
   where application_name = 'transfer-service' and state <> 'idle' and pid <> pg_backend_pid()`;
 
-/** Backends of the service that wait for a lock of somebody else. */
+/** Counts the service's backends that wait for a lock. */
 const WAITING = `select count(*)::integer as count from pg_stat_activity
   where application_name = 'transfer-service' and wait_event_type = 'Lock'`;
 
-/** Waits until nothing of the service is under way in the database any more: from then on the books stay as they are. */
+/** Waits until the service does nothing in the database. From then on the books do not change. */
 export async function untilAtRest(stage: Stage): Promise<void> {
   await waitFor('the database to be at rest', () => isNone(stage, AT_WORK));
 }
 
-/** Waits until a backend of the service waits for a lock, or until it is too late for that. */
+/** Waits until a backend of the service waits for a lock, or until `isTooLate` returns true. */
 export async function untilWaiting(stage: Stage, isTooLate = (): boolean => false): Promise<void> {
   await waitFor('a backend to wait for a lock', async () => isTooLate() || !(await isNone(stage, WAITING)));
 }
@@ -104,21 +103,21 @@ function isNone(stage: Stage, counting: string): Promise<boolean> {
   });
 }
 
-/** A stranger that holds the accounts of the demo program until it is told to let go. */
+/** Locks the accounts of the demo program on another connection. Returns the function that releases them. */
 export async function holdAccounts({ server }: Stage): Promise<() => Promise<void>> {
   return holdWith(server, 'select from account where program_id = $1 for no key update', [DEMO_PROGRAM_ID]);
 }
 
 /**
- * A stranger that holds what every change of money waits for while it is loaded, until it is told to let go: transfers for
- * the switch, movements of funding for their accounts.
+ * Takes locks on another connection that every load needs: transfers wait for the switch, movements of funding for their
+ * accounts. Returns the function that releases the locks.
  */
 export async function holdLoads({ server }: Stage): Promise<() => Promise<void>> {
   const text = `${HOLD_SWITCH.text}, account_id from account where program_id = $1 for no key update`;
   return holdWith(server, text, [DEMO_PROGRAM_ID]);
 }
 
-/** A stranger in a transaction of its own, which has run one statement. */
+/** Runs a statement in a transaction on another connection. Returns the function that rolls it back. */
 export async function holdWith(
   server: TestServer,
   statement: string,
@@ -133,7 +132,7 @@ export async function holdWith(
   };
 }
 
-/** Ends the service's backends as an administrator does; `which` narrows them, in SQL. */
+/** Terminates the service's backends, as an administrator can. `which` is a condition in SQL. */
 export async function terminateBackends(stage: Stage, which = 'true'): Promise<void> {
   await stage.ask((client) =>
     client.query(`select pg_terminate_backend(pid) from pg_stat_activity
@@ -141,14 +140,14 @@ export async function terminateBackends(stage: Stage, which = 'true'): Promise<v
   );
 }
 
-/** Immediate shutdown: no backend ends what it does. The supervisor starts the server again at once. */
+/** Shuts the server down without waiting for its backends. The supervisor restarts it at once. */
 export function crashServer({ server }: Stage): void {
   const processId = server.embedded.processId();
   if (processId === undefined) throw new Error('there is no server to crash');
   process.kill(processId, 'SIGQUIT');
 }
 
-/** The same; ends when the server has gone. */
+/** Crashes the server and waits until it is down. */
 export async function crashServerFully(stage: Stage): Promise<void> {
   const { embedded } = stage.server;
   const before = embedded.processId();
@@ -156,13 +155,13 @@ export async function crashServerFully(stage: Stage): Promise<void> {
   await waitFor('the crash', async () => embedded.state() !== 'running' || embedded.processId() !== before);
 }
 
-/** Waits until the server runs and has nothing to do. */
+/** Waits until the server runs and the service does nothing in it. */
 export async function untilReady(stage: Stage): Promise<void> {
   await waitFor('the server', async () => stage.server.embedded.state() === 'running');
   await untilAtRest(stage);
 }
 
-/** Changes the schema for as long as a fault lasts. */
+/** Changes the schema. Returns the function that undoes the change. */
 export async function change(stage: Stage, there: string, back: string): Promise<() => Promise<void>> {
   await stage.ask((client) => client.query(there));
   return () => stage.ask(async (client) => void (await client.query(back)));

@@ -33,7 +33,7 @@ const UNKNOWN_COMMIT: readonly Fault[] = [
     arrange: async (stage) => {
       await replicate(stage, 'nobody');
       const trap = lay(stage, 'before_commit', 'go_on', () => {
-        // If the service has given the commit up before, nothing is left to cancel.
+        // If the service no longer waits for the commit, there is nothing to cancel.
         cancelCommits(stage).catch(() => undefined);
       });
       return { trap, mend: () => replicate(stage, '') };
@@ -54,17 +54,17 @@ function layStop(stage: Stage, at: 'after_commit' | 'before_commit'): Laid {
   return lay(stage, at, 'cut', () => stage.server.embedded.pause());
 }
 
-/** Makes commits wait for a replica of this name; none for an empty one. */
+/** Makes commits wait for a replica of this name. With an empty name they do not wait. */
 async function replicate(stage: Stage, name: string): Promise<void> {
   const administrator = await connect({ ...stage.server.connection, user: 'postgres', database: 'postgres' });
   await administrator.query(`alter system set synchronous_standby_names = '${name}'`);
   await administrator.query('select pg_reload_conf()');
-  // A process in the background reads that a moment later: commits are tried until one waits, or does not.
+  // PostgreSQL applies the setting a moment later, so this tries commits until one shows it.
   await waitFor('the setting to be in force', async () => (await doesCommitWait(stage)) === (name !== ''));
   await administrator.end();
 }
 
-/** Commits something as an administrator; whether that waits for the replica. It then ends without it. */
+/** Whether a commit of an administrator waits for the replica. If it does, its wait is canceled. */
 async function doesCommitWait(stage: Stage): Promise<boolean> {
   const superuser = { ...stage.server.connection, user: 'postgres', database: 'postgres' };
   const [committing, watching] = [await connect(superuser), await connect(superuser)];
@@ -85,7 +85,7 @@ async function doesCommitWait(stage: Stage): Promise<boolean> {
   }
 }
 
-/** Cancels commits that wait for the replica, as an administrator may: they are then committed on this server only. */
+/** Cancels commits that wait for the replica, as an administrator can. They are then committed on this server only. */
 async function cancelCommits(stage: Stage): Promise<void> {
   const cancel = "select pg_cancel_backend(pid) from pg_stat_activity where wait_event = 'SyncRep'";
   await waitFor(

@@ -5,10 +5,10 @@ import { trialBalance } from '../harness/ledger.ts';
 import { type Attempt, type Heard, lookUp, movementsOf, send } from './attempt.ts';
 import { type Stage, untilAtRest } from './stage.ts';
 
-/** What a response says of the money: a success says that it moved, silence says nothing. */
+/** The outcome that a response reports: a success means that the money moved. `silence` means no response. */
 export type Outcome = 'made' | 'no' | 'unknown' | 'silence';
 
-/** A line of the table that is printed at the end. */
+/** A line of the printed table. */
 export type Line = {
   readonly step: string;
   readonly fault: string;
@@ -22,10 +22,10 @@ export type Line = {
   readonly milliseconds: number;
 };
 
-/** No response takes longer on a machine that is not busy: five seconds, a second of grace, and some to spare. */
+/** Longest duration of a response on an idle machine, in milliseconds: five seconds, a second of grace and a margin. */
 const ANSWERED_WITHIN = 8000;
 
-/** What a busy machine adds: so many times what a request takes there that meets no fault, just before and after. */
+/** A busy machine may add this multiple of the duration of a request without a fault. */
 const SLOWED_MOST = 20;
 
 export function outcomeOf({ response }: Heard): Outcome {
@@ -37,8 +37,8 @@ export function outcomeOf({ response }: Heard): Outcome {
 }
 
 /**
- * Holds what was heard against the books, once the fault has gone and nothing is under way any more; then does what
- * the response advises: looks it up, and sends it again where it may be sent again.
+ * Compares a response with the books, once the fault is gone and the database is at rest. Then follows the response's advice:
+ * looks the transfer up, and sends the request again if a retry is allowed.
  */
 export async function judge(
   stage: Stage,
@@ -78,15 +78,15 @@ export async function judge(
   };
 }
 
-/** So often, at most, a request is sent on a machine that is too slow. */
+/** Maximum number of tries on a machine that is too slow. */
 export const MAX_TRIES = 10;
 
-/** The control: the slowest of some requests that the service responses after a look into the database, in milliseconds. */
+/** The duration of the slowest of three reads without a fault, in milliseconds. */
 async function takenWithoutFault(stage: Stage): Promise<number> {
   let slowest = 0;
   for (let count = 0; count < 3; count += 1) {
     const begun = performance.now();
-    // One that failed counts, too: it shows how slow the machine is.
+    // A failed read counts as well, because it also shows how slow the machine is.
     await stage
       .service()
       .client.cards.get('card_active')
@@ -96,7 +96,7 @@ async function takenWithoutFault(stage: Stage): Promise<number> {
   return slowest;
 }
 
-/** Every look-up that the caller has must say what the books say. */
+/** Checks that every look-up that the caller can make agrees with the books. */
 async function resolve(stage: Stage, attempt: Attempt, { response }: Heard, moved: number): Promise<string> {
   const { operation, key, transferId } = attempt;
   if (operation === 'create_deposit') return '';
@@ -104,11 +104,11 @@ async function resolve(stage: Stage, attempt: Attempt, { response }: Heard, move
   const id = transferId ?? named;
   const found: string[] = [];
   if (typeof id === 'string') {
-    expect(named ?? id, 'the transfer that is named').toBe(id);
+    expect(named ?? id, 'the transfer named in the response').toBe(id);
     expect(await lookUp(stage, attempt, { id }), `look-up of ${id}`).toBe(moved);
     found.push('id');
   }
-  // The key of whoever made a transfer finds it; what is done with it later is seen on the transfer.
+  // Only the key that created a transfer finds it. Later changes are visible on the transfer.
   if (key !== null && operation === 'create_transfer') {
     expect(await lookUp(stage, attempt, { key }), `look-up by key`).toBe(moved);
     found.push('key');
@@ -116,7 +116,7 @@ async function resolve(stage: Stage, attempt: Attempt, { response }: Heard, move
   return found.join(' ');
 }
 
-/** A request that may be sent again, since it has a key or the response says so, then moves the money exactly once. */
+/** Sends a request again if it has a key or the response allows it. The money must then have moved exactly once. */
 async function sendAgain(stage: Stage, attempt: Attempt, says: Outcome, retry: string, moved: number): Promise<string> {
   const mayRepeat = retry === 'true' || attempt.key !== null;
   if (!mayRepeat) {
@@ -129,7 +129,7 @@ async function sendAgain(stage: Stage, attempt: Attempt, says: Outcome, retry: s
     const { response, milliseconds } = await send(stage, attempt);
     const { status = 500, text, headers } = response ?? {};
     const saysNo = headers?.['money-moved'] === 'no';
-    // After a fault it opens connections, for which a slow machine may have no time; what it says then is judged, too.
+    // After a fault the service opens connections. A slow machine may lack the time, and that response is checked as well.
     const isSlow = milliseconds >= LIMITS.lock && tries < MAX_TRIES;
     if (status >= 500 && isSlow && (saysNo || attempt.key !== null)) {
       if (saysNo) expect(await movementsOf(stage, attempt), text).toBe(before);
@@ -142,7 +142,7 @@ async function sendAgain(stage: Stage, attempt: Attempt, says: Outcome, retry: s
   }
 }
 
-/** The table, in columns. */
+/** Returns the lines as a table with aligned columns. */
 export function tableOf(lines: readonly Line[]): string {
   const names = [
     'step',
