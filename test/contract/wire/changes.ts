@@ -31,10 +31,10 @@ function addFault(made: Draft, faults: readonly Change[], random: Random): void 
   if (apply(made, random)) made.faults.push(name);
 }
 
-/** What often matters to a parser of HTTP or JSON. */
+/** Texts that often matter to a parser of HTTP or JSON. */
 const PIECES = ['\r\n', '\r\n\r\n', '\n', ':', ' ', '\0', '%', '"', ',', '{', '}', '0', '9', 'e', '\\', '\x7f', '\xff'];
 
-/** The bytes of the request, repeated, with a few of them lost or replaced. */
+/** Returns the request's bytes, up to three times, with some of them removed, replaced or inserted. */
 export function damage(made: Draft, random: Random): Buffer {
   const whole = encode(made);
   let bytes: Buffer = Buffer.concat(Array.from({ length: 1 + random.below(3) }, () => whole));
@@ -48,7 +48,7 @@ export function damage(made: Draft, random: Random): Buffer {
   return bytes;
 }
 
-/** Bytes as a command that sends them. */
+/** Returns a shell command that sends the bytes. Cuts long ones. */
 export function toShell(bytes: Buffer, url: string): string {
   const { hostname, port } = new URL(url);
   const text = bytes.toString('latin1').replaceAll(/[^ -~]|['\\%]/g, (unit) => {

@@ -1,10 +1,10 @@
 import type { Operation } from '../document.ts';
 import { isObject } from '../steps.ts';
 
-/** A request in parts that can be changed one by one. Texts are sent as UTF-8, headers as Latin 1. */
+/** A request in parts, so that each can be changed. The body is sent as UTF-8, the head as Latin 1. */
 export type Draft = {
   readonly operation: Operation;
-  /** The methods that the document has for its path. */
+  /** The methods of its path in the document. */
   readonly methods: ReadonlySet<string>;
   method: string;
   target: string;
@@ -12,23 +12,23 @@ export type Draft = {
   headers: [name: string, value: string][];
   /** Name and value of each member as JSON text; undefined for a request without a body. */
   members: [name: string, value: string][] | undefined;
-  /** Text around and between the members. */
+  /** The text around and between the members. */
   open: string;
   comma: string;
   colon: string;
   close: string;
-  /** Changes of the body's bytes. They are made last. */
+  /** Changes to the body's bytes, applied last. */
   patches: ((body: Buffer) => Buffer)[];
   isChunked: boolean;
   /** Names of the changes that the service must refuse. */
   readonly faults: string[];
-  /** The card numbers in it. */
+  /** The card numbers that were planted in the request. */
   readonly planted: string[];
   /** Whether the connection may end with the response. */
   closes: boolean;
 };
 
-/** What is sent: a method, a target, headers by name, and a JSON text. */
+/** A request as method, target, headers by name and JSON text. */
 export type Plain = {
   readonly method: string;
   readonly target: string;
@@ -36,7 +36,6 @@ export type Plain = {
   readonly body: string | undefined;
 };
 
-/** A draft of a request. */
 export function draftOf(
   operation: Operation,
   methods: ReadonlySet<string>,
@@ -65,12 +64,12 @@ export function draftOf(
   };
 }
 
-/** A name of a member without the escapes that a change has made. */
+/** Returns a member's name without the escapes that a change added. */
 export function bare(name: string): string {
   return name.startsWith('"') ? String(JSON.parse(name)) : name;
 }
 
-/** The request as it goes over the wire. */
+/** Returns the request's bytes. */
 export function encode(made: Draft): Buffer {
   const { method, target, version, headers, members, isChunked } = made;
   const lines = headers.map(([name, value]) => `${name}: ${value}\r\n`);

@@ -2,7 +2,7 @@ import type { Random } from '../../harness/random.ts';
 import { bare, type Draft } from './draft.ts';
 import type { Change } from './harmless.ts';
 
-/** Values that are not amounts. Each of them is accepted by some lenient parser. */
+/** Values that are not amounts, although some lenient parser accepts each of them. */
 const BAD_AMOUNTS = [
   ...['0', '-0', '-1', '85.5', '0.1', '1.0', '1e3', '1E2', '1e999', '-1e999', '1e-1', '1000000000000', '0e1'],
   ...['9007199254740993', '99999999999999999999', '1'.repeat(400), '01', '+1', '.5', '5.', '0x10', '1_000', '1,000'],
@@ -23,10 +23,10 @@ const BAD_AMOUNTS = [
   ...['NaN', 'Infinity', '-Infinity', 'null', '""', 'true', '[]', '{}', '[5]', '{"amount":5}', '"five"', "'5'"],
 ] as const;
 
-/** Amounts that explain_transfer explains, since they can be read as JSON numbers or strings. */
+/** explain_transfer explains these amounts instead of refusing them, since they are JSON numbers or strings. */
 const isAmountOfForm = (text: string): boolean => /^-?(0|[1-9]\d*)(\.\d+)?([eE]-?\d+)?$|^"[^"]+"$/.test(text);
 
-/** More than any request may have, except a batch. */
+/** More than the maximum body of any request except a batch. */
 const LARGE_BODY_BYTES = 1_000_000;
 
 const schemaOf = ({ operation }: Draft) => operation.body;
@@ -34,7 +34,7 @@ const member = ({ members }: Draft, name: string) => members?.find(([known]) => 
 const requiredOf = (made: Draft): readonly string[] => schemaOf(made)?.required ?? [];
 const namesOf = (made: Draft): readonly string[] => Object.keys(schemaOf(made)?.properties ?? {});
 
-/** A change of the bytes of a body. */
+/** A change to a body's bytes. */
 function patch(name: string, change: (body: Buffer, random: Random) => Buffer): Change {
   return {
     name,
@@ -46,7 +46,7 @@ function patch(name: string, change: (body: Buffer, random: Random) => Buffer): 
   };
 }
 
-/** A member that makes every body invalid, under an unknown name. */
+/** Adds a member with an unknown name that makes every body invalid. */
 function strange(name: string, make: (random: Random) => readonly [name: string, value: string]): Change {
   return {
     name,
@@ -61,14 +61,14 @@ const insertAt = (body: Buffer, at: number, bytes: Buffer): Buffer =>
 const NOT_UTF8 = ['ff', '80', 'c080', 'c1bf', 'e08080', 'eda080', 'edbfbf', 'f4908080', 'f8888080', 'c3', 'e282'];
 const LONE = ['\\ud800', '\\udc00', '\\ud800\\ud800', '\\udfff\\ud800', 'a\\udbffb', '\\uD83D'];
 
-/** Faults of the text, which no parser may look past. */
+/** Faults in the JSON text. No parser may ignore them. */
 const OF_TEXT: readonly Change[] = [
   patch('bytes that are not UTF-8', (body, random) =>
     insertAt(body, placeInString(body, random), Buffer.from(random.pick(NOT_UTF8), 'hex')),
   ),
   patch('a raw control character in a string', (body, random) => {
     const at = placeInString(body, random);
-    // Outside of strings some of them are white space.
+    // At 0 the byte is outside of strings, where 10 and 13 would be white space.
     return insertAt(body, at, Buffer.from([at === 0 ? 1 : random.pick([0, 1, 7, 10, 13, 31])]));
   }),
   strange('half a surrogate pair', (random) => ['lone', `"${random.pick(LONE)}"`]),
@@ -91,20 +91,20 @@ const OF_TEXT: readonly Change[] = [
     ];
   }),
   strange('__proto__', () => ['__proto__', '{"amount":1}']),
-  strange('a number that is none', (random) => [
+  strange('an invalid number', (random) => [
     'number',
     random.pick(['01', '1.', '.1', '0x1', 'NaN', '--1', '1e', '+1']),
   ]),
-  strange('a word that is none', (random) => ['word', random.pick(['True', 'nul', 'undefined', 'yes', 'nil'])]),
-  patch('something behind the end', (body, random) =>
+  strange('an invalid word', (random) => ['word', random.pick(['True', 'nul', 'undefined', 'yes', 'nil'])]),
+  patch('text after the end', (body, random) =>
     Buffer.concat([body, Buffer.from(random.pick(['x', '{}', ',', ']', '\0', '}', ' 1', '\v', ';']))]),
   ),
-  patch('the end left out', (body) => body.subarray(0, body.lastIndexOf('}'))),
+  patch('a missing end', (body) => body.subarray(0, body.lastIndexOf('}'))),
   patch('a trailing comma', (body) => Buffer.from(body.toString('latin1').replace(/\}(\s*)$/, ',}$1'), 'latin1')),
   patch('a comment', (body, random) =>
     insertAt(body, body.indexOf('{') + 1, Buffer.from(random.pick(['/* x */', '// x\n', '# x\n']))),
   ),
-  patch('no object', (_body, random) =>
+  patch('a body that is not an object', (_body, random) =>
     Buffer.from(random.pick(['[]', 'null', '5', '"x"', 'true', '[{"amount":1,"card_id":"first"}]', 'amount=1'])),
   ),
   patch('UTF-16', (body) => Buffer.from(`\ufeff${body.toString('latin1')}`, 'utf16le')),
@@ -114,7 +114,7 @@ const OF_TEXT: readonly Change[] = [
   }),
 ];
 
-/** A random position inside a string of the body; 0 if it has no string. */
+/** Returns a random position at the start of a string in the body, or 0 if it has no string. */
 function placeInString(body: Buffer, random: Random): number {
   const places: number[] = [];
   let isInside = false;
@@ -128,7 +128,7 @@ function placeInString(body: Buffer, random: Random): number {
   return places.length === 0 ? 0 : random.pick(places);
 }
 
-/** Members of create_transfer that ask for what it does not do. */
+/** Members of create_transfer with values that it refuses. */
 const PROMISES = [
   ['scheduled_for', '"2100-01-01T00:00:00Z"'],
   ['scheduled_for', '"2001-01-01T00:00:00Z"'],
@@ -145,13 +145,14 @@ const PROMISES = [
   ['destination_card_id', '"first"'],
 ] as const;
 
+/** The promises that explain_transfer explains instead of refusing them. */
 const EXPLAINED: ReadonlySet<string> = new Set(
   PROMISES.filter(([name, value]) => /^"2[01]0.-01/.test(value) || (name === 'currency' && value === '"XXY"')).map(
     ([name, value]) => `${name} ${value}`,
   ),
 );
 
-/** Objects that are none, by the member that holds them. */
+/** Invalid objects, by member. */
 const OBJECTS = [
   ['metadata', '{"a":1e999}'],
   ['metadata', '{"":"x"}'],
@@ -167,14 +168,14 @@ const OBJECTS = [
   ['limits', '[]'],
 ] as const;
 
-/** Gives a member another value; false for a request without a body. */
+/** Sets a member. Returns false for a request without a body. */
 function replace(made: Draft, name: string, value: string): boolean {
   if (made.members === undefined) return false;
   made.members = [...made.members.filter(([known]) => bare(known) !== name), [name, value]];
   return true;
 }
 
-/** Faults of what is said. */
+/** Faults in the members. */
 const OF_MEMBERS: readonly Change[] = [
   {
     name: 'a member twice',
@@ -195,7 +196,7 @@ const OF_MEMBERS: readonly Change[] = [
       const required = requiredOf(made);
       if (required.length === 0) return false;
       const missing = random.pick(required);
-      // In a merge patch null removes what is there.
+      // In a merge patch null removes the member, so it is no fault.
       const text = random.pick(made.method === 'PATCH' ? [undefined, '""'] : [undefined, 'null', '""']);
       made.members = made.members?.filter(([name]) => bare(name) !== missing);
       if (text !== undefined) made.members?.push([missing, text]);
@@ -231,7 +232,7 @@ const OF_MEMBERS: readonly Change[] = [
     },
   },
   {
-    name: 'a name that is nearly one',
+    name: 'a misspelled name',
     apply: (made, random) => {
       const names = namesOf(made).filter((name) => name !== 'metadata');
       if (made.members === undefined || names.length === 0) return false;
@@ -243,18 +244,17 @@ const OF_MEMBERS: readonly Change[] = [
     },
   },
   {
-    name: 'a promise that cannot be kept',
+    name: 'a value that create_transfer refuses',
     apply: (made, random) => {
       if (!['create_transfer', 'explain_transfer'].includes(made.operation.id)) return false;
       const [name, value] = random.pick(PROMISES);
-      // What explain_transfer can explain is no fault there.
       if (made.operation.id === 'explain_transfer' && EXPLAINED.has(`${name} ${value}`)) return false;
       if (name === 'destination_card_id' && member(made, 'type')?.[1] === '"card_to_card"') return false;
       return replace(made, name, value);
     },
   },
   {
-    name: 'metadata or limits that are none',
+    name: 'invalid metadata or limits',
     apply: (made, random) => {
       const [name, value] = random.pick(OBJECTS);
       if (!namesOf(made).includes(name)) return false;
@@ -262,7 +262,7 @@ const OF_MEMBERS: readonly Change[] = [
     },
   },
   {
-    name: 'a card that is not there',
+    name: 'a card that does not exist',
     apply: (made, random) => {
       const card = member(made, 'card_id');
       if (card === undefined || made.operation.id !== 'create_transfer') return false;
@@ -301,5 +301,5 @@ const OF_MEMBERS: readonly Change[] = [
   },
 ];
 
-/** Changes of a body that the service must refuse. */
+/** Changes to a body that the service must refuse. */
 export const FAULTY_BODY: readonly Change[] = [...OF_TEXT, ...OF_MEMBERS];

@@ -3,11 +3,11 @@ import { takes } from '../steps.ts';
 import type { Draft } from './draft.ts';
 import type { Change } from './harmless.ts';
 
-/** More than the service reads of a head. */
+/** More bytes than the service reads of a head. */
 const LARGE_HEAD_BYTES = 70_000;
 
 const takesKey = ({ operation }: Draft): boolean => takes(operation, 'Idempotency-Key');
-/** Requests without a key are only served to programs and pages of this machine. */
+/** Requests without a key are served only to programs and pages of this machine. */
 const needsLocalCaller = ({ headers, target }: Draft): boolean =>
   target.startsWith('/api/') && !headers.some(([name]) => name.toLowerCase() === 'authorization');
 const hasBody = ({ members }: Draft): boolean => members !== undefined;
@@ -15,7 +15,7 @@ const anything = (): boolean => true;
 
 type Header = readonly [name: string, value: string];
 
-/** A fault in headers. `choose` picks the headers, which replace those of the same names. */
+/** A fault in headers. `choose` picks the headers. They replace headers with the same names. */
 function headers(
   name: string,
   choose: (random: Random) => readonly Header[],
@@ -65,7 +65,7 @@ const KEYS: readonly Change[] = [
     takesKey,
   ),
   headers(
-    'one idempotency key, twice',
+    'the same idempotency key twice',
     () => [
       ['Idempotency-Key', 'a'],
       ['Idempotency-Key', 'a'],
@@ -132,7 +132,7 @@ const MEANING: readonly Change[] = [
   ),
   headers('an expectation', (random) => [['Expect', random.pick(['wonders', '200-ok', ''])]]),
   headers(
-    'a program that is not there',
+    'a program that does not exist',
     (random) => [['Program-Id', random.pick(['prog_missing', 'x', 'x'.repeat(300), `prog_${'0'.repeat(32)}`])]],
     ({ operation }) => takes(operation, 'Program-Id'),
   ),
@@ -143,10 +143,10 @@ const BROKEN: readonly Change[] = [
   headers('a huge header', () => [['X-Huge', 'x'.repeat(LARGE_HEAD_BYTES)]], anything, true),
   headers('a NUL in a header', () => [['X-Nul', 'a\0b']], anything, true),
   headers('a folded header', () => [['X-Fold', 'a\r\n b']], anything, true),
-  headers('a blank in the name of a header', () => [['X Y', '1']], anything, true),
+  headers('a blank in a header name', () => [['X Y', '1']], anything, true),
   headers('a lone carriage return', () => [['X-Cr', 'a\rb']], anything, true),
   headers(
-    'a length that is none',
+    'an invalid length',
     (random) => [['Content-Length', random.pick(['-1', 'x', '1 2', '9'.repeat(30)])]],
     (made) => !hasBody(made),
     true,
@@ -169,7 +169,7 @@ const LINE: readonly Change[] = [
     made.method = random.pick(others.filter((method) => !made.methods.has(method)));
     return true;
   }),
-  line('a method that is none', (made, random) => {
+  line('an invalid method', (made, random) => {
     Object.assign(made, { method: random.pick(['post', 'FETCH', '', 'P\0ST', '\x16\x03']), closes: true });
     return true;
   }),
@@ -180,7 +180,7 @@ const LINE: readonly Change[] = [
     });
     return true;
   }),
-  line('a path that is not there', (made, random) => {
+  line('a path that does not exist', (made, random) => {
     made.target = random.pick([
       '/nothing',
       '/api/v9/core/transfer',
@@ -195,11 +195,11 @@ const LINE: readonly Change[] = [
     if (made.method === 'POST') made.method = 'GET';
     return true;
   }),
-  line('a part of the path that is too long', (made, random) => {
+  line('a segment of the path that is too long', (made, random) => {
     made.target = `/api/v0.1/core/card/${'x'.repeat(256 + random.below(500))}`;
     return true;
   }),
-  line('a path with what must be escaped', (made, random) => {
+  line('a path with an unescaped #', (made, random) => {
     made.target += random.pick(['#x', '#']);
     return true;
   }),
@@ -225,5 +225,5 @@ const LINE: readonly Change[] = [
   }),
 ];
 
-/** Changes of the head that the service must refuse. */
+/** Changes to the head that the service must refuse. */
 export const FAULTY_HEAD: readonly Change[] = [...SINGLE, ...KEYS, ...MEANING, ...BROKEN, ...LINE];

@@ -1,7 +1,7 @@
 import type { Random } from '../../harness/random.ts';
 import { bare, type Draft } from './draft.ts';
 
-/** A change of a request; false where it does not apply. */
+/** A change to a request. `apply` returns false if the change does not fit the request. */
 export type Change = { readonly name: string; readonly apply: (made: Draft, random: Random) => boolean };
 
 const hasBody = ({ members }: Draft): boolean => members !== undefined;
@@ -13,12 +13,11 @@ const header = (name: string, ...values: string[]): Change => ({
   },
 });
 
-/** Whether a draft has a header already: twice is a fault. */
+/** Whether a draft has a header already. Sending it twice would be a fault. */
 function has({ headers }: Draft, name: string): boolean {
   return headers.some(([sent]) => sent.toLowerCase() === name);
 }
 
-/** The first header of a name. */
 function find({ headers }: Draft, name: string): [string, string] | undefined {
   return headers.find(([sent]) => sent.toLowerCase() === name);
 }
@@ -30,7 +29,7 @@ function relabel(made: Draft, value: string | undefined): boolean {
   return true;
 }
 
-/** Changes that plain clients make, and that must change nothing. */
+/** Changes that ordinary clients make. They must not change the response. */
 export const HARMLESS: readonly Change[] = [
   {
     name: 'white space',
@@ -58,7 +57,7 @@ export const HARMLESS: readonly Change[] = [
       relabel(made, `application/json; charset=${random.pick(['utf-8', 'UTF-8', '"utf-8"', 'UTF8'])}`),
   },
   {
-    name: 'a slash behind the path',
+    name: 'a slash after the path',
     apply: (made) => {
       if (made.target.includes('?')) return false;
       made.target += '/';
@@ -104,7 +103,7 @@ export const HARMLESS: readonly Change[] = [
     },
   },
   {
-    name: 'names in escapes',
+    name: 'escaped names',
     apply: ({ members }) => {
       for (const member of members ?? []) {
         if (/^[a-z_]+$/.test(member[0])) member[0] = `"${escaped(member[0])}"`;
@@ -164,14 +163,14 @@ export const HARMLESS: readonly Change[] = [
   {
     name: 'HTTP/1.0',
     apply: (made) => {
-      // An export cannot say over HTTP/1.0 where it ends.
+      // Over HTTP/1.0 an export cannot mark its end.
       if (made.isChunked || made.operation.responses.get(200)?.content?.['text/csv'] !== undefined) return false;
       Object.assign(made, { version: 'HTTP/1.0', closes: true });
       return true;
     },
   },
   {
-    name: 'the connection to be closed',
+    name: 'a request to close the connection',
     apply: (made) => {
       if (has(made, 'connection')) return false;
       made.headers.push(['Connection', 'close']);

@@ -2,7 +2,7 @@ import type { Random } from '../../harness/random.ts';
 import { bare, type Draft } from './draft.ts';
 import type { Change } from './harmless.ts';
 
-/** A card number as people write it: in one piece, or in groups. */
+/** Writes a card number as people do: without separators or in groups of four. */
 function written(number: string, random: Random): string {
   const between = random.pick(['', '', ' ', '-']);
   return between === '' ? number : number.replaceAll(/(\d{4})(?=\d)/g, `$1${between}`);
@@ -24,7 +24,7 @@ function putHeader(...names: readonly string[]): (made: Draft, number: string, r
   return ({ headers }, number, random) => headers.push([random.pick(names), written(number, random)]) > 0;
 }
 
-/** Card numbers in places where people put them by mistake. What becomes of the request depends on the place. */
+/** Card numbers in places where people put them by mistake. Depending on the place, the request is refused or not. */
 export const PLANTS: readonly Change[] = [
   plant('as the card', ({ members }, number, random) => {
     const card = members?.find(([name]) => bare(name) === 'card_id');
@@ -73,7 +73,7 @@ export const PLANTS: readonly Change[] = [
     made.target += `${made.target.includes('?') ? '&' : '?'}${random.pick(['cursor', 'reference', 'limit', 'a', 'code'])}=${number}`;
     return true;
   }),
-  plant('in a body that is no JSON', ({ members, patches }, number, random) => {
+  plant('in a body that is not JSON', ({ members, patches }, number, random) => {
     if (members === undefined) return false;
     patches.push(() =>
       Buffer.from(random.pick([number, `"${number}`, `{${number}:1}`, `{"a":${number}x}`, `card=${number}`])),

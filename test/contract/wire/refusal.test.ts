@@ -2,7 +2,7 @@ import { describe, expect, test } from 'vitest';
 import type { ReceivedResponse } from '../../harness/conversation.ts';
 import { problemOfRefusal, problemOfText } from './refusal.ts';
 
-// Shows that the check refuses what it must.
+// Shows that the check finds every problem it must.
 
 const NUMBER = '4111111111111111';
 
@@ -33,9 +33,9 @@ test('accepts an error record', () => {
 describe('finds', () => {
   test.each<[string, ReceivedResponse]>([
     ['a success', { status: 201, head: 'HTTP/1.1 201 Created', body: '{"amount":5}' }],
-    ['a redirection', { status: 302, head: 'HTTP/1.1 302 Found', body: '' }],
-    ['a stack', refused('Broken at handler (file.ts:1:2).')],
-    ['a text of PostgreSQL', refused('duplicate key value violates unique constraint "card_name".')],
+    ['a redirect', { status: 302, head: 'HTTP/1.1 302 Found', body: '' }],
+    ['a stack trace', refused('Broken at handler (file.ts:1:2).')],
+    ['a message of PostgreSQL', refused('duplicate key value violates unique constraint "card_name".')],
     ['a function instead of a reason', refused('function toString() { [native code] }.')],
     ['a card number', refused('The card 4111 1111 1111 1111 does not exist.')],
     ['a fifth member', withBody('}', ',"Extra":1}')],
@@ -51,7 +51,7 @@ describe('finds', () => {
     expect(problemOfRefusal(response, [NUMBER])).toBeDefined();
   });
 
-  test('the status 500 of any response', () => {
+  test('the status 500 in any response', () => {
     expect(problemOfText('{}', 500, [])).toBeDefined();
     expect(problemOfText('{}', 503, [])).toBeUndefined();
   });

@@ -1,28 +1,28 @@
 import { resolve } from 'node:path';
 import type { ReceivedResponse } from '../../harness/conversation.ts';
 
-/** Text that only the inside of the service knows: stacks, SQL, paths, names of Node, of its libraries, of PostgreSQL. */
+/** Internal text of the service: stacks, SQL, paths, and the names of Node, its libraries and PostgreSQL. */
 const INSIDE =
   /\bat \S+ \(|node:|node_modules|FST_|HPE_|ERR_[A-Z]|\bE[A-Z]{4,}\b:|\.ts\b|\/tmp\/|[Pp]ostgre|\bpg\b|\bSQL|[Ss]elect .* from|insert into|violates|constraint|relation "|syntax error|[A-Za-z]+Error:|\bundefined\b|\[object|\[native|NaN|[Ff]astify|deadlock|timeout exceeded/;
 
-/** The same, and the directory of this clone. */
+/** Adds the directory of this clone. */
 const INTERNAL = new RegExp(`${INSIDE.source}|${RegExp.escape(`${resolve(import.meta.dirname, '../../..')}/`)}`);
 
 /**
- * Returns the problem of a response to a faulty request. There is none if the response is an error record of the
- * specification and repeats no card number of the request.
+ * Returns the problem of a response to a faulty request, or undefined if the response is an error record of the specification
+ * and repeats no card number of the request.
  */
 export function problemOfRefusal(response: ReceivedResponse, planted: readonly string[]): string | undefined {
   const { status, head, body } = response;
   if (Number.isNaN(status)) return 'a response without a status line';
-  if (status < 400) return `the status ${status} in spite of the fault`;
+  if (status < 400) return `the status ${status} despite the fault`;
   return problemOfRecord(response) ?? problemOfText(`${head}\n${body}`, status, planted);
 }
 
-/** Returns the text of a response that no response may have. */
+/** Returns a problem in a response's text: internal text, the status 500, or a card number of the request. */
 export function problemOfText(text: string, status: number, planted: readonly string[]): string | undefined {
   const internal = status >= 400 ? INTERNAL.exec(text)?.[0] : undefined;
-  if (internal !== undefined) return `a text of the inside, '${internal}'`;
+  if (internal !== undefined) return `the internal text '${internal}'`;
   if (status === 500) return `the status 500: ${text}`;
   const joined = text.replaceAll(/[ .\-\u00a0]/g, '');
   const echoed = status >= 400 ? planted.find((number) => joined.includes(number)) : undefined;
@@ -37,8 +37,8 @@ function problemOfRecord({ status, head, body }: ReceivedResponse): string | und
   // Browsers get a page for a path that does not exist.
   const isPage = code === 'route_not_found' && headerOf(head, 'Content-Type') === 'text/html; charset=utf-8';
   if (!isPage && headerOf(head, 'Content-Type') !== 'application/json; charset=utf-8')
-    return 'another media type than JSON';
-  if (headerOf(head, 'Cache-Control') !== 'no-store') return 'a body that may be stored';
+    return 'a media type other than JSON';
+  if (headerOf(head, 'Cache-Control') !== 'no-store') return 'a body that caches may store';
   if (!['true', 'false'].includes(headerOf(head, 'Should-Retry') ?? '')) return 'no Should-Retry';
   const moved = headerOf(head, 'Money-Moved');
   if (moved !== undefined && moved !== 'no') return `Money-Moved: ${moved}`;
@@ -54,11 +54,11 @@ function problemOfBody(body: string, status: number, code: string): string | und
     return `a body that is not JSON: ${body.slice(0, 200)}`;
   }
   const { Message, Status, Code, Type } = record;
-  if (Object.keys(record).join() !== 'Message,Status,Code,Type') return `other members than the four: ${body}`;
-  if (Status !== status || Code !== code) return `a body that differs from its head: ${body}`;
+  if (Object.keys(record).join() !== 'Message,Status,Code,Type') return `members other than the four: ${body}`;
+  if (Status !== status || Code !== code) return `a body that contradicts the head: ${body}`;
   if (typeof Message !== 'string' || Message === '' || !Message.isWellFormed()) return `no message: ${body}`;
-  // Only the caller can mend a request.
-  return Message.includes('contact support') === (Type !== 'Request Error') ? undefined : `advice for others: ${body}`;
+  // Support cannot help with a faulty request: only the caller can correct it.
+  return Message.includes('contact support') === (Type !== 'Request Error') ? undefined : `the wrong advice: ${body}`;
 }
 
 function headerOf(head: string, name: string): string | undefined {
