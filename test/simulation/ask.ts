@@ -1,6 +1,6 @@
 import type { CardStatus } from '../../domain/cards/card.ts';
 
-/** A request of a caller. Amounts are minor units, times milliseconds since 1970; `transfer` is an id on the wire. */
+/** A caller's request. Amounts are in minor units, times in milliseconds since 1970. `transfer` is an id on the wire. */
 export type Ask =
   | {
       readonly does: 'create';
@@ -10,13 +10,13 @@ export type Ask =
       readonly destination: string | null;
       readonly amount: bigint;
       readonly holds: boolean;
-      /** When its hold ends; null for the usual time, which no schedule lasts. */
+      /** When its hold ends. Null means the default, which is longer than any schedule. */
       readonly expiresAt: number | null;
       readonly scheduledFor: number | null;
       readonly reference: string | null;
-      /** Whether its caller waits for the processor, in seconds. */
+      /** How many seconds its caller waits for the processor. */
       readonly waits: number | null;
-      /** Whether PostgreSQL rejects its row, independent of the books. */
+      /** Whether its row contains text that PostgreSQL cannot store. */
       readonly isPoison: boolean;
     }
   | {
@@ -37,7 +37,7 @@ export type Ask =
       readonly does: 'limit_card';
       readonly program: number;
       readonly card: string;
-      /** Its direction and its name, such as `in daily_amount`; or `maximum_balance`. */
+      /** The direction and the name, such as `in daily_amount`, or `maximum_balance`. */
       readonly limit: string;
       readonly value: bigint | null;
     }
@@ -45,7 +45,7 @@ export type Ask =
       readonly does: 'update_program';
       readonly program: number;
       readonly member: 'name' | 'limits' | 'card_limits' | 'funding_low_threshold';
-      /** As of a card, for `limits` and `card_limits`. */
+      /** The same names as for a card, for `limits` and `card_limits`. */
       readonly limit: string;
       readonly value: bigint | null;
     }
@@ -65,7 +65,7 @@ export type Ask =
   | {
       readonly does: 'resolve';
       readonly program: number;
-      /** An attempt at a processor, by id on the wire. */
+      /** The id of an attempt at a processor, on the wire. */
       readonly attempt: string;
       readonly wasExecuted: boolean;
     }
@@ -73,7 +73,7 @@ export type Ask =
   | {
       readonly does: 'create_webhook';
       readonly program: number;
-      /** Whether it gets the events from the first on. */
+      /** Whether it gets all events from the first one. */
       readonly fromFirst: boolean;
     }
   | {
@@ -94,7 +94,7 @@ const OF_OPERATORS: ReadonlySet<Ask['does']> = new Set([
   'resolve',
 ]);
 
-/** Whether it is a request of operators: then it is in the audit log. */
+/** Whether only operators may send this request. Such requests are in the audit log. */
 export function isOfOperators({ does }: Ask): boolean {
   return OF_OPERATORS.has(does) || does.endsWith('_webhook');
 }
@@ -111,12 +111,12 @@ const MOVES_MONEY: ReadonlySet<Ask['does']> = new Set([
   'resolve',
 ]);
 
-/** Whether it may move money, so that a failure says whether it has. */
+/** Whether it may move money. If so, a failure says whether it did. */
 export function movesMoney({ does }: Ask): boolean {
   return MOVES_MONEY.has(does);
 }
 
-/** The request in words, for messages. */
+/** Describes the request for messages. */
 export function describeAsk(ask: Ask): string {
   const { does, program: _program, ...rest } = ask;
   const members = Object.values(rest).filter((value) => value !== null && value !== false);

@@ -7,16 +7,16 @@ import type { ServiceProcess } from './service-process.ts';
 import type { SimulatedTime } from './simulated-time.ts';
 import type { Watcher } from './store/connection.ts';
 
-/** How long a request may take, as over HTTP. */
+/** The time limit of a request, the same as over HTTP. */
 const REQUEST_MILLISECONDS = 5_000;
 
-/** How often a request with an unknown outcome is sent again under its key. */
+/** How many times a request with an unknown outcome is repeated under its key. */
 const MAX_ATTEMPTS = 3;
 
-/** The share of requests that are sent once more although their outcome is known: such groups write nothing. */
+/** The share of requests that are repeated although their outcome is known. Their groups write nothing. */
 const REPEATED = 0.2;
 
-/** Callers: they send requests, wait for the responses, and repeat those without one under the same key. */
+/** Callers send requests, wait for the responses, and repeat unanswered requests under the same key. */
 export class Callers {
   readonly #random: Random;
   readonly #time: SimulatedTime;
@@ -27,9 +27,9 @@ export class Callers {
   /** The longest pause before a new request, in milliseconds. */
   readonly #pace: number;
   #isPausing = false;
-  /** When the pause ends before the next request; no matter without one. */
+  /** When the pause before the next request ends. */
   pausedUntil = 0;
-  /** Requests to be sent again. */
+  /** Requests that will be repeated. */
   readonly #again: { readonly wish: Wish; readonly attempts: number }[] = [];
   readonly #open = new Map<Attempt, { readonly process: ServiceProcess; readonly attempts: number }>();
 
@@ -61,7 +61,7 @@ export class Callers {
     return this.#left === 0 && this.#again.length === 0 && this.areAnswered;
   }
 
-  /** Sends something to one of the processes. */
+  /** Sends a request to one of the processes. */
   ask(processes: readonly ServiceProcess[]): void {
     const random = this.#random;
     const process = random.pick(processes);
@@ -91,7 +91,7 @@ export class Callers {
     });
   }
 
-  /** A process has died: its callers get no response. */
+  /** Called when a process has died: its callers get no response. */
   onDeath(dead: ServiceProcess): void {
     for (const [attempt, { process, attempts }] of this.#open) {
       if (process !== dead) continue;
@@ -109,7 +109,7 @@ export class Callers {
     const { ask, key } = wish;
     this.#note?.(`${process.name} is asked to ${describeAsk(ask)}${key === null ? '' : ` under ${key}`}`);
     const end = (answer: Parameters<Judge['onAnswer']>[1], shown: string): void => {
-      // Nothing arrives from a process that has died.
+      // A dead process sends nothing.
       if (!this.#open.delete(attempt)) return;
       this.#note?.(`${process.name} answers ${describeAsk(ask)} with ${shown}`);
       this.#judge.onAnswer(attempt, answer, this.#time.now);
@@ -129,7 +129,7 @@ export class Callers {
     else wish.isOver = true;
   }
 
-  /** Remembers a transfer or a webhook for later requests about it. */
+  /** Remembers a transfer or a webhook for later requests. */
   #learn({ ask }: Wish, json: string | undefined): void {
     if (json === undefined) return;
     const record = JSON.parse(json) as { readonly transfer_id: string; readonly webhook_id: string };

@@ -1,18 +1,17 @@
 import { type Options, runSchedule, type ScheduleResult } from './schedule.ts';
 import { inSimulatedTime, realTime } from './simulated-time.ts';
 
-/** How many schedules at most, and for how long; at least one. */
+/** The limits of a campaign: a number of schedules and a time. At least one schedule runs. */
 export type Extent = { readonly schedules?: number; readonly milliseconds?: number };
 
-/** The result of many schedules. */
 export type Campaign = {
   readonly schedules: number;
   readonly steps: number;
-  /** The first that failed, with its trace; it is the last that was run. */
+  /** The first schedule that failed, with its trace. The campaign stops there. */
   readonly failed: ScheduleResult | undefined;
 };
 
-/** Runs schedules one after the other, from a seed on, until one fails. */
+/** Runs schedules one after the other, starting with a seed, until one fails. */
 export function runCampaign(firstSeed: number, extent: Extent, options: Options = {}): Promise<Campaign> {
   return inSimulatedTime(() => runSchedules(firstSeed, extent, options));
 }

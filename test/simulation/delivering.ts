@@ -22,13 +22,13 @@ import type { Tables } from './store/transaction.ts';
 /** How often leases are renewed. */
 const POLL_MILLISECONDS = 1_000;
 
-/** How many requests of a webhook are in flight at once. */
+/** The maximum number of a webhook's requests in flight. */
 const WINDOW = 3;
 
-/** A receiver responds within this time. */
+/** The longest time that a receiver takes to respond. */
 const MAX_RESPONSE_MILLISECONDS = 40;
 
-/** Encrypts nothing, to save time: there are no real secrets. */
+/** Encrypts nothing, to save time. There are no real secrets. */
 export const VAULT: Vault = {
   seal: (text) => Buffer.from(text),
   open: (sealed) => Buffer.from(sealed).toString(),
@@ -42,13 +42,13 @@ type Sending = Pick<Endpoint, 'webhookId' | 'held' | 'storedCursor' | 'isFailing
   health: Health;
   storedHealth: Health;
   readonly replay: null;
-  /** Failed deliveries to be sent again. */
+  /** Failed deliveries that will be retried. */
   readonly again: Place[];
   inFlight: number;
   isDropped: boolean;
 };
 
-/** What deliverers need from the simulation. */
+/** The parts of the simulation that deliverers need. */
 export type DeliveryWorld = {
   readonly tables: Tables;
   readonly time: SimulatedTime;
@@ -59,8 +59,8 @@ export type DeliveryWorld = {
 };
 
 /**
- * Delivers the events of programs to webhooks, with the service's leases, places and outcome writer. The choice of events is
- * simplified: the next ones, a few at a time, to receivers that respond at random times.
+ * Delivers the events of programs to webhooks, with the service's leases, places and outcome writer. The choice of
+ * events is simplified: it sends the next few to receivers that respond after random times.
  */
 export class Delivering {
   readonly #world: DeliveryWorld;
@@ -82,7 +82,7 @@ export class Delivering {
     void this.#poll();
   }
 
-  /** There may be new events. */
+  /** Called when there may be new events. */
   send(): void {
     for (const sending of this.#sendings.values()) this.#sendNext(sending);
   }
@@ -118,7 +118,7 @@ export class Delivering {
     }
   }
 
-  /** A webhook that is new to it, or has been changed by a request. */
+  /** Adds a webhook that is new here, or that a request has changed. */
   #take(definition: Definition, epoch: number | undefined): void {
     const sending = this.#sendings.get(definition.webhookId);
     if (sending === undefined) {
@@ -179,7 +179,7 @@ export class Delivering {
     return undefined;
   }
 
-  /** The receiver gets it after some time, and its response arrives later. */
+  /** Delivers an event after some time. The response arrives later. */
   #send(sending: Sending, place: Place): void {
     const { judge, random, failing } = this.#world;
     const startedAt = databaseTime();
@@ -201,7 +201,7 @@ export class Delivering {
     const failure = { kind: 'failed', retryAfterMilliseconds: null, random: Math.random() } as const;
     const timing = { startedAt, endedAt: databaseTime(), dueAt: null, isStrict: false };
     sending.health = afterFailure(sending.health, { ...failure, ...timing });
-    // A request may have moved the cursor past it.
+    // A request may have moved the cursor past this event.
     if (place.place > sending.cursor.places.passed) sending.again.push(place);
   }
 
@@ -211,7 +211,7 @@ export class Delivering {
   }
 }
 
-/** A paused webhook gets one event, when its probe is due. */
+/** A paused webhook gets one event when its probe is due. */
 function maySend({ health: { status, nextProbeAt }, inFlight }: Sending): boolean {
   if (status === 'enabled') return inFlight < WINDOW;
   return status === 'paused' && inFlight === 0 && databaseTime() >= (nextProbeAt ?? 0);

@@ -16,30 +16,30 @@ import type { StoredRow } from './store/parameters.ts';
 import type { Tables, Written } from './store/transaction.ts';
 import { PROGRAMS } from './world.ts';
 
-/** A request of a caller, with all of its retries. */
+/** A caller's request with all of its retries. */
 export type Wish = {
   readonly ask: Ask;
   readonly key: string | null;
-  /** The codes of refusals that were correct at some time since it was first sent. */
+  /** The codes of refusals that were correct at some time since the request was first sent. */
   readonly possible: Set<string>;
-  /** The payload of what was committed for it; undefined while nothing is. */
+  /** The payload of the event that was committed for it. Undefined until then. */
   committed: string | undefined;
   isOver: boolean;
 };
 
-/** One attempt. */
+/** One sending of a request. */
 export type Attempt = {
   readonly wish: Wish;
   readonly requestId: string;
-  /** By the database's clock. */
+  /** In milliseconds since 1970, by the database's clock. */
   readonly sentAt: number;
   readonly deadline: number;
-  /** Whether its caller was told that no money has moved. */
+  /** Whether its caller got the response that no money has moved. */
   isToldNo: boolean;
   isOpen: boolean;
 };
 
-/** Responses may come this long after the deadline: a transaction that began before it is completed. */
+/** The longest delay of a response after the deadline: a transaction that began before the deadline is completed. */
 const LATE_MILLISECONDS = 4_000;
 
 const HOUR = 3_600_000;
@@ -47,7 +47,7 @@ const HOUR = 3_600_000;
 /** The fields of a transfer that must be equal in its last event and its row. */
 const TOLD = ['status', 'outcome', 'captured_amount', 'metadata', 'error', 'updated_at'] as const;
 
-/** What happens to a transfer without a request: it is due, or its processor has said something. */
+/** Events of transfers without a request. The transfer is due, or its processor has reported. */
 const OF_NO_REQUEST: ReadonlySet<string> = new Set(
   ['expired', 'completed', 'pending', 'failed', 'unknown'].map((name) => `transfer.${name}`),
 );
@@ -61,7 +61,7 @@ export class Judge {
   readonly #wishes: Wish[] = [];
   /** The requests that were carried out. */
   readonly #committedBy = new Set<string>();
-  /** The transfer that has emptied a card, whose event comes next. */
+  /** The transfer that has emptied a card. The event of the card comes next. */
   #sweep = '';
   /** When each transfer was last changed, by its id on the wire. */
   readonly #updatedAt = new Map<string, number>();
@@ -71,7 +71,7 @@ export class Judge {
   readonly processors: JudgeOfProcessors;
   readonly #clock: () => number;
 
-  /** `clock`: the database's, in milliseconds since 1970. */
+  /** `clock`: the database's clock, in milliseconds since 1970. */
   constructor(tables: Tables, clock: () => number) {
     this.#tables = tables;
     this.#clock = clock;
@@ -96,7 +96,7 @@ export class Judge {
     this.#attempts.set(attempt.requestId, attempt);
   }
 
-  /** A transaction has committed. */
+  /** Called after a commit. */
   onCommit(written: Written): void {
     const rows = (table: string): readonly StoredRow[] => written.get(table) ?? NOTHING;
     const events = rows('event')
@@ -110,11 +110,11 @@ export class Judge {
       else if (isTaken(event)) this.#take(event, entries);
     }
     for (const { available } of this.#books.model.low.splice(0))
-      this.say(`nobody is told that the funds are low: ${available}`);
+      this.say(`there is no event for low funds: ${available}`);
     for (const entry of entries) if (isOfWebhook(entry)) this.#take(entry, entries);
     if (written.has('account')) this.#accounts.compare();
     this.processors.onCommit(written);
-    // What is correct about an attempt follows from its row, which is noted after the events.
+    // The row of an attempt decides which changes are correct, so it is noted after the events.
     if (written.has('processor_attempt')) this.#noteAllPossible(this.#clock());
     for (const program of rows('program')) this.#compareProgram(program, events);
     for (const transfer of rows('transfer')) this.#compareTransfer(transfer, events);
@@ -124,25 +124,25 @@ export class Judge {
     for (const row of rows('webhook_state')) this.#webhooks.compare(row, told);
   }
 
-  /** Called with the response of a request: a reply, or what was thrown. */
+  /** Called with the response of a request, or the error that it threw. */
   onAnswer(attempt: Attempt, answer: AnyReply | { readonly thrown: unknown }, now: number): void {
     attempt.isOpen = false;
     const { wish, deadline } = attempt;
     const { ask, committed, possible } = wish;
     const about = (): string => describeAsk(ask);
     if (now > deadline + LATE_MILLISECONDS)
-      this.say(`${about()} was answered ${Math.round(now - deadline)} ms too late`);
+      this.say(`${about()} got its response ${Math.round(now - deadline)} ms too late`);
     if (!('thrown' in answer)) {
-      if (committed === undefined && !possible.has('unchanged')) this.say(`${about()} was answered before its commit`);
+      if (committed === undefined && !possible.has('unchanged')) this.say(`${about()} got its response before its commit`);
       const json = 'json' in answer ? answer.json : undefined;
       if (json !== undefined && committed !== undefined && json !== committed && showsEvent(ask)) {
-        this.say(`${about()} was answered with ${json}, but its event says ${committed}`);
+        this.say(`${about()} got the response ${json}, but its event is ${committed}`);
       }
       if (ask.does === 'create' && ask.scheduledFor === null && committed !== undefined) {
         const { transfer_id } = JSON.parse(committed) as { readonly transfer_id: string };
         const { moneyMoved } = answer as { readonly moneyMoved?: string };
         if (!this.processors.isTrue(transfer_id, moneyMoved))
-          this.say(`${about()} was answered with "money moved: ${moneyMoved}", which is not true`);
+          this.say(`${about()} got the response "money moved: ${moneyMoved}", which is false`);
       }
       return;
     }
@@ -150,39 +150,42 @@ export class Judge {
     const isMine = committed !== undefined && this.#isCommitted(attempt);
     if (thrown instanceof Refusal) {
       attempt.isToldNo = true;
-      // Time has passed since the last commit.
+      // The time of the last check is in the past.
       this.#notePossible(wish, this.#clock());
-      if (isMine) this.say(`${about()} was refused with ${thrown.code}, but was carried out`);
+      if (isMine) this.say(`${about()} was refused with ${thrown.code}, but carried out`);
       else if (!possible.has(thrown.code) && !this.#wasDown(wish, thrown.code) && !this.#isInDoubt(wish, thrown.code))
-        this.say(`${about()} was refused with ${thrown.code}, which was never true`);
+        this.say(`${about()} was refused with ${thrown.code}, which was never correct`);
       return;
     }
     if (!(thrown instanceof OperationFailure)) {
       this.say(`${about()} failed with ${thrown instanceof Error ? (thrown.stack ?? thrown.message) : String(thrown)}`);
       return;
     }
-    // Operations that move no money always say "no".
+    // Operations that move no money always respond with "no".
     if (thrown.moneyMoved !== 'no' || !movesMoney(ask)) return;
     attempt.isToldNo = true;
-    if (isMine) this.say(`${about()} was answered "no money has moved" (${thrown.message}), but was carried out`);
+    if (isMine) this.say(`${about()} got the response "no money has moved" (${thrown.message}), but was carried out`);
   }
 
-  /** Whether it was refused because its processor could not be reached, which a process knows before others. */
+  /** Whether it was refused because its processor cannot be reached. A process knows this earlier than the others. */
   #wasDown({ ask }: Wish, code: string): boolean {
     return code === 'processor_unavailable' && ask.does === 'create' && this.processors.wasDown;
   }
 
-  /** Whether a failed transfer may have its reference, because its processor has moved the money after all. */
+  /** Whether a failed transfer may keep its reference, because its processor has moved the money after all. */
   #isInDoubt({ ask }: Wish, code: string): boolean {
     return code === 'duplicate_reference' && ask.does === 'create' && this.#books.isInDoubt(ask);
   }
 
-  /** A receiver has got the event with this position. */
+  /** Called when a receiver has received the event with this position. */
   onDelivered(webhookId: string, position: number): void {
     this.#webhooks.onDelivered(webhookId, position);
   }
 
-  /** Whether a hold ends soon, or a scheduled transfer does not wait for the switch: until then more will happen. */
+  /**
+   * Whether a hold ends soon, or a scheduled transfer is due that does not wait for the switch. The schedule continues
+   * until then.
+   */
   get isSomethingDue(): boolean {
     const now = this.#clock();
     const isSoon = (row: StoredRow): boolean => timeOf(row.expires_at) < now + HOUR;
@@ -192,7 +195,7 @@ export class Judge {
     });
   }
 
-  /** When something is due next, in milliseconds since 1970; usual holds last longer than any schedule. */
+  /** When something is due next, in milliseconds since 1970. Default holds last longer than any schedule. */
   get nextDue(): number {
     const now = this.#clock();
     const times = [this.processors.next];
@@ -226,19 +229,19 @@ export class Judge {
     return this.#committedBy.has(requestId);
   }
 
-  /** Erasure rewrites events without the data of the holder. */
+  /** Erasure removes the data of the holder from events. */
   #isRewritten(event: StoredRow): boolean {
     return (this.#tables.table('event').get(`${event.batch_id} ${event.index}`)?.length ?? 0) > 1;
   }
 
-  /** Called when a request was carried out: its event, or an entry in the audit log, was written. */
+  /** Takes a request that was carried out. Its event, or its entry in the audit log, was written. */
   #take({ event, record }: ReadEvent, entries: readonly ReadEvent[]): void {
     const requestId = event.request_id === null ? toUuid(String(record.request_id)) : String(event.request_id);
     const at = timeOf(event.created_at ?? new Date(this.#clock()));
     const attempt = this.#attempts.get(requestId);
     if (event.type === 'transfer.late_approval') {
       const problem = this.#books.moveLate(String(event.subject_id));
-      if (problem !== undefined) this.say(`a late approval of ${event.subject_id}, which ${problem}`);
+      if (problem !== undefined) this.say(`there is a late approval of ${event.subject_id}, which ${problem}`);
       return;
     }
     if (attempt === undefined) {
@@ -247,20 +250,20 @@ export class Judge {
     }
     const { wish } = attempt;
     const { ask } = wish;
-    // The transfer that empties a card comes before the event of the card.
+    // The event of the transfer that empties a card comes before the event of the card.
     if (ask.does === 'update_card' && event.type === 'transfer.completed') {
       this.#sweep = String(event.subject_id);
       return;
     }
     const about = (): string => describeAsk(ask);
     if (wish.committed !== undefined) this.say(`${about()} was committed twice`);
-    if (attempt.isToldNo) this.say(`${about()} was committed after its caller was told that it was not`);
-    if (at < attempt.sentAt - 1 || at > this.#clock() + 1) this.say(`${about()} has the time of another moment, ${at}`);
+    if (attempt.isToldNo) this.say(`${about()} was committed after its caller got the response that it was not`);
+    if (at < attempt.sentAt - 1 || at > this.#clock() + 1) this.say(`${about()} has a wrong time, ${at}`);
     const refusal = this.#books.refusalOf(ask, at);
     // Enabling a paused webhook makes its probe due.
     const isProbe = ask.does === 'update_webhook' && ask.status === 'enabled' && refusal === 'unchanged';
     if (refusal !== undefined && !isProbe)
-      this.say(`${about()} was committed where it would have been refused with ${refusal}`);
+      this.say(`${about()} was committed, but should have been refused with ${refusal}`);
     if (isOfOperators(ask) && !entries.some(({ event: entry }) => entry.request_id === requestId))
       this.say(`${about()} has no entry in the audit log`);
     wish.committed = payloadOf(event);
@@ -270,11 +273,11 @@ export class Judge {
     this.#noteAllPossible(at);
   }
 
-  /** Called when a job has carried out something due. */
+  /** Takes a change that a job has carried out. */
   #takeDue({ event, record }: ReadEvent, at: number): void {
     const id = String(event.subject_id);
     if (!OF_NO_REQUEST.has(String(event.type))) {
-      this.say(`an event ${event.type} is of no request`);
+      this.say(`there is an event ${event.type} without a request`);
       return;
     }
     const { status, error } = record as { readonly status: never; readonly error: { readonly Code: string } | null };
@@ -283,7 +286,7 @@ export class Judge {
     this.#noteAllPossible(at);
   }
 
-  /** An event that the funding of a program has become low: once, after the event of its cause. */
+  /** Takes the event that the funds of a program have become low. It follows the event of its cause, and is sent once. */
   #takeLow({ event, record }: ReadEvent): void {
     const low = this.#books.model.low.shift();
     const isEqual =
@@ -291,7 +294,7 @@ export class Judge {
       PROGRAMS[Number(low.program)]?.programId === event.program_id &&
       record.available === Number(low.available) &&
       record.threshold === Number(low.threshold);
-    if (!isEqual) this.say(`the funds of ${event.program_id} are said to be low: ${event.payload}`);
+    if (!isEqual) this.say(`the event that the funds of ${event.program_id} are low is wrong: ${event.payload}`);
   }
 
   #compareProgram(row: StoredRow, events: readonly ReadEvent[]): void {
@@ -304,10 +307,10 @@ export class Judge {
     );
     const funds = this.#tables.newest('account', PROGRAMS[index]?.fundingId ?? '') ?? {};
     if (told === undefined || !showsProgram(told, row, funds))
-      this.say(`the program ${index} is not what its event says: ${told?.event.payload}`);
+      this.say(`the program ${index} differs from its event: ${told?.event.payload}`);
   }
 
-  /** A stored transfer, and the event that was written with it or is its last. */
+  /** Compares a stored transfer with its books and its last event, or the event that was written with it. */
   #compareTransfer(row: StoredRow, events: readonly ReadEvent[]): void {
     const id = toWireId('tr', String(row.transfer_id));
     const book = this.#books.model.books.transfers.get(id);
@@ -318,7 +321,7 @@ export class Judge {
       const reversed = sum(book.reversals);
       const isEqual =
         row.status === book.status && row.captured_amount === book.captured && row.reversed_amount === reversed;
-      // A hold has captured nothing.
+      // Nothing was captured of a hold.
       if (!isEqual) this.say(`${id} is ${row.status} ${row.captured_amount} ${row.reversed_amount} in the database`);
       const metadata = JSON.stringify(this.#books.metadata.get(id) ?? {});
       if (!isErased && JSON.stringify(row.metadata) !== metadata)
@@ -335,18 +338,18 @@ export class Judge {
     };
     for (const name of TOLD) {
       if (isErased && (name === 'metadata' || name === 'error')) continue;
-      // A hold past its end counts as expired before that is stored.
+      // A hold past its end counts as expired before the row says so.
       if (
         (name === 'status' || name === 'outcome') &&
         status === 'pending' &&
         timeOf(row.expires_at) <= timeOf(event.created_at)
       )
         continue;
-      // A reversal has an event of its own.
+      // A reversal has a separate event.
       if (name === 'updated_at' && (row.reversed_amount as bigint) > 0n) continue;
       if (record[name] !== stored[name] && sorted(record[name]) !== sorted(stored[name])) {
         const told = `${name} ${sorted(record[name])}`;
-        this.say(`the last event of ${id}, ${event.type}, says ${told}, but the row ${sorted(stored[name])}`);
+        this.say(`the last event of ${id}, ${event.type}, has ${told}, but the row has ${sorted(stored[name])}`);
       }
     }
     const before = this.#updatedAt.get(id) ?? 0;
@@ -368,7 +371,7 @@ export class Judge {
       record.updated_at === updatedAt;
     if (!isEqual) {
       const stored = `${row.status}, ${row.holder_reference}, ${updatedAt}`;
-      this.say(`the last event of ${row.name} says ${event.payload}, but the row ${stored}`);
+      this.say(`the last event of ${row.name} has ${event.payload}, but the row has ${stored}`);
     }
   }
 
@@ -387,7 +390,7 @@ export class Judge {
   }
 }
 
-/** The programs as the tables have them at the beginning. */
+/** The initial programs, read from the tables. */
 function openingOf(tables: Tables): Opening {
   const balanceOf = (accountId: string): bigint => tables.newest('account', accountId)?.balance as bigint;
   return PROGRAMS.map(({ programId, fundingId, webhookId, cards }) => {
@@ -408,7 +411,7 @@ function openingOf(tables: Tables): Opening {
   });
 }
 
-/** Limits as the model has them, from a row. */
+/** The model's form of the limits of a row. */
 function limitsOf(stored: unknown): Limits | null {
   if (stored === null || stored === undefined) return null;
   const { maximum_balance = null, ...directions } = stored as Readonly<Record<string, number | object | null>>;
@@ -418,13 +421,13 @@ function limitsOf(stored: unknown): Limits | null {
   return { in: inward(directions.in), out: inward(directions.out), maximumBalance };
 }
 
-/** Whether the response of a success is the payload of its event. Secrets are in responses only. */
+/** Whether the response of a success equals the payload of its event. Only responses contain secrets. */
 function showsEvent(ask: Ask): boolean {
   if (ask.does === 'create') return ask.waits === null;
   return ask.does !== 'erase' && ask.does !== 'resolve' && !ask.does.endsWith('_webhook');
 }
 
-/** Whether an event represents a request. Of one for operators and one for programs, the first. */
+/** Whether an event represents a request. If a request has an event for operators and one for programs, the first counts. */
 function isTaken(read: ReadEvent): boolean {
   return !isOfWebhook(read) && (read.event.type !== 'switch.changed' || read.event.program_id === null);
 }

@@ -5,10 +5,11 @@ import { isMainThread, parentPort, Worker } from 'node:worker_threads';
 import { reportCount } from '../../tools/verify/reports.ts';
 import { type Campaign, describeFailure, runCampaign } from './campaign.ts';
 
-// node tools/run.mjs test/simulation/main.ts [--schedules 100000] [--seconds 1200] [--seed 1]: runs schedules on all cores until one
-// fails. After that many seconds it begins no more of them, and says how many it ran: fewer are no failure.
+// node tools/run.mjs test/simulation/main.ts [--schedules 100000] [--seconds 1200] [--seed 1]: runs schedules on all cores until
+// one fails. After that many seconds it starts no more schedules and prints how many it ran. Fewer than requested is not a
+// failure.
 
-/** Schedules that a thread runs before it reports: few, so that all threads end at about the same time. */
+/** How many schedules a thread runs before it reports. Few, so that all threads end at about the same time. */
 const PORTION = 250;
 
 type Portion = { readonly firstSeed: number; readonly schedules: number; readonly milliseconds?: number };
@@ -25,7 +26,7 @@ async function main(): Promise<void> {
   const firstSeed = Number(values.seed);
   const seconds = Number(values.seconds);
   if (!Number.isSafeInteger(schedules) || !Number.isSafeInteger(firstSeed) || schedules < 1 || !(seconds > 0)) {
-    throw new Error('--schedules and --seed are whole numbers, --seconds is a number above 0');
+    throw new Error('--schedules and --seed must be whole numbers, --seconds a number above 0');
   }
   const left = (): number => seconds * 1000 - performance.now();
   const portions: Portion[] = [];
@@ -56,8 +57,8 @@ async function main(): Promise<void> {
 }
 
 /**
- * A thread has a clock, timers and randomness of its own. It runs many portions, because its first schedules cost twice as
- * much as the later ones: their code is not compiled yet.
+ * Each thread has its own clock, timers and randomness. It runs many portions, because its first schedules cost twice
+ * as much as later ones: their code is not compiled yet.
  */
 async function inThread(thread: Worker, portion: Portion): Promise<Campaign> {
   thread.postMessage(portion);
@@ -66,7 +67,8 @@ async function inThread(thread: Worker, portion: Portion): Promise<Campaign> {
 }
 
 if (isMainThread) {
-  // It only computes, and no result depends on its speed: whatever runs beside it goes first. Its threads inherit that.
+  // Other programs go first: this one only computes, and its results do not depend on its speed. Its threads inherit the
+  // priority.
   setPriority(constants.priority.PRIORITY_LOW);
   await main();
 } else {

@@ -3,7 +3,7 @@ import { drawProcessor, type ProcessorProfile } from './processors/profile.ts';
 import type { Subjects } from './requests.ts';
 import type { ProgramLimits } from './world.ts';
 
-/** The parameters of a schedule, drawn from its seed, so that some have many faults, and some none. */
+/** The parameters of a schedule, drawn from its seed. Some schedules have many faults, and some have none. */
 export type Profile = {
   readonly processes: number;
   readonly wishes: number;
@@ -11,7 +11,7 @@ export type Profile = {
   readonly cuts: number;
   readonly freezes: number;
   readonly deaths: number;
-  /** The chance that time advances although there is something to do. */
+  /** The chance that time advances while other steps are possible. */
   readonly hurry: number;
   /** Whether there are webhooks, and the chance at each step that a lease is taken away. */
   readonly delivers: boolean;
@@ -22,15 +22,15 @@ export type Profile = {
   readonly isPatient: boolean;
   /** The chance that a listener of the lane throws. */
   readonly throws: number;
-  /** The longest pause between two requests, in milliseconds; most have none. */
+  /** The longest pause between two requests, in milliseconds. Zero in most schedules. */
   readonly pace: number;
-  /** The subjects of requests besides transfers, cards and webhooks. */
+  /** The subjects of requests, in addition to transfers, cards and webhooks. */
   readonly subjects: Subjects;
-  /** The processor of some cards; undefined in most schedules. */
+  /** The processor of some cards. Undefined in most schedules. */
   readonly processor: ProcessorProfile | undefined;
 };
 
-/** A moment shortly before a day ends, and sometimes a week or a month with it: limits count by these. */
+/** A time shortly before the end of a day, and sometimes of a week or a month. The periods of limits end then. */
 export const EVES: readonly number[] = ['2026-01-14', '2026-03-01', '2026-06-30', '2026-05-31'].map((day) =>
   Date.parse(`${day}T23:59:58.800Z`),
 );
@@ -46,10 +46,10 @@ function drawSubjects(random: Random): Subjects & Pick<Profile, 'pace'> {
   return { ...drawn, pace: isAboutTime && random.chance(0.6) ? MAX_PACE_MILLISECONDS : 0 };
 }
 
-/** With this pace the requests of a schedule take a few seconds, in which transfers become due and a day ends. */
+/** With this pause the requests of a schedule take a few seconds. Transfers become due and a day ends in that time. */
 const MAX_PACE_MILLISECONDS = 250;
 
-/** The initial limits of programs in schedules about limits, which a few transfers use up. */
+/** The initial limits of programs in schedules about limits. A few transfers use them up. */
 export const LIMITS: readonly ProgramLimits[] = [
   { limits: null, card_limits: { in: { daily_amount: 40, weekly_count: 4 }, out: { daily_count: 2 } } },
   { limits: { in: { daily_amount: 60 }, out: { daily_count: 3 } }, card_limits: { maximum_balance: 55 } },
@@ -60,13 +60,13 @@ export const LIMITS: readonly ProgramLimits[] = [
   { limits: { out: { monthly_amount: 50 } }, card_limits: { out: { daily_amount: 25, monthly_count: 4 } } },
 ];
 
-/** The share of schedules in which cards have a processor: they take longer than others. */
+/** The share of schedules with a processor. They take longer than the others. */
 const WITH_PROCESSOR = 0.1;
 
-/** The longest pause between two requests with a processor: so that some come when attempts are unknown. */
+/** The longest pause between two requests with a processor. Some requests then arrive while attempts are unknown. */
 const MAX_PACE_WITH_PROCESSOR = 8_000;
 
-/** A schedule with a processor is about it: few processes and requests, and no webhooks. */
+/** A schedule with a processor has few processes and requests, and no webhooks. */
 function withProcessor(profile: Profile, processor: ProcessorProfile | undefined, random: Random): Profile {
   if (processor === undefined) return profile;
   const few = { processes: 1 + random.below(2), wishes: 2 + random.below(7), delivers: false };
@@ -92,10 +92,13 @@ function draw(random: Random, { pace, ...subjects }: ReturnType<typeof drawSubje
   };
 }
 
-/** The parameters of a schedule; `random` goes on with its steps. With `hasProcessor` some cards have one in any case. */
+/**
+ * Draws the parameters of a schedule. The steps continue with `random`. `hasProcessor` gives some cards a processor in
+ * any case.
+ */
 export function drawProfile(seed: number, random: Random, hasProcessor: boolean): Profile {
   const own = new Random(seed, 8);
-  // Of the series of numbers one in which no seed of `mistakes/` has a processor: it would be another schedule.
+  // In this series of numbers no seed of `mistakes/` has a processor. A processor would change their schedules.
   const isDrawn = new Random(seed, 59).chance(WITH_PROCESSOR);
   const processor = drawProcessor(own, hasProcessor || isDrawn ? 1 : 0);
   return withProcessor(draw(random, drawSubjects(new Random(seed, 6))), processor, own);

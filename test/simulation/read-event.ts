@@ -4,12 +4,12 @@ import type { StoredRow } from './store/parameters.ts';
 /** An event with its parsed payload. */
 export type ReadEvent = { readonly event: StoredRow; readonly record: Readonly<Record<string, unknown>> };
 
-/** Events about webhooks come with an entry in the audit log, because operators cause them. */
+/** Events about webhooks have an entry in the audit log, because operators cause them. */
 export function isOfWebhook({ event }: ReadEvent): boolean {
   return String(event.type ?? event.action).includes('webhook');
 }
 
-/** An entry of the audit log, like an event. */
+/** An entry of the audit log, in the form of an event. */
 export function readEntry(event: StoredRow): ReadEvent {
   return { event, record: JSON.parse(String(event.details)) };
 }
@@ -32,7 +32,7 @@ export function showsProgram({ record }: ReadEvent, program: StoredRow, { balanc
   );
 }
 
-/** Compares limits in an event with stored ones: null and an empty set are equal. */
+/** Compares the limits of an event with the stored ones. Null and an empty set are equal. */
 function sameLimits(told: unknown, stored: unknown): boolean {
   const plain = (limits: unknown): string =>
     JSON.stringify(
@@ -44,7 +44,7 @@ function sameLimits(told: unknown, stored: unknown): boolean {
   return plain(told) === plain(stored);
 }
 
-/** A value as text, with sorted members of objects. */
+/** A value as text, with the members of objects sorted. */
 export function sorted(value: unknown): string {
   if (typeof value !== 'object' || value === null) return JSON.stringify(value);
   return JSON.stringify(Object.entries(value).sort());

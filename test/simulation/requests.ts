@@ -27,43 +27,43 @@ const OPERATION: Readonly<Record<Ask['does'], OperationId>> = {
   resolve: 'resolve_attempt',
 };
 
-/** Operations that can have an idempotency key. */
+/** Operations that accept an idempotency key. */
 const KEYED: ReadonlySet<Ask['does']> = new Set([
   ...(['create', 'capture', 'cancel', 'reverse', 'erase', 'create_webhook'] as const),
   ...(['deposit', 'withdraw', 'change_switch'] as const),
 ]);
 
-/** The subjects of requests besides transfers, cards and webhooks. */
+/** The subjects of requests, in addition to transfers, cards and webhooks. */
 export type Subjects = {
   /** Whether holds end and transfers are scheduled. */
   readonly due: boolean;
   readonly limits: boolean;
   readonly programs: boolean;
   readonly switch: boolean;
-  /** What an operator may say of attempts at a processor; undefined where there is none. */
+  /** What an operator can report about attempts at a processor. Undefined without a processor. */
   readonly findResolvable?: (isWrong: boolean) => readonly Ask[];
 };
 
 export const EVERY_SUBJECT: Subjects = { due: true, limits: true, programs: true, switch: true };
 
-/** Within this time transfers become due, and holds end. */
+/** Transfers become due, and holds end, within this time. */
 const SOON_MILLISECONDS = 2_000;
 
 /** Draws the requests of callers. */
 export class Asking {
   readonly #random: Random;
-  /** Ids on the wire of transfers that callers know, with the index of their program. */
+  /** The ids of the transfers that callers know, on the wire, with the index of their program. */
   readonly known: { readonly id: string; readonly program: number }[] = [];
-  /** The same of webhooks. */
+  /** The same for webhooks. */
   readonly webhooks = PROGRAMS.map(({ webhookId }, program) => ({ id: toWireId('wh', webhookId), program }));
   #count = 0;
-  /** Each kind as often as it is likely in this schedule. */
+  /** Each kind appears in proportion to its probability in this schedule. */
   readonly #kinds: readonly Ask['does'][];
 
   readonly #clock: () => number;
   readonly #subjects: Subjects;
 
-  /** `asksAll`: every kind is asked for. */
+  /** `asksAll`: every kind of request is sent. */
   constructor(random: Random, clock: () => number, subjects: Subjects, asksAll = false) {
     this.#random = random;
     this.#clock = clock;
@@ -146,10 +146,10 @@ export class Asking {
     return this.#subjects.findResolvable !== undefined && this.#random.chance(0.2);
   }
 
-  /** Whether money is held, until when, and when it is to be done. */
+  /** Whether money is held, until when, and when the transfer is due. */
   #times(): Pick<Extract<Ask, { does: 'create' }>, 'holds' | 'expiresAt' | 'scheduledFor'> {
     const random = this.#random;
-    // A processor holds nothing for a caller.
+    // A processor holds no money for a caller.
     const holds = random.chance(this.#subjects.findResolvable === undefined ? 0.5 : 0.15);
     if (!this.#subjects.due) return { holds, expiresAt: null, scheduledFor: null };
     const scheduledFor = random.chance(0.4) ? this.#soon(this.#clock()) : null;
@@ -178,7 +178,7 @@ export class Asking {
     return { does: 'update_program', program, member, ...this.#limit(member === 'card_limits') };
   }
 
-  /** A limit for a card, or for all cards together; a few are removed again. */
+  /** A limit for a card, or for all cards together. A few limits are removed again. */
   #limit(isOfCard: boolean): { readonly limit: string; readonly value: bigint | null } {
     const random = this.#random;
     const name = random.pick(isOfCard ? CARD_LIMITS : PERIOD_LIMITS);
@@ -205,7 +205,7 @@ export class Asking {
     return { does: 'change_switch', program: random.chance(0.85) ? 0 : 1, scope, disabled, until };
   }
 
-  /** Says what became of an attempt, if there is one; otherwise makes another one. */
+  /** Resolves an attempt, or sends another request if there is none. */
   #resolve(): Ask {
     const random = this.#random;
     const found = this.#subjects.findResolvable?.(random.chance(0.1)) ?? [];
@@ -235,7 +235,7 @@ export class Asking {
 const ANY_TYPE = ['load', 'load', 'unload', 'card_to_card'] as const;
 const WITH_PROCESSOR = ['load', 'load', 'unload'] as const;
 
-/** The values of limits, from the least on, so that one transfer or a few use them up. The minimum is below the maximum. */
+/** The values of limits, from the lowest. One transfer or a few use them up. The minimum is below the maximum. */
 const RANGES: Readonly<Record<LimitName | 'maximum_balance', readonly [from: number, below: number]>> = {
   daily_amount: [10, 40],
   daily_count: [1, 3],
@@ -248,13 +248,11 @@ const RANGES: Readonly<Record<LimitName | 'maximum_balance', readonly [from: num
   maximum_balance: [20, 60],
 };
 
-/** The limits of a card. */
 const CARD_LIMITS = Object.keys(RANGES) as readonly (keyof typeof RANGES)[];
 
-/** The limits of all cards together: only those of periods. */
+/** The limits of all cards together. Only limits of periods exist there. */
 const PERIOD_LIMITS = CARD_LIMITS.filter((name) => !/^m(?:in|ax)imum_/.test(name));
 
-/** The body of the request. */
 export type Sending = {
   readonly requestId: string;
   readonly key: string | null;
@@ -262,7 +260,7 @@ export type Sending = {
   readonly trace: RequestTrace | undefined;
 };
 
-/** Whether it can have an idempotency key. */
+/** Whether the request accepts an idempotency key. */
 export function canHaveKey({ does }: Ask): boolean {
   return KEYED.has(does);
 }
@@ -310,7 +308,7 @@ function membersOf(ask: Ask): {
         ...(expiresAt === null ? {} : { expires_at: asMoment(expiresAt) }),
         ...(scheduledFor === null ? {} : { scheduled_for: asMoment(scheduledFor) }),
         ...(reference === null ? {} : { reference }),
-        // PostgreSQL stores no text with a null character.
+        // PostgreSQL cannot store text with a null character.
         ...(isPoison ? { description: 'poison \0' } : {}),
       };
       return { params: {}, body };

@@ -16,45 +16,45 @@ import { CARDS_AT_PROCESSOR, openTables } from './world.ts';
 /** The result of a schedule. */
 export type ScheduleResult = {
   readonly seed: number;
-  /** The violations; empty if there are none. */
+  /** The broken rules. Empty if all held. */
   readonly problems: readonly string[];
   readonly steps: number;
-  /** The trace, line by line, if requested. */
+  /** The lines of the trace, if it was requested. */
   readonly trace: readonly string[];
 };
 
-/** A seeded mistake that must be found: in the service, or in the meaning of its statements. */
+/** A planted mistake in the service, or in the meaning of its statements. The simulation must find it. */
 export type Mistake = {
   /** Statements with a changed meaning. */
   readonly statements?: Meanings;
-  /** Changes the service; returns a function that undoes it. */
+  /** Changes the service. Returns a function that undoes the change. */
   readonly make?: () => () => void;
 };
 
-/** More steps than any schedule takes: one that reaches this never comes to rest. */
+/** More steps than any schedule takes. A schedule that reaches this number never settles. */
 const MAX_STEPS = 40_000;
 
-/** How long after the last answer everything must have come to rest: longer than any deadline and any pause. */
+/** The time after the last response in which everything must settle. Longer than any deadline and any pause. */
 const MAX_REST_MILLISECONDS = 60_000;
 
-/** Time is skipped if nothing happens for so long: processes look several times meanwhile. */
+/** Time is skipped if nothing happens for this long. Processes poll several times within it. */
 const SKIPPED_MILLISECONDS = 1_500;
 
-/** How long a connection on which nothing arrives stays so: until the client gives it up. */
+/** How long a connection can hang before its client closes it. */
 const FREEZE_MILLISECONDS = 2_500;
 
 /**
- * Runs one schedule: the same seed, the same steps, the same result. With a mistake, that is made for as long as it runs.
+ * Runs one schedule. The same seed gives the same steps and the same result. A planted mistake stays in place for the
+ * whole run.
  */
 export function runSchedule(seed: number, options: Options = {}): Promise<ScheduleResult> {
   return inSimulatedTime(() => run(seed, options));
 }
 
-/** How a schedule is run. */
 export type Options = {
   readonly traced?: boolean;
   readonly mistake?: Mistake | undefined;
-  /** Whether it has a processor in any case. */
+  /** Whether the schedule has a processor in any case. */
   readonly hasProcessor?: boolean;
 };
 
@@ -64,7 +64,7 @@ async function run(seed: number, options: Options): Promise<ScheduleResult> {
   time.begin();
   const correct = mistake?.make?.();
   const { stackTraceLimit } = Error;
-  // Most schedules have failures, and capturing their stacks would take longer than the rest.
+  // Most schedules have failures, and capturing their stacks would take longer than everything else.
   if (!traced) Error.stackTraceLimit = 0;
   const schedule = new Schedule(seed, time, options);
   const onUnhandled = (error: unknown): void => schedule.say('nobody handles', error);
@@ -94,7 +94,7 @@ class Schedule {
   #started = 0;
   #steps = 0;
   #restingSince: number | undefined;
-  /** When the last request had its response. */
+  /** When the last request got its response. */
   #lastAnswer = 0;
 
   constructor(seed: number, time: SimulatedTime, { traced = false, mistake, hasProcessor = false }: Options) {
@@ -111,7 +111,7 @@ class Schedule {
     const statements = { ...STATEMENTS, ...mistake?.statements };
     this.#server = new Server(tables, time, statements, {
       onCommit: (written) => this.#judge.onCommit(written),
-      onBug: (error) => this.say('a statement has failed', error),
+      onBug: (error) => this.say('a statement failed', error),
       onStep: note,
     });
     const { processors } = this.#judge;
@@ -147,18 +147,15 @@ class Schedule {
       }
       this.#steps += 1;
       this.#skip();
-      // Two moments are never quite the same.
+      // Two moments are never exactly equal.
       this.#time.now += 0.01;
-      if (!this.#step()) this.#judge.say('nothing can go on');
-      if (this.#steps > MAX_STEPS) this.#judge.say('it does not come to rest');
+      if (!this.#step()) this.#judge.say('no further step is possible');
+      if (this.#steps > MAX_STEPS) this.#judge.say('the schedule does not settle');
     }
     return { seed: this.#seed, problems: this.#judge.problems, steps: this.#steps, trace: this.#trace ?? [] };
   }
 
-  /**
-   * Lets the time pass in which nothing happens but that processes look whether there is something to do: what is lost at a
-   * processor takes minutes.
-   */
+  /** Skips time in which processes only poll. The service needs minutes to find an order that a processor lost. */
   #skip(): void {
     const processor = this.#processor;
     const { now, epoch } = this.#time;
@@ -174,7 +171,7 @@ class Schedule {
     this.#time.now = next;
   }
 
-  /** Until when things go wrong, although all requests have a response. */
+  /** Until when faults continue, even if all requests have a response. */
   get #troubleUntil(): number {
     if (this.#restingSince !== undefined) return Number.POSITIVE_INFINITY;
     return this.#lastAnswer + (this.#profile.processor?.troubleMilliseconds ?? 0);
@@ -204,7 +201,7 @@ class Schedule {
     return true;
   }
 
-  /** Makes something fail; false if nothing did. */
+  /** Injects a fault. Returns false if there was none. */
   #fault(): boolean {
     const { cuts, freezes, deaths, delivers, expiries } = this.#profile;
     const random = this.#random;
@@ -235,10 +232,10 @@ class Schedule {
     return true;
   }
 
-  /** Makes a lease expire immediately, as for a process that was suspended. */
+  /** Makes a lease expire immediately, as if the process had been suspended. */
   #expire(): void {
     const { tables } = this.#server;
-    // One of a shard with webhooks.
+    // Only shards with webhooks.
     const webhooks = tables.all('webhook_state');
     if (webhooks.length === 0) return;
     const key = String(this.#random.pick(webhooks).shard);
@@ -268,13 +265,13 @@ class Schedule {
     this.#processes.push(new ServiceProcess(this.#server, name, this.#listeners(), jobs));
   }
 
-  /** The listeners of a lane, any of which may throw. */
+  /** The listeners of a lane. Each of them may throw. */
   #listeners(): LaneListeners | undefined {
     const { throws } = this.#profile;
     if (throws === 0) return undefined;
     const random = new Random(this.#seed, 4, this.#started);
     const hear = (): void => {
-      if (random.chance(throws)) throw new Error('a listener has failed');
+      if (random.chance(throws)) throw new Error('a listener failed');
     };
     const beginGroup = () => {
       hear();
@@ -299,7 +296,7 @@ class Schedule {
     const { tables, connections } = this.#server;
     this.#restingSince ??= this.#time.now;
     if (this.#time.now - this.#restingSince > MAX_REST_MILLISECONDS) {
-      this.#judge.say('what was committed does not get its place');
+      this.#judge.say('a committed event gets no position');
       return false;
     }
     for (const connection of connections) if (connection.isBusy) return false;

@@ -4,7 +4,7 @@ import { fundingOf, type Transfer, worldOf } from '../../verification/model/book
 import { type Change, Model } from '../../verification/model/model.ts';
 import type { Ask } from './ask.ts';
 
-/** How many webhooks a program may have. */
+/** The maximum number of webhooks of a program. */
 const MAX_WEBHOOKS = 20;
 
 /** The currency of every program of the simulation. */
@@ -16,15 +16,15 @@ export type Opening = readonly {
   readonly threshold: bigint | null;
   readonly limits: Limits | null;
   readonly cardLimits: Limits | null;
-  /** Its id on the wire. */
+  /** The id on the wire. */
   readonly webhook: string;
   readonly funding: bigint;
   readonly cards: readonly { readonly name: string; readonly balance: bigint; readonly isElsewhere: boolean }[];
 }[];
 
 /**
- * The answers and the books if requests are carried out one after the other: the model for money, and here the few things
- * that are not money. A program's name in the model is its number.
+ * The answers and the books if requests run one after the other. The model covers the money. This class adds the few
+ * other things. A program's name in the model is its number.
  */
 export class SerialBooks {
   readonly model = new Model();
@@ -32,7 +32,7 @@ export class SerialBooks {
   readonly names: string[];
   /** The metadata of transfers, by id on the wire. */
   readonly metadata = new Map<string, Readonly<Record<string, string>>>();
-  /** By id on the wire, without the deleted ones. A paused one is enabled here. */
+  /** Webhooks by id on the wire, without deleted ones. A paused webhook counts as enabled here. */
   readonly webhooks = new Map<string, { readonly program: number; status: 'enabled' | 'disabled' }>();
   readonly #erased = new Set<string>();
 
@@ -59,7 +59,7 @@ export class SerialBooks {
     }
   }
 
-  /** The code with which a request would be refused at a time; `unchanged` for a success that changes nothing. */
+  /** The code of the refusal that a request would get at a time. `unchanged` for a success that changes nothing. */
   refusalOf(ask: Ask, at: number): string | undefined {
     const { books } = this.model;
     switch (ask.does) {
@@ -88,7 +88,7 @@ export class SerialBooks {
     return this.model.refuse(this.#changeOf(ask, ''))?.code;
   }
 
-  /** Carries out a request at a time; `newId` is the id of a new transfer or webhook. */
+  /** Carries out a request at a time. `newId` is the id of a new transfer or webhook. */
   apply(ask: Ask, newId: string, at: number): void {
     this.model.books.now = at;
     switch (ask.does) {
@@ -115,7 +115,7 @@ export class SerialBooks {
     if (ask.does !== 'update_program' || ask.member !== 'name') this.model.apply(this.#changeOf(ask, newId));
   }
 
-  /** A request about money as a change of the model. */
+  /** Translates a request about money into a change of the model. */
   #changeOf(ask: Exclude<Ask, { does: 'update_transfer' | 'erase' | `${string}_webhook` }>, newId: string): Change {
     const program = String(ask.program);
     switch (ask.does) {
@@ -154,8 +154,8 @@ export class SerialBooks {
   }
 
   /**
-   * Carries out something due: a hold ends, or a scheduled transfer is made, held, or has failed with a code; or a processor
-   * has reported. Returns why this would be wrong, if so.
+   * Carries out a change without a request: a hold ends, a scheduled transfer is made, held or fails with a code, or a
+   * processor has reported. Returns the reason if this is wrong.
    */
   settle(id: string, to: TransferStatus, code: string | undefined, at: number): string | undefined {
     const { model } = this;
@@ -168,7 +168,7 @@ export class SerialBooks {
       model.apply({ does: 'report', transfer: id, wasExecuted: to === 'completed' });
       return undefined;
     }
-    // A process knows before others that a processor cannot be reached.
+    // A process knows earlier than the others that a processor cannot be reached.
     const isDown = code === 'processor_unavailable' && transfer.isElsewhere && transfer.status === 'scheduled';
     if (isDown) model.fail(id, code);
     else {
@@ -181,7 +181,7 @@ export class SerialBooks {
     return isEqual ? undefined : `becomes ${status} (${errorCode}), not ${to} (${code})`;
   }
 
-  /** A processor has moved the money of a transfer that had failed. Returns why this would be wrong, if so. */
+  /** Carries out a failed transfer whose processor has moved the money after all. Returns the reason if this is wrong. */
   moveLate(id: string): string | undefined {
     const isKnown = this.model.books.transfers.has(id);
     const refused = isKnown ? this.model.perform({ does: 'report_late', transfer: id })?.code : 'transfer_not_found';
@@ -195,7 +195,7 @@ export class SerialBooks {
     return transfer !== undefined && this.model.isDisabled(transfer.program, transfer.type);
   }
 
-  /** Whether a processor may have moved the money of a failed transfer with the reference of a new one. */
+  /** Whether a processor may have moved the money of a failed transfer that has the same reference as a new one. */
   isInDoubt({ program, reference }: Extract<Ask, { does: 'create' }>): boolean {
     const isFailed = ({ status, isElsewhere }: Transfer): boolean => status === 'failed' && isElsewhere;
     return this.model.namesakes(String(program), reference).some(isFailed);
@@ -206,7 +206,7 @@ function nameOf({ value }: Extract<Ask, { does: 'update_program' }>): string {
   return `Program ${value}`;
 }
 
-/** Limits after one of them was set, or removed. */
+/** The limits after one of them was set or removed. */
 function withLimit(
   limits: Limits | null,
   { limit, value }: { readonly limit: string; readonly value: bigint | null },

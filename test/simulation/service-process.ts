@@ -36,7 +36,7 @@ import type { Connection, Server } from './store/connection.ts';
 import { openSimulatedDatabases, type SimulatedDatabases } from './store/pool.ts';
 import { CONNECTOR_ID, PROGRAMS } from './world.ts';
 
-/** Small batches, so that an erasure has many transactions. */
+/** Small batches, so that an erasure takes many transactions. */
 const ERASURE = {
   maxTransfers: 2,
   maxEvents: 4,
@@ -46,7 +46,7 @@ const ERASURE = {
   retryMilliseconds: 200,
 };
 
-/** The tools for handlers of webhooks: any address is allowed, and nothing is encrypted. */
+/** The tools for handlers of webhooks. Any address is allowed, and nothing is encrypted. */
 const WEBHOOK_TOOLS: WebhookTools = {
   rules: { findUrlProblem: () => undefined } as unknown as WebhookTools['rules'],
   vault: VAULT,
@@ -57,10 +57,10 @@ const WEBHOOK_TOOLS: WebhookTools = {
 /** Small groups, so that many of them follow each other. */
 const BOUNDS = { batch: 4, waiting: 64, remembered: { accounts: 2, bytes: 2_000 } };
 
-/** The interval at which a process looks for erasures. */
+/** How often a process looks for erasures. */
 const ERASURE_MILLISECONDS = 400;
 
-/** What those are told who watch over the lane of a process. They may throw: what is committed stays committed. */
+/** The listeners of a process's lane. They may throw. A committed group stays committed. */
 export type LaneListeners = {
   readonly observer: CommitObserver;
   readonly onCreated: OnCreated;
@@ -68,7 +68,7 @@ export type LaneListeners = {
   readonly trace: RequestTrace;
 };
 
-/** What a process does besides carrying out requests, relaying and erasing. */
+/** The other work of a process, in addition to requests, the relay and erasure. */
 export type Jobs = {
   readonly delivery: DeliveryWorld | undefined;
   readonly settles: boolean;
@@ -116,14 +116,14 @@ export class ServiceProcess implements Asker {
     return handle({ ...this.#service, database }, ask, sending);
   }
 
-  /** Stores what a processor says by itself, like a request over HTTP. */
+  /** Stores a notice of a processor, like a request over HTTP. */
   receive(notice: SentNotice): Promise<unknown> {
     const params = { connector_id: CONNECTOR_ID };
     const call = { operation: 'receive_notice', params, body: notice } as unknown as AnyCall;
     return receiveNotice({ ...this.#service, database: this.databases.background }, call as never);
   }
 
-  /** Ends abruptly. The server has received some of the messages in flight. */
+  /** Kills the process. The server has received some of the messages in flight. */
   die(received: (connection: Connection) => number): void {
     this.isAlive = false;
     if (this.#delivering !== undefined) this.#delivering.isAlive = false;
@@ -151,7 +151,7 @@ export function openService(
   return { transfers, processors, webhooks: WEBHOOK_TOOLS, supportContact: '' } as Omit<AnyService, 'database'>;
 }
 
-/** The reply of a request that waits for a processor, as http waits for it. */
+/** The reply of a request that waits for a processor. It waits in the same way as the HTTP server. */
 async function waitFor(first: AnyReply, deadline: number): Promise<AnyReply> {
   let reply = first;
   while ('wait' in reply) {
@@ -162,7 +162,6 @@ async function waitFor(first: AnyReply, deadline: number): Promise<AnyReply> {
   return reply;
 }
 
-/** Carries out a request. */
 export async function handle(service: AnyService, ask: Ask, sending: Sending): Promise<AnyReply> {
   switch (ask.does) {
     case 'create':

@@ -10,7 +10,7 @@ export const EPOCH = 1_767_225_600_000;
 
 type Timer = { at: number; readonly order: number; readonly every: number | undefined; readonly run: () => void };
 
-/** What Node's timers return; `unref` changes nothing, because a schedule ends by its own rules. */
+/** The result of the simulated timers. `unref` has no effect, because a schedule has its own rules for ending. */
 type Handle = { readonly timer: Timer; readonly ref: () => Handle; readonly unref: () => Handle };
 
 const real = {
@@ -33,8 +33,9 @@ const real = {
 let current: SimulatedTime | undefined;
 
 /**
- * Replaces clock, timers and randomness of this process while something runs that uses a {@link SimulatedTime}: ten seconds
- * cost nothing, and the same seed gives the same ids. Nothing else runs in the process meanwhile.
+ * Replaces the clock, timers and randomness of this process while a function runs that uses a {@link SimulatedTime}.
+ * Ten seconds then cost nothing, and the same seed gives the same ids. Nothing else may run in the process during that
+ * time.
  */
 export async function inSimulatedTime<Result>(run: () => Promise<Result>): Promise<Result> {
   if (current !== undefined) return run();
@@ -45,22 +46,22 @@ export async function inSimulatedTime<Result>(run: () => Promise<Result>): Promi
     return await run();
   } finally {
     putBack();
-    // The files that follow in this process make their ids by it.
+    // The test files that follow in this process use the clock for their ids.
     setDatabaseTime(databaseNow, now);
     current = undefined;
   }
 }
 
-/** Real milliseconds, as of `performance.now()`, while time is simulated. */
+/** Real milliseconds, as from `performance.now()`, while time is simulated. */
 export function realTime(): number {
   return real.now();
 }
 
-/** Clock, timers and randomness of a schedule. */
+/** The clock, timers and randomness of a schedule. */
 export class SimulatedTime {
-  /** Milliseconds since the schedule began: what `performance.now()` returns. */
+  /** Milliseconds since the schedule began. `performance.now()` returns them. */
   now = 0;
-  /** The time of the database when it began, in milliseconds since 1970. */
+  /** The database's time when the schedule began, in milliseconds since 1970. */
   readonly epoch: number;
   readonly #random: Random;
   readonly #timers = new Set<Timer>();
@@ -81,11 +82,11 @@ export class SimulatedTime {
     return this.#timers.size > 0;
   }
 
-  /** Makes it the time of this process, from its beginning. Only {@link inSimulatedTime}. */
+  /** Makes this the time of the process, from its beginning. Only for {@link inSimulatedTime}. */
   begin(): void {
     current = this;
     setDatabaseTime(this.epoch, 0);
-    // Random bytes left over from the previous schedule would make the ids of this one depend on it.
+    // Random bytes left over from the previous schedule would change the ids of this one.
     while (!this.#isRefilled) newId();
   }
 
@@ -114,7 +115,7 @@ export class SimulatedTime {
     next.run();
   }
 
-  /** From 0 to below 1. */
+  /** A number from 0 to below 1. */
   fraction(): number {
     return this.#random.below(1_000_000) / 1_000_000;
   }
@@ -132,7 +133,7 @@ export class SimulatedTime {
   }
 }
 
-/** How many immediates are requested at once: requested one by one, each would wait for the operating system. */
+/** How many immediates are requested at once. If requested separately, each would wait for the operating system. */
 const TURNS = 64;
 
 /** The callbacks of the next immediates. */
@@ -151,18 +152,18 @@ function askForTurns(): void {
   for (let count = 0; count < TURNS; count += 1) real.setImmediate(turn);
 }
 
-/** Calls back when all ready promise callbacks have run: Node runs them between two immediates. */
+/** Calls back after all ready promise callbacks. Node runs those between two immediates. */
 function simulatedImmediate(run: () => void): void {
   immediates.push(run);
   askForTurns();
 }
 
-/** Resolves when all ready promise callbacks have run. */
+/** Resolves after all ready promise callbacks. */
 export function settle(): Promise<void> {
   return new Promise(simulatedImmediate);
 }
 
-/** Replaces the clocks of the process; returns a function that restores them. */
+/** Replaces the clocks of the process. Returns a function that restores them. */
 function replaceClocks(timeNow: () => SimulatedTime): () => void {
   const own = Object.getOwnPropertyDescriptor(performance, 'now');
   Object.defineProperty(performance, 'now', { configurable: true, writable: true, value: () => timeNow().now });

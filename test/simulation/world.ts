@@ -4,11 +4,11 @@ import { shardOf } from '../../server/store/webhooks/webhook.ts';
 import type { StoredRow } from './store/parameters.ts';
 import { Tables, Transaction } from './store/transaction.ts';
 
-/** UUID of something that exists from the start. */
+/** The UUID of an object that exists from the start. */
 const idOf = (kind: number, number: number): string =>
   `00000000-0000-7000-8${String(kind).padStart(3, '0')}-${String(number).padStart(12, '0')}`;
 
-/** The initial funding of each program: little, so that some transfers are refused. */
+/** The initial funding of each program. It is low, so that some transfers are refused. */
 const FUNDING = 100n;
 
 /** The initial balance of each card. */
@@ -16,7 +16,7 @@ const ON_CARD = 30n;
 
 const CURRENCY = 'USD';
 
-/** A card program with its cards, which exist from the start. */
+/** A card program with its cards. They exist from the start. */
 export type SimulatedProgram = {
   readonly programId: string;
   readonly worldId: string;
@@ -41,12 +41,12 @@ export const PROGRAMS: readonly SimulatedProgram[] = [3, 1].map((cards, index) =
 /** The connector of the cards whose money is at a processor. */
 export const CONNECTOR_ID = 'processor';
 
-/** The cards whose money is at a processor, in schedules that have one: two of the busy ones. */
+/** The cards whose money is at a processor, in schedules with a processor: two of the busy ones. */
 export const CARDS_AT_PROCESSOR: ReadonlySet<string> = new Set(['card_1_2', 'card_1_3']);
 
 const NO_CARDS: ReadonlySet<string> = new Set();
 
-/** The rows of the programs, by table, with what was created at this moment. The money of some cards is at a processor. */
+/** The rows of the programs, by table, created at this time. The money of some cards is at a processor. */
 export function firstRows(
   createdAt: Date,
   elsewhere: ReadonlySet<string> = NO_CARDS,
@@ -88,7 +88,7 @@ export function firstRows(
   return rows;
 }
 
-/** A webhook for each program, which the next failure pauses. */
+/** A webhook for each program. Its next failure pauses it. */
 export function webhookRows(createdAt: Date): Readonly<Record<'webhook' | 'webhook_state', readonly StoredRow[]>> {
   const failing = { failures: 9, failing_since: createdAt, last_failure_at: createdAt, last_success_at: null };
   return {
@@ -117,12 +117,12 @@ const KEYS: Readonly<Record<string, string>> = {
   webhook_state: 'webhook_id',
 };
 
-/** The limits of a program: for its cards together (`limits`), and for each of them (`card_limits`). */
+/** The limits of a program: for its cards together (`limits`), and for each card (`card_limits`). */
 export type ProgramLimits = { readonly limits: StoredRow | null; readonly card_limits: StoredRow | null };
 
 const UNLIMITED: ProgramLimits = { limits: null, card_limits: null };
 
-/** Tables with the programs in them. */
+/** Tables that contain the programs. */
 export function openTables(
   createdAt: Date,
   limits: ProgramLimits = UNLIMITED,

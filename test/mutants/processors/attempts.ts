@@ -2,7 +2,7 @@ import type { Mutant, Witness } from '../mutant.ts';
 
 const SIMULATION: Witness = {
   file: 'test/simulation/simulation.test.ts',
-  only: 'the processor of a card and the ledger agree',
+  only: 'keeps the processor and the ledger in agreement',
 };
 const NEXT_STEP: Witness = { file: 'domain/processors/next-step.test.ts' };
 

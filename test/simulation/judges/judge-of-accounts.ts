@@ -13,7 +13,7 @@ const BOOKED: ReadonlyMap<string, string> = new Map(
   ]),
 );
 
-/** The serial books call an account by its name, the rows by its id. */
+/** The serial books identify an account by its name, the rows by its id. */
 const NAMES: ReadonlyMap<unknown, string> = new Map([...BOOKED].map(([name, id]) => [id, name]));
 
 /** Compares accounts and the counters of limits with the serial books. */
@@ -28,7 +28,7 @@ export class JudgeOfAccounts {
     this.#say = say;
   }
 
-  /** Compares all accounts and counters with those of the books. */
+  /** Compares all accounts and counters with the books. */
   compare(): void {
     const sums = new Map<unknown, bigint>();
     for (const { program_id, balance } of this.#tables.all('account')) {
@@ -45,7 +45,7 @@ export class JudgeOfAccounts {
     this.compareCounts();
   }
 
-  /** Compares the stored counters of limits with those of the books. */
+  /** Compares the stored counters of limits with the books. */
   compareCounts(): void {
     const stored = new Map<string, string>();
     for (const { account_id, direction, day_start, amount, count } of this.#tables.all('limit_counter')) {
@@ -59,10 +59,10 @@ export class JudgeOfAccounts {
         stored.delete(key);
       }
     }
-    for (const [key, found] of stored) this.#say(`${key} counts ${found}, and nothing was done`);
+    for (const [key, found] of stored) this.#say(`${key} counts ${found}, but should count nothing`);
   }
 
-  /** The accounts that are compared, by their names in the books. */
+  /** The accounts to compare, by their names in the books. */
   *#stored(): Generator<readonly [name: string, row: StoredRow | undefined]> {
     for (const [name, accountId] of BOOKED) yield [name, this.#tables.newest('account', accountId)];
     for (const row of this.#tables.all('account')) {
@@ -73,7 +73,7 @@ export class JudgeOfAccounts {
   }
 }
 
-/** The day that begins at a moment; days are those of UTC here. */
+/** The start of a day. Days are in UTC here. */
 function dayOf(start: unknown): string {
   return new Date(timeOf(start)).toISOString().slice(0, 'YYYY-MM-DD'.length);
 }

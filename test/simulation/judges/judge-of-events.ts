@@ -4,14 +4,14 @@ import type { StoredRow } from '../store/parameters.ts';
 import type { Tables } from '../store/transaction.ts';
 import { PROGRAMS } from '../world.ts';
 
-/** A transaction that has committed: which, and whether it was about the funding of each program. */
+/** A committed transaction: its number, and the programs whose funding it changed. */
 type Commit = { readonly number: number; readonly funding: ReadonlySet<unknown> };
 
 /** Checks the positions of events. */
 export class JudgeOfEvents {
   readonly #tables: Tables;
   readonly #say: (problem: string) => void;
-  /** The last position of each program that was seen. */
+  /** The last position of each program so far. */
   readonly #heads = new Map<string, bigint>();
   /** The transactions with events. */
   readonly #commits = new Map<unknown, Commit>();
@@ -49,20 +49,20 @@ export class JudgeOfEvents {
     return new Map([...last].map(([subject, { event }]) => [subject, event]));
   }
 
-  /** For an event of every program, its position in the first one. */
+  /** The position of an event. An event for every program counts with its position in the first program. */
   #placeOf({ batch_id, program_id }: StoredRow, placed: ReadonlyMap<string, bigint>): bigint | undefined {
     const of = program_id === EVERY_PROGRAM ? PROGRAMS[0]?.programId : program_id;
     return placed.get(`${batch_id} ${of ?? SERVICE_ITSELF}`);
   }
 
-  /** A transaction has committed with these events. */
+  /** Notes the events of a committed transaction. */
   note(events: readonly ReadEvent[], accounts: readonly StoredRow[]): void {
     const funding = new Set(accounts.filter(({ kind }) => kind === 'funding').map(({ program_id }) => program_id));
     const [first] = events;
     if (first !== undefined) this.#commits.set(first.event.batch_id, { number: this.#commits.size, funding });
   }
 
-  /** An event that shows the funds of a program must show them as the events before it have left them. */
+  /** Checks that an event that shows the funds of a program shows them as the earlier events have left them. */
   #compareFundsTold(events: readonly StoredRow[], placed: ReadonlyMap<string, bigint>): void {
     for (const told of events) {
       if (told.type !== 'program.updated') continue;
@@ -74,18 +74,18 @@ export class JudgeOfEvents {
         if (event.program_id !== program_id || event.batch_id === told.batch_id || !commit?.funding.has(program_id))
           continue;
         if (commit.number < number === (this.#placeOf(event, placed) ?? 0n) < place) continue;
-        this.#say(`an event ${event.type} and an event that shows the funds have changed their places`);
+        this.#say(`an event ${event.type} and an event that shows the funds are in the wrong order`);
       }
     }
   }
 
-  /** Positions that were given. */
+  /** Checks new positions. */
   compare(rows: readonly StoredRow[]): void {
     const inOrder = rows.toSorted(
       (one, other) => Number(one.number) - Number(other.number) || Number(one.is_shared) - Number(other.is_shared),
     );
     for (const { program_id, position, number, count, is_shared } of inOrder) {
-      // An event for every program counts in each of them, but not for operators.
+      // An event for every program counts in each program, but only once for operators.
       if (is_shared === true) {
         const next = (this.#heads.get(String(program_id)) ?? 0n) + 1n;
         if (position !== next || number !== (this.#heads.get('number') ?? 0n))

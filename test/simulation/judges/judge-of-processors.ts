@@ -11,7 +11,7 @@ import { PROGRAMS } from '../world.ts';
 
 const ANY_END = ['approved', 'declined', 'failed', 'reversed'] as const;
 
-/** What each status of an attempt can become. */
+/** The statuses that can follow each status of an attempt. */
 const MOVES: Readonly<Record<AttemptStatus, readonly AttemptStatus[]>> = {
   ready: ['sent', 'failed', ...ANY_END],
   sent: ['unknown', 'pending', 'ready', ...ANY_END],
@@ -25,23 +25,23 @@ const MOVES: Readonly<Record<AttemptStatus, readonly AttemptStatus[]>> = {
   reversed: [],
 };
 
-/** What is noted on an attempt when its processor contradicts its end. */
+/** The columns that change when a processor contradicts the end of an attempt. */
 const CONTRADICTED = ['contradicted_at', 'contradiction', 'contradiction_break_id', 'contradiction_settled_at'];
 
-/** Compares attempts and the ledger with the book of the processor, which is the truth about the money. */
+/** Compares attempts and the ledger with the processor's book. That book is the truth about the money. */
 export class JudgeOfProcessors {
   readonly #tables: Tables;
   readonly #books: SerialBooks;
   readonly #say: (problem: string) => void;
-  /** Undefined where no card has a processor. */
+  /** Undefined if no card has a processor. */
   processor: SimulatedProcessor | undefined;
-  /** The attempts as they were committed last. */
+  /** The attempts, as last committed. */
   readonly #known = new Map<unknown, StoredRow>();
   /** The attempts of each transfer. */
   readonly #ofTransfer = new Map<unknown, string>();
-  /** What was sent: the attempts, each with the time at which it was marked. */
+  /** Each sent order: the id of the attempt and when it was marked as sent. */
   readonly #sent = new Set<string>();
-  /** Attempts that an operator has ended otherwise than the processor. */
+  /** Attempts that an operator has resolved wrongly. */
   readonly #wronglyResolved = new Set<unknown>();
   /** Whether a breaker was ever open. */
   wasDown = false;
@@ -52,38 +52,38 @@ export class JudgeOfProcessors {
     this.#say = say;
   }
 
-  /** A process asks the processor about an order. */
+  /** Called when a process sends a request to the processor. */
   onCall({ asker, question, order }: OpenCall, open: readonly OpenCall[]): void {
     const { attemptId, amount, kind, transferId, notAfter } = order;
     const about = `${question} ${attemptId}`;
     const row = this.#tables.newest('processor_attempt', fromWireId('pat', attemptId) ?? '');
     if (row === undefined) {
-      this.#say(`${about} has a key that is no attempt's id`);
+      this.#say(`${about} has a key that is not the id of an attempt`);
       return;
     }
     const isSame = row.amount === amount && row.kind === kind && toWireId('tr', String(row.transfer_id)) === transferId;
-    if (!isSame) this.#say(`${about} is not the order of its attempt`);
+    if (!isSame) this.#say(`${about} differs from the order of its attempt`);
     if (row.sent_at === null) this.#say(`${about} leaves before a committed "sent"`);
     const other = open.find((one) => one.order.attemptId === attemptId);
-    if (other !== undefined) this.#say(`${about}: ${asker.name} asks while ${other.asker.name} waits for an answer`);
+    if (other !== undefined) this.#say(`${about}: ${asker.name} sends a request while ${other.asker.name} waits for an answer`);
     if (question !== 'send') return;
     const key = `${attemptId} ${timeOf(row.sent_at)}`;
     if (row.status === 'ready') this.#say(`${about} leaves before a committed "sent"`);
     if (this.#sent.has(key)) this.#say(`${about} leaves twice`);
     this.#sent.add(key);
-    // The process knows the time of the database to some milliseconds.
+    // The process knows the time of the database to within a few milliseconds.
     if (notAfter === null || notAfter > timeOf(row.not_after) + 5)
       this.#say(`${about} may be executed later than stored`);
   }
 
-  /** The processor has moved the money of an order. */
+  /** Called when the processor has moved the money of an order. */
   onExecuted({ order: { transferId } }: Entry): void {
     const book = [...(this.processor?.book.values() ?? [])].flat();
     const moved = book.filter(({ order, state }) => order.transferId === transferId && state === 'executed');
     if (moved.length > 1) this.#say(`the processor has moved the money of ${transferId} ${moved.length} times`);
   }
 
-  /** A transaction has committed. */
+  /** Called after a commit. */
   onCommit(written: Written): void {
     const rows = (table: string): readonly StoredRow[] => written.get(table) ?? NOTHING;
     if (rows('connector_state').some(({ opened_at }) => opened_at !== null)) this.wasDown = true;
@@ -92,7 +92,7 @@ export class JudgeOfProcessors {
     for (const transfer of rows('transfer')) this.#compareTransfer(transfer);
   }
 
-  /** An operator is about to say what became of an attempt. */
+  /** Called before an operator resolves an attempt. */
   noteResolution(attemptId: string, wasExecuted: boolean): void {
     const id = fromWireId('pat', attemptId);
     const notAfter = timeOf(this.#known.get(id)?.not_after);
@@ -101,14 +101,14 @@ export class JudgeOfProcessors {
     if (wasExecuted ? !hasMoved : hasMoved || mayMove) this.#wronglyResolved.add(id);
   }
 
-  /** Whether a response about the money of a transfer is true. */
+  /** Whether a response is true about the money of a transfer. */
   isTrue(transferId: string, moneyMoved: string | undefined): boolean {
     const attempt = this.#known.get(this.#ofTransfer.get(transferId));
     if (attempt === undefined || moneyMoved === undefined || moneyMoved === 'unknown') return true;
     const { attempt_id, status, late_approval_at } = attempt;
     const isIn = status === 'approved' || late_approval_at !== null;
     const id = toWireId('pat', String(attempt_id));
-    // What was executed after all was not when the response was made.
+    // A late execution may have come after the response.
     if (this.#wronglyResolved.has(attempt_id) || this.processor?.lies(id) === true) return true;
     return moneyMoved === 'yes' ? isIn : !isIn && this.processor?.hasMoved(id) !== true;
   }
@@ -139,11 +139,11 @@ export class JudgeOfProcessors {
     if (from !== status && isEnded(status)) this.#compareEnd(row, id);
   }
 
-  /** An attempt that had ended was changed: what the processor said against its end was noted, or it moved money late. */
+  /** Checks a change of an ended attempt: the processor contradicted its end, or moved the money late. */
   #compareLate(row: StoredRow, before: StoredRow | undefined): void {
     if (CONTRADICTED.some((name) => row[name] !== before?.[name])) {
       const noted = Object.fromEntries(CONTRADICTED.map((name) => [name, row[name]]));
-      if (!isDeepStrictEqual({ ...before, ...noted }, row)) this.#say('a contradiction changed more than it says');
+      if (!isDeepStrictEqual({ ...before, ...noted }, row)) this.#say('a contradiction changed other columns');
       const { kind } = this.#tables.newest('processor_break', String(row.contradiction_break_id)) ?? {};
       if (kind !== 'contradiction') this.#say('a contradiction has no break');
       return;
@@ -160,7 +160,7 @@ export class JudgeOfProcessors {
     if (posted.length !== 1) this.#say(`a late approval was posted ${posted.length} times`);
   }
 
-  /** An attempt has ended: what the processor has done, or will do, must be the same. */
+  /** Checks the end of an attempt: the processor must have done the same, or must do it later. */
   #compareEnd({ status, not_after, attempt_id, resolved_by }: StoredRow, id: string): void {
     const { processor } = this;
     if (processor === undefined || (resolved_by !== null && this.#wronglyResolved.has(attempt_id))) return;
@@ -169,13 +169,13 @@ export class JudgeOfProcessors {
       if (!hasMoved) this.#say(`${id} was captured, but was not executed`);
       return;
     }
-    // What it says that it refuses is executed all the same, and then it is a late approval.
+    // The processor declines this order, but executes it later. That is a late approval.
     if (processor.lies(id)) return;
     if (hasMoved) this.#say(`${id} was released, but was executed`);
     if (processor.mayMove(id, timeOf(not_after))) this.#say(`${id} was released, but may still be executed`);
   }
 
-  /** A stored transfer, and its attempt. */
+  /** Compares a stored transfer with its attempt. */
   #compareTransfer({ transfer_id, status, outcome }: StoredRow): void {
     const id = toWireId('tr', String(transfer_id));
     const attempt = this.#known.get(this.#ofTransfer.get(id));
@@ -187,7 +187,7 @@ export class JudgeOfProcessors {
     if (outcome !== expected) this.#say(`the outcome of ${id} is ${outcome} instead of ${expected}`);
   }
 
-  /** Whether everything that was begun has an end, or waits for a person. */
+  /** Whether every attempt has ended or waits for a person. */
   get isSettled(): boolean {
     const isOpen = (row: StoredRow): boolean => !isEnded(row.status as AttemptStatus) && row.status !== 'attention';
     if ([...this.#known.values()].some(isOpen)) return false;
@@ -203,7 +203,7 @@ export class JudgeOfProcessors {
     return next;
   }
 
-  /** Checks the final state, when nothing is in progress: the book of the processor equals the ledger. */
+  /** Checks the final state, when nothing is in progress: the book of the processor must equal the ledger. */
   atRest(): void {
     const { processor } = this;
     if (processor === undefined) return;
@@ -216,18 +216,18 @@ export class JudgeOfProcessors {
       if (isIn) cleared.set(card_id, (cleared.get(card_id) ?? 0n) + sign * (amount as bigint));
       if (status === 'attention' || this.#wronglyResolved.has(attempt_id)) continue;
       const hasMoved = processor.hasMoved(id);
-      if (hasMoved && !isIn) this.#say(`${id} was executed, and its money is not in the ledger: it is ${status}`);
-      if (!hasMoved && isIn) this.#say(`${id} is in the ledger as executed, and was not: it is ${status}`);
+      if (hasMoved && !isIn) this.#say(`${id} was executed, but its money is not in the ledger: it is ${status}`);
+      if (!hasMoved && isIn) this.#say(`${id} is in the ledger as executed, but was not: it is ${status}`);
     }
     for (const card of this.#tables.all('card')) {
       const { kind, balance } = this.#tables.newest('account', String(card.account_id)) ?? {};
       const expected = cleared.get(card.card_id) ?? 0n;
       if (kind === 'clearing' && balance !== expected)
-        this.#say(`${balance} are cleared for ${card.name}, and ${expected} are approved and not settled`);
+        this.#say(`${balance} are cleared for ${card.name}, but ${expected} are approved and not settled`);
     }
   }
 
-  /** What an operator may say of attempts that have not ended; now and then it is wrong. */
+  /** The resolutions that an operator can send. With `isWrong` they contradict the processor. */
   findResolvable(isWrong: boolean): readonly Extract<Ask, { does: 'resolve' }>[] {
     const { processor } = this;
     if (processor === undefined) return [];
@@ -236,7 +236,7 @@ export class JudgeOfProcessors {
       const program = PROGRAMS.findIndex(({ programId }) => programId === program_id);
       const hasMoved = processor.hasMoved(attempt);
       const asked = { does: 'resolve', program, attempt, wasExecuted: hasMoved !== isWrong } as const;
-      // What is reversed no operator can know: the request may be on its way.
+      // With reversals, no operator can know the result: the request may be on its way.
       const isReversed = processor.profile.traits.reversal !== 'none';
       const isKnown = !isReversed && !processor.mayMove(attempt, timeOf(not_after));
       return isEnded(status as AttemptStatus) || isKnown ? [asked] : [];

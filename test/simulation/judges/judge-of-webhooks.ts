@@ -11,7 +11,7 @@ export class JudgeOfWebhooks {
   readonly #say: (problem: string) => void;
   /** The positions that the receiver of each webhook has received. */
   readonly #delivered = new Map<string, Set<number>>();
-  /** The position up to which each webhook was to get no events, when last read. */
+  /** The position up to which each webhook gets no events, as last read. */
   readonly #passedOver = new Map<string, bigint>();
   /** The cursor of each webhook. */
   readonly #cursors = new Map<string, bigint>();
@@ -22,13 +22,13 @@ export class JudgeOfWebhooks {
     this.#say = say;
   }
 
-  /** Called when a receiver has got the event with this position. */
+  /** Called when a receiver has received the event with this position. */
   onDelivered(webhookId: string, position: number): void {
     const delivered = this.#delivered.get(webhookId) ?? new Set<number>();
     this.#delivered.set(webhookId, delivered.add(position));
   }
 
-  /** A stored webhook, and the events and entries that were written with it. */
+  /** Compares a stored webhook with the events and audit entries that were written with it. */
   compare(row: StoredRow, told: readonly ReadEvent[]): void {
     const key = String(row.webhook_id);
     const id = toWireId('wh', key);
@@ -36,7 +36,7 @@ export class JudgeOfWebhooks {
     const status = this.#books.webhooks.get(id)?.status;
     const isEqual = row.status === status || (row.status === 'paused' && status === 'enabled');
     if (!isEqual) this.#say(`${id} is ${row.status} instead of ${status}`);
-    if (cursor < (this.#cursors.get(key) ?? 0n)) this.#say(`the cursor of ${id} has gone back to ${cursor}`);
+    if (cursor < (this.#cursors.get(key) ?? 0n)) this.#say(`the cursor of ${id} went back to ${cursor}`);
     this.#cursors.set(key, cursor);
     const head = (this.#tables.newest('event_head', String(row.program_id))?.position ?? 0n) as bigint;
     if (cursor > head) this.#say(`the cursor of ${id} has passed the last event, ${head}`);
@@ -46,7 +46,7 @@ export class JudgeOfWebhooks {
       const said = `${record.status} at ${record.position}`;
       this.#say(`${event.type ?? event.action} of ${id} says ${said}, but the row ${row.status} at ${cursor}`);
     }
-    // A request has set the cursor, or left it as it was.
+    // A request has set the cursor, or left it unchanged.
     if (own.length > 0) this.#passedOver.set(key, cursor);
     else this.#compareCursor(row);
   }
@@ -54,7 +54,7 @@ export class JudgeOfWebhooks {
   #compareCursor({ webhook_id, shard, cursor, ahead, written_by, written_epoch }: StoredRow): void {
     const held = this.#tables.newest('webhook_shard', String(shard));
     if (held?.owner !== written_by || held?.epoch !== written_epoch) {
-      this.#say(`a process that has lost the shard ${shard} has moved a cursor`);
+      this.#say(`a process moved a cursor of the shard ${shard}, which it had lost`);
     }
     const delivered = this.#delivered.get(String(webhook_id));
     const isDelivered = (position: number): boolean => delivered?.has(position) === true;

@@ -9,17 +9,17 @@ import { change, meaning, type NamedMistake, run, scanningWith } from './make.ts
 /** The guard of chains. */
 export const GUARD: readonly NamedMistake[] = [
   {
-    name: 'a chained group writes accounts that have changed since its decision',
+    name: 'a chained group overwrites accounts that changed after its decision',
     seed: 3,
     statements: { update_accounts_if_unchanged: meaning('update_accounts') },
   },
   {
-    name: 'a chained refusal is believed whatever it was decided on',
+    name: 'a chained refusal is sent even if its accounts have changed',
     seed: 831,
     statements: { check_accounts_unchanged: () => NOTHING },
   },
   {
-    name: 'what locks accounts does not raise their versions',
+    name: 'a write under locks does not raise the versions of accounts',
     seed: 29,
     statements: {
       *update_accounts(transaction, { rows }) {
@@ -32,7 +32,7 @@ export const GUARD: readonly NamedMistake[] = [
     },
   },
   {
-    name: 'a transfer that changes without its accounts does not raise their versions',
+    name: 'a change of only a transfer does not raise the versions of its accounts',
     seed: 1707,
     make: change(ExaminedAccounts.prototype, 'raiseVersion', () => () => undefined),
   },
@@ -47,7 +47,7 @@ export const GUARD: readonly NamedMistake[] = [
     },
   },
   {
-    name: 'a transfer that a group in flight changes is read as if it did not',
+    name: 'a transfer is read while a group in flight changes it',
     seed: 183,
     make: change(Chain.prototype, 'concerns', () => () => false),
   },
@@ -77,12 +77,12 @@ export const COMMIT: readonly NamedMistake[] = [
     statements: { insert_stored_responses: () => NOTHING },
   },
   {
-    name: 'a lost COMMIT is taken for one that never was',
+    name: 'a lost COMMIT is always treated as failed',
     seed: 51,
     make: change(Database.prototype, 'settle', () => async () => 'abandoned' as const),
   },
   {
-    name: 'a lost COMMIT is taken for one that was',
+    name: 'a lost COMMIT is always treated as committed',
     seed: 10,
     make: change(Database.prototype, 'settle', () => async () => 'committed' as const),
   },
@@ -97,7 +97,7 @@ export const COMMIT: readonly NamedMistake[] = [
     },
   },
   {
-    name: 'a group whose COMMIT was lost is answered as committed',
+    name: 'a group with a lost COMMIT gets the responses of a committed one',
     seed: 10,
     make: change(
       LockingPath.prototype,
@@ -109,7 +109,7 @@ export const COMMIT: readonly NamedMistake[] = [
     ),
   },
   {
-    name: 'items whose locks others hold are forgotten',
+    name: 'requests are forgotten if another process holds their locks',
     seed: 458,
     make: change(Contention.prototype, 'takeTurn', () => () => new Promise(() => undefined)),
   },
@@ -135,7 +135,7 @@ export const RELAY: readonly NamedMistake[] = [
     },
   },
   {
-    name: 'the relay goes on after the last time that it has numbered',
+    name: 'the relay skips events from before the last time that it has numbered',
     seed: 3,
     statements: {
       *relay_events(transaction, sent) {
@@ -165,7 +165,7 @@ export const RELAY: readonly NamedMistake[] = [
     },
   },
   {
-    name: 'several events of a program take one position',
+    name: 'several events of a program share one position',
     seed: 6,
     statements: {
       fence_batch: (transaction, { rows, values: [batchId, at, programIds, counts] }) => {

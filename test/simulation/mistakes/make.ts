@@ -5,12 +5,12 @@ import type { StoredRow } from '../store/parameters.ts';
 import type { Transaction } from '../store/transaction.ts';
 
 /**
- * A mistake that the simulation must find. The schedule of `seed` found it and is tried first; others are only run if the
- * simulation has changed since.
+ * A mistake that the simulation must find. The schedule of `seed` once found it and is tried first. Other schedules run
+ * only if that one no longer finds it.
  */
 export type NamedMistake = Mistake & { readonly name: string; readonly seed: number; readonly hasProcessor?: true };
 
-/** A change of a method of the service. */
+/** Replaces a method of the service. */
 export function change<Of extends object, Name extends keyof Of>(
   of: Of,
   name: Name,
@@ -32,13 +32,13 @@ export function meaning(name: string): Meaning {
   return found;
 }
 
-/** Runs a statement, which may wait for a lock; returns its rows. */
+/** Runs a statement, which may wait for a lock, and returns its rows. */
 export function* run(name: string, ...of: Parameters<Meaning>) {
   const found = meaning(name)(...of);
   return 'next' in found ? yield* found : found;
 }
 
-/** A transaction that finds changed rows of a table when it reads one by one. */
+/** A transaction that returns changed rows of a table when it reads them one by one. */
 export function findingIn(transaction: Transaction, table: string, change: (row: StoredRow) => StoredRow): Transaction {
   return new Proxy(transaction, {
     get(target, name: keyof Transaction) {
@@ -54,7 +54,7 @@ export function findingIn(transaction: Transaction, table: string, change: (row:
   });
 }
 
-/** A transaction that finds changed rows when it scans. */
+/** A transaction that returns changed rows when it scans. */
 export function scanningWith(transaction: Transaction, change: (row: StoredRow) => StoredRow): Transaction {
   return new Proxy(transaction, {
     get(target, name: keyof Transaction) {

@@ -4,7 +4,7 @@ import { PROCESSORS } from './processors.ts';
 import { DUE, LIMITS, PROGRAM_CHANGES, SWITCH } from './rules.ts';
 import { DELIVERY, WEBHOOKS } from './webhooks.ts';
 
-/** Mistakes of everything that is simulated. Each of them must be found. */
+/** The mistakes in all simulated parts. The simulation must find each of them. */
 export const MISTAKES: readonly NamedMistake[] = [
   ...GUARD,
   ...COMMIT,

@@ -1,10 +1,10 @@
 import { timeOf } from '../store/meaning.ts';
 import { type NamedMistake, run } from './make.ts';
 
-/** Attempts at processors. Mistakes of the steps themselves are in `test/mutants/processors`. */
+/** Attempts at processors. Mistakes in the steps are in `test/mutants/processors`. */
 export const PROCESSORS: readonly NamedMistake[] = [
   {
-    name: 'an attempt is taken up without a lease',
+    name: 'an attempt is claimed without a lease',
     seed: 5,
     hasProcessor: true,
     statements: {
@@ -19,7 +19,7 @@ export const PROCESSORS: readonly NamedMistake[] = [
     },
   },
   {
-    name: 'an attempt that has changed since is changed all the same',
+    name: 'an attempt is changed although it has changed since it was read',
     seed: 48,
     hasProcessor: true,
     statements: {
@@ -33,7 +33,7 @@ export const PROCESSORS: readonly NamedMistake[] = [
     },
   },
   {
-    name: 'what was marked as sent by another process is marked again',
+    name: 'an attempt that another process has marked as sent is marked again',
     seed: 168,
     hasProcessor: true,
     statements: {

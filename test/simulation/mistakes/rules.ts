@@ -7,7 +7,7 @@ import type { StoredRow } from '../store/parameters.ts';
 import type { Transaction } from '../store/transaction.ts';
 import { change, findingIn, meaning, type NamedMistake, run } from './make.ts';
 
-/** A change of a check of transfers. */
+/** Replaces parts of a check of transfers. */
 function changeCheck(name: string, changed: Partial<TransferCheck>): () => () => void {
   return () => {
     const check = TRANSFER_CHECKS.find((one) => one.name === name);
@@ -21,7 +21,7 @@ function changeCheck(name: string, changed: Partial<TransferCheck>): () => () =>
   };
 }
 
-/** The statements that read the rules of one program or of several, with changed rows. */
+/** The statements that read the rules of one or several programs, with changed rows. */
 function readingRules(changed: (row: StoredRow, transaction: Transaction) => StoredRow): Meanings {
   const readChanged = (name: string): Meaning =>
     function* (transaction, sent) {
@@ -31,20 +31,20 @@ function readingRules(changed: (row: StoredRow, transaction: Transaction) => Sto
   return Object.fromEntries(['read_program_rules', 'read_rules_of_programs'].map((name) => [name, readChanged(name)]));
 }
 
-/** Holds that end, and transfers that are due later. */
+/** Holds that end, and scheduled transfers. */
 export const DUE: readonly NamedMistake[] = [
   {
-    name: 'the row of a hold stays when the hold has ended',
+    name: 'the row of an ended hold is not deleted',
     seed: 3,
     statements: { delete_holds: () => NOTHING },
   },
   {
-    name: 'a scheduled transfer is held to no limit of a period when it is due',
+    name: 'the limits of periods do not apply to a scheduled transfer when it is due',
     seed: 3,
     make: changeCheck('period_limits', { onlyWhenMade: true }),
   },
   {
-    name: 'a transfer that is due is read before its accounts',
+    name: 'a due transfer is read before its accounts',
     seed: 2,
     statements: {
       read_transfers_for_change: (transaction, sent) =>
@@ -57,7 +57,7 @@ export const DUE: readonly NamedMistake[] = [
     },
   },
   {
-    name: 'a decision has the time of a moment before it',
+    name: 'a decision has an earlier time than its real one',
     seed: 1,
     statements: readingRules((row) => ({ ...row, now: (row.now as bigint) - 500n })),
   },
@@ -66,12 +66,12 @@ export const DUE: readonly NamedMistake[] = [
 /** Limits. */
 export const LIMITS: readonly NamedMistake[] = [
   {
-    name: 'what is added to a counter that exists is not written',
+    name: 'an addition to an existing counter is not written',
     seed: 3,
     statements: { update_counters: () => NOTHING },
   },
   {
-    name: 'a group hands on to the next what was counted before it',
+    name: 'a group passes the counters from before its own changes to the next group',
     seed: 91,
     make: change(
       Memory.prototype,
@@ -83,7 +83,7 @@ export const LIMITS: readonly NamedMistake[] = [
     ),
   },
   {
-    name: 'what a hold gives back is taken from the day on which it ends',
+    name: 'a released hold lowers the counter of the wrong day',
     seed: 3,
     make: change(
       ExaminedAccounts.prototype,
@@ -95,12 +95,12 @@ export const LIMITS: readonly NamedMistake[] = [
     ),
   },
   {
-    name: 'the time of a decision belongs to another day than the one that it counts on',
+    name: 'a decision counts on a different day from its time',
     seed: 6545,
     statements: readingRules((row, { clock }) => ({ ...row, now: BigInt(Math.round(clock())) })),
   },
   {
-    name: 'what a card may have is not compared',
+    name: 'the maximum balance of a card is not checked',
     seed: 26,
     make: changeCheck('maximum_balance', { examine: () => NOT_EVALUATED }),
   },
@@ -109,12 +109,12 @@ export const LIMITS: readonly NamedMistake[] = [
 /** The switch. */
 export const SWITCH: readonly NamedMistake[] = [
   {
-    name: 'a change of the switch waits for nobody',
+    name: 'a change of the switch does not wait for transfers',
     seed: 39,
     statements: { hold_switch: () => NOTHING },
   },
   {
-    name: 'transfers do not share the switch',
+    name: 'transfers do not take the shared lock of the switch',
     seed: 39,
     statements: {
       share_switch_and_lock_names: meaning('lock_names'),
@@ -133,17 +133,17 @@ export const SWITCH: readonly NamedMistake[] = [
 /** Card programs and their funds. */
 export const PROGRAM_CHANGES: readonly NamedMistake[] = [
   {
-    name: 'a change of a program does not lock the funds that its event shows',
+    name: 'a change of a program does not lock the funding accounts that its event shows',
     seed: 11,
     statements: { lock_all_funding: () => NOTHING },
   },
   {
-    name: 'a change of a program does not raise the versions of its funds',
+    name: 'a change of a program does not raise the versions of its funding accounts',
     seed: 313,
     statements: { raise_funding_versions: () => NOTHING },
   },
   {
-    name: 'a deposit is added to funds that it has not locked',
+    name: 'a deposit changes funding accounts without locking them',
     seed: 19,
     statements: {
       lock_funding_accounts: (transaction, { values: [programId] }) =>
@@ -151,7 +151,7 @@ export const PROGRAM_CHANGES: readonly NamedMistake[] = [
     },
   },
   {
-    name: 'nobody is told that a withdrawal has made the funds low',
+    name: 'a withdrawal that makes the funds low sends no event',
     seed: 753,
     statements: { read_funding_threshold: () => [{ funding_low_threshold: null }] },
   },

@@ -5,7 +5,7 @@ import { type NamedMistake, run } from './make.ts';
 /** The delivery to webhooks. */
 export const DELIVERY: readonly NamedMistake[] = [
   {
-    name: 'a process that has lost a shard moves its cursors',
+    name: 'a process moves the cursors of a shard that it has lost',
     seed: 8,
     statements: {
       *move_webhook_cursors(transaction, { rows, values: [owner] }) {
@@ -18,7 +18,7 @@ export const DELIVERY: readonly NamedMistake[] = [
     },
   },
   {
-    name: 'a cursor passes what is in flight',
+    name: 'a cursor passes events that are in flight',
     seed: 4,
     make: () => {
       const passed = Object.getOwnPropertyDescriptor(Places.prototype, 'passed') ?? {};
@@ -33,10 +33,10 @@ export const DELIVERY: readonly NamedMistake[] = [
   },
 ];
 
-/** The handlers of webhooks beside their delivery. */
+/** The handlers of webhooks. */
 export const WEBHOOKS: readonly NamedMistake[] = [
   {
-    name: 'a webhook that is changed is not locked',
+    name: 'a change of a webhook does not lock it',
     seed: 25,
     statements: { lock_webhook: () => [{}] },
   },
@@ -54,7 +54,7 @@ export const WEBHOOKS: readonly NamedMistake[] = [
     },
   },
   {
-    name: 'a cursor is moved back behind what a request has passed over',
+    name: 'a cursor moves back to events that a request has skipped',
     seed: 347,
     statements: {
       *move_webhook_cursors(transaction, sent) {

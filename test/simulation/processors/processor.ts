@@ -6,59 +6,59 @@ import type { SimulatedTime } from '../simulated-time.ts';
 import { CONNECTOR_ID } from '../world.ts';
 import type { ProcessorProfile } from './profile.ts';
 
-/** What the service learns by itself, as it was sent. */
+/** A notice that a processor sends. */
 export type SentNotice = NoticeBody & { readonly notice_id: string };
 
 /** A process of the service, as the processor sees it. */
 export type Asker = {
   readonly name: string;
   readonly isAlive: boolean;
-  /** Receives a notice; rejects if it was not stored. */
+  /** Receives a notice. Rejects if it was not stored. */
   readonly receive: (notice: SentNotice) => Promise<unknown>;
 };
 
 /** A request that a process waits for. */
 export type OpenCall = { readonly asker: Asker; readonly question: OrderRequest; readonly order: Order };
 
-/** An order as the book of the processor has it. */
+/** An order in the book of the processor. */
 export type Entry = {
   readonly order: Order;
-  /** `received`: neither executed nor refused yet. `pending`: the same, and acknowledged, so that no time limits it. */
+  /** `received`: not yet executed or refused. `pending`: the same, but acknowledged, so it has no time limit. */
   state: 'received' | 'pending' | 'executed' | 'declined' | 'not_executed' | 'reversed';
-  /** Whether it was, or will be, executed after another end was told. */
+  /** Whether it was, or will be, executed although the processor reported another end. */
   isLie: boolean;
   wasLie: boolean;
-  /** Until when an inquiry may not find it. */
+  /** Inquiries may not find it before this time. */
   readonly hiddenUntil: number;
-  /** Whether one inquiry after that does not find it either, as one server of several may not know it yet. */
+  /** Whether one later inquiry misses it too, like an inquiry at one of several servers that does not have it yet. */
   hasLapse: boolean;
   readonly reference: string;
   code: string | null;
-  /** When the same order again is taken for another one. An inquiry still finds it. */
+  /** When the processor starts to treat the same order as a new one. An inquiry still finds it. */
   readonly forgottenAt: number;
 };
 
-/** Told of what the processor does. */
+/** Observes the processor. */
 export type ProcessorWatcher = {
   readonly onCall: (call: OpenCall, open: readonly OpenCall[]) => void;
   readonly onExecuted: (entry: Entry) => void;
   readonly note: ((step: string) => void) | undefined;
 };
 
-/** A request that is not answered by then is ended, as the service's own connector does. */
+/** A request without a response is ended after this time. The service's own connector does the same. */
 const CALL_MILLISECONDS = 10_000;
 
-/** Slow messages take up to one of these: the last is longer than the time in which an order may be executed. */
+/** Slow messages take up to one of these times. The last is longer than the time in which an order may be executed. */
 const SLOW_MILLISECONDS = [1_000, 9_000, 40_000];
 
-/** The same for an order that it has received and not answered. */
+/** The same for an order that the processor has received without a response. */
 const QUEUED_MILLISECONDS = 40_000;
 
 const SEND_WINDOW_MILLISECONDS = 30_000;
 
 const DECLINES = ['51', '05', '91'];
 
-/** With the last two it answers an order, and says when it is asked what became of it. */
+/** The last two codes answer the order only. A later inquiry gets a final code. */
 const FIRST_DECLINES = [...DECLINES, '68', '94'];
 
 const answer = (outcome: Answer['outcome'], more: Partial<Answer> = {}): Answer => ({
@@ -66,9 +66,9 @@ const answer = (outcome: Answer['outcome'], more: Partial<Answer> = {}): Answer 
   ...more,
 });
 
-/** A card processor in memory. What its book has is what happened to the money. */
+/** A card processor in memory. Its book is the truth about the money. */
 export class SimulatedProcessor {
-  /** By the id of the attempt as it was sent. An order whose key was forgotten has a new entry. */
+  /** By the id of the attempt, as sent. An order whose key was forgotten has a new entry. */
   readonly book = new Map<string, Entry[]>();
   readonly profile: ProcessorProfile;
   readonly #random: Random;
@@ -76,7 +76,7 @@ export class SimulatedProcessor {
   readonly #watcher: ProcessorWatcher;
   readonly #askers: () => readonly Asker[];
   readonly #open = new Set<OpenCall>();
-  /** When something happens next: messages on their way, what it carries out later. */
+  /** The times of the next events: messages on their way, and orders that are carried out later. */
   readonly #agenda = new Set<{ readonly at: number }>();
   #notices = 0;
   #isCalm = false;
@@ -95,7 +95,7 @@ export class SimulatedProcessor {
     this.#watcher = watcher;
   }
 
-  /** The way of a process to it. */
+  /** The connection of a process to the processor. */
   connect(asker: Asker): Connector {
     const ask = (question: OrderRequest) => (order: Order) => this.#call({ asker, question, order });
     const [send, inquire, reverse] = [ask('send'), ask('inquire'), ask('reverse')];
@@ -107,22 +107,22 @@ export class SimulatedProcessor {
     return { connectorId: CONNECTOR_ID, traits, send, inquire, reverse, isHealthy, close: () => undefined };
   }
 
-  /** From now on every message arrives soon, and it does what it says. */
+  /** Ends all faults: messages arrive soon, and the processor does what it reports. */
   calm(): void {
     this.#isCalm = true;
   }
 
-  /** When the next thing happens here; infinite if nothing does. */
+  /** When the next event happens here. Infinite if there is none. */
   get next(): number {
     return Math.min(...[...this.#agenda].map(({ at }) => at));
   }
 
-  /** Whether an attempt's money has moved, and has not been moved back. */
+  /** Whether an attempt's money has moved, and was not reversed. */
   hasMoved(attemptId: string): boolean {
     return this.book.get(attemptId)?.some(({ state }) => state === 'executed') === true;
   }
 
-  /** Whether it may still be moved: it is carried out later, or an order is on its way that is not too late. */
+  /** Whether the money may still move: the order is carried out later, or is on its way and not too late. */
   mayMove(attemptId: string, notAfter: number): boolean {
     const last = this.book.get(attemptId)?.at(-1);
     if (last?.state === 'pending' || last?.isLie === true) return true;
@@ -130,12 +130,12 @@ export class SimulatedProcessor {
     return isOpen && this.#time.clock <= notAfter;
   }
 
-  /** Whether it says that it refuses an order and executes it later all the same. */
+  /** Whether the processor declines an order but executes it later. */
   lies(attemptId: string): boolean {
     return this.book.get(attemptId)?.some(({ isLie, wasLie }) => isLie || wasLie) === true;
   }
 
-  /** The ids of attempts whose orders have not arrived, or are not decided on. */
+  /** The ids of attempts whose orders have not arrived, or are not decided yet. */
   readonly #onTheWay = new Map<string, number>();
 
   get #isDown(): boolean {
@@ -147,7 +147,7 @@ export class SimulatedProcessor {
     return !this.#isCalm && this.#random.chance(chance);
   }
 
-  /** Does something after a time; returns a function that cancels it. */
+  /** Runs a function after a time. Returns a function that cancels it. */
   #later(milliseconds: number, run: () => void): () => void {
     const entry = { at: this.#time.now + Math.max(1, milliseconds) };
     this.#agenda.add(entry);
@@ -161,7 +161,7 @@ export class SimulatedProcessor {
     };
   }
 
-  /** How long a message is on its way. */
+  /** How long a message takes, in milliseconds. */
   #delay(): number {
     const { slowness } = this.profile;
     if (!this.#chance(slowness)) return this.#random.below(12);
@@ -177,7 +177,7 @@ export class SimulatedProcessor {
     this.#open.add(call);
     return new Promise((resolve) => {
       const end = (found: Answer): void => {
-        // The answer may have come before its time was over, or twice.
+        // The answer may have come earlier, or twice.
         if (!this.#open.delete(call) || !asker.isAlive) return;
         giveUp();
         this.#watcher.note?.(`${asker.name} has the answer ${found.outcome} to ${question} ${order.attemptId}`);
@@ -191,7 +191,7 @@ export class SimulatedProcessor {
     });
   }
 
-  /** The request is on its way. */
+  /** Delivers a request to the processor. Some requests and answers are lost. */
   #deliver({ question, order }: OpenCall, end: (found: Answer) => void): void {
     const { losing } = this.profile;
     if (this.#isDown || this.#chance(losing / 2)) return;
@@ -224,7 +224,7 @@ export class SimulatedProcessor {
     if (!isKnown) this.#decide(entry);
     this.#arrived(order);
     if (entry.state === 'reversed') return answer('not_executed');
-    // What it does later is not answered.
+    // An order that is carried out later gets no answer.
     return entry.state === 'received' ? undefined : this.#say(entry);
   }
 
@@ -259,7 +259,7 @@ export class SimulatedProcessor {
     return entry;
   }
 
-  /** What becomes of an order that has arrived. */
+  /** Decides what happens to an order that has arrived. */
   #decide(entry: Entry): void {
     const { lying, notifies } = this.profile;
     const { notAfter } = entry.order;
@@ -285,7 +285,7 @@ export class SimulatedProcessor {
     }
   }
 
-  /** Carries out later what it has taken on. */
+  /** Carries out an accepted order later. */
   #finish(entry: Entry, within: number): void {
     this.#later(this.#random.below(within), () => {
       const { state, order } = entry;
@@ -313,14 +313,14 @@ export class SimulatedProcessor {
 
   #say(entry: Entry): Answer {
     const outcome = STATUS[entry.state];
-    // The first answer says that it does not know, another one what became of it.
+    // The first answer leaves the result open. Later answers say that the order was declined.
     const { code } = entry;
     if (code === '68' || code === '94') entry.code = '51';
     const reference = this.#random.chance(0.7) ? entry.reference : null;
     return answer(outcome, { code: outcome === 'declined' ? code : null, processorReference: reference });
   }
 
-  /** Whether an inquiry does not find it: for some time, and once more after that. */
+  /** Whether an inquiry does not find the order: for some time, and possibly once more after that. */
   #isHidden(entry: Entry): boolean {
     if (this.#time.clock < entry.hiddenUntil) return true;
     const { hasLapse } = entry;
@@ -337,7 +337,7 @@ export class SimulatedProcessor {
     return answer('reversed');
   }
 
-  /** Says by itself what became of an order: sometimes twice, or late, or before the answer. */
+  /** Sends notices about an order: sometimes twice, late, or before the answer. */
   #tell(entry: Entry): void {
     const { notifies } = this.profile;
     if (!notifies) return;
@@ -361,13 +361,13 @@ export class SimulatedProcessor {
       giveUp();
       this.#later(1_000 + this.#random.below(3_000), () => this.#sendNotice(notice));
     };
-    // A process that dies meanwhile does not answer.
+    // A process that dies in the meantime does not answer.
     const giveUp = this.#later(CALL_MILLISECONDS, again);
     this.#random.pick(this.#askers()).receive(notice).then(giveUp, again);
   }
 }
 
-/** An attempt that there is not. */
+/** The id of an attempt that does not exist. */
 const NOBODY = `pat_${'0'.repeat(32)}`;
 
 const STATUS: Readonly<Record<Entry['state'], OrderStatus>> = {

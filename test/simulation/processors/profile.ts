@@ -1,29 +1,29 @@
 import type { Traits } from '../../../domain/processors/order.ts';
 import type { Random } from '../../harness/random.ts';
 
-/** What the processor of a schedule is like. */
+/** The behavior of the processor in a schedule. */
 export type ProcessorProfile = {
   readonly traits: Traits;
-  /** Whether it says by itself what became of an order. */
+  /** Whether it sends notices. */
   readonly notifies: boolean;
-  /** The chance that a message is lost, and that one is slow. */
+  /** The chances that a message is lost, or slow. */
   readonly losing: number;
   readonly slowness: number;
-  /** The chance that it declines or reverses an order and executes it all the same. */
+  /** The chance that it declines or reverses an order, but executes it anyway. */
   readonly lying: number;
-  /** When it is down, in milliseconds since the schedule began: from, to. */
+  /** The start and end of an outage, in milliseconds since the schedule began. */
   readonly outage: readonly [from: number, to: number];
-  /** Until when things go wrong after the last request, in milliseconds. */
+  /** How long faults continue after the last request, in milliseconds. */
   readonly troubleMilliseconds: number;
 };
 
-/** How long an outage lasts at most: longer than a breaker takes to open and to be probed. */
+/** The longest outage. It is longer than a breaker takes to open and to be probed. */
 const MAX_OUTAGE_MILLISECONDS = 60_000;
 
-/** Most schedules are over when an order that was lost has been asked about; some last longer. */
+/** Most schedules end after the inquiry about a lost order. Some last longer. */
 const TROUBLE_MILLISECONDS = [0, 0, 50_000, 150_000];
 
-/** A schedule in which a card has a processor; undefined for most, which have none. */
+/** Draws the processor of a schedule. Undefined in most schedules. */
 export function drawProcessor(random: Random, share: number): ProcessorProfile | undefined {
   if (!random.chance(share)) return undefined;
   const rate = (chance: number, most: number): number =>

@@ -16,7 +16,7 @@ export const ACCOUNT_COLUMNS = [
   'version',
 ] as const;
 
-/** The accounts that `readAccounts` and `lockAccounts` are about, in the order of their ids. */
+/** The accounts that `readAccounts` and `lockAccounts` return, in the order of their ids. */
 function wantedAccounts(transaction: Transaction, { rows }: Given): readonly string[] {
   const wanted = new Set<string>();
   const add = (card: StoredRow, withFunding: boolean): void => {
@@ -36,13 +36,13 @@ function wantedAccounts(transaction: Transaction, { rows }: Given): readonly str
   return [...wanted].sort();
 }
 
-/** The cards of a transfer that exist: one or two. */
+/** The existing cards of a transfer: one or two. */
 export function cardsOf(transaction: Transaction, transfer: StoredRow): readonly StoredRow[] {
   const cards = [transfer.card_id, transfer.destination_card_id].map((id) => transaction.find('card', String(id)));
   return cards.filter((card) => card !== undefined);
 }
 
-/** An account as decisions read it. */
+/** The columns of an account that decisions read. */
 export const shown = (account: StoredRow): StoredRow => columnsOf(account, ACCOUNT_COLUMNS);
 
 function* lockAccounts(transaction: Transaction, given: Given): Run<readonly StoredRow[]> {
@@ -70,7 +70,7 @@ function readAccounts(transaction: Transaction, given: Given): readonly StoredRo
   });
 }
 
-/** The account as it is written; throws if it violates the CHECK of its floor. */
+/** The account after the write. Throws if it violates the CHECK of its floor. */
 export function writtenAccount(before: StoredRow, sent: StoredRow, version: unknown): StoredRow {
   const { balance, held, incoming, sequence } = sent;
   const { floor } = before;
@@ -80,12 +80,12 @@ export function writtenAccount(before: StoredRow, sent: StoredRow, version: unkn
   return { ...before, balance, held, incoming, sequence, version };
 }
 
-/** Raises the version of an account, as the triggers do. */
+/** Raises the version of an account, like the triggers. */
 export function* raiseVersion(transaction: Transaction, accountId: unknown): Run {
   yield* transaction.update('account', String(accountId), (row) => ({ ...row, version: (row.version as bigint) + 1n }));
 }
 
-/** Fails as PostgreSQL does where what was decided on has changed. */
+/** Throws the error of PostgreSQL if the basis of a decision has changed. */
 export function refuseChanged(found: number, wanted: unknown): void {
   if (found !== Number(wanted)) throw databaseError('TS001', 'accounts have changed since they were decided on');
 }

@@ -38,10 +38,10 @@ function countedDays(transaction: Transaction, accountId: unknown): readonly unk
     .map((row) => [row.direction, (row.day_start as Date).getTime(), String(row.amount), String(row.count)]);
 }
 
-/** The calendar of a day in UTC, which is the time zone of every program of the simulation. */
+/** The calendar of a day in UTC. Every program of the simulation has this time zone. */
 type Calendar = { readonly today: string; readonly periods: Readonly<Record<string, bigint>> };
 
-/** The calendar of the last day used: hardly any schedule has two. */
+/** The calendar of the last day used. Few schedules have two. */
 let lastCalendar: readonly [day: number, Calendar] | undefined;
 
 export function calendarAt(time: number): Calendar {
@@ -91,7 +91,7 @@ const readRules: Meaning = (transaction, { rows, values: [withDays] }) => {
   });
 };
 
-/** Cards and the rules of their programs. */
+/** Cards, and the rules of their programs. */
 export const CARD_STATEMENTS: Meanings = {
   read_program_rules: readRules,
   read_rules_of_programs: readRules,

@@ -8,7 +8,7 @@ export const CONTROL_STATEMENTS: Meanings = {
     yield* transaction.insert('write_batch', String(batchId), {
       batch_id: batchId,
       abandoned: false,
-      // Fences of the same millisecond differ, as by PostgreSQL's microseconds.
+      // Fences in the same millisecond differ, as they do with PostgreSQL's microseconds.
       moment: clock(),
       created_at: new Date(clock()),
       relayed: at === null,
@@ -21,7 +21,7 @@ export const CONTROL_STATEMENTS: Meanings = {
 
   *abandon_batch(transaction, { values: [batchId] }) {
     const key = String(batchId);
-    // With a unique index the second of two waits for the first.
+    // PostgreSQL has a unique index here: the second transaction waits for the first.
     yield* transaction.lock(`write_batch ${key}`);
     if (transaction.newest('write_batch', key) !== undefined) return NOTHING;
     const { clock } = transaction;
@@ -98,7 +98,7 @@ export const CONTROL_STATEMENTS: Meanings = {
   },
 
   *insert_audit_entries(transaction, { rows }) {
-    // A trigger chains the rows; only its lock is simulated.
+    // A trigger chains the rows. Only its lock is simulated.
     yield* transaction.lock('audit_head');
     for (const { place: _place, ...note } of rows('notes')) {
       yield* transaction.insert('audit_entry', String(note.entry_id), note);

@@ -6,7 +6,7 @@ const FIRST_ID = '00000000-0000-0000-0000-000000000000';
 
 const shown = ({ moment: _moment, holder_hash: _hash, next_at: _next, ...row }: StoredRow): StoredRow => row;
 
-/** The erasure of what is stored about the holder of a card. */
+/** The erasure of the stored data about the holder of a card. */
 export const ERASURE_STATEMENTS: Meanings = {
   read_erasures_of_transfers(transaction, { rows }) {
     return rows('sent').flatMap(({ program_id, transfer_id }) => {
@@ -41,7 +41,7 @@ export const ERASURE_STATEMENTS: Meanings = {
 
   *insert_card_erasure(transaction, { values }) {
     const [events_from, program_id, card_id, card_name, requested_at, holder_hash] = values;
-    // By a trigger.
+    // A trigger does this in PostgreSQL.
     const key = String(card_id);
     const isErased = yield* transaction.update('card', key, (card) =>
       Object.keys(card.metadata as object).length > 0 ? { ...card, metadata: {} } : undefined,
@@ -175,12 +175,12 @@ export const ERASURE_STATEMENTS: Meanings = {
     return NOTHING;
   },
 
-  // Nobody closes a break in the simulation.
+  // The simulation never closes a break.
   erase_notes_of_breaks() {
     return NOTHING;
   },
 
-  // Only responses of earlier versions have a body of their own, and there are none.
+  // Only earlier versions stored the bodies of responses, so there are none here.
   erase_responses() {
     return NOTHING;
   },
@@ -192,7 +192,7 @@ export const ERASURE_STATEMENTS: Meanings = {
     return NOTHING;
   },
 
-  // No attempt of a webhook, no error and no case is stored in the simulation.
+  // The simulation stores no attempt of a webhook, no error and no case.
   erase_webhook_answers() {
     return NOTHING;
   },
@@ -216,7 +216,7 @@ export const ERASURE_STATEMENTS: Meanings = {
     return NOTHING;
   },
 
-  /** The statement without a name: `readEventsOfCard`. */
+  /** The unnamed statement `readEventsOfCard`. */
   ''(transaction, { values: [from, after, count, programId, cardName, cardId] }) {
     const isNext = (row: StoredRow): boolean =>
       (row.created_at as Date) >= (from as Date) && String(row.batch_id) > String(after ?? FIRST_ID);

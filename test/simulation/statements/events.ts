@@ -19,7 +19,7 @@ const insertEvents: Meaning = function* (transaction, { rows, values: [batchId, 
 const inOrderOfFences = (one: StoredRow, other: StoredRow): number =>
   (one.moment as number) - (other.moment as number) || (String(one.batch_id) < String(other.batch_id) ? -1 : 1);
 
-/** Adds to the last position of a program; gives the new one. */
+/** Adds to the last position of a program and returns the new one. */
 function* raiseHead(transaction: Transaction, programId: string, count: number): Run<number> {
   yield* transaction.lock(`event_head ${programId}`);
   const before = transaction.newest('event_head', programId);
@@ -58,7 +58,7 @@ export const EVENT_STATEMENTS: Meanings = {
     const sent = batches.flatMap((batch) =>
       (batch.event_programs as string[])
         .map((programId, index) => ({ batch, programId, count: (batch.event_counts as number[])[index] ?? 0 }))
-        // The id of every program is the last one.
+        // `EVERY_PROGRAM` has the highest id, so it comes last.
         .sort((one, other) => (one.programId < other.programId ? -1 : 1))
         .flatMap((own) => {
           if (own.programId !== EVERY_PROGRAM) return [{ ...own, isShared: false }];

@@ -14,11 +14,11 @@ const NO_ATTEMPT: StoredRow = Object.fromEntries(ATTEMPT.map((name) => [name, nu
 
 const keyOf = (connectorId: unknown, noticeId: unknown): string => `${connectorId} ${noticeId}`;
 
-/** Marks a notice as handled; false if it was before. */
+/** Marks a notice as handled. Returns false if it was handled before. */
 function* handle(transaction: Transaction, connectorId: unknown, noticeId: unknown): Run<boolean> {
   const key = keyOf(connectorId, noticeId);
   const isWaiting = (row: StoredRow | undefined): boolean => row?.handled_at === null;
-  // What was handled before is not locked.
+  // A notice that was handled before is not locked.
   if (!isWaiting(transaction.find('processor_notice', key))) return false;
   const handled_at = new Date(transaction.clock());
   return yield* transaction.update('processor_notice', key, (row) =>
@@ -26,11 +26,11 @@ function* handle(transaction: Transaction, connectorId: unknown, noticeId: unkno
   );
 }
 
-/** What processors send by themselves. */
+/** The notices of processors. */
 export const NOTICE_STATEMENTS: Meanings = {
   *insert_notice(transaction, { values: [sentAttemptId, connector_id, notice_id, body] }) {
     const key = keyOf(connector_id, notice_id);
-    // With a unique index the second of two waits for the first.
+    // PostgreSQL has a unique index here: the second transaction waits for the first.
     yield* transaction.lock(`processor_notice ${key}`);
     if (transaction.newest('processor_notice', key) !== undefined) return NOTHING;
     const attempt = transaction.find('processor_attempt', String(sentAttemptId)) ?? NO_ATTEMPT;
@@ -107,7 +107,7 @@ export const NOTICE_STATEMENTS: Meanings = {
 
   *insert_break_of_unknown(transaction, { values }) {
     const [break_id, kind, connector_id, sent_attempt_id, amount, currency, expected, found, created_at] = values;
-    // With a unique index the second of two waits for the first.
+    // PostgreSQL has a unique index here: the second transaction waits for the first.
     yield* transaction.lock(`processor_break_once ${connector_id} ${sent_attempt_id}`);
     const isSame = (row: StoredRow): boolean =>
       row.connector_id === connector_id && row.sent_attempt_id === sent_attempt_id;
@@ -129,7 +129,7 @@ export const NOTICE_STATEMENTS: Meanings = {
   *mark_notice_foreign(transaction, { values }) {
     const [connector_id, noticeId, break_id, sent_attempt_id, amount, currency, found] = values;
     if (!(yield* handle(transaction, connector_id, noticeId))) return NOTHING;
-    // With a unique index the second of two waits for the first.
+    // PostgreSQL has a unique index here: the second transaction waits for the first.
     yield* transaction.lock(`processor_break_once ${connector_id} ${sent_attempt_id}`);
     const isSame = (row: StoredRow): boolean =>
       row.connector_id === connector_id && row.sent_attempt_id === sent_attempt_id;

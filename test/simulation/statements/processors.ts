@@ -24,7 +24,7 @@ const CHANGED = [
 
 const byId = (one: StoredRow, other: StoredRow): number => (String(one.attempt_id) < String(other.attempt_id) ? -1 : 1);
 
-/** What is sent as a `bigint` and stored as an `integer`. */
+/** Columns that are sent as `bigint` and stored as `integer`. */
 function asStored(sent: StoredRow): StoredRow {
   const { retry_after_seconds: seconds } = sent;
   return { ...sent, retry_after_seconds: seconds === null ? null : Number(seconds) };
@@ -35,7 +35,7 @@ function ofProgram(transaction: Transaction, { program_id, attempt_id }: StoredR
   return row?.program_id === program_id ? row : undefined;
 }
 
-/** Locks the rows that are as they were decided on, in the order of their ids, and changes them; returns them. */
+/** Locks the rows that are unchanged since the decision, in the order of their ids. Changes them and returns them. */
 function* change(
   transaction: Transaction,
   sent: readonly StoredRow[],
@@ -80,7 +80,7 @@ function isDisabled(transaction: Transaction, programId: unknown, type: unknown)
 
 const later = (transaction: Transaction, seconds: number): Date => new Date(transaction.clock() + seconds * 1000);
 
-/** What is looked at once more before an order is sent. */
+/** Adds the data that is checked again before an order is sent. */
 function claimed(transaction: Transaction, attempt: StoredRow): StoredRow {
   const { program_id, card_id, transfer_id } = attempt;
   const card = transaction.find('card', String(card_id)) ?? {};
@@ -103,11 +103,11 @@ const BREAK = [
 const named = (values: readonly unknown[]): StoredRow =>
   Object.fromEntries(BREAK.map((name, index) => [name, values[index]]));
 
-/** Inserts a break, or opens that of its attempt again with what the processor had not said; undefined if it had said it. */
+/** Inserts a break, or reopens the attempt's break with a new report. Returns undefined if it had that report. */
 function* insertBreak(transaction: Transaction, values: readonly unknown[]): Run<StoredRow | undefined> {
   const sent = named(values);
   const { connector_id, attempt_id, kind, found } = sent;
-  // With a unique index the second of two waits for the first.
+  // PostgreSQL has a unique index here: the second transaction waits for the first.
   yield* transaction.lock(`processor_break_once ${connector_id} ${attempt_id} ${kind}`);
   const isSame = (row: StoredRow): boolean =>
     row.connector_id === connector_id && row.attempt_id === attempt_id && row.kind === kind;
@@ -234,7 +234,7 @@ export const PROCESSOR_STATEMENTS: Meanings = {
   },
 
   *create_suspense_account(transaction, { values: [programId, accountId, currency, floor] }) {
-    // With a unique index the second of two waits for the first.
+    // PostgreSQL has a unique index here: the second transaction waits for the first.
     yield* transaction.lock(`suspense ${programId} ${currency}`);
     const isThere = (row: StoredRow): boolean => row.owner_id === programId && row.kind === 'suspense';
     if (transaction.scanNewest('account', isThere).length > 0) return NOTHING;

@@ -97,7 +97,7 @@ export const PROGRAM_STATEMENTS: Meanings = {
     const { program_id, movement_id, reference } = sent;
     if (reference !== null) {
       const name = `funding_movement_reference ${program_id} ${reference}`;
-      // With a unique index the second of two waits for the first.
+      // PostgreSQL has a unique index here: the second transaction waits for the first.
       yield* transaction.lock(name);
       const isTaken = (row: StoredRow): boolean => row.program_id === program_id && row.reference === reference;
       if (transaction.scanNewest('funding_movement', isTaken).length > 0) {

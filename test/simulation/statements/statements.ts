@@ -10,7 +10,7 @@ import { SWITCH_STATEMENTS } from './switch.ts';
 import { TRANSFER_STATEMENTS } from './transfers.ts';
 import { WEBHOOK_STATEMENTS } from './webhooks.ts';
 
-/** Every statement that the simulation knows. A test of the suite `store` compares each with PostgreSQL. */
+/** All statements of the simulation. A test of the suite `store` compares each with PostgreSQL. */
 export const STATEMENTS: Meanings = {
   ...CONTROL_STATEMENTS,
   ...ACCOUNT_STATEMENTS,

@@ -2,13 +2,13 @@ import { type Meanings, NOTHING, timeOf } from '../store/meaning.ts';
 import type { StoredRow } from '../store/parameters.ts';
 import type { Transaction } from '../store/transaction.ts';
 
-/** The lock of the switch, which everything that moves money shares. */
+/** The lock of the switch. Everything that moves money shares it. */
 export const SWITCH = 'switch';
 
 const disabledRows = (transaction: Transaction): readonly StoredRow[] =>
   transaction.scan('switch', (row) => row.disabled === true);
 
-/** What is disabled, as the statements that decide on transfers read it. */
+/** The disabled scopes, as the statements that decide on transfers read them. */
 export function disabledScopes(transaction: Transaction): readonly StoredRow[] {
   return disabledRows(transaction).map(({ program_id, transfer_type, disabled, reason, actor, since, until }) => ({
     ...{ programId: program_id, transferType: transfer_type, connectorId: null, disabled, reason, actor },

@@ -20,7 +20,7 @@ function withCards(transaction: Transaction, transfer: StoredRow): StoredRow {
 
 const isLive = ({ status }: StoredRow): boolean => !['failed', 'canceled', 'expired'].includes(String(status));
 
-/** Whether its processor has said, or may have said, that it has moved the money after all. */
+/** Whether the processor of a failed transfer has moved the money after all, or may have. */
 function isInDoubt(transaction: Transaction, transferId: unknown): boolean {
   const attempts = transaction.scan('processor_attempt', (row) => row.transfer_id === transferId);
   return attempts.some(
@@ -29,11 +29,11 @@ function isInDoubt(transaction: Transaction, transferId: unknown): boolean {
   );
 }
 
-/** Inserts a transfer, whose reference may be that of no other one that is live. */
+/** Inserts a transfer. No other live transfer may have its reference. */
 function* insertTransfer(transaction: Transaction, row: StoredRow): Run {
   const { program_id, transfer_id, reference } = row;
   if (reference !== null && isLive(row)) {
-    // With a unique index the second of two waits for the first.
+    // PostgreSQL has a unique index here: the second transaction waits for the first.
     yield* transaction.lock(`transfer_reference_taken ${program_id} ${reference}`);
     const isTaker = (one: StoredRow): boolean =>
       one.program_id === program_id && one.reference === reference && isLive(one);

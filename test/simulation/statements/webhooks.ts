@@ -5,7 +5,7 @@ import type { Run, Transaction } from '../store/transaction.ts';
 const shardKey = (shard: unknown): string => String(shard);
 const shown = ({ shard, epoch }: StoredRow): StoredRow => ({ shard, epoch });
 
-/** Whether a process holds the shard of a row, as the statement's snapshot has it. */
+/** Whether a process holds the shard of a row in the statement's snapshot. */
 function isHeld(transaction: Transaction, { shard, epoch }: StoredRow, owner: unknown): boolean {
   const held = transaction.find('webhook_shard', shardKey(shard));
   return held?.owner === owner && held?.epoch === epoch;
@@ -156,7 +156,7 @@ export const WEBHOOK_STATEMENTS: Meanings = {
       {
         ...columnsOf({ ...webhook, ...state }, DETAILS),
         backlog: head > cursor ? head - cursor : 0n,
-        // What failed and replays are not simulated.
+        // Failed events and replays are not simulated.
         ...{ next_retry_at: null, retries: 0n, dead: 0n, replay: null },
         secrets,
       },
@@ -227,7 +227,7 @@ export const WEBHOOK_STATEMENTS: Meanings = {
     return NOTHING;
   },
 
-  // What failed and replays are not simulated.
+  // Failed events and replays are not simulated.
   cancel_webhook_replay: () => NOTHING,
   give_up_webhook_retries: () => NOTHING,
 
@@ -242,13 +242,13 @@ export const WEBHOOK_STATEMENTS: Meanings = {
   },
 };
 
-/** Columns of `insert into webhook`, in their order. */
+/** The columns of `insert into webhook`, in their order. */
 const WEBHOOK = [
   ...(['webhook_id', 'program_id', 'url', 'description', 'types', 'payload', 'delivery_order', 'concurrency'] as const),
   ...(['rate', 'header_names', 'headers', 'version', 'created_at', 'updated_at'] as const),
 ];
 
-/** What a change of a webhook writes, in the order of its statement. */
+/** The columns that a change of a webhook writes, in the order of its statement. */
 const UPDATED = [
   ...(['url', 'description', 'types', 'payload', 'delivery_order', 'concurrency', 'rate'] as const),
   ...(['header_names', 'headers', 'updated_at'] as const),

@@ -8,11 +8,11 @@ import { type Run, type Tables, Transaction, type Wait, type Written } from './t
 
 /** Observes a server. */
 export type Watcher = {
-  /** A transaction has committed that wrote these rows. */
+  /** Called after a commit, with the rows that the transaction wrote. */
   readonly onCommit: (written: Written) => void;
-  /** A statement is unknown, or failed in a way in which PostgreSQL would not. */
+  /** Called when a statement is unknown, or failed in a way that PostgreSQL would not. */
   readonly onBug: (error: unknown) => void;
-  /** For the trace of a schedule, if there is one. */
+  /** Writes the trace of a schedule, if there is one. */
   readonly onStep: ((step: string) => void) | undefined;
 };
 
@@ -33,13 +33,13 @@ class UnknownStatement extends Error {
   }
 }
 
-/** PostgreSQL in memory: its sessions execute one message at a time, when the scheduler decides. */
+/** PostgreSQL in memory. Its sessions execute one message at a time, when the scheduler decides. */
 export class Server {
   readonly tables: Tables;
   readonly time: SimulatedTime;
   readonly statements: Meanings;
   readonly watcher: Watcher;
-  /** Every session that has something to do, or a transaction open. */
+  /** The sessions that have something to do, or an open transaction. */
   readonly connections = new Set<Connection>();
 
   constructor(tables: Tables, time: SimulatedTime, statements: Meanings, watcher: Watcher) {
@@ -57,19 +57,19 @@ export class Connection {
   readonly #onIdle: (connection: Connection) => void;
   /** Sent, but not executed yet. */
   readonly #inbox: Message[] = [];
-  /** Executed; the response has not arrived yet. */
+  /** Executed. The response has not arrived yet. */
   readonly #outbox: Message[] = [];
   #transaction: Transaction | undefined;
-  /** The transaction of a statement outside of any. */
+  /** The transaction of a statement outside BEGIN and COMMIT. */
   #implicit: Transaction | undefined;
   #hasFailed = false;
   /** The statement that waits for a lock. */
   #waiting: { readonly message: Message; readonly steps: Run<readonly StoredRow[]>; readonly wait: Wait } | undefined;
   #lockTimer: ReturnType<SimulatedTime['after']> | undefined;
   #isWatched = false;
-  /** The client's end is gone. */
+  /** Whether the client's end is closed. */
   isCut = false;
-  /** Used by `sendTogether` and the listeners of notices. */
+  /** For `sendTogether` and the listeners of notices. */
   readonly connection = { stream: { cork: () => undefined, uncork: () => undefined } };
   readonly on = (): this => this;
   readonly off = (): this => this;
@@ -81,7 +81,7 @@ export class Connection {
     server.connections.add(this);
   }
 
-  /** Whether the server can execute something: a message, or the end of a session whose client is gone. */
+  /** Whether the server can execute a message, or end a session whose client is gone. */
   get canExecute(): boolean {
     if (this.#waiting !== undefined) return this.#isFree(this.#waiting.wait);
     return this.#inbox.length > 0 || (this.isCut && this.#transaction !== undefined);
@@ -115,8 +115,8 @@ export class Connection {
   }
 
   /**
-   * Ends the connection for the client, with an error for everything that it waits for. The server has received the first
-   * of the messages that it has not executed, and still executes them, now or later.
+   * Closes the connection for the client. All its open requests fail with an error. The server has received the first
+   * few of the remaining messages, and still executes them, now or later.
    */
   cut(reason: Error | undefined, received: number): void {
     if (this.isCut) return;
@@ -134,7 +134,7 @@ export class Connection {
     return this.#inbox.length;
   }
 
-  /** Executes the next message as far as possible; ends the session after the last one of a client that is gone. */
+  /** Executes the next message as far as possible. Ends the session after the last message of a client that is gone. */
   readonly execute = (): void => {
     if (this.#waiting !== undefined) {
       this.#goOn(this.#waiting.message, this.#waiting.steps);
@@ -195,7 +195,7 @@ export class Connection {
     const { message } = this.#waiting ?? {};
     if (message === undefined) return;
     this.#stopWaiting();
-    this.#server.watcher.onStep?.(`${this.label} gives up a lock in ${message.name}`);
+    this.#server.watcher.onStep?.(`${this.label} stops waiting for a lock in ${message.name}`);
     if (this.#implicit !== undefined) this.#end(false);
     const error = databaseError('55P03', 'canceling statement due to lock timeout');
     this.#failed(message, () => message.reject(error));
@@ -260,7 +260,7 @@ export class Connection {
     return new Transaction(this.#server.tables, () => this.#server.time.clock);
   }
 
-  /** Gives up on a server that does not answer, as `query_timeout` of `pg` does. */
+  /** Closes the connection to a server that does not answer, like `query_timeout` of `pg`. */
   #watch(milliseconds: number): void {
     this.#isWatched = true;
     this.#server.time.after(milliseconds, () => {
@@ -277,7 +277,7 @@ export class Connection {
 
 const CONTROL = /^(?:begin|commit|rollback|set )/;
 
-/** The effect of a message; an unreadable one fails when the server executes it. */
+/** The effect of a message. An unreadable message fails when the server executes it. */
 function prepare(
   statements: Meanings,
   name: string,

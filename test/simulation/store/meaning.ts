@@ -10,5 +10,5 @@ export type Meanings = Readonly<Record<string, Meaning>>;
 /** The result of a statement that only writes. */
 export const NOTHING: readonly StoredRow[] = [];
 
-/** The moment of a Date or null, so that rows can be compared. */
+/** The milliseconds of a Date, or null, so that rows can be compared. */
 export const timeOf = (value: unknown): number => (value instanceof Date ? value.getTime() : Number.NaN);

@@ -21,7 +21,7 @@ export type Given = {
   readonly values: readonly Value[];
 };
 
-/** A part of a statement: merged writes have several. */
+/** A part of a statement. Merged writes have several. */
 export type Part = { readonly name: string; readonly read: (values: readonly unknown[]) => Given };
 
 const RELATION = /unnest\(((?:\$\d+::[a-z]+(?:\(\d+\))?\[\](?:, )?)+)\) as (\w+)\(([\w, ]+)\)/g;
@@ -30,7 +30,7 @@ const ARRAY = /\$(\d+)::[a-z]+(?:\(\d+\))?\[\]/g;
 
 const known = new Map<string, readonly Part[]>();
 
-/** The parts of a statement. Those of one name have one text. */
+/** The parts of a statement. Parts with the same name have the same text. */
 export function partsOf(name: string, text: string): readonly Part[] {
   const key = name === '' ? text : name;
   let parts = known.get(key);
@@ -56,7 +56,7 @@ function splitMerged(name: string, text: string): readonly { readonly name: stri
   return parts;
 }
 
-/** Where the parenthesis at a place is closed. */
+/** The index of the parenthesis that closes the one at an index. */
 function closingOf(text: string, open: number): number {
   let depth = 0;
   let isQuoted = false;
@@ -68,7 +68,7 @@ function closingOf(text: string, open: number): number {
     if (letter === ')') depth -= 1;
     if (depth === 0) return at;
   }
-  throw new Error('a parenthesis of a merged statement is not closed');
+  throw new Error('a parenthesis of a merged statement has no end');
 }
 
 function toPart(name: string, text: string): Part {
@@ -119,7 +119,7 @@ function toRows(columns: readonly (readonly Value[])[], names: readonly string[]
 /** PostgreSQL counts from 2000-01-01, in milliseconds since 1970. */
 const POSTGRES_EPOCH = 946_684_800_000;
 
-/** Reads an array that `ArrayWriter` has written. */
+/** Reads an array in the format of `ArrayWriter`. */
 function readArray(bytes: Buffer): readonly Value[] {
   if (bytes.readInt32BE(0) === 0) return [];
   const oid = bytes.readInt32BE(8);

@@ -20,13 +20,13 @@ class Pool {
     this.#label = label;
   }
 
-  /** The connections that are open. */
+  /** The open connections. */
   get open(): readonly Connection[] {
     return this.#all.filter(({ isCut }) => !isCut);
   }
 
   take(): Promise<pg.PoolClient> {
-    // A dead process waits for ever.
+    // A dead process waits forever.
     if (this.isDead) return new Promise(() => undefined);
     let connection = this.#idle.pop();
     while (connection?.isCut === true) connection = this.#idle.pop();
@@ -59,7 +59,7 @@ class Pool {
 /** The databases of a process. All roles see the same rows: row-level security is not simulated. */
 export type SimulatedDatabases = Pick<Databases, 'application' | 'background' | 'onCommit'> & {
   readonly connections: () => readonly Connection[];
-  /** The process has died: its connections end with what the server has received of them. */
+  /** Closes the connections of a process that has died. The server keeps the messages that it has received. */
   readonly die: (received: (connection: Connection) => number) => void;
 };
 

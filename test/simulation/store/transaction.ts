@@ -4,15 +4,15 @@ import type { StoredRow } from './parameters.ts';
 /** The mode of a lock. Shared locks do not conflict with each other. */
 export type LockMode = 'share' | 'exclusive';
 
-/** A statement waits for this lock. */
+/** The lock that a statement waits for. */
 export type Wait = { readonly lock: string; readonly mode: LockMode };
 
-/** The execution of a statement, which may yield locks to wait for. */
+/** The execution of a statement. It yields the locks that it waits for. */
 export type Run<Result = void> = Generator<Wait, Result, void>;
 
 type Version = { readonly commit: number; readonly row: StoredRow | undefined };
 
-/** The rows that a transaction has written, by table, without those that it has deleted. */
+/** The rows that a transaction has written, by table. Without the rows that it has deleted. */
 export type Written = ReadonlyMap<string, readonly StoredRow[]>;
 
 /** Tables with every committed version of every row, as READ COMMITTED needs them, and the locks. */
@@ -31,12 +31,12 @@ export class Tables {
     return table;
   }
 
-  /** The row that was committed last. */
+  /** The last committed version of a row. */
   newest(table: string, key: string): StoredRow | undefined {
     return this.table(table).get(key)?.at(-1)?.row;
   }
 
-  /** The rows that were committed last. */
+  /** The last committed versions of rows. */
   all(table: string): readonly StoredRow[] {
     const rows: StoredRow[] = [];
     for (const versions of this.table(table).values()) {
@@ -74,12 +74,12 @@ export class Tables {
   }
 }
 
-/** One transaction: its own rows over what others have committed. */
+/** A transaction: its own rows over the rows that others have committed. */
 export class Transaction {
   readonly locks = new Set<string>();
   readonly #tables: Tables;
   readonly #own = new Map<string, Map<string, StoredRow | undefined>>();
-  /** The snapshot of the running statement: it sees other transactions up to this one. */
+  /** The snapshot of the running statement: it sees other transactions up to this number. */
   #snapshot = 0;
   /** The database's clock in milliseconds since 1970, with a fraction. */
   readonly clock: () => number;
@@ -94,7 +94,7 @@ export class Transaction {
     this.#snapshot = this.#tables.commits;
   }
 
-  /** Locks something, or waits for it. */
+  /** Takes a lock, or waits for it. */
   *lock(lock: string, mode: LockMode = 'exclusive'): Run {
     while (!this.#tables.take(lock, mode, this)) yield { lock, mode };
   }
@@ -103,20 +103,20 @@ export class Transaction {
     return this.#tables.take(lock, mode, this);
   }
 
-  /** Locks a row and gives it as it was committed last. */
+  /** Locks a row and returns its last committed version. */
   *lockRow(table: string, key: string, mode: LockMode = 'exclusive'): Run<StoredRow | undefined> {
     yield* this.lock(`${table} ${key}`, mode);
     return this.newest(table, key);
   }
 
-  /** A row as the statement's snapshot has it. */
+  /** A row in the statement's snapshot. */
   find(table: string, key: string): StoredRow | undefined {
     const own = this.#own.get(table);
     if (own?.has(key) === true) return own.get(key);
     return this.#atSnapshot(this.#tables.table(table).get(key));
   }
 
-  /** A row as it was committed last: what an update finds when it has waited for the row. */
+  /** The last committed version of a row. An update finds it after it has waited for the row. */
   newest(table: string, key: string): StoredRow | undefined {
     const own = this.#own.get(table);
     return own?.has(key) === true ? own.get(key) : this.#tables.newest(table, key);
@@ -137,7 +137,7 @@ export class Transaction {
     return found;
   }
 
-  /** Rows as they were committed last: the content of a unique index. */
+  /** The last committed versions of rows: the content of a unique index. */
   scanNewest(table: string, isWanted: (row: StoredRow) => boolean): StoredRow[] {
     return [...this.#tables.table(table).keys(), ...(this.#own.get(table)?.keys() ?? [])].flatMap((key) => {
       const row = this.newest(table, key);
@@ -153,7 +153,7 @@ export class Transaction {
     this.#write(table, key, row);
   }
 
-  /** Changes a row under its lock; false where there is none, or `change` gives none. */
+  /** Changes a row under its lock. Returns false if there is no row, or `change` returns undefined. */
   *update(table: string, key: string, change: (row: StoredRow) => StoredRow | undefined): Run<boolean> {
     if (this.find(table, key) === undefined) return false;
     const row = yield* this.lockRow(table, key);
@@ -163,7 +163,7 @@ export class Transaction {
     return true;
   }
 
-  /** Writes a row under its lock, which may be newer than the snapshot, as `on conflict do update` does. */
+  /** Writes a row under its lock, like `on conflict do update`. The row may be newer than the snapshot. */
   *upsert(table: string, key: string, row: StoredRow): Run {
     yield* this.lock(`${table} ${key}`);
     this.#write(table, key, row);
