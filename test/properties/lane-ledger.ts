@@ -10,10 +10,10 @@ import type { TransferRequest } from '../../server/subjects/transfers/request.ts
 import type { Ledger } from '../harness/ledger.ts';
 import { CURRENCIES, type Opening, type Refused, type Step } from './transfer-steps.ts';
 
-/** Nobody waits longer than this, in milliseconds: a lane that hangs is found, and a slow machine is none. */
+/** The longest wait, in milliseconds. It finds a lane that hangs, but not a slow machine. */
 const MAX_WAIT_MILLISECONDS = 120_000;
 
-/** A clock that stands still until it is told. */
+/** A clock that stands still until {@link setClock} changes it. */
 const FREEZE_CLOCK = `
   create table frozen_clock (now timestamptz not null);
   insert into frozen_clock values (now());
@@ -27,12 +27,12 @@ export async function freezeClock(client: pg.Client): Promise<void> {
   await client.query(FREEZE_CLOCK);
 }
 
-/** Sets the clock, which stands still until the next time. */
+/** Sets the clock. It then stands still. */
 export async function setClock(client: pg.Client, now: number): Promise<void> {
   await client.query('update frozen_clock set now = $1', [new Date(now)]);
 }
 
-/** The program, its accounts and its cards, with the postings that have brought them their balances. */
+/** Inserts the program, its accounts and its cards, with the postings that explain their balances. */
 const OPEN = `
   with program_made as (
     insert into program (program_id, name, currency, time_zone, limits, card_limits, created_at)
@@ -59,15 +59,15 @@ const OPEN = `
   from jsonb_to_recordset($7) as sent(card_id uuid, name text, currency text, account_id uuid,
     funding_account_id uuid, expires_on date, limits jsonb)`;
 
-/** What an account and a transfer are, as the books have them and as a model has them. */
+/** The values of accounts and transfers as text, in the books or in a model. */
 type Facts = ReadonlyMap<string, string>;
 
-/** One program of a ledger, in which the steps of a story are taken. */
+/** One program of a ledger. The steps of a story run in it. */
 export class LaneLedger {
   readonly programId = randomUUID();
   readonly #client: pg.Client;
   readonly #ledger: Ledger;
-  /** By the names that the model gives them. */
+  /** The ids of accounts, by their names in the model. */
   readonly #accounts = new Map<string, string>();
   readonly #transfers: string[] = [];
 
@@ -76,7 +76,7 @@ export class LaneLedger {
     this.#ledger = ledger;
   }
 
-  /** Makes the program as the story finds it. */
+  /** Creates the program in its initial state. */
   async open({ zone, limits, cardLimits, funding, cards }: Opening): Promise<void> {
     const names = [
       ...CURRENCIES.flatMap((currency) => [`world ${currency}`, `funding ${currency}`]),
@@ -136,7 +136,7 @@ export class LaneLedger {
     ]);
   }
 
-  /** What a step about transfers asks of the lane; undefined for any other step. */
+  /** The lane's request for a step about transfers. Undefined for any other step. */
   requestOf(step: Step): TransferRequest | undefined {
     const { programId } = this;
     const origin = { programId, requestId: randomUUID(), key: null, operator: null } as const;
@@ -174,7 +174,7 @@ export class LaneLedger {
     }
   }
 
-  /** Takes a step through a lane, and gives the refusal. `index` is the number that the model gives to a new transfer. */
+  /** Sends a request through a lane and returns the refusal. `index` is the model's number of a new transfer. */
   async submit(lane: TransferLane, request: TransferRequest, index: number): Promise<Refused | null> {
     const outcome = await lane.submit(request, performance.now() + MAX_WAIT_MILLISECONDS);
     if (outcome instanceof Refusal) return { code: outcome.code, about: outcome.message };
@@ -184,7 +184,7 @@ export class LaneLedger {
     return null;
   }
 
-  /** Changes what surrounds transfers. Nothing of this program may be under way. */
+  /** Changes the program or a card. No request about this program may be in progress. */
   async arrange(step: Step, transfers: number): Promise<Refused | null> {
     const { programId } = this;
     const run = async (text: string, ...values: readonly unknown[]): Promise<void> =>
@@ -215,7 +215,7 @@ export class LaneLedger {
       case 'update_card':
         return this.#updateCard(step, transfers);
       default:
-        throw new Error(`${step.does} is nothing that surrounds the transfers of one program`);
+        throw new Error(`${step.does} does not change the program or a card`);
     }
     return null;
   }
@@ -237,7 +237,7 @@ export class LaneLedger {
       if (error instanceof Refusal) return { code: error.code, about: error.message };
       throw error;
     }
-    // What was on the card has become a transfer.
+    // The money on the card has become a transfer.
     const { rows } = await this.#client.query<{ transfer_id: string }>(
       'select transfer_id from transfer where program_id = $1 and not transfer_id = any($2)',
       [programId, this.#transfers.filter((id) => id !== undefined)],
@@ -246,7 +246,7 @@ export class LaneLedger {
     return null;
   }
 
-  /** The accounts and the transfers as the books have them. */
+  /** Reads the accounts and the transfers from the books. */
   async facts(): Promise<Facts> {
     const accounts = await this.#client.query(
       'select account_id, balance, held, incoming, sequence from account where program_id = $1',
@@ -284,7 +284,7 @@ export class LaneLedger {
   }
 }
 
-/** A moment, or nothing. */
+/** A time as text, or `never`. */
 export function shown(moment: Date | number | null): string {
   return moment === null ? 'never' : new Date(moment).toISOString();
 }
@@ -298,7 +298,7 @@ function jsonOf(value: unknown): string | null {
   return JSON.stringify(value, (_, inner: unknown) => (typeof inner === 'bigint' ? Number(inner) : inner));
 }
 
-/** On the wire: these limits and no others. */
+/** The request body that sets these limits and removes all others. */
 function replacing({ in: incoming, out, maximumBalance }: Limits): object {
   const whole = (limits: DirectionLimits): object =>
     Object.fromEntries(

@@ -12,17 +12,17 @@ import { DOMAIN } from './transfer-world.ts';
 /** Small groups, so that many of them follow each other. */
 const BOUNDS = { batch: 8, waiting: 4096, remembered: { accounts: 4, bytes: 10_000 } };
 
-/** What a run has taken, and what it has found. */
+/** The number of steps in a run, and the problems that it found. */
 export type LaneRun = { readonly steps: number; readonly problems: readonly string[] };
 
-/** How a run may end a lane: from then on another one is used, which knows nothing. */
+/** `next` decides whether a new lane replaces the current one. The new lane remembers nothing. */
 export type Lanes = { readonly next: () => boolean; readonly onLane?: (lane: TransferLane) => void };
 
 /**
- * Takes stories side by side through one lane, each in a program of its own. What a story does with transfers is sent
- * without waiting for the responses, so that groups follow each other closely; they must come out in the order in which
- * they were sent, as the plain model says. What surrounds transfers changes between two such bursts. The clock and the
- * switch of the whole service are those of the first story.
+ * Runs several stories at the same time through one lane, each in its own program. The requests about transfers are
+ * sent without waiting for the responses, so groups follow each other closely. The results must match the plain model
+ * in the order of the requests. Programs and cards change between two such bursts. The first story sets the clock and
+ * the switch of the whole service.
  */
 export async function runThroughLane(
   client: pg.Client,
@@ -67,7 +67,7 @@ function isForAll(step: Step): boolean {
   return step.does === 'switch' && step.setting.program === null;
 }
 
-/** Tells one story to a lane. */
+/** Runs one story through a lane. */
 class Teller {
   steps = 0;
   readonly problems: string[] = [];
@@ -76,10 +76,10 @@ class Teller {
   readonly #place: LaneLedger;
   readonly #opening: CreateHistory[0];
   readonly #commands: Command[];
-  /** Steps of the present command that are still to be taken. */
+  /** The remaining steps of the current command. */
   #ahead: Step[] = [];
   readonly #told: string[] = [];
-  /** What was sent to create a transfer, by its number. */
+  /** The requests that create transfers, by the number of the transfer. */
   readonly #arriving = new Map<number, Promise<void>>();
   readonly #isFirst: boolean;
 
@@ -96,14 +96,14 @@ class Teller {
     return this.#place.open(this.#opening);
   }
 
-  /** Sends what comes until something else than a transfer does, and ends when all of it has been answered. */
+  /** Sends the next requests about transfers, up to the first step about something else. Waits for all responses. */
   async burst(lane: TransferLane): Promise<void> {
     const sent: Promise<void>[] = [];
     for (let step = this.#peek(); step !== undefined; step = this.#peek()) {
       if (step.does !== 'create' && !('transfer' in step)) break;
-      // A transfer that is to be changed must have got its id.
+      // A change of a transfer needs its id.
       if ('transfer' in step) await this.#arriving.get(step.transfer);
-      // A reference is free once the end of the transfer that had it is committed.
+      // A reference becomes free when the end of its transfer is committed.
       if (step.does === 'create' && this.#namesakes(step).length > 0) await Promise.all(sent);
       this.#ahead.shift();
       const index = this.#run.model.transfers.length;
@@ -122,7 +122,7 @@ class Teller {
     this.#judge(step, expected, found);
   }
 
-  /** Changes what surrounds transfers; gives the step, undefined at the end of the story. */
+  /** Changes the program or a card. Returns the step, or undefined at the end of the story. */
   async arrange(): Promise<Step | undefined> {
     const step = this.#peek();
     if (step === undefined) return undefined;
@@ -134,7 +134,7 @@ class Teller {
     return step;
   }
 
-  /** Takes a step that was taken for all. */
+  /** Applies a step of the first story that affects all programs. */
   follow(step: Step): void {
     this.#take(step);
   }
@@ -152,7 +152,7 @@ class Teller {
     );
   }
 
-  /** The next step of the story, if it can be taken here. */
+  /** The next step of the story that is possible here. */
   #peek(): Step | undefined {
     for (;;) {
       const [step] = this.#ahead;
@@ -163,13 +163,13 @@ class Teller {
     }
   }
 
-  /** The numbers of the transfers that have had the reference of a new one. */
+  /** The numbers of the earlier transfers with the same reference as a new one. */
   #namesakes({ asked }: Extract<Step, { does: 'create' }>): readonly number[] {
     const { transfers } = this.#run.model;
     return transfers.flatMap(({ reference }, at) => (reference !== null && reference === asked.reference ? [at] : []));
   }
 
-  /** What the database cannot store is left out, and what the lane does on its own is added. */
+  /** Leaves out steps that the database cannot store, and adds the steps that the lane takes automatically. */
   #fit(step: Step): readonly Step[] {
     if (step.does === 'create') {
       const { books, transfers } = this.#run.model;
@@ -179,7 +179,7 @@ class Teller {
       return [...expired.map((transfer) => ({ does: 'expire', transfer }) as const), step];
     }
     if (step.does === 'put_card_status' && step.status === 'expired') return [{ ...step, status: 'lost' }];
-    // Limits that contradict each other can be put into the database, but no update_card may leave them there.
+    // The database accepts limits that contradict each other, but update_card refuses them.
     if (step.does === 'update_card') {
       const limits = step.limits ?? this.#run.model.books.cards.get(step.card)?.limits ?? null;
       if (limits !== null && contradictionIn(limits) !== undefined) return [];
@@ -205,7 +205,7 @@ class Teller {
     await this.#client.query('commit');
   }
 
-  /** Compares the books with those of the model. */
+  /** Compares the books with the model. */
   async compare(): Promise<void> {
     const found = await this.#place.facts();
     const { books } = this.#run.world;

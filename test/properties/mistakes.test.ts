@@ -7,9 +7,7 @@ import { calendarAt } from '../harness/local-time.ts';
 import { agreement, RUNS, told } from './transfer-run.ts';
 import { type Decisions, DOMAIN } from './transfer-world.ts';
 
-// Proves that the stories find mistakes: they must find each of these.
-
-/** The view as a decision would have it that looks away from something. */
+/** Hides or changes a part of the view of a decision. */
 const blind =
   (changed: (view: TransferView) => Partial<TransferView>) =>
   (view: TransferView): TransferView => ({ ...view, ...changed(view) });
@@ -22,32 +20,32 @@ const everyCardActive = blind(({ card, destinationCard }) => ({
   destinationCard: destinationCard && { ...destinationCard, status: 'active', expiresOn: null },
 }));
 
-/** Changes a plan, and leaves a refusal as it is. */
+/** Changes a plan. Returns a refusal unchanged. */
 function spoil<Plan extends object>(plan: Plan | Refusal, changed: (plan: Plan) => Partial<Plan>): Plan | Refusal {
   return plan instanceof Refusal ? plan : { ...plan, ...changed(plan) };
 }
 
-/** Decisions with one mistake each, of the kind that one makes. */
+/** Decisions with one typical mistake each. */
 const MISTAKES: Readonly<Record<string, Partial<Decisions>>> = {
-  'forgets to give back to limits on cancel': {
+  'does not lower the counters of limits on cancel': {
     cancel: (existing, view) => spoil(DOMAIN.cancel(existing, view), () => ({ counts: [] })),
   },
-  'gives back on cancel to today, not to the day of the hold': {
+  'lowers the counter of today instead of the day of the hold on cancel': {
     cancel: (existing, view) =>
       spoil(DOMAIN.cancel(existing, view), ({ counts }) => ({
         counts: counts.map((change) => ({ ...change, dayStart: view.rules.calendar.day.start })),
       })),
   },
-  'gives back the amount of an expired hold, but not that it was one transfer': {
+  'lowers the amount but not the number of transfers when a hold expires': {
     expire: (existing, view) =>
       spoil(DOMAIN.expire(existing, view), ({ counts }) => ({
         counts: counts.map((change) => ({ ...change, count: 0n })),
       })),
   },
-  'keeps counting what a capture in part has released': {
+  'does not lower the counters after a partial capture': {
     capture: (...asked) => spoil(DOMAIN.capture(...asked), () => ({ counts: [] })),
   },
-  'keeps holding what a capture in part should release': {
+  'keeps the rest of a hold after a partial capture': {
     capture: (existing, amount, view) =>
       spoil(DOMAIN.capture(existing, amount, view), ({ accounts, transfer }) => ({
         accounts: accounts.map((account) =>
@@ -57,7 +55,7 @@ const MISTAKES: Readonly<Record<string, Partial<Decisions>>> = {
         ),
       })),
   },
-  'counts a reversal back': {
+  'lowers the counters for a reversal': {
     reverse: (transfer, asked, view) =>
       spoil(DOMAIN.reverse(transfer, asked, view), ({ reversal }) => ({
         counts: [
@@ -71,54 +69,54 @@ const MISTAKES: Readonly<Record<string, Partial<Decisions>>> = {
         ],
       })),
   },
-  'reverses up to what was asked for, not up to what was captured': {
+  'reverses up to the requested amount instead of the captured amount': {
     reverse: (transfer, asked, view) =>
       spoil(DOMAIN.reverse({ ...transfer, capturedAmount: transfer.amount }, asked, view), (plan) => ({
         transfer: { ...plan.transfer, capturedAmount: transfer.capturedAmount },
       })),
   },
-  'lets an expired hold be captured while the loop has not come by': {
+  'captures an expired hold before the loop has expired it': {
     capture: (existing, amount, view) => {
       const inTime = Math.min(view.now, (existing.transfer.expiresAt ?? view.now + 1) - 1);
       return DOMAIN.capture(existing, amount, { ...view, now: inTime });
     },
   },
-  'lets a hold end a second early': {
+  'expires a hold a second early': {
     expire: (existing, view) => DOMAIN.expire(existing, { ...view, now: view.now + 1000 }),
   },
-  'does not look at the state of the cards again when it captures': {
+  'does not check the state of the cards on capture': {
     capture: (existing, amount, view) => DOMAIN.capture(existing, amount, everyCardActive(view)),
   },
-  'finds no room for a part of a hold where there is none for all of it': {
+  'refuses a partial capture if the limits do not allow the full amount': {
     capture: (existing, amount, view) => {
       const whole = DOMAIN.capture(existing, null, view);
       const isFull = whole instanceof Refusal && whole.code === 'limit_exceeded';
       return isFull ? whole : DOMAIN.capture(existing, amount, view);
     },
   },
-  'makes what is due although the service is disabled': {
+  'executes a due transfer although the service is disabled': {
     execute: (transfer, view) => DOMAIN.execute(transfer, { ...view, switches: [] }),
   },
-  'does not hold what is due to the limits of periods': {
+  'does not apply the limits of periods to a due transfer': {
     execute: (transfer, view) => DOMAIN.execute(transfer, { ...view, usage: () => NOTHING_USED }),
   },
-  'begins days at midnight in UTC': {
+  'starts days at midnight in UTC': {
     create: (asked, view) => DOMAIN.create(asked, withRules(({ now }) => ({ calendar: calendarAt(now, 'UTC') }))(view)),
   },
-  'holds cards in another currency to the limits of the program': {
+  'applies the limits of the program to cards in another currency': {
     create: (asked, view) =>
       DOMAIN.create(asked, withRules(({ card, rules }) => ({ currency: card?.currency ?? rules.currency }))(view)),
   },
-  'takes one reference for two transfers': {
+  'accepts the same reference for two transfers': {
     create: (asked, view) => DOMAIN.create(asked, { ...view, referenceTakenBy: undefined }),
   },
-  'closes a card that money is on hold for': {
+  'closes a card with money on hold for it': {
     updateCard: (asked, profile, view) => {
       const account = (accountId: string) => ({ ...view.account(accountId), incoming: 0n });
       return DOMAIN.updateCard(asked, profile, { ...view, account });
     },
   },
-  'counts what it takes off a card that is closed': {
+  'counts the transfer that empties a closed card': {
     updateCard: (asked, profile, view) =>
       spoil(DOMAIN.updateCard(asked, profile, view), ({ sweep }) => ({
         sweep: sweep && {
@@ -135,7 +133,7 @@ const MISTAKES: Readonly<Record<string, Partial<Decisions>>> = {
         },
       })),
   },
-  'numbers two postings of an account alike': {
+  'gives two postings of an account the same number': {
     reverse: (transfer, asked, view) =>
       spoil(DOMAIN.reverse(transfer, asked, view), ({ accounts }) => ({
         accounts: accounts.map((account) => ({ ...account, sequence: account.sequence - 1n })),
@@ -143,16 +141,16 @@ const MISTAKES: Readonly<Record<string, Partial<Decisions>>> = {
   },
 };
 
-describe('a domain that', () => {
-  // The same stories every time, so that a mistake that is found once is found always.
-  test.each(Object.entries(MISTAKES))('%s is detected', (_mistake, wrong) => {
+describe('random stories', () => {
+  // The same stories every time, so that the result does not depend on chance.
+  test.each(Object.entries(MISTAKES))('find a domain that %s', (_mistake, wrong) => {
     const outcome = fc.check(agreement({ ...DOMAIN, ...wrong }), { numRuns: RUNS, seed: 1, endOnFailure: true });
     expect(outcome.failed).toBe(true);
     expect(`${outcome.errorInstance}`).toContain('The domain and the model differ.');
   });
 
-  test('is wrong is shown in a minimal number of steps', () => {
-    const wrong = { ...DOMAIN, ...MISTAKES['lets an expired hold be captured while the loop has not come by'] };
+  test('show a mistake in as few steps as possible', () => {
+    const wrong = { ...DOMAIN, ...MISTAKES['captures an expired hold before the loop has expired it'] };
     const lines = told(fc.check(agreement(wrong), { numRuns: RUNS, seed: 1 }), wrong).split('\n');
     expect(lines.filter((line) => /^ +[0-9]/.test(line))).toEqual([
       expect.stringMatching(/^ {2}1\. 20\S+Z create \{asked \{type .*, capture manual\}\} -> done$/),

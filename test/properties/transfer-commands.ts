@@ -5,20 +5,20 @@ import { MAXIMUM_AMOUNT, MAXIMUM_BALANCE } from '../../domain/ledger/money.ts';
 import { TRANSFER_TYPES, type TransferType } from '../../domain/transfers/transfer.ts';
 import { CURRENCIES, type Currency, type Opening, type Switching } from './transfer-steps.ts';
 
-/** A transfer that is chosen when it is its turn: any of those there are, or one that the command is right for. */
+/** A transfer that is chosen when the step runs: any transfer, or one that the command is suitable for. */
 export type Pick = { readonly apt: boolean; readonly index: number };
 
-/** How much of what there is: all of it unsaid (null), or a share in tenths, which may be more than there is. */
+/** Part of the available amount. Null sends no amount. Otherwise tenths of it, possibly more than all. */
 export type Share = number | null;
 
-/** Where the clock goes. */
+/** A jump of the clock. */
 export type Jump =
   | { readonly by: number }
   | { readonly toNext: Period; readonly plus: number }
   | { readonly toSwitchEnd: true; readonly plus: number }
   | { readonly to: 'start' | 'end'; readonly of: Pick; readonly plus: number };
 
-/** A step as it is generated, before it is known what it will find. Times count from when it is its turn. */
+/** A generated step. Its transfer and amounts are chosen when it runs, and its times count from then. */
 export type Command =
   | {
       readonly does: 'create';
@@ -41,7 +41,7 @@ export type Command =
       readonly card: string;
       readonly status: CardStatus | null;
       readonly limits: Limits | null;
-      /** Days until the last one, which may be past. */
+      /** Days until the card's last day, which may be past. */
       readonly lastsFor: number | null;
       readonly takesAlong: boolean;
     }
@@ -57,7 +57,7 @@ const SECOND = 1000;
 const HOUR = 3600 * SECOND;
 const DAY = 24 * HOUR;
 
-/** The cards: two in the currency of the program, two in another one. One more name is nobody's. */
+/** The cards: two in the currency of the program, two in another one. The name `nobody` has no card. */
 const CARDS = [
   { name: 'ann', currency: 'USD' },
   { name: 'bob', currency: 'USD' },
@@ -72,7 +72,7 @@ function weighed<T>(...choices: readonly (readonly [number, fc.Arbitrary<T>])[])
 
 const money = (least: bigint, most: bigint): fc.Arbitrary<bigint> => fc.bigInt(least, most);
 
-/** Limits, each of them `rarely` times rarer there than not. */
+/** Limits. Each limit is missing with the weight `rarely` and present with the weight 1. */
 const limits = (rarely: number): fc.Arbitrary<Limits> => {
   const seldom = (arbitrary: fc.Arbitrary<bigint>) =>
     weighed<bigint | undefined>([rarely, fc.constant(undefined)], [1, arbitrary]);
@@ -95,19 +95,19 @@ const limits = (rarely: number): fc.Arbitrary<Limits> => {
   });
 };
 
-/** Limits of a card or a program: often none, mostly few. */
+/** Limits of a card or a program: often none, usually few. */
 const anyLimits = weighed<Limits | null>([4, fc.constant(null)], [3, limits(10)], [2, limits(4)]);
 
-/** Limits of a program as a whole, which know no maximum balance. */
+/** Limits of a whole program. These have no maximum balance. */
 const programLimits = anyLimits.map((found) => (found === null ? null : { ...found, maximumBalance: null }));
 
-/** Moments shortly before something happens to calendars, and the zones where it does. */
+/** Times shortly before a change of the calendar, with their time zones. */
 const BEGINNINGS = [
   ['UTC', '2026-11-20T12:00:00Z'],
   ['Europe/Berlin', '2026-03-28T22:30:00Z'],
   ['Europe/Berlin', '2026-10-24T21:00:00Z'],
   ['Europe/Berlin', '2026-12-30T22:59:59Z'],
-  // Summer time begins and ends at midnight there: one day has no midnight, another one two.
+  // Summer time begins and ends at midnight there: one day has no midnight, another has two.
   ['Africa/Cairo', '2026-04-23T20:00:00Z'],
   ['America/Havana', '2026-03-07T23:00:00Z'],
   ['America/Havana', '2026-10-31T20:00:00Z'],
@@ -119,7 +119,7 @@ const BEGINNINGS = [
 
 const openingBalance = weighed<bigint>([1, fc.constant(0n)], [5, money(200n, 4000n)]);
 
-/** A program to begin with. */
+/** A program in its initial state. */
 const anyOpening: fc.Arbitrary<Opening> = fc
   .record({
     beginning: fc.constantFrom(...BEGINNINGS),
@@ -132,8 +132,8 @@ const anyOpening: fc.Arbitrary<Opening> = fc
   })
   .map(({ beginning: [zone, start], usd, eur, isFull, cards, ...programWide }) => {
     const now = Date.parse(start);
-    // All the money there can be, but for a little: then accounts have no room for more. More of it is on one card than
-    // one transfer can move.
+    // Almost all the money that can exist, so that accounts have no room for more. One card has more money than one transfer can
+    // move.
     const balances = cards.map(({ balance }, index) => (isFull && index === 0 ? MAXIMUM_AMOUNT + balance : balance));
     const most = MAXIMUM_BALANCE - (balances[0] ?? 0n) - (balances[1] ?? 0n) - usd / 100n;
     return {
@@ -143,18 +143,18 @@ const anyOpening: fc.Arbitrary<Opening> = fc
       funding: { USD: isFull ? most : usd, EUR: eur },
       cards: CARDS.map((card, index) => {
         const { limits: own = null, expires = 0 } = cards[index] ?? {};
-        // A card in ten has a last day, within a few days.
+        // One card in ten expires, within a few days.
         const expiresOn = expires > 3 ? null : new Date(now + expires * DAY).toISOString().slice(0, 10);
         return { ...card, status: 'active' as const, limits: own, balance: balances[index] ?? 0n, expiresOn };
       }),
     };
   });
 
-/** Mostly the same two cards, so that one step matters to the next. */
+/** Mostly the same two cards, so that one step affects the next. */
 const cardName = fc.constantFrom('ann', 'ann', 'ann', 'bob', 'bob', 'eva', 'leo');
 const knownOrNot = weighed<string>([40, cardName], [1, fc.constant('nobody')]);
 
-/** A card to pay from, and another one: mostly of the same currency. */
+/** A card to pay from, and another one, usually in the same currency. */
 const twoCards = weighed<readonly [string, string]>(
   [22, fc.constantFrom<readonly [string, string]>(['ann', 'bob'], ['ann', 'bob'], ['bob', 'ann'])],
   [8, fc.constantFrom<readonly [string, string]>(['eva', 'leo'], ['leo', 'eva'])],
@@ -184,7 +184,7 @@ const jump = weighed<Jump>(
   [4, fc.record({ toNext: fc.constantFrom<Period>('day', 'day', 'day', 'week', 'week', 'month'), plus: near })],
   [6, fc.record({ to: fc.constantFrom('start', 'end'), of: pick, plus: near })],
   [1, fc.record({ toSwitchEnd: fc.constant(true), plus: near })],
-  // A sandbox's clock can be moved back as well.
+  // The clock of a sandbox can also go back.
   [1, fc.record({ by: fc.integer({ min: -3 * 24, max: -1 }).map((hours) => hours * HOUR) })],
 );
 
@@ -229,7 +229,7 @@ const putOtherwise = weighed<Command>(
     fc.record({
       does: fc.constant('put_card_status'),
       card: cardName,
-      // Active again half of the time, or soon nothing could be done with any card.
+      // Active in half of the cases. Otherwise most steps would soon be refused.
       status: weighed<CardStatus>([1, fc.constant('active')], [1, fc.constantFrom(...CARD_STATUSES)]),
     }),
   ],
@@ -257,7 +257,7 @@ const onTransfer = <const Name extends Command['does']>(does: Name) => fc.record
 const onAmount = <const Name extends Command['does']>(does: Name) =>
   fc.record({ does: fc.constant(does), pick, share });
 
-/** Anything that can happen. */
+/** Any command. */
 const anyCommand: fc.Arbitrary<Command> = weighed<Command>(
   [30, create],
   [16, onAmount('capture')],
@@ -274,7 +274,7 @@ const anyCommand: fc.Arbitrary<Command> = weighed<Command>(
   [16, fc.record({ does: fc.constant('jump'), to: jump })],
 );
 
-/** A program and what happens to it: often little, mostly much. */
+/** A program and its commands. */
 export const anyStory: fc.Arbitrary<readonly [Opening, readonly Command[]]> = fc.tuple(
   anyOpening,
   weighed<Command[]>(

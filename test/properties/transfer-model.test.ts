@@ -14,14 +14,14 @@ describe('the domain and the plain model', () => {
     if (outcome.failed) throw new Error(told(outcome, DOMAIN));
   });
 
-  // What processors report: test/store/processors.test.ts.
+  // For the reports of processors, see test/store/processors.test.ts.
   const moves = TRANSFER_MOVES.filter(({ command }) => command !== 'report');
-  test.each(moves.map(({ from, command, to }) => `${from} ${command} ${to}`))('have made the move %s', (move) => {
-    // The rarest comes fifty times in so many stories.
+  test.each(moves.map(({ from, command, to }) => `${from} ${command} ${to}`))('make the move %s', (move) => {
+    // The rarest move comes about fifty times.
     expect(timesOf(`moved ${move}`)).toBeGreaterThan(10);
   });
 
-  // Each comes twenty-five times or more.
+  // Each refusal comes at least twenty-five times.
   test.each([
     ['create', ['create_transfer_schema', 'service_disabled', 'currency_mismatch', 'duplicate_reference']],
     [
@@ -35,17 +35,17 @@ describe('the domain and the plain model', () => {
     ['execute', ['invalid_transfer_status']],
     ['reverse', ['invalid_transfer_status', 'service_disabled', 'amount_too_large', 'card_closed']],
     ['update_card', ['card_not_found', 'invalid_card_status', 'card_not_empty']],
-  ])('have refused %s for the reasons %j', (command, codes) => {
+  ])('refuse %s for the reasons %j', (command, codes) => {
     for (const code of codes) expect(timesOf(`refused ${command} ${code}`), code).toBeGreaterThan(3);
   });
 
-  // The rarest comes ten times.
-  test.each([...LIMIT_NAMES, 'maximum_balance'])('have refused for the limit %s', (name) => {
+  // The rarest limit comes about ten times.
+  test.each([...LIMIT_NAMES, 'maximum_balance'])('refuse for the limit %s', (name) => {
     const found = [...tally.keys()].filter((what) => what.startsWith(`refused for '${name}' limit`));
     expect(found).not.toEqual([]);
   });
 
-  test('have refused for the rare reasons', () => {
+  test('refuse for the rare reasons', () => {
     const states = ['not_activated', 'suspended', 'closed', 'expired', 'lost'].map(
       (state) => `refused capture card_${state}`,
     );

@@ -29,7 +29,7 @@ import {
 /** The program of a story. A switch can also be about another one. */
 const PROGRAM = 'this';
 
-/** The model's side of a story: steps as changes of the model, and what a caller could read of its books. */
+/** The model's side of a story. Translates steps into changes of the model, and reads its books as a caller would. */
 export class Model implements Side {
   readonly #rules = new Rules();
   readonly #zone: string;
@@ -52,7 +52,7 @@ export class Model implements Side {
     return this.#rules.books;
   }
 
-  /** The transfers in the order in which they were made. */
+  /** The transfers in the order of their creation. */
   get transfers(): readonly Transfer[] {
     return [...this.books.transfers.values()];
   }
@@ -67,7 +67,7 @@ export class Model implements Side {
     return refused?.code === 'unchanged' ? null : refused;
   }
 
-  /** A step as a change that the model may refuse. */
+  /** Translates a step into a change that the model may refuse. */
   #changeOf(step: Step): Change | undefined {
     const next = String(this.books.transfers.size);
     switch (step.does) {
@@ -78,14 +78,14 @@ export class Model implements Side {
       case 'deposit':
         return { ...step, program: PROGRAM, reference: null };
       case 'switch':
-        // A switch can be found past its end.
+        // A switch may have an end in the past.
         return undefined;
       default:
         return 'transfer' in step ? { ...step, transfer: String(step.transfer) } : undefined;
     }
   }
 
-  /** Things that are so from now on, whether the service would have let them come about or not. */
+  /** Sets a state directly, even if the service would not allow it. */
   #put(step: Step): void {
     const { books } = this;
     if (step.does === 'put_card_status') books.card(step.card).status = step.status;
@@ -169,7 +169,7 @@ export class Model implements Side {
     ];
   }
 
-  /** The most that can be loaded or unloaded now, found by trying: it is one of these amounts, or nothing. */
+  /** Finds the largest amount that can be loaded or unloaded now. Only these amounts, or nothing, are possible. */
   #outlookTo(card: string, direction: Direction): readonly Fact[] {
     const { books } = this;
     const { currency } = books.card(card);

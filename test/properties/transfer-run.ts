@@ -9,13 +9,13 @@ import { type Decisions, DOMAIN, World } from './transfer-world.ts';
 
 const DAY = 24 * 60 * 60 * 1000;
 
-/** How often each move was made and each command refused with each code: what a run has tried. */
+/** How often a run made each move, and refused each command with each code. */
 export type Tally = Map<string, number>;
 
-/** A program and what happens to it. */
+/** A program and its commands. */
 export type CreateHistory = readonly [Opening, readonly Command[]];
 
-/** The domain and the model disagree, or books cannot be; the message tells the story up to there. */
+/** The domain and the model differ, or the books break an invariant. The message shows the story up to that step. */
 export class Difference extends Error {
   override readonly name = 'Difference';
 }
@@ -32,27 +32,27 @@ export function runStory(
   for (const move of run.world.books.moves) count(tally, `moved ${move}`);
 }
 
-/** How many stories a test tells. */
+/** The number of stories in a test. */
 export const RUNS = 2000;
 
-/** Random stories on both sides; `tally` counts what they try. */
+/** Runs random stories on both sides. `tally` counts their moves and refusals. */
 export const agreement = (decisions: Decisions, tally?: Tally) =>
   fc.property(anyStory, (story) => runStory(story, decisions, tally));
 
-/** The difference that random stories have found, in the simplest story that shows it, step by step. */
+/** Describes the difference that random stories have found, with the simplest story that shows it. */
 export function told(outcome: fc.RunDetails<[CreateHistory]>, decisions: Decisions): string {
   const { numRuns, seed, counterexample, counterexamplePath, errorInstance } = outcome;
   const difference = counterexample === null ? null : differenceIn(simplest(counterexample[0], decisions), decisions);
   return `${difference ?? errorInstance}\nFound in story ${numRuns}: { seed: ${seed}, path: '${counterexamplePath}' }`;
 }
 
-/** The same difference in as few steps and with as few limits as can be, found by leaving out one after the other. */
+/** Simplifies a story that shows a difference: it leaves out steps and limits, one after the other. */
 export function simplest(story: CreateHistory, decisions: Decisions): CreateHistory {
   const simpler = simplerThan(story).find((each) => differenceIn(each, decisions) !== null);
   return simpler === undefined ? story : simplest(simpler, decisions);
 }
 
-/** What a story comes to: null where both sides agree to its end. */
+/** The difference that a story shows, or null if both sides agree until its end. */
 export function differenceIn(story: CreateHistory, decisions: Decisions): string | null {
   try {
     runStory(story, decisions);
@@ -75,7 +75,7 @@ function simplerThan([opening, commands]: CreateHistory): readonly CreateHistory
   return [...shorter, ...openings.map((each): CreateHistory => [each, commands])];
 }
 
-/** A story while it is told. */
+/** A story in progress. */
 export class Run {
   readonly model: Model;
   readonly world: World;
@@ -90,7 +90,7 @@ export class Run {
     this.world = new World(opening, decisions);
   }
 
-  /** Takes a step on both sides, which must agree; gives the refusal, null when it was done. */
+  /** Takes a step on both sides, which must agree. Returns the refusal, or null. */
   take(step: Step): Refused | null {
     const { now } = this.world;
     const expected = this.model.perform(step);
@@ -124,12 +124,12 @@ export class Run {
     }
   }
 
-  /** What throws is a difference too: the model never does. */
+  /** An error is a difference too: the model never throws. */
   #guard<T>(act: () => T): T {
     try {
       return act();
     } catch (error) {
-      return this.#differ(`domain: throws ${error}`, `model:  goes on\n${error instanceof Error ? error.stack : ''}`);
+      return this.#differ(`domain: throws ${error}`, `model:  continues\n${error instanceof Error ? error.stack : ''}`);
     }
   }
 
@@ -142,7 +142,7 @@ export class Run {
     );
   }
 
-  /** What a command means now; nothing, where it has nothing to be about. */
+  /** The steps for a command in the current state. None if the command has no suitable transfer. */
   stepsOf(command: Command): readonly Step[] {
     switch (command.does) {
       case 'create':
@@ -202,7 +202,7 @@ export class Run {
     return { does: 'create', asked: { ...asked, destination: receiver, capture: manual ? 'manual' : 'automatic' } };
   }
 
-  /** One round of the background loops: what has expired goes first, so that it frees what is due can use. */
+  /** One round of the background loops. Holds expire first, so that due transfers can use their money. */
   #loop(): readonly Step[] {
     const expected = this.model.overdue();
     const found = this.world.overdue();
@@ -282,7 +282,7 @@ function described(step: Step): string {
   return `${does} ${listed(rest)}`;
 }
 
-/** A value as short as it can be read: times as such, and nothing of what is not there. */
+/** A value as short text. Shows numbers that are times as dates, and leaves out null. */
 function listed(value: Limits | object | null): string {
   const replaced = (name: string, inner: unknown): unknown => {
     if (inner === null) return undefined;

@@ -5,13 +5,12 @@ import type { Refused, Switching as SettingOfModel } from '../../verification/mo
 
 export type { Refused } from '../../verification/model/model.ts';
 
-/** The currencies of the program: its own, and one that its limits say nothing about. */
+/** The currency of the program, and one without limits of the program. */
 export const CURRENCIES = ['USD', 'EUR'] as const;
 
-/** One of {@link CURRENCIES}. */
 export type Currency = (typeof CURRENCIES)[number];
 
-/** A card at the beginning. */
+/** A card in its initial state. */
 export type OpeningCard = {
   readonly name: string;
   readonly currency: Currency;
@@ -21,7 +20,7 @@ export type OpeningCard = {
   readonly balance: bigint;
 };
 
-/** A small program as a sequence of steps finds it. Its currency is USD. */
+/** A small program in its initial state. Its currency is USD. */
 export type Opening = {
   readonly zone: string;
   readonly now: number;
@@ -31,13 +30,13 @@ export type Opening = {
   readonly cards: readonly OpeningCard[];
 };
 
-/** A transfer that is asked for, in the program of the story. */
+/** A requested transfer in the program of the story. */
 export type AskedTransfer = Omit<AskedOfProgram, 'program'>;
 
-/** A setting of the switch: for all programs (null), for this one, or for another that must not matter here. */
+/** A setting of the switch: for all programs (null), for this one, or for another that must have no effect here. */
 export type Switching = Omit<SettingOfModel, 'program'> & { readonly program: 'this' | 'other' | null };
 
-/** What is to become of a card; null leaves a thing as it is. */
+/** A change of a card. Null leaves a value unchanged. */
 export type CardStep = {
   readonly does: 'update_card';
   readonly card: string;
@@ -48,9 +47,8 @@ export type CardStep = {
 };
 
 /**
- * Something that happens. Transfers are known by the order in which they were made, from 0. What is `put` is so from
- * then on, whatever it was before: rules must hold for what they find, not only for what the service itself would have
- * let come about.
+ * A step of a story. Transfers are numbered from 0, in the order of their creation. A `put` step sets a state directly:
+ * the rules must also hold in states that the service would not allow.
  */
 export type Step =
   | { readonly does: 'create'; readonly asked: AskedTransfer }
@@ -64,25 +62,25 @@ export type Step =
   | { readonly does: 'deposit'; readonly currency: Currency; readonly amount: bigint }
   | { readonly does: 'wait_until'; readonly now: number };
 
-/** What can be done, and looked at, on both sides: the domain under test and the model. */
+/** The operations of both sides, the domain under test and the model. */
 export interface Side {
-  /** Null when it was done. */
+  /** Returns null if the step was done. */
   perform(step: Step): Refused | null;
-  /** All that a caller could read. */
+  /** Everything that a caller can read. */
   facts(): readonly Fact[];
-  /** What get_card_limits would say of a card. */
+  /** The result of get_card_limits for a card. */
   outlook(card: string): readonly Fact[];
-  /** The transfers that the background loop would find: holds past their end, and what is due. */
+  /** The transfers for the background loop: holds past their end, and due transfers. */
   overdue(): { readonly expired: readonly number[]; readonly due: readonly number[] };
 }
 
-/** A fact that a caller could read: what it is about, and values in one order. */
+/** A fact that a caller could read: its subject, and values in a fixed order. */
 export type Fact = {
   readonly about: string;
   readonly values: Readonly<Record<string, string | bigint | number | null>>;
 };
 
-/** A fact about an account. `lines` is how many postings have touched it. */
+/** A fact about an account. `lines` is the number of its postings. */
 export function accountFact(name: string, values: Readonly<Record<string, bigint>>): Fact {
   return { about: `account ${name}`, values };
 }
@@ -92,7 +90,7 @@ export function cardFact(name: string, values: Readonly<Record<string, string | 
   return { about: `card ${name}`, values };
 }
 
-/** What can be done with a card in one direction, or how much more its balance may be. */
+/** How much a card can load or unload, or how much its balance may still grow. */
 export function outlookFact(name: string, of: string, values: Readonly<Record<string, string | bigint | null>>): Fact {
   return { about: `outlook of ${name} ${of}`, values };
 }
@@ -102,12 +100,12 @@ export function transferFact(index: number, values: Fact['values']): Fact {
   return { about: `transfer ${index}`, values };
 }
 
-/** A fact about a limit; `whose` is a card or a currency of the program. */
+/** A fact about a limit. `whose` is a card or a currency of the program. */
 export function limitFact(whose: string, direction: string, values: Fact['values']): Fact {
   return { about: `limit of ${whose} ${direction}`, values };
 }
 
-/** Whether two facts say the same. Millions are compared, and few are shown: none is written out for it. */
+/** Whether two facts are equal. Millions are compared and only a few are shown, so this builds no text. */
 export function isSameFact(one: Fact, other: Fact): boolean {
   if (one.about !== other.about) return false;
   for (const name in one.values) if (one.values[name] !== other.values[name]) return false;

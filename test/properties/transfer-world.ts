@@ -52,7 +52,7 @@ import {
 } from './transfer-steps.ts';
 import { insist, PROGRAM, WorldBooks } from './transfer-world-books.ts';
 
-/** The decisions of the domain; a broken one in place of one of them must be found. */
+/** The decisions of the domain. The tests replace one of them with a broken version. */
 export type Decisions = {
   readonly create: typeof decideTransfer;
   readonly capture: typeof decideCapture;
@@ -63,7 +63,7 @@ export type Decisions = {
   readonly updateCard: typeof decideCardUpdate;
 };
 
-/** The decisions as the domain has them. */
+/** The real decisions of the domain. */
 export const DOMAIN: Decisions = {
   create: decideTransfer,
   capture: decideCapture,
@@ -77,7 +77,7 @@ export const DOMAIN: Decisions = {
 const OTHER_PROGRAM = '00000000-0000-7000-8000-0000000000bb';
 const NO_NOTES = {};
 
-/** The service without its store: it keeps what the store would, asks the domain, and writes down what a plan says. */
+/** The service without its store. Keeps the state in memory, asks the domain for decisions, and carries out the plans. */
 export class World implements Side {
   readonly books = new WorldBooks();
   now: number;
@@ -176,7 +176,7 @@ export class World implements Side {
       status: status ?? undefined,
       balanceTo: balanceTo ?? undefined,
       expiresOn: expiresOn ?? undefined,
-      // The model gives a card other limits as a whole.
+      // The model replaces all limits of a card at once.
       limits: limits === null ? undefined : replacing(limits),
       holderReference: undefined,
       lastFour: undefined,
@@ -277,7 +277,7 @@ export class World implements Side {
   #transferFact(kept: Transfer, index: number): Fact {
     const transfer = transferAt(kept, this.now);
     const { status, outcome, capturedAmount, reversedAmount, error, expiresAt, updatedAt, completedAt } = transfer;
-    insist(status === statusAt(kept, this.now), 'a transfer is shown in the state it is in');
+    insist(status === statusAt(kept, this.now), 'a transfer is shown in its current state');
     const amounts = { captured: capturedAmount, reversed: reversedAmount };
     const code = error === null ? null : Reflect.get(error, 'Code');
     return transferFact(index, { status, outcome, ...amounts, error: code, expiresAt, updatedAt, completedAt });
@@ -321,13 +321,13 @@ function factOf(whose: string, direction: Direction, state: LimitState): Fact {
   return limitFact(whose, direction, { name, value, source, used, left, freesAt });
 }
 
-/** A card; accounts are called by what they belong to. */
+/** A card. The ids of accounts name their owners. */
 function cardOf({ name, currency, status, expiresOn, limits }: Opening['cards'][number]): Card {
   const ids = { programId: PROGRAM, cardId: name, accountId: name, fundingAccountId: `funding ${currency}` };
   return { ...ids, name, status, currency, expiresOn, limits, connectorId: null };
 }
 
-/** The change after which a card has these limits and no others. */
+/** The change that sets these limits of a card and removes all others. */
 function replacing({ in: incoming, out, maximumBalance }: Limits): LimitsChange {
   const lifted = Object.fromEntries(Object.keys(LIMIT_NAMES).map((name) => [name, null]));
   return { in: { ...lifted, ...incoming }, out: { ...lifted, ...out }, maximumBalance };

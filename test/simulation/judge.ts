@@ -133,7 +133,8 @@ export class Judge {
     if (now > deadline + LATE_MILLISECONDS)
       this.say(`${about()} got its response ${Math.round(now - deadline)} ms too late`);
     if (!('thrown' in answer)) {
-      if (committed === undefined && !possible.has('unchanged')) this.say(`${about()} got its response before its commit`);
+      if (committed === undefined && !possible.has('unchanged'))
+        this.say(`${about()} got its response before its commit`);
       const json = 'json' in answer ? answer.json : undefined;
       if (json !== undefined && committed !== undefined && json !== committed && showsEvent(ask)) {
         this.say(`${about()} got the response ${json}, but its event is ${committed}`);

@@ -3,7 +3,6 @@ import { runCampaign } from './campaign.ts';
 import { MISTAKES } from './mistakes/mistakes.ts';
 import { runSchedule } from './schedule.ts';
 
-
 /** The maximum number of schedules to find a mistake. Most take a few dozen, the rarest known one a few hundred. */
 const MAX_SCHEDULES = 3_000;
 

@@ -65,7 +65,8 @@ export class JudgeOfProcessors {
     if (!isSame) this.#say(`${about} differs from the order of its attempt`);
     if (row.sent_at === null) this.#say(`${about} leaves before a committed "sent"`);
     const other = open.find((one) => one.order.attemptId === attemptId);
-    if (other !== undefined) this.#say(`${about}: ${asker.name} sends a request while ${other.asker.name} waits for an answer`);
+    if (other !== undefined)
+      this.#say(`${about}: ${asker.name} sends a request while ${other.asker.name} waits for an answer`);
     if (question !== 'send') return;
     const key = `${attemptId} ${timeOf(row.sent_at)}`;
     if (row.status === 'ready') this.#say(`${about} leaves before a committed "sent"`);

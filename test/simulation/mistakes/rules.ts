@@ -57,7 +57,7 @@ export const DUE: readonly NamedMistake[] = [
     },
   },
   {
-    name: 'a decision has an earlier time than its real one',
+    name: 'the time of a decision is half a second early',
     seed: 1,
     statements: readingRules((row) => ({ ...row, now: (row.now as bigint) - 500n })),
   },
