@@ -1,7 +1,7 @@
 import { parseArgs } from 'node:util';
 import type { Row, Scale } from './row.ts';
 
-/** The rows to run, and how much of each. */
+/** The rows to run, and their settings. */
 export type Options = {
   readonly rows: readonly Row[];
   readonly seed: number;
@@ -9,36 +9,37 @@ export type Options = {
   /** Overrides the count of the scale. */
   readonly count: number | undefined;
   readonly out: string | undefined;
-  /** Whether the kills are made against a service that acknowledges too early, which must be detected. */
+  /** Whether to run the negative control, in which the rows must find lost transfers. */
   readonly control: boolean;
 };
 
 export const usageOf = (rows: readonly Row[]): string => `npm run torture -- [options]
 
-  --only ROW,…       some of: ${rows.map(({ name }) => name).join(', ')}
-  --seed N           draws the same again; without it a new one, which is printed
+  --only ROW,…       run only these rows: ${rows.map(({ name }) => name).join(', ')}
+  --seed N           repeat the random choices of an earlier run; by default a new seed, which is printed
   --scale SCALE      small, middle or large (large)
-  --count N          how many kills, cuts, reads … instead of what the scale says
-  --out FILE         where the figures go as JSON (data/torture/<time>.json)
-  --control          kills against a service that acknowledges before COMMIT: it must be found out, and fails;
-                     failover and isolated-primary with asynchronous replication, which must lose transfers
+  --count N          number of kills, cuts, reads and so on, instead of the scale's number
+  --out FILE         write the figures to this JSON file (data/torture/<time>.json)
+  --control          negative control: kills a service that acknowledges before COMMIT, which the run must detect;
+                     failover and isolated-primary use asynchronous replication, and must lose transfers
 
-Exit code: 0 when every promise was kept, 1 when one was broken, 3 when --control found nothing, 4 when a row could not
-be run on this machine.`;
+Exit code: 0 if every promise was kept, 1 if one was broken, 3 if --control found nothing, 4 if a row could not run on
+this machine.`;
 
-/** A command line that cannot be read; the message says why. */
+/** An invalid command line; the message gives the reason. */
 export class UsageProblem extends Error {}
 
 const SCALES = ['small', 'middle', 'large'] as const;
 
-/** Reads the command line; undefined when only help is wanted. Throws {@link UsageProblem}. */
+/** Reads the command line. Returns undefined for `--help`. Throws {@link UsageProblem}. */
 export function readOptions(words: readonly string[], rows: readonly Row[]): Options | undefined {
   const values = parse(words);
   if (values.help === true) return undefined;
   const control = values.control === true;
   const only = values.only ?? (control ? 'kills' : undefined);
   const scale = SCALES.find((name) => name === (values.scale ?? (control ? 'small' : 'large')));
-  if (scale === undefined) throw new UsageProblem(`--scale is '${values.scale}', and must be ${SCALES.join(', ')}.`);
+  if (scale === undefined)
+    throw new UsageProblem(`--scale is '${values.scale}', but must be one of ${SCALES.join(', ')}.`);
   return {
     rows: only === undefined ? rows : only.split(',').map((name) => findRow(name, rows)),
     seed: readNumber('--seed', values.seed) ?? Math.floor(Math.random() * 1_000_000_000),
@@ -63,7 +64,9 @@ function parse(words: readonly string[]) {
 function findRow(name: string, rows: readonly Row[]): Row {
   const row = rows.find((candidate) => candidate.name === name.trim());
   if (row !== undefined) return row;
-  throw new UsageProblem(`--only names '${name}', which is none of ${rows.map((known) => known.name).join(', ')}.`);
+  throw new UsageProblem(
+    `--only names the unknown row '${name}'. The rows are ${rows.map((known) => known.name).join(', ')}.`,
+  );
 }
 
 function readNumber(option: string, text: string | undefined): number | undefined {

@@ -4,22 +4,22 @@ import type { Resources } from '../../bench/resources.ts';
 import { startServer, type TestServer } from '../harness/ledger.ts';
 import { type ServiceProcess, startService, temporaryDirectory } from '../harness/process.ts';
 
-/** One of several service processes, at an address that stays the same when the process is replaced. */
+/** A service process whose address stays the same when the process is replaced. */
 type Member = { readonly port: number; readonly url: string; readonly path: string; process: ServiceProcess };
 
-/** Service processes over one database that outlives every one of them. */
+/** Service processes that share a database. The database outlives them. */
 export type Fleet = {
   readonly server: TestServer;
   readonly urls: readonly string[];
   readonly process: (index: number) => ServiceProcess;
-  /** SIGTERM, and waits for the end; gives the exit code, and what it took in milliseconds. */
+  /** Sends SIGTERM and waits for the exit. Returns the exit code and the duration in milliseconds. */
   readonly stop: (index: number) => Promise<{ readonly exitCode: number | null; readonly milliseconds: number }>;
-  /** Starts a process in place of the stopped one; `main` is a program other than that of the checkout. */
+  /** Replaces the stopped process. `main` overrides the checkout's program. */
   readonly start: (index: number, main?: string) => Promise<void>;
   readonly end: () => Promise<void>;
 };
 
-/** Another database for a fleet, the program that it begins with, and settings of all its processes. */
+/** A fleet's own database, its first program, and the settings of all its processes. */
 export type Beginning = {
   readonly server: TestServer;
   readonly main: string;
@@ -27,7 +27,7 @@ export type Beginning = {
 };
 
 /**
- * Starts some processes. The database belongs to this process: a service with an embedded one would stop it with itself.
+ * Starts some processes. This process owns the database, because a service stops its embedded database when it exits.
  */
 export async function startFleet(resources: Resources, processes: number, beginning?: Beginning): Promise<Fleet> {
   const server = beginning?.server ?? (await startServer());
@@ -64,7 +64,7 @@ export async function startFleet(resources: Resources, processes: number, beginn
   };
 }
 
-/** Why this many connections at once are not possible; undefined if they are. */
+/** Returns why this many simultaneous connections are impossible, or undefined if they are possible. */
 export async function lackOfDescriptors(connections: number): Promise<string | undefined> {
   const limits = await readFile('/proc/self/limits', 'utf8');
   // Node raises its limit to the hard limit.
@@ -94,11 +94,11 @@ function startAt(
   return startService({ ...settings, ...more }, main);
 }
 
-/** Ports below the kernel's ephemeral ones: a client that connects to one of those may be connected to itself. */
+/** Ports below the kernel's ephemeral range: a client that connects to an ephemeral port can connect to itself. */
 const LOWEST_PORT = 20_000;
 const PORTS = 12_000;
 
-/** A port where nothing listens, and which no outgoing connection takes while a process is down. */
+/** Finds a free port that no outgoing connection takes while a process is down. */
 export async function freePort(): Promise<number> {
   for (;;) {
     const port = LOWEST_PORT + Math.floor(Math.random() * PORTS);

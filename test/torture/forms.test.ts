@@ -12,19 +12,19 @@ import { PROCESSORS } from './rows/processors.ts';
 import { RESTORE } from './rows/restore.ts';
 import { WEBHOOKS } from './rows/webhooks.ts';
 
-// The small forms of the rows of npm run torture that no other suite covers. On two idle cores: bank 5 s, events 15 s,
-// webhooks 40 s, restore 8 s, disk-full 8 s, processors 60 s, failover 40 s, isolated-primary 35 s, standby-gone 25 s. They mostly wait for starts and recoveries, and webhooks for leases of ten
-// seconds, so a busy machine makes them slow.
+// Runs the rows of npm run torture that no other suite covers, in their small forms. On two idle cores: bank 5 s,
+// events 15 s, webhooks 40 s, restore 8 s, disk-full 8 s, processors 60 s, failover 40 s, isolated-primary 35 s,
+// standby-gone 25 s. They mostly wait for starts, recoveries and leases of ten seconds, so they are slow on a busy machine.
 const MAX_MILLISECONDS = 900_000;
 
-/** Fewer than in the small form, where each takes ten seconds and more. */
+/** Lower counts than in the small form: each failover, isolation or absence takes ten seconds or more. */
 const FEWER: ReadonlyMap<Row, number> = new Map([
   [FAILOVER, 3],
   [ISOLATED_PRIMARY, 1],
   [STANDBY_GONE, 1],
 ]);
 
-/** Uses a new seed each time; a failure names it, and `npm run torture -- --only … --seed …` repeats it. */
+/** Uses a new seed each time. A failure prints the command that repeats the run. */
 async function runSmall(row: Row, isControl = false): Promise<Findings & { readonly again: string }> {
   const resources = new Resources();
   const seed = 1 + Math.floor(Math.random() * 999_999_999);
@@ -41,11 +41,11 @@ async function runSmall(row: Row, isControl = false): Promise<Findings & { reado
 }
 
 test.for([BANK, CHANGES, EVENTS, WEBHOOKS, RESTORE, DISK_FULL, PROCESSORS, FAILOVER, ISOLATED_PRIMARY, STANDBY_GONE])(
-  'the small form of $name finds no violation',
+  'finds no violation in the small form of $name',
   { timeout: MAX_MILLISECONDS },
   async (row, context) => {
     const { violations, notRun, again } = await runSmall(row);
-    // Counted as skipped, with the reason: a test that did not run is not a success.
+    // A test that could not run counts as skipped, not as passed.
     if (notRun !== undefined) {
       Object.assign(context.task.meta, { notRun });
       context.skip(notRun);
@@ -54,7 +54,7 @@ test.for([BANK, CHANGES, EVENTS, WEBHOOKS, RESTORE, DISK_FULL, PROCESSORS, FAILO
   },
 );
 
-test('without synchronous replication, a failover loses acknowledged transfers: otherwise its row would prove nothing', {
+test('loses acknowledged transfers in a failover without synchronous replication (negative control)', {
   timeout: MAX_MILLISECONDS,
 }, async () => {
   const { violations, again } = await runSmall(FAILOVER, true);

@@ -7,13 +7,13 @@ import { pause } from './row.ts';
 import { startTwoServices, type TwoServices } from './two-services.ts';
 
 /**
- * What is killed: either service, of which one owns PostgreSQL; both; PostgreSQL's main process alone or all of its
- * processes; everything at once.
+ * The processes to kill. `owner` is the service that owns PostgreSQL, `postmaster` is PostgreSQL's main process alone, and
+ * `postgres` is all of its processes.
  */
 const VICTIMS = ['owner', 'other', 'both_services', 'postmaster', 'postgres', 'everything'] as const;
 export type Victims = (typeof VICTIMS)[number];
 
-/** Which of the two services die. */
+/** The indexes of the services that each kill ends. */
 const DYING: Readonly<Record<Victims, readonly (0 | 1)[]>> = {
   owner: [0],
   other: [1],
@@ -23,7 +23,7 @@ const DYING: Readonly<Record<Victims, readonly (0 | 1)[]>> = {
   everything: [0, 1],
 };
 
-/** Alternates, with random exceptions; every other kill is of a service. */
+/** Alternates between the services and PostgreSQL, with random exceptions. */
 export function chooseVictims(kill: number, random: () => number): Victims {
   const at = (bound: number): number => Math.floor(random() * bound);
   if (random() < 0.25) return VICTIMS[at(VICTIMS.length)] ?? 'owner';
@@ -33,7 +33,7 @@ export function chooseVictims(kill: number, random: () => number): Victims {
 
 type Settings = Readonly<Record<string, string>>;
 
-/** Notifies the users of the services of a kill. */
+/** Callbacks around a kill. */
 export type Witness = {
   /** Something is about to be killed. */
   readonly kills?: () => void;
@@ -43,16 +43,16 @@ export type Witness = {
   readonly moved: () => void;
 };
 
-/** Two services on one ledger that are killed and started again, PostgreSQL included. */
+/** Two services on one ledger. Kills and restarts them and PostgreSQL. */
 export class KillableServices {
   readonly path: string;
-  /** Stays the same after each start of PostgreSQL, so that surviving processes find it again. */
+  /** Stays the same when PostgreSQL restarts, so that surviving processes can reconnect. */
   readonly databaseUrl: string;
   readonly #main: string | undefined;
   readonly #ofOther: Settings;
   readonly #ofBoth: Settings;
   readonly #services: [ServiceProcess, ServiceProcess];
-  /** The last start, which may still be running when everything is to end. */
+  /** The last start. It may still be in progress in `killAll`. */
   #starting: Promise<ServiceProcess | undefined> = Promise.resolve(undefined);
 
   private constructor(
@@ -69,7 +69,7 @@ export class KillableServices {
     this.#services = [...both];
   }
 
-  /** `main` is another program than that of the checkout; `ofOther` are settings of the service without PostgreSQL, `ofBoth` of both. */
+  /** `main` overrides the checkout's program. `ofOther` are settings for the service without PostgreSQL. */
   static async start(
     resources: Resources,
     main: string | undefined,
@@ -80,7 +80,7 @@ export class KillableServices {
     return new KillableServices(services, main, ofOther, ofBoth);
   }
 
-  /** The one that owns PostgreSQL. */
+  /** The service that owns PostgreSQL. */
   get owner(): ServiceProcess {
     return this.#services[0];
   }
@@ -94,8 +94,8 @@ export class KillableServices {
   }
 
   /**
-   * Kills, restarts what is necessary, and waits until both services make transfers; returns how long that took in
-   * milliseconds, Infinity for never. One time in ten PostgreSQL is killed again while it recovers.
+   * Kills processes, restarts the services, and waits until both make transfers. Returns the duration in milliseconds, or
+   * Infinity if that never happens. If only PostgreSQL was killed, it is killed again during recovery in one of ten cases.
    */
   async kill(victims: Victims, random: () => number, { kills, expectDeath, moved }: Witness): Promise<number> {
     const killedAt = performance.now();
@@ -108,7 +108,7 @@ export class KillableServices {
         : []),
       ...dying.map((place) => this.#services[place].kill()),
     ]);
-    // The owner of PostgreSQL first: the other one does not start without the database.
+    // The owner of PostgreSQL goes first: the other service needs the database to start.
     for (const place of dying) this.#services[place] = await this.#start(place);
     moved();
     if (dying.length === 0 && random() < 0.1) {
@@ -120,7 +120,7 @@ export class KillableServices {
     return rests.includes(Number.POSITIVE_INFINITY) ? Number.POSITIVE_INFINITY : performance.now() - killedAt;
   }
 
-  /** SIGTERM for both, and waits for the end. */
+  /** Sends SIGTERM to both and waits until they exit. */
   async stop(): Promise<void> {
     for (const service of this.#services.toReversed()) await service.stop();
   }
@@ -147,8 +147,8 @@ export class KillableServices {
 const BACK_WITHIN = 30_000;
 
 /**
- * Retries a read for a while: if only PostgreSQL's main process was killed, a remaining backend may have made the transfer
- * that counted as recovery, and the server restarts after that.
+ * Retries a read until PostgreSQL is back. If only its main process was killed, a remaining backend may have made the
+ * transfer that counted as recovery, and the server restarts afterwards.
  */
 export async function oncePostgresIsBack<Books>(read: () => Promise<Books>): Promise<Books> {
   for (const end = performance.now() + BACK_WITHIN; ; ) {

@@ -6,23 +6,23 @@ import { judge, makeCards, tallyLoad } from './loads.ts';
 import { type Setting, streamOf, type Tally } from './row.ts';
 import { readSnapshots } from './snapshots.ts';
 
-/** One of the ledgers of a row: its attacks are spread over several, because whole books are compared. */
+/** One of a row's ledgers. A row spreads its attacks over several ledgers, because it compares whole books. */
 export type Ledger = {
   readonly number: number;
-  /** Attacks on the ledgers before it. */
+  /** The number of attacks on earlier ledgers. */
   readonly done: number;
   readonly attacks: number;
 };
 
 /**
- * The number of ledgers at the same time, for rows with kills. Recovery mostly waits for starts, and two processors per
- * ledger are enough for its services, PostgreSQL and clients; their effect on each other is part of the measured recovery.
+ * The number of simultaneous ledgers in rows with kills. Recovery mostly waits for starts, and two processors per ledger are
+ * enough for its services, PostgreSQL and clients. The measured recovery includes their effect on each other.
  */
 export const SIDE_BY_SIDE = Math.max(1, Math.min(4, Math.floor(availableParallelism() / 2)));
 
 /**
- * Runs all attacks of a row on several ledgers, some of them at the same time, until enough violations were found. A new
- * ledger begins when an earlier one is done.
+ * Runs a row's attacks on several ledgers, up to `sideBySide` at a time. Starts no new ledger once there are enough
+ * violations.
  */
 export async function overLedgers(
   { count }: Setting,
@@ -51,14 +51,14 @@ export async function overLedgers(
 /** The load on a ledger behind a proxy. */
 export type Attack = {
   readonly clients: number;
-  /** Requests that are sent once more at the end. */
+  /** The number of requests to repeat at the end. */
   readonly sentAgain: number;
   readonly run: (stage: Stage, random: () => number) => Promise<void>;
 };
 
 /**
- * Attacks the connection between a service and its database under load, while sums are read directly; then compares the
- * books, and again after everything was sent once more.
+ * Attacks the connection between a service and its database under load, and reads sums directly from the database. Compares
+ * the books after the attacks, and again after the clients have repeated their requests.
  */
 export async function attackWire(setting: Setting, tally: Tally, ledger: Ledger, attack: Attack): Promise<void> {
   const stage = await openStage();

@@ -9,30 +9,28 @@ import type { Tally } from './row.ts';
 /** The members of an error record, in the order of the specification. */
 const RECORD = ['Message', 'Status', 'Code', 'Type'];
 
-/** All responses to a load. */
 export function responsesOf(load: Load): readonly ReceivedResponse[] {
   return [...load.stories, ...load.changes].flatMap(({ responses }) => responses);
 }
 
-/** Requests of a load that may have arrived and got no response. */
+/** Counts the requests of a load that may have arrived but got no response. */
 export function silencesOf(load: Load): number {
   return [...load.stories, ...load.changes].reduce((sum, { silences }) => sum + silences, 0);
 }
 
-/** Makes the cards of a load. */
 export async function makeCards(load: Load, service: ServiceProcess): Promise<void> {
   for (const card_id of load.cards) await service.client.cards.create({ card_id });
 }
 
-/** The problems of the books themselves, and of the responses to a load. */
+/** Returns problems within the books, and contradictions between the books and the responses. */
 export function contradictionsIn(load: Load, { faults, ...books }: BooksWithFaults): readonly string[] {
   const broken = Object.entries(faults).map(([what, count]) => `${what}: ${count}`);
   return [...broken, ...findContradictions(load.stories, books, load.changes)];
 }
 
 /**
- * Counts as violations all problems of the books, of the responses to a load, and of their form: every failure must be an
- * error record, and a running service must answer every request.
+ * Counts problems of the books and the responses as violations. Every failure must be an error record, and a running
+ * service must respond to every request.
  */
 export function judge(tally: Tally, where: string, load: Load, books: BooksWithFaults): void {
   tally.violate(where, contradictionsIn(load, books));
@@ -43,11 +41,11 @@ export function judge(tally: Tally, where: string, load: Load, books: BooksWithF
   const { unansweredByTheLiving, unansweredCauses } = load;
   if (unansweredByTheLiving > 0) {
     const causes = [...unansweredCauses].join(', ');
-    tally.violate(where, [`${unansweredByTheLiving} requests had no response, and the service was there: ${causes}`]);
+    tally.violate(where, [`${unansweredByTheLiving} requests to a running service had no response: ${causes}`]);
   }
 }
 
-/** The responses of 400 or above that are not error records. */
+/** Returns the texts of failures that are not error records. */
 export function brokenRecordsIn(responses: readonly ReceivedResponse[]): readonly string[] {
   return responses.filter(({ status, text }) => status >= 400 && !isRecord(status, text)).map(({ text }) => text);
 }
@@ -61,7 +59,7 @@ function isRecord(status: number, text: string): boolean {
   }
 }
 
-/** Counts what a load was made of. */
+/** Adds the figures of a load. */
 export function tallyLoad(tally: Tally, load: Load, books: BooksWithFaults): void {
   const responses = responsesOf(load);
   tally.add('transfers', books.transfers.length);
@@ -78,7 +76,7 @@ export function tallyLoad(tally: Tally, load: Load, books: BooksWithFaults): voi
   tally.add('unanswered_by_the_living', load.unansweredByTheLiving);
 }
 
-/** Waits until the service makes a transfer again, and gives the time that took, in milliseconds; Infinity for never. */
+/** Waits until the service makes a transfer. Returns the time in milliseconds, or Infinity after `most` milliseconds. */
 export async function untilAtWork(url: string, most = 60_000): Promise<number> {
   const started = performance.now();
   while (performance.now() - started < most) {

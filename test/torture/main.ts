@@ -1,4 +1,4 @@
-// npm run torture -- --help: every promise of docs/reliability.md, attacked at length.
+// Attacks every promise of docs/reliability.md for a long time: npm run torture -- --help
 import { mkdir, writeFile } from 'node:fs/promises';
 import { cpus, loadavg } from 'node:os';
 import { dirname, resolve } from 'node:path';
@@ -60,17 +60,17 @@ const ROWS: readonly Row[] = [
 /** The mutant of the negative control: a service that responds with 201 before COMMIT has finished. */
 const LIE = 'answer-before-commit';
 
-/** What a lie about money looks like: what was acknowledged is gone, or what was denied was made. */
+/** Violations that reveal a lie about money: an acknowledged transfer is gone, or a denied one was made. */
 const LIES = /lost: |said that no money moved, and it made/;
 
 const say = (line: string): void => void process.stdout.write(`${line}\n`);
 const resources = new Resources();
-// A placeholder for the run itself, so that the resources of a row can be ended without ending the run.
+// Stands for the run itself, so that ending a row's resources does not end the run.
 resources.add('the run', async () => undefined);
 
 for (const signal of ['SIGINT', 'SIGTERM', 'SIGHUP'] as const) {
   process.once(signal, () => {
-    say('\nEnding what was started …');
+    say('\nStopping …');
     void resources.endAll(say).finally(() => process.exit(130));
   });
 }
@@ -91,7 +91,7 @@ async function run(options: Options): Promise<number> {
   const isLiarNeeded = options.control && options.rows.some(({ hasOwnControl }) => hasOwnControl !== true);
   const liar = isLiarNeeded ? await copyWithMistake(resources, LIE) : undefined;
   say(
-    `Seed ${options.seed}, scale ${options.scale}${options.control ? ', with something that must be found out' : ''}`,
+    `Seed ${options.seed}, scale ${options.scale}${options.control ? ', with a mistake that the run must detect' : ''}`,
   );
   const file = resolve(options.out ?? `data/torture/${new Date().toISOString().replaceAll(':', '-')}.json`);
   const startedAt = new Date().toISOString();
@@ -99,7 +99,7 @@ async function run(options: Options): Promise<number> {
   for (const row of options.rows) {
     const count = options.count ?? row.counts[options.scale];
     results.push(await runRow(row, count, options, liar));
-    // Written after each row, so that the results of a long run survive if the next row is aborted.
+    // Written after each row, so that results survive if a later row is aborted.
     await write(file, {
       startedAt,
       ...options,
@@ -137,12 +137,12 @@ async function runRow(row: Row, count: number, options: Options, liar: string | 
     const found = await row.run(setting);
     return { ...base, ...found, seconds: end() };
   } catch (error) {
-    // After Ctrl-C errors are expected; the handler of the signal ends the run when everything is ended.
+    // Errors are expected after Ctrl-C. The signal handler exits once everything has stopped.
     if (resources.isOver) return new Promise(() => undefined);
-    // The results of other rows stay valid; this one counts as failed.
+    // Only this row fails: the results of the others stay valid.
     await resources.endAll(say, spared);
     const problem = error instanceof Error ? (error.stack ?? error.message) : String(error);
-    return { ...base, figures: {}, violations: [`the row broke off: ${problem}`], seconds: end() };
+    return { ...base, figures: {}, violations: [`the row failed with an error: ${problem}`], seconds: end() };
   } finally {
     progress.end();
   }
@@ -159,8 +159,8 @@ function judge(results: readonly Result[], { control, seed }: Options): number {
     const isFound = results.some(({ violations }) => violations.some((violation) => LIES.test(violation)));
     say(
       isFound
-        ? 'The lie was found out: this run fails, as it must.'
-        : 'THE LIE WAS NOT FOUND OUT: the checker is blind.',
+        ? 'The lie was detected, so this run fails, as intended.'
+        : 'THE LIE WAS NOT DETECTED: the checker does not work.',
     );
     return isFound ? 1 : 3;
   }

@@ -8,8 +8,8 @@ import { connect } from '../harness/ledger.ts';
 const execute = promisify(execFile);
 
 /**
- * A physical copy of a running server, as in docs/reliability.md: starts a backup in PostgreSQL, copies the files, and then the
- * log written meanwhile. `superuser` is the connection of one, `source` has PostgreSQL's files, and `target` is new.
+ * Makes a physical copy of a running server, as in docs/reliability.md: starts a backup in PostgreSQL, copies the files, and
+ * then copies the WAL written in the meantime. `superuser` connects as a superuser. `target` must not exist yet.
  */
 export async function copyRunning(superuser: pg.ClientConfig, source: string, target: string): Promise<void> {
   const client = await connect(superuser);
@@ -18,7 +18,7 @@ export async function copyRunning(superuser: pg.ClientConfig, source: string, ta
     await client.query("select pg_backup_start('torture', true)");
     await mkdir(target);
     const left = ['./postmaster.pid', './postmaster.opts', './pg_wal/*', './pg_replslot/*'];
-    // 1 means that a file changed while it was read, which the log repairs.
+    // tar exits with 1 if a file changed while it was read. The WAL repairs that.
     const copy = `tar -C "$1" ${left.map((path) => `--exclude='${path}'`).join(' ')} -cf - . | tar -C "$2" -xpf -`;
     await execute('bash', ['-c', copy, 'copy', source, target]).catch((error: unknown) => {
       if (Reflect.get(error as object, 'code') !== 1) throw error;

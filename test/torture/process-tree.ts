@@ -1,6 +1,6 @@
 import { readdir, readFile } from 'node:fs/promises';
 
-/** Every process below one, by id. PostgreSQL's servers lead groups of their own, so a signal to a group misses them. */
+/** Finds the ids of all descendants. PostgreSQL starts new process groups, so a signal to the group would miss them. */
 export async function processesBelow(root: number): Promise<readonly number[]> {
   const children = new Map<number, number[]>();
   for (const entry of await readdir('/proc')) {
@@ -21,7 +21,7 @@ export async function processesBelow(root: number): Promise<readonly number[]> {
   return found;
 }
 
-/** SIGKILL for a process and all below it. */
+/** Sends SIGKILL to a process and all its descendants. */
 export async function killTree(root: number): Promise<void> {
   for (const victim of [root, ...(await processesBelow(root))]) {
     try {

@@ -4,7 +4,7 @@ import type { Script } from '../processors/stand-in.ts';
 import { Trial } from '../processors/trial.ts';
 import { boundOf, type Setting, type Tally } from './row.ts';
 
-/** The names of the measured times, and what they may be at the 99th percentile, or at most, in milliseconds. */
+/** The measured times, with bounds in milliseconds on the 99th percentile or on the maximum. */
 const BOUNDS = {
   ready_after_a_kill: { of: 'p99', most: 5_000 },
   none_open_after_a_kill: { of: 'most', most: 60_000 },
@@ -16,11 +16,11 @@ const CONNECTORS = 9;
 const OPEN = `select from processor_attempt where 'tr_' || replace(transfer_id::text, '-', '') = any ($1)
   and status not in ('approved', 'declined', 'failed', 'reversed')`;
 
-/** From when it is unknown: the connectors say that the processor knows an order at once. */
+/** Measures from when the outcome became unknown: these connectors say that the processor knows an order at once. */
 const KNOWN = `select extract(epoch from updated_at - unknown_since) * 1000 as milliseconds from processor_attempt
   where 'tr_' || replace(transfer_id::text, '-', '') = any ($1) and status = 'approved' and tries = 1 and unknown_since is not null`;
 
-/** Kills the service while orders are at the processor, and lets them end by themselves: the clock is not moved. */
+/** Kills the service during orders at the processor, and waits for their outcomes without moving the clock. */
 export async function timeRecovery(stage: Stage, tally: Tally): Promise<void> {
   const trials = Array.from({ length: CONNECTORS }, (_, index) => new Trial(stage, `inquired_${index}`));
   const ids = () => trials.flatMap(({ transferIds }) => transferIds);
@@ -34,7 +34,7 @@ export async function timeRecovery(stage: Stage, tally: Tally): Promise<void> {
     tally.time('ready_after_a_kill', performance.now() - killedAt);
     await waitFor('no transfer to be open', async () => (await stage.query(OPEN, [ids()])).length === 0);
     tally.time('none_open_after_a_kill', performance.now() - killedAt);
-    // Of the others an inquiry may have been cut off by the kill: they wait for its lease.
+    // In the other trials, the kill may have interrupted an inquiry, and they wait for its lease.
     const lost = trials.filter((_, index) => index % 3 === 0).flatMap(({ transferIds }) => transferIds);
     for (const { milliseconds } of await stage.query(KNOWN, [lost])) {
       tally.time('end_after_the_processor_knows', Number(milliseconds));
@@ -45,7 +45,7 @@ export async function timeRecovery(stage: Stage, tally: Tally): Promise<void> {
   }
 }
 
-/** The process is killed before it has the answer; the answer is lost; or the order is, which is sent once more. */
+/** In turn: the kill comes before the answer, the answer is lost, or the order is lost and sent again. */
 function scriptOf(trial: Trial, index: number): Script {
   return ({ question }, nth) => {
     if (question !== 'send' || nth > 0) return { executes: true, reply: 'answer' };
@@ -54,11 +54,11 @@ function scriptOf(trial: Trial, index: number): Script {
   };
 }
 
-/** Says which times were exceeded. */
+/** Counts exceeded bounds as violations. */
 export function judgeTimes(setting: Setting, tally: Tally): void {
   for (const [what, { of, most }] of Object.entries(BOUNDS)) {
     const taken = tally.spread(what)[of];
     const bound = boundOf(setting, most);
-    if (taken > bound) tally.violate('times', [`${what}: ${taken} ms (${of}), and at most ${bound} ms are allowed`]);
+    if (taken > bound) tally.violate('times', [`${what}: ${taken} ms (${of}), the maximum is ${bound} ms`]);
   }
 }

@@ -1,10 +1,10 @@
-/** The interval of lines where output is no terminal, in milliseconds. */
+/** The interval between lines if the output is not a terminal, in milliseconds. */
 const BETWEEN_LINES = 15_000;
 
-/** The interval of updates in a terminal, in milliseconds. */
+/** The interval between updates in a terminal, in milliseconds. */
 const BETWEEN_UPDATES = 200;
 
-/** Shows the progress of a row: one changing line in a terminal, a line now and then elsewhere. */
+/** Shows a row's progress: one updated line in a terminal, or a new line every 15 seconds. */
 export class Progress {
   readonly #total: number;
   readonly #unit: string;
@@ -16,7 +16,6 @@ export class Progress {
     this.#unit = unit;
   }
 
-  /** Reports the count so far. */
   readonly tell = (done: number, remark = ''): void => {
     const now = performance.now();
     const { isTTY, columns = 100 } = process.stdout;

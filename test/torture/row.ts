@@ -1,40 +1,37 @@
 import type { Resources } from '../../bench/resources.ts';
 import { Random } from '../harness/random.ts';
 
-/** How much of a row is run. */
 export type Scale = 'small' | 'middle' | 'large';
 
-/** The context of a row. */
+/** The settings and tools that a row gets. */
 export type Setting = {
   readonly seed: number;
-  /** How often: kills, cuts, faults, reads … */
+  /** The number of kills, cuts, faults, reads and so on. */
   readonly count: number;
-  /** Everything started or made, to be ended and removed, also after Ctrl-C. */
+  /** Everything to stop and remove at the end, and after Ctrl-C. */
   readonly resources: Resources;
-  /** Shows the progress. */
   readonly progress: (done: number, remark?: string) => void;
-  /** A program in place of the service: the mutant of the negative control. */
+  /** Overrides the service's program, with the mutant of the negative control. */
   readonly main: string | undefined;
-  /** Whether a row with a control of its own is to lose what it promises to keep. */
+  /** Whether this is the negative control: a row with its own control must then lose transfers. */
   readonly isControl?: boolean;
-  /** Whether loads and pauses are shortened, for a quick form. */
+  /** Whether to shorten loads and pauses. */
   readonly inHaste?: boolean;
 };
 
 /**
- * The bound of a time or a count, given that for an idle machine. The small forms run beside other tests, on any machine:
- * there the bound only distinguishes slow from never.
+ * Returns the bound of a time or a count, given the bound on an idle machine. The small forms run next to other tests, on any
+ * machine. Their bounds only distinguish slow from never.
  */
 export function boundOf({ inHaste }: Setting, onQuietMachine: number): number {
   return inHaste === true ? 12 * onQuietMachine : onQuietMachine;
 }
 
-/** The result of a row. */
 export type Findings = {
   readonly figures: Readonly<Record<string, number | string>>;
   /** A sentence for each violation. */
   readonly violations: readonly string[];
-  /** Why it could not run on this machine; never because of its findings. */
+  /** Why the row could not run on this machine. */
   readonly notRun?: string;
 };
 
@@ -44,12 +41,12 @@ export type Row = {
   /** The unit of `count`. */
   readonly unit: string;
   readonly counts: Readonly<Record<Scale, number>>;
-  /** Whether `isControl` makes it lose transfers; other rows are run against a service that lies. */
+  /** Whether `isControl` makes the row lose transfers. Other rows run against a service that lies. */
   readonly hasOwnControl?: boolean;
   readonly run: (setting: Setting) => Promise<Findings>;
 };
 
-/** The maximum of stored violations: a thousand are no more useful. */
+/** The maximum number of stored violations. */
 const ENOUGH = 50;
 
 /** Collects the findings of a running row. */
@@ -62,7 +59,7 @@ export class Tally {
     this.#counts.set(what, (this.#counts.get(what) ?? 0) + count);
   }
 
-  /** One measured time, in milliseconds. */
+  /** Adds a measured time. */
   time(what: string, milliseconds: number): void {
     this.#times.set(what, [...(this.#times.get(what) ?? []), milliseconds]);
   }
@@ -74,7 +71,7 @@ export class Tally {
     }
   }
 
-  /** Adds the findings of a part of the row. */
+  /** Adds the findings of another tally. */
   take(part: Tally): void {
     for (const [what, count] of part.#counts) this.add(what, count);
     for (const [what, times] of part.#times) this.#times.set(what, [...(this.#times.get(what) ?? []), ...times]);
@@ -89,14 +86,13 @@ export class Tally {
     return this.#counts.get(what) ?? 0;
   }
 
-  /** The median, the 99th percentile and the maximum of the measured times. */
   spread(what: string): { readonly p50: number; readonly p99: number; readonly most: number } {
     const sorted = [...(this.#times.get(what) ?? [])].sort((left, right) => left - right);
     const at = (share: number): number => Math.round(sorted[Math.max(0, Math.ceil(share * sorted.length) - 1)] ?? 0);
     return { p50: at(0.5), p99: at(0.99), most: at(1) };
   }
 
-  /** Everything that was counted and measured; times in milliseconds. */
+  /** Returns all counts, and the spread of each time in milliseconds. */
   figures(): Record<string, number> {
     const figures: Record<string, number> = Object.fromEntries(this.#counts);
     for (const what of this.#times.keys()) {
@@ -111,13 +107,12 @@ export class Tally {
   }
 }
 
-/** A stream of pseudorandom numbers in [0, 1), the same for the same path. */
+/** Returns a stream of pseudorandom numbers in [0, 1) that depends only on the path. */
 export function streamOf(...path: readonly number[]): () => number {
   const random = new Random(...path);
   return () => random.below(0x4000_0000) / 0x4000_0000;
 }
 
-/** Waits for some milliseconds. */
 export function pause(milliseconds: number): Promise<void> {
   return new Promise((wake) => setTimeout(wake, milliseconds));
 }

@@ -1,16 +1,16 @@
 import pg from 'pg';
 import { pause, type Tally } from './row.ts';
 
-/** The interval of snapshots during the traffic, in milliseconds: a few per second, with little load. */
+/** The interval between snapshots, in milliseconds. */
 const BETWEEN = 200;
 
-/** After this many milliseconds a read is abandoned, as of a server that was killed. */
+/** The timeout of a read, in milliseconds. The server may have been killed. */
 const TIMEOUT_MILLISECONDS = 5_000;
 
 /**
- * The sums that must always hold, in one statement and so in one snapshot: each currency sums to zero, no account is below
- * its floor, and held amounts are the sums of open holds. Returns the problems as `wrong`, empty if there are none; `more`
- * is a further expression of a problem, null if there is none.
+ * Checks the sums that must always hold: each currency sums to zero, no account is below its floor, and held amounts equal
+ * the sums of open holds. It is one statement, so it sees one snapshot. Returns the problems as `wrong`, empty if there are
+ * none. `more` is an SQL expression for another problem, null if there is none.
  */
 export function wrongSums(more = 'null'): string {
   return `select concat_ws(', ',
@@ -28,15 +28,15 @@ export function wrongSums(more = 'null'): string {
 }
 
 /**
- * Reads the sums directly from the database a few times per second until it is stopped; retries if the server is down.
- * Snapshots are counted, and a run without any is a violation.
+ * Reads the sums directly from the database a few times per second until it is stopped. Retries if the server is down.
+ * Counts the snapshots. A run without any is a violation.
  */
 export function readSnapshots(settings: () => Promise<pg.ClientConfig>, tally: Tally): () => Promise<void> {
   const before = tally.count('snapshots');
   let isOver = false;
   const readOn = async (): Promise<void> => {
     while (!isOver) {
-      // The server has been killed, or is starting.
+      // The server may have been killed, or may be starting.
       await readWhileThere(settings, tally, () => !isOver).catch(() => undefined);
       await pause(BETWEEN);
     }
@@ -45,7 +45,7 @@ export function readSnapshots(settings: () => Promise<pg.ClientConfig>, tally: T
   return async () => {
     isOver = true;
     await reading;
-    if (tally.count('snapshots') === before) tally.violate('snapshots', ['not one could be read']);
+    if (tally.count('snapshots') === before) tally.violate('snapshots', ['no snapshot could be read']);
   };
 }
 

@@ -1,6 +1,5 @@
 import type { Findings } from './row.ts';
 
-/** The result of a row. */
 export type Result = Findings & {
   readonly row: string;
   readonly unit: string;
@@ -11,7 +10,7 @@ export type Result = Findings & {
 
 const HEADINGS = ['row', 'how much', 'seconds', 'outcome', 'figures'] as const;
 
-/** The results as a table for a terminal. */
+/** Formats the results as a table for a terminal. */
 export function tableOf(results: readonly Result[]): string {
   const rows = [HEADINGS, ...results.map(cellsOf)];
   const widths = HEADINGS.map((_, column) => Math.max(...rows.map((row) => row[column]?.length ?? 0)));

@@ -2,20 +2,19 @@ import { Resources } from '../../bench/resources.ts';
 import { ledgerDirectory } from '../harness/ledger-directory.ts';
 import { embeddedServerOf, type ServiceProcess, startService } from '../harness/process.ts';
 
-/** Two service processes over one database. */
+/** Two service processes with one database. */
 export type TwoServices = {
   readonly path: string;
-  /** The first one owns PostgreSQL, the second is told where it is. */
+  /** The first owns PostgreSQL, and the second connects to it. */
   readonly both: readonly [ServiceProcess, ServiceProcess];
-  /** The URL of the database, the same after each start of PostgreSQL. */
+  /** Stays the same when PostgreSQL restarts. */
   readonly databaseUrl: string;
   readonly end: () => Promise<void>;
 };
 
-/** Settings of the second service, such as those of a wrong clock, or of both. */
 type Settings = Readonly<Record<string, string>>;
 
-/** Starts both on a new ledger; `main` is another program than that of the checkout. They are ended in any case, and the ledger removed, when `resources` are. */
+/** Starts both on a new ledger. `main` overrides the checkout's program. Ending `resources` stops both and removes the ledger. */
 export async function startTwoServices(
   resources: Resources = new Resources(),
   main?: string,

@@ -13,7 +13,7 @@ const CARDS = Array.from({ length: 12 }, (_, index) => `bank-card-${index}`);
 /** The initial balance of each card, in minor units. */
 const OPENING = 10_000;
 
-/** Snapshots per call. Each statement of the block has its own snapshot. */
+/** The number of snapshots per call. Each statement of the block has its own snapshot. */
 const READS_OF_CALL = 500;
 
 /** The sum of the cards' balances must never change. */
@@ -22,7 +22,6 @@ const CARDS_SUM = `(
     from card join account using (program_id, account_id) where name like 'bank-card-%'
   )`;
 
-/** Reads the sums in one snapshot after the other. */
 const READ_SNAPSHOTS = `do $$
   declare
     seen text;
@@ -35,7 +34,7 @@ const READ_SNAPSHOTS = `do $$
     end loop;
   end $$`;
 
-/** Moves money between random cards until it is told to stop; every fifth transfer is held first. */
+/** Moves money between random cards while `goesOn` is true. On average, every fifth transfer is a hold first. */
 async function move(services: TwoServices, random: () => number, tally: Tally, goesOn: () => boolean): Promise<void> {
   const agent = keptConnections(1);
   const card = (): string => CARDS[Math.floor(random() * CARDS.length)] ?? '';
@@ -103,7 +102,7 @@ async function run(setting: Setting): Promise<Findings> {
   };
 }
 
-/** Moves money between cards in circles, while readers sum snapshots. */
+/** Moves money between cards, while readers check the sums in snapshots. */
 export const BANK: Row = {
   name: 'bank',
   unit: 'reads',

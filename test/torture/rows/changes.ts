@@ -10,27 +10,27 @@ import { type Ledger, overLedgers } from '../ledgers.ts';
 import { boundOf, type Findings, type Row, type Setting, streamOf, Tally } from '../row.ts';
 import { startTwoServices, type TwoServices } from '../two-services.ts';
 
-/** Clients of each of the two services: enough for groups to be decided while the one before is being saved. */
+/** Clients per service: enough for a group to be decided while the previous one is being saved. */
 const CLIENTS = 96;
 const CLIENTS_IN_HASTE = 48;
 
-/** Transfers per ledger, whose whole history is then replayed. */
+/** Transfers per ledger. Its whole history is replayed afterwards. */
 const TRANSFERS_OF_LEDGER = 50_000;
 
 const STEADY_CARDS = 40;
 const CHANGING_CARDS = 8;
 
-/** The number of unchanged cards whose accounts are sometimes locked from outside. */
+/** The number of unchanged cards whose accounts the test sometimes locks. */
 const HELD_CARDS = 4;
 
-/** The initial funds of a program, in minor units: some requests exceed them. */
+/** The initial funds of a program, in minor units. Some requests exceed them. */
 const FUNDING = 2_000_000;
 
-/** How long locks are held from outside, in milliseconds at most. */
+/** The longest time that the test holds a lock, in milliseconds. */
 const HELD_MILLISECONDS = 3_000;
 const HELD_MILLISECONDS_IN_HASTE = 900;
 
-/** The longest time of a transfer while a lock is held that it does not need, in milliseconds, on an idle machine. */
+/** The longest time of a transfer during a lock that it does not need, in milliseconds, on an idle machine. */
 const BESIDE_A_LOCK = 2_500;
 
 async function makePlace(record: Record, { both: [first] }: TwoServices, name: string): Promise<Place> {
@@ -61,7 +61,7 @@ async function makePlace(record: Record, { both: [first] }: TwoServices, name: s
   return { programId, steady: await make('steady', STEADY_CARDS), changing: await make('changing', CHANGING_CARDS) };
 }
 
-/** One ledger with two services, from its first transfer to the judgement. */
+/** One ledger with two services, from its first transfer to the verdict. */
 class Trial {
   readonly #setting: Setting;
   readonly #tally: Tally;
@@ -90,7 +90,7 @@ class Trial {
     const client = await connectTo(this.#services.databaseUrl);
     try {
       await recordHistory(client);
-      // Earlier decisions have no number: on a busy machine the services may still be starting.
+      // Earlier decisions have no number. On a busy machine the services may still be starting.
       const { rows } = await client.query<{ now: Date }>('select clock_timestamp() as now');
       const places = [];
       for (const name of ['hot', 'one', 'two']) places.push(await makePlace(this.#record, this.#services, name));
@@ -100,7 +100,7 @@ class Trial {
       for (const [what, count] of Object.entries(figures)) this.#tally.add(what, count);
       // The quick form may end before anything is in flight.
       const isTrial = this.#setting.inHaste === true || figures.chained !== 0;
-      if (!isTrial) this.#tally.violate('chains', ['no group was chained: this was no trial of them']);
+      if (!isTrial) this.#tally.violate('chains', ['no group was chained, so chains were not tested']);
       this.#checkDelays();
       await this.#checkBooks();
     } finally {
@@ -109,8 +109,8 @@ class Trial {
   }
 
   /**
-   * Two services on one program break each other's chains, as changes and locks do all the time; on separate programs, each
-   * has a chain until the next change.
+   * On one program, the two services break each other's chains, and so do changes and locks. On separate programs, each
+   * service has a chain until the next change.
    */
   async #attack([hot, one, two]: readonly Place[]): Promise<void> {
     if (hot === undefined || one === undefined || two === undefined) throw new Error('a program is missing');
@@ -143,7 +143,7 @@ class Trial {
     }
   }
 
-  /** Locks the accounts of cards, one after the other, and keys that are about to be used, directly in the database. */
+  /** Locks accounts of cards and keys of new requests directly in the database, one at a time. */
   async #holdLocks(places: readonly Place[], goesOn: () => boolean): Promise<void> {
     const client = await connectTo(this.#services.databaseUrl);
     const agent = keptConnections(4);
@@ -155,7 +155,7 @@ class Trial {
         const milliseconds = this.#random() * most;
         const wait = () => pauseWhile(goesOn, milliseconds);
         if (this.#random() < 0.6) {
-          // Mostly an unchanged card: a change that waits for its account would block changes of the switch.
+          // Usually an unchanged card: a change that waits for its account would block changes of the switch.
           const cards = this.#random() < 0.8 ? place.steady.slice(-HELD_CARDS) : place.changing;
           this.#held.push(await holdCard(client, place, pick(cards, this.#random), wait));
         } else {
@@ -177,7 +177,7 @@ class Trial {
     }
   }
 
-  /** How long new transfers took during locks that they did not need, while no change blocked everything. */
+  /** Checks the times of new transfers during locks that they did not need, if no change blocked everything. */
   #checkDelays(): void {
     const bound = boundOf(this.#setting, BESIDE_A_LOCK);
     const waitedFor = this.#record.changes.filter(({ what }) => /^(switch|program)_/.test(what));
@@ -189,7 +189,8 @@ class Trial {
       if (waitedFor.some((change) => sentAt < change.gotAt && gotAt > change.sentAt)) continue;
       if (beside.length === 0 || beside.some(({ name }) => needs.includes(name))) continue;
       this.#tally.time('beside_a_lock', gotAt - sentAt);
-      if (gotAt - sentAt > bound) this.#tally.violate(key, [`it took ${Math.round(gotAt - sentAt)} ms beside a lock`]);
+      if (gotAt - sentAt > bound)
+        this.#tally.violate(key, [`it took ${Math.round(gotAt - sentAt)} ms during a lock that it did not need`]);
     }
   }
 
@@ -217,7 +218,7 @@ async function run(setting: Setting): Promise<Findings> {
   return { figures: { processes: 2, ...tally.figures() }, violations: tally.violations };
 }
 
-/** Cards, limits, rules, the switch and locks that change while two services commit transfers in chains. */
+/** Changes cards, limits, rules and the switch, and takes locks, while two services commit transfers in chains. */
 export const CHANGES: Row = {
   name: 'changes',
   unit: 'transfers',

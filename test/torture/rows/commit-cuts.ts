@@ -3,17 +3,17 @@ import type { CommitFault } from '../../harness/proxy.ts';
 import { attackWire, overLedgers } from '../ledgers.ts';
 import { type Findings, pause, type Row, type Setting, Tally } from '../row.ts';
 
-/** Enough for several groups to be in flight when one is cut. */
+/** Enough for several groups to be in flight when a connection is cut. */
 const CLIENTS = 96;
 
-/** Cuts on one ledger, whose books are then compared whole. */
+/** Cuts per ledger. Its whole books are compared afterwards. */
 const CUTS_OF_LEDGER = 500;
 
 const SENT_AGAIN = 400;
 
 /**
- * Before and after COMMIT equally often, between the parts of a chained group, and sometimes a server left without a client or a
- * success that is reported as an error.
+ * Cuts before and after COMMIT, equally often, and between the parts of a chained group. Sometimes a server loses its client,
+ * or a successful COMMIT is reported as an error.
  */
 const KINDS: readonly CommitFault[] = [
   'cut_before',
@@ -26,7 +26,7 @@ const KINDS: readonly CommitFault[] = [
   'deny_after',
 ];
 
-/** Sets one cut after the other, each for a later COMMIT. */
+/** Makes one cut at a time, and waits for the COMMIT that it hits. */
 async function feed(
   { proxy }: Stage,
   random: () => number,
@@ -44,7 +44,7 @@ async function feed(
       if (performance.now() - laidAt > 60_000) throw new Error('no COMMIT came for a minute');
     }
     report(kind, made, inFlight);
-    // Some commits succeed, so that transfers are also acknowledged normally.
+    // Lets some commits succeed, so that some transfers are acknowledged normally.
     await pause(random() * 12);
   }
 }
@@ -63,7 +63,7 @@ async function run(setting: Setting): Promise<Findings> {
   return { figures: { clients: CLIENTS, ...tally.figures() }, violations: tally.violations };
 }
 
-/** Connections to the database that are cut, or report a wrong error, just before and just after COMMIT, under load. */
+/** Cuts connections to the database around COMMIT, or reports a false error, under load. */
 export const COMMIT_CUTS: Row = {
   name: 'commit-cuts',
   unit: 'cuts',

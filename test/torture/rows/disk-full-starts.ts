@@ -8,19 +8,20 @@ import type { Tally } from '../row.ts';
 const execute = promisify(execFile);
 
 /**
- * Free space on the disk, in KB: too little for the lock, for its owner's name, for `initdb` to start, for its log, for
- * the first database, for ours.
+ * Free space on the disk, in KB. Each amount is too small for the next step: the lock, its owner's name, the start of
+ * `initdb`, its log, the first database, the service's database.
  */
 const LEFT_FOR_NEW = [0, 4, 8, 100, 10_000, 40_000];
-/** The same for an existing ledger: the lock, the owner's name, the access rules, the next file of the log. */
+
+/** The same for an existing ledger: the lock, its owner's name, the access rules, the next WAL segment. */
 const LEFT_FOR_EXISTING = [0, 4, 8, 100];
 
 const SENTENCE =
   /^\nThe service cannot start: [^\n]*: the disk is full\. Free up space [^\n]*\nRunbook: docs\/runbook\/disk-full\.md\n$/;
 
 /**
- * Starts the service on a full disk: it must report that in one sentence, and start once there is room. `disk` is a small
- * file system that nothing else uses; `sizeMb` is its final size.
+ * Starts the service on a full disk. It must report the full disk in one sentence, and start once there is space. `disk` is a
+ * small file system that nothing else uses, and `sizeMb` is its final size.
  */
 export async function startOnFullDisk(disk: string, sizeMb: number, tally: Tally, inHaste: boolean): Promise<void> {
   const expectRefusal = async (directory: string, left: number): Promise<void> => {
@@ -31,7 +32,7 @@ export async function startOnFullDisk(disk: string, sizeMb: number, tally: Tally
     tally.violate(`start with ${left} KB left`, [`exit code ${exitCode}, ${JSON.stringify(errors)}`]);
   };
   const anyOf = (sizes: readonly number[]) => (inHaste ? sizes.filter((_, index) => index % 3 === 0) : sizes);
-  // For mount(8) a size of 0 means no limit.
+  // The file keeps the size above 0, which mount(8) takes as no limit.
   const ballast = join(disk, 'ballast');
   await writeFile(ballast, 'x');
   for (const left of anyOf(LEFT_FOR_NEW)) {
@@ -47,7 +48,8 @@ export async function startOnFullDisk(disk: string, sizeMb: number, tally: Tally
   for (const left of anyOf(LEFT_FOR_EXISTING)) await expectRefusal(directory, left);
   await resize(disk, sizeMb * 1024);
   const service = await startService({ DATA_DIR: directory, LOG_LEVEL: 'silent' });
-  if ((await service.stop()) !== 0) tally.violate('start with room again', ['the service did not stop as it should']);
+  if ((await service.stop()) !== 0)
+    tally.violate('start with space again', ['the service did not stop with exit code 0']);
   await rm(directory, { recursive: true });
   await rm(ballast);
 }

@@ -14,22 +14,22 @@ const execute = promisify(execFile);
 
 const CLIENTS = 24;
 
-/** Sizes in MB: enough for a new ledger and some minutes of load, and small enough to be filled quickly. */
+/** Sizes in MB: enough for a new ledger and some minutes of load, and small enough to fill quickly. */
 const ROOM = { data: 256, log: 160, more: 128 } as const;
 type Disk = 'data' | 'log';
 
-/** Once there is space again, the service must recover within this many milliseconds. */
+/** The longest recovery once there is space again, in milliseconds. */
 const BACK = 10_000;
 
-/** With a full data disk, the service must report that it is not ready within this many milliseconds. */
+/** The longest time until the service reports that it is not ready, once the data disk is full, in milliseconds. */
 const NOT_READY = 2_000;
 
-/** A user that PostgreSQL runs as when we are root. */
+/** The id of the user that PostgreSQL runs as if the test runs as root. */
 const NOBODY = 65534;
 
 const SENT_AGAIN = 200;
 
-/** Two small file systems: one for the ledger, one for PostgreSQL's write-ahead log. */
+/** Two small file systems, for the ledger and for PostgreSQL's WAL. */
 type Disks = { readonly path: Readonly<Record<Disk, string>>; readonly end: () => Promise<void> };
 
 async function mountDisks(): Promise<Disks> {
@@ -52,7 +52,7 @@ async function mountDisks(): Promise<Disks> {
   }
 }
 
-/** A ledger whose write-ahead log is on a disk of its own. */
+/** Starts a service whose ledger has its WAL on a separate disk. */
 async function openLedger({ path }: Disks): Promise<ServiceProcess> {
   const environment = { DATA_DIR: path.data, LOG_LEVEL: 'silent' };
   await (await startService(environment)).stop();
@@ -65,7 +65,7 @@ async function openLedger({ path }: Disks): Promise<ServiceProcess> {
   return startService(environment);
 }
 
-/** Fills a disk to the last byte; returns a function that removes the ballast. */
+/** Fills a disk to the last byte. Returns a function that removes the ballast. */
 async function fill(path: string): Promise<() => Promise<void>> {
   const ballast = join(path, 'ballast');
   const file = await open(ballast, 'w');
@@ -85,8 +85,7 @@ async function fill(path: string): Promise<() => Promise<void>> {
 }
 
 /**
- * Enlarges a disk beyond its content, in MB. PostgreSQL keeps more of its log than the small disk holds, so removing the
- * ballast would not be enough.
+ * Enlarges a disk. PostgreSQL keeps more WAL than the small disk can hold, so removing the ballast would not be enough.
  */
 async function giveRoom(path: string): Promise<void> {
   const { blocks, bfree, bsize } = await statfs(path);
@@ -94,9 +93,8 @@ async function giveRoom(path: string): Promise<void> {
   await execute('mount', ['-o', `remount,size=${used + ROOM.more}m`, path]);
 }
 
-/** Makes PostgreSQL use up the files of its log until it cannot create the next one. */
+/** Makes PostgreSQL use up its WAL segments until it cannot create the next one. */
 async function useUpLog(databaseUrl: string, until: () => boolean): Promise<void> {
-  // Read before the disk is full: a stopped server has no address.
   const client = new pg.Client({ connectionString: databaseUrl.replace('transfer_service@', 'postgres@') });
   client.on('error', () => undefined);
   try {
@@ -124,15 +122,16 @@ async function fillUp(setting: Setting, tally: Tally, disks: Disks, service: Ser
     await pause((300 + random() * 700) * patience);
     const failures = () => responsesOf(load).filter(({ status }) => status >= 500).length;
     const before = failures();
+    // Read before the disk is full: a stopped server has no address.
     const { databaseUrl } = await embeddedServerOf(disks.path.data);
     const empty = await fill(disks.path[disk]);
     const startedAt = performance.now();
-    // Existing log files still have room: the log is full only when the next one cannot be created.
+    // The log disk takes effect only when the existing WAL segments are used up.
     if (disk === 'data') await findNotReady(setting, tally, url, `round ${round}`);
     const isHit = () => failures() > before || performance.now() - startedAt > boundOf(setting, 60_000);
     if (disk === 'log') await useUpLog(databaseUrl, isHit);
     while (!isHit()) await pause(20);
-    if (failures() === before) tally.violate(`round ${round}`, [`the full ${disk} disk was not noticed`]);
+    if (failures() === before) tally.violate(`round ${round}`, [`no request failed on the full ${disk} disk`]);
     await pause((500 + random() * 2_500) * patience);
     tally.add(`full_${disk}`);
     tally.add('failures_meanwhile', failures() - before);
@@ -141,7 +140,7 @@ async function fillUp(setting: Setting, tally: Tally, disks: Disks, service: Ser
     const back = await untilAtWork(url);
     tally.time('back', back);
     const most = boundOf(setting, BACK);
-    if (back > most) tally.violate(`round ${round}`, [`back after ${back} ms, and ${most} ms are the most`]);
+    if (back > most) tally.violate(`round ${round}`, [`it was back after ${back} ms, the maximum is ${most} ms`]);
     await load.pause();
     await check(disks, load, tally, `round ${round}, ${disk}`);
     setting.progress(round, `${tally.count('violations')} violations`);
@@ -150,7 +149,7 @@ async function fillUp(setting: Setting, tally: Tally, disks: Disks, service: Ser
   tallyLoad(tally, load, await check(disks, load, tally, 'everything sent again'));
 }
 
-/** A load balancer must learn in time that nothing can be written, even before a request has failed. */
+/** Waits until the service is not ready. Load balancers must notice the full disk even before a request fails. */
 async function findNotReady(setting: Setting, tally: Tally, url: string, round: string): Promise<void> {
   const startedAt = performance.now();
   const isReady = async (): Promise<boolean> => (await fetch(`${url}/health/ready`)).status === 200;
@@ -181,7 +180,7 @@ async function run(setting: Setting): Promise<Findings> {
     return {
       figures: {},
       violations: [],
-      notRun: `no small file system can be mounted here (run it as root): ${reason}`,
+      notRun: `a small file system cannot be mounted here (run as root): ${reason}`,
     };
   }
   const end = setting.resources.add('the small disks', disks.end);
@@ -200,7 +199,7 @@ async function run(setting: Setting): Promise<Findings> {
   return { figures: { clients: CLIENTS, ...tally.figures() }, violations: tally.violations };
 }
 
-/** No space left under the database, or under its log. */
+/** Fills the disk of the database or of its WAL. */
 export const DISK_FULL: Row = {
   name: 'disk-full',
   unit: 'full disks',

@@ -18,16 +18,16 @@ import { type Ledger, overLedgers, SIDE_BY_SIDE } from '../ledgers.ts';
 import { judge } from '../loads.ts';
 import { type Findings, pause, type Row, type Setting, Tally } from '../row.ts';
 
-/** Enough for groups with several programs, and two busy relays. */
+/** Enough load for groups with several programs, and for two busy relays. */
 const WORK: Work = { clients: 32, callers: 8, transfersBetweenKills: 150, sentAgain: 100 };
 
-/** Kills per ledger: after each, all of its events are compared with those of ten readers. */
+/** Kills per ledger. After each, all events of the ledger are compared with the events of ten readers. */
 const KILLS_OF_LEDGER = 10;
 
-/** How long relays and readers may take to catch up once there are no requests, in milliseconds. */
+/** The longest time for relays and readers to catch up once there are no requests, in milliseconds. */
 const CAUGHT_UP_WITHIN = 30_000;
 
-/** The readers of a source. */
+/** A reading and its source. */
 type SourceReading = Reading & { readonly source: Source };
 
 /** One ledger, from its first start to the last kill. */
@@ -57,7 +57,7 @@ class Siege {
     ];
   }
 
-  /** `killed` is called after each kill that has been checked. */
+  /** Calls `killed` after checking each kill. */
   static async run(setting: Setting, tally: Tally, ledger: Ledger, killed: () => void): Promise<void> {
     const { seed, main } = setting;
     const started = new Resources();
@@ -66,9 +66,9 @@ class Siege {
     const end = setting.resources.add('the services', async () => {
       await services?.killAll();
       await siege?.stopReading();
-      // A ledger with a violation is kept, except in the negative control.
+      // Keeps a ledger with a violation, except in the negative control.
       if (siege !== undefined && siege.#ledger.tally.violations.length > 0 && main === undefined)
-        siege.#ledger.tally.violate(`ledger ${ledger.number}`, [`its files are kept: ${siege.#ledger.services.path}`]);
+        siege.#ledger.tally.violate(`ledger ${ledger.number}`, [`its files are in ${siege.#ledger.services.path}`]);
       else await started.endAll(() => undefined);
     });
     try {
@@ -93,7 +93,7 @@ class Siege {
     await Promise.all(this.#readers.map((reader) => reader.stop()));
   }
 
-  /** Everything read so far must be in the books: it was committed when it was read, and is not lost. */
+  /** Every event read so far must be in the books: it was committed before it was read, so no kill can lose it. */
   async #check(where: string): Promise<void> {
     const readings = this.#readers.map((reader) => ({ reading: reader, seen: [...reader.seen] }));
     const { timelines, problems } = this.#ledger.tell(await this.#ledger.readBooks());
@@ -165,7 +165,7 @@ class Siege {
 
 const WRONG_CLOCK = new URL('../../harness/wrong-clock.ts', import.meta.url).href;
 
-/** The clock of one service is an hour slow, correct, or an hour fast, in turn: no order may depend on it. */
+/** One service's clock is an hour slow, correct, or an hour fast, in turn, because no order may depend on it. */
 function clockOf(ledger: number): Readonly<Record<string, string>> {
   const hours = (ledger % 3) - 1;
   return hours === 0 ? {} : { NODE_OPTIONS: `--import=${WRONG_CLOCK}`, WRONG_CLOCK_HOURS: String(hours) };
@@ -187,5 +187,5 @@ async function run(setting: Setting): Promise<Findings> {
   return { figures, violations: tally.violations };
 }
 
-/** SIGKILL of either or both of two services and of PostgreSQL, under load, while others read the events. */
+/** Kills services and PostgreSQL with SIGKILL, under load, while readers read the events. */
 export const EVENTS: Row = { name: 'events', unit: 'kills', counts: { small: 4, middle: 40, large: 200 }, run };

@@ -11,19 +11,19 @@ import { readSnapshots } from '../snapshots.ts';
 const CLIENTS = 96;
 
 /**
- * Kills per ledger: after each, the whole books are compared, so they must stay small. After twelve, comparing costs about
+ * Kills per ledger. After each, the whole books are compared, so they must stay small. After twelve, a comparison costs about
  * as much as starting the next ledger.
  */
 const KILLS_OF_LEDGER = 12;
 
-/** Average transfers per kill, so that 1,000 kills come among more than 500,000, and the minimum between two kills. */
+/** The average transfers per kill, for more than 500,000 in 1,000 kills, and the minimum between two kills. */
 const BETWEEN_KILLS = 510;
 const LEAST_BETWEEN = 100;
 
-/** The longest wait for them, in milliseconds. */
+/** The longest wait for these transfers, in milliseconds. */
 const LONGEST_BETWEEN = 8_000;
 
-/** Requests that are sent once more at the end of a ledger. */
+/** The number of requests to repeat at the end of a ledger. */
 const SENT_AGAIN = 400;
 
 /** The maximum p99 of recovery, in milliseconds. */
@@ -31,11 +31,11 @@ const RECOVERY = 5_000;
 
 /** One ledger with two services, from its first start to the last kill. */
 class Siege {
-  /** The findings on this ledger; others may run at the same time. */
+  /** The findings on this ledger. Other ledgers may run at the same time. */
   readonly #tally = new Tally();
   readonly #load: Load;
   readonly #random: () => number;
-  /** Whether clients use both services, which then break each other's chains; or one, whose chain lives until a kill. */
+  /** Whether clients use both services, which then break each other's chains. One service's chain lasts until a kill. */
   readonly #usesBoth: boolean;
   readonly #services: KillableServices;
 
@@ -46,16 +46,16 @@ class Siege {
     this.#services = services;
   }
 
-  /** `killed` is called after each kill that has been checked. */
+  /** Calls `killed` after checking each kill. */
   static async run(setting: Setting, tally: Tally, ledger: Ledger, killed: () => void): Promise<void> {
     const { seed, main } = setting;
     const started = new Resources();
     let siege: Siege | undefined;
     const end = setting.resources.add('the services', async () => {
       if (siege !== undefined) await siege.#services.killAll();
-      // A ledger with a violation is kept, except in the negative control.
+      // Keeps a ledger with a violation, except in the negative control.
       if (siege !== undefined && siege.#tally.violations.length > 0 && main === undefined)
-        siege.#tally.violate(`ledger ${ledger.number}`, [`its files are kept: ${siege.#services.path}`]);
+        siege.#tally.violate(`ledger ${ledger.number}`, [`its files are in ${siege.#services.path}`]);
       else await started.endAll(() => undefined);
     });
     try {
@@ -84,14 +84,14 @@ class Siege {
     } finally {
       await stopReading();
     }
-    // A lost transfer could never be settled: capturing it would always be refused as not found.
+    // A lost transfer can never settle: capturing it always fails as not found.
     if (this.#tally.violations.length > 0) return;
     await this.#load.settle(this.#services.other.url, SENT_AGAIN);
     const where = `after kill ${done + kills}, everything sent again`;
     tallyLoad(this.#tally, this.#load, await this.#check(where, await readTexts(this.#services.owner.client)));
   }
 
-  /** The addresses that clients use until a kill and after it. */
+  /** The addresses that clients use before and after a kill. */
   #loaded(kill: number): readonly string[] {
     const { urls } = this.#services;
     return this.#usesBoth ? urls : urls.slice(kill % 2).slice(0, 1);
@@ -105,7 +105,7 @@ class Siege {
     await pause(this.#random() * 200);
   }
 
-  /** Meanwhile the clients continue with the processes that run. */
+  /** Kills processes, while the clients continue with the others. */
   async #kill(kill: number, victims: Victims): Promise<void> {
     this.#tally.add(`kills_${victims}`);
     const milliseconds = await this.#services.kill(victims, this.#random, {
@@ -131,12 +131,12 @@ async function run(setting: Setting): Promise<Findings> {
   const tell = (): void => setting.progress(++kills, `${tally.count('violations')} violations`);
   await overLedgers(setting, tally, KILLS_OF_LEDGER, (ledger) => Siege.run(setting, tally, ledger, tell), SIDE_BY_SIDE);
   const { p99 } = tally.spread('recovery');
-  if (p99 > RECOVERY) tally.violate('recovery', [`p99 is ${p99} ms, and ${RECOVERY} ms are the most`]);
+  if (p99 > RECOVERY) tally.violate('recovery', [`p99 is ${p99} ms, the maximum is ${RECOVERY} ms`]);
   return {
     figures: { clients: CLIENTS, processes: 2, ledgers_side_by_side: SIDE_BY_SIDE, ...tally.figures() },
     violations: tally.violations,
   };
 }
 
-/** SIGKILL of either or both of two services and of PostgreSQL, under load. */
+/** Kills either or both services, and PostgreSQL, with SIGKILL, under load. */
 export const KILLS: Row = { name: 'kills', unit: 'kills', counts: { small: 20, middle: 100, large: 1000 }, run };

@@ -1,9 +1,9 @@
 import { connect, type Socket } from 'node:net';
 
-// The load generator of the row overload, in its own process. It shares the machine with the service, so it reads as little
-// of a response as possible. It reads a plan from standard input, and writes the outcome.
+// The load generator of the overload row, a separate process. It shares the machine with the service, so it reads as little
+// of each response as possible. It reads a plan from standard input, and writes the outcome to standard output.
 
-/** What to send: as fast as responses arrive (closed loop), or at a constant rate (open loop). */
+/** A load: as fast as responses arrive (closed loop), or at a constant rate (open loop). */
 export type Plan = {
   readonly url: string;
   readonly card: string;
@@ -18,29 +18,29 @@ export type Plan = {
 /** The outcome of a plan. Requests are identified by their number. */
 export type Outcome = {
   readonly seconds: number;
-  /** Arrivals without a free connection, which were never sent. */
+  /** Requests that were never sent, because no connection was free. */
   readonly unsent: number;
   readonly sent: number;
-  /** Acknowledged: number and id of the transfer. */
+  /** Acknowledged transfers: number and id. */
   readonly made: readonly (readonly [number, string])[];
-  /** Refused with a correct error record: nothing was done. */
+  /** Requests refused with a correct error record, which had no effect. */
   readonly refused: readonly number[];
-  /** Sent and not answered: the connection broke. */
+  /** Requests without a response, because the connection broke. */
   readonly unanswered: readonly number[];
-  /** Other responses, with the first one in full. */
+  /** The number of other responses, and the full text of the first. */
   readonly dishonest: number;
   readonly example: string | undefined;
-  /** Of requests that were made and of those that were refused, in milliseconds from when they were sent. */
+  /** The times to accept or refuse a request, in milliseconds from sending it. */
   readonly acceptedMilliseconds: Spread;
   readonly refusedMilliseconds: Spread;
 };
 
 export type Spread = { readonly p50: number; readonly p99: number; readonly most: number };
 
-/** After this many milliseconds the service itself has given up on a request. */
+/** The timeout of a request, in milliseconds. It is longer than the service's own deadline. */
 const SILENCE = 20_000;
 
-/** Connections that are opened at the same moment. */
+/** The number of connections to open at the same time. */
 const AT_ONCE = 200;
 
 const HONEST = ['"Code":"service_unavailable"', 'money-moved: no', 'retry-after: ', 'should-retry: true'];
@@ -64,7 +64,7 @@ class Caller {
     this.#socket.write(this.#generator.compose(number), 'latin1');
   }
 
-  /** Connects before there is anything to send: thousands of connections take time to be accepted. */
+  /** Connects before the load begins, because accepting thousands of connections takes time. */
   connect(): Promise<void> {
     const socket = this.#open();
     this.#socket = socket;
@@ -75,7 +75,7 @@ class Caller {
     this.#socket?.destroy();
   }
 
-  /** Gives up on a request that has waited too long. */
+  /** Abandons a request that has waited too long. */
   look(now: number): void {
     if (this.#number !== -1 && now - this.#sentAt > SILENCE) this.#socket?.destroy();
   }
@@ -84,7 +84,7 @@ class Caller {
     const { hostname, port } = new URL(this.#generator.plan.url);
     const socket = connect({ host: hostname, port: Number(port), noDelay: true });
     socket.setEncoding('latin1');
-    // Data on an old connection belongs to no current request.
+    // Data on an old connection does not belong to the current request.
     const ifPresent = (act: () => void): void => {
       if (this.#socket === socket) act();
     };
@@ -102,7 +102,7 @@ class Caller {
   #read(chunk: string): void {
     this.#received += chunk;
     const headEnd = this.#received.indexOf('\r\n\r\n');
-    // A response that the service sends as it closes an idle connection belongs to no request.
+    // The service may send a response as it closes an idle connection.
     if (headEnd === -1 || this.#number === -1) return;
     const length = Number(/\r\ncontent-length: *([0-9]+)/i.exec(this.#received)?.[1]);
     if (this.#received.length < headEnd + 4 + length) return;

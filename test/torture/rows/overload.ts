@@ -10,31 +10,31 @@ const GENERATOR = new URL('./overload-generator.ts', import.meta.url).pathname;
 
 const CARD = 'card-of-overload';
 
-/** How many times the sustainable rate is sent. */
+/** The overload, as a multiple of the sustainable rate. */
 const TIMES = 10;
 
-/** Callers of the closed loop that measures the sustainable rate: enough to fill groups. */
+/** The number of callers that measure the sustainable rate in a closed loop, enough to fill groups. */
 const SUSTAINED = 128;
 
-/** Callers of the overload, each with its own connection and one request at a time: more than the queue holds. */
+/** The number of callers in the overload, each with one connection and one request at a time. The queue holds fewer. */
 const CROWD = 6_000;
 
-/** Accepted requests get a response within the deadline of 5 s and one second of grace, in milliseconds. */
+/** The longest time to a response for accepted requests, in milliseconds: their deadline of 5 s and one second of grace. */
 const ACCEPTED_WITHIN = 6_000;
 
 /** The longest recovery in milliseconds, and the share of the sustainable rate that counts as recovered. */
 const RECOVERED_WITHIN = 10_000;
 const RECOVERED_SHARE = 0.5;
 
-/** The rate afterwards, as a share of the rate before. */
+/** The minimum rate after the overload, as a share of the rate before. */
 const AGAIN_SHARE = 0.5;
 
-/** Memory of the service at most, in kilobytes. */
+/** The maximum memory of the service, in kilobytes. */
 const MEMORY = 1_048_576;
 
 type Sent = { readonly name: string; readonly outcome: Outcome };
 
-/** Runs a plan in a generator of its own. */
+/** Runs a plan in a new generator process. */
 async function generate(resources: Resources, plan: Plan): Promise<Sent> {
   const child = spawn(process.execPath, [GENERATOR], { stdio: ['pipe', 'pipe', 'inherit'] });
   const end = resources.add('the load generator', async () => void child.kill('SIGKILL'));
@@ -49,7 +49,7 @@ async function generate(resources: Resources, plan: Plan): Promise<Sent> {
   return { name: plan.name, outcome: JSON.parse(text) as Outcome };
 }
 
-/** Measures the memory of the service; returns the maximum in kilobytes when it is ended. */
+/** Watches the memory of the service. `end` returns the maximum in kilobytes. */
 function watchMemory(fleet: Fleet): { readonly end: () => number } {
   let most = 0;
   const look = setInterval(async () => {
@@ -64,7 +64,7 @@ function watchMemory(fleet: Fleet): { readonly end: () => number } {
   };
 }
 
-/** Nothing acknowledged is missing or doubled, nothing refused exists, and nothing that was never sent. */
+/** Finds lost and doubled transfers, and transfers that were refused or never sent. */
 function judgeBooks(rounds: readonly Sent[], { faults, transfers }: BooksWithFaults): readonly string[] {
   const problems = Object.entries(faults).map(([what, count]) => `${what}: ${count}`);
   const found = Map.groupBy(transfers, ({ key }) => key);
@@ -76,21 +76,21 @@ function judgeBooks(rounds: readonly Sent[], { faults, transfers }: BooksWithFau
       if (found.get(key)?.[0]?.transferId !== transferId) problems.push(`lost: ${key}, which was ${transferId}`);
     }
     for (const number of outcome.refused)
-      if (found.has(`${name}-${number}`)) problems.push(`${name}-${number}: refused and made`);
+      if (found.has(`${name}-${number}`)) problems.push(`${name}-${number}: was refused, but its transfer exists`);
     for (const number of outcome.unanswered) known.add(`${name}-${number}`);
   }
   for (const [key, made] of found) {
     if (made.length > 1) problems.push(`doubled: ${key}, ${made.length} times`);
-    if (!known.has(key)) problems.push(`${key} is there, and no response reported it`);
+    if (!known.has(key)) problems.push(`${key} exists, but no response reported it`);
   }
   return problems;
 }
 
-/** Every request of every round gets a correct response, also before and after the overload. */
+/** Checks that every request of a round got a correct response. */
 function judgeResponses({ name, outcome }: Sent, tally: Tally): void {
   const { dishonest, example, unanswered } = outcome;
   const say = (problem: string): void => tally.violate(name, [problem]);
-  if (dishonest > 0) say(`${dishonest} responses were neither a 201 nor an honest 503, such as ${example}`);
+  if (dishonest > 0) say(`${dishonest} responses were not a 201 or a correct 503, such as ${example}`);
   if (unanswered.length > 0) say(`${unanswered.length} requests had no response`);
 }
 
@@ -98,12 +98,12 @@ function judgeOverload({ outcome }: Sent, tally: Tally): void {
   const { acceptedMilliseconds, made, refused } = outcome;
   const say = (problem: string): void => tally.violate('overload', [problem]);
   if (acceptedMilliseconds.p99 > ACCEPTED_WITHIN)
-    say(`the p99 of accepted ones is ${acceptedMilliseconds.p99} ms, and ${ACCEPTED_WITHIN} are the most`);
-  if (made.length === 0) say('nothing was served at all');
-  if (refused.length === 0) say('nothing was refused: this was no overload');
+    say(`p99 of accepted requests is ${acceptedMilliseconds.p99} ms, the maximum is ${ACCEPTED_WITHIN} ms`);
+  if (made.length === 0) say('no request was accepted');
+  if (refused.length === 0) say('no request was refused, so this was not an overload');
 }
 
-/** Time until the service reaches its sustainable rate again, in rounds of a second. */
+/** Waits until the service recovers. Returns the time in milliseconds, or Infinity. Each round takes a second. */
 async function untilRecovered(attempt: (round: number) => Promise<number>, sustainable: number): Promise<number> {
   const started = performance.now();
   for (let round = 0; performance.now() - started < 3 * RECOVERED_WITHIN; round += 1) {
@@ -144,9 +144,10 @@ async function run({ resources, count, progress }: Setting): Promise<Findings> {
     const kilobytes = memory.end();
     for (const round of rounds) judgeResponses(round, tally);
     judgeOverload(overload, tally);
-    if (again < sustainable * AGAIN_SHARE) tally.violate('again', [`${again} a second, and before ${sustainable}`]);
+    if (again < sustainable * AGAIN_SHARE)
+      tally.violate('again', [`${again} transfers a second, after ${sustainable} before the overload`]);
     if (recovery > RECOVERED_WITHIN) tally.violate('recovery', [`it took ${recovery} ms`]);
-    if (kilobytes > MEMORY) tally.violate('memory', [`${kilobytes} kB, and ${MEMORY} are the most`]);
+    if (kilobytes > MEMORY) tally.violate('memory', [`${kilobytes} kB, the maximum is ${MEMORY} kB`]);
     tally.violate('books', judgeBooks(rounds, await readBooksAt(fleet.server.connection, [CARD])));
     figures = {
       sustainable,
@@ -179,7 +180,7 @@ function figuresOf({ outcome }: Sent): Record<string, number> {
   };
 }
 
-/** Ten times the load that can be sustained. */
+/** Sends ten times the sustainable load. */
 export const OVERLOAD: Row = {
   name: 'overload',
   unit: 'seconds of overload',

@@ -16,17 +16,17 @@ import { wrongSums } from '../snapshots.ts';
 
 const CLIENTS = 12;
 
-/** Milliseconds of load per restore, and the minimum: longer than the service takes to complete a file of the WAL. */
+/** Load per restore, in milliseconds, and the minimum. The service completes a WAL segment in less than the minimum. */
 const LOAD_OF_RESTORE = 6_000;
 const LEAST_LOAD = 30_000;
 
-/** The interval between two created keys, each with an entry in the audit log. */
+/** The interval between two new keys, in milliseconds. Each key adds an entry to the audit log. */
 const BETWEEN_KEYS = 500;
 
-/** A transfer as its client knows it; times by the clock of this machine, which is also that of the server. */
+/** A transfer as its client knows it. The times are comparable with the server's, because both use this machine's clock. */
 type Sent = { readonly key: string; readonly sentAt: number; acknowledgedAt: number | undefined };
 
-/** Moves money and creates keys until it is stopped; returns what was sent. */
+/** Moves money and creates keys. Returns a function that stops this and returns all sent transfers. */
 function startLoad(service: ServiceProcess): () => Promise<readonly Sent[]> {
   const sent: Sent[] = [];
   const agent = keptConnections(CLIENTS);
@@ -69,7 +69,7 @@ async function query<Found extends object>(connection: pg.ClientConfig, text: st
   }
 }
 
-/** The end of the last copy; the first is taken by the service itself. */
+/** Returns when each copy ended. The service takes the first copy automatically. */
 async function copiesOf(backup: string): Promise<readonly number[]> {
   const names = (await readdir(join(backup, 'base')).catch(() => [])).filter((name) => !name.startsWith('.'));
   const texts = await Promise.all(
@@ -85,7 +85,7 @@ async function coveredUntil(backup: string): Promise<number> {
 
 type Original = { readonly sent: readonly Sent[]; readonly chain: ReadonlySet<string>; readonly backup: string };
 
-/** Restores to a time, and compares the ledger with what the clients know. */
+/** Restores to a time, and compares the ledger with the clients' transfers. */
 async function restoreTo(
   setting: Setting,
   tally: Tally,
@@ -120,9 +120,9 @@ async function restoreTo(
   const head = /^Audit head: ([0-9a-f]{64}) /m.exec(output)?.[1] ?? '';
   tally.violate(moment, [
     ...missing.map(({ key }) => `lost: ${key} was acknowledged before`),
-    ...later.map(({ key }) => `${key} was sent afterwards, and is there`),
+    ...later.map(({ key }) => `${key} was sent afterwards, but it is in the ledger`),
     ...(sums?.wrong === '' ? [] : [`the sums are wrong: ${sums?.wrong}`]),
-    ...(chain.has(head) ? [] : [`the head of the audit log, ${head}, is not in the original one`]),
+    ...(chain.has(head) ? [] : [`the head of the audit log, ${head}, is not in the original audit log`]),
   ]);
   tally.add('transfers_restored', there.size);
   tally.add('restores');
@@ -143,7 +143,7 @@ async function run(setting: Setting): Promise<Findings> {
   await waitFor('the first copy', async () => (await copiesOf(backup.path)).length > 0);
   const loadTime = Math.max(LEAST_LOAD, setting.count * LOAD_OF_RESTORE);
   await pause(loadTime / 2);
-  // Half of the times are restored from this copy, if they are later.
+  // About half of the times are later than this copy, so they are restored from it.
   const taken = await runCommand(['backup'], environment);
   if (taken.exitCode !== 0) tally.violate('backup', [taken.errors]);
   await pause(loadTime / 2);
@@ -168,7 +168,7 @@ async function run(setting: Setting): Promise<Findings> {
   return { figures: { clients: CLIENTS, ...tally.figures() }, violations: tally.violations };
 }
 
-/** Restores to random seconds of a ledger that was backed up under load. */
+/** Restores a ledger that was backed up under load to random times. */
 export const POINT_IN_TIME: Row = {
   name: 'point-in-time',
   unit: 'restores',

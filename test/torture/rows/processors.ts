@@ -7,19 +7,19 @@ import { type Ledger, overLedgers } from '../ledgers.ts';
 import { judgeTimes, timeRecovery } from '../processor-times.ts';
 import { type Findings, type Row, type Setting, streamOf, Tally } from '../row.ts';
 
-/** On a new ledger the clock begins anew: it is moved ahead for each hand. */
+/** Hands per ledger. Each hand moves the clock ahead, and a new ledger resets it. */
 const HANDS_OF_LEDGER = 20;
 
-/** On so many of them one is used to measure how long transfers stay open after a kill. */
+/** One ledger in this many also measures how long transfers stay open after a kill. */
 const LEDGERS_OF_KILL = 4;
 
-/** A hand mostly waits for starts, leases and answers, so that there is processor time for others. */
+/** The number of simultaneous ledgers. A hand mostly waits for starts, leases and answers, so others have processor time. */
 const SIDE_BY_SIDE = Math.min(2 * availableParallelism(), 8);
 
-/** Cells of one group, beside each other. */
+/** Cells of one group that run together. */
 type Hand = { readonly isWired: boolean; readonly cells: readonly Cell[] };
 
-/** Every cell once, in hands of a size that is drawn, in an order that is drawn. */
+/** Deals every cell once, in hands of random size and order. */
 function deal(random: () => number): readonly Hand[] {
   const shuffled = <Item>(items: readonly Item[]): readonly Item[] =>
     items
@@ -42,7 +42,7 @@ function deal(random: () => number): readonly Hand[] {
   return shuffled(hands);
 }
 
-/** Hands with so many cells together: each cell as often as every other, but for the last round. */
+/** Returns hands with `count` cells in total. All cells occur equally often, except in the last round. */
 function handsOf(seed: number, count: number): readonly Hand[] {
   const hands: Hand[] = [];
   let left = count;
@@ -56,7 +56,7 @@ function handsOf(seed: number, count: number): readonly Hand[] {
   return hands;
 }
 
-/** The stages of a ledger: one whose database the service starts by itself, and one whose connections go through the test. */
+/** A ledger's stages: in one, the service starts its database. In the other, connections go through the test. */
 class Stages {
   readonly #setting: Setting;
   readonly #open = new Map<boolean, { readonly stage: Stage; readonly end: () => Promise<void> }>();
@@ -96,10 +96,10 @@ async function attack(
         tally.count('rounds of a cell'),
         `${tally.count('executed')} executed, ${tally.count('doubled')} doubled, ${tally.count('lost')} lost`,
       );
-      // What is left open would disturb what comes after it.
+      // Transfers that are still open would disturb the next hand.
       if (problems.length > 0) return;
     }
-    // It takes as long as a lease; the small form, which runs beside other tests, measures nothing.
+    // This takes as long as a lease. Next to other tests, as in the small form, the times would mean nothing.
     if (setting.inHaste !== true && number % LEDGERS_OF_KILL === 0) await timeRecovery(await stages.take(false), tally);
   } finally {
     await stages.end();
@@ -116,11 +116,11 @@ async function run(setting: Setting): Promise<Findings> {
   return { figures: { ledgers_side_by_side: SIDE_BY_SIDE, ...tally.figures() }, violations: tally.violations };
 }
 
-/** Transfers of cards at a processor, in every cell of the matrix: what it has done equals the ledger. */
+/** Makes transfers at a card processor in every cell of the matrix, and compares the processor with the ledger. */
 export const PROCESSORS: Row = {
   name: 'processors',
   unit: 'rounds of a cell',
-  // So many rounds of every cell, but for the small form.
+  // 20 or 500 rounds of every cell, except in the small form.
   counts: { small: 24, middle: 20 * CELLS.length, large: 500 * CELLS.length },
   run,
 };

@@ -16,7 +16,7 @@ const HEALED = 10_000;
 
 const PLACES: readonly TrapPlace[] = ['during_load', 'before_early', 'before_commit', 'after_commit'];
 
-/** A kind of network fault; `spoil` ends when the fault does. */
+/** A kind of network fault. `spoil` resolves at the end of the fault. */
 type Fault = { readonly name: string; readonly spoil: (stage: Stage, random: () => number) => Promise<void> };
 
 const FAULTS: readonly Fault[] = [
@@ -47,7 +47,7 @@ const FAULTS: readonly Fault[] = [
     },
   },
   {
-    // Lost bytes never arrive later on the same connection, so afterwards a new one is needed.
+    // The connection has lost bytes, so it is cut afterwards.
     name: 'black_hole',
     spoil: async ({ proxy }, random) => {
       proxy.mute(true);
@@ -65,7 +65,7 @@ const FAULTS: readonly Fault[] = [
     },
   },
   {
-    // The server gets everything and responds, but no response is passed on.
+    // The server receives everything and responds, but the responses are dropped.
     name: 'half_open',
     spoil: async ({ proxy }, random) => {
       for (let trap = 0; trap < 1 + random() * 3; trap += 1) {
@@ -78,7 +78,7 @@ const FAULTS: readonly Fault[] = [
   },
 ];
 
-/** One fault after the other; each waits until the service has recovered. */
+/** Causes one fault at a time, and waits for recovery after each. */
 async function spoil(setting: Setting, tally: Tally, { done, attacks }: Ledger, stage: Stage, random: () => number) {
   for (let at = 1; at <= attacks; at += 1) {
     const fault = FAULTS[Math.floor(random() * FAULTS.length)];
@@ -106,7 +106,7 @@ async function run(setting: Setting): Promise<Findings> {
   return { figures: { clients: CLIENTS, ...tally.figures() }, violations: tally.violations };
 }
 
-/** A bad network between the service and its database, under load. */
+/** Spoils the network between the service and its database, under load. */
 export const PROXY_FAULTS: Row = {
   name: 'proxy-faults',
   unit: 'faults',

@@ -9,10 +9,9 @@ import { type Findings, pause, type Row, type Setting, streamOf, Tally } from '.
 
 const CLIENTS = 24;
 
-/** Milliseconds of load before the backup; a second load runs during it, and a quarter of this time before and after. */
+/** Load before the backup, in milliseconds. A second load runs during the backup, and a quarter of this time before and after. */
 const LOAD_TIME = { usual: 2_000, inHaste: 500 } as const;
 
-/** A physical backup of a running ledger. */
 async function backUp(dataDirectory: string, target: string): Promise<void> {
   const { databaseUrl } = await embeddedServerOf(dataDirectory);
   const superuser = { connectionString: databaseUrl.replace('transfer_service@', 'postgres@') };
@@ -61,7 +60,7 @@ async function backUpAndRestore(setting: Setting, tally: Tally, round: number): 
   );
   tally.add('transfers_before', before.stories.length);
   tally.add('transfers_during', [...kept].filter((key) => key.startsWith('during')).length);
-  // Keys from before the backup still have their one response, and move nothing.
+  // Requests from before the backup still return their original response, and move no money.
   await before.settle(restored.url, Number.MAX_SAFE_INTEGER);
   await judge(tally, `round ${round}, everything sent again`, copy.path, before, () => readTexts(restored.client));
   await stopRestored();
@@ -89,5 +88,5 @@ async function run(setting: Setting): Promise<Findings> {
   return { figures: { clients: CLIENTS, ...tally.figures() }, violations: tally.violations };
 }
 
-/** A backup of a ledger under load, restored somewhere else. */
+/** Backs up a ledger under load, and restores it in another directory. */
 export const RESTORE: Row = { name: 'restore', unit: 'restores', counts: { small: 1, middle: 3, large: 10 }, run };

@@ -10,17 +10,17 @@ import { boundOf, type Findings, pause, type Row, type Setting, streamOf, Tally 
 
 const CLIENTS = 24;
 
-/** Restarts on one ledger; on every other one, three processes take turns instead of two. */
+/** Restarts per ledger. Ledgers have two processes and three processes in turn. */
 const RESTARTS_OF_LEDGER = 25;
 
 const SENT_AGAIN = 400;
 
-/** The longest stop, in milliseconds: the drain, the shutdown of PostgreSQL, and a margin for a busy machine. */
+/** The longest stop, in milliseconds: the drain, the shutdown of PostgreSQL and a margin for busy machines. */
 const STOP_MOST = 15_000;
 
 /**
- * Half of the time without requests after which a stopping process assumes that its callers are gone, in milliseconds: a
- * prober that was suspended for that long may have missed a response.
+ * The longest suspension after which the probe counts as reliable, in milliseconds. A stopping process assumes that its
+ * callers are gone after twice this time without requests, so a probe that was suspended longer may miss a response.
  */
 const MAX_LATENESS = 50;
 
@@ -56,9 +56,7 @@ async function restartInTurn(setting: Setting, tally: Tally, ledger: number, res
   }
 }
 
-/**
- * Restarts one process, as the program of the setting, while others and a prober of its readiness send requests.
- */
+/** Restarts one process with the setting's program, while a load and a probe of its readiness send requests. */
 export async function restartOne(
   setting: Setting,
   fleet: Fleet,
@@ -81,10 +79,10 @@ export async function restartOne(
   if (exitCode !== 0) tally.violate(where, [`the process ended with ${exitCode}`]);
   if (milliseconds > stopMost) tally.violate(where, [`the stop took ${Math.round(milliseconds)} ms`]);
   tally.time('stop', milliseconds);
-  // It must report that it is stopping before it stops, and nothing else afterwards.
+  // It must report that it is stopping before it stops, and must not become ready again.
   const order = seen.join(' ').replaceAll(/(\S+)( \1)+/g, '$1');
   const right = wasAwake ? /^(200 )?503( cut)?( gone)?$/ : /^(200 ?)?(503 ?)?(cut ?)?(gone)?$/;
-  if (!right.test(order)) tally.violate(where, [`readiness was: ${order}`]);
+  if (!right.test(order)) tally.violate(where, [`the probe of the readiness saw: ${order}`]);
   tally.add('crossed_by_probe', seen.filter((what) => what === 'cut').length);
   const started = performance.now();
   await fleet.start(index, setting.main);
@@ -93,7 +91,7 @@ export async function restartOne(
   tally.add('restarts');
 }
 
-/** Polls the readiness of a process on new connections, as a load balancer does. */
+/** Polls a process's readiness on new connections, as a load balancer does. */
 function watchReadiness(url: string): { readonly end: () => Promise<readonly string[]> } {
   const seen: string[] = [];
   let isOver = false;
@@ -125,7 +123,7 @@ function askReadiness(url: string): Promise<string> {
   });
 }
 
-/** Every response to a load is an allowed one, and running processes answered every request. */
+/** Checks that all responses are allowed, and that running processes responded to every request. */
 export function judgeResponses(load: Load, tally: Tally, where: string): void {
   const responses = responsesOf(load);
   const say = (problems: readonly string[]): void => tally.violate(where, problems);
@@ -135,23 +133,23 @@ export function judgeResponses(load: Load, tally: Tally, where: string): void {
     if (status !== 503) continue;
     tally.add('turned_away');
     if (moneyMoved !== 'no' || !text.includes('"Code":"service_unavailable"'))
-      say([`a 503 that is not honest: ${text}`]);
+      say([`a 503 without a correct error record or Money-Moved: no: ${text}`]);
   }
   if (load.unansweredByTheLiving > 0)
-    say([`${load.unansweredByTheLiving} requests to processes that were not stopped had no response`]);
+    say([`${load.unansweredByTheLiving} requests to running processes had no response`]);
   tally.add('crossed_on_kept', load.brokenConnections);
   tally.add('crossed_on_new', silencesOf(load) - load.brokenConnections);
 }
 
 /**
- * A request can be sent just as its connection is closed, if that was idle or not accepted yet. HTTP/1.1 cannot prevent
- * this. Such a request must have no effect, and must be rare.
+ * Checks that few requests cross with the end of their connection. A client can send a request just as the server closes an
+ * idle or not yet accepted connection. HTTP/1.1 cannot prevent this. Such a request must have no effect.
  */
 function judgeCrossings(setting: Setting, tally: Tally): void {
-  // On an overloaded machine a caller may use its connection late, as if it had gone.
+  // On an overloaded machine, a caller may use its connection late.
   const most = boundOf(setting, 2 + tally.count('restarts') / 25);
   const crossed = tally.count('crossed_on_kept') + tally.count('crossed_on_new') + tally.count('crossed_by_probe');
-  if (crossed > most) tally.violate('crossings', [`${crossed} requests had no response, and ${most} are the most`]);
+  if (crossed > most) tally.violate('crossings', [`${crossed} requests had no response, the maximum is ${most}`]);
 }
 
 async function run(setting: Setting): Promise<Findings> {
@@ -164,7 +162,7 @@ async function run(setting: Setting): Promise<Findings> {
   return { figures: { clients: CLIENTS, ...tally.figures() }, violations: tally.violations };
 }
 
-/** Service processes that are stopped and started again one after the other, under load. */
+/** Restarts service processes in turn, under load. */
 export const ROLLING_RESTART: Row = {
   name: 'rolling-restart',
   unit: 'restarts',

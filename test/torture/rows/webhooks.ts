@@ -18,16 +18,16 @@ import { Receiver } from '../webhooks/run-receiver.ts';
 
 const WORK: Work = { clients: 12, callers: 6, transfersBetweenKills: 100, sentAgain: 50 };
 
-/** Kills per ledger: after each, all deliveries of its webhooks are compared. */
+/** Kills per ledger. After each, all deliveries of its webhooks are checked. */
 const KILLS_OF_LEDGER = 10;
 
-/** How long relays may take to catch up once there are no requests, in milliseconds. */
+/** The longest time for relays to catch up once there are no requests, in milliseconds. */
 const RELAYED_WITHIN = 30_000;
 
-/** After this share of the kills the secrets are rolled. */
+/** The share of kills after which the secrets are rolled. */
 const ROLLED_AT = 0.5;
 
-/** The chance of a restart of the receiver between two kills, and its longest downtime in milliseconds. */
+/** The probability that the receiver restarts between two kills, and its longest downtime in milliseconds. */
 const RESTARTED = 0.3;
 const MAX_AWAY = 1_000;
 
@@ -44,7 +44,7 @@ class Siege {
     this.#owner = owner;
   }
 
-  /** `killed` is called after each kill that has been checked. */
+  /** Calls `killed` after checking each kill. */
   static async run(setting: Setting, tally: Tally, ledger: Ledger, killed: () => void): Promise<void> {
     const { seed, main } = setting;
     const started = new Resources();
@@ -54,9 +54,9 @@ class Siege {
     const end = setting.resources.add('the services', async () => {
       await services?.killAll();
       await receiver?.stop();
-      // A ledger with a violation is kept, except in the negative control.
+      // Keeps a ledger with a violation, except in the negative control.
       if (siege !== undefined && siege.#ledger.tally.violations.length > 0 && main === undefined)
-        siege.#ledger.tally.violate(`ledger ${ledger.number}`, [`its files are kept: ${siege.#ledger.services.path}`]);
+        siege.#ledger.tally.violate(`ledger ${ledger.number}`, [`its files are in ${siege.#ledger.services.path}`]);
       else await started.endAll(() => undefined);
     });
     try {
@@ -82,7 +82,7 @@ class Siege {
     }
   }
 
-  /** Lets receivers fail and recover, and owners react to it. */
+  /** Makes receivers fail and recover, and owners enable their webhooks again. */
   async #conduct(share: number): Promise<void> {
     const working: string[] = [];
     for (const webhook of this.#owner.webhooks) {
@@ -101,13 +101,13 @@ class Siege {
     if (random() < RESTARTED) await this.#receiver.restart(pause(random() * MAX_AWAY));
   }
 
-  /** Everything delivered so far must be in the books: it was committed when it was sent, and is not lost. */
+  /** Every event delivered so far must be in the books: it was committed before it was sent, so no kill can lose it. */
   async #check(where: string): Promise<void> {
     const deliveries = await this.#receiver.read();
     this.#judge(where, deliveries, await this.#ledger.readBooks(), new Map());
   }
 
-  /** Without further requests, every webhook must get the rest. */
+  /** Without further requests, every webhook must get its remaining events. */
   async #checkEnd(where: string): Promise<void> {
     await this.#conduct(1);
     const due = this.#ledger.tell(await this.#ledger.untilRelayed(RELAYED_WITHIN)).timelines;
@@ -155,7 +155,7 @@ class Siege {
   }
 }
 
-/** Both services read the secrets of webhooks. */
+/** Both services need the same key, because both read the secrets of webhooks. */
 const SETTINGS = { WEBHOOK_KEY: randomBytes(32).toString('base64') };
 
 async function run(setting: Setting): Promise<Findings> {
@@ -173,5 +173,5 @@ async function run(setting: Setting): Promise<Findings> {
   return { figures, violations: tally.violations };
 }
 
-/** SIGKILL of either or both of two services and of PostgreSQL, under load, while they deliver events to webhooks. */
+/** Kills services and PostgreSQL with SIGKILL, under load, while the services deliver events to webhooks. */
 export const WEBHOOKS: Row = { name: 'webhooks', unit: 'kills', counts: { small: 4, middle: 40, large: 200 }, run };

@@ -3,19 +3,19 @@ import type { Direction } from '../../failovers/link.ts';
 import { type Attack, figuresOf, Siege, untilWriting } from '../../failovers/siege.ts';
 import { boundOf, type Findings, pause, type Row, type Setting } from '../../row.ts';
 
-/** The longest time from the loss of the primary to the order to promote, in milliseconds. */
+/** The longest time from the loss of the primary to the promotion, in milliseconds. */
 const MAX_LEADERLESS = 500;
 
-/** The maximum p99 from the order to promote to the first acknowledged transfer, in milliseconds. */
+/** The maximum p99 of the time from the promotion to the first acknowledged transfer, in milliseconds. */
 const WRITING_AGAIN = 3_000;
 
 /**
- * What the link withholds before the loss: what the primary sends, what the standby confirms, or nothing. With asynchronous
- * replication only the first loses anything.
+ * The direction that the link withholds before the loss: the primary's data, the standby's confirmations, or none. With
+ * asynchronous replication, only withheld data loses transfers.
  */
 const HINDRANCES: readonly (Direction | undefined)[] = ['from_server', 'from_clients', undefined];
 
-/** One loss of the primary, up to a standby that follows the new one. */
+/** Kills the primary, promotes the standby, and waits until a new standby follows. */
 async function failOver(attack: Attack<Cluster>, withheld: Direction | undefined): Promise<void> {
   const { siege, pulse } = attack;
   const { cluster, random, tally } = siege;
@@ -39,7 +39,7 @@ async function failOver(attack: Attack<Cluster>, withheld: Direction | undefined
 }
 
 async function run(setting: Setting, addressing: Addressing): Promise<Findings> {
-  // Without synchronous replication acknowledged transfers must be lost: otherwise this row proves nothing.
+  // The negative control: this must lose acknowledged transfers. Otherwise the row proves nothing.
   const replication = setting.isControl === true ? 'asynchronous' : 'synchronous';
   const tally = await Siege.layTo<Cluster>(setting, {
     start: (resources) => Cluster.start(resources, replication, addressing),
@@ -51,11 +51,11 @@ async function run(setting: Setting, addressing: Addressing): Promise<Findings> 
     },
   });
   const [{ p99 }, most] = [tally.spread('writing_again'), boundOf(setting, WRITING_AGAIN)];
-  if (p99 > most) tally.violate('times', [`p99 of writing again is ${p99} ms, and ${most} ms are the most`]);
+  if (p99 > most) tally.violate('times', [`p99 until the first transfer is ${p99} ms, the maximum is ${most} ms`]);
   return { figures: { replication, ...figuresOf(tally) }, violations: tally.violations };
 }
 
-/** Loss of the whole primary under load, and promotion of its synchronous standby. */
+/** Kills the whole primary under load, and promotes its synchronous standby. */
 export const FAILOVER: Row = {
   name: 'failover',
   unit: 'failovers',
@@ -64,7 +64,7 @@ export const FAILOVER: Row = {
   run: (setting) => run(setting, 'one_address'),
 };
 
-/** The same for services that know the addresses of both. */
+/** The same, with services that know both addresses. */
 export const FAILOVER_OF_HOSTS: Row = {
   ...FAILOVER,
   name: 'failover-of-hosts',

@@ -4,26 +4,26 @@ import { type Attack, figuresOf, requireNoneSince, Siege, untilWriting } from '.
 import { type Findings, pause, type Row, type Setting } from '../../row.ts';
 
 /**
- * How long the primary is alone before its standby is promoted, or hidden, in milliseconds. From five seconds on, the deadlines of
- * requests end while nobody else could have served them.
+ * The longest time that the primary is hidden, or alone before the promotion of its standby, in milliseconds. After five
+ * seconds, requests reach their deadlines while there is no other primary.
  */
 const MAX_ALONE = 7_000;
 
-/** How long open connections still lead to the old primary, in milliseconds. */
+/** The longest time that open connections still lead to the old primary, in milliseconds. */
 const MAX_LINGERING = 3_000;
 
 /**
- * The primary is cut off from its standby and goes on; or it is suspended, and goes on when the standby has been promoted; or
- * only the services cannot reach it, so nobody promotes the standby.
+ * `cut_off`: the primary is cut off from its standby and continues. `suspended`: it is also suspended, and continues after the
+ * promotion of the standby. `hidden`: only the services cannot reach it, and the standby is not promoted.
  */
 const KINDS = ['cut_off', 'suspended', 'hidden'] as const;
 
-/** Without a promotion nothing can be lost, so the control leaves it out. */
+/** Leaves out `hidden`, because nothing can be lost without a promotion. */
 const KINDS_OF_CONTROL = ['cut_off', 'suspended'] as const;
 
-/** Transfers that the old primary has and the new one does not: of requests that were not acknowledged. */
+/** Counts the transfers, all unacknowledged, that only the old primary has. */
 async function countLeftOn(old: DatabaseNode, primary: DatabaseNode): Promise<number> {
-  // As an administrator ends those waits: the transfers are then visible, on this server only.
+  // Ends the waits for the standby, as an administrator would. The transfers then become visible on this server only.
   await old.ask("select pg_terminate_backend(pid) from pg_stat_activity where wait_event = 'SyncRep'");
   const idsOn = async (node: DatabaseNode): Promise<readonly string[]> => {
     const rows = await node.ask<{ id: string }>('select transfer_id::text as id from transfer');
@@ -33,18 +33,18 @@ async function countLeftOn(old: DatabaseNode, primary: DatabaseNode): Promise<nu
   return (await idsOn(old)).filter((id) => !there.has(id)).length;
 }
 
-/** One time in which services do not reach the primary. What they have sent arrives afterwards. */
+/** Hides the primary from the services for a while. Their requests arrive afterwards. */
 async function hide(attack: Attack<Cluster>): Promise<void> {
   const { cluster, random, tally } = attack.siege;
   cluster.hidePrimary();
   const hiddenAt = performance.now();
   await pause(random() * MAX_ALONE);
-  requireNoneSince(hiddenAt, attack, 'by services that did not reach it');
+  requireNoneSince(hiddenAt, attack, 'while services could not reach the primary');
   cluster.showPrimary();
   tally.time('writing_again', await untilWriting(performance.now(), attack));
 }
 
-/** One promotion while the primary is alone, up to a standby that follows the new one. */
+/** Promotes the standby while the primary is alone, and makes the old primary the new standby. */
 async function replace(attack: Attack<Cluster>, kind: 'cut_off' | 'suspended'): Promise<void> {
   const { cluster, random, tally } = attack.siege;
   const old = cluster.primary;
@@ -52,8 +52,8 @@ async function replace(attack: Attack<Cluster>, kind: 'cut_off' | 'suspended'): 
   if (kind === 'suspended') await old.freeze();
   const aloneAt = performance.now();
   await pause(random() * MAX_ALONE);
-  // What was confirmed just before it was alone may be acknowledged just after.
-  requireNoneSince(aloneAt, attack, 'by it alone');
+  // Transfers that were sent before the isolation may be acknowledged just after it.
+  requireNoneSince(aloneAt, attack, 'by the primary alone');
   let promotedAt = 0;
   await cluster.promote(() => {
     promotedAt = performance.now();
@@ -85,7 +85,7 @@ async function run(setting: Setting): Promise<Findings> {
   return { figures: { replication, ...figuresOf(tally) }, violations: tally.violations };
 }
 
-/** A primary that goes on alone while its standby is promoted, or that services do not reach. */
+/** Isolates the primary while its standby is promoted, or hides it from the services. */
 export const ISOLATED_PRIMARY: Row = {
   name: 'isolated-primary',
   unit: 'isolations',

@@ -4,10 +4,10 @@ import { lackOfPatroni, PatroniCluster, patroniIn } from '../../failovers/patron
 import { type Attack, figuresOf, Siege, untilWriting } from '../../failovers/siege.ts';
 import { type Findings, pause, type Row, type Setting } from '../../row.ts';
 
-/** A machine that is lost is replaced after its time to live of 20 s, and a few seconds more; on a busy machine later. */
+/** The longest wait for a new leader, in milliseconds. It usually takes the time to live of 20 s and a few seconds. */
 const REPLACED_WITHIN = 180_000;
 
-/** The leader hands over to a synchronous standby, or the whole machine loses its power. */
+/** The leader hands over to a synchronous standby, or its machine loses power. */
 const KINDS = ['switchover', 'loss'] as const;
 
 async function choose(cluster: PatroniCluster): Promise<{ readonly leader: Machine; readonly candidate: Machine }> {
@@ -22,7 +22,7 @@ function kindOf(number: number): (typeof KINDS)[number] {
   return KINDS[number % KINDS.length] ?? 'loss';
 }
 
-/** One change of the leader, up to two standbys that follow the new one. */
+/** Changes the leader, and waits until two standbys follow the new leader. */
 async function change(attack: Attack<PatroniCluster>): Promise<void> {
   const { siege, pulse, number } = attack;
   const { cluster, tally } = siege;
@@ -35,7 +35,7 @@ async function change(attack: Attack<PatroniCluster>): Promise<void> {
   if (kind === 'switchover') await cluster.switchOver(leader, candidate);
   else await leader.losePower();
   const changedAt = performance.now();
-  // Until then requests can still be served by the old leader.
+  // Until the leader changes, the old leader can still serve requests.
   while ((await cluster.findLeader()) === leader) await pause(50);
   await cluster.untilLeader();
   await untilWriting(changedAt, attack, REPLACED_WITHIN);
@@ -46,7 +46,7 @@ async function change(attack: Attack<PatroniCluster>): Promise<void> {
   tally.add(`failed_in_a_${kind}`, during.filter(({ status }) => status !== 201).length);
   const silence = pulse.longestSilence(orderedAt);
   tally.time(`pause_of_a_${kind}`, silence);
-  // The next leader of etcd gives every lease its whole time again, and so the lost leadership.
+  // A new leader of etcd extends every lease to its whole time, including the lease of the lost leader.
   if (ledEtcd) tally.time('pause_where_it_led_etcd', silence);
 }
 
@@ -65,7 +65,7 @@ async function run(setting: Setting, folder?: string, addressing: Addressing = '
 
 const COUNTS = { small: 2, middle: 10, large: 40 } as const;
 
-/** Debian's Patroni on three machines, whose leader hands over or is lost. */
+/** Changes the leader of Debian's Patroni on three machines, by a switchover or by a loss. */
 export const PATRONI: Row = {
   name: 'patroni',
   unit: 'changes of the leader',
@@ -73,14 +73,14 @@ export const PATRONI: Row = {
   run: (setting) => run(setting),
 };
 
-/** The same without HAProxy: the services know the addresses of all three. */
+/** The same without HAProxy: the services know all three addresses. */
 export const PATRONI_OF_HOSTS: Row = {
   ...PATRONI,
   name: 'patroni-of-hosts',
   run: (setting) => run(setting, undefined, 'all_hosts'),
 };
 
-/** The same with the Patroni whose source is in a folder. */
+/** The same with a Patroni from a source folder. */
 export const PATRONI_IN_FOLDER: Row = {
   name: 'patroni-in-folder',
   unit: 'changes of the leader',
@@ -88,6 +88,6 @@ export const PATRONI_IN_FOLDER: Row = {
   run: async (setting) => {
     const folder = process.env.TORTURE_PATRONI;
     if (folder !== undefined) return run(setting, folder);
-    return { figures: {}, violations: [], notRun: 'TORTURE_PATRONI names no folder with the source of a Patroni' };
+    return { figures: {}, violations: [], notRun: 'TORTURE_PATRONI must name a folder with the source of Patroni' };
   },
 };

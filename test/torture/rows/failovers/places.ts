@@ -6,23 +6,22 @@ import { boundOf, type Findings, pause, type Row, type Setting } from '../../row
 
 type PlaceAttack = Attack<PlaceCluster>;
 
-/** The maximum p99 of the time in which nobody is served around the end of a move, in milliseconds. */
+/** The maximum p99 of the pause without transfers around the end of a move, in milliseconds. */
 const PAUSE = 2_000;
 
-/** How long the coordinator is away, in milliseconds. */
+/** The downtime of the coordinator, in milliseconds. */
 const AWAY = 2_000;
 
-/** Responses to COMMIT that arrive as errors in one attack, and the time between two. */
+/** The number of COMMITs with an error as response per attack, and the longest time between two, in milliseconds. */
 const DENIALS = 10;
 const BETWEEN_DENIALS = 40;
 
 /** The longest wait for the next COMMIT, in milliseconds. */
 const LONGEST_DENIAL = 60_000;
 
-/** The mutant of the control: a service that takes an error to COMMIT for a rollback. */
+/** The mutant of the negative control: a service that takes an error from COMMIT for a rollback. */
 const BELIEVER = 'error-at-commit-believed';
 
-/** Moves the tables to the other worker. */
 async function move(attack: PlaceAttack): Promise<void> {
   const { siege, pulse } = attack;
   const from = performance.now();
@@ -35,7 +34,7 @@ async function move(attack: PlaceAttack): Promise<void> {
   siege.tally.time('pause', pulse.longestSilence(from));
 }
 
-/** Kills the worker that has the tables, which starts again. */
+/** Kills the worker that has the tables. It restarts automatically. */
 async function killWorker(attack: PlaceAttack): Promise<void> {
   const { siege } = attack;
   siege.beginInterruption();
@@ -44,7 +43,7 @@ async function killWorker(attack: PlaceAttack): Promise<void> {
   siege.tally.time('writing_again', await untilWriting(killedAt, attack));
 }
 
-/** Kills the coordinator for a while, in which transfers must go on. */
+/** Ends the coordinator for a while. Transfers must continue. */
 async function killCoordinator({ siege, pulse, where }: PlaceAttack): Promise<void> {
   const { cluster, tally } = siege;
   await cluster.killCoordinator();
@@ -53,10 +52,11 @@ async function killCoordinator({ siege, pulse, where }: PlaceAttack): Promise<vo
   const during = pulse.beats.filter(({ sentAt, answeredAt }) => sentAt > goneAt && answeredAt < goneAt + AWAY);
   tally.add('acknowledged_without_coordinator', during.filter(({ status }) => status === 201).length);
   await cluster.resumeCoordinator();
-  if (during.every(({ status }) => status !== 201)) tally.violate(where, ['no transfer without the coordinator']);
+  if (during.every(({ status }) => status !== 201))
+    tally.violate(where, ['no transfer was acknowledged without the coordinator']);
 }
 
-/** Lets responses to COMMIT arrive as errors. */
+/** Turns successful responses to COMMIT into errors. */
 async function denyCommits(attack: PlaceAttack): Promise<void> {
   const { siege, where } = attack;
   const { proxy } = siege.cluster;
@@ -81,7 +81,7 @@ function rowOf(
   const run = async (setting: Setting): Promise<Findings> => {
     const binaries = CITUS_BINARIES;
     if (binaries === undefined) {
-      const notRun = 'TEST_CITUS_BIN names no PostgreSQL with Citus (tools/verify/citus.ts builds one)';
+      const notRun = 'TEST_CITUS_BIN must name a PostgreSQL with Citus (tools/verify/citus.ts builds one)';
       return { figures: {}, violations: [], notRun };
     }
     const { isControl, resources } = setting;
@@ -102,17 +102,17 @@ function rowOf(
   return { name, unit, counts: { small: 2, middle: 20, large: 40 }, run };
 }
 
-/** Moves of a ledger that is a place of a Citus cluster, under load. */
+/** Moves a ledger in a Citus cluster to another worker, under load. */
 export const PLACE_MOVES: Row = rowOf('place-moves', 'moves', move, (setting, { p99 }) => {
   const most = boundOf(setting, PAUSE);
-  return p99 > most ? `p99 of the pause is ${p99} ms, and ${most} ms are the most` : undefined;
+  return p99 > most ? `p99 of the pause is ${p99} ms, the maximum is ${most} ms` : undefined;
 });
 
-/** SIGKILL of the worker that has the tables, under load. */
+/** Kills the worker that has the tables with SIGKILL, under load. */
 export const PLACE_WORKERS: Row = rowOf('place-workers', 'kills', killWorker);
 
-/** SIGKILL of the coordinator, without which transfers go on. */
+/** Ends the coordinator with SIGQUIT. Transfers must continue. */
 export const PLACE_COORDINATORS: Row = rowOf('place-coordinators', 'kills', killCoordinator);
 
-/** Responses to COMMIT that arrive as errors, as Citus gives them where a node is lost. */
+/** Turns responses to COMMIT into errors, like those of Citus after the loss of a node. */
 export const PLACE_DENIALS: Row = { ...rowOf('place-denials', 'attacks', denyCommits), hasOwnControl: true };

@@ -3,17 +3,17 @@ import { Cluster } from '../../failovers/cluster.ts';
 import { type Attack, figuresOf, requireNoneSince, Siege, untilWriting } from '../../failovers/siege.ts';
 import { type Findings, pause, type Row, type Setting } from '../../row.ts';
 
-/** How long the standby is gone at most, in milliseconds: longer than the deadline of a request. */
+/** The longest absence of the standby, in milliseconds. It exceeds the deadline of a request. */
 const MAX_GONE = 8_000;
 
-/** The longest wait for a state of the readiness, in milliseconds; a load balancer asks about every 20 ms here. */
+/** The longest wait for a change of the readiness, and the interval between probes, in milliseconds. */
 const READINESS_WITHIN = 60_000;
 const BETWEEN_PROBES = 20;
 
-/** The maximum p99 until the readiness says it, in milliseconds. */
+/** The maximum p99 of the time until the service reports that it is not ready, in milliseconds. */
 const SAID = 2_000;
 
-/** The standby's processes end, or nothing passes between the two any more. */
+/** The standby is killed, or it is separated from the primary. */
 const KINDS = ['killed', 'partitioned'] as const;
 
 async function takeAway(cluster: Cluster, kind: (typeof KINDS)[number]): Promise<void> {
@@ -23,11 +23,11 @@ async function takeAway(cluster: Cluster, kind: (typeof KINDS)[number]): Promise
 
 async function bringBack(cluster: Cluster, kind: (typeof KINDS)[number]): Promise<void> {
   if (kind === 'killed') await cluster.standby.start();
-  // A walreceiver behind a partition notices nothing for a minute; it connects again at once when it hears of an end.
+  // A partitioned walreceiver would notice nothing for a minute. It reconnects at once if its connection ends.
   else cluster.link.cut();
 }
 
-/** Waits until a service says with this status whether it is ready; gives the time that took, Infinity for never. */
+/** Waits for this status of the readiness probe. Returns the time since `from` in milliseconds, or Infinity. */
 async function untilReadiness(url: string, status: number, from: number): Promise<number> {
   while (performance.now() - from < READINESS_WITHIN) {
     const answer = await sendRaw(url, { method: 'GET', path: '/health/ready' });
@@ -37,7 +37,7 @@ async function untilReadiness(url: string, status: number, from: number): Promis
   return Number.POSITIVE_INFINITY;
 }
 
-/** One absence, up to a service that is ready again. */
+/** Removes the standby, brings it back, and waits until the services are ready. */
 async function goWithout(attack: Attack<Cluster>): Promise<void> {
   const { siege, number, where } = attack;
   const { cluster, random, tally, urls } = siege;
@@ -50,13 +50,14 @@ async function goWithout(attack: Attack<Cluster>): Promise<void> {
   const said = await Promise.all(urls.map((url) => untilReadiness(url, 503, takenAt)));
   for (const milliseconds of said) tally.time('readiness_says_so', milliseconds);
   await pause(random() * MAX_GONE);
-  requireNoneSince(goneAt, attack, 'without it');
+  requireNoneSince(goneAt, attack, 'without the standby');
   await bringBack(cluster, kind);
   const backAt = performance.now();
   tally.time('writing_again', await untilWriting(backAt, attack));
   const ready = await Promise.all(urls.map((url) => untilReadiness(url, 200, backAt)));
   for (const milliseconds of ready) tally.time('ready_again', milliseconds);
-  if ([...said, ...ready].includes(Number.POSITIVE_INFINITY)) tally.violate(where, ['a state was not reached']);
+  if ([...said, ...ready].includes(Number.POSITIVE_INFINITY))
+    tally.violate(where, ['a service did not change its readiness in time']);
   await cluster.untilFollowing();
 }
 
@@ -68,13 +69,13 @@ async function run(setting: Setting): Promise<Findings> {
     attack: goWithout,
   });
   const { p99 } = tally.spread('readiness_says_so');
-  // Beside other tests this time is that of the machine.
+  // Next to other tests, this time depends on the machine.
   if (setting.inHaste !== true && p99 > SAID)
-    tally.violate('times', [`p99 until readiness says so is ${p99} ms, and ${SAID} ms are the most`]);
+    tally.violate('times', [`p99 until the service reports not ready is ${p99} ms, the maximum is ${SAID} ms`]);
   return { figures: figuresOf(tally), violations: tally.violations };
 }
 
-/** A strict primary without its standby: nothing is acknowledged until that is back. */
+/** Removes the synchronous standby. No transfer may be acknowledged until it is back. */
 export const STANDBY_GONE: Row = {
   name: 'standby-gone',
   unit: 'absences',

@@ -2,10 +2,10 @@ import { type Addressing, Cluster } from '../../failovers/cluster.ts';
 import { type Attack, figuresOf, Siege, untilWriting } from '../../failovers/siege.ts';
 import { type Findings, pause, type Row, type Setting } from '../../row.ts';
 
-/** As long as nobody could be served for less than this, in milliseconds, every request had the time to wait. */
+/** If the pause is shorter than this, in milliseconds, every request could wait for its end. */
 const WAITED = 3_000;
 
-/** One switchover, up to a standby that follows the new primary. */
+/** Switches over, and waits until the old primary follows the new one. */
 async function switchOver(attack: Attack<Cluster>): Promise<void> {
   const { siege, pulse, where } = attack;
   const { cluster, tally } = siege;
@@ -25,7 +25,7 @@ async function switchOver(attack: Attack<Cluster>): Promise<void> {
   for (const { sentAt, answeredAt } of during) tally.time('request', answeredAt - sentAt);
   if (silence >= WAITED || failed.length === 0) return;
   const statuses = [...new Set(failed.map(({ status }) => status))].join(', ');
-  tally.violate(where, [`${failed.length} of ${during.length} requests failed (${statuses}) and could have waited`]);
+  tally.violate(where, [`${failed.length} of ${during.length} requests failed (${statuses}) but could have waited`]);
 }
 
 async function run(setting: Setting, addressing: Addressing): Promise<Findings> {
@@ -38,7 +38,7 @@ async function run(setting: Setting, addressing: Addressing): Promise<Findings> 
   return { figures: figuresOf(tally), violations: tally.violations };
 }
 
-/** A primary that is stopped in order, and replaced by its standby, under load. */
+/** Shuts the primary down and promotes its standby, under load. */
 export const SWITCHOVER: Row = {
   name: 'switchover',
   unit: 'switchovers',
@@ -46,7 +46,7 @@ export const SWITCHOVER: Row = {
   run: (setting) => run(setting, 'one_address'),
 };
 
-/** The same for services that know the addresses of both. */
+/** The same, with services that know both addresses. */
 export const SWITCHOVER_OF_HOSTS: Row = {
   ...SWITCHOVER,
   name: 'switchover-of-hosts',
