@@ -4,22 +4,22 @@ import { temporaryDirectory, waitFor } from '../../harness/process.ts';
 import { DatabaseNode } from './database-node.ts';
 import { Link } from './link.ts';
 
-/** Whether a commit on the primary waits for the standby. Without that a failover can lose what was acknowledged. */
+/** Whether commits on the primary wait for the standby. If not, a failover can lose acknowledged transfers. */
 export type Replication = 'synchronous' | 'asynchronous';
 
-/** How services find the primary: by one address that leads to it, as HAProxy does, or by the addresses of both nodes. */
+/** How services find the primary: by one address that always leads to it, as with HAProxy, or by both nodes' addresses. */
 export type Addressing = 'one_address' | 'all_hosts';
 
 const SERVICE = 'transfer_service';
 
-/** A primary and its standby with a withholding link between them. Services reach the primary at `databaseUrl`. */
+/** A primary, its standby, and a link between them that can withhold data. Services reach the primary at `databaseUrl`. */
 export class Cluster {
   readonly databaseUrl: string;
-  /** Between the standby and the primary: what the standby gets passes here. */
+  /** Carries the replication from the primary to the standby. */
   readonly link: Link;
   readonly #linkDirectory: string;
   readonly #replication: Replication;
-  /** The one address; undefined if services know all hosts. */
+  /** The link behind the one address, or undefined if services know both nodes. */
   readonly #entrance: Link | undefined;
   #primary: DatabaseNode;
   #standby: DatabaseNode;
@@ -41,7 +41,7 @@ export class Cluster {
     this.databaseUrl = `postgresql://${SERVICE}@${hosts}/${SERVICE}?target_session_attrs=read-write`;
   }
 
-  /** Starts both on an empty database of the service; they are ended and removed when `resources` are. */
+  /** Starts both nodes with an empty database for the service. Ending `resources` stops and removes them. */
   static async start(
     resources: Resources,
     replication: Replication,
@@ -74,12 +74,12 @@ export class Cluster {
     return this.#standby;
   }
 
-  /** How to reach the primary directly, past every link. */
+  /** Connects directly to the primary, without a link. */
   get connection() {
     return this.#primary.connection;
   }
 
-  /** Ends the primary as a loss of power does, and what was under way to the standby with it. */
+  /** Ends the primary like a loss of power. Data in transit to the standby is lost. */
   async killPrimary(): Promise<void> {
     this.#entrance?.leadTo(undefined);
     await this.#primary.kill();
@@ -87,24 +87,24 @@ export class Cluster {
     this.#entrance?.cut();
   }
 
-  /** Separates primary and standby: neither hears anything of the other. Services still reach the primary. */
+  /** Separates primary and standby in both directions. Services still reach the primary. */
   isolatePrimary(): void {
     this.link.withhold('from_server', 'from_clients');
   }
 
-  /** Separates services and primary: neither hears anything of the other. The standby still follows it. */
+  /** Separates services and primary in both directions. The standby still follows the primary. */
   hidePrimary(): void {
     this.#entrance?.withhold('from_server', 'from_clients');
   }
 
-  /** Lets both hear of each other again, and of everything that was sent meanwhile. */
+  /** Connects services and primary again, and delivers everything withheld. */
   showPrimary(): void {
     this.#entrance?.pass();
   }
 
   /**
-   * Promotes the standby, which waits for no standby itself, and leads new connections to it. `begins` is called with the
-   * time of the order.
+   * Promotes the standby, and leads new connections to it. The new primary has no standby to wait for yet. Calls `begins` just
+   * before the promotion.
    */
   async promote(begins: () => void = () => undefined): Promise<void> {
     begins();
@@ -113,7 +113,7 @@ export class Cluster {
     this.#entrance?.leadTo(this.#primary.socket);
   }
 
-  /** Stops the primary in order, after the standby has received everything, promotes the standby, and swaps their roles. */
+  /** Swaps the roles. Shuts the primary down, which waits until the standby has everything, and promotes the standby. */
   async switchOver(begins: () => void): Promise<void> {
     begins();
     this.#entrance?.leadTo(undefined);
@@ -126,12 +126,12 @@ export class Cluster {
     await this.untilFollowing();
   }
 
-  /** Cuts the connections of services to the server that was the primary before. */
+  /** Cuts the services' open connections, which may lead to the old primary. */
   cutEntrance(): void {
     this.#entrance?.cut();
   }
 
-  /** Makes a new standby of the primary from the other node, whatever state that is in, and waits until it follows. */
+  /** Rebuilds the other node, in any state, as a standby of the primary, and waits until it follows. */
   async rebuild(): Promise<void> {
     await this.#standby.kill();
     this.link.cut();
@@ -141,7 +141,7 @@ export class Cluster {
     await this.untilFollowing();
   }
 
-  /** Waits until the standby has everything that was committed before; with synchronous replication, commits wait for it from then on. */
+  /** Waits until the standby has all earlier commits. With synchronous replication, later commits wait for the standby. */
   async untilFollowing(): Promise<void> {
     const primary = this.#primary;
     await this.#untilStandby("state = 'streaming'");
@@ -161,8 +161,8 @@ export class Cluster {
   }
 
   /**
-   * Whether a commit waits for the standby. After a reload the setting is shown at once and holds only when the
-   * checkpointer has read it, which takes a moment; until then a transfer would be acknowledged that only the primary has.
+   * Tests whether a commit waits for the standby. After a reload, PostgreSQL shows the new setting at once, but applies it only
+   * when the checkpointer has read it. Until then it acknowledges transfers that only the primary has.
    */
   async #doCommitsWait(): Promise<boolean> {
     this.link.withhold('from_server');

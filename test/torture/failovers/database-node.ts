@@ -15,16 +15,16 @@ import { isRunning, waitFor } from '../../harness/process.ts';
 import { copyRunning } from '../physical-copy.ts';
 import { processesBelow } from '../process-tree.ts';
 
-/** A program of PostgreSQL, and who runs it. */
+/** The `postgres` program and its user. */
 type Programs = { readonly postgres: string; readonly user: ServerUser };
 
 const SERVICE = 'transfer_service';
 const PORT = 5432;
 
-/** A read of its state may take this long, in milliseconds; a machine that was killed responds to none. */
+/** The timeout of a connection, in milliseconds. A killed machine does not respond. */
 const TIMEOUT_MILLISECONDS = 5_000;
 
-/** The directory of `initdb` and `postgres`: TEST_POSTGRES_BIN, or the embedded ones. */
+/** The directory of `initdb` and `postgres`: TEST_POSTGRES_BIN, or the embedded PostgreSQL. */
 async function binariesFor(user: ServerUser, directory: string): Promise<string> {
   if (STOCK_BINARIES !== undefined) return STOCK_BINARIES;
   const copies = async () => (user.differs ? openSystemDirectory(SYSTEM_DIRECTORY, user) : directory);
@@ -32,8 +32,7 @@ async function binariesFor(user: ServerUser, directory: string): Promise<string>
 }
 
 /**
- * One PostgreSQL of a pair, as on a machine of its own: it listens on a Unix socket, and nothing starts it again after it was
- * killed.
+ * One PostgreSQL of a pair, as if it had its own machine. It listens on a Unix socket, and does not restart after a kill.
  */
 export class DatabaseNode {
   readonly name: string;
@@ -47,7 +46,7 @@ export class DatabaseNode {
     this.#programs = programs;
   }
 
-  /** Makes two of them in a directory: the first with an empty database of the service, the second with nothing. */
+  /** Makes two nodes in a directory: the first with an empty database for the service, the second without files. */
   static async pair(directory: string): Promise<readonly [DatabaseNode, DatabaseNode]> {
     const user = await chooseServerUser();
     const binaries = await binariesFor(user, directory);
@@ -60,7 +59,6 @@ export class DatabaseNode {
     return [first, second];
   }
 
-  /** The directory of its socket. */
   get socket(): string {
     return join(this.directory, 'socket');
   }
@@ -69,19 +67,19 @@ export class DatabaseNode {
     return join(this.directory, 'postgresql');
   }
 
-  /** What PostgreSQL has printed. */
+  /** The output of PostgreSQL. */
   get log(): string {
     return join(this.directory, 'log');
   }
 
-  /** How to reach it directly, past every link. */
+  /** Connects directly to the node, without a link. */
   get connection() {
     return { host: this.socket, port: PORT, user: SERVICE, database: SERVICE } as const;
   }
 
   /**
-   * Becomes a standby of a running server at its next start: copies its files, and follows it by the link whose socket is in
-   * `link`.
+   * Copies a running server's files, to become its standby at the next start. It follows the server through the link whose
+   * socket is in `link`.
    */
   async copyFrom(other: DatabaseNode, link: string): Promise<void> {
     await rm(this.files, { recursive: true, force: true });
@@ -89,7 +87,7 @@ export class DatabaseNode {
     await this.follow(link);
   }
 
-  /** Becomes a standby of the server behind a link at its next start, with the files that it has. */
+  /** Keeps its files, and becomes a standby of the server behind a link at the next start. */
   async follow(link: string): Promise<void> {
     const lines = [
       `primary_conninfo = 'host=${link} port=${PORT} user=postgres application_name=${this.name}'`,
@@ -118,7 +116,7 @@ export class DatabaseNode {
     });
   }
 
-  /** Stops it as an operator does who switches over: it waits until its standby has everything. */
+  /** Stops it as in a switchover: PostgreSQL waits until its standby has everything. */
   async stop(): Promise<void> {
     const child = this.#child;
     if (child === undefined) return;
@@ -129,12 +127,12 @@ export class DatabaseNode {
     this.#child = undefined;
   }
 
-  /** Ends all of its processes at the same instant, as when a machine loses its power. */
+  /** Ends all of its processes at the same time, like a loss of power. */
   async kill(): Promise<void> {
     const { pid } = this.#child ?? {};
     if (this.#child === undefined || pid === undefined) return;
     const ended = endOf(this.#child);
-    // It starts no process between the search for them and their end.
+    // A stopped main process starts no processes between the search and the kill.
     signal(pid, 'SIGSTOP');
     const below = await processesBelow(pid);
     for (const victim of [...below, pid]) signal(victim, 'SIGKILL');
@@ -144,7 +142,7 @@ export class DatabaseNode {
     await waitFor(`all processes of ${this.name} are gone`, areOver);
   }
 
-  /** Stops all of its processes where they are, as a machine that is suspended, until `thaw`. */
+  /** Suspends all of its processes until `thaw`, like the suspension of a machine. */
   async freeze(): Promise<void> {
     const { pid } = this.#child ?? {};
     if (pid === undefined) return;
@@ -158,7 +156,7 @@ export class DatabaseNode {
     for (const victim of [...(await processesBelow(pid)), pid]) signal(victim, 'SIGCONT');
   }
 
-  /** Asks as a superuser. */
+  /** Queries as a superuser. */
   async ask<Found extends pg.QueryResultRow>(text: string, values: readonly unknown[] = []): Promise<readonly Found[]> {
     const client = new pg.Client({
       ...this.connection,
@@ -201,6 +199,6 @@ function signal(pid: number, name: NodeJS.Signals): void {
   try {
     process.kill(pid, name);
   } catch {
-    // It has ended by itself.
+    // Already ended.
   }
 }

@@ -9,20 +9,19 @@ import {
 } from 'node:net';
 import { join } from 'node:path';
 
-/** Which direction of a link is withheld: what the server sends, or what its clients send. */
+/** A direction of a link: data from the server, or data from its clients. */
 export type Direction = 'from_server' | 'from_clients';
 
-/** How PostgreSQL names its socket in a directory. */
+/** The file name of PostgreSQL's socket. */
 const SOCKET = '.s.PGSQL.5432';
 
-/** What the wires of a link share. */
+/** The shared state of a link's wires. */
 type Shared = {
   readonly wires: Set<Wire>;
-  /** The directions that are withheld. */
   readonly withheld: Set<Direction>;
 };
 
-/** One connection through a link, and what is withheld of it. */
+/** One connection through a link, with its withheld data. */
 class Wire {
   readonly #ends: Readonly<Record<Direction, Socket>>;
   readonly #kept: Readonly<Record<Direction, Buffer[]>> = { from_server: [], from_clients: [] };
@@ -37,13 +36,13 @@ class Wire {
     this.#carry(client, 'from_clients');
   }
 
-  /** Passes on what was withheld in a direction. */
+  /** Delivers the withheld data of a direction. */
   pass(direction: Direction): void {
     for (const chunk of this.#kept[direction].splice(0)) this.#ends[direction].write(chunk);
     if (this.#ended.has(direction)) this.cut();
   }
 
-  /** Cuts both sides; what is withheld never arrives. */
+  /** Cuts both sides. Withheld data is lost. */
   cut(): void {
     this.#shared.wires.delete(this);
     for (const socket of Object.values(this.#ends)) socket.destroy();
@@ -58,7 +57,7 @@ class Wire {
     });
     from.on('error', () => undefined);
     from.on('close', () => {
-      // Behind a partition, nobody hears of an end either.
+      // A partition also hides the end of a connection.
       if (this.#shared.withheld.has(direction)) this.#ended.add(direction);
       else this.cut();
     });
@@ -66,9 +65,9 @@ class Wire {
 }
 
 /**
- * A connection between two machines that a test can spoil. On one machine what a primary has sent is in the standby's socket
- * at once and survives the primary; on a network, what is under way is lost with it. So this link reads everything, and can
- * withhold what it has read and then drop it.
+ * A connection between two machines that a test can spoil. A real network loses data in transit when the primary fails. On
+ * one machine, that data is already in the standby's socket, and survives. So this link reads all data, and can withhold it
+ * and then drop it.
  */
 export class Link {
   readonly #server: Server;
@@ -80,18 +79,18 @@ export class Link {
     this.#server = createServer((client) => this.#connect(client));
   }
 
-  /** Listens in a new directory, as PostgreSQL does, and leads to the server whose socket is in `target`. */
+  /** Listens on a socket in a new directory, as PostgreSQL does. Leads to the server whose socket is in `target`. */
   static async inDirectory(directory: string, target?: string): Promise<Link> {
     await mkdir(directory);
     return new Link(target).#listen({ path: join(directory, SOCKET), writableAll: true, readableAll: true });
   }
 
-  /** The same at a port of the loopback interface. */
+  /** The same on a port of the loopback interface. */
   static atPort(target?: string): Promise<Link> {
     return new Link(target).#listen({ port: 0, host: '127.0.0.1' });
   }
 
-  /** The port; only of a link that has one. */
+  /** The port. Throws if the link listens in a directory. */
   get port(): number {
     const address = this.#server.address();
     if (address === null || typeof address === 'string') throw new Error('this link has no port');
@@ -99,25 +98,25 @@ export class Link {
   }
 
   /**
-   * Leads new connections to the server whose socket is in a directory, or refuses them. Open ones stay until `cut`, as
-   * behind a name whose address has changed.
+   * Leads new connections to the server whose socket is in this directory, or refuses them if it is undefined. Open
+   * connections stay until `cut`, as they do when the address of a name changes.
    */
   leadTo(target: string | undefined): void {
     this.#target = target;
   }
 
-  /** From now on nothing arrives in these directions, not even the end of a connection. */
+  /** Withholds everything in these directions, even the end of a connection. */
   withhold(...directions: readonly Direction[]): void {
     for (const direction of directions) this.#shared.withheld.add(direction);
   }
 
-  /** Passes on what was withheld, and everything after it. */
+  /** Delivers all withheld data, and withholds no more. */
   pass(): void {
     for (const direction of this.#shared.withheld) for (const wire of this.#shared.wires) wire.pass(direction);
     this.#shared.withheld.clear();
   }
 
-  /** Cuts every connection; what is withheld is lost. */
+  /** Cuts every connection. Withheld data is lost. */
   cut(): void {
     for (const wire of this.#shared.wires) wire.cut();
     this.#shared.withheld.clear();

@@ -10,7 +10,7 @@ const execute = promisify(execFile);
 
 const ip = async (...words: readonly string[]): Promise<string> => (await execute('ip', [...words])).stdout;
 
-/** Why no machines can be made here; undefined if they can. */
+/** Returns why machines cannot be made here, or undefined if they can. */
 export async function lackOfNamespaces(): Promise<string | undefined> {
   const name = `probe-${process.pid}`;
   try {
@@ -19,30 +19,30 @@ export async function lackOfNamespaces(): Promise<string | undefined> {
     return undefined;
   } catch (error) {
     const [reason = ''] = String(Reflect.get(error as object, 'stderr') ?? error).split('\n');
-    return `it needs network namespaces, which only root may make: ${reason}`;
+    return `it needs network namespaces, which only root can make: ${reason}`;
   }
 }
 
-/** Settings of a program in its environment; it inherits none. */
+/** The environment of a program. It does not inherit this process's environment. */
 type Settings = Readonly<Record<string, string>>;
 
 const PATH = '/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin';
 
-/** What a machine has of its own, and where programs on it see that; what is in memory is empty after each start. */
+/** The paths of a machine's own directories. The ones in memory are empty after each start. */
 export type Own = { readonly onDisk: readonly string[]; readonly inMemory: readonly string[] };
 
 /**
- * A machine of the tests: a network namespace with an address of its own, an `/etc` of its own over that of the real machine, and
- * further directories of its own. It can lose its power.
+ * A test machine: a network namespace with its own address, its own `/etc` on top of the real one, and its own copies of other
+ * directories. It can lose power.
  */
 export class Machine {
   readonly name: string;
   readonly address: string;
-  /** Where its own directories are: `/var/lib/etcd` at `var/lib/etcd`. */
+  /** The parent of its own directories: its `/var/lib/etcd` is `var/lib/etcd` in here. */
   readonly directory: string;
   readonly #namespace: string;
   readonly #own: Own;
-  /** The process that keeps its mounts; all others enter its namespaces. */
+  /** The process that keeps the mounts. All others enter its namespaces. */
   #init: ChildProcess | undefined;
 
   constructor(name: string, address: string, directory: string, namespace: string, own: Own) {
@@ -53,7 +53,7 @@ export class Machine {
     this.#own = own;
   }
 
-  /** Puts it under power: its directories are there, and no program runs. */
+  /** Turns the machine on, with its directories and without programs. */
   async boot(): Promise<void> {
     const { onDisk, inMemory } = this.#own;
     for (const path of inMemory) await rm(this.pathOf(path), { recursive: true, force: true });
@@ -75,12 +75,12 @@ export class Machine {
     this.#init = init;
   }
 
-  /** Where a path of the machine is on the real one. */
+  /** Returns the path on the real machine. */
   pathOf(path: string): string {
     return join(this.directory, path);
   }
 
-  /** Runs a program to its end as a user, and gives what it printed; throws with that if it fails. */
+  /** Runs a program as a user and returns its output. Throws if the program fails. */
   async run(user: string, words: readonly string[], settings: Settings = {}, cwd = '/'): Promise<string> {
     const [program, rest] = this.#within(user, words, cwd);
     const env = { PATH, LC_ALL: 'C.UTF-8', ...settings };
@@ -88,7 +88,7 @@ export class Machine {
     return stdout + stderr;
   }
 
-  /** Starts a program as a user; what it prints goes to the file `<log>.log` in its directory. */
+  /** Starts a program as a user. Its output goes to the file `<log>.log` in the machine's directory. */
   start(user: string, log: string, words: readonly string[], settings: Settings): void {
     const [program, rest] = this.#within(user, words, '/');
     const file = openSync(join(this.directory, `${log}.log`), 'a');
@@ -97,10 +97,10 @@ export class Machine {
     closeSync(file);
   }
 
-  /** Ends every process on it at once. */
+  /** Ends every process of the machine at once. */
   async losePower(): Promise<void> {
     const victims = await this.#processes();
-    // Nothing is started between the search and the end.
+    // Stopped processes start no others before they are killed.
     for (const name of ['SIGSTOP', 'SIGKILL'] as const) {
       for (const victim of await this.#processes()) signal(victim, name);
     }
@@ -126,16 +126,16 @@ function signal(pid: number, name: NodeJS.Signals): void {
   try {
     process.kill(pid, name);
   } catch {
-    // It has ended by itself.
+    // Already ended.
   }
 }
 
-/** Network names of Linux have at most 15 characters. */
+/** The number of networks made so far. */
 let made = 0;
 
 /**
- * Makes machines on a network of their own that this process can reach; each knows the names of all. All is removed when
- * `resources` are ended.
+ * Makes machines on a separate network that this process can reach. Each machine knows the names of the others. Ending
+ * `resources` removes all of it. Linux limits the names of network devices to 15 characters.
  */
 export async function makeMachines(
   resources: Resources,
@@ -170,9 +170,9 @@ export async function makeMachines(
   return machines;
 }
 
-/** The first three parts of a network's addresses, from the block for benchmarks of networks (RFC 2544). */
+/** Finds the first three numbers of a free network, in the block for network benchmarks (RFC 2544). */
 async function findSubnet(): Promise<string> {
-  // What a killed run has left behind, or one beside this one, may have some of them.
+  // Another run, or the remains of a killed run, may use some of these networks.
   const addresses = await ip('-oneline', '-4', 'address', 'show');
   for (let number = process.pid; number < process.pid + 500; number += 1) {
     const subnet = `198.${18 + (number % 2)}.${(number >> 1) % 250}`;

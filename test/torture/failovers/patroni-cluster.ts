@@ -7,10 +7,10 @@ import { temporaryDirectory, waitFor } from '../../harness/process.ts';
 import type { Addressing } from './cluster.ts';
 import { lackOfNamespaces, type Machine, makeMachines } from './machines.ts';
 
-/** The files of docs/three-machines.md. */
+/** The folder with the files of docs/three-machines.md. */
 export const FILES = resolve(import.meta.dirname, '../../../ops/patroni');
 
-/** The machines of the guide: three with a database, and one with the service. */
+/** The guide's machines: three for the database, and one for the service. */
 const DATABASES = ['db1', 'db2', 'db3'] as const;
 const APPLICATION = 'app1';
 
@@ -21,7 +21,7 @@ const OWN = {
 
 const SERVICE = 'transfer_service';
 
-/** Debian's packages, and a program of each. */
+/** Debian's packages, each with a command that succeeds if it is installed. */
 const NEEDED = [
   { name: 'patroni', words: ['patroni', '--version'] },
   { name: 'etcd-server', words: ['etcd', '--version'] },
@@ -30,7 +30,7 @@ const NEEDED = [
   { name: 'postgresql-15', words: ['/usr/lib/postgresql/15/bin/postgres', '--version'] },
 ] as const;
 
-/** Why the cluster of the guide cannot be run here; undefined if it can. */
+/** Returns why the guide's cluster cannot run here, or undefined if it can. */
 export async function lackOfPatroni(): Promise<string | undefined> {
   const missing = NEEDED.filter(({ words: [program, ...rest] }) => spawnSync(program, rest).status !== 0);
   if (missing.length > 0) {
@@ -40,7 +40,7 @@ export async function lackOfPatroni(): Promise<string | undefined> {
   return lackOfNamespaces();
 }
 
-/** How Patroni is started: Debian's program, or the source of another version in a folder. */
+/** How to start Patroni: Debian's program, or another version from a source folder. */
 export type PatroniProgram = {
   readonly words: readonly string[];
   readonly version: string;
@@ -49,7 +49,7 @@ export type PatroniProgram = {
 
 type Settings = Readonly<Record<string, string>>;
 
-/** Debian's Patroni, or that whose source is in a folder. */
+/** Returns Debian's Patroni, or the Patroni in a source folder. */
 export function patroniIn(folder: string | undefined): PatroniProgram {
   const words = folder === undefined ? ['patroni'] : ['/usr/bin/python3', join(folder, 'patroni.py')];
   const settings: Settings = folder === undefined ? {} : { PYTHONPATH: folder };
@@ -59,7 +59,7 @@ export function patroniIn(folder: string | undefined): PatroniProgram {
   return { words, version: stdout.trim().split(' ').at(-1) ?? '', settings };
 }
 
-/** What a unit's drop-in on a machine says. */
+/** Reads the environment from a unit's drop-in on a machine. */
 async function dropInOf(unit: string, machine: Machine): Promise<Settings> {
   const text = await readFile(machine.pathOf(`/etc/systemd/system/${unit}.service.d/ledger.conf`), 'utf8');
   return assignmentsIn(text.replaceAll(/^Environment=/gm, '').replaceAll('%H', machine.name));
@@ -70,7 +70,7 @@ function assignmentsIn(text: string): Settings {
   return Object.fromEntries(lines.map(([, name = '', value = '']) => [name, value]));
 }
 
-/** Replaces what the machines of tests lack or cannot share in a file of a machine; each replacement must find its place. */
+/** Adapts a machine's file to the test machines. Throws if a replaced text is missing. */
 async function adapt(path: string, replacements: readonly (readonly [string, string])[]): Promise<void> {
   const text = await readFile(path, 'utf8');
   for (const [from] of replacements) if (!text.includes(from)) throw new Error(`${path} has no ${from}`);
@@ -80,18 +80,18 @@ async function adapt(path: string, replacements: readonly (readonly [string, str
   );
 }
 
-/** What step 1 of the guide does to each machine with a database. */
+/** Step 1 of the guide on each machine with a database. */
 const INSTALL = `install -D -m 644 etcd.service.conf /etc/systemd/system/etcd.service.d/ledger.conf
 install -D -m 644 patroni.service.conf /etc/systemd/system/patroni.service.d/ledger.conf
 install -D -m 644 config.yml /etc/patroni/config.yml`;
 
-/** The cluster of docs/three-machines.md: on each of three machines etcd, Patroni and PostgreSQL, and HAProxy on a fourth. */
+/** The cluster of docs/three-machines.md: etcd, Patroni and PostgreSQL on three machines, and HAProxy on a fourth. */
 export class PatroniCluster {
   readonly databaseUrl: string;
-  /** How this process reaches the primary: by HAProxy. */
+  /** Connects this process to the primary through HAProxy. */
   readonly connection: { readonly connectionString: string };
   readonly databases: readonly Machine[];
-  /** The one with HAProxy. */
+  /** The machine with HAProxy. */
   readonly application: Machine;
   readonly #program: PatroniProgram;
 
@@ -108,7 +108,7 @@ export class PatroniCluster {
     this.databaseUrl = `postgresql://${user}@${addresses}/${SERVICE}?target_session_attrs=read-write`;
   }
 
-  /** Makes the machines, on which nothing runs yet. */
+  /** Makes the machines, without programs. */
   static async make(
     resources: Resources,
     program = patroniIn(undefined),
@@ -122,7 +122,7 @@ export class PatroniCluster {
     return cluster;
   }
 
-  /** Makes them, and starts all of it with an empty database of the service. */
+  /** Makes the machines, and starts the cluster with an empty database for the service. */
   static async start(resources: Resources, program?: PatroniProgram, addressing?: Addressing): Promise<PatroniCluster> {
     const cluster = await PatroniCluster.make(resources, program, addressing);
     await cluster.#install();
@@ -141,7 +141,7 @@ export class PatroniCluster {
     return cluster;
   }
 
-  /** Gives directories to their users, as packages do. */
+  /** Gives directories to their users, as Debian's packages do. */
   async own(machine: Machine): Promise<void> {
     await mkdir(machine.pathOf('/var/lib/postgresql/15'), { recursive: true });
     for (const path of ['/var/lib/postgresql', '/var/lib/postgresql/15', '/var/run/postgresql'])
@@ -150,15 +150,15 @@ export class PatroniCluster {
     await chmod(machine.pathOf('/var/lib/etcd'), 0o700);
   }
 
-  /** As `systemctl start etcd` does with the drop-in of the guide. */
+  /** Does the same as `systemctl start etcd` with the guide's drop-in. */
   async startEtcd(machine: Machine): Promise<void> {
     machine.start('etcd', 'etcd', ['etcd'], await dropInOf('etcd', machine));
   }
 
-  /** As `systemctl start patroni` does with the drop-in of the guide. */
+  /** Does the same as `systemctl start patroni` with the guide's drop-in. */
   async startPatroni(machine: Machine): Promise<void> {
     const config = machine.pathOf('/etc/patroni/config.yml');
-    // The machines of tests have no watchdog.
+    // Test machines have no watchdog.
     if ((await readFile(config, 'utf8')).includes('required'))
       await adapt(config, [['mode: required', 'mode: automatic']]);
     const { words, settings } = this.#program;
@@ -167,21 +167,21 @@ export class PatroniCluster {
     machine.start('postgres', 'patroni', [...words, '/etc/patroni/config.yml'], environment);
   }
 
-  /** As `systemctl restart haproxy` does, once. */
+  /** Does the same as `systemctl restart haproxy`. Call it only once. */
   async startProxy(): Promise<void> {
     const { application } = this;
-    // The service of the tests is outside of this machine.
+    // The service under test runs outside of this machine.
     const file = '/etc/haproxy/haproxy.cfg';
     await adapt(application.pathOf(file), [['bind 127.0.0.1:5432', `bind ${application.address}:5432`]]);
     application.start('root', 'haproxy', ['haproxy', '-db', '-f', file], {});
   }
 
-  /** Waits until all members of etcd are there. */
+  /** Waits until all members of etcd are healthy. */
   untilEtcd(): Promise<void> {
     return waitFor('etcd', () => this.#isEtcdHealthy());
   }
 
-  /** The machine whose Patroni says that it runs the primary. */
+  /** Returns the machine whose Patroni reports that it has the primary. */
   async findLeader(): Promise<Machine | undefined> {
     const roles = await Promise.all(
       this.databases.map(async (machine) => ({ machine, isLeader: (await ask(machine, '/primary')) === 200 })),
@@ -199,7 +199,7 @@ export class PatroniCluster {
     return leader;
   }
 
-  /** The machines whose standby has every acknowledged commit. */
+  /** Returns the machines with a synchronous standby, which has every acknowledged commit. */
   async findSynchronous(): Promise<readonly Machine[]> {
     const states = await Promise.all(
       this.databases.map(async (machine) => ({ machine, isFit: (await ask(machine, '/synchronous')) === 200 })),
@@ -207,7 +207,7 @@ export class PatroniCluster {
     return states.filter(({ isFit }) => isFit).map(({ machine }) => machine);
   }
 
-  /** Waits for a leader, a synchronous standby, and a third one that streams. */
+  /** Waits for a leader, a synchronous standby, and streaming on the third machine. */
   async untilWhole(): Promise<void> {
     await waitFor('a leader and two standbys', async () => {
       const leader = await this.findLeader();
@@ -218,7 +218,7 @@ export class PatroniCluster {
     });
   }
 
-  /** Whether the etcd of a machine leads the others. */
+  /** Returns whether the machine's etcd is the leader. */
   async leadsEtcd(machine: Machine): Promise<boolean> {
     const words = ['etcdctl', '--endpoints=http://127.0.0.1:2379', 'endpoint', 'status', '--write-out=json'];
     const found = await machine.run('root', words, { ETCDCTL_API: '3' });
@@ -226,7 +226,7 @@ export class PatroniCluster {
     return status !== undefined && status.Status.leader === status.Status.header.member_id;
   }
 
-  /** As `patronictl switchover`: by the interface of Patroni that it uses, which is the same in all versions. */
+  /** Does the same as `patronictl switchover`, through Patroni's REST API, which is the same in all versions. */
   async switchOver(leader: Machine, candidate: Machine): Promise<void> {
     const { PATRONI_RESTAPI_USERNAME = '', PATRONI_RESTAPI_PASSWORD = '' } = assignmentsIn(
       await readFile(leader.pathOf('/etc/patroni_env.conf'), 'utf8'),
@@ -241,7 +241,7 @@ export class PatroniCluster {
     if (answer.status !== 200) throw new Error(`the switchover was refused with ${answer.status}: ${text}`);
   }
 
-  /** Starts everything of a machine that has lost its power. */
+  /** Turns a machine on again after a loss of power, and starts its programs. */
   async restore(machine: Machine): Promise<void> {
     await machine.boot();
     await this.own(machine);
@@ -283,7 +283,7 @@ export class PatroniCluster {
   }
 }
 
-/** What Patroni responds to a question about its role; 0 if it does not. */
+/** Asks Patroni about its role. Returns the status of the response, or 0 if there is none. */
 async function ask({ address }: Machine, path: string): Promise<number> {
   const signal = AbortSignal.timeout(2_000);
   try {

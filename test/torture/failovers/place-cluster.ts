@@ -12,11 +12,11 @@ import { SERVICE } from '../../harness/postgres/postgres-server.ts';
 import { temporaryDirectory } from '../../harness/process.ts';
 import { type DatabaseProxy, startProxy } from '../../harness/proxy.ts';
 
-/** A ledger that is a place of a Citus cluster with two workers. Services know the addresses of both. */
+/** A ledger in a Citus cluster with two workers. Services know the addresses of both workers. */
 export class PlaceCluster {
   readonly databaseUrl: string;
   readonly schema: string;
-  /** In front of each worker. */
+  /** The proxy in front of each worker. */
   readonly #proxies: ReadonlyMap<CitusNode, DatabaseProxy>;
   readonly #cluster: CitusCluster;
   #place: CitusNode;
@@ -55,12 +55,12 @@ export class PlaceCluster {
     return new PlaceCluster(cluster, schema, place, proxies);
   }
 
-  /** How to reach the node that has the tables, past the proxies. */
+  /** Connects directly to the worker that has the tables, without its proxy. */
   get connection() {
     return this.#place.connection;
   }
 
-  /** That of the worker that has the tables. */
+  /** The proxy in front of the worker that has the tables. */
   get proxy(): DatabaseProxy {
     const proxy = this.#proxies.get(this.#place);
     if (proxy === undefined) throw new Error('there is no proxy');
@@ -76,12 +76,12 @@ export class PlaceCluster {
     this.#place = to;
   }
 
-  /** Kills all processes of the worker that has the tables; it is started again at once. */
+  /** Kills all processes of the worker that has the tables. It restarts at once. */
   async killWorker(): Promise<void> {
     await kill(this.#place);
   }
 
-  /** Ends the coordinator as a loss of power does, until {@link resumeCoordinator}. */
+  /** Ends the coordinator without a clean shutdown, until {@link resumeCoordinator}. */
   async killCoordinator(): Promise<void> {
     await this.#cluster.coordinator.server.end('SIGQUIT');
   }

@@ -2,18 +2,18 @@ import type { Agent } from 'node:http';
 import { keptConnections, NoResponse, sendRaw } from '../../harness/raw-request.ts';
 import { pause } from '../row.ts';
 
-/** Milliseconds between two requests, also while earlier ones have no response. */
+/** The interval between requests, in milliseconds. Requests do not wait for earlier responses. */
 const BETWEEN = 20;
 
-/** More requests are never open: those of ten seconds. */
+/** The maximum number of open requests, sent in ten seconds. */
 const MAX_OPEN = 500;
 
-/** A request of the pulse, times by `performance.now()`; `status` 0 for no response. */
+/** A request of the pulse. Times are by `performance.now()`. `status` is 0 without a response. */
 type Beat = { readonly sentAt: number; readonly answeredAt: number; readonly status: number };
 
 /**
- * Makes a transfer every few milliseconds, whatever became of those before, at each service in turn, as many independent
- * callers do. It shows how long nobody was served.
+ * Makes transfers at a constant rate, at each service in turn, like many independent callers. Shows how long the services
+ * acknowledged no transfer.
  */
 export class Pulse {
   readonly beats: Beat[] = [];
@@ -31,7 +31,7 @@ export class Pulse {
     this.#agent.destroy();
   }
 
-  /** Waits until a transfer was acknowledged after a time; gives how long after, in milliseconds, Infinity for not in time. */
+  /** Waits for the first transfer acknowledged after a time. Returns the difference in milliseconds, or Infinity after `most`. */
   async firstAfter(time: number, most: number): Promise<number> {
     for (;;) {
       const first = this.beats.find(({ status, answeredAt }) => status === 201 && answeredAt > time);
@@ -41,7 +41,7 @@ export class Pulse {
     }
   }
 
-  /** The longest time without an acknowledged transfer that ended after `from`, in milliseconds. */
+  /** Returns the longest time without an acknowledged transfer that ended after `from`, in milliseconds. */
   longestSilence(from: number): number {
     const times = this.beats.filter(({ status }) => status === 201).map(({ answeredAt }) => answeredAt);
     const silences = times.map((time, index) => (time < from ? 0 : time - (times[index - 1] ?? time)));

@@ -23,37 +23,37 @@ import { Owner } from '../webhooks/owner.ts';
 import { Receiver } from '../webhooks/run-receiver.ts';
 import { Pulse } from './pulse.ts';
 
-/** Enough for several groups to be in flight when the primary ends. */
+/** Enough for several groups to be in flight when the primary fails. */
 const CLIENTS = 48;
 
-/** After each attack the whole books are compared, so they must stay small. */
+/** Attacks per ledger. After each, the whole books are compared, so they must stay small. */
 const ATTACKS_OF_LEDGER = 10;
 
 /** The longest wait for acknowledged transfers before an attack, in milliseconds. */
 const LONGEST_BEFORE = 8_000;
 
-/** Requests that are sent once more at the end of a ledger. */
+/** The number of requests to repeat at the end of a ledger. */
 const SENT_AGAIN = 200;
 
-/** The interval of the times at which a delivery may have come again during an interruption, in milliseconds. */
+/** The interval between recorded times of an interruption, in milliseconds. */
 const BETWEEN_NOTES = 500;
 
 /**
- * An `unknown` to a request whose time was over while its transaction was under way, so that only its key leads to the
- * transfer. It is true, and depends on the speed of the machine, so it is counted as `unnamed` and is no violation.
+ * A request's deadline passed during its transaction, so the response is `unknown` and only the key leads to the transfer. This
+ * is correct and depends on the speed of the machine. It counts as `unnamed`, not as a violation.
  */
 const UNNAMED = /a 500 named undefined and made/;
 
-/** How long relays and readers may take to catch up once there are no requests, in milliseconds. */
+/** The longest time for relays and readers to catch up once there are no requests, in milliseconds. */
 const CAUGHT_UP_WITHIN = 60_000;
 
-/** Few types for the strict one, which has one delivery at a time, so that it keeps up with the load. */
+/** The strict webhook has few types, so that it keeps up with the load by one delivery at a time. */
 const WEBHOOKS: readonly Endpoint[] = [
   endpoint('strict', 'demo', { order: 'strict', types: ['transfer.canceled', 'transfer.pending'] }),
   endpoint('parallel', 'demo', { types: ['reversal.*'] }),
 ];
 
-/** The services, and all who use them. */
+/** The services and their users. */
 type Users = {
   readonly services: readonly ServiceProcess[];
   readonly programs: Programs;
@@ -62,30 +62,30 @@ type Users = {
   readonly readers: readonly Reader[];
 };
 
-/** What a siege is laid to: how services reach the primary, and how this process does. */
+/** The target of a siege: the primary's addresses for the services and for this process. */
 export type Besieged = { readonly databaseUrl: string; readonly connection: pg.ClientConfig };
 
 /** An attack under load. */
 export type Attack<Cluster extends Besieged> = {
   readonly siege: Siege<Cluster>;
-  /** Transfers all the time, from before the attack on. */
+  /** Makes transfers before, during and after the attack. */
   readonly pulse: Pulse;
-  /** From 1 on, over all ledgers of a row. */
+  /** Counts from 1, over all ledgers of a row. */
   readonly number: number;
-  /** What it is called, such as `failover 3`. */
+  /** The name of the attack, such as `failover 3`. */
   readonly where: string;
 };
 
-/** The attacks of a row, each of which ends with a database as it was before. */
+/** The attacks of a row. Each must leave the cluster complete again. */
 export type Attacks<Cluster extends Besieged> = {
   readonly start: (resources: Resources) => Promise<Cluster>;
   readonly nameOf: (number: number) => string;
-  /** How many transfers are acknowledged before each. */
+  /** The number of acknowledged transfers before each attack. */
   readonly transfersBefore: number;
   readonly attack: (attack: Attack<Cluster>) => Promise<void>;
 };
 
-/** Two service processes over a primary and its standby, with clients, readers of events and webhooks. */
+/** Two service processes on a database cluster, with clients, readers of events, and webhooks. */
 export class Siege<Cluster extends Besieged> {
   readonly cluster: Cluster;
   readonly tally = new Tally();
@@ -103,14 +103,14 @@ export class Siege<Cluster extends Besieged> {
     this.load = new Load(CLIENTS, `ledger-${ledger}`, streamOf(seed, ledger, 2));
   }
 
-  /** Attacks new ledgers, some times each, until enough violations were found. */
+  /** Attacks one ledger after another, until there are enough attacks or violations. */
   static async layTo<Cluster extends Besieged>(setting: Setting, attacks: Attacks<Cluster>): Promise<Tally> {
     const tally = new Tally();
     await overLedgers(setting, tally, ATTACKS_OF_LEDGER, (ledger) => Siege.#run(setting, tally, ledger, attacks));
     return tally;
   }
 
-  /** Starts everything, attacks it, and ends everything. */
+  /** Starts one ledger with everything it needs, attacks it, and stops it. */
   static async #run<Cluster extends Besieged>(
     setting: Setting,
     tally: Tally,
@@ -136,7 +136,7 @@ export class Siege<Cluster extends Besieged> {
     }
   }
 
-  /** Compares everything after each attack, and at the end of the ledger. */
+  /** Makes the attacks on one ledger. Compares everything after each attack and at the end. */
   async #withstand(setting: Setting, { done, attacks: count }: Ledger, attacks: Attacks<Cluster>): Promise<void> {
     for (let number = done + 1; number <= done + count && this.tally.violations.length === 0; number += 1) {
       const where = attacks.nameOf(number);
@@ -165,7 +165,7 @@ export class Siege<Cluster extends Besieged> {
     return this.#users.services.map(({ url }) => url);
   }
 
-  /** Repeats what a busy machine was too slow for. */
+  /** Makes the cards. Retries, because a busy machine may be too slow. */
   async #makeCards(): Promise<void> {
     for (const card_id of this.load.cards) {
       const raw = { path: '/api/v0.1/core/card', headers: { 'Idempotency-Key': card_id }, body: { card_id } };
@@ -181,7 +181,7 @@ export class Siege<Cluster extends Besieged> {
     await pause(this.random() * 200);
   }
 
-  /** From now on the outcome of a delivery may not be stored, and the delivery come again, until `endInterruption`. */
+  /** Marks the start of an interruption. Until its end, deliveries may repeat, because their results may not be stored. */
   beginInterruption(): void {
     const note = () => this.#interruptions.push(Date.now());
     note();
@@ -193,7 +193,7 @@ export class Siege<Cluster extends Besieged> {
     this.#interruptions.push(Date.now());
   }
 
-  /** Compares the primary with everything that clients, readers and receivers have got so far. The load must be paused. */
+  /** Compares the primary with everything that clients, readers and receivers have received. The load must be paused. */
   async #check(where: string): Promise<void> {
     const { receiver } = this.#users;
     const readings = this.#users.readers.map((reader) => ({ reader, seen: [...reader.seen] }));
@@ -205,10 +205,10 @@ export class Siege<Cluster extends Besieged> {
     this.#judgeDeliveries(where, deliveries, timelines, new Map());
   }
 
-  /** Sends everything again that has no final response, and compares all of it at rest. */
+  /** Repeats requests without a final response, waits until everything has arrived, and compares it. */
   async #checkEnd(where: string): Promise<void> {
     const { receiver, owner, readers } = this.#users;
-    // What was lost could never be settled: it would always be refused as not found.
+    // A lost transfer can never settle: capturing it always fails as not found.
     if (this.tally.violations.length > 0) {
       return tallyLoad(this.tally, this.load, await readBooksAt(this.cluster.connection, this.load.cards));
     }
@@ -313,7 +313,7 @@ async function startUsers(resources: Resources, { databaseUrl }: Besieged, { see
   return { services, programs, receiver, owner, readers };
 }
 
-/** Notes a violation if a transfer was acknowledged that was sent after this moment. */
+/** Adds a violation if a transfer sent after this moment was acknowledged. */
 export function requireNoneSince<Cluster extends Besieged>(
   moment: number,
   { siege, pulse, where }: Attack<Cluster>,
@@ -324,8 +324,8 @@ export function requireNoneSince<Cluster extends Besieged>(
 }
 
 /**
- * Waits until a transfer is acknowledged after this moment, and ends the interruption; gives how long that took, in milliseconds.
- * Notes a violation, and gives Infinity, if it took more than `most`.
+ * Waits until a transfer is acknowledged after this moment, and ends the interruption. Returns the time in milliseconds. If it
+ * exceeds `most`, adds a violation and returns Infinity.
  */
 export async function untilWriting<Cluster extends Besieged>(
   moment: number,
@@ -338,7 +338,7 @@ export async function untilWriting<Cluster extends Besieged>(
   return milliseconds;
 }
 
-/** The figures of a siege, for a table. */
+/** Returns the figures of a siege for the table. */
 export function figuresOf(tally: Tally): Findings['figures'] {
   return { clients: CLIENTS, processes: 2, ...tally.figures() };
 }
