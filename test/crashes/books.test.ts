@@ -8,7 +8,7 @@ import { trialBalance } from '../harness/ledger.ts';
 import { useConnection, useLedger, useServer } from '../harness/use-ledger.ts';
 import { readBooksAt } from './books.ts';
 
-// What the books say by themselves is worth something only if it notices each way in which they can be wrong.
+// `readBooksAt` must find every fault that the books can have.
 const server = await useServer();
 const ledger = useLedger(server.connection);
 const owner = await useConnection(server.connection);
@@ -25,7 +25,7 @@ await ledger.call('reverse_transfer', { amount: 20 }, { params: { transfer_id: m
 
 const CARDS_ACCOUNT = `account_id = (select account_id from card where name = '${card_id}')`;
 
-/** A fault of the books, how it is made, and how it is mended. */
+/** The faults, each with the SQL that causes it and the SQL that repairs it. */
 const FAULTS: readonly (readonly [name: string, plant: string, mend: string])[] = [
   [
     'unbalanced_currencies',
@@ -76,13 +76,13 @@ async function faultsNow(): Promise<readonly string[]> {
 
 const GUARDED = ['account', 'posting', 'transfer', 'reversal'];
 
-/** Past the triggers that keep the books from being changed. */
+/** Changes the books without the triggers that protect them. */
 async function change(statement: string): Promise<void> {
   const all = (what: string): string => GUARDED.map((table) => `alter table ${table} ${what} trigger user`).join('; ');
   await owner.query(`begin; ${all('disable')}; ${statement}; ${all('enable')}; commit`);
 }
 
-test.for(FAULTS)('the books show %s', async ([name, plant, mend]) => {
+test.for(FAULTS)('finds %s', async ([name, plant, mend]) => {
   expect(await faultsNow()).toEqual([]);
   await change(plant);
   expect(await faultsNow()).toContain(name);
@@ -90,7 +90,7 @@ test.for(FAULTS)('the books show %s', async ([name, plant, mend]) => {
   expect(await faultsNow()).toEqual([]);
 });
 
-test('the trial balance is exact also where sums are more than a number in JSON can be', async () => {
+test('the trial balance is exact for sums that exceed the largest JSON number', async () => {
   const ids: string[] = [];
   for (const name of ['one', 'two']) {
     const { program_id } = bodyOf<ProgramRecord>(await ledger.call('create_program', { name, currency: 'CHF' }));

@@ -19,7 +19,6 @@ type TransferRow = {
   readonly card: string;
   readonly destination: string | null;
   readonly status: string;
-  /** Its reversals, as JSON. */
   readonly reversals: readonly {
     readonly reversal_id: string;
     readonly request_id: string;
@@ -28,7 +27,7 @@ type TransferRow = {
   }[];
 };
 
-/** Every transfer that a load has made, past the service: an error of its own reading would hide what it wrote. */
+/** Reads every transfer of a load directly from the database: a mistake in the service's reads could hide one in its writes. */
 const TRANSFERS = `select transfer.transfer_id, transfer.request_id, transfer.metadata->>'key' as key, transfer.type,
     transfer.capture, transfer.amount, transfer.captured_amount, card.name as card, destination.name as destination,
     transfer.status, coalesce((
@@ -44,8 +43,8 @@ const TRANSFERS = `select transfer.transfer_id, transfer.request_id, transfer.me
   where transfer.metadata ? 'key'`;
 
 /**
- * What the postings and the accounts say by themselves; all of it is zero when the books are right. What each cause has
- * moved is added up once: no index of postings leads with their cause, so a search for each transfer would read them all.
+ * Counts the faults of the books. All counts are zero if the books are right. The sum of each cause's postings is computed
+ * once: no index of postings begins with the cause, so a lookup per transfer would read all postings each time.
  */
 const FAULTS = `with moved as materialized (
     select program_id, cause_id, sum(amount) as amount from posting group by program_id, cause_id
@@ -88,7 +87,7 @@ const FAULTS = `with moved as materialized (
       select from transfer where transfer.program_id = posting.program_id and transfer_id = cause_id
     )) as postings_without_transfer`;
 
-/** The responses that are kept under the keys of transfers. */
+/** Reads the stored responses of the operations that create or change transfers. */
 const KEPT = `select operation, ${KEY_TEXT} as key, status, idempotency.subject_id, body, payload, code, message,
     idempotency.program_id, event.subject_id as event_subject
   from idempotency
@@ -96,7 +95,7 @@ const KEPT = `select operation, ${KEY_TEXT} as key, status, idempotency.subject_
     and event.created_at = idempotency.created_at
   where operation in ('create_transfer', 'capture_transfer', 'cancel_transfer', 'reverse_transfer')`;
 
-/** The events of transfers and reversals, without those of transfers that no load has made. */
+/** Reads the events of transfers and reversals, except the events of transfers that no load has made. */
 const EVENTS = `select type, subject_id, payload, program_id from event
   where (type like 'transfer.%' or type like 'reversal.%') and subject_id not in (
     select 'tr_' || replace(transfer_id::text, '-', '') from transfer where not metadata ? 'key'
@@ -110,10 +109,10 @@ type KeptRow = Omit<StoredResponse, 'subjectId'> & {
 };
 type EventRow = Omit<FoundEvent, 'subjectId'> & { readonly subject_id: string };
 
-/** Books, and what is wrong with them by themselves: nothing, where they are right. */
+/** The books and their faults: the count of each fault, without zeros. */
 export type BooksWithFaults = Books & { readonly records: Records; readonly faults: Readonly<Record<string, string>> };
 
-/** Opens the books of a data directory whose PostgreSQL runs; `texts` are records as the service shows them. */
+/** Reads the books of a data directory whose PostgreSQL runs. `texts` are the records that the service shows. */
 export async function readBooks(
   dataDirectory: string,
   cards: readonly string[],
@@ -123,17 +122,17 @@ export async function readBooks(
   return readBooksAt({ connectionString: databaseUrl }, cards, texts);
 }
 
-/** Codes of a server that is starting or recovering: it refuses connections, or its socket is not there yet. */
+/** The error codes of a server that is starting or recovering: it refuses connections, or has no socket yet. */
 const NOT_UP: readonly unknown[] = ['57P03', 'ECONNREFUSED', 'ENOENT'];
 
-/** Ten minutes: on a busy machine a recovery takes long, and only what never ends gets there. */
+/** Ten minutes: a recovery can take long on a busy machine, and a recovery that never ends must fail the test. */
 const MAX_CONNECTION_ATTEMPTS = 6_000;
 
-/** A server can recover twice, as after a full disk: it is up, and a moment later it is not. */
+/** Connects when the server is up. After a full disk, for example, a server can stop again for a second recovery. */
 async function connectWhenUp(connection: pg.ClientConfig): Promise<pg.Client> {
   for (let left = MAX_CONNECTION_ATTEMPTS; ; left -= 1) {
     const client = new pg.Client(connection);
-    // A server that goes away between two queries fails the next one; unheard, it would end this process.
+    // If the server stops, the next query fails. Without a listener the error would also end this process.
     client.on('error', () => undefined);
     try {
       await client.connect();
@@ -145,7 +144,7 @@ async function connectWhenUp(connection: pg.ClientConfig): Promise<pg.Client> {
   }
 }
 
-/** The same, of any server. */
+/** Reads the books of any server. */
 export async function readBooksAt(
   connection: pg.ClientConfig,
   cards: readonly string[],
@@ -153,7 +152,7 @@ export async function readBooksAt(
 ): Promise<BooksWithFaults> {
   const client = await connectWhenUp(connection);
   try {
-    // All of it as it is at one instant: a backend whose service has been killed may still come to its end.
+    // In one snapshot: a backend may still commit after its service was killed.
     await client.query('begin isolation level repeatable read read only');
     const transfers = await client.query<TransferRow>(TRANSFERS);
     const balances = await client.query<{ name: string; balance: string }>(
@@ -214,7 +213,7 @@ function toFound(row: TransferRow, texts: ReadonlyMap<string, string>): Found {
   };
 }
 
-/** Every transfer as the service shows it now, by id. */
+/** Returns the record that the service shows for every transfer, by id. */
 export async function readTexts({ transfers }: TransferService): Promise<ReadonlyMap<string, string>> {
   const texts = new Map<string, string>();
   for await (const transfer of transfers.listAll({ limit: 100 })) {

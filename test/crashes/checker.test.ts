@@ -3,7 +3,7 @@ import { type Books, booksOf, findContradictions } from './checker.ts';
 import type { Change, ChangeHistory, CreateHistory, Found, FoundReversal, ReceivedResponse } from './history.ts';
 import type { FoundEvent, Records, StoredResponse } from './records.ts';
 
-// A checker that cannot fail proves nothing: it gets each contradiction that the kill tests look for.
+// The checker must find each contradiction that the kill tests look for.
 
 const TERMS = { type: 'load', amount: 10, cardId: 'a', destinationCardId: null, capture: 'automatic' } as const;
 const HELD = { ...TERMS, capture: 'manual' } as const;
@@ -27,7 +27,7 @@ function refused(change: Partial<ReceivedResponse> = {}): ReceivedResponse {
   return response({ status: 500, text, moneyMoved: 'no', shouldRetry: 'true', ...change });
 }
 
-/** A decision against it, which its key keeps. */
+/** A refusal, stored under its key. */
 function denied(requestId: string, text: string): ReceivedResponse {
   return response({ requestId, status: 409, text, moneyMoved: 'no', shouldRetry: 'false' });
 }
@@ -50,43 +50,55 @@ const REPLAY = response({ requestId: 'req_2', replayed: true });
 const FULL = denied('req_2', '{"Code":"limit_exceeded"}');
 
 test.each<[string, CreateHistory, Books]>([
-  ['a transfer, acknowledged', story(), books([found()], 15)],
-  ['acknowledged, and again', story({ responses: [response(), REPLAY] }), books([found()], 15)],
-  ['made in silence', story({ responses: [], silences: 1 }), books([found({ requestId: 'req_lost' })], 15)],
-  ['nothing made in silence', story({ responses: [], silences: 1 }), books([], 5)],
-  ['made in silence, then learnt', story({ responses: [REPLAY], silences: 1 }), books([found({ requestId: 'x' })], 15)],
-  ['failed, then made', story({ responses: [refused({ requestId: 'req_0' }), response()] }), books([found()], 15)],
+  ['an acknowledged transfer', story(), books([found()], 15)],
+  ['an acknowledged transfer and its replay', story({ responses: [response(), REPLAY] }), books([found()], 15)],
   [
-    'unknown, and it was made',
+    'a transfer without a response',
+    story({ responses: [], silences: 1 }),
+    books([found({ requestId: 'req_lost' })], 15),
+  ],
+  ['a request without a response or effect', story({ responses: [], silences: 1 }), books([], 5)],
+  [
+    'a lost response and its replay',
+    story({ responses: [REPLAY], silences: 1 }),
+    books([found({ requestId: 'x' })], 15),
+  ],
+  [
+    'a failure, then a transfer',
+    story({ responses: [refused({ requestId: 'req_0' }), response()] }),
+    books([found()], 15),
+  ],
+  [
+    'an unknown outcome and the transfer',
     story({ responses: [refused({ moneyMoved: 'unknown', transferId: 'tr_1' })] }),
     books([found()], 15),
   ],
-  ['refused', story({ responses: [FULL] }), books([], 5)],
+  ['a refusal', story({ responses: [FULL] }), books([], 5)],
 ])('accepts a correct history: %s', (_, history, truth) => {
   expect(findContradictions([history], truth)).toEqual([]);
 });
 
 test.each<[string, string, CreateHistory, Books]>([
   ['an acknowledged transfer is missing', 'lost', story(), books([], 5)],
-  ['it is missing, and its money is there', 'its transfers come to', story(), books([], 15)],
-  ['it is there and its money is not', 'its transfers come to', story(), books([found()], 5)],
-  ['it is there twice', 'doubled', story(), books([found(), found({ transferId: 'tr_2' })], 25)],
+  ['the transfer is missing, but its money moved', 'its transfers add up to', story(), books([], 15)],
+  ['the transfer exists, but its money did not move', 'its transfers add up to', story(), books([found()], 5)],
+  ['the transfer exists twice', 'doubled', story(), books([found(), found({ transferId: 'tr_2' })], 25)],
   [
-    'it is there twice, once without a word',
-    'nobody sent',
+    'the transfer exists again under an unknown key',
+    'no client sent',
     story(),
     books([found(), found({ transferId: 'tr_2', key: 'other' })], 25),
   ],
-  ['another one is there in its place', 'lost', story(), books([found({ transferId: 'tr_2' })], 15)],
+  ['a different transfer exists', 'lost', story(), books([found({ transferId: 'tr_2' })], 15)],
   [
-    'the second response differs by a blank',
+    'the second response has an extra space',
     'responses differ',
     story({ responses: [response(), { ...REPLAY, text: `${REPLAY.text} ` }] }),
     books([found()], 15),
   ],
   ['a success after a refusal', 'responses differ', story({ responses: [FULL, response()] }), books([found()], 15)],
   [
-    'a refusal that made it',
+    'a refused request made a transfer',
     'refused and made',
     story({ responses: [FULL] }),
     books([found({ requestId: 'req_2' })], 15),
@@ -97,49 +109,49 @@ test.each<[string, string, CreateHistory, Books]>([
     story({ responses: [response(), { ...REPLAY, replayed: false }] }),
     books([found()], 15),
   ],
-  ['the record has changed since', 'changed', story(), books([found({ text: '{"transfer_id":"tr_1"}' })], 15)],
-  ['the amount has', 'other terms', story(), books([found({ terms: { ...TERMS, amount: 11 } })], 16)],
-  ['it was never completed', 'left pending', story(), books([found({ status: 'pending' })], 15)],
-  ['no money moved, it said', 'no money moved', story({ responses: [refused()] }), books([found()], 15)],
+  ['the record has changed', 'changed', story(), books([found({ text: '{"transfer_id":"tr_1"}' })], 15)],
+  ['the amount has changed', 'other terms', story(), books([found({ terms: { ...TERMS, amount: 11 } })], 16)],
+  ['the transfer is still pending', 'left pending', story(), books([found({ status: 'pending' })], 15)],
+  ['a response denies the transfer', 'no money moved', story({ responses: [refused()] }), books([found()], 15)],
   [
-    'no money moved, it said, and another response confesses',
+    'a response denies the transfer, but a replay shows it',
     'no money moved',
     story({ responses: [refused(), REPLAY] }),
     books([found()], 15),
   ],
   [
-    'unknown, and the transfer is another',
+    'an unknown outcome names a different transfer',
     'named tr_9',
     story({ responses: [refused({ moneyMoved: 'unknown', transferId: 'tr_9' })] }),
     books([found()], 15),
   ],
   [
-    'a failure without a word on money',
-    'silent about money',
+    'a failure without Money-Moved',
+    'a 500 with Money-Moved: undefined',
     story({ responses: [refused({ moneyMoved: undefined })] }),
     books([], 5),
   ],
   [
-    'a failure that forbids to try again',
+    'a failure forbids a retry',
     'a 500 with Should-Retry: false',
     story({ responses: [refused({ shouldRetry: 'false' })] }),
     books([], 5),
   ],
   [
-    'a decision that is to be asked for again',
+    'a decision asks for a retry',
     'a 409 with Should-Retry: true',
     story({ responses: [{ ...FULL, shouldRetry: 'true' }] }),
     books([], 5),
   ],
   [
-    'made, and every request was answered no',
-    'nobody sent',
+    'an unknown request made the transfer',
+    'no client sent',
     story({ responses: [refused()] }),
     books([found({ requestId: 'x' })], 15),
   ],
   [
-    'made by what was called a replay',
-    'called a replay',
+    'a replay made the transfer',
+    'marked as a replay',
     story({ responses: [REPLAY] }),
     books([found({ requestId: 'req_2' })], 15),
   ],
@@ -151,7 +163,7 @@ const CAPTURE: Change = { verb: 'capture', transferId: 'tr_1', amount: 6 };
 const CANCEL: Change = { verb: 'cancel', transferId: 'tr_1', amount: 0 };
 const REVERSE: Change = { verb: 'reverse', transferId: 'tr_1', amount: 4 };
 
-/** Something done with the transfer, by a request `req_c` under the key `c`. */
+/** A change to the transfer, by the request `req_c` with the key `c`. */
 function changed(change: Change, history: Partial<ChangeHistory> = {}): ChangeHistory {
   const text = JSON.stringify(change.verb === 'reverse' ? { reversal_id: 'rev_1' } : { transfer_id: 'tr_1' });
   const done = response({ requestId: 'req_c', status: change.verb === 'reverse' ? 201 : 200, text });
@@ -172,31 +184,36 @@ const reversed = (...reversals: readonly Partial<FoundReversal>[]): Found =>
   });
 
 test.each<[string, readonly ChangeHistory[], Found, number]>([
-  ['held, and nothing was done', [], hold(), 5],
-  ['captured', [changed(CAPTURE)], captured(), 11],
-  ['captured in silence', [changed(CAPTURE, { responses: [], silences: 1 })], captured(), 11],
+  ['a pending hold', [], hold(), 5],
+  ['a capture', [changed(CAPTURE)], captured(), 11],
+  ['a capture without a response', [changed(CAPTURE, { responses: [], silences: 1 })], captured(), 11],
   [
-    'captured in silence, then learnt',
+    'a capture with a lost response and its replay',
     [changed(CAPTURE, { responses: [NO, { ...REPLAY, status: 200 }], silences: 1 })],
     captured(),
     11,
   ],
   [
-    'unknown, it said, and another response knows',
+    'an unknown outcome and the replay of the capture',
     [changed(CAPTURE, { responses: [UNKNOWN, { ...REPLAY, status: 200 }] })],
     captured(),
     11,
   ],
-  ['not captured in silence', [changed(CAPTURE, { responses: [], silences: 1 })], hold(), 5],
-  ['unknown, and it was captured', [changed(CAPTURE, { responses: [UNKNOWN] })], captured(), 11],
+  ['a capture without a response or effect', [changed(CAPTURE, { responses: [], silences: 1 })], hold(), 5],
+  ['an unknown outcome and the capture', [changed(CAPTURE, { responses: [UNKNOWN] })], captured(), 11],
   [
-    'canceled, and the capture came late',
+    'a cancellation and a late capture',
     [changed(CANCEL), changed(CAPTURE, { key: 'd', responses: [LATE] })],
     canceled(),
     5,
   ],
-  ['reversed', [changed(REVERSE)], reversed({}), 11],
-  ['reversed in silence', [changed(REVERSE, { responses: [], silences: 1 })], reversed({ requestId: 'x' }), 11],
+  ['a reversal', [changed(REVERSE)], reversed({}), 11],
+  [
+    'a reversal without a response',
+    [changed(REVERSE, { responses: [], silences: 1 })],
+    reversed({ requestId: 'x' }),
+    11,
+  ],
 ])('accepts a correct history: %s', (_, changes, transfer, balance) => {
   const history = story({ terms: transfer.terms });
   expect(findContradictions([history], books([transfer], balance), changes)).toEqual([]);
@@ -204,48 +221,48 @@ test.each<[string, readonly ChangeHistory[], Found, number]>([
 
 test.each<[string, string, readonly ChangeHistory[], Found, number]>([
   ['an acknowledged capture is missing', 'lost', [changed(CAPTURE)], hold(), 5],
-  ['it captured another amount', 'lost', [changed(CAPTURE)], captured(7), 12],
+  ['the captured amount differs', 'lost', [changed(CAPTURE)], captured(7), 12],
   ['an acknowledged cancellation is missing', 'lost', [changed(CANCEL)], hold(), 5],
-  ['both were acknowledged', 'ended by', [changed(CAPTURE), changed(CANCEL, { key: 'd' })], captured(), 11],
-  ['captured, and nobody asked for it', 'which nobody did', [], captured(), 11],
-  ['captured, and it was refused', 'which nobody did', [changed(CAPTURE, { responses: [LATE] })], captured(), 11],
   [
-    'no money moved, it said, and it was captured',
-    'which nobody did',
+    'a capture and a cancellation were acknowledged',
+    'ended by',
+    [changed(CAPTURE), changed(CANCEL, { key: 'd' })],
+    captured(),
+    11,
+  ],
+  ['no request asked for the capture', 'which no request explains', [], captured(), 11],
+  ['the capture was refused', 'which no request explains', [changed(CAPTURE, { responses: [LATE] })], captured(), 11],
+  [
+    'a response denies the capture',
+    'which no request explains',
     [changed(CAPTURE, { responses: [NO] })],
     captured(),
     11,
   ],
   [
-    'no money moved, it said, and another response confesses that it was captured',
-    'but the replays reported no',
+    'a response denies the capture, but a replay shows it',
+    'except the replays reported no',
     [changed(CAPTURE, { responses: [NO, { ...REPLAY, status: 200 }] })],
     captured(),
     11,
   ],
-  ['captured, and its money is not there', 'its transfers come to', [changed(CAPTURE)], captured(), 5],
-  ['its money is there, and it is still held', 'its transfers come to', [], hold(), 11],
-  ['captured more than moved', 'were captured', [], hold({ capturedAmount: 3 }), 8],
+  ['a capture did not move its money', 'its transfers add up to', [changed(CAPTURE)], captured(), 5],
+  ['a pending hold moved its money', 'its transfers add up to', [], hold(), 11],
+  ['a pending hold has a captured amount', 'were captured', [], hold({ capturedAmount: 3 }), 8],
   ['an acknowledged reversal is missing', 'lost', [changed(REVERSE)], found(), 15],
-  ['it is there twice', 'doubled', [changed(REVERSE)], reversed({}, { reversalId: 'rev_2' }), 7],
-  ['it reversed another amount', 'instead of', [changed(REVERSE)], reversed({ amount: 3 }), 12],
-  ['reversed, and nobody asked for it', 'nobody sent', [], reversed({}), 11],
-  ['refused and reversed', 'refused and made', [changed(REVERSE, { responses: [LATE] })], reversed({}), 11],
-  [
-    'no money moved, it said, and it was reversed',
-    'no money moved',
-    [changed(REVERSE, { responses: [NO] })],
-    reversed({}),
-    11,
-  ],
-  ['reversed, and the money is still there', 'its transfers come to', [changed(REVERSE)], reversed({}), 15],
+  ['the reversal exists twice', 'doubled', [changed(REVERSE)], reversed({}, { reversalId: 'rev_2' }), 7],
+  ['the reversed amount differs', 'instead of', [changed(REVERSE)], reversed({ amount: 3 }), 12],
+  ['no request asked for the reversal', 'no client sent', [], reversed({}), 11],
+  ['the reversal was refused', 'refused and made', [changed(REVERSE, { responses: [LATE] })], reversed({}), 11],
+  ['a response denies the reversal', 'no money moved', [changed(REVERSE, { responses: [NO] })], reversed({}), 11],
+  ['a reversal did not move its money', 'its transfers add up to', [changed(REVERSE)], reversed({}), 15],
   ['the record of a capture has changed', 'changed', [changed(CAPTURE)], { ...captured(), text: '{}' }, 11],
 ])('detects a false response to a change: %s', (_, word, changes, transfer, balance) => {
   const history = story({ terms: transfer.terms });
   expect(findContradictions([history], books([transfer], balance), changes).join('\n')).toContain(word);
 });
 
-// A hold of ten that was captured with six, of which four were reversed; and a refusal. Everything about it is kept.
+// A hold of 10, captured with 6, then reversed by 4; and a refusal. All of their responses and events are stored.
 const CREATED = '{"transfer_id":"tr_1","status":"pending"}';
 const CAPTURED = '{"transfer_id":"tr_1","status":"completed"}';
 const REVERSED = '{"reversal_id":"rev_1","transfer_id":"tr_1"}';
@@ -282,7 +299,7 @@ const COMPLETED: FoundEvent = { type: 'transfer.completed', subjectId: 'tr_1', p
 const WENT_BACK: FoundEvent = { type: 'reversal.completed', subjectId: 'rev_1', payload: REVERSED };
 const EVENTS = [PENDING, COMPLETED, WENT_BACK];
 
-/** What the checker says when the ledger has these records. */
+/** Returns the contradictions if the ledger has these records. */
 function problemsOf(records: Partial<Records>, stories = STORIES, changes = CHANGES): string {
   const reversals = [{ reversalId: 'rev_1', requestId: 'req_c', key: 'c', amount: 4 }];
   const truth = books([{ ...captured(), reversals }], 7);
@@ -291,64 +308,72 @@ function problemsOf(records: Partial<Records>, stories = STORIES, changes = CHAN
   );
 }
 
-/** All of them, with another one in the place of one. */
+/** Returns all items, with one of them replaced by others. */
 const instead = <Item>(all: readonly Item[], one: Item, ...others: readonly Item[]): readonly Item[] =>
   all.flatMap((item) => (item === one ? others : [item]));
 
-test('accepts correct stored responses and events, also without a received response', () => {
+test('accepts correct stored responses and events, with or without received responses', () => {
   expect(problemsOf({})).toBe('');
   const silent = STORIES.map((history) => ({ ...history, responses: [], silences: 1 }));
   expect(problemsOf({}, silent)).toBe('');
 });
 
 test.each<[string, string, readonly StoredResponse[]]>([
-  ['an acknowledged response is not kept', 'k: lost: its 201 is not kept', instead(KEPT, KEPT_CREATED)],
-  ['a refusal is not kept', 'r: lost: its 409 is not kept', instead(KEPT, KEPT_REFUSAL)],
-  ['a change is not kept', 'd: lost: its 200 is not kept', instead(KEPT, KEPT_CAPTURED)],
+  ['an acknowledged response is not stored', 'k: lost: its 201 is not kept', instead(KEPT, KEPT_CREATED)],
+  ['a refusal is not stored', 'r: lost: its 409 is not kept', instead(KEPT, KEPT_REFUSAL)],
+  ['a change is not stored', 'd: lost: its 200 is not kept', instead(KEPT, KEPT_CAPTURED)],
   [
-    'it is kept with a blank more',
+    'the body has an extra space',
     'kept response differs',
     instead(KEPT, KEPT_CREATED, { ...KEPT_CREATED, body: `${CREATED} ` }),
   ],
-  ['with another status', 'kept response differs', instead(KEPT, KEPT_CREATED, { ...KEPT_CREATED, status: 200 })],
+  ['the status differs', 'kept response differs', instead(KEPT, KEPT_CREATED, { ...KEPT_CREATED, status: 200 })],
   [
-    'as another refusal',
+    'the code differs',
     'kept response differs',
     instead(KEPT, KEPT_REFUSAL, { ...KEPT_REFUSAL, code: 'duplicate_reference' }),
   ],
-  ['in other words', 'kept response differs', instead(KEPT, KEPT_REFUSAL, { ...KEPT_REFUSAL, message: 'No.' })],
+  ['the message differs', 'kept response differs', instead(KEPT, KEPT_REFUSAL, { ...KEPT_REFUSAL, message: 'No.' })],
   [
-    'about another transfer',
+    'the subject differs',
     'is about tr_2 instead of tr_1',
     instead(KEPT, KEPT_CREATED, { ...KEPT_CREATED, subjectId: 'tr_2' }),
   ],
   [
-    'for another operation',
-    'capture_transfer, which nobody sent',
+    'the operation differs',
+    'capture_transfer, which no client sent',
     [...KEPT, { ...KEPT_CREATED, operation: 'capture_transfer' }],
   ],
-  ['under a key that nobody sent', 'x of create_transfer, which nobody sent', [...KEPT, { ...KEPT_CREATED, key: 'x' }]],
-  ['a reversal without its key', 'no response is kept under reverse_transfer c', instead(KEPT, KEPT_REVERSED)],
+  ['the key is unknown', 'x of create_transfer, which no client sent', [...KEPT, { ...KEPT_CREATED, key: 'x' }]],
+  ['a reversal has no stored response', 'no response is kept under reverse_transfer c', instead(KEPT, KEPT_REVERSED)],
 ])('detects a false stored response: %s', (_, word, kept) => {
   expect(problemsOf({ kept })).toContain(word);
 });
 
 test.each<[string, string, readonly FoundEvent[]]>([
-  ['a creation without an event', 'no event transfer.pending of tr_1', instead(EVENTS, PENDING)],
-  ['a capture without one', 'no event transfer.completed of tr_1', instead(EVENTS, COMPLETED)],
-  ['a reversal without one', 'no event reversal.completed of rev_1', instead(EVENTS, WENT_BACK)],
-  ['recorded twice', 'has the events [transfer.pending,transfer.completed,transfer.completed]', [...EVENTS, COMPLETED]],
+  ['a creation has no event', 'no event transfer.pending of tr_1', instead(EVENTS, PENDING)],
+  ['a capture has no event', 'no event transfer.completed of tr_1', instead(EVENTS, COMPLETED)],
+  ['a reversal has no event', 'no event reversal.completed of rev_1', instead(EVENTS, WENT_BACK)],
   [
-    'recorded as something else',
+    'an event exists twice',
+    'has the events [transfer.pending,transfer.completed,transfer.completed]',
+    [...EVENTS, COMPLETED],
+  ],
+  [
+    'the type differs',
     'no event transfer.completed of tr_1',
     instead(EVENTS, COMPLETED, { ...COMPLETED, type: 'transfer.canceled' }),
   ],
   [
-    'recorded with an added blank',
+    'the payload has an extra space',
     'the event differs',
     instead(EVENTS, PENDING, { ...PENDING, payload: `${CREATED} ` }),
   ],
-  ['recorded for nothing', 'tells of tr_9, which is not there', [...EVENTS, { ...PENDING, subjectId: 'tr_9' }]],
+  [
+    'the subject does not exist',
+    'has the subject tr_9, which does not exist',
+    [...EVENTS, { ...PENDING, subjectId: 'tr_9' }],
+  ],
 ])('detects a false event: %s', (_, word, events) => {
   expect(problemsOf({ events })).toContain(word);
 });
@@ -356,7 +381,7 @@ test.each<[string, string, readonly FoundEvent[]]>([
 test('compares a transfer without a received response with its stored response and events', () => {
   const silent = STORIES.map((history) => ({ ...history, responses: [], silences: 1 }));
   const kept = instead(KEPT, KEPT_CREATED);
-  expect(problemsOf({ kept }, silent)).toContain('tr_1 was made, and no response is kept under create_transfer k');
+  expect(problemsOf({ kept }, silent)).toContain('tr_1 was made, but no response is kept under create_transfer k');
   expect(problemsOf({ events: instead(EVENTS, PENDING) }, silent)).toContain('no event transfer.pending of tr_1');
   const changedPayload = instead(EVENTS, PENDING, { ...PENDING, payload: CAPTURED });
   expect(problemsOf({ events: changedPayload }, silent)).toContain('the event differs');

@@ -9,26 +9,26 @@ import type {
 } from './history.ts';
 import { type Records, wrongRecords } from './records.ts';
 
-/** The books as they are found: transfers, and the balance of every card that takes part. */
+/** The transfers in the ledger, and the balances of their cards. */
 export type Books = {
   readonly transfers: readonly Found[];
   readonly opening: ReadonlyMap<string, number>;
   readonly balances: ReadonlyMap<string, number>;
-  /** Undefined where nobody looked. */
+  /** Undefined if the records were not read. */
   readonly records?: Records | undefined;
-  /** The members of the record of a transfer that all versions have which answered; all are compared where it is omitted. */
+  /** The members of a transfer record to compare: those that every tested version has. Undefined compares all members. */
   readonly members?: readonly string[];
 };
 
-/** The text of a record, with those members only. */
+/** Returns a record with only these members, as text. */
 function shown(text: string, members: Books['members']): string {
   if (members === undefined) return text;
   return JSON.stringify(Object.entries(JSON.parse(text) as object).filter(([name]) => members.includes(name)));
 }
 
 /**
- * Compares the responses that clients got with what the books say, and gives a sentence for each contradiction. It trusts
- * nothing but its own record of what was sent and heard.
+ * Compares the responses that clients received with the books. Returns a sentence for each contradiction. It relies only on
+ * its own record of requests and responses.
  */
 export function findContradictions(
   stories: readonly CreateHistory[],
@@ -41,7 +41,7 @@ export function findContradictions(
   const uncalled = books.transfers.filter(({ key }) => !known.has(key));
   const byTransfer = Map.groupBy(changes, ({ change }) => change.transferId);
   return [
-    ...uncalled.map(({ transferId, key }) => `${transferId} was made under ${key}, which nobody sent`),
+    ...uncalled.map(({ transferId, key }) => `${transferId} was made under ${key}, which no client sent`),
     ...stories.flatMap((story) => contradictionsOf(story, byKey.get(story.key) ?? [], books.members)),
     ...books.transfers.flatMap((found) => wrongState(found, byTransfer.get(found.transferId) ?? [])),
     ...changes.flatMap((story) => wrongChange(story, byId.get(story.change.transferId), books.members)),
@@ -50,7 +50,7 @@ export function findContradictions(
   ];
 }
 
-/** Transfers and reversals that were made by a request which nobody heard anything of: a stop must leave none. */
+/** Returns the transfers and reversals made by a request without a response. A stop must leave none. */
 export function findMadeInSilence(
   responses: readonly ReceivedResponse[],
   { transfers }: Pick<Books, 'transfers'>,
@@ -62,21 +62,21 @@ export function findMadeInSilence(
     .map(({ requestId, key }) => `${key}: done by ${requestId}, which got no response`);
 }
 
-/** What is wrong with the responses to one key by themselves. */
+/** Returns the contradictions between the responses to one key. */
 function wrongResponses({ responses, silences }: KeyHistory): string[] {
   const problems: string[] = [];
   const done = responses.filter(isDone);
   const isByAnUnheard = silences > 0 || responses.some(({ moneyMoved }) => moneyMoved === 'unknown');
   if (done.length > 0 && done.every(({ replayed }) => replayed) && !isByAnUnheard)
-    problems.push('done, and every request but the replays reported no');
+    problems.push('done, but every request except the replays reported no');
   if (new Set(responses.filter(isKept).map(({ status, text }) => `${status} ${text}`)).size > 1)
     problems.push('responses differ');
   if (done.filter(({ replayed }) => !replayed).length > 1) problems.push('two first responses');
   for (const { status, moneyMoved, shouldRetry } of responses) {
     if (status < 400) continue;
     const isSilent = moneyMoved !== 'no' && moneyMoved !== 'unknown';
-    if (isSilent) problems.push(`a ${status} that is silent about money`);
-    // Everything is sent with a key, so a failure can be sent again, and a decision is kept.
+    if (isSilent) problems.push(`a ${status} with Money-Moved: ${moneyMoved}`);
+    // Every request has a key, so it can be retried after a failure. A decision is stored, so a retry is useless.
     if (shouldRetry !== String(status >= 500)) problems.push(`a ${status} with Should-Retry: ${shouldRetry}`);
   }
   return problems;
@@ -91,7 +91,7 @@ function contradictionsOf(story: CreateHistory, made: readonly Found[], members:
   for (const response of responses.filter(isDone)) {
     const { transfer_id: transferId } = JSON.parse(response.text) as { transfer_id: string };
     const found = made.find((candidate) => candidate.transferId === transferId);
-    if (found === undefined) say(`lost: ${transferId} was acknowledged and is not there`);
+    if (found === undefined) say(`lost: ${transferId} was acknowledged but does not exist`);
     else if (isUntouched(found) && isChanged(found, response, members))
       say(`changed: ${found.text} from ${response.text}`);
   }
@@ -103,31 +103,31 @@ function contradictionsOf(story: CreateHistory, made: readonly Found[], members:
   return problems;
 }
 
-/** Whether a record that somebody read is another one than that of a response. */
+/** Whether the record that the service shows differs from a response. */
 function isChanged({ text }: Found, response: ReceivedResponse, members: Books['members']): boolean {
   return text !== undefined && shown(text, members) !== shown(response.text, members);
 }
 
-/** Whether a transfer is as it was made. */
+/** Whether a transfer has not changed since its creation. */
 function isUntouched({ terms, status, reversals }: Found): boolean {
   return terms.capture === 'manual' ? status === 'pending' : reversals.length === 0;
 }
 
-/** The request that made something was answered so, or was not answered. */
+/** Checks the response to the request that made a transfer or a reversal. */
 function whoMade(
   { responses, silences }: KeyHistory,
   made: { readonly requestId: string },
   transferId: string,
 ): string[] {
   const response = responses.find(({ requestId }) => requestId === made.requestId);
-  if (response === undefined) return silences === 0 ? ['made by a request that nobody sent'] : [];
-  if (isDone(response)) return response.replayed ? ['made by a request that was called a replay'] : [];
-  if (response.moneyMoved === 'no') return [`a ${response.status} said that no money moved, and it made ${transferId}`];
+  if (response === undefined) return silences === 0 ? ['made by a request that no client sent'] : [];
+  if (isDone(response)) return response.replayed ? ['made by a request whose response is marked as a replay'] : [];
+  if (response.moneyMoved === 'no') return [`a ${response.status} said that no money moved, but it made ${transferId}`];
   if (response.transferId === transferId) return [];
-  return [`a ${response.status} named ${response.transferId} and made ${transferId}`];
+  return [`a ${response.status} named ${response.transferId} but made ${transferId}`];
 }
 
-/** The state of a transfer is that in which it was made, or one that somebody asked for and was not refused. */
+/** Checks that a transfer has its first status, or the status of a change that was requested and not refused. */
 function wrongState(
   { transferId, terms, status, capturedAmount, reversals }: Found,
   asked: readonly ChangeHistory[],
@@ -138,25 +138,26 @@ function wrongState(
     if (status !== 'completed') problems.push(`${transferId}: left ${status}`);
     if (capturedAmount !== terms.amount) problems.push(`${transferId}: ${capturedAmount} of ${terms.amount} captured`);
   } else if (status !== 'completed' && capturedAmount !== right) {
-    problems.push(`${transferId}: ${status}, and ${capturedAmount} were captured`);
+    problems.push(`${transferId}: ${status}, but ${capturedAmount} were captured`);
   }
   if (terms.capture === 'manual' && status !== 'pending') {
     const verb = status === 'completed' ? 'capture' : 'cancel';
     const wanted = asked.filter(
       ({ change }) => change.verb === verb && (verb === 'cancel' || change.amount === capturedAmount),
     );
-    if (!wanted.some(mayHaveDone)) problems.push(`${transferId}: ${status} with ${capturedAmount}, which nobody did`);
+    if (!wanted.some(mayHaveDone))
+      problems.push(`${transferId}: ${status} with ${capturedAmount}, which no request explains`);
   }
   const ended = asked.filter(({ change, responses }) => change.verb !== 'reverse' && responses.some(isDone));
   if (ended.length > 1) problems.push(`${transferId}: ended by ${ended.map(({ key }) => key).join(' and ')}`);
   for (const reversal of reversals) {
     if (!asked.some(({ key }) => key === reversal.key))
-      problems.push(`${transferId}: reversed under ${reversal.key}, which nobody sent`);
+      problems.push(`${transferId}: reversed under ${reversal.key}, which no client sent`);
   }
   return problems;
 }
 
-/** Whether one of the requests of a key was acknowledged, or may have been and was not answered. */
+/** Whether a request of this key succeeded, or may have succeeded without a final response. */
 function mayHaveDone({ responses, silences }: KeyHistory): boolean {
   if (responses.some(({ status }) => status === 409)) return false;
   return silences > 0 || responses.some((response) => isDone(response) || response.moneyMoved === 'unknown');
@@ -166,13 +167,15 @@ function wrongChange(story: ChangeHistory, found: Found | undefined, members: Bo
   const { key, change, responses } = story;
   const problems: string[] = wrongResponses(story);
   const isAcknowledged = responses.some(isDone);
-  if (found === undefined) problems.push(`${change.transferId} is not there`);
+  if (found === undefined) problems.push(`${change.transferId} does not exist`);
   else if (change.verb === 'reverse') problems.push(...wrongReversal(story, found));
   else if (isAcknowledged) {
     const status = change.verb === 'capture' ? 'completed' : 'canceled';
     const amount = change.verb === 'capture' ? change.amount : 0;
     if (found.status !== status || found.capturedAmount !== amount)
-      problems.push(`lost: a ${change.verb} was acknowledged, and it is ${found.status} with ${found.capturedAmount}`);
+      problems.push(
+        `lost: a ${change.verb} was acknowledged, but the transfer is ${found.status} with ${found.capturedAmount}`,
+      );
     const changed = responses.find((response) => isDone(response) && isChanged(found, response, members));
     if (changed !== undefined) problems.push(`changed: ${found.text} from ${changed.text}`);
   }
@@ -187,7 +190,7 @@ function wrongReversal(story: ChangeHistory, found: Found): string[] {
   for (const response of responses.filter(isDone)) {
     const { reversal_id: reversalId } = JSON.parse(response.text) as { reversal_id: string };
     if (!made.some((reversal) => reversal.reversalId === reversalId))
-      problems.push(`lost: ${reversalId} was acknowledged and is not there`);
+      problems.push(`lost: ${reversalId} was acknowledged but does not exist`);
   }
   for (const reversal of made) {
     if (reversal.amount !== change.amount) problems.push(`reversed ${reversal.amount} instead of ${change.amount}`);
@@ -200,11 +203,11 @@ function wrongReversal(story: ChangeHistory, found: Found): string[] {
 function wrongBalances({ transfers, opening, balances }: Books): string[] {
   return [...addMoved(opening, transfers)].flatMap(([cardId, balance]) => {
     const found = balances.get(cardId);
-    return found === balance ? [] : [`${cardId} has ${found}, and its transfers come to ${balance}`];
+    return found === balance ? [] : [`${cardId} has ${found}, but its transfers add up to ${balance}`];
   });
 }
 
-/** Balances of cards after the transfers: what was captured, without what went back. */
+/** Returns the balances of cards after the transfers: captured amounts minus reversed amounts. */
 export function addMoved(
   opening: ReadonlyMap<string, number>,
   transfers: readonly Found[],
@@ -220,8 +223,8 @@ export function addMoved(
 }
 
 /**
- * The part of the books that was made under keys that begin so, where others moved money on the same cards before: what
- * they came to is where this part began.
+ * Returns the part of the books made under keys with this beginning. Transfers under other keys used the same cards before.
+ * Their balances are the opening balances of this part.
  */
 export function booksOf<Kept extends Books>(beginning: string, books: Kept): Kept {
   const isOwn = ({ key }: { readonly key: string }): boolean => key.startsWith(beginning);
@@ -239,12 +242,12 @@ function idOf({ reversalId }: FoundReversal): string {
   return reversalId;
 }
 
-/** Answers that are kept under a key: they may never change. */
+/** Whether the service stores a response under its key. Stored responses never change. */
 export function isKept(response: ReceivedResponse): boolean {
   return isDone(response) || response.status === 409;
 }
 
-/** Whether a response acknowledges what was asked for. */
+/** Whether a response acknowledges the request. */
 export function isDone({ status }: ReceivedResponse): boolean {
   return status === 200 || status === 201;
 }

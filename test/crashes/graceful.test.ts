@@ -8,10 +8,10 @@ import { Load } from './load.ts';
 
 const CLIENTS = 16;
 
-/** Half of the time without requests after which a closing service takes its callers for gone, in milliseconds: twice 50. */
+/** In milliseconds. A closing service assumes that its callers are gone after twice this time without requests. */
 const MAX_LATENESS = 50;
 
-test('SIGTERM under load: every accepted request gets a response, and nothing acknowledged is lost', async () => {
+test('answers every accepted request after SIGTERM under load and loses nothing acknowledged', async () => {
   const directory = await ledgerDirectory();
   const environment = { DATA_DIR: directory.path };
   const load = new Load(CLIENTS);
@@ -30,8 +30,8 @@ test('SIGTERM under load: every accepted request gets a response, and nothing ac
     const lateness = watch.end();
     const isThere = await isRunning(processId);
     expect({ exitCode, isThere }).toEqual({ exitCode: 0, isThere: false });
-    // Each response of a closing service closes its connection, so no request was sent on one that was kept. Clients that
-    // got no time send theirs when the service takes them for gone and has ended it, which HTTP/1.1 cannot prevent.
+    // Each response of a closing service closes its connection, so no client sends a request on a kept connection. A client
+    // that did not run in time may send a request after the service closed its connection. HTTP/1.1 cannot prevent that.
     if (lateness < MAX_LATENESS) expect(load.brokenConnections).toBe(0);
     const histories = [...load.stories, ...load.changes];
     const responses = histories.flatMap((story) => story.responses);
@@ -41,7 +41,7 @@ test('SIGTERM under load: every accepted request gets a response, and nothing ac
       expect(moneyMoved).toBe('no');
     }
     console.log(
-      `stopped in ${seconds.toFixed(1)} s; responses: ${responses.length}, of them 503: ` +
+      `stopped in ${seconds.toFixed(1)} s; responses: ${responses.length}, 503: ` +
         `${responses.filter(({ status }) => status === 503).length}, unanswered: ` +
         `${histories.reduce((sum, { silences }) => sum + silences, 0)}`,
     );

@@ -10,7 +10,7 @@ let owner: ServiceProcess;
 let other: ServiceProcess;
 let client: TransferService;
 let database: pg.Client;
-/** Another connection: who sees the activity of a server in a transaction sees it as it was at first. */
+/** A second connection: inside a transaction, pg_stat_activity always shows its first snapshot. */
 let holder: pg.Client;
 beforeAll(async () => {
   services = await startTwoServices();
@@ -20,17 +20,17 @@ beforeAll(async () => {
   await Promise.all([database.connect(), holder.connect()]);
 });
 afterAll(async () => {
-  // A process that is stopped does not end.
+  // A suspended process cannot exit.
   owner?.child.kill('SIGCONT');
   await Promise.all([database?.end(), holder?.end()]);
   await services?.end();
 });
 
 const CASES = 500;
-/** What one request attaches, and what one transaction resolves. */
+/** The number of cases that one request attaches, and that one transaction resolves. */
 const AT_ONCE = 100;
 
-test(`${CASES} cases get one case.resolved each, if the process that resolves them is killed in the middle`, async () => {
+test(`sends one case.resolved for each of ${CASES} cases if a process is killed while it resolves them`, async () => {
   const { program_id: theirs } = await client.programs.create({ name: 'Other', currency: 'USD' });
   const opened: string[] = [];
   const open = async (at: number) => {
@@ -44,13 +44,13 @@ test(`${CASES} cases get one case.resolved each, if the process that resolves th
     await client.incidents.attach(incident_id, opened.slice(at, at + AT_ONCE));
   }
 
-  // The third hundred has to wait for one of its rows, and only the process that is to be killed runs.
+  // The third hundred must wait for a lock on one of its rows, and only the process that will be killed runs.
   const [waitedFor = ''] = opened.toSorted().slice(2.5 * AT_ONCE);
   await holder.query('begin');
   await holder.query('select from support_case where case_id = $1 for update', [waitedFor.slice('case_'.length)]);
   owner.child.kill('SIGSTOP');
   await patientClient(other.url).incidents.resolve(incident_id, { text: 'A server was replaced.', outcome: 'retry' });
-  await waitFor('the third hundred waits', async () => {
+  await waitFor('the third hundred to wait', async () => {
     const { rows } = await database.query(
       "select from pg_stat_activity where wait_event_type = 'Lock' and query like '%support_case%'",
     );
@@ -62,15 +62,15 @@ test(`${CASES} cases get one case.resolved each, if the process that resolves th
   expect(rows).toEqual([{ resolved: 2 * AT_ONCE }]);
 
   owner.child.kill('SIGCONT');
-  await waitFor('all are resolved', async () => {
+  await waitFor('all cases to be resolved', async () => {
     const { unresolved_case_count } = await client.incidents.inspect(incident_id);
     return unresolved_case_count === 0;
   });
-  // The events of other types come after the last one of each program: then all have their positions.
+  // An event created last in each program: when it has a position, all earlier events have one.
   const told: string[] = [];
   for (const options of [{}, { programId: theirs }]) {
     const { card_id } = await client.cards.create({}, options);
-    await waitFor('the events have positions', async () => {
+    await waitFor('positions of the events', async () => {
       const { data } = await client.events.list({ after: 0, subject_id: card_id }, options);
       return data.length > 0;
     });

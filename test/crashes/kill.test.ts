@@ -7,23 +7,23 @@ import { findContradictions, isKept } from './checker.ts';
 import { killPostgres, replaceDatabase } from './killing.ts';
 import { Load } from './load.ts';
 
-/** How often the service is killed; before every second time PostgreSQL is too, and with every fifth. More with npm run verify. */
+/** The number of kills of the service. PostgreSQL is killed before every second kill and together with every fifth. */
 const KILLS = isThorough ? 20 : 2;
-/** Where so many have met too little to prove anything, something is wrong. */
+/** The maximum number of kills if they have not interrupted enough requests to prove anything. */
 const MOST_KILLS = 60;
 const CLIENTS = 16;
-/** Requests that are sent once more at the end, when the processes that answered them first are long gone. */
+/** The number of requests repeated at the end, when the processes that first answered them no longer exist. */
 const SENT_AGAIN = 500;
 const MAX_MILLISECONDS = 900_000;
 
-/** Until every client has got something done on average, however slow the machine is, and a random while longer. */
+/** Waits until the load has made one transfer per client on average, then up to 100 ms more. */
 async function somewhileUnderLoad(load: Load): Promise<void> {
   const { made } = load;
-  await waitFor('the load to do something', async () => load.made >= made + CLIENTS);
+  await waitFor('transfers of the load', async () => load.made >= made + CLIENTS);
   await new Promise((wake) => setTimeout(wake, Math.random() * 100));
 }
 
-/** Fails on the first difference between the responses that clients got and what the books say. */
+/** Fails if the books have a fault or contradict the responses that clients received. */
 async function check(load: Load, path: string, texts?: ReadonlyMap<string, string>): Promise<void> {
   const books = await readBooks(path, load.cards, texts);
   expect(books.faults).toEqual({});
@@ -31,7 +31,7 @@ async function check(load: Load, path: string, texts?: ReadonlyMap<string, strin
 }
 
 test(
-  `${KILLS} kills of the service and PostgreSQL lose nothing, double nothing and change no response`,
+  `${KILLS} kills of the service and PostgreSQL lose no transfer, double none and change no response`,
   async () => {
     const directory = await ledgerDirectory();
     const environment = { DATA_DIR: directory.path };
@@ -40,7 +40,7 @@ test(
     let service = await startService(environment);
     try {
       for (const card_id of load.cards) await service.client.cards.create({ card_id });
-      // More kills than that where they met too little, so that what the run was made of never depends on luck.
+      // More kills follow if they have interrupted too few requests, so the result does not depend on luck.
       for (let kill = 1; kill <= KILLS || (isTooLittle(load) && kill <= MOST_KILLS); kill += 1) {
         load.start(service.url);
         await somewhileUnderLoad(load);
@@ -71,7 +71,7 @@ test(
   MAX_MILLISECONDS,
 );
 
-/** Says what the run was made of: a load that did nothing would prove nothing. */
+/** Prints the figures of the run, and fails if the load did too little to prove anything. */
 function report(load: Load, recoveries: readonly number[]): void {
   const stories = [...load.stories, ...load.changes];
   const responses = stories.flatMap((story) => story.responses);
@@ -81,14 +81,14 @@ function report(load: Load, recoveries: readonly number[]): void {
   console.log(
     `kills: ${recoveries.length}, keys: ${stories.length}, responses 201: ${count((status) => status === 201)}, ` +
       `200: ${count((status) => status === 200)}, 409: ${count((status) => status === 409)}, 5xx: ${count((status) => status >= 500)}, ` +
-      `lost responses: ${silences}, of them learnt by a replay: ${learntLater}, ` +
+      `lost responses: ${silences}, recovered by a replay: ${learntLater}, ` +
       `longest recovery: ${Math.round(Math.max(...recoveries))} ms`,
   );
   expect(isTooLittle(load)).toBe(false);
   expect(stories.every(({ responses: heard }) => heard.some(isKept))).toBe(true);
 }
 
-/** Whether the kills have met less than it takes to prove anything: responses of each kind, lost ones, and a reversal. */
+/** Whether the run lacks responses of some kind, lost responses or a reversal, and so proves too little. */
 function isTooLittle(load: Load): boolean {
   const stories = [...load.stories, ...load.changes];
   const responses = stories.flatMap((story) => story.responses);

@@ -3,8 +3,8 @@ import { embeddedServerOf, type ServiceProcess, waitFor } from '../harness/proce
 import { sendRaw } from '../harness/raw-request.ts';
 
 /**
- * Kills PostgreSQL: its main process alone, whose others finish what they do and go, or all of them in the middle of
- * whatever it is.
+ * Kills PostgreSQL, and returns the id of its main process. If only the main process is killed, the others finish their
+ * current work and exit. With `all`, every process is killed.
  */
 export async function killPostgres(path: string, all: boolean): Promise<number> {
   const { processId } = await embeddedServerOf(path);
@@ -12,19 +12,19 @@ export async function killPostgres(path: string, all: boolean): Promise<number> 
   return processId;
 }
 
-/** The same, by its main process. */
+/** Kills the PostgreSQL server with this main process. */
 export async function killServer(processId: number, all: boolean): Promise<void> {
   const children = all ? await readFile(`/proc/${processId}/task/${processId}/children`, 'utf8').catch(() => '') : '';
   for (const victim of [processId, ...children.split(' ').filter(Boolean).map(Number)]) {
     try {
       process.kill(victim, 'SIGKILL');
     } catch {
-      // It has ended by itself.
+      // It has already exited.
     }
   }
 }
 
-/** Kills PostgreSQL under the living service, and gives the time until it is back, in milliseconds. */
+/** Kills PostgreSQL while the service runs. Returns the time until it is back, in milliseconds. */
 export async function replaceDatabase(service: ServiceProcess, path: string, all: boolean): Promise<number> {
   const killedAt = performance.now();
   const killed = await killPostgres(path, all);
@@ -33,6 +33,6 @@ export async function replaceDatabase(service: ServiceProcess, path: string, all
     const server = await embeddedServerOf(path).catch(() => undefined);
     return ready.status === 200 && server !== undefined && server.processId !== killed;
   };
-  await waitFor('the service has its database back', isBack);
+  await waitFor('the database of the service is back', isBack);
   return performance.now() - killedAt;
 }

@@ -1,4 +1,4 @@
-/** Measures the longest time for which this process, and with it its clients, did not run; in milliseconds. */
+/** Measures the longest time that this process, with its clients, did not run, in milliseconds. */
 export function watchLateness(): { readonly end: () => number } {
   let lastAt = performance.now();
   let longest = 0;

@@ -7,35 +7,35 @@ type Open = { readonly key: string; readonly responses: ReceivedResponse[]; sile
 type OpenStory = Open & { readonly terms: Terms };
 type OpenChange = Open & { readonly change: Change };
 
-/** One in ten requests is sent twice at once, as by a client whose user clicks twice. */
+/** The share of requests that are sent twice at the same time, as if a user clicked twice. */
 const DOUBLED = 0.1;
 
-/** How many of the transfers are held first. */
+/** The share of transfers with a hold. */
 const HELD = 0.35;
 
-/** How many requests are about a transfer that is there, when there is one. */
+/** The share of requests that change an existing transfer, if there is one. */
 const CHANGES = 0.4;
 
-/** One in ten transfers is left among those to be changed: two requests then want to end the same hold. */
+/** The share of holds that stay in the list after a change, so that two requests try to end the same hold. */
 const LEFT = 0.1;
 
-/** Transfers that are waiting to be changed at most. */
+/** The maximum number of transfers that wait to be changed. */
 const WAITING_MOST = 200;
 
-/** Milliseconds before a request is repeated whose response was lost or a failure. */
+/** The pause after a lost response or a failure, in milliseconds. */
 const BEFORE_REPEAT = 60;
 
 const CARDS = 8;
 
 /**
- * Clients that move money all the time, repeat what got no response under the same key, and write down everything that
- * they sent and heard.
+ * Clients that move money continuously. They retry requests without a final response under the same key, and record all
+ * requests and responses.
  */
 export class Load {
   readonly cards = Array.from({ length: CARDS }, (_, index) => `card-of-load-${index}`);
   readonly #stories = new Map<string, OpenStory>();
   readonly #changes = new Map<string, OpenChange>();
-  /** Transfers that were acknowledged: holds, and loads that can be reversed. */
+  /** Acknowledged transfers that can be changed: holds, and loads that can be reversed. */
   readonly #waiting: { readonly transferId: string; readonly terms: Terms }[] = [];
   readonly #clients: number;
   readonly #name: string;
@@ -45,18 +45,18 @@ export class Load {
   #running: Promise<unknown> = Promise.resolve();
   readonly #unsettled: (OpenStory | OpenChange)[] = [];
   #urls: readonly string[] = [];
-  /** Where a service was that has been killed, or is about to be. */
+  /** The addresses of services that were killed or will be killed soon. */
   readonly #dead = new Set<string>();
-  /** Connections that broke after the service had taken them; a kill does that, a stop must not. */
+  /** The number of kept connections that broke. A kill may break them, a stop must not. */
   brokenConnections = 0;
-  /** Transfers that were acknowledged. */
+  /** The number of acknowledged transfers. */
   made = 0;
-  /** Requests that got no response, or found nobody, although the service that they went to was there. */
+  /** The number of requests to a running service that got no response or no connection. */
   unansweredByTheLiving = 0;
-  /** Why they did, each reason once. */
+  /** The different causes of `unansweredByTheLiving`. */
   readonly unansweredCauses = new Set<string>();
 
-  /** `random` gives what is drawn, from 0 up to and without 1. */
+  /** `random` returns numbers from 0 (inclusive) to 1 (exclusive). */
   constructor(clients: number, name = 'key', random: () => number = Math.random) {
     this.#clients = clients;
     this.#name = name;
@@ -67,12 +67,11 @@ export class Load {
     return [...this.#stories.values()];
   }
 
-  /** What was to be done with transfers that were there. */
   get changes(): readonly ChangeHistory[] {
     return [...this.#changes.values()];
   }
 
-  /** Lets the clients go on against the service at these addresses, each client at one of them. */
+  /** Starts the clients. Each client uses one of these addresses. */
   start(...baseUrls: readonly string[]): void {
     this.#goesOn = true;
     this.#agent = keptConnections(this.#clients * 2);
@@ -83,23 +82,23 @@ export class Load {
   /** Sends the clients to other addresses from their next request on. */
   redirect(...baseUrls: readonly string[]): void {
     this.#urls = baseUrls;
-    // Another process may have got the port of one that is dead.
+    // A new process may have the port of a dead one.
     for (const url of baseUrls) this.#dead.delete(url);
   }
 
-  /** Says that the service at this address is about to be killed: from now on it owes nobody a response. */
+  /** Announces that the service at this address will be killed. From then on, missing responses are allowed. */
   expectDeath(baseUrl: string): void {
     this.#dead.add(baseUrl);
   }
 
-  /** Ends when every client has stopped and nothing is under way. */
+  /** Stops the clients and waits until no request is in flight. */
   async pause(): Promise<void> {
     this.#goesOn = false;
     await this.#running;
     this.#agent.destroy();
   }
 
-  /** Repeats every request that has no final response until it has one, and `again` of the others once more. */
+  /** Retries every unsettled request until it has a final response, and repeats `again` settled requests once. */
   async settle(baseUrl: string, again: number): Promise<void> {
     this.#agent = keptConnections(this.#clients);
     for (let story = this.#unsettled.shift(); story !== undefined; story = this.#unsettled.shift()) {
@@ -119,8 +118,8 @@ export class Load {
   }
 
   /**
-   * Sends under one key, twice at once to two services where there are two; the story waits for another turn when that
-   * brought no final response.
+   * Sends a request once, or twice at the same time, to both services if there are two. Without a final response it is sent
+   * again later.
    */
   async #send(urlOf: (copy: number) => string, story: OpenStory | OpenChange): Promise<void> {
     const copies = this.#random() < DOUBLED ? 2 : 1;
@@ -136,7 +135,7 @@ export class Load {
 
   async #attempt(baseUrl: string, story: OpenStory | OpenChange): Promise<void> {
     const headers = { 'Idempotency-Key': story.key };
-    // Who was asked while it was away owes nothing, also when it is back before that is heard.
+    // A service that was dead at the time of the request owes no response, even if it is back before the request fails.
     const wasDead = this.#dead.has(baseUrl);
     try {
       const raw = { headers, ...('terms' in story ? creationOf(story) : changeOf(story)) };
@@ -153,7 +152,7 @@ export class Load {
     }
   }
 
-  /** Lets later requests do something with a transfer that was acknowledged. */
+  /** Adds an acknowledged transfer to the list for later changes. */
   #offer({ terms, responses }: OpenStory): void {
     const response = responses.find(isDone);
     const isOfUse = terms.capture === 'manual' || terms.type === 'load';
@@ -173,7 +172,7 @@ export class Load {
     if (waiting === undefined) return undefined;
     const { transferId, terms } = waiting;
     const isHold = terms.capture === 'manual';
-    // A load is reversed once: what is more than what is left of it would be a 400, which no key keeps.
+    // A load is reversed once. A reversal of more than the remaining amount gets a 400, which is not stored under its key.
     if (!isHold || this.#random() > LEFT) this.#waiting.splice(at, 1);
     const verb = !isHold ? 'reverse' : this.#random() < 0.6 ? 'capture' : 'cancel';
     const amount = verb === 'cancel' ? 0 : 1 + Math.floor(this.#random() * terms.amount);
@@ -191,7 +190,7 @@ export class Load {
     return story;
   }
 
-  /** More loads than the rest, so that there is money to move; some of the rest is more than there is. */
+  /** Half are loads, so that there is money to move. Some of the other transfers exceed the balance. */
   #newTerms(): Terms {
     const amount = 1 + Math.floor(this.#random() * 100);
     const chance = this.#random();
@@ -235,7 +234,7 @@ function causeOf({ message, idleMilliseconds }: NoResponse): string {
   return `${message} on a connection that had been idle for ${Math.round(idleMilliseconds)} ms`;
 }
 
-/** What of a response is compared. */
+/** Returns the parts of a response that are compared. */
 export function toReceived({ status, text, headers }: RawResponse): ReceivedResponse {
   const header = (name: string): string | undefined => {
     const value = headers[name];

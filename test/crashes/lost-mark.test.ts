@@ -12,18 +12,18 @@ import { StandIn } from '../processors/stand-in.ts';
 import { hold } from '../processors/trial.ts';
 import { untilReadinessIs } from '../start/readiness-response.ts';
 
-// Orders and notices with DATABASE_STANDBY=required: nothing leaves and nothing is acknowledged that a failover would undo. The
-// last test promotes the standby.
+// With DATABASE_STANDBY=required, the service sends no order and accepts no notice that a failover would undo. The last test
+// promotes the standby.
 
 const secret = `whsec_${randomBytes(32).toString('base64')}`;
 const processor = new StandIn(secret, async () => false);
-/** Answers the first order once the test lets it: until then the connector, which takes one at a time, has no room for others. */
+/** Delays the answer to the first order. Until then the connector, which takes one order at a time, has no room for others. */
 const first = hold();
 const directory = await useDirectory();
 let pair: Pair;
 let service: ServiceProcess;
 let settings: Readonly<Record<string, string>>;
-/** Another process, which carries out nothing. */
+/** A ledger without workers: it sends no orders. */
 let ledger: Ledger;
 const transferIds: string[] = [];
 
@@ -45,7 +45,8 @@ beforeAll(async () => {
   for (const card_id of ['first', 'others', 'others']) {
     const { transfer_id } = await service.client.transfers.create({ type: 'load', card_id, amount: 100 });
     transferIds.push(transfer_id);
-    if (card_id === 'first') await waitFor('its order', async () => processor.isAsked(transfer_id));
+    if (card_id === 'first')
+      await waitFor('the order of the first transfer', async () => processor.isAsked(transfer_id));
   }
 });
 
@@ -68,7 +69,7 @@ const claim = async () => {
     .filter(({ status }) => status === 'ready');
 };
 
-test('with no standby set, no order is taken up or marked as sent, and no notice is accepted', async () => {
+test('claims no order, marks none as sent and accepts no notice while no standby is set', async () => {
   const [order] = processor.orders;
   const about = { attempt_id: order?.attempt_id, amount: 100, currency: 'USD', processor_reference: null, code: null };
   const body = JSON.stringify({ ...about, notice_id: 'notice', status: 'pending', retry_after_seconds: null });
@@ -88,13 +89,13 @@ test('with no standby set, no order is taken up or marked as sent, and no notice
   expect(await notices()).toBe(1);
 });
 
-test('a promoted standby that lacks the mark sends the order as the first one', async () => {
+test('sends an order as new after a failover to a standby without its sent mark', async () => {
   expect(await ready()).toHaveLength(2);
   await pair.takeAway();
   await pair.setNames('');
   await untilReadinessIs(service.url, 'standby_not_set');
   first.letGo();
-  // The connector has room for the next order now, which is taken up while this answer cannot be recorded.
+  // The connector now has room for the next order. The service claims it while it cannot record this answer.
   await waitFor('an answer that cannot be recorded', async () =>
     service.output().includes('cannot carry out transfers at processors'),
   );
@@ -104,7 +105,10 @@ test('a promoted standby that lacks the mark sends the order as the first one', 
   await pair.promote();
   service = await startService({ ...settings, DATABASE_URL: urlOf(pair.standby) });
   for (const transferId of transferIds.slice(1)) {
-    await waitFor('its end', async () => (await service.client.transfers.get(transferId)).status === 'completed');
+    await waitFor(
+      'the end of a transfer',
+      async () => (await service.client.transfers.get(transferId)).status === 'completed',
+    );
     expect(processor.about(transferId, 'send')).toMatchObject([{ repeat: false }]);
   }
 });

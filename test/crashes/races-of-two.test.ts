@@ -7,7 +7,7 @@ import { connect } from '../harness/ledger.ts';
 import { type ServiceProcess, waitFor } from '../harness/process.ts';
 import { startTwoServices, type TwoServices } from '../torture/two-services.ts';
 
-// Two real processes over one database, and 64 clients that all want the same thing at the same instant.
+// Two real processes on one database, and 64 clients that want the same thing at the same time.
 const CLIENTS = 64;
 
 let services: TwoServices;
@@ -26,8 +26,8 @@ afterEach(async () => {
 const clientOf = (index: number) => (index % 2 === 0 ? first : second).client;
 
 /**
- * What each of the clients got: the result of its call, or the code of its refusal. A call for which a busy machine had no
- * time is made again, as the SDK does by itself.
+ * Runs a call for each client at the same time. Returns the result of each call, or the code of its refusal. Calls that the
+ * service was too busy for are retried, as the SDK also does.
  */
 function all<Result>(ask: (index: number) => Promise<Result>): Promise<readonly (Result | string)[]> {
   return Promise.all(
@@ -48,7 +48,7 @@ function all<Result>(ask: (index: number) => Promise<Result>): Promise<readonly 
 const successes = <Result>(outcomes: readonly (Result | string)[]): readonly Result[] =>
   outcomes.filter((outcome): outcome is Result => typeof outcome !== 'string');
 
-test('a hold is captured, canceled or expires exactly once, and other requests are refused with its status', async () => {
+test('a hold is captured, canceled or expires exactly once, and all other requests are refused', async () => {
   const { card_id } = await first.client.cards.create();
   const seen = new Set<string>();
   for (let round = 0; round < 12; round += 1) {
@@ -76,7 +76,7 @@ test('a hold is captured, canceled or expires exactly once, and other requests a
   expect(seen.size).toBeGreaterThan(1);
 });
 
-/** The loops of both processes look every second. */
+/** Waits for the release of an expired hold. Both processes look for expired holds every second. */
 async function released(card: string): Promise<void> {
   await waitFor('the release of an expired hold', async () => (await first.client.cards.get(card)).incoming === 0);
 }
@@ -115,7 +115,7 @@ test('a maximum balance includes incoming holds', async () => {
   expect(balance + incoming).toBe(500);
 });
 
-test('reversals together never give back more than was captured', async () => {
+test('concurrent reversals never exceed the captured amount', async () => {
   const { card_id } = await first.client.cards.create();
   await first.client.transfers.create({ amount: 50_000, card_id });
   const { transfer_id } = await first.client.transfers.create({ amount: 1_000, card_id });
@@ -125,15 +125,15 @@ test('reversals together never give back more than was captured', async () => {
   expect(await second.client.cards.get(card_id)).toMatchObject({ balance: 50_010 });
 });
 
-/** Only a superuser sees what all others wait for, and may set how soon PostgreSQL looks for a deadlock. */
+/** Only a superuser sees the waits of all other users and may change deadlock_timeout. */
 const asSuperuser = () => connect({ connectionString: services.databaseUrl.replace(/\/\/[^@]*@/, '//postgres@') });
 
-/** Every backend that waits for a lock, and whom it waits for. */
+/** Reads every backend that waits for a lock, with the backends that block it. */
 const WAITS = `select pid, pg_blocking_pids(pid) as blocked_by from pg_stat_activity where wait_event_type = 'Lock'`;
 
 /**
- * Whether backends wait for each other in a circle before some work is over. Here a wait ends after half a second, earlier
- * than PostgreSQL looks for a deadlock, and the service tries again: neither an error nor a log line would tell of one.
+ * Whether backends wait for each other in a circle during some work. A wait ends after half a second here, before PostgreSQL
+ * looks for a deadlock, and the service retries. So a deadlock would cause no error and no log line.
  */
 async function deadlocksDuring(work: Promise<unknown>): Promise<boolean> {
   const watcher = await asSuperuser();
@@ -160,11 +160,11 @@ async function deadlocksDuring(work: Promise<unknown>): Promise<boolean> {
   }
 }
 
-test('the watch for deadlocks sees one', async () => {
+test('deadlocksDuring finds a deadlock', async () => {
   const [one, other, killer] = await Promise.all([asSuperuser(), asSuperuser(), asSuperuser()]);
   const lock = (client: pg.Client, key: number) => client.query('select pg_advisory_xact_lock($1)', [key]);
   try {
-    // PostgreSQL would end it before a slow machine has looked.
+    // Otherwise PostgreSQL could end the deadlock before a slow machine looks for it.
     for (const client of [one, other]) await client.query("set deadlock_timeout = '1h'; begin");
     await lock(one, 7201);
     await lock(other, 7202);
@@ -199,7 +199,7 @@ test('transfers around a ring of cards never deadlock', async () => {
   expect(balances.reduce((sum, balance) => sum + balance, 0)).toBe(40_000);
 });
 
-test('a card closes empty, whatever loads it meanwhile', async () => {
+test('a card closes empty during concurrent loads', async () => {
   for (let round = 0; round < 5; round += 1) {
     const { card_id } = await first.client.cards.create();
     await first.client.transfers.create({ amount: 500, card_id });

@@ -1,28 +1,29 @@
 import type { ChangeHistory, CreateHistory, Found, ReceivedResponse } from './history.ts';
 
-/** The first response to a key as it is kept to be given again. */
+/** The stored first response to a key. */
 export type StoredResponse = {
-  /** Whose key it is: `create_transfer`, `capture_transfer` … */
+  /** The operation of the key, such as `create_transfer`. */
   readonly operation: string;
   readonly key: string;
   readonly status: number;
-  /** Id on the wire of what was made or changed; null for a refusal. */
+  /** The id of the transfer or reversal on the wire; null for a refusal. */
   readonly subjectId: string | null;
   readonly body: string | null;
-  /** `Code` and `Message` of a refusal. */
+  /** The `Code` of a refusal. */
   readonly code: string | null;
+  /** The `Message` of a refusal. */
   readonly message: string | null;
 };
 
-/** An event as it is found. */
+/** An event in the ledger. */
 export type FoundEvent = { readonly type: string; readonly subjectId: string; readonly payload: string };
 
-/** What the books have besides money: the responses that are kept, and the events. */
+/** The stored responses and the events. */
 export type Records = { readonly kept: readonly StoredResponse[]; readonly events: readonly FoundEvent[] };
 
 type KeyHistory = CreateHistory | ChangeHistory;
 
-/** Compares the kept responses and the events with the responses that clients got, with the transfers, and with each other. */
+/** Compares the stored responses and events with each other, with the received responses and with the transfers. */
 export function wrongRecords(
   history: readonly KeyHistory[],
   transfers: readonly Found[],
@@ -33,7 +34,7 @@ export function wrongRecords(
   const requested = new Set(history.map((story) => `${operationOf(story)} ${story.key}`));
   const nobodys = kept.filter(({ operation, key }) => !requested.has(`${operation} ${key}`));
   return [
-    ...nobodys.map(({ operation, key }) => `a response is kept under ${key} of ${operation}, which nobody sent`),
+    ...nobodys.map(({ operation, key }) => `a response is kept under ${key} of ${operation}, which no client sent`),
     ...history.flatMap((story) => wrongKept(story, ofKey.get(`${operationOf(story)} ${story.key}`), ofFact)),
     ...transfers.flatMap((found) => wrongSubjects(found, ofKey)),
     ...wrongEvents(transfers, events),
@@ -44,7 +45,7 @@ function operationOf(story: KeyHistory): string {
   return `${'terms' in story ? 'create' : story.change.verb}_transfer`;
 }
 
-/** What is wrong with the response that is kept under a key, and with the event that tells of the same. */
+/** Returns the problems of a key's stored response and its event. */
 function wrongKept(
   story: KeyHistory,
   row: StoredResponse | undefined,
@@ -64,7 +65,7 @@ function wrongKept(
     if (event === undefined) problems.push(`no event ${type} of ${subjectId}`);
     else if (event.payload !== success) problems.push(`the event differs: ${event.payload} from ${success}`);
     if (row !== undefined && row.status < 300 && row.subjectId !== subjectId)
-      problems.push(`what is kept is about ${row.subjectId} instead of ${subjectId}`);
+      problems.push(`the kept response is about ${row.subjectId} instead of ${subjectId}`);
   }
   return problems.map((problem) => `${story.key}: ${problem}`);
 }
@@ -85,7 +86,7 @@ function subjectOf(text: string): string | null {
   return record.reversal_id ?? record.transfer_id ?? null;
 }
 
-/** The event that tells of what a request did. */
+/** Returns the type of the event that a request causes. */
 function eventTypeOf(story: KeyHistory): string {
   if ('terms' in story) return creationOf(story.terms.capture);
   return { capture: 'transfer.completed', cancel: 'transfer.canceled', reverse: 'reversal.completed' }[
@@ -97,7 +98,7 @@ function creationOf(capture: 'automatic' | 'manual'): string {
   return capture === 'manual' ? 'transfer.pending' : 'transfer.completed';
 }
 
-/** What was made under a key is what the key's response says was made. */
+/** Checks that each transfer and reversal is the subject of its key's stored response. */
 function wrongSubjects(
   { transferId, key, reversals }: Found,
   ofKey: ReadonlyMap<string, StoredResponse>,
@@ -108,12 +109,12 @@ function wrongSubjects(
   ];
   return made.flatMap(({ subjectId, name }) => {
     const row = ofKey.get(name);
-    if (row === undefined) return [`${subjectId} was made, and no response is kept under ${name}`];
-    return row.subjectId === subjectId ? [] : [`${subjectId} was made, and ${name} says ${textOf(row)}`];
+    if (row === undefined) return [`${subjectId} was made, but no response is kept under ${name}`];
+    return row.subjectId === subjectId ? [] : [`${subjectId} was made, but ${name} says ${textOf(row)}`];
   });
 }
 
-/** Each fact has its one event, and no event tells of something that is not there. */
+/** Checks that each creation, change and reversal has exactly one event, and that the subject of each event exists. */
 function wrongEvents(transfers: readonly Found[], events: readonly FoundEvent[]): readonly string[] {
   const found = Map.groupBy(events, ({ subjectId }) => subjectId);
   const wanted = new Map<string, readonly string[]>();
@@ -124,7 +125,7 @@ function wrongEvents(transfers: readonly Found[], events: readonly FoundEvent[])
   }
   const problems = [...found.keys()]
     .filter((subjectId) => !wanted.has(subjectId))
-    .map((subjectId) => `an event tells of ${subjectId}, which is not there`);
+    .map((subjectId) => `an event has the subject ${subjectId}, which does not exist`);
   for (const [subjectId, types] of wanted) {
     const recorded = (found.get(subjectId) ?? []).map(({ type }) => type);
     if (recorded.toSorted().join() !== types.toSorted().join())

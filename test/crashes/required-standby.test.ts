@@ -9,9 +9,9 @@ import { useDirectory } from '../harness/service.ts';
 import { type Pair, STANDBY, startPair } from '../harness/standby.ts';
 import { untilReadinessIs } from '../start/readiness-response.ts';
 
-// DATABASE_STANDBY=required, while synchronous_standby_names of the database is set, and emptied, by a reload.
+// DATABASE_STANDBY=required, while reloads set and empty synchronous_standby_names of the database.
 
-/** Time for a call that must fail at its deadline, in milliseconds: enough for what it does before, on a busy machine. */
+/** The deadline of a call that must fail at it, in milliseconds: long enough for its earlier steps on a busy machine. */
 const BRIEF = 5000;
 
 const CARD = { amount: 1, card_id: 'card_active' };
@@ -20,9 +20,9 @@ const directory = await useDirectory();
 let pair: Pair;
 let settings: Readonly<Record<string, string>>;
 let service: ServiceProcess;
-/** Between PostgreSQL and the ledger below. */
+/** The proxy between PostgreSQL and `ledger`. */
 let proxy: DatabaseProxy;
-/** As the service, without its time limits: a COMMIT waits until somebody ends the wait. */
+/** A ledger without the service's time limits: a COMMIT waits until the test ends the wait. */
 let ledger: Ledger;
 
 beforeAll(async () => {
@@ -51,7 +51,7 @@ afterEach(async () => {
 const send = (body: object, key: string, path = '/api/v0.1/core/transfer') =>
   sendRaw(service.url, { path, body, headers: { 'Idempotency-Key': key } });
 
-/** How many transactions were committed with a fence, and how many transfers were made under some keys. */
+/** Returns the number of committed fences and the number of these keys that have a stored response. */
 async function written(keys: readonly string[]): Promise<readonly [bigint | number, bigint | number]> {
   const [row] = await pair.ask<{ fences: number; used: number }>(
     `select (select count(*) from write_batch where not abandoned)::integer as fences,
@@ -61,14 +61,14 @@ async function written(keys: readonly string[]): Promise<readonly [bigint | numb
   return [row?.fences ?? -1, row?.used ?? -1];
 }
 
-test('with one set, transfers and their replays succeed', async () => {
+test('transfers and their replays succeed while a standby is set', async () => {
   const key = randomUUID();
   const { status, text } = await send(CARD, key);
   expect(status).toBe(201);
   expect(await send(CARD, key)).toMatchObject({ status: 201, text });
 });
 
-test('with one set, a transfer is two round trips, as where none is required', async () => {
+test('a transfer takes two round trips, as without a required standby', async () => {
   const transfer = () => ledger.call('create_transfer', CARD, { idempotencyKey: randomUUID() });
   await transfer();
   const before = proxy.turns();
@@ -76,7 +76,7 @@ test('with one set, a transfer is two round trips, as where none is required', a
   expect(proxy.turns() - before).toBe(20);
 });
 
-test('unset by a reload: every write is refused with nothing written, and once it is set again it succeeds', async () => {
+test('refuses every write and writes nothing while no standby is set, and succeeds once it is set again', async () => {
   const keys = Array.from({ length: 40 }, () => randomUUID());
   const [first = '', ...others] = keys;
   await pair.setNames('');
@@ -93,7 +93,7 @@ test('unset by a reload: every write is refused with nothing written, and once i
     },
   });
   expect(refused.text).toContain('The database has no synchronous standby set, and one is required');
-  // Groups of the chain, and what is alone.
+  // Chained groups of transfers. The batch and the card below are not chained.
   const answers = await Promise.all(others.map((key) => send(CARD, key)));
   expect(new Set(answers.map(({ status, headers }) => `${status} ${headers['money-moved']}`))).toEqual(
     new Set(['503 no']),
@@ -112,7 +112,7 @@ test('unset by a reload: every write is refused with nothing written, and once i
   expect((await written(keys))[1]).toBe(1);
 });
 
-test('unset by a reload: what was done before is not confirmed again, and is once it is set', async () => {
+test('does not confirm an earlier transfer while no standby is set', async () => {
   const key = randomUUID();
   const made = await send(CARD, key);
   await pair.setNames('');
@@ -122,7 +122,7 @@ test('unset by a reload: what was done before is not confirmed again, and is onc
   expect(await send(CARD, key)).toMatchObject({ status: 201, text: made.text });
 });
 
-test('unset while a COMMIT waits, which PostgreSQL then confirms: acknowledged only once a standby has it', async () => {
+test('acknowledges a transfer only when a standby has it, even if PostgreSQL confirms the COMMIT earlier', async () => {
   const key = randomUUID();
   await pair.takeAway();
   let isAnswered = false;
@@ -131,7 +131,7 @@ test('unset while a COMMIT waits, which PostgreSQL then confirms: acknowledged o
   });
   await waitFor('COMMIT waits for the standby', async () => (await pair.commitsWaiting()) > 0);
   await pair.setNames('');
-  await waitFor('it is committed', async () => (await written([key]))[1] === 1);
+  await waitFor('the commit', async () => (await written([key]))[1] === 1);
   const brief = ledger.call('create_transfer', CARD, { idempotencyKey: key, deadline: performance.now() + BRIEF });
   await expect(brief).rejects.toMatchObject({ moneyMoved: 'unknown' });
   expect(isAnswered).toBe(false);
@@ -142,7 +142,7 @@ test('unset while a COMMIT waits, which PostgreSQL then confirms: acknowledged o
   expect(await ledger.call('create_transfer', CARD, { idempotencyKey: key })).toMatchObject({ body, replayed: true });
 });
 
-test('set and away: the outcome of a transfer is unknown, as where none is required', async () => {
+test('the outcome of a transfer is unknown while the standby is unavailable, as without a required standby', async () => {
   await pair.takeAway();
   const key = randomUUID();
   const answer = await send(CARD, key);
@@ -153,7 +153,7 @@ test('set and away: the outcome of a transfer is unknown, as where none is requi
   expect((await send(CARD, key)).status).toBe(201);
 });
 
-test('the status and doctor say what would survive, and why', async () => {
+test('the status and doctor say whether transfers survive the loss of the primary, and why', async () => {
   const database = async () => (await service.client.status.get()).database;
   const examined = async (): Promise<unknown> => {
     const { output } = await runCommand(['doctor', '--host', '--json', '--url', service.url], settings);
@@ -195,7 +195,7 @@ test('the status and doctor say what would survive, and why', async () => {
   expect(await examined()).toMatchObject({ outcome: 'problem', message: expect.stringMatching(/^Only 1 of 2/) });
 });
 
-test('unset: a start is not ready, and a command that writes says what to do', async () => {
+test('without a set standby, a new process is not ready and a command that writes says what to do', async () => {
   await pair.setNames('');
   const other = await startService({ ...settings, DATA_DIR: `${directory.path}/other` });
   try {

@@ -2,7 +2,7 @@ import { expect, test } from 'vitest';
 import { Resources } from '../../bench/resources.ts';
 import { ROLLING_RESTART } from '../torture/rows/rolling-restart.ts';
 
-test('a rolling restart of two processes under load: every request gets a response, and the books balance', {
+test('a rolling restart of two processes under load answers every request and keeps the books balanced', {
   timeout: 900_000,
 }, async () => {
   const resources = new Resources();

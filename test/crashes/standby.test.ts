@@ -12,14 +12,14 @@ import { type Pair, startPair } from '../harness/standby.ts';
 import { relayOnce } from '../store/events/relayed.ts';
 
 const CARD = { amount: 100, card_id: 'card_active' };
-/** The same as a row of a batch. */
+/** The same transfer as a row of a batch. */
 const CARD_AS_SENT = { amount: '100', card_id: 'card_active' };
 const PROGRAM = { program_id: 'prog_019000000000700080000000000000de' };
 
 let pair: Pair;
 let ledger: Ledger;
 
-/** As a service process: its time limits end what waits for the standby. */
+/** Opens a ledger with the time limits of a service process. They end waits for the standby. */
 const open = (connection: ConnectionSettings) => openLedger(connection, undefined, undefined, REQUESTS);
 
 beforeAll(async () => {
@@ -37,10 +37,10 @@ const send = (idempotencyKey: string, deadline = performance.now() + 60_000): Pr
 
 const idOf = ({ body }: WrittenReply): string => (JSON.parse(body) as TransferRecord).transfer_id;
 
-/** The failure of a call that must not succeed. */
+/** Returns the failure of a call that must not succeed. */
 async function failureOf(call: Promise<WrittenReply>): Promise<OperationFailure> {
   const thrown = await call.then(
-    (reply) => new Error(`this was answered: ${JSON.stringify(reply)}`),
+    (reply) => new Error(`the call succeeded: ${JSON.stringify(reply)}`),
     (error: unknown) => error,
   );
   if (thrown instanceof OperationFailure) return thrown;
@@ -50,15 +50,15 @@ async function failureOf(call: Promise<WrittenReply>): Promise<OperationFailure>
 const sendBatch = (transfers: readonly unknown[]): Promise<WrittenReply> =>
   ledger.call('create_transfer_batch', { transfers }, { deadline: performance.now() + 60_000 });
 
-/** How PostgreSQL names its socket in a directory. */
+/** The name of PostgreSQL's socket in its directory. */
 const SOCKET = '.s.PGSQL.5432';
 
-/** Time for a call that must fail at its deadline, in milliseconds: enough for all that it does before, on a busy machine. */
+/** The deadline of a call that must fail at it, in milliseconds: long enough for its earlier steps on a busy machine. */
 const BRIEF = 5000;
 const brief = (): { readonly deadline: number } => ({ deadline: performance.now() + BRIEF });
 
-describe('a synchronous standby', () => {
-  test('that is available: transfers, replays and look-ups succeed', async () => {
+describe('with a synchronous standby', () => {
+  test('transfers, replays and look-ups succeed while it is available', async () => {
     const key = randomUUID();
     const first = await send(key);
     const again = await send(key);
@@ -69,17 +69,17 @@ describe('a synchronous standby', () => {
     expect(idOf(read)).toBe(idOf(first));
   });
 
-  test('that is unavailable while an administrator cancels the wait: new transfers and concurrent replays are ambiguous', async () => {
+  test('transfers and concurrent replays have an unknown outcome if an administrator cancels the wait', async () => {
     const [before, ...others] = Array.from({ length: 4 }, () => randomUUID());
     const made = [{ ...CARD_AS_SENT, idempotency_key: before }];
     await sendBatch(made);
     await pair.takeAway();
     let isOver = false;
-    const ending = waitFor('the batch is answered', async () => {
+    const ending = waitFor('the response to the batch', async () => {
       await pair.endWaits();
       return isOver;
     });
-    // What comes first is committed alone, and the rest in one group.
+    // The first transfer commits alone, the rest in one group.
     const keys = [others[0], before, others[1], before];
     const transfers = keys.map((idempotency_key) => ({ ...CARD_AS_SENT, idempotency_key }));
     const { body } = await sendBatch(transfers);
@@ -93,11 +93,11 @@ describe('a synchronous standby', () => {
     expect(replays.map(({ status, replayed }) => [status, replayed])).toEqual(keys.map(() => [201, true]));
   });
 
-  test('that is unavailable: events that it may not have are not shown', async () => {
-    /** Relays what is visible; while the standby is away, the relay's own commit is ended as well. */
+  test('hides events that an unavailable standby may not have', async () => {
+    /** Relays visible events. While the standby is unavailable, the test also ends the wait of the relay's own commit. */
     const relay = async (): Promise<void> => {
       let isOver = false;
-      const ending = waitFor('the relay has committed', async () => {
+      const ending = waitFor('the commit of the relay', async () => {
         await pair.endWaits();
         return isOver;
       });
@@ -124,10 +124,10 @@ describe('a synchronous standby', () => {
     expect((await failureOf(ledger.call('list_events', { after: position }))).message).toContain('may not last');
     await failureOf(ledger.call('list_events', { limit: 1 }));
     await pair.bringBack();
-    await waitFor('its event', async () => (await readAfter(position)).data.length === 1);
+    await waitFor('the event of the lost transfer', async () => (await readAfter(position)).data.length === 1);
   });
 
-  test('that is unavailable when the primary crashes: nothing is acknowledged before the standby has it', async () => {
+  test('acknowledges a transfer only when the standby has it, even after the primary crashes', async () => {
     const key = randomUUID();
     const deposit = { idempotencyKey: randomUUID(), params: PROGRAM };
     await ledger.call('create_deposit', { amount: 7 }, deposit);
@@ -136,7 +136,7 @@ describe('a synchronous standby', () => {
     await ledger.call('capture_transfer', {}, capture);
     await pair.takeAway();
     let settled = false;
-    // Longer than a crash and the return of the standby take on a busy machine.
+    // Long enough for a crash and the return of the standby on a busy machine.
     const lost = send(key, performance.now() + 200_000).finally(() => {
       settled = true;
     });
@@ -144,7 +144,7 @@ describe('a synchronous standby', () => {
     await waitFor('COMMIT waits for the standby', async () => (await pair.commitsWaiting()) > 0);
     await pair.crash();
 
-    // Recovery has made the transfer visible, on this server alone.
+    // Recovery has made the transfer visible, but only on this server.
     const [{ transfer_id: transferId } = { transfer_id: '' }] = await pair.ask<{ transfer_id: string }>(
       `select 'tr_' || replace(subject_id::text, '-', '') as transfer_id from idempotency where ${KEY_TEXT} = $1`,
       [key],
@@ -161,7 +161,7 @@ describe('a synchronous standby', () => {
       failureOf(ledger.call('get_transfer', {}, { params: { transfer_id: transferId }, ...brief() })),
     ]);
     expect(looks.map(({ busy }) => busy)).toEqual([false, false]);
-    // Their own deadlines ended them: the first request, which has minutes, is still looking for the same outcome.
+    // Their own deadlines ended them. The first request has a longer deadline and is still waiting for the same outcome.
     expect(settled).toBe(false);
 
     await pair.bringBack();
@@ -179,7 +179,7 @@ describe('a synchronous standby', () => {
     }
   });
 
-  test('that was promoted does not confirm commits of the old primary', async () => {
+  test('a promoted standby does not confirm commits of the old primary', async () => {
     const key = randomUUID();
     const address = await temporaryDirectory();
     const leadTo = async (host: string): Promise<void> => {
@@ -191,15 +191,15 @@ describe('a synchronous standby', () => {
     const ask = (deadline: number): Promise<WrittenReply> =>
       follower.call('create_transfer', CARD, { idempotencyKey: key, deadline });
     try {
-      // The test before has promoted the standby, so nobody acknowledges the commits of the old primary any more.
+      // The previous test promoted the standby, so no standby acknowledges the commits of the old primary.
       const lost = failureOf(ask(performance.now() + 60_000));
       await waitFor('COMMIT waits for the standby', async () => (await pair.commitsWaiting()) > 0);
       await pair.endWaits();
       expect(await lost).toMatchObject({ moneyMoved: 'unknown' });
-      // Leaves an open connection to the old primary that finds the transfer there.
+      // Leaves an open connection to the old primary, which has the transfer.
       expect(await failureOf(ask(performance.now() + BRIEF))).toMatchObject({ moneyMoved: 'unknown' });
       await leadTo(pair.standby.connection.host);
-      await waitFor('the connections for barriers are closed', async () => {
+      await waitFor('the end of the connections for barriers', async () => {
         const closed = await pair.ask(
           `select pg_terminate_backend(pid) from pg_stat_activity
             where query like 'do %' and query like '%barrier%' and pid <> pg_backend_pid()`,
@@ -209,7 +209,7 @@ describe('a synchronous standby', () => {
       });
 
       expect(await failureOf(ask(performance.now() + 60_000))).toMatchObject({ moneyMoved: 'unknown' });
-      // From then on every connection leads to the new primary, where the key makes its transfer.
+      // Now every connection goes to the new primary, and the key makes its transfer there.
       const made = await ask(performance.now() + 60_000);
       expect(made).toMatchObject({ status: 201 });
       expect(made).not.toMatchObject({ replayed: true });

@@ -18,13 +18,13 @@ beforeAll(async () => {
 });
 afterAll(() => services?.end());
 
-/** Sends a request again while a busy machine has no time for it, as the response advises. */
+/** Retries a request while the service is too busy for it, as the response advises. */
 const sendPatiently = (url: string, request: RawRequest) => sendUntilServed(() => sendRaw(url, request));
 
 const AT_ONCE = 50;
 const ROUNDS = 20;
 
-test(`${AT_ONCE} concurrent requests with one key to both make one transfer and get ${AT_ONCE} equal responses`, async () => {
+test(`${AT_ONCE} concurrent requests with one key to both processes make one transfer and get equal responses`, async () => {
   for (let round = 0; round < 5; round += 1) {
     const { card_id } = await first.client.cards.create();
     const headers = { 'Idempotency-Key': `both-${round}` };
@@ -41,7 +41,7 @@ test(`${AT_ONCE} concurrent requests with one key to both make one transfer and 
   }
 });
 
-test(`the last balance is spent once, ${ROUNDS} times over`, async () => {
+test('two concurrent unloads spend a balance only once', async () => {
   for (let round = 0; round < ROUNDS; round += 1) {
     const { card_id } = await first.client.cards.create();
     await second.client.transfers.create({ amount: 100, card_id });
@@ -55,7 +55,7 @@ test(`the last balance is spent once, ${ROUNDS} times over`, async () => {
   }
 });
 
-test('a scope disabled through one process is disabled in the other by the time of the response', async () => {
+test('a scope disabled through one process is disabled in the other before the response', async () => {
   for (let round = 0; round < ROUNDS; round += 1) {
     const load = new Load(4, `switch-${round}`);
     for (const card_id of round === 0 ? load.cards : []) await first.client.cards.create({ card_id });
@@ -84,7 +84,7 @@ test('a load on both processes leaves balanced books', async () => {
   const { faults, ...books } = await readBooks(services.path, load.cards);
   expect(faults).toEqual({});
   expect(load.unansweredByTheLiving).toBe(0);
-  // The cards were used before: what earlier loads left on them is where this one began.
+  // Earlier loads used the same cards, so this load did not begin with empty balances.
   const own = booksOf('over-both', books);
   expect(own.transfers.length).toBeGreaterThan(100);
   expect(findContradictions(load.stories, own, load.changes)).toEqual([]);
@@ -93,15 +93,15 @@ test('a load on both processes leaves balanced books', async () => {
 const ON_CARD = 'where account_id = (select account_id from card where name = $1)';
 
 test.each<[string, readonly string[], string]>([
-  ['nothing wrong with the truth', [], ''],
-  ['money that came from nowhere', [`update account set balance = balance + 1 ${ON_CARD}`], 'do not sum to zero'],
-  ['more on hold than there are holds', [`update account set held = held + 1 ${ON_CARD}`], ', holds '],
+  ['nothing wrong in correct books', [], ''],
+  ['money without a source', [`update account set balance = balance + 1 ${ON_CARD}`], 'do not sum to zero'],
+  ['a held amount without a hold', [`update account set held = held + 1 ${ON_CARD}`], ', holds '],
   [
     'an account below its floor',
     ['alter table account drop constraint account_floor', `update account set floor = balance + 1 ${ON_CARD}`],
     'below the floor',
   ],
-])('one look at the sums of a snapshot finds %s', async (_, lies, word) => {
+])('one query for wrong sums finds %s', async (_, lies, word) => {
   const { card_id } = await first.client.cards.create();
   await first.client.transfers.create({ card_id, amount: 100 });
   const client = new pg.Client({ connectionString: services.databaseUrl });
