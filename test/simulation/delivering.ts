@@ -118,7 +118,7 @@ export class Delivering {
     }
   }
 
-  /** Adds a webhook that is new here, or that a request has changed. */
+  /** Adds a new webhook, or updates one after a request has changed it. */
   #take(definition: Definition, epoch: number | undefined): void {
     const sending = this.#sendings.get(definition.webhookId);
     if (sending === undefined) {

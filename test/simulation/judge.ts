@@ -183,10 +183,7 @@ export class Judge {
     this.#webhooks.onDelivered(webhookId, position);
   }
 
-  /**
-   * Whether a hold ends soon, or a scheduled transfer is due that does not wait for the switch. The schedule continues
-   * until then.
-   */
+  /** Whether more will happen: a hold ends within an hour, or a scheduled transfer does not wait for the switch. */
   get isSomethingDue(): boolean {
     const now = this.#clock();
     const isSoon = (row: StoredRow): boolean => timeOf(row.expires_at) < now + HOUR;

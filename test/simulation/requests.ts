@@ -63,7 +63,7 @@ export class Asking {
   readonly #clock: () => number;
   readonly #subjects: Subjects;
 
-  /** `asksAll`: every kind of request is sent. */
+  /** With `asksAll` every kind of request has a chance. */
   constructor(random: Random, clock: () => number, subjects: Subjects, asksAll = false) {
     this.#random = random;
     this.#clock = clock;

@@ -235,7 +235,7 @@ class Schedule {
   /** Makes a lease expire immediately, as if the process had been suspended. */
   #expire(): void {
     const { tables } = this.#server;
-    // Only shards with webhooks.
+    // A shard without webhooks has nothing to lose.
     const webhooks = tables.all('webhook_state');
     if (webhooks.length === 0) return;
     const key = String(this.#random.pick(webhooks).shard);
