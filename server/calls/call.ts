@@ -152,7 +152,7 @@ export type CsvExport = {
   readonly fileName: string;
   /** The line of column names and the first records. */
   readonly first: string;
-  /** The other pieces of text, read one after the other as they are sent. Pieces may be empty. */
+  /** The remaining pieces of text. Each is read when it can be sent. Pieces may be empty. */
   readonly rest: AsyncIterator<string, void, undefined>;
 };
 

@@ -17,7 +17,7 @@ export class JsonFault extends Error {
 }
 
 /**
- * Parses a body as JSON, as strictly as RFC 8259 allows. Refuses input on which parsers differ: invalid UTF-8, repeated fields,
+ * Parses a body as JSON, as strictly as RFC 8259 allows. Refuses input that parsers disagree on: invalid UTF-8, repeated fields,
  * `__proto__`, lone surrogates, `\u0000`, nesting deeper than 32. Numbers keep their digits, and objects have no prototype. A
  * byte order mark is skipped, and an empty body is `{}`.
  *

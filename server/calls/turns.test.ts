@@ -14,7 +14,7 @@ const callOf = (programId: string, isGone?: (isWaiting: boolean) => boolean): Tu
 
 const BUSY = expect.objectContaining({ name: 'OperationFailure', busy: true, moneyMoved: 'no' }) as OperationFailure;
 
-/** Work that ends on request, with the order in which its pieces began. */
+/** Work that ends on request, and the order of its starts. */
 function bench() {
   const began: string[] = [];
   const ends: (() => void)[] = [];

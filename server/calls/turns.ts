@@ -23,7 +23,7 @@ export class Turns {
   #free: number;
   /** Waiting work by program, the next program first. */
   readonly #lines = new Map<string, Place[]>();
-  /** Calls that have had a turn. Their other work does not wait for capacity, but for their own work. */
+  /** Calls that have had a turn. For them a half-closed connection no longer means that the caller is gone. */
   readonly #begun = new WeakSet<TurnCall>();
   #waiting = 0;
 

@@ -30,7 +30,7 @@ export type ConnectorSettings = ConnectorAddress & {
   readonly connectorId: string;
   /** The inner UUIDs of the card programs that may have its cards. Omitted for all. */
   readonly programIds?: readonly string[] | undefined;
-  /** Certificates in PEM that are trusted in addition to those of Node, or null. */
+  /** Certificates in PEM to trust in addition to Node's, or null. */
   readonly ca: string | null;
   /** One or two secrets, each `whsec_…`. All of them sign, and each of them verifies. */
   readonly secrets: readonly string[];

@@ -72,7 +72,7 @@ function redactEncoded(text: string): string {
 
 /**
  * Converts a value to JSON with all texts {@link withoutSecrets}. `budget` limits the total characters and `depth` the nesting. A
- * marker replaces the rest. Errors become their causes, without further properties, because those of PostgreSQL quote rows.
+ * marker replaces the rest. Errors become their causes. Their other properties are left out, because PostgreSQL's quote rows.
  */
 export function jsonWithoutSecrets(value: unknown, budget: { left: number }, depth: number): Json {
   if (value === null || typeof value === 'boolean') return value;

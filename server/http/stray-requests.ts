@@ -12,10 +12,10 @@ type SeenRequest = Pick<RequestContext, 'operation' | 'path' | 'isOfConsole'> & 
 };
 
 /**
- * Whether an error is the response to a stray request, such as one for /robots.txt or /.env: no route has its path and
- * method, and neither its path nor its headers look like an API call. Browsers, monitors and scanners send such requests
- * all the time, so they are not recorded or counted as errors. The same applies to a request that the console sends without
- * an action of its user.
+ * Whether an error is the response to a stray request, for example for /robots.txt or /.env. No route has the path and method
+ * of a stray request, and its path and headers do not look like an API call. Browsers, monitors and scanners send such
+ * requests all the time, so they are not recorded or counted as errors. The same applies to requests that the console sends
+ * without an action of its user.
  */
 export function isStray({ operation, path, request, isOfConsole }: SeenRequest, code: ErrorCode | undefined): boolean {
   if (isOfConsole) return code !== undefined;

@@ -8,8 +8,8 @@ import { sendStream } from './wire/event-stream.ts';
 import { sendError, sendReply } from './wire/reply.ts';
 
 /**
- * Serves a reply that waits for events or streams them. While it waits, the request counts as neither load nor late, and
- * only its own deadline applies. Throws a refusal only before the response begins.
+ * Serves a reply that waits for events or streams them. While it waits, the request does not count as load or as
+ * late, and only its own deadline applies. Throws a refusal only before the response begins.
  */
 export async function serveLive(
   service: HttpService,

@@ -123,8 +123,8 @@ async function tryRunning(binaries: PostgresBinaries, user: ServerUser): Promise
 }
 
 /**
- * Copies the binaries completely or not at all, under a name made from their version and content. The copy is first made under a
- * temporary name. An existing copy is checked file by file, because a power cut may leave files of a finished copy empty.
+ * Copies the binaries to a directory named after their version and content. The copy is made under a temporary name, so it is
+ * never partial. An existing copy is checked file by file, because a power cut may leave files of a finished copy empty.
  */
 async function copyBinaries(
   packaged: PackagedBinaries,

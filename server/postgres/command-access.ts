@@ -24,8 +24,8 @@ const TIMEOUT_MILLISECONDS = 15_000;
 const RETRY_MILLISECONDS = 100;
 
 /**
- * Opens the ledger of a data directory for a command: through the PostgreSQL that the service runs there, or through one that
- * this function starts and `close` stops.
+ * Opens the ledger of a data directory for a command. Uses the PostgreSQL that the service runs there. If none runs, this
+ * function starts it and `close` stops it.
  *
  * @throws StartupProblem if there is no ledger, or if the service's PostgreSQL cannot be reached in time.
  */

@@ -38,7 +38,7 @@ const LOCATION_COMMENT =
 const MAJOR_VERSION = 18;
 
 /**
- * Chooses the user that runs PostgreSQL: the user of the service, or `nobody` if that is root.
+ * Chooses the user that runs PostgreSQL: the service's user, or `nobody` if the service runs as root.
  *
  * @throws StartupProblem if the user has no name, which PostgreSQL requires.
  */

@@ -88,7 +88,7 @@ function settingsFor(socketDirectory: string): Record<string, string> {
     log_destination: 'stderr',
     logging_collector: 'off',
     log_line_prefix: '%m [%p] ',
-    // The detail of a failed statement quotes the row, and rows contain customers' texts, so none of it is logged.
+    // The detail of a failed statement quotes the row, and rows contain customers' texts. So details are not logged.
     log_error_verbosity: 'terse',
     log_parameter_max_length_on_error: '0',
     lc_messages: 'C',
@@ -125,7 +125,7 @@ export function spawnServer(setup: ServerSetup): ServerProcess {
 }
 
 /**
- * Creates the data directory of a new ledger, completely or not at all: `initdb` works under a temporary name.
+ * Creates the data directory of a new ledger. `initdb` works under a temporary name, so the directory is never partial.
  *
  * @param home the directory that contains it, locked by the caller.
  * @throws StartupProblem with the last message of `initdb` if it fails.

@@ -131,7 +131,7 @@ export function findAuditEntries(requestId: string, from: Date, to: Date, count:
   return FIND_AUDIT_ENTRIES({ requestId, from, to, maxExamined: MAX_EXAMINED, count });
 }
 
-/** Below every position of a row, even one that the chain never assigns. */
+/** A position below every row's, including positions that the chain never assigns. */
 export const BEFORE_ALL_ENTRIES = -(2n ** 63n);
 
 const READ_AUDIT_CHAIN = statement(

@@ -26,7 +26,7 @@ const MAX_TRIES = 100;
 const MAX_LOOKS = 10;
 const PAUSE_MILLISECONDS = 200;
 
-/** The longest wait for the lock of a table behind which transfers queue. */
+/** The longest wait for a table's lock. Transfers queue behind the waiting statement. */
 const LOCK_MILLISECONDS = 1_000;
 
 /** The message of Citus if a session still uses the old copy of an earlier move. */

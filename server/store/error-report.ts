@@ -70,7 +70,7 @@ const LOCK_DUE_ERRORS = statement(
     order by program_id, code limit :count for no key update skip locked`,
 );
 
-/** Locks and reads errors that an event must report now, except those that another process is about to report. */
+/** Locks and reads errors that an event must report now. Skips errors that another process is about to report. */
 export function lockDueErrors(count: number): Statement {
   return LOCK_DUE_ERRORS({ count });
 }

@@ -9,7 +9,7 @@ import { isPlace } from './connection/session-settings.ts';
 // Kept by: default partitions
 // Tested by: `test/store/events/order.test.ts`
 
-/** Months ahead for which partitions are created, so that a service that is not restarted has those of the next months. */
+/** How many months ahead partitions are created, so that a job can fail for weeks without harm. */
 export const MONTHS_AHEAD = 3;
 
 /** Days ahead, for tables partitioned by day, so that a job can fail for a week without harm. */

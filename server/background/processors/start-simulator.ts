@@ -67,7 +67,7 @@ async function start({ directory, noticeUrl, secret }: SimulatorParts) {
   const child = spawn(process.execPath, [programAt('simulator/main')], {
     // When this process ends in any way, the simulator sees the end of its input.
     stdio: ['pipe', 'pipe', 'pipe'],
-    // Its only settings are in the line that it receives. It needs none of this process's secrets.
+    // The simulator reads its settings from its input. It does not get this process's secrets.
     env: {},
   });
   let problem = '';

@@ -66,7 +66,7 @@ export async function loadEvent({ database }: Service, sentId: string, programId
   throw new Refusal('event_not_found', `There is no event with the id '${sentId}'${where}.${hint}`);
 }
 
-/** Writes an event as it is sent to its card program or to operators. A thin one has no `data`. */
+/** Returns the event's JSON for its card program or for operators. A thin event has no `data`. */
 export function writeBody(event: StoredEvent, payload: Webhook['payload'], isForOperators: boolean): string {
   const written = payload === 'full' ? event : { ...event, payload: null };
   return isForOperators ? writeOperatorEvent(written) : writeEvent(written);

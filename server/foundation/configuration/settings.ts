@@ -376,7 +376,7 @@ export const SETTINGS = {
   },
 } as const satisfies Readonly<Record<string, Setting>>;
 
-/** Every environment variable, including those that name a file, as texts list them. */
+/** Every environment variable as help and documentation list it, including variables that name a file. */
 export const LISTED_SETTINGS = Object.values<Setting>(SETTINGS).flatMap((setting) => {
   const { name, kind, fallback, purpose, mayBeInFile, readBy, isInHelp = false } = setting;
   const own = { name, allowed: kind.allowed, fallback, purpose, readBy, isInHelp };

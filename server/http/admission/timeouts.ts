@@ -102,8 +102,8 @@ export async function closeIdleConnection(service: HttpService, socket: Duplex):
 
 /**
  * Refuses a request that has not arrived completely in time. If received input had not been read yet, the request gets
- * `headTimeoutMilliseconds` more, but only once, so that slow senders gain nothing. A connection without any input, such as
- * one that a browser opens in advance, carries no request: it is closed without an error.
+ * `headTimeoutMilliseconds` more, but only once, so that slow senders gain nothing. A connection without any input carries
+ * no request, so it is closed without an error. Browsers open such connections in advance.
  */
 export async function timeOutRequest(service: HttpService, error: Error, socket: Duplex): Promise<void> {
   const connection = service.connections.of(socket);

@@ -22,8 +22,7 @@ export const WATCH_LIMITS: WatchLimits = {
 const RETRY_MILLISECONDS = 1_000;
 
 /**
- * The requests that watch for events or transfers. They are idle nearly all the time, so they count as neither load nor
- * late.
+ * The requests that watch for events or transfers. They are idle nearly all the time, so they do not count as load or as late.
  */
 export class Watchers {
   readonly #counts: Readonly<Record<WatchKind, Map<string, number>>> = {

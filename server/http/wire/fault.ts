@@ -20,7 +20,7 @@ export type Fault = {
   /** The message for the caller in whole sentences. The sentence about support is added later. */
   readonly message: string;
   readonly details: RefusalDetails;
-  /** Undefined if the operation does not move money and is not a dry run of one that moves money. */
+  /** Set only for operations that move money and for their dry runs. */
   readonly moneyMoved: MoneyMoved | undefined;
   /** Whether the request may have taken effect anyway, so that sending it again could have a second effect. */
   readonly mayRepeat: boolean;

@@ -82,7 +82,7 @@ export async function refuseNewLedger({ path }: BackupDirectory, dataDirectory: 
  *
  * @param dataDirectory real path of the data directory.
  * @param ledger real path of PostgreSQL's files.
- * @throws StartupProblem if the directory has the backups of another ledger, or of another copy of this one that still archives.
+ * @throws StartupProblem if the directory has backups of another ledger, or of another copy of this ledger that still archives.
  */
 export async function claimBackupDirectory(
   directory: BackupDirectory,

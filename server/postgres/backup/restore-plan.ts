@@ -56,7 +56,7 @@ export async function surveyBackups(
   return { copies, timeline, state, candidates: markBroken(candidates) };
 }
 
-/** A copy proves that there was WAL up to its own end, even if none of that is left. */
+/** A copy proves that WAL existed up to the copy's end, even if that WAL is gone. */
 function markBroken(candidates: readonly Candidate[]): readonly Candidate[] {
   const end = Math.max(-1, ...candidates.map(({ manifest }) => segmentsOf(manifest).last));
   return candidates.map((candidate) => {

@@ -59,7 +59,7 @@ export function parseHistory(text: string): readonly Branch[] {
 }
 
 /**
- * The timeline on which recovery reads the file with a number: the last timeline that has a part of it.
+ * Returns the timeline of the file with this number that recovery reads: the last timeline that has a part of it.
  *
  * @param branches the timelines before `timeline`, oldest first.
  */

@@ -400,7 +400,7 @@ export function eraseErrors({ programId, cursor }: CardErasure, count: number): 
   });
 }
 
-/** How many errors {@link eraseErrors} erased, and the last one that it read, or null at the end. */
+/** Returns how many errors {@link eraseErrors} erased, and the last request id that it read, or null at the end. */
 export function toErasedErrors([row]: readonly Row[]): {
   readonly erased: number;
   readonly lastRequestId: string | null;

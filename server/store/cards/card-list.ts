@@ -78,7 +78,7 @@ const BY_STATUS: Route = {
 };
 const ALL: Route = { name: '', covers: [], lead: [] };
 
-/** The route for a filter: among its parts with an index, the one that usually finds the fewest cards. */
+/** Returns the route for a filter. It uses the index that usually finds the fewest cards. */
 function routeFor({ prefix, holderReference, lastFour, metadata, status }: CardFilter): Route {
   if (holderReference !== null) return BY_HOLDER;
   if (lastFour !== null) return BY_LAST_FOUR;

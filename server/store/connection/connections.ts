@@ -279,7 +279,7 @@ async function withClient<Result>(
   });
 }
 
-/** Opens a connection. Without settings it keeps those of its user. */
+/** Opens a connection. Without `settings` it keeps its user's settings. */
 async function connect(
   where: pg.ClientConfig,
   connectionTimeoutMillis: number,

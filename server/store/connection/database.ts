@@ -68,7 +68,7 @@ export class Database {
   }
 
   /**
-   * Runs one statement in a read-only transaction, in which PostgreSQL refuses writes. Throws {@link StoreFailure}. A connection
+   * Runs one statement in a read-only transaction, so that PostgreSQL refuses writes. Throws {@link StoreFailure}. A connection
    * that the server closed while it was idle is replaced once, silently.
    */
   async read(statement: Statement): Promise<readonly Row[]> {
@@ -212,7 +212,7 @@ export class Database {
   }
 
   /**
-   * Takes a lock and runs a statement under it, which sees the commits of the previous holder. BEGIN and COMMIT are in one
+   * Takes a lock and runs a statement that sees the commits of the lock's previous holder. BEGIN and COMMIT are in one
    * packet, so that no other process waits for this one. It has no fence, so running the statement a second time must change
    * nothing. Throws {@link StoreFailure}.
    */

@@ -212,7 +212,7 @@ export class CommitUnknown extends Error {
   override readonly name = 'CommitUnknown';
   readonly result: unknown;
   readonly doubt: Doubt;
-  /** The server on which the unconfirmed rows were found. */
+  /** The server that has the unconfirmed rows. */
   readonly server: string | undefined;
 
   constructor(cause: unknown, result: unknown, doubt: Doubt, server?: string) {

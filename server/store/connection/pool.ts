@@ -35,7 +35,7 @@ export type Health = {
   readonly commitFailedAt: number;
   /** Whether that was because of a full disk. */
   readonly isDiskFull: boolean;
-  /** When a connection was last refused, by the server or because those of the process were in use for too long. */
+  /** When the server last refused a connection, or all connections of the process were last in use for too long. */
   readonly shortAt: number;
   /** Connections in use and idle ones, and requests that wait for one. */
   readonly lent: number;
@@ -57,7 +57,7 @@ export class PoolGroup implements Health {
   /** How often the database has sent a response, on any connection. */
   responses = 0;
   losses = 0;
-  /** How often the server may have been replaced by one that lacks the last commits. */
+  /** How often a server without the last commits may have replaced the current one. */
   interruptions = 0;
   /** Writers that the server refused a connection and that are trying again. */
   refusedWriters = 0;

@@ -127,7 +127,7 @@ export function sessionSettings(schema: string, ...more: readonly Setting[]): re
   return [...new Map<string, string>([...PINNED, ['search_path', searchPath], ...more])];
 }
 
-/** The settings as startup options, which take precedence over those of the role, the database and the server. */
+/** Returns the settings as startup options. They override the settings of the role, the database and the server. */
 export function startupOptions(settings: readonly Setting[]): string {
   return settings
     .filter(([name]) => !SET_LATER.includes(name))

@@ -94,7 +94,7 @@ const PLACES_OF_BATCH = statement(
     where batch_id between :first and :last order by position`,
 );
 
-/** The places to read: those of a program or, without `programId`, the places of all programs by number, except shared ones. */
+/** The places to read: a program's or, without `programId`, the places of all programs by number, except shared ones. */
 export type PlaceRange =
   | { readonly programId?: string | undefined; readonly after: number; readonly count: number }
   | { readonly programId?: string | undefined; readonly before: number; readonly count: number };

@@ -40,7 +40,7 @@ export type StoredEvent = {
  */
 export type EventRange = {
   readonly programId?: string | undefined;
-  /** Among the events of all programs, only those of this program. */
+  /** Selects this program's events among the events of all programs. */
   readonly onlyOf?: string | undefined;
   readonly limit: number;
   readonly types?: readonly string[] | undefined;

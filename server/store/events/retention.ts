@@ -22,8 +22,8 @@ export const FENCE_DAYS = 7;
 const FIND_OLD = 'select find_droppable_event_partition($1, $2) as name';
 
 /**
- * How long a drop waits for other users of the table. Transfers queue behind it, so this is short. They use the table for a few
- * milliseconds.
+ * How long a drop waits for other users of the table. Transfers use the table for a few milliseconds. The wait is short, because
+ * they queue behind the drop.
  */
 const LOCK_MILLISECONDS = 100;
 

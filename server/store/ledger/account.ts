@@ -91,7 +91,7 @@ const OF_TRANSFERS = `select transfers.program_id, of_card.account_id
   ) as of_card(account_id)`;
 
 /**
- * How accounts are read: locked after waiting for other transactions, locked except those that others have locked, or not locked.
+ * How accounts are read: `wait` locks them all, `skip` locks only accounts that are free, `unlocked` locks none.
  */
 type AccountMode = 'wait' | 'skip' | 'unlocked';
 

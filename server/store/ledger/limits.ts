@@ -85,7 +85,7 @@ export const READ_DAYS = Math.max(...Object.values(LONGEST_DAYS)) + 9;
 
 const DAY = 24 * 60 * 60 * 1000;
 
-/** Days from the start of the day on which a hold is counted to its end: a day has up to 25 hours. */
+/** Longest time from the start of the day that counts a hold to the hold's end, in days. A day has up to 25 hours. */
 export const HELD_DAYS = MAX_HOLD_MILLISECONDS / DAY + 2;
 
 /**

@@ -65,8 +65,8 @@ export type PreviewedScope = CountedScope & { readonly connectorId: string | nul
 const COUNT_SCHEDULED = statementVariants({ ...SCOPE, maxExamined: NUMBER });
 
 /**
- * Counts the scheduled transfers of a scope, at most {@link MAX_SCHEDULED}. For all programs, in the order in which they are due;
- * for one program, in the order of their ids.
+ * Counts the scheduled transfers of a scope, at most {@link MAX_SCHEDULED}. Reads them in the order of their due times for all
+ * programs, and in the order of their ids for one program.
  */
 export function countScheduled({ programId, type, connectorId }: PreviewedScope): Statement {
   const isOne = programId !== null;

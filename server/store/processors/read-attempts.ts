@@ -88,7 +88,7 @@ const LAST_ID = "'ffffffff-ffff-ffff-ffff-ffffffffffff'::uuid";
 /**
  * SQL: the attempts that a chunk is searched in, the condition for matches, and the order of the index. Few attempts have not
  * ended, or have ended without money, and these have their own indexes. Of the others, the attempts of a card program are found
- * by its bounds alone: with an equal sign as well, the planner could walk through those of all programs.
+ * by its bounds alone: with an equal sign as well, the planner could read the attempts of all programs.
  */
 function routeOf({ status, connectorId, programId }: AttemptFilter, isLater: boolean) {
   const ofConnector = connectorId === null ? [] : ['processor_attempt.connector_id = :connectorId'];

@@ -146,7 +146,7 @@ const ALL: Route = {
   relations: (along) => [along('transfer', [], '')],
 };
 
-/** The route for a filter: among its parts with an index, the one that usually finds the fewest transfers. */
+/** Returns the route for a filter. It uses the index that usually finds the fewest transfers. */
 export function routeFor(filter: TransferFilter): Route {
   if (filter.idempotencyKey !== null) return BY_KEY;
   if (filter.reference !== null) return BY_REFERENCE;

@@ -59,9 +59,9 @@ export type AttemptFilter = {
   readonly succeeded: boolean | null;
   /** Statuses from the first to the last. `none` for attempts without a response. */
   readonly status: { readonly from: number; readonly to: number } | 'none' | null;
-  /** First moment at which they began, included. */
+  /** Earliest start of an attempt, included. */
   readonly from: Date | null;
-  /** Last moment, not included. */
+  /** Latest start of an attempt, not included. */
   readonly to: Date | null;
 };
 

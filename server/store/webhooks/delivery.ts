@@ -43,7 +43,7 @@ export const readRetries = statement(
     ) as retry`,
 );
 
-/** Reads tests and requested resends, except those of some webhooks. */
+/** Reads tests and requested resends, except for the webhooks in `except`. */
 export const readRequestedDeliveries = statement(
   'read_asked_webhook_deliveries',
   { shards: many(SMALLINT), except: many(UUID), count: INTEGER },

@@ -78,7 +78,7 @@ const NEW_REPLAY = columns({
   selection: word<ReplaySelection>(),
   fromAt: DATE,
   toAt: DATE,
-  /** The last position, or number, up to which nothing remains to be sent. */
+  /** Every event up to this position, or number, has been sent. */
   cursor: NUMBER,
   untilPosition: NUMBER,
   state: word<'running'>(),

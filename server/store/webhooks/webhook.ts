@@ -54,7 +54,7 @@ const DETAILS = columns({
   ...WEBHOOK.columns,
   status: word<WebhookStatus>(),
   statusReason: nullable(word<WebhookStatusReason>()),
-  /** The last position, or number, up to which all events have been sent for the first time. */
+  /** Every event up to this position, or number, has been sent for the first time. */
   cursor: NUMBER,
   backlog: NUMBER,
   /** Failures in a row. */
@@ -173,7 +173,7 @@ const COUNT_WEBHOOKS = statement(
   'select count(*) as count from webhook where program_id is not distinct from :programId::uuid',
 );
 
-/** Counts the webhooks of a program or, without one, those of operators. */
+/** Counts a program's webhooks or, without a program, the webhooks of operators. */
 export function countWebhooks(programId: string | null): Statement {
   return COUNT_WEBHOOKS({ programId });
 }

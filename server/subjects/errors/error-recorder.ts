@@ -163,7 +163,7 @@ class Recorder {
       const started = performance.now();
       const batch = this.#take();
       while (batch.length > 0 && !(await this.#keep(batch, isCrowded))) {
-        // Neither the database nor the spool is available. The batch stays first while the queue fills up.
+        // The database and the spool are unavailable. The batch stays first while the queue fills up.
         if (this.#isStopping) {
           this.#queue.unshift(...batch.map((error) => ({ error, bytes: 0 })));
           return;

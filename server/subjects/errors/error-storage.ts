@@ -73,7 +73,7 @@ export class ErrorStorage {
   }
 
   /**
-   * Stores errors in the database or the spool. Returns false if neither is possible now. `isCrowded` means that more
+   * Stores errors in the database or the spool. Returns false if both are unavailable. `isCrowded` means that more
    * errors wait than the database can store in time. Then the spool is tried first.
    */
   async keep(errors: readonly LoggedError[], isCrowded: boolean): Promise<boolean> {

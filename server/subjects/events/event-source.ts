@@ -99,7 +99,7 @@ async function searchEvents(
   return { events, end: 'after' in next ? next.after : next.before, hasMore: true };
 }
 
-/** Refuses a position (or number) after which events were deleted. The message names the position to continue from. */
+/** Refuses a position (or number) if later events were deleted. The message names the position to continue from. */
 export async function refuseDeleted(database: Database, source: EventSource, after: number): Promise<never> {
   const [row] = await readRows(database, readOldestPosition(source.programId));
   throw eventsExpired(source.headOf, after, Number(row?.oldest));

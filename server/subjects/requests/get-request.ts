@@ -79,7 +79,7 @@ export async function findRequest(
 }
 
 /**
- * Returns the effects of a request (id as it was sent) in the card program of a call, with the checks and causes that only
+ * Returns the effects of a request in the card program of a call, with the checks and causes that only
  * operators see. Throws `request_not_found`, also for a request of another program.
  */
 export async function findRequestOfProgram(

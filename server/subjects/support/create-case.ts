@@ -27,7 +27,7 @@ import { readTransfer, toTransfer } from '../../store/transfers/transfer.ts';
 import { actorOf, auditOf } from '../audit/audit.ts';
 import { replyWithinScopes, toCaseRecord } from './record.ts';
 
-/** Returns the effects of a request (id as it was sent) in the card program of the call. Throws `request_not_found`. */
+/** Returns the effects of a request in the card program of the call. Throws `request_not_found`. */
 export type FindRequest = (service: Service, call: Call<'create_case'>, sentId: string) => Promise<RequestRecord>;
 
 /** The subject of a case. */

@@ -34,7 +34,7 @@ export function foundCase(call: CaseCall, [row]: readonly Row[]): WholeCase {
   return toWholeCase(row);
 }
 
-/** Returns the refusal of a case id, as it was sent. */
+/** Returns the refusal of a case id that does not exist. */
 export function caseMissing(call: CallContext, sentId: string, field?: string): Refusal {
   const where = programOf(call) === null ? '' : ' in this card program';
   const hint = fromWireId('case', sentId) === undefined ? ' A case id is case_ and 32 hex digits.' : '';

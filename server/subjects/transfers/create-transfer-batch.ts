@@ -83,7 +83,7 @@ function severityOf(thrown: unknown): number {
   return status === 424 ? 599 : status;
 }
 
-/** A row as it was sent, and its result. */
+/** A row of the request, and its result. */
 class Row {
   readonly index: number;
   /**

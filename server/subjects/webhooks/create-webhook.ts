@@ -141,7 +141,7 @@ const NEW_STATE = {
   replay: null,
 } as const;
 
-/** Returns the position (or number) after which events are sent. */
+/** Returns the start: the webhook gets the events after this position (or number). */
 function readStart(
   call: Call<CreateId>,
   headOf: string,

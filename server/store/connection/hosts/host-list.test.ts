@@ -2,7 +2,7 @@ import pg from 'pg';
 import { expect, test } from 'vitest';
 import { HostListProblem, readHostList, withHosts } from './host-list.ts';
 
-/** The address and user with which `pg` would connect to each host. */
+/** The address and user that `pg` would use for each host. */
 function placesOf(url: string): readonly string[] {
   return readHostList(url).urls.map((connectionString) => {
     const { host, port, user, password, database } = new pg.Client({ connectionString });

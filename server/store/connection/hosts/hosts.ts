@@ -133,7 +133,7 @@ export class Hosts {
     return this.#watch(new pg.Client({ ...config, connectionString: host.connectionString }), host);
   }
 
-  /** The option of a `pg.Pool` that makes its clients like those of {@link clientOf}. */
+  /** The option of a `pg.Pool` that makes it create the same clients as {@link clientOf}. */
   get poolClient(): Pick<pg.PoolConfig, 'Client'> {
     if (!this.mustWrite) return {};
     const next = (): Host => this.#current?.host ?? this.#all[0];
