@@ -26,7 +26,7 @@ export const usageOf = (rows: readonly Row[]): string => `npm run torture -- [op
 Exit code: 0 if every promise was kept, 1 if one was broken, 3 if --control found nothing, 4 if a row could not run on
 this machine.`;
 
-/** An invalid command line; the message gives the reason. */
+/** An invalid command line. The message gives the reason. */
 export class UsageProblem extends Error {}
 
 const SCALES = ['small', 'middle', 'large'] as const;

@@ -52,7 +52,7 @@ export class DatabaseNode {
     const binaries = await binariesFor(user, directory);
     const programs = { postgres: join(binaries, 'postgres'), user };
     const [first, second] = ['alpha', 'beta'].map((name) => new DatabaseNode(name, join(directory, name), programs));
-    if (first === undefined || second === undefined) throw new Error('there are no two nodes');
+    if (first === undefined || second === undefined) throw new Error('a node is missing');
     await stockPostgresIn(first.directory, binaries);
     await stopStockPostgresIn(first.directory);
     for (const { socket } of [first, second]) await ownedDirectory(socket, user);

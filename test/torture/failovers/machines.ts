@@ -32,8 +32,8 @@ const PATH = '/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin';
 export type Own = { readonly onDisk: readonly string[]; readonly inMemory: readonly string[] };
 
 /**
- * A test machine: a network namespace with its own address, its own `/etc` on top of the real one, and its own copies of other
- * directories. It can lose power.
+ * A test machine: a network namespace with its own address, its own `/etc` on top of the real one, and its own
+ * versions of some other directories. It can lose power.
  */
 export class Machine {
   readonly name: string;

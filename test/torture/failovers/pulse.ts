@@ -5,7 +5,7 @@ import { pause } from '../row.ts';
 /** The interval between requests, in milliseconds. Requests do not wait for earlier responses. */
 const BETWEEN = 20;
 
-/** The maximum number of open requests, sent in ten seconds. */
+/** The maximum number of open requests: the requests of ten seconds. */
 const MAX_OPEN = 500;
 
 /** A request of the pulse. Times are by `performance.now()`. `status` is 0 without a response. */

@@ -41,7 +41,7 @@ async function feed(
     while (proxy.faults.length > 0) {
       await pause(1);
       inFlight = Math.max(inFlight, proxy.open());
-      if (performance.now() - laidAt > 60_000) throw new Error('no COMMIT came for a minute');
+      if (performance.now() - laidAt > 60_000) throw new Error('no COMMIT arrived for a minute');
     }
     report(kind, made, inFlight);
     // Lets some commits succeed, so that some transfers are acknowledged normally.

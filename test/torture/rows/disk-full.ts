@@ -126,7 +126,7 @@ async function fillUp(setting: Setting, tally: Tally, disks: Disks, service: Ser
     const { databaseUrl } = await embeddedServerOf(disks.path.data);
     const empty = await fill(disks.path[disk]);
     const startedAt = performance.now();
-    // The log disk takes effect only when the existing WAL segments are used up.
+    // The full WAL disk has no effect until the existing WAL segments are used up.
     if (disk === 'data') await findNotReady(setting, tally, url, `round ${round}`);
     const isHit = () => failures() > before || performance.now() - startedAt > boundOf(setting, 60_000);
     if (disk === 'log') await useUpLog(databaseUrl, isHit);

@@ -35,7 +35,7 @@ class Siege {
   readonly #tally = new Tally();
   readonly #load: Load;
   readonly #random: () => number;
-  /** Whether clients use both services, which then break each other's chains. One service's chain lasts until a kill. */
+  /** Whether clients use both services, which then break each other's chains. With one service, a chain lasts until a kill. */
   readonly #usesBoth: boolean;
   readonly #services: KillableServices;
 

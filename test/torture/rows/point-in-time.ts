@@ -168,7 +168,7 @@ async function run(setting: Setting): Promise<Findings> {
   return { figures: { clients: CLIENTS, ...tally.figures() }, violations: tally.violations };
 }
 
-/** Restores a ledger that was backed up under load to random times. */
+/** Backs up a ledger under load, and restores it to random times. */
 export const POINT_IN_TIME: Row = {
   name: 'point-in-time',
   unit: 'restores',

@@ -4,7 +4,7 @@ import { lackOfPatroni, PatroniCluster, patroniIn } from '../../failovers/patron
 import { type Attack, figuresOf, Siege, untilWriting } from '../../failovers/siege.ts';
 import { type Findings, pause, type Row, type Setting } from '../../row.ts';
 
-/** The longest wait for a new leader, in milliseconds. It usually takes the time to live of 20 s and a few seconds. */
+/** The longest wait for a new leader, in milliseconds. It usually takes a few seconds more than the time to live of 20 s. */
 const REPLACED_WITHIN = 180_000;
 
 /** The leader hands over to a synchronous standby, or its machine loses power. */

@@ -12,7 +12,7 @@ const PAUSE = 2_000;
 /** The downtime of the coordinator, in milliseconds. */
 const AWAY = 2_000;
 
-/** The number of COMMITs with an error as response per attack, and the longest time between two, in milliseconds. */
+/** The number of false errors from COMMIT per attack, and the longest time between two, in milliseconds. */
 const DENIALS = 10;
 const BETWEEN_DENIALS = 40;
 
@@ -65,7 +65,7 @@ async function denyCommits(attack: PlaceAttack): Promise<void> {
     proxy.faults.push('deny_after');
     const laidAt = performance.now();
     while (proxy.faults.length > 0 && performance.now() - laidAt < LONGEST_DENIAL) await pause(1);
-    if (proxy.faults.length > 0) return siege.tally.violate(where, ['no COMMIT came']);
+    if (proxy.faults.length > 0) return siege.tally.violate(where, ['no COMMIT arrived in time']);
     siege.tally.add('denials');
     await pause(siege.random() * BETWEEN_DENIALS);
   }
