@@ -319,21 +319,21 @@ test('accepts correct stored responses and events, with or without received resp
 });
 
 test.each<[string, string, readonly StoredResponse[]]>([
-  ['an acknowledged response is not stored', 'k: lost: its 201 is not kept', instead(KEPT, KEPT_CREATED)],
-  ['a refusal is not stored', 'r: lost: its 409 is not kept', instead(KEPT, KEPT_REFUSAL)],
-  ['a change is not stored', 'd: lost: its 200 is not kept', instead(KEPT, KEPT_CAPTURED)],
+  ['an acknowledged response is not stored', 'k: lost: its 201 is not stored', instead(KEPT, KEPT_CREATED)],
+  ['a refusal is not stored', 'r: lost: its 409 is not stored', instead(KEPT, KEPT_REFUSAL)],
+  ['a change is not stored', 'd: lost: its 200 is not stored', instead(KEPT, KEPT_CAPTURED)],
   [
     'the body has an extra space',
-    'kept response differs',
+    'stored response differs',
     instead(KEPT, KEPT_CREATED, { ...KEPT_CREATED, body: `${CREATED} ` }),
   ],
-  ['the status differs', 'kept response differs', instead(KEPT, KEPT_CREATED, { ...KEPT_CREATED, status: 200 })],
+  ['the status differs', 'stored response differs', instead(KEPT, KEPT_CREATED, { ...KEPT_CREATED, status: 200 })],
   [
     'the code differs',
-    'kept response differs',
+    'stored response differs',
     instead(KEPT, KEPT_REFUSAL, { ...KEPT_REFUSAL, code: 'duplicate_reference' }),
   ],
-  ['the message differs', 'kept response differs', instead(KEPT, KEPT_REFUSAL, { ...KEPT_REFUSAL, message: 'No.' })],
+  ['the message differs', 'stored response differs', instead(KEPT, KEPT_REFUSAL, { ...KEPT_REFUSAL, message: 'No.' })],
   [
     'the subject differs',
     'is about tr_2 instead of tr_1',
@@ -345,7 +345,7 @@ test.each<[string, string, readonly StoredResponse[]]>([
     [...KEPT, { ...KEPT_CREATED, operation: 'capture_transfer' }],
   ],
   ['the key is unknown', 'x of create_transfer, which no client sent', [...KEPT, { ...KEPT_CREATED, key: 'x' }]],
-  ['a reversal has no stored response', 'no response is kept under reverse_transfer c', instead(KEPT, KEPT_REVERSED)],
+  ['a reversal has no stored response', 'no response is stored under reverse_transfer c', instead(KEPT, KEPT_REVERSED)],
 ])('detects a false stored response: %s', (_, word, kept) => {
   expect(problemsOf({ kept })).toContain(word);
 });
@@ -381,7 +381,7 @@ test.each<[string, string, readonly FoundEvent[]]>([
 test('compares a transfer without a received response with its stored response and events', () => {
   const silent = STORIES.map((history) => ({ ...history, responses: [], silences: 1 }));
   const kept = instead(KEPT, KEPT_CREATED);
-  expect(problemsOf({ kept }, silent)).toContain('tr_1 was made, but no response is kept under create_transfer k');
+  expect(problemsOf({ kept }, silent)).toContain('tr_1 was made, but no response is stored under create_transfer k');
   expect(problemsOf({ events: instead(EVENTS, PENDING) }, silent)).toContain('no event transfer.pending of tr_1');
   const changedPayload = instead(EVENTS, PENDING, { ...PENDING, payload: CAPTURED });
   expect(problemsOf({ events: changedPayload }, silent)).toContain('the event differs');

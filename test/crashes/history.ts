@@ -41,7 +41,6 @@ export type CreateHistory = KeyHistory & { readonly terms: Terms };
 /** The requests for a change to a transfer. */
 export type ChangeHistory = KeyHistory & { readonly change: Change };
 
-/** A reversal in the ledger. */
 export type FoundReversal = {
   readonly reversalId: string;
   readonly requestId: string;

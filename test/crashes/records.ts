@@ -15,10 +15,8 @@ export type StoredResponse = {
   readonly message: string | null;
 };
 
-/** An event in the ledger. */
 export type FoundEvent = { readonly type: string; readonly subjectId: string; readonly payload: string };
 
-/** The stored responses and the events. */
 export type Records = { readonly kept: readonly StoredResponse[]; readonly events: readonly FoundEvent[] };
 
 type KeyHistory = CreateHistory | ChangeHistory;
@@ -34,7 +32,7 @@ export function wrongRecords(
   const requested = new Set(history.map((story) => `${operationOf(story)} ${story.key}`));
   const nobodys = kept.filter(({ operation, key }) => !requested.has(`${operation} ${key}`));
   return [
-    ...nobodys.map(({ operation, key }) => `a response is kept under ${key} of ${operation}, which no client sent`),
+    ...nobodys.map(({ operation, key }) => `a response is stored under ${key} of ${operation}, which no client sent`),
     ...history.flatMap((story) => wrongKept(story, ofKey.get(`${operationOf(story)} ${story.key}`), ofFact)),
     ...transfers.flatMap((found) => wrongSubjects(found, ofKey)),
     ...wrongEvents(transfers, events),
@@ -54,8 +52,8 @@ function wrongKept(
   const problems: string[] = [];
   const first = story.responses.find(({ status }) => status < 300 || status === 409);
   if (first !== undefined) {
-    if (row === undefined) problems.push(`lost: its ${first.status} is not kept`);
-    else if (!isSame(row, first)) problems.push(`the kept response differs: ${textOf(row)} from ${first.text}`);
+    if (row === undefined) problems.push(`lost: its ${first.status} is not stored`);
+    else if (!isSame(row, first)) problems.push(`the stored response differs: ${textOf(row)} from ${first.text}`);
   }
   const success = first !== undefined && first.status < 300 ? first.text : row?.body;
   const subjectId = success == null ? null : subjectOf(success);
@@ -65,7 +63,7 @@ function wrongKept(
     if (event === undefined) problems.push(`no event ${type} of ${subjectId}`);
     else if (event.payload !== success) problems.push(`the event differs: ${event.payload} from ${success}`);
     if (row !== undefined && row.status < 300 && row.subjectId !== subjectId)
-      problems.push(`the kept response is about ${row.subjectId} instead of ${subjectId}`);
+      problems.push(`the stored response is about ${row.subjectId} instead of ${subjectId}`);
   }
   return problems.map((problem) => `${story.key}: ${problem}`);
 }
@@ -109,7 +107,7 @@ function wrongSubjects(
   ];
   return made.flatMap(({ subjectId, name }) => {
     const row = ofKey.get(name);
-    if (row === undefined) return [`${subjectId} was made, but no response is kept under ${name}`];
+    if (row === undefined) return [`${subjectId} was made, but no response is stored under ${name}`];
     return row.subjectId === subjectId ? [] : [`${subjectId} was made, but ${name} says ${textOf(row)}`];
   });
 }

@@ -37,7 +37,6 @@ const send = (idempotencyKey: string, deadline = performance.now() + 60_000): Pr
 
 const idOf = ({ body }: WrittenReply): string => (JSON.parse(body) as TransferRecord).transfer_id;
 
-/** Returns the failure of a call that must not succeed. */
 async function failureOf(call: Promise<WrittenReply>): Promise<OperationFailure> {
   const thrown = await call.then(
     (reply) => new Error(`the call succeeded: ${JSON.stringify(reply)}`),

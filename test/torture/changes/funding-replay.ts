@@ -63,7 +63,6 @@ export class FundingReplay {
     };
   }
 
-  /** Returns the amount that an event adds to the available funds. */
   #changeOf(type: string, data: Fields): number {
     const amount = Number(data.amount);
     const transferId = String(data.transfer_id);

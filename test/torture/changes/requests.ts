@@ -47,7 +47,6 @@ export type Change = {
   readonly text: string;
 };
 
-/** All requests and their responses. */
 export type Record = { readonly sent: Sent[]; readonly changes: Change[]; unanswered: number };
 
 const TRANSFER = '/api/v0.1/core/transfer';
@@ -110,7 +109,6 @@ function toHeard({ status, text, fields, headers }: RawResponse): Heard {
   };
 }
 
-/** Sends a change and records it with its response. */
 export async function sendChange(
   record: Record,
   url: string,

@@ -39,7 +39,6 @@ type Wire = { readonly type: string; readonly position: number; readonly number?
 /** Event texts shared by all readers, to save memory. */
 const texts = new Map<string, string>();
 
-/** Removes the texts of earlier readers. */
 export function forgetTexts(): void {
   texts.clear();
 }
@@ -200,7 +199,6 @@ function takeMessage(notes: Notes, part: string): void {
 /** The base URL of the SDK's client. Each request replaces it with the URL of a running service. */
 const ANYWHERE = 'http://127.0.0.1:1';
 
-/** Reads the SDK's stream. */
 export function readBySdk(source: Source, addresses: Addresses, turn: number): Reader {
   const notes = new Notes(source, addresses, turn);
   const controller = new AbortController();

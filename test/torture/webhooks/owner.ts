@@ -79,7 +79,6 @@ export class Owner {
     return paused.length;
   }
 
-  /** Returns the records by name. */
   async records(): Promise<ReadonlyMap<string, WebhookRecord>> {
     const { fields } = await send(this.#url(), { method: 'GET', path: `${OPERATOR}?limit=100` });
     const { data } = fields as unknown as { readonly data: readonly WebhookRecord[] };

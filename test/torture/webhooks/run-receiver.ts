@@ -40,7 +40,6 @@ export class Receiver {
     return receiver;
   }
 
-  /** The number of starts. */
   get runs(): number {
     return this.#runs;
   }
@@ -73,7 +72,6 @@ export class Receiver {
     await ended;
   }
 
-  /** Returns all deliveries so far. */
   async read(): Promise<Deliveries> {
     const file = await open(this.#file);
     try {
