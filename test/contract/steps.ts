@@ -125,7 +125,7 @@ export type Making = {
   /** Whether a schema allows a value. Some keywords are only checked here. */
   readonly isValid: (schema: Schema, value: unknown) => boolean;
   readonly credentials: readonly Credential[];
-  /** Whether every integer of a query has its largest value. */
+  /** Whether values are at the edges of their types: the largest integers in queries, ids that a URL would change, full metadata. */
   readonly atEdges: boolean;
 };
 
@@ -137,7 +137,7 @@ export function generate(operation: Operation, making: Making): Step | undefined
   const { random, known, isValid } = making;
   const valueFor = (schema: Schema, name: string, from = known): unknown => {
     for (let tries = 0; tries < MAX_TRIES; tries += 1) {
-      const value = generateValue(schema, name, random, from);
+      const value = generateValue(schema, name, random, from, making.atEdges);
       if (isValid(schema, value)) return value;
     }
     return undefined;
@@ -183,7 +183,12 @@ export function generate(operation: Operation, making: Making): Step | undefined
   // A new record mostly gets a new id.
   const [ownId] = Object.keys(operation.responses.get(201)?.content?.['application/json']?.schema?.properties ?? {});
   const knownInBody: Known = (name) => (name === ownId && !random.chance(0.1) ? undefined : known(name));
-  const body = isBodySent ? valueFor(operation.body as Schema, 'body', knownInBody) : undefined;
+  const generated = isBodySent ? valueFor(operation.body as Schema, 'body', knownInBody) : undefined;
+  const idSchema = making.atEdges ? operation.body?.properties?.[ownId ?? ''] : undefined;
+  const body =
+    ownId !== undefined && idSchema !== undefined && isObject(generated)
+      ? { ...generated, [ownId]: valueFor(idSchema, ownId, () => undefined) }
+      : generated;
   if (isBodySent && body === undefined) return undefined;
   const isEscaped = random.chance(0.5);
   const wire = random.below(2 ** 31);

@@ -54,18 +54,18 @@ function dayAhead(days: number): string {
 }
 
 /** Generates a value. `name` is the name of the field or parameter. */
-export function generateValue(schema: Schema, name: string, random: Random, known: Known): unknown {
+export function generateValue(schema: Schema, name: string, random: Random, known: Known, atEdges = false): unknown {
   const reference = random.chance(0.85) ? known(name) : undefined;
   if (reference !== undefined) return reference;
   if (schema.const !== undefined) return schema.const;
   if (schema.enum !== undefined) return random.pick(schema.enum);
   const variants = schema.oneOf ?? schema.anyOf;
-  if (variants !== undefined) return generateValue(random.pick(variants), name, random, known);
-  if (schema.allOf !== undefined) return generateValue(merged(schema), name, random, known);
+  if (variants !== undefined) return generateValue(random.pick(variants), name, random, known, atEdges);
+  if (schema.allOf !== undefined) return generateValue(merged(schema), name, random, known, atEdges);
   const type = typeof schema.type === 'object' ? random.pick(schema.type) : schema.type;
   switch (type) {
     case 'string':
-      return textOf(schema, name, random);
+      return textOf(schema, name, random, atEdges);
     case 'integer':
     case 'number':
       // Positions come from events, and 0 is before all of them.
@@ -75,11 +75,13 @@ export function generateValue(schema: Schema, name: string, random: Random, know
     case 'null':
       return null;
     case 'array':
-      return listOf(schema, name, random, known);
+      return listOf(schema, name, random, known, atEdges);
     case 'object':
-      return objectOf(schema, random, known);
+      return objectOf(schema, random, known, atEdges);
     default:
-      return schema.properties === undefined ? textOf(schema, name, random) : objectOf(schema, random, known);
+      return schema.properties === undefined
+        ? textOf(schema, name, random, atEdges)
+        : objectOf(schema, random, known, atEdges);
   }
 }
 
@@ -92,7 +94,7 @@ function merged({ allOf = [], ...own }: Schema): Schema {
   };
 }
 
-function objectOf(schema: Schema, random: Random, known: Known): Record<string, unknown> {
+function objectOf(schema: Schema, random: Random, known: Known, atEdges: boolean): Record<string, unknown> {
   const { properties = {}, required = [], dependentRequired = {}, additionalProperties } = schema;
   const names = new Set<string>(required);
   const share = random.pick([0.1, 0.4, 0.9]);
@@ -102,16 +104,16 @@ function objectOf(schema: Schema, random: Random, known: Known): Record<string, 
   for (const name of names) for (const needed of dependentRequired[name] ?? []) names.add(needed);
   const made: [string, unknown][] = [...names].map((name) => [
     name,
-    generateValue(properties[name] ?? {}, name, random, known),
+    generateValue(properties[name] ?? {}, name, random, known, atEdges),
   ]);
   if (typeof additionalProperties === 'object') {
     const most = schema.maxProperties ?? 4;
     // The maximum length everywhere, in letters of up to four bytes.
-    const isFull = random.chance(0.15);
+    const isFull = random.chance(atEdges ? 0.5 : 0.15);
     for (let count = isFull ? most : random.below(Math.min(4, most + 1)); count > 0; count -= 1) {
       const name = isFull
         ? `n${count}`
-        : textOf({ minLength: 1, maxLength: 40, ...schema.propertyNames }, 'name', random);
+        : textOf({ minLength: 1, maxLength: 40, ...schema.propertyNames }, 'name', random, atEdges);
       const { maxLength = 1 } = additionalProperties;
       const value = isFull ? random.pick(WIDE).repeat(maxLength) : undefined;
       made.push([name, value ?? generateValue(additionalProperties, name, random, () => undefined)]);
@@ -121,10 +123,10 @@ function objectOf(schema: Schema, random: Random, known: Known): Record<string, 
   return Object.fromEntries(made);
 }
 
-function listOf(schema: Schema, name: string, random: Random, known: Known): unknown[] {
+function listOf(schema: Schema, name: string, random: Random, known: Known, atEdges: boolean): unknown[] {
   const least = schema.minItems ?? 0;
   const count = least + random.below(Math.min(3, (schema.maxItems ?? 3) - least) + 1);
-  const items = Array.from({ length: count }, () => generateValue(schema.items ?? {}, name, random, known));
+  const items = Array.from({ length: count }, () => generateValue(schema.items ?? {}, name, random, known, atEdges));
   return schema.uniqueItems === true || schema.items?.enum !== undefined ? [...new Set(items)] : items;
 }
 
@@ -134,7 +136,7 @@ function numberOf({ minimum = 0, maximum = Number.MAX_SAFE_INTEGER }: Schema, ra
   return random.pick([minimum, maximum, Math.min(maximum, minimum + 1), Math.max(minimum, maximum - 1)]);
 }
 
-function textOf(schema: Schema, name: string, random: Random): string {
+function textOf(schema: Schema, name: string, random: Random, atEdges: boolean): string {
   const { minLength = 0, maxLength = 300, pattern, format } = schema;
   if (format === 'date') return random.pick(DAYS);
   if (format === 'date-time') {
@@ -156,7 +158,7 @@ function textOf(schema: Schema, name: string, random: Random): string {
   if (minLength === 0 && random.chance(0.2)) return '';
   // Texts that a URL could change, for ids.
   const odd = ['.', '..', '%'.repeat(maxLength)].filter(isAllowed);
-  if (/_id$/.test(name) && odd.length > 0 && random.chance(0.3)) return random.pick(odd);
+  if (/_id$/.test(name) && odd.length > 0 && (atEdges || random.chance(0.3))) return random.pick(odd);
   const candidates = [
     ...TEXTS,
     ...PROTOTYPE,
