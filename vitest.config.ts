@@ -123,7 +123,7 @@ export const SLOW: readonly string[] = [
   'test/security/programs-apart.test.ts',
   'test/store/transfer-list.test.ts',
   'test/pages/example-programs.test.ts',
-  // The tarballs, every guide, and every screen for everybody, in each theme and width.
+  // The tarballs, every guide, and every screen with every role, theme and width.
   'test/console/all-screens',
   'test/console/audit.test.ts',
   'test/console/cards.test.ts',
@@ -205,7 +205,7 @@ export default {
     // Many files wait for processes, so there are two more workers than cores; each worker starts what its files share, and loads all
     // modules. More than eight ledgers at once would need too much memory.
     maxWorkers: cores === 1 ? 1 : Math.min(cores + 2, 8),
-    // Only what hangs gets there: on one slow core beside other work, a test may take a hundred times as long.
+    // Only a test that hangs takes this long: on one slow, busy core a test may take a hundred times as long as usual.
     testTimeout: 300_000,
     hookTimeout: 300_000,
     expect: { poll: { timeout: 120_000 } },

@@ -127,12 +127,33 @@ const TRANSLATED: readonly (readonly [pattern: string, instead: string])[] = [
 ];
 const TRANSLATED_WORD = new RegExp(`(?<!')\\b(?:${TRANSLATED.map(([pattern]) => `(${pattern})`).join('|')})\\b`, 'gi');
 
-/** The texts that people read first. Code on a page is not text, and the changelog of past releases does not change. */
-const PLAIN_TEXT = /^(?!CHANGELOG)[A-Z]+\.md$|^docs\/.*\.md$|\/README\.md$/;
+/** Pages. Code on a page is not prose, and the changelog of past releases does not change. */
+const PAGE = /^(?!CHANGELOG)[A-Z]+\.md$|^docs\/.*\.md$|\/README\.md$/;
+const PAGE_CODE = /```[\s\S]*?```|`[^`\n]*`/g;
 
-const translated: Rule = ({ path, text }) => {
-  if (!PLAIN_TEXT.test(path)) return [];
-  const prose = text.replaceAll(/```[\s\S]*?```|`[^`\n]*`/g, (code) => code.replaceAll(/[^\n]/g, ' '));
+/** The prose of a file with code: its comments, and the names of tests. */
+const COMMENT_OR_NAME =
+  /\/\*[\s\S]*?\*\/|(?<=^|\s)\/\/[^\n]*|\b(?:test|describe)(?:\.\w+)*\(\s*(['"`])(?:(?!\1)[^\\]|\\.)*\1/gm;
+
+const blank = (code: string): string => code.replaceAll(/[^\n]/g, ' ');
+
+/** The prose of a file, with every other character blank, so that lines keep their numbers. */
+function proseOf({ path, text }: ProjectFile): string {
+  if (PAGE.test(path)) return text.replaceAll(PAGE_CODE, blank);
+  // The examples of this rule break it.
+  if (path === 'test/rules/examples.ts' || (!CODE.test(path) && !path.endsWith('.tsx'))) return '';
+  let prose = '';
+  let end = 0;
+  for (const { 0: found, index } of text.matchAll(COMMENT_OR_NAME)) {
+    prose += blank(text.slice(end, index)) + found.replaceAll(/`[^`\n]*`/g, blank);
+    end = index + found.length;
+  }
+  return prose;
+}
+
+const translated: Rule = (file) => {
+  const { path } = file;
+  const prose = proseOf(file);
   return [...prose.matchAll(TRANSLATED_WORD)].map((match) => {
     const [, instead] = TRANSLATED[match.slice(1).findIndex((group) => group !== undefined)] ?? [];
     return {

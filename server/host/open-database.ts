@@ -53,8 +53,7 @@ export type DatabaseWait = {
 };
 
 /**
- * Does the work of a start or a command in the database, without a time limit. Reports at intervals what it waits for, and
- * for whom.
+ * Does the work of a start or a command in the database, without a time limit. Reports at intervals that it waits, and why.
  */
 export function waitForDatabase<Result>(
   { what, settings, onProgress, everyMilliseconds }: DatabaseWait,

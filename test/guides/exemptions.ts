@@ -37,7 +37,7 @@ export const EXEMPTIONS: readonly Exemption[] = [
   },
   {
     guide: 'configuration',
-    command: '# Receivers in two data centers, and one beside the service',
+    command: '# Receivers in two data centers, and one next to the service',
     reason: CLONE,
     checkedBy: 'test/outbound/networks.test.ts',
   },

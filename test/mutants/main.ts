@@ -1,4 +1,4 @@
-// npm run mutants -- [--only name,… | --selection] [--beside 2] [--out file]: checks that a test catches every seeded mistake.
+// npm run mutants -- [--only name,… | --selection] [--parallel 2] [--out file]: checks that a test catches every seeded mistake.
 // --selection runs only the mutants that npm run verify has time for.
 import { mkdir, writeFile } from 'node:fs/promises';
 import { dirname, resolve } from 'node:path';
@@ -22,7 +22,7 @@ export type MutantOutcome = {
 
 const text = { type: 'string' } as const;
 const { values } = parseArgs({
-  options: { only: text, selection: { type: 'boolean' }, beside: { ...text, default: '2' }, out: text },
+  options: { only: text, selection: { type: 'boolean' }, parallel: { ...text, default: '2' }, out: text },
 });
 const say = (line: string): void => void process.stdout.write(`${line}\n`);
 const interruption = new AbortController();
@@ -78,7 +78,7 @@ function portionsOf(witnesses: readonly Witness[]): readonly Portion[] {
   return portions.filter(({ files }) => files.length > 0);
 }
 
-/** Works on the items, `--beside` at a time, each with a copy of the source. Begins nothing after Ctrl-C. */
+/** Works on the items, `--parallel` at a time, each with a copy of the source. Begins nothing after Ctrl-C. */
 async function inTurn<Item, Result>(
   items: readonly Item[],
   work: (item: Item, copy: Copy) => Promise<Result>,
@@ -97,7 +97,7 @@ async function inTurn<Item, Result>(
       await copy.remove();
     }
   };
-  await Promise.all(Array.from({ length: Math.min(items.length, Math.max(1, Number(values.beside))) }, worker));
+  await Promise.all(Array.from({ length: Math.min(items.length, Math.max(1, Number(values.parallel))) }, worker));
   return results.filter((result) => result !== undefined);
 }
 

@@ -209,6 +209,8 @@ export const tidyExamples: readonly Example[] = [
     broken: {
       'docs/a.md': '# A\n\nWhoever pays, pays.\nNobody is told, all the same.\n',
       'README.md': 'Thus it goes on beside the others, to whom it belongs.\n',
+      'domain/a.ts': 'const nobody = 1;\n/**\n * Whoever pays, pays.\n */\nexport const a = nobody;\n',
+      'domain/a.test.ts': "test('pays besides', () => undefined); // Nobody is told.\n",
     },
     says: [
       'docs/a.md:3: "Whoever" reads as translated. Instead: name the person',
@@ -218,11 +220,15 @@ export const tidyExamples: readonly Example[] = [
       'README.md:1: "Thus" reads',
       'README.md:1: "beside" reads',
       'README.md:1: "to whom" reads',
+      'domain/a.ts:3: "Whoever" reads',
+      'domain/a.test.ts:1: "besides" reads',
+      'domain/a.test.ts:1: "Nobody" reads',
+      'domain/a.test.ts:1: "is told" reads',
     ],
     clean: {
       'docs/b.md': 'The caller pays.\n\n```\nnobody\n```\n\nThe user `nobody` runs it.\n',
       'CHANGELOG.md': 'Nobody is told.\n',
-      'domain/a.ts': '// Whoever pays, pays.\n',
+      'domain/b.ts': "// The user `nobody` runs it.\nexport const b = 'nobody';\n",
     },
   },
   {

@@ -4,7 +4,7 @@ import type { Database } from '../../store/connection/database.ts';
 import { auditOther } from './audit.ts';
 
 /**
- * Maximum number of entries that one process writes in a minute, besides an entry that sums up the rest. The log grows by at most
+ * Maximum number of entries that one process writes in a minute, not counting an entry that sums up the rest. The log grows by at most
  * a few kilobytes a minute, no matter how many credentials are tried from how many addresses.
  */
 const MAX_ENTRIES = 20;
