@@ -38,8 +38,7 @@ async function send(order) {
       // This key was sent before with other fields: another amount or card, or TRANSFER_FILE has changed since.
       return compared(order, await cardPushTransfers.retrieve(error.resource_id));
     }
-    // With these statuses Increase refused the request and created nothing. A conflict, a rate limit or a time-out proves
-    // nothing.
+    // Increase refused the request and created nothing. A conflict, a rate limit or a time-out does not prove that.
     const isRefused = error instanceof APIError && [400, 401, 403, 404, 422].includes(error.status);
     if (!isRefused) throw error;
     console.error(`${order.attempt_id}: ${error.message}`);
@@ -78,10 +77,7 @@ function compared(order, transfer) {
   return resultOf(order, transfer);
 }
 
-/**
- * Answers that nothing was executed. If the order is a repeat, that is uncertain: an earlier request may still be on its way to
- * Increase.
- */
+/** Answers that nothing was executed. For a repeat that is uncertain: an earlier request may still reach Increase. */
 function nothing(order, why) {
   if (order.repeat) throw new Refused(503, `Not known: ${why}, but an earlier request may still arrive.`);
   return answer(order, 'not_executed');
@@ -108,9 +104,7 @@ const CODES = {
   system_malfunction: '96',
 };
 
-/**
- * Converts a transfer to an answer. Every unfinished transfer is pending: under review, waiting for approval, or at the network.
- */
+/** Converts a transfer to an answer. Unfinished transfers are pending: under review, waiting for approval, or at the network. */
 function resultOf(order, transfer) {
   const status = STATUSES[transfer.status] ?? 'pending';
   const code = status === 'declined' ? (CODES[transfer.decline?.reason] ?? '05') : null;
