@@ -39,7 +39,7 @@ import {
 
 const holderReference = callersReference(255, 'Your reference for the holder; must not contain a card number');
 const lastFour = Type.String({ pattern: '^[0-9]{4}$', description: 'Last four digits of the card number' });
-const expiresOn = Type.String({ format: 'date', description: 'Last valid day of the card, YYYY-MM-DD' });
+const expiresOn = Type.String({ format: 'date', description: 'Last day that the card can be used, YYYY-MM-DD' });
 
 /** The body of create_card. */
 export const CreateCardBody = Type.Object(
@@ -58,12 +58,12 @@ export const CreateCardBody = Type.Object(
     limits: Type.Optional(CardLimits),
     connector_id: Type.Optional(
       connectorId(
-        'Connector of the processor that has the money of the card, permanently; omitted if the money is in this ledger',
+        'Connector of the processor that has the money of the card. It can never be changed. Omitted if the money is in this ledger',
       ),
     ),
     processor_token: Type.Optional(
       visible(
-        "The processor's name of the card, never its number: 1 to 255 visible ASCII characters; required with connector_id, and unique there in all card programs",
+        "The processor's name for the card, never its number: 1 to 255 visible ASCII characters; required with connector_id, and unique there in all card programs",
       ),
     ),
     metadata: Type.Optional(Metadata),
@@ -123,7 +123,7 @@ export const CardRecord = Type.Object({
   expires_on: nullable(
     Type.String({
       format: 'date',
-      description: 'Last valid day of the card, YYYY-MM-DD; null if it does not expire',
+      description: 'Last day that the card can be used, YYYY-MM-DD; null if it does not expire',
     }),
   ),
   limits: describedOrNull(

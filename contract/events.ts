@@ -39,7 +39,7 @@ export const EventRecord = Type.Object({
   version: Type.String({ description: 'Version of the API that defines `data`' }),
   data: Type.Unsafe<Record<string, unknown>>({
     type: 'object',
-    description: 'The subject at that moment; `/events` describes it for each type',
+    description: 'The state of the subject at that moment; `/events` describes it for each type',
   }),
 });
 

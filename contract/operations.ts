@@ -101,7 +101,7 @@ export const SECTIONS: readonly Section[] = [
   section('Errors', 'Look up error responses, and what a request did.', [...ERROR_LOG, ...REQUESTS]),
   section(
     'Cases and incidents',
-    'Contact support about a request with one call, and learn when it is over. Answer cases, and resolve many with one cause.',
+    'Contact support about a request with one call, and learn when it is over. Answer cases, and resolve many at once with an incident.',
     [...CASES, ...INCIDENTS],
   ),
   section('Search everything', "Find anything in all card programs. Requires an operator's key.", SEARCH),

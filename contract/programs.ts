@@ -36,7 +36,10 @@ export const CreateProgramBody = Type.Object({
   name: line(100, 'Name of the card program'),
   currency: currencyCode('ISO 4217 code; the default currency of its cards'),
   time_zone: Type.Optional({
-    ...text(64, 'IANA name of the time zone of its days; UTC if omitted'),
+    ...text(
+      64,
+      'IANA name of the time zone in which its days, weeks and months begin, for limits and for the expiry of cards; UTC if omitted',
+    ),
     'x-default': 'UTC',
   }),
   funding_low_threshold: Type.Optional(fundingLowThreshold),
@@ -64,7 +67,10 @@ export const ProgramRecord = Type.Object({
   program_id: programId,
   name: Type.String({ description: 'Name of the card program' }),
   currency: Type.String({ description: 'ISO 4217 code of the default currency of its cards' }),
-  time_zone: Type.String({ description: 'IANA name of the time zone for the days, weeks and months of limits' }),
+  time_zone: Type.String({
+    description:
+      'IANA name of the time zone in which its days, weeks and months begin, for limits and for the expiry of cards',
+  }),
   funding: Type.Array(FundingRecord, {
     description: 'The funding accounts, one for each currency: loads take money from them, and unloads return it',
   }),
@@ -75,7 +81,7 @@ export const ProgramRecord = Type.Object({
   card_limits: describedOrNull(CardLimits, 'Limits of each of its cards; null without limits'),
   funding_low_threshold: nullable(
     Amount(
-      'null if the event funding.low is never sent; otherwise, it is sent when the available funds fall below this amount',
+      'null if the event funding.low is never sent; otherwise, the event is sent when the available funds fall below this amount',
     ),
   ),
   metadata: Metadata,

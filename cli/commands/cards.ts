@@ -62,7 +62,7 @@ type Removable = (typeof REMOVABLE)[number];
 const DETAILS: OptionsFor<Pick<CreateCardBody, Removable>> = {
   holder_reference: { flag: '--holder-reference <text>', help: 'your reference for the holder; not a card number' },
   last_four: { flag: '--last-four <digits>', help: 'last four digits of the card number' },
-  expires_on: { flag: '--expires-on <date>', help: 'last valid day of the card, YYYY-MM-DD' },
+  expires_on: { flag: '--expires-on <date>', help: 'last day that the card can be used, YYYY-MM-DD' },
 };
 
 /** One pair of metadata is one option. */

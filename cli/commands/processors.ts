@@ -121,7 +121,7 @@ function addAttempts(program: Command, context: CommandContext): void {
   addCommand<ResolveAttemptBody>(attempts, context, {
     name: 'resolve <attempt_id>',
     argument: 'attempt id, pat_...',
-    description: 'end an attempt of unknown outcome, once you know what the processor did; for operators',
+    description: 'resolve an attempt of unknown outcome, once you know what the processor did; for operators',
     notes: `
 Ask the processor first: executed completes the transfer, and not_executed
 fails it and gives the money back.`,

@@ -191,7 +191,7 @@ const ACTION_TEXTS: Readonly<Record<string, readonly [label: string, describe: D
   inspect_case: ['Look up a case', subject('looked up the case', 'case')],
   answer_case: ['Answer a case', subject('answered the case', 'case')],
   resolve_case: ['Resolve a case', subject('resolved the case', 'case')],
-  answer_sandbox_case: ['Play support', subject('acted as support in the case', 'case')],
+  answer_sandbox_case: ['Play support', subject('played support in the case', 'case')],
   create_incident: ['Open an incident', describeIncident('opened the incident')],
   update_incident: ['Change an incident', describeIncident('changed the incident')],
   attach_cases: ['Attach cases', describeAttached],

@@ -185,7 +185,7 @@ export const CatalogueRecord = Type.Object({
       },
       {
         description:
-          'In a search, the found codes of the same family, one for each operation. They have no separate entry',
+          'In a search, the codes of the same family that were found, one for each operation. They have no separate entries',
       },
     ),
   ),

@@ -73,7 +73,7 @@ export const EventTypeRecord = Type.Object({
   sent: Type.Array(Type.String(), { description: 'When it is sent' }),
   notes: Type.Array(Type.String(), { description: 'Further facts about it' }),
   subject: Type.String({ description: 'The field of `data` whose value is `subject_id`' }),
-  operation: textOrNull('The operation that returns the current subject'),
+  operation: textOrNull('The operation that returns the subject in its current state'),
   since: Type.String({ description: 'Version of the API that introduced it' }),
   reproduce: Type.String({ description: 'How to cause it in the sandbox' }),
   example: Type.Unsafe<Record<string, unknown>>({ type: 'object', description: 'An event of the type' }),

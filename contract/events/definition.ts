@@ -34,7 +34,7 @@ export type EventDefinition<Data extends TObject = TObject> = {
   readonly subject: string;
   /** The `subject_id` if that field is null. */
   readonly subjectOtherwise?: string;
-  /** The operation that returns the current subject, if there is one. */
+  /** The operation that returns the subject in its current state, if there is one. */
   readonly operation?: OperationId;
   /** Whether lists and streams of events contain it; otherwise only a webhook receives it. */
   readonly listed: boolean;

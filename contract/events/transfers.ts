@@ -110,7 +110,7 @@ export const TRANSFER_EVENTS = {
       'A transfer that is refused when it is created causes no event, because it was not created. Its response has the error.',
     ],
     notes: [
-      '`error` is the error record that create_transfer would have returned, or the error record of the processor, with its four fields. get_transfer shows the same record.',
+      '`error` is the error record, with its four fields, that create_transfer would have returned, or that reports the answer of the processor. get_transfer shows the same record.',
     ],
     example: {
       ...NOT_MOVED,

@@ -63,7 +63,7 @@ export const TimelineStep = Type.Object({
   at: moment('When it happened'),
   kind: literals(
     TIMELINE_STEP_KINDS,
-    'Kind of step; `processor` is a question to the processor of the card, or its answer; `webhook_waiting` is an event that still waits for a paused or disabled webhook',
+    'Kind of step; `processor` is about the processor of the card: an order to it, an unknown outcome, its answer, or the decision of an operator; `webhook_waiting` is an event that still waits for a paused or disabled webhook',
   ),
   text: Type.String({ description: 'What happened, in one line' }),
   amount: describedOrNull(
@@ -101,7 +101,7 @@ export const MoneySummaryRecord = Type.Object({
 
 /** Everything that is known about a transfer, in order. */
 export const TransferTimeline = Type.Object({
-  transfer: described(TransferRecord, 'The current transfer'),
+  transfer: described(TransferRecord, 'The transfer in its current state'),
   money: described(MoneySummaryRecord, 'Whether its money moved'),
   steps: Type.Array(TimelineStep, { description: 'What happened, oldest first' }),
   likely_duplicates: Type.Array(TransferRecord, {

@@ -241,7 +241,7 @@ function describe(id: OperationId): string {
     .join(', ');
   const patch =
     method === 'PATCH'
-      ? ' The body is a merge patch (RFC 7396): `null` removes a field, and omitted fields keep their values. Other fields of the record cannot be changed, and are refused.'
+      ? ' The body is a merge patch (RFC 7396): `null` removes a field, and omitted fields keep their values. Fields of the record that are not in the schema of the body cannot be changed, and are refused.'
       : '';
   const needed = scope === null ? 'Scope: none.' : `Scope: \`${scope}\`.`;
   return `${needed}${patch}${keys[idempotency]}\n\nErrors, in the order checked: ${own}.`;

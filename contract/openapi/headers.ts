@@ -119,8 +119,8 @@ const COMMON = {
   },
   'Support-Case': {
     description:
-      'On Server Errors and Process Errors, a path: a POST with the `request_id` to it opens a case with support. Missing ' +
-      'while that is not possible.',
+      'On Server Errors and Process Errors, a path. To open a case with support, POST the `request_id` to it. Missing while ' +
+      'that is not possible.',
     schema: { type: 'string' },
     example: CASE_PATH,
   },

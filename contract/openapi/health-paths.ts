@@ -41,8 +41,8 @@ const ready = {
   operationId: 'check_readiness',
   summary: 'Check that the service can commit transfers',
   description:
-    'Responds with 200 while every operation can be served, and with 503 otherwise: then send requests to another ' +
-    'process, and do not restart this one. The response also names problems that do not keep the service from working.',
+    'Responds with 200 while every operation can be served, and with 503 otherwise. On 503, send requests to ' +
+    'another process, and do not restart this one. The response also names problems that do not keep the service from working.',
   responses: {
     200: {
       description: 'Every operation can be served.',

@@ -119,7 +119,7 @@ const PATHS: JsonObject = {
   '/inquire': request(
     'inquire',
     'Report the outcome of an order',
-    'Asks the processor about the `attempt_id`. Answer `not_found` if the processor does not know it now, and `not_executed` ' +
+    'Asks the processor about the `attempt_id`. Answer `not_found` if the processor does not know the attempt now, and `not_executed` ' +
       'only if it was not carried out and never will be.',
     'InquireAnswer',
     {
@@ -139,7 +139,7 @@ const PATHS: JsonObject = {
   '/health': {
     get: {
       operationId: 'check_health',
-      summary: 'Say whether the adapter works',
+      summary: 'Report whether the adapter works',
       description:
         'Answers whether the adapter can reach its processor. The signature covers `GET /health` and an empty body.',
       parameters,
@@ -155,9 +155,9 @@ const PATHS: JsonObject = {
 const NOTICE: JsonObject = {
   post: {
     operationId: 'notify',
-    summary: 'Tell the service more about an order',
+    summary: 'Report the outcome of an order to the service',
     description:
-      'The adapter sends it to `/api/v0.1/connector/{connector_id}/notice` of the service when it learns the outcome of an ' +
+      'The adapter sends this notice to `/api/v0.1/connector/{connector_id}/notice` of the service when it learns the outcome of an ' +
       'order that was `pending` or whose answer was lost. Repeat it under the same `notice_id` until the service answers with 200.',
     parameters,
     requestBody: {

@@ -51,7 +51,7 @@ export const AdapterOrder = Type.Object(
     kind: literals(ORDER_KINDS, '`push` sends money to the card (a load), `pull` takes money from it (an unload)'),
     amount,
     currency,
-    processor_token: text(255, "The processor's name for the card, which the card was created with"),
+    processor_token: text(255, "The processor's name for the card, as given to create_card"),
     not_after: nullable(
       moment(
         'After this time the adapter must not carry out the order, and answers `not_executed`. Null without ' +
@@ -75,7 +75,7 @@ const STATUS_MEANINGS: Readonly<Record<OrderStatus, string>> = {
   approved: '`approved`: the processor carried out the order',
   declined: '`declined`: the processor refused it, and no money moves',
   pending: '`pending`: not known yet. The service inquires, or a notice follows',
-  not_found: '`not_found`: the processor does not have the attempt at the moment',
+  not_found: '`not_found`: the processor does not know the attempt now, but may still receive it',
   reversed: '`reversed`: the order was undone, or its reversal is acknowledged',
   not_executed: '`not_executed`: the order was not carried out and never will be, which the adapter can prove',
 };
@@ -96,7 +96,8 @@ const answer = (statuses: readonly OrderStatus[]) => ({
     Type.Integer({
       minimum: 0,
       maximum: MAX_RETRY_AFTER_SECONDS,
-      description: 'How many seconds the processor advises to wait before another try; null without advice',
+      description:
+        'For a decline, how many seconds to wait before a new order, as the processor advises; null without advice',
     }),
   ),
 });

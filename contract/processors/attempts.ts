@@ -48,9 +48,11 @@ export const ProcessorAttemptRecord = Type.Object({
   processor_reference: textOrNull("The processor's reference; null if it gave none"),
   code: textOrNull("The processor's code, as it sent it; null without one"),
   retry_after_seconds: nullable(
-    Type.Integer({ description: 'How long the processor advises to wait before a new transfer; null without advice' }),
+    Type.Integer({
+      description: 'How many seconds to wait before a new transfer, as the processor advises; null without advice',
+    }),
   ),
-  resolved_by: textOrNull('The operator who ended it: `key_id` of the API key, or `sandbox`; null if none did'),
+  resolved_by: textOrNull('The operator who resolved it: `key_id` of the API key, or `sandbox`; null if none did'),
   late_approval_at: nullable(
     moment('When the processor said that it has moved the money although the transfer had failed; null if it has not'),
   ),
@@ -84,7 +86,7 @@ export const OperatorAttemptRecord = Type.Object({
   }),
   not_after: nullable(moment('After this time the processor must not carry out the order; null before it is sent')),
   detail: textOrNull(
-    'Why the outcome is or was unknown or nothing was sent, or the note of the operator who ended it; null without one, and ' +
+    'Why the outcome is or was unknown or nothing was sent, or the note of the operator who resolved it; null without one, and ' +
       'once the note is erased',
   ),
 });
@@ -157,8 +159,8 @@ export const ATTEMPTS = [
       status: Type.Optional(
         literals(
           ['open', ...ATTEMPT_STATUSES],
-          'Only attempts with this status, oldest first, or newest first if they have ended; ' +
-            'open, which is all that have not ended, if omitted',
+          'Only attempts with this status. If omitted: `open`, every attempt that has not ended. Attempts that have ended ' +
+            'come newest first, all others oldest first',
         ),
       ),
       connector_id: Type.Optional(text(255, 'Only attempts of this connector')),
@@ -172,7 +174,8 @@ export const ATTEMPTS = [
     id: 'resolve_attempt',
     method: 'POST',
     path: `${PATH}/{attempt_id}/resolve`,
-    summary: 'End an attempt of unknown outcome, once you know what the processor did: completes or fails its transfer',
+    summary:
+      'Resolve an attempt of unknown outcome, once you know what the processor did: completes or fails its transfer',
     reach: 'operator',
     scope: 'funding:write',
     body: ResolveAttemptBody,

@@ -73,7 +73,7 @@ export const CONNECTORS = [
     id: 'receive_notice',
     method: 'POST',
     path: '/api/v0.1/connector/{connector_id}/notice',
-    summary: 'Report the outcome of an order to the service; for adapters of processors, which sign it',
+    summary: 'Report the outcome of an order to the service, in a notice that the adapter of the processor signs',
     reach: 'connector',
     body: AdapterNotice,
     maxBodyBytes: MAX_ADAPTER_BYTES,

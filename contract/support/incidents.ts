@@ -190,7 +190,7 @@ export const INCIDENTS = [
     id: 'create_incident',
     method: 'POST',
     path: OPERATOR,
-    summary: 'Open an incident, the one cause of many errors, and inform its card programs',
+    summary: 'Open an incident for one cause of many errors, and notify its card programs',
     body: CreateIncidentBody,
     status: 201,
     reply: OperatorIncidentRecord,
@@ -216,7 +216,8 @@ export const INCIDENTS = [
     id: 'update_incident',
     method: 'PATCH',
     path: `${OPERATOR}/{incident_id}`,
-    summary: 'Change the texts or the error codes of an incident, and inform its card programs',
+    summary:
+      'Change the texts or the error codes of an incident, and notify its card programs of changes that they can see',
     body: UpdateIncidentBody,
     reply: OperatorIncidentRecord,
     errors: ['incident_not_found', 'invalid_incident_status'],

@@ -49,7 +49,7 @@ export const WebhookRecord = Type.Object({
   concurrency: Type.Integer({ description: 'Maximum number of events sent at the same time; one with `strict` order' }),
   rate: nullable(Type.Integer({ description: 'Maximum number of requests per second; null without such a limit' })),
   header_names: Type.Array(Type.String(), { description: 'Names of the headers that are sent with each event' }),
-  version: Type.String({ description: 'Version of the API that defines the events' }),
+  version: Type.String({ description: 'Version of the API whose format the events have' }),
   status: literals(
     WEBHOOK_STATUSES,
     'Whether events are sent. It is `paused` while the URL fails: then one event is tried from time to time',

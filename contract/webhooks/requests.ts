@@ -195,7 +195,12 @@ export const RollWebhookSecretBody = Type.Object(
 );
 
 /** The body of resend_event and resend_operator_event. */
-export const ResendEventBody = Type.Object({ event_id: idText('evt', 'The event to send again, of any type') });
+export const ResendEventBody = Type.Object({
+  event_id: idText(
+    'evt',
+    'The event to send again. It is sent even if the webhook does not select its type or is disabled',
+  ),
+});
 
 /** The body of replay_webhook and replay_operator_webhook. */
 export const ReplayWebhookBody = Type.Object({

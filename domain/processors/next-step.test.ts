@@ -177,7 +177,7 @@ describe('the error of a transfer', () => {
     expect(messageOf(answer('declined'))).toBe(`${start}.`);
     expect(messageOf(answer('declined', { code: '51' }))).toBe(`${start} (code 51).`);
     const advice = { code: '05', retryAfterSeconds: 3601 };
-    const waits = 'It advises to wait 2 h before another attempt.';
+    const waits = 'It advises waiting 2 h before a new transfer.';
     expect(messageOf(answer('declined', advice))).toBe(`${start} (code 05). ${waits}`);
     expect(messageOf(answer('declined', { retryAfterSeconds: 90 }))).toBe(`${start}. ${waits.replace('2 h', '90 s')}`);
     expect(messageOf(answer('declined', { code: '$1$&' }), { ...SENT, kind: 'pull', currency: 'JPY' })).toBe(

@@ -250,7 +250,7 @@ function declined(attempt: Attempt, answer: Answer, traits: Traits, now: number)
 function adviceOf({ retryAfterSeconds: seconds }: Answer): string {
   if (seconds === null) return '';
   const time = seconds < HOUR_SECONDS ? `${seconds} s` : `${hoursOf(seconds)} h`;
-  return `It advises to wait ${time} before another attempt.`;
+  return `It advises waiting ${time} before a new transfer.`;
 }
 
 /** A time in seconds as hours, rounded up. */

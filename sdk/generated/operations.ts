@@ -26,7 +26,8 @@ export type AdapterNotice = {
   /** The processor's own code, such as `51`, in printable ASCII; null without one. At most 64 characters. */
   readonly code: string | null;
   /**
-   * How many seconds the processor advises to wait before another try; null without advice. 0 to 2,678,400.
+   * For a decline, how many seconds to wait before a new order, as the processor advises; null without advice. 0
+   * to 2,678,400.
    */
   readonly retry_after_seconds: number | null;
 };
@@ -450,7 +451,7 @@ export type CardRecord = {
   readonly holder_reference: string | null;
   /** Last four digits of the card number; null if they were not sent. */
   readonly last_four: string | null;
-  /** Last valid day of the card, YYYY-MM-DD; null if it does not expire. */
+  /** Last day that the card can be used, YYYY-MM-DD; null if it does not expire. */
   readonly expires_on: string | null;
   /** Limits of the card, in addition to the limits of its program; null without limits. */
   readonly limits: CardLimits | null;
@@ -743,17 +744,17 @@ export type CreateCardBody = {
   readonly holder_reference?: string | undefined;
   /** Last four digits of the card number. */
   readonly last_four?: string | undefined;
-  /** Last valid day of the card, YYYY-MM-DD. */
+  /** Last day that the card can be used, YYYY-MM-DD. */
   readonly expires_on?: string | undefined;
   /** Limits; an omitted limit does not apply. */
   readonly limits?: CardLimits | undefined;
   /**
-   * Connector of the processor that has the money of the card, permanently; omitted if the money is in this
-   * ledger.
+   * Connector of the processor that has the money of the card. It can never be changed. Omitted if the money is
+   * in this ledger.
    */
   readonly connector_id?: string | undefined;
   /**
-   * The processor's name of the card, never its number: 1 to 255 visible ASCII characters; required with
+   * The processor's name for the card, never its number: 1 to 255 visible ASCII characters; required with
    * connector_id, and unique there in all card programs.
    */
   readonly processor_token?: string | undefined;
@@ -885,7 +886,10 @@ export type CreateProgramBody = {
   readonly name: string;
   /** ISO 4217 code; the default currency of its cards. */
   readonly currency: string;
-  /** IANA name of the time zone of its days; UTC if omitted. At most 64 characters. */
+  /**
+   * IANA name of the time zone in which its days, weeks and months begin, for limits and for the expiry of cards;
+   * UTC if omitted. At most 64 characters.
+   */
   readonly time_zone?: string | undefined;
   /**
    * The event funding.low is sent when the available funds in the program's currency fall below this amount, in
@@ -1987,7 +1991,7 @@ export type NewWebhookRecord = {
   readonly rate: number | null;
   /** Names of the headers that are sent with each event. */
   readonly header_names: readonly string[];
-  /** Version of the API that defines the events. */
+  /** Version of the API whose format the events have. */
   readonly version: string;
   /**
    * Whether events are sent. It is `paused` while the URL fails: then one event is tried from time to time.
@@ -2086,9 +2090,9 @@ export type OperatorAttemptRecord = {
   readonly processor_reference: string | null;
   /** The processor's code, as it sent it; null without one. */
   readonly code: string | null;
-  /** How long the processor advises to wait before a new transfer; null without advice. */
+  /** How many seconds to wait before a new transfer, as the processor advises; null without advice. */
   readonly retry_after_seconds: number | null;
-  /** The operator who ended it: `key_id` of the API key, or `sandbox`; null if none did. */
+  /** The operator who resolved it: `key_id` of the API key, or `sandbox`; null if none did. */
   readonly resolved_by: string | null;
   /**
    * When the processor said that it has moved the money although the transfer had failed; null if it has not.
@@ -2121,8 +2125,8 @@ export type OperatorAttemptRecord = {
   /** After this time the processor must not carry out the order; null before it is sent. */
   readonly not_after: string | null;
   /**
-   * Why the outcome is or was unknown or nothing was sent, or the note of the operator who ended it; null without
-   * one, and once the note is erased.
+   * Why the outcome is or was unknown or nothing was sent, or the note of the operator who resolved it; null
+   * without one, and once the note is erased.
    */
   readonly detail: string | null;
 };
@@ -2419,9 +2423,9 @@ export type ProcessorAttemptRecord = {
   readonly processor_reference: string | null;
   /** The processor's code, as it sent it; null without one. */
   readonly code: string | null;
-  /** How long the processor advises to wait before a new transfer; null without advice. */
+  /** How many seconds to wait before a new transfer, as the processor advises; null without advice. */
   readonly retry_after_seconds: number | null;
-  /** The operator who ended it: `key_id` of the API key, or `sandbox`; null if none did. */
+  /** The operator who resolved it: `key_id` of the API key, or `sandbox`; null if none did. */
   readonly resolved_by: string | null;
   /**
    * When the processor said that it has moved the money although the transfer had failed; null if it has not.
@@ -2481,7 +2485,9 @@ export type ProgramRecord = {
   readonly name: string;
   /** ISO 4217 code of the default currency of its cards. */
   readonly currency: string;
-  /** IANA name of the time zone for the days, weeks and months of limits. */
+  /**
+   * IANA name of the time zone in which its days, weeks and months begin, for limits and for the expiry of cards.
+   */
   readonly time_zone: string;
   /** The funding accounts, one for each currency: loads take money from them, and unloads return it. */
   readonly funding: readonly {
@@ -2499,8 +2505,8 @@ export type ProgramRecord = {
   /** Limits of each of its cards; null without limits. */
   readonly card_limits: CardLimits | null;
   /**
-   * null if the event funding.low is never sent; otherwise, it is sent when the available funds fall below this
-   * amount, in minor units.
+   * null if the event funding.low is never sent; otherwise, the event is sent when the available funds fall below
+   * this amount, in minor units.
    */
   readonly funding_low_threshold: number | null;
   /** Up to 20 key-value pairs of strings: keys of 1 to 40 characters, values of up to 500. */
@@ -2806,7 +2812,7 @@ export type RequestRecord = {
 
 /** The body of resend_event and resend_operator_event. */
 export type ResendEventBody = {
-  /** The event to send again, of any type. */
+  /** The event to send again. It is sent even if the webhook does not select its type or is disabled. */
   readonly event_id: string;
 };
 
@@ -2941,8 +2947,8 @@ export type SearchAttemptsQuery = {
   /** `next_cursor` of the previous page. */
   readonly cursor?: string | undefined;
   /**
-   * Only attempts with this status, oldest first, or newest first if they have ended; open, which is all that
-   * have not ended, if omitted.
+   * Only attempts with this status. If omitted: `open`, every attempt that has not ended. Attempts that have
+   * ended come newest first, all others oldest first.
    */
   readonly status?:
     | 'open'
@@ -3425,8 +3431,9 @@ export type TimelineStep = {
   /** When it happened. */
   readonly at: string;
   /**
-   * Kind of step; `processor` is a question to the processor of the card, or its answer; `webhook_waiting` is an
-   * event that still waits for a paused or disabled webhook.
+   * Kind of step; `processor` is about the processor of the card: an order to it, an unknown outcome, its answer,
+   * or the decision of an operator; `webhook_waiting` is an event that still waits for a paused or disabled
+   * webhook.
    */
   readonly kind:
     | 'request'
@@ -3662,7 +3669,7 @@ export type EventOf<Type extends EventType> = {
   readonly created_at: string;
   /** Version of the API that defines `data`. */
   readonly version: string;
-  /** The subject at that moment; `/events` describes it for each type. */
+  /** The state of the subject at that moment; `/events` describes it for each type. */
   readonly data: EventData[Type];
 };
 
@@ -3683,7 +3690,7 @@ export type TransferServiceEvent = { [Type in EventType]: EventOf<Type> }[EventT
 
 /** Transfer timeline: the response of get_transfer_timeline. */
 export type TransferTimeline = {
-  /** The current transfer. */
+  /** The transfer in its current state. */
   readonly transfer: TransferRecord;
   /** Whether its money moved. */
   readonly money: MoneySummaryRecord;
@@ -3765,7 +3772,7 @@ export type UpdateCardBody = {
   readonly holder_reference?: string | null | undefined;
   /** Last four digits of the card number. */
   readonly last_four?: string | null | undefined;
-  /** Last valid day of the card, YYYY-MM-DD. */
+  /** Last day that the card can be used, YYYY-MM-DD. */
   readonly expires_on?: string | null | undefined;
   /**
    * Limits to change: a number sets a limit, null removes it (or all limits of in or out), omitted limits keep
@@ -3894,7 +3901,7 @@ export type WebhookRecord = {
   readonly rate: number | null;
   /** Names of the headers that are sent with each event. */
   readonly header_names: readonly string[];
-  /** Version of the API that defines the events. */
+  /** Version of the API whose format the events have. */
   readonly version: string;
   /**
    * Whether events are sent. It is `paused` while the URL fails: then one event is tried from time to time.
@@ -4263,8 +4270,8 @@ export type Operations = {
     readonly reply: Page<OperatorAttemptRecord>;
   };
   /**
-   * resolve_attempt: End an attempt of unknown outcome, once you know what the processor did: completes or fails
-   * its transfer. Requires an operator key. Error codes: `resolve_attempt_schema`, `attempt_not_found`,
+   * resolve_attempt: Resolve an attempt of unknown outcome, once you know what the processor did: completes or
+   * fails its transfer. Requires an operator key. Error codes: `resolve_attempt_schema`, `attempt_not_found`,
    * `invalid_attempt_status`, `unknown_resolve_attempt`.
    */
   readonly resolve_attempt: {
@@ -4284,8 +4291,8 @@ export type Operations = {
     readonly reply: Connectors;
   };
   /**
-   * receive_notice: Report the outcome of an order to the service; for adapters of processors, which sign it.
-   * Error codes: `receive_notice_schema`, `notice_id_reused`, `unknown_receive_notice`.
+   * receive_notice: Report the outcome of an order to the service, in a notice that the adapter of the processor
+   * signs. Error codes: `receive_notice_schema`, `notice_id_reused`, `unknown_receive_notice`.
    */
   readonly receive_notice: {
     readonly call: {
@@ -4751,7 +4758,7 @@ export type Operations = {
     readonly reply: Page<IncidentRecord>;
   };
   /**
-   * create_incident: Open an incident, the one cause of many errors, and inform its card programs. Requires an
+   * create_incident: Open an incident for one cause of many errors, and notify its card programs. Requires an
    * operator key. Error codes: `create_incident_schema`, `program_not_found`, `idempotency_key_exists`,
    * `unknown_create_incident`.
    */
@@ -4768,9 +4775,9 @@ export type Operations = {
     readonly reply: InspectedIncident;
   };
   /**
-   * update_incident: Change the texts or the error codes of an incident, and inform its card programs. Not
-   * retried automatically. Requires an operator key. Error codes: `update_incident_schema`, `incident_not_found`,
-   * `invalid_incident_status`, `unknown_update_incident`.
+   * update_incident: Change the texts or the error codes of an incident, and notify its card programs of changes
+   * that they can see. Not retried automatically. Requires an operator key. Error codes:
+   * `update_incident_schema`, `incident_not_found`, `invalid_incident_status`, `unknown_update_incident`.
    */
   readonly update_incident: {
     readonly call: {

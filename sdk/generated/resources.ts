@@ -435,8 +435,8 @@ export class AttemptsResource {
   }
 
   /**
-   * resolve_attempt: End an attempt of unknown outcome, once you know what the processor did: completes or fails
-   * its transfer. Requires an operator key. Error codes: `resolve_attempt_schema`, `attempt_not_found`,
+   * resolve_attempt: Resolve an attempt of unknown outcome, once you know what the processor did: completes or
+   * fails its transfer. Requires an operator key. Error codes: `resolve_attempt_schema`, `attempt_not_found`,
    * `invalid_attempt_status`, `unknown_resolve_attempt`.
    */
   resolve(
@@ -1348,7 +1348,7 @@ export class IncidentsResource {
   }
 
   /**
-   * create_incident: Open an incident, the one cause of many errors, and inform its card programs. Requires an
+   * create_incident: Open an incident for one cause of many errors, and notify its card programs. Requires an
    * operator key. Error codes: `create_incident_schema`, `program_not_found`, `idempotency_key_exists`,
    * `unknown_create_incident`.
    */
@@ -1365,9 +1365,9 @@ export class IncidentsResource {
   }
 
   /**
-   * update_incident: Change the texts or the error codes of an incident, and inform its card programs. Not
-   * retried automatically. Requires an operator key. Error codes: `update_incident_schema`, `incident_not_found`,
-   * `invalid_incident_status`, `unknown_update_incident`.
+   * update_incident: Change the texts or the error codes of an incident, and notify its card programs of changes
+   * that they can see. Not retried automatically. Requires an operator key. Error codes:
+   * `update_incident_schema`, `incident_not_found`, `invalid_incident_status`, `unknown_update_incident`.
    */
   update(
     incidentId: string,

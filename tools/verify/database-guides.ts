@@ -186,7 +186,7 @@ class Reader {
     const { path, remove } = await temporaryDirectory();
     const removeFiles = this.#resources.add('the files of the service', remove);
     const [, address = ''] = /^(postgresql:\S+)$/m.exec(readFileSync(join(root, THREE_MACHINES), 'utf8')) ?? [];
-    // HAProxy runs on the application's machine, because its 127.0.0.1 is not ours.
+    // The 127.0.0.1 of the guide is the application's machine, where HAProxy runs. This process runs elsewhere.
     const DATABASE_URL = address.replace('127.0.0.1', this.#cluster.application.address);
     const settings = { DATABASE_URL, DATA_DIR: path, LOG_LEVEL: 'silent' };
     const service = await startService(settings);

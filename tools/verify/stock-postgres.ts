@@ -1,5 +1,5 @@
 // Runs the suites about PostgreSQL on an unmodified PostgreSQL 15 of a distribution, with a role that owns only its database.
-// Then compares the time of a transfer on it with the embedded server. Part of `npm run verify`.
+// Then compares the time of a transfer on it with the time on the embedded server. Part of `npm run verify`.
 import { spawnSync } from 'node:child_process';
 import { existsSync } from 'node:fs';
 import { join } from 'node:path';

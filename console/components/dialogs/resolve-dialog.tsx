@@ -43,10 +43,10 @@ export function ResolveDialog({
       onClose={onClose}
     >
       <p>
-        Ask the processor behind {connector} first. The order's id is <code>{id}</code>
+        Ask the processor behind {connector} first. It knows the order by the attempt id <code>{id}</code>
         {reference !== null && (
           <>
-            , and the processor's reference is <code>{reference}</code>
+            , and by its own reference <code>{reference}</code>
           </>
         )}
         .

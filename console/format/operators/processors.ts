@@ -23,7 +23,7 @@ export const ATTEMPT_WORDS: Readonly<Record<Status, StatusWord>> = {
 
 /** Says what a status means for the money. */
 export const ATTEMPT_SENTENCES: Readonly<Record<Status, string>> = {
-  ready: 'Nothing was sent to the processor yet.',
+  ready: 'The order waits to be sent to the processor.',
   sent: 'The order was sent, and the processor has not answered yet.',
   pending: 'The processor has accepted the order and will carry it out later.',
   unknown: 'It is unknown whether the processor carried it out. The money stays on hold until that is known.',

@@ -20,7 +20,8 @@ export function covers(incident: IncidentRecord, { program_id: programId, operat
 /** Says how many attached cases the incident does not cover, to follow another sentence. Empty if there are none. */
 export function uncoveredText(attached: number, uncovered: number): string {
   if (uncovered === 0) return '';
-  return ` The incident does not cover ${attached === 1 ? 'its error' : `the errors of ${uncovered.toLocaleString('en-US')} of them`}.`;
+  const errors = uncovered === 1 ? 'the error of 1' : `the errors of ${uncovered.toLocaleString('en-US')}`;
+  return ` The incident does not cover ${attached === 1 ? 'its error' : `${errors} of them`}.`;
 }
 
 /** The error code of transfers that the switch refuses. */

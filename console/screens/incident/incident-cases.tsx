@@ -67,7 +67,7 @@ function Attached({
             rowKey={({ case_id }) => case_id}
             href={hrefOfCase}
             columns={COLUMNS}
-            empty={<Empty title="No open case belongs to it">Cases end with their incident.</Empty>}
+            empty={<Empty title="No open case belongs to it">Cases are resolved when their incident ends.</Empty>}
           />
         )}
       </Loaded>

@@ -39,7 +39,7 @@ export function IncidentsScreen() {
   return (
     <Page
       title="Incidents"
-      lead="An incident is one cause of many errors. Affected callers are notified, and its cases close with it."
+      lead="An incident is one cause of many errors. Affected callers are notified. When it ends, its cases are resolved."
       actions={can('create_incident') && <Button onClick={() => setOpening(true)}>Open an incident</Button>}
     >
       <Filters>

@@ -91,8 +91,8 @@ function Attempt({ attempt }: { readonly attempt: ProcessorAttemptRecord }) {
 
 /** Names the next step of an attempt that has not ended. */
 function nextName(status: ProcessorAttemptRecord['status']): string {
-  if (status === 'ready') return 'Sent';
-  if (status === 'sent') return 'Unknown if unanswered until';
+  if (status === 'ready') return 'Sent next';
+  if (status === 'sent') return 'Outcome unknown if no answer by';
   if (status === 'attention') return 'Ends';
   return status === 'reversing' ? 'Next request to undo it' : 'Asked again';
 }

@@ -50,7 +50,7 @@ it('judges a chain of repetitions as a whole, without the reversed transfers', (
     sentence: 'Settled: all except one were reversed.',
   });
   expect(verdictOf([{ ...EARLIER, reference: 'A' }, { ...LATER, reference: 'B' }, third]).sentence).toBe(
-    'Probably loaded twice within 1 min 57 s, excluding 1 with differences.',
+    'Probably loaded twice within 1 min 57 s, and 1 other differs.',
   );
 });
 

@@ -70,8 +70,8 @@ export function verdictOf(chain: readonly Compared[]): Verdict {
   const count = repeated.length + 1;
   const what = TWICE[first.type].replace('twice', count === 2 ? 'twice' : `${count.toLocaleString('en-US')} times`);
   const sure = repeated.every(({ one }) => one.created_by === first.created_by) ? 'Probably' : 'Possibly';
-  const different =
-    repeated.length === steps.length ? '' : `, excluding ${steps.length - repeated.length} with differences`;
+  const rest = steps.length - repeated.length;
+  const different = rest === 0 ? '' : `, and ${rest} ${rest === 1 ? 'other differs' : 'others differ'}`;
   return {
     isLikely: true,
     sentence: `${sure} ${what} within ${apartOf(first, left.at(-1) ?? second)}${different}.${settled}`,

@@ -64,7 +64,7 @@ export const GUIDE_GROUPS: readonly GuideGroup[] = [
       guide(
         'cases',
         'Cases and incidents',
-        'Contact support about a request, and end many cases with their one cause.',
+        'Contact support about a request, and resolve many cases at once with an incident.',
       ),
       guide(
         'support-playbook',
