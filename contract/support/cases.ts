@@ -78,7 +78,7 @@ export const ResolveCaseBody = Type.Object({
 /** The body of answer_sandbox_case. */
 export const AnswerSandboxCaseBody = Type.Object({
   text: Type.Optional(caseText("Support's message; a standard text if omitted")),
-  outcome: Type.Optional(outcome('Resolves the case: what it led to. If omitted, the case waits for the caller')),
+  outcome: Type.Optional(outcome('Resolves the case, with this outcome. If omitted, the case waits for the caller')),
 });
 
 const Side = (description: string) => literals(SIDES, description);
@@ -112,7 +112,7 @@ export const CaseRecord = Type.Object({
     }),
     'The last message, so that a bridge to another system recognises its own; null without one',
   ),
-  outcome: nullable(outcome('What the resolution led to; null until the case is resolved')),
+  outcome: nullable(outcome('Outcome of the case; null until the case is resolved')),
   created_at: moment('When it was created'),
   updated_at: moment('When it was changed last'),
   first_response_at: nullable(moment("When support's first message came; null without one")),
@@ -373,7 +373,7 @@ export const CASES = [
     id: 'resolve_case',
     method: 'POST',
     path: `${OPERATOR}/{case_id}/resolve`,
-    summary: 'Resolve a case: say what was found and what it led to',
+    summary: 'Resolve a case, and state what was found and the outcome',
     body: ResolveCaseBody,
     reply: CaseRecord,
     errors: ['idempotency_key_exists', 'case_not_found', 'invalid_case_status'],

@@ -36,7 +36,7 @@ export type AdapterNotice = {
 export type AnswerSandboxCaseBody = {
   /** Support's message; a standard text if omitted. At most 4,000 characters. */
   readonly text?: string | undefined;
-  /** Resolves the case: what it led to. If omitted, the case waits for the caller. */
+  /** Resolves the case, with this outcome. If omitted, the case waits for the caller. */
   readonly outcome?: 'reversal' | 'retry' | 'corrected_data' | 'nothing' | undefined;
 };
 
@@ -512,7 +512,7 @@ export type CaseDetails = {
     /** Id of the message in another system; null without one. */
     readonly external_id: string | null;
   } | null;
-  /** What the resolution led to; null until the case is resolved. */
+  /** Outcome of the case; null until the case is resolved. */
   readonly outcome: 'reversal' | 'retry' | 'corrected_data' | 'nothing' | null;
   /** When it was created. */
   readonly created_at: string;
@@ -605,7 +605,7 @@ export type CaseRecord = {
     /** Id of the message in another system; null without one. */
     readonly external_id: string | null;
   } | null;
-  /** What the resolution led to; null until the case is resolved. */
+  /** Outcome of the case; null until the case is resolved. */
   readonly outcome: 'reversal' | 'retry' | 'corrected_data' | 'nothing' | null;
   /** When it was created. */
   readonly created_at: string;
@@ -1429,7 +1429,7 @@ export type InspectedCase = {
     /** Id of the message in another system; null without one. */
     readonly external_id: string | null;
   } | null;
-  /** What the resolution led to; null until the case is resolved. */
+  /** Outcome of the case; null until the case is resolved. */
   readonly outcome: 'reversal' | 'retry' | 'corrected_data' | 'nothing' | null;
   /** When it was created. */
   readonly created_at: string;
@@ -2606,7 +2606,7 @@ export type QueuedCase = {
     /** Id of the message in another system; null without one. */
     readonly external_id: string | null;
   } | null;
-  /** What the resolution led to; null until the case is resolved. */
+  /** Outcome of the case; null until the case is resolved. */
   readonly outcome: 'reversal' | 'retry' | 'corrected_data' | 'nothing' | null;
   /** When it was created. */
   readonly created_at: string;
@@ -4724,8 +4724,8 @@ export type Operations = {
     readonly reply: CaseRecord;
   };
   /**
-   * resolve_case: Resolve a case: say what was found and what it led to. Requires an operator key. Error codes:
-   * `resolve_case_schema`, `idempotency_key_exists`, `case_not_found`, `invalid_case_status`,
+   * resolve_case: Resolve a case, and state what was found and the outcome. Requires an operator key. Error
+   * codes: `resolve_case_schema`, `idempotency_key_exists`, `case_not_found`, `invalid_case_status`,
    * `unknown_resolve_case`.
    */
   readonly resolve_case: {

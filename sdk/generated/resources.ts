@@ -1317,8 +1317,8 @@ export class CasesResource {
   }
 
   /**
-   * resolve_case: Resolve a case: say what was found and what it led to. Requires an operator key. Error codes:
-   * `resolve_case_schema`, `idempotency_key_exists`, `case_not_found`, `invalid_case_status`,
+   * resolve_case: Resolve a case, and state what was found and the outcome. Requires an operator key. Error
+   * codes: `resolve_case_schema`, `idempotency_key_exists`, `case_not_found`, `invalid_case_status`,
    * `unknown_resolve_case`.
    */
   resolve(caseId: string, body: ResolveCaseBody, options?: KeyedCallOptions): Promise<WithResponse<CaseRecord>> {

@@ -44,7 +44,7 @@ const MESSAGE_OPTIONS: OptionsFor<ReplyToCaseBody & KeyOption> = {
 /** `--outcome`, and what support says. */
 export const RESOLVE_OPTIONS: OptionsFor<ResolveCaseBody & KeyOption> = {
   text: { flag: '--text <text>', help: 'what was found and done, for the caller', required: true },
-  outcome: { flag: '--outcome <outcome>', help: 'what it led to', choices: OUTCOMES, required: true },
+  outcome: { flag: '--outcome <outcome>', help: 'outcome of the case', choices: OUTCOMES, required: true },
   ...KEY_OPTION,
 };
 
@@ -163,7 +163,7 @@ export const addSandboxAnswer: AddCommands = (sandbox, context) =>
     description: 'play support: answer a case, or resolve it',
     options: {
       text: { flag: '--text <text>', help: "support's message" },
-      outcome: { flag: '--outcome <outcome>', help: 'resolves the case: what it led to', choices: OUTCOMES },
+      outcome: { flag: '--outcome <outcome>', help: 'resolves the case, with this outcome', choices: OUTCOMES },
       ...KEY_OPTION,
     },
     run: async (session, { idempotencyKey, ...body }, caseId) => {

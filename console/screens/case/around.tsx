@@ -98,7 +98,7 @@ export function Similar({ cases }: { readonly cases: readonly CaseRecord[] }) {
             onPhone: 'value',
             cell: ({ status }) => <Badge tone={STATUS_TONES[status]}>{statusOf(status, 'support')}</Badge>,
           },
-          { title: 'Led to', onPhone: 'note', cell: ({ outcome }) => (outcome === null ? '' : OUTCOMES[outcome]) },
+          { title: 'Outcome', onPhone: 'note', cell: ({ outcome }) => (outcome === null ? '' : OUTCOMES[outcome]) },
         ]}
       />
     </Section>
