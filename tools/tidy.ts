@@ -133,7 +133,7 @@ const PAGE_CODE = /```[\s\S]*?```|`[^`\n]*`/g;
 
 /** The prose of a file with code: its comments, and the names of tests. */
 const COMMENT_OR_NAME =
-  /\/\*[\s\S]*?\*\/|(?<=^|\s)\/\/[^\n]*|\b(?:test|describe)(?:\.\w+)*\(\s*(['"`])(?:(?!\1)[^\\]|\\.)*\1/gm;
+  /(?<=^|\s)\/\*[\s\S]*?\*\/|(?<=^|\s)\/\/[^\n]*|(?<!\.)\b(?:test|describe|it)(?:\.\w+)*\(\s*(['"`])(?:(?!\1)[^\\]|\\.)*\1/gm;
 
 const blank = (code: string): string => code.replaceAll(/[^\n]/g, ' ');
 

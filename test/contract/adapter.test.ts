@@ -5,6 +5,7 @@ import type { AddressInfo } from 'node:net';
 import { join } from 'node:path';
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { readSigningKey, signMessage } from '../../server/foundation/signature.ts';
+import { fetchPatiently, patientClient } from '../harness/client/patience.ts';
 import { ledgerDirectory } from '../harness/ledger-directory.ts';
 import { type ServiceProcess, startService, waitFor } from '../harness/process.ts';
 import { Random } from '../harness/random.ts';
@@ -78,12 +79,12 @@ async function notify(connectorId: string, said: object): Promise<number> {
   const signature = signMessage({ id: `msg_${random.digits(20)}`, sentAt: new Date(), body }, [readSigningKey(secret)]);
   const headers = { 'Content-Type': 'application/json', ...signature };
   const url = `${service.url}/api/v0.1/connector/${connectorId}/notice`;
-  return (await fetch(url, { method: 'POST', headers, body })).status;
+  return (await fetchPatiently(url, { method: 'POST', headers, body })).status;
 }
 
 test(`${ORDERS} orders end as documented with any answers and notices of adapters, from seed ${SEED}`, async () => {
   const document = await readDocument(service.url);
-  const { client } = service;
+  const client = patientClient(service.url);
   const { program_id: programId } = await client.programs.create({ name: 'Adapters', currency: 'USD' });
   await client.deposits.create(programId, { amount: 10_000_000 });
   const schemaOf = (operation: string): Schema =>

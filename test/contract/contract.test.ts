@@ -137,6 +137,8 @@ test.concurrent.each(WORLDS)(
     console.log(
       `${requests} requests, ${generated} of them generated from seed ${SEED} and ${broken} broken, ${(share * 100).toFixed(1)} % refused by their schema\n${most.join('\n')}`,
     );
+    // Otherwise no fault was tried.
+    expect(broken).toBeGreaterThan(0);
     if (generated >= MIN_JUDGED) expect(share).toBeLessThanOrEqual(MAX_REFUSED_SHARE);
   },
   (SECONDS + 300) * 1000,

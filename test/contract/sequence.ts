@@ -101,7 +101,6 @@ export async function runGenerated(
     steps.push(step);
     await run.take(step);
   }
-  run.close();
   return { outcome: run.outcome(), steps };
 }
 
@@ -112,7 +111,6 @@ export async function runAgain(target: Target, steps: readonly Step[]): Promise<
     await run.take(step);
     if (run.violation !== undefined) break;
   }
-  run.close();
   return run.outcome();
 }
 
@@ -153,6 +151,9 @@ function without(steps: readonly Step[], removed: number): readonly Step[] | und
   return isNeeded ? undefined : (moved as readonly Step[]);
 }
 
+/** The problem of a response that is missing, or that more bytes follow. */
+const UNREADABLE = 'no response, or more bytes than one response';
+
 /** One run of a sequence. */
 class Run {
   readonly records = new Records();
@@ -176,11 +177,9 @@ class Run {
     this.#methods = new Map([...byPath].map(([path, all]) => [path, new Set(all.map(({ method }) => method))]));
   }
 
-  close(): void {
-    this.#conversation.close();
-  }
-
+  /** Ends the run. */
   outcome(): Outcome {
+    this.#conversation.close();
     const { violation } = this;
     return {
       requests: this.#requests + this.#broken,
@@ -301,9 +300,9 @@ class Run {
     const bytes = encode(made);
     this.#commands.push(toShell(bytes, this.#target.url));
     return this.#retrying(async () => {
-      const { responses, isEnded } = await this.#conversation.exchange(bytes, [made], made.closes);
+      const { responses, rest } = await this.#conversation.exchange(bytes, [made], made.closes);
       const [response] = responses;
-      if (response === undefined) throw new Error(`no response, and the connection ${isEnded ? 'ended' : 'is open'}`);
+      if (response === undefined || rest !== '') return { status: 599, headers: new Headers(), text: UNREADABLE };
       return { status: response.status, headers: headersOf(response), text: response.body };
     });
   }
@@ -334,9 +333,9 @@ class Run {
     if (made.faults.length === 0) return undefined;
     this.#broken += 1;
     const bytes = encode(made);
-    const { responses } = await this.#conversation.exchange(bytes, [made], made.closes);
+    const { responses, rest } = await this.#conversation.exchange(bytes, [made], made.closes);
     const [response] = responses;
-    const problem = response === undefined ? 'no response' : problemOfRefusal(response, made.planted);
+    const problem = response === undefined || rest !== '' ? UNREADABLE : problemOfRefusal(response, made.planted);
     if (problem === undefined) return undefined;
     this.#commands.push(toShell(bytes, this.#target.url));
     return `${problem} to ${made.faults.join(' and ')}: ${response?.body}`;
@@ -345,6 +344,8 @@ class Run {
   /** Damaged bytes may be refused or mean something else; each response is still one that the service may give. */
   async #problemOfDamage(bytes: Buffer): Promise<string | undefined> {
     this.#broken += 1;
+    // Damaged bytes can have an effect that later requests depend on.
+    this.#commands.push(toShell(bytes, this.#target.url));
     this.#conversation.close();
     const { responses, rest } = await this.#conversation.sendAndEnd(bytes);
     const problems = responses.map((response) =>
@@ -357,9 +358,7 @@ class Run {
       problems.find((one) => one !== undefined) ??
       (responses.length === 0 && !isEmpty ? 'no response' : undefined) ??
       (rest === '' ? undefined : `a part of a response, ${rest.slice(0, 80)}`);
-    if (problem === undefined) return undefined;
-    this.#commands.push(toShell(bytes, this.#target.url));
-    return `${problem} to damaged bytes`;
+    return problem === undefined ? undefined : `${problem} to damaged bytes`;
   }
 
   #problemOf(operation: Operation, { step, headers, target }: Sent, received: Received): string | undefined {
@@ -442,7 +441,11 @@ class Run {
     if (sent.headers['Idempotency-Key'] === undefined || status >= 300 || sent.method !== 'POST') return undefined;
     const again = await this.#send(sent);
     if (isLockedOut(again)) return undefined;
-    if (again.headers.get('idempotent-replayed') === null) return undefined;
+    if (again.headers.get('idempotent-replayed') === null) {
+      // An explanation says what would happen, and stores nothing under the key.
+      const isStored = sent.step.operation !== 'explain_transfer';
+      return isStored && again.status < 300 ? `a second success for the same key: ${again.text}` : undefined;
+    }
     // Only the first response contains a key or a secret.
     const isSecret = /"(key|secret)":"/.test(text);
     if (again.status !== status || (!isSecret && again.text !== text))

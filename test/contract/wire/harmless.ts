@@ -84,7 +84,7 @@ export const HARMLESS: readonly Change[] = [
       const { body } = operation;
       if (body === undefined || body.additionalProperties !== undefined) return false;
       const name = random.pick(['note', 'x', '', 'constructor', 'toString', 'ключ', '🎁', '\u0001']);
-      if (members?.some(([known]) => known === name) !== false) return false;
+      if (members?.some(([known]) => bare(known) === name) !== false) return false;
       members.push([name, random.pick(['1', 'null', '"x"', '{"a":[1,2,{}]}', '1e999', '"\\ud83c\\udf81"'])]);
       return true;
     },
@@ -121,8 +121,10 @@ export const HARMLESS: readonly Change[] = [
   },
   {
     name: 'an optional member that is null',
-    apply: ({ operation, members }) => {
+    apply: ({ operation, method, members }) => {
       const { body } = operation;
+      // In a merge patch null removes a value.
+      if (method === 'PATCH') return false;
       const optional = ['description', 'currency'].find(
         (name) =>
           Object.hasOwn(body?.properties ?? {}, name) &&
