@@ -18,9 +18,9 @@ import {
   withPeriods,
 } from './steps.ts';
 import { Reference } from './values.ts';
-import { damage, respell as respellBytes, spoil, toShell } from './wire/changes.ts';
-import { draftOf, encode } from './wire/draft.ts';
-import { problemOfRefusal, problemOfText } from './wire/refusal.ts';
+import { damage, respellBytes, spoil, toShell } from './wire/changes.ts';
+import { draftOf, encode, type Plain } from './wire/draft.ts';
+import { problemOfRefusal } from './wire/refusal.ts';
 
 // Sequences of requests that the document allows, and the checks of each response.
 
@@ -35,13 +35,7 @@ export type Target = {
   readonly foreign: readonly string[];
 };
 
-type Sent = {
-  readonly step: Step;
-  readonly method: string;
-  readonly target: string;
-  readonly headers: Readonly<Record<string, string>>;
-  readonly body: string | undefined;
-};
+type Sent = Plain & { readonly step: Step };
 
 type Received = { readonly status: number; readonly headers: Headers; readonly text: string; readonly json: unknown };
 
@@ -281,7 +275,7 @@ class Run {
     return this.#send(sent);
   }
 
-  #send({ method, target, headers, body }: Omit<Sent, 'step'>): Promise<Received> {
+  #send({ method, target, headers, body }: Plain): Promise<Received> {
     return this.#retrying(async () => {
       const response = await fetch(this.#target.url + target, {
         method,
@@ -324,7 +318,7 @@ class Run {
 
   /** Sends the request with faults, or damaged bytes of it, before the request itself. */
   async #problemOfBytes(operation: Operation, sent: Sent, random: Random): Promise<string | undefined> {
-    // Where the service is asked how it is, it is more tolerant.
+    // Health checks accept more.
     if (!sent.target.startsWith('/api/')) return undefined;
     const made = this.#draftOf(operation, sent);
     if (random.chance(0.1)) return this.#problemOfDamage(damage(made, random));
@@ -348,11 +342,8 @@ class Run {
     this.#commands.push(toShell(bytes, this.#target.url));
     this.#conversation.close();
     const { responses, rest } = await this.#conversation.sendAndEnd(bytes);
-    const problems = responses.map((response) =>
-      response.status >= 400
-        ? problemOfRefusal(response, [])
-        : problemOfText(`${response.head}\n${response.body}`, response.status, []),
-    );
+    // A status that cannot be read is a problem as well.
+    const problems = responses.map((response) => (response.status < 400 ? undefined : problemOfRefusal(response, [])));
     const isEmpty = /^[\r\n]*$/.test(bytes.toString('latin1'));
     const problem =
       problems.find((one) => one !== undefined) ??

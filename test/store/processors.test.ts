@@ -235,8 +235,7 @@ describe('a transfer with a card at a processor', () => {
   test('ignores the outcome of the first order after it was sent again', async () => {
     const made = await create({ amount: 10, card_id: await newCard() });
     const first = await send(made.transfer_id);
-    // The process that sends the order is paused. Other processes consider the order lost and learn that the processor does not
-    // know it.
+    // The sending process is paused. Others consider the order lost, and learn that the processor does not know it.
     await report(other, first, lostStep(first, TRAITS, Date.now()));
     const unknown = await attemptOf(other, made.transfer_id);
     const missed = { ...unknown, misses: 1 };

@@ -6,7 +6,7 @@ import { type Change, HARMLESS } from './harmless.ts';
 import { PLANTS } from './plants.ts';
 
 /** Writes the request in another way that means the same. */
-export function respell(made: Draft, random: Random): void {
+export function respellBytes(made: Draft, random: Random): void {
   for (const change of new Set(Array.from({ length: 1 + random.below(3) }, () => random.pick(HARMLESS)))) {
     change.apply(made, random);
   }
@@ -14,7 +14,7 @@ export function respell(made: Draft, random: Random): void {
 
 /** Adds one or two faults, and sometimes a card number. The faults come last, so that no other change takes one back. */
 export function spoil(made: Draft, random: Random): void {
-  if (random.chance(0.3)) respell(made, random);
+  if (random.chance(0.3)) respellBytes(made, random);
   if (random.chance(0.2)) random.pick(PLANTS).apply(made, random);
   const [inBody, inHead] = random.pick([
     [true, false],

@@ -36,6 +36,7 @@ export type Plain = {
   readonly body: string | undefined;
 };
 
+/** Splits a request into its parts. */
 export function draftOf(
   operation: Operation,
   methods: ReadonlySet<string>,
