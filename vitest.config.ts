@@ -7,10 +7,10 @@ export const SUITES: Readonly<Record<string, readonly string[]>> = {
   // Without a running service or a database.
   unit: ['domain', 'contract', 'server', 'sdk', 'cli', 'console'],
   rules: ['test/rules'],
-  properties: ['test/properties', 'verification/model'],
+  properties: ['verification/model', 'verification/environments/domain'],
   // The commit path on a store in memory, in an order that a seed decides.
-  simulation: ['test/simulation'],
-  mutants: ['test/mutants'],
+  simulation: ['verification/environments/memory'],
+  mutants: ['verification/mutants'],
   smoke: ['test/smoke'],
   sdk: ['test/sdk'],
   cli: ['test/cli'],
@@ -34,9 +34,9 @@ export const SUITES: Readonly<Record<string, readonly string[]>> = {
   contract: ['test/contract'],
   embedded: ['test/embedded'],
   start: ['test/start'],
-  crashes: ['test/crashes'],
+  crashes: ['test/crashes', 'verification/checkers'],
   faults: ['test/faults'],
-  torture: ['test/torture'],
+  torture: ['verification/campaigns', 'verification/environments/processes'],
   upgrade: ['test/upgrade'],
   // In a browser, which tools/console/fetch-browser.mjs brings.
   console: ['test/console'],
@@ -81,7 +81,7 @@ export const SLOW: readonly string[] = [
   'test/store/mix.test.ts',
   'test/store/races.test.ts',
   'test/store/standby.test.ts',
-  'test/torture/forms.test.ts',
+  'verification/campaigns/small-forms.test.ts',
   // Every further start, setting, user, disk and copy of a database.
   'test/embedded/backup-failures.test.ts',
   'test/embedded/backups.test.ts',
@@ -163,31 +163,32 @@ export const DEEPER: readonly string[] = [
 ];
 
 /** Tests that other tests find mistakes: `npm test` runs them, `npm run check` the tests themselves. */
-export const PROOFS: readonly string[] = ['test/properties/mistakes.test.ts', 'test/simulation/mistakes.test.ts'];
+export const PROOFS: readonly string[] = [
+  'verification/environments/domain/mistakes.test.ts',
+  'verification/environments/memory/mistakes.test.ts',
+];
 
 const cores = availableParallelism();
 
 /** Folders that start first: those that guard money, then those with the longest files, so that none is left alone at the end. */
 const FIRST = [
-  'crashes',
-  'faults',
-  'torture',
-  'processors',
-  'store',
-  'properties',
-  'simulation',
-  'api/events',
-  'http',
-  'codes',
-  'delivery',
-  'start',
-  'embedded',
+  'test/crashes',
+  'test/faults',
+  'verification',
+  'test/processors',
+  'test/store',
+  'test/api/events',
+  'test/http',
+  'test/codes',
+  'test/delivery',
+  'test/start',
+  'test/embedded',
 ];
 
 class MoneyFirst extends BaseSequencer {
   override async sort(files: TestSpecification[]): Promise<TestSpecification[]> {
     const place = ({ moduleId }: TestSpecification) => {
-      const found = FIRST.findIndex((name) => moduleId.includes(`/test/${name}/`));
+      const found = FIRST.findIndex((name) => moduleId.includes(`/${name}/`));
       return found === -1 ? FIRST.length : found;
     };
     return (await super.sort(files)).toSorted((left, right) => place(left) - place(right));

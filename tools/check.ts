@@ -69,7 +69,7 @@ const QUICKLY = { CONTRACT_SECONDS: '10' } as const;
  * counts up has a time budget and does less on a slow machine.
  */
 const PROGRAMS: Checks = {
-  'seeded-mistakes': ['test/mutants/main.ts', '--selection'],
+  'seeded-mistakes': ['verification/mutants/main.ts', '--selection'],
   'newest-release': ['test/upgrade/newest-release.ts'],
   'database-guides': ['tools/verify/database-guides.ts'],
   'generated-clients': ['tools/verify/generated-clients.ts'],
@@ -82,7 +82,7 @@ const PROGRAMS: Checks = {
 
 /** Programs of `npm run verify` that only compute. They run from the start at the lowest priority, while others wait. */
 const COMPUTATIONS: Checks = {
-  schedules: ['test/simulation/main.ts', '--schedules', '100000', '--seconds', '1200'],
+  schedules: ['verification/environments/memory/main.ts', '--schedules', '100000', '--seconds', '1200'],
 };
 
 /** Programs that compare times. They run after all others. */

@@ -58,7 +58,8 @@ const BEGINNINGS = [
 ].join('|');
 const STATEMENT = new RegExp(`[\`'"]\\s*(?:${BEGINNINGS})`, 'gi');
 const BARE_STATEMENT = /\.(?:query|execute|run|send)\(\s*['"`](?:begin|commit|rollback|abort)\s*;?['"`]/gi;
-const MAY_HOLD_SQL = /^(?:server\/store\/|server\/postgres\/|server\/foundation\/data-directory\.ts$|test\/|bench\/)/;
+const MAY_HOLD_SQL =
+  /^(?:server\/store\/|server\/postgres\/|server\/foundation\/data-directory\.ts$|test\/|verification\/|bench\/)/;
 
 const sqlOutsideTheStore: Rule = ({ path, text }) => {
   if (MAY_HOLD_SQL.test(path)) return [];

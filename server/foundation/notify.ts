@@ -1,6 +1,6 @@
 // Invariant: A listener never makes a committed group fail
 // Kept by: this file, and no listener inside the `try` of a group
-// Tested by: `server/commit/group-commit.test.ts`, `test/simulation`
+// Tested by: `server/commit/group-commit.test.ts`, `verification/environments/memory`
 
 /**
  * Calls a listener: an observer, a trace, a counter. If it throws, the error becomes a warning of the process and changes nothing

@@ -5,7 +5,7 @@ import { BIGINT, many, statement } from './sql.ts';
 
 // Invariant: A decision never uses a stale read
 // Kept by: locks first, then reads in later statements, or the guard of a chained group; unique account sequences
-// Tested by: `test/store/locks.test.ts`, `test/torture/rows/changes.ts`
+// Tested by: `test/store/locks.test.ts`, `verification/campaigns/changes.ts`
 
 /**
  * The order of locks in every transaction: the switch, names (idempotency keys and references), accounts, attempts at processors,

@@ -1,10 +1,10 @@
 import { expect, test } from 'vitest';
+import { readBooks, readTexts } from '../../verification/checkers/transfers/books.ts';
+import { findContradictions, findMadeInSilence } from '../../verification/checkers/transfers/checker.ts';
+import { watchLateness } from '../../verification/checkers/transfers/lateness.ts';
+import { Load } from '../../verification/generators/load.ts';
 import { ledgerDirectory } from '../harness/ledger-directory.ts';
 import { embeddedServerOf, isRunning, startService } from '../harness/process.ts';
-import { readBooks, readTexts } from './books.ts';
-import { findContradictions, findMadeInSilence } from './checker.ts';
-import { watchLateness } from './lateness.ts';
-import { Load } from './load.ts';
 
 const CLIENTS = 16;
 

@@ -1,9 +1,9 @@
 import pg from 'pg';
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import type { TransferService } from '../../sdk/client.ts';
+import { startTwoServices, type TwoServices } from '../../verification/environments/processes/two-services.ts';
 import { patientClient } from '../harness/client/patience.ts';
 import { type ServiceProcess, waitFor } from '../harness/process.ts';
-import { startTwoServices, type TwoServices } from '../torture/two-services.ts';
 
 let services: TwoServices;
 let owner: ServiceProcess;

@@ -1,11 +1,11 @@
 import { expect, test } from 'vitest';
+import { readBooks, readTexts } from '../../verification/checkers/transfers/books.ts';
+import { findContradictions, isKept } from '../../verification/checkers/transfers/checker.ts';
+import { Load } from '../../verification/generators/load.ts';
+import { killPostgres, replaceDatabase } from '../../verification/nemeses/killing.ts';
 import { ledgerDirectory } from '../harness/ledger-directory.ts';
 import { startService, waitFor } from '../harness/process.ts';
 import { isThorough } from '../harness/run/ring.ts';
-import { readBooks, readTexts } from './books.ts';
-import { findContradictions, isKept } from './checker.ts';
-import { killPostgres, replaceDatabase } from './killing.ts';
-import { Load } from './load.ts';
 
 /** The number of kills of the service. PostgreSQL is killed before every second kill and together with every fifth. */
 const KILLS = isThorough ? 20 : 2;

@@ -3,9 +3,9 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import type pg from 'pg';
 import { afterAll, afterEach, beforeAll, expect, test } from 'vitest';
 import { TransferServiceError } from '../../sdk/error.ts';
+import { startTwoServices, type TwoServices } from '../../verification/environments/processes/two-services.ts';
 import { connect } from '../harness/ledger.ts';
 import { type ServiceProcess, waitFor } from '../harness/process.ts';
-import { startTwoServices, type TwoServices } from '../torture/two-services.ts';
 
 // Two real processes on one database, and 64 clients that want the same thing at the same time.
 const CLIENTS = 64;

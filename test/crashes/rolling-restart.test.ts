@@ -1,6 +1,6 @@
 import { expect, test } from 'vitest';
 import { Resources } from '../../bench/resources.ts';
-import { ROLLING_RESTART } from '../torture/rows/rolling-restart.ts';
+import { ROLLING_RESTART } from '../../verification/campaigns/rolling-restart.ts';
 
 test('a rolling restart of two processes under load answers every request and keeps the books balanced', {
   timeout: 900_000,

@@ -1,13 +1,13 @@
 import pg from 'pg';
 import { afterAll, beforeAll, expect, test } from 'vitest';
+import { readBooks } from '../../verification/checkers/transfers/books.ts';
+import { booksOf, findContradictions } from '../../verification/checkers/transfers/checker.ts';
+import { wrongSums } from '../../verification/environments/processes/snapshots.ts';
+import { startTwoServices, type TwoServices } from '../../verification/environments/processes/two-services.ts';
+import { Load } from '../../verification/generators/load.ts';
 import { sendUntilServed } from '../harness/client/patience.ts';
 import type { ServiceProcess } from '../harness/process.ts';
 import { type RawRequest, sendRaw } from '../harness/raw-request.ts';
-import { wrongSums } from '../torture/snapshots.ts';
-import { startTwoServices, type TwoServices } from '../torture/two-services.ts';
-import { readBooks } from './books.ts';
-import { booksOf, findContradictions } from './checker.ts';
-import { Load } from './load.ts';
 
 let services: TwoServices;
 let first: ServiceProcess;

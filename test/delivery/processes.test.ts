@@ -1,8 +1,8 @@
 import { randomBytes } from 'node:crypto';
 import type pg from 'pg';
 import { afterAll, beforeAll, expect, onTestFinished, test } from 'vitest';
+import { startTwoServices, type TwoServices } from '../../verification/environments/processes/two-services.ts';
 import { type ServiceProcess, startService, waitFor } from '../harness/process.ts';
-import { startTwoServices, type TwoServices } from '../torture/two-services.ts';
 import { connect, createWebhook, newProgram, type Program, webhookWhen } from './arrange.ts';
 import { type Receiver, receiverForTest } from './receiver.ts';
 

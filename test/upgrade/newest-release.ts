@@ -4,12 +4,12 @@ import { parseArgs } from 'node:util';
 import { Resources } from '../../bench/resources.ts';
 import { startEmbeddedPostgres } from '../../server/postgres/embedded-postgres.ts';
 import { reportMissing } from '../../tools/verify/reports.ts';
-import { readBooksAt, readTexts } from '../crashes/books.ts';
-import { Load } from '../crashes/load.ts';
+import { streamOf, Tally } from '../../verification/campaign.ts';
+import { readBooksAt, readTexts } from '../../verification/checkers/transfers/books.ts';
+import { type Fleet, startFleet } from '../../verification/environments/processes/fleet.ts';
+import { Load } from '../../verification/generators/load.ts';
+import { judge, makeCards, responsesOf, tallyLoad } from '../../verification/generators/loads.ts';
 import { runToEnd, temporaryDirectory, waitFor } from '../harness/process.ts';
-import { type Fleet, startFleet } from '../torture/fleet.ts';
-import { judge, makeCards, responsesOf, tallyLoad } from '../torture/loads.ts';
-import { streamOf, Tally } from '../torture/row.ts';
 import { type Arrivals, SENDS_WEBHOOKS, startReceiver, wrongArrivals } from './receiver.ts';
 import { findNewestTag, NoRelease, type Release, unpackRelease } from './release.ts';
 

@@ -2,8 +2,8 @@ import { writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { afterAll } from 'vitest';
 import type { Migration } from '../../server/store/migrations/migration-files.ts';
+import { copySource } from '../../verification/mutants/copy.ts';
 import { type Ending, runToEnd } from '../harness/process.ts';
-import { copySource } from '../mutants/copy.ts';
 
 /** A version of the program with more migrations than the checkout. */
 export type NextVersion = {

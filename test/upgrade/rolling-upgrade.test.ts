@@ -1,15 +1,15 @@
 import { expect, test } from 'vitest';
 import { Resources } from '../../bench/resources.ts';
-import { readBooksAt, readTexts } from '../crashes/books.ts';
-import { findMadeInSilence } from '../crashes/checker.ts';
-import { Load } from '../crashes/load.ts';
+import { streamOf, Tally } from '../../verification/campaign.ts';
+import { judgeResponses, restartOne } from '../../verification/campaigns/rolling-restart.ts';
+import { readBooksAt, readTexts } from '../../verification/checkers/transfers/books.ts';
+import { findMadeInSilence } from '../../verification/checkers/transfers/checker.ts';
+import { startFleet } from '../../verification/environments/processes/fleet.ts';
+import { Load } from '../../verification/generators/load.ts';
+import { contradictionsIn, makeCards, responsesOf } from '../../verification/generators/loads.ts';
 import { startInVain, waitFor } from '../harness/process.ts';
 import { sendRaw } from '../harness/raw-request.ts';
 import { useDirectory } from '../harness/service.ts';
-import { startFleet } from '../torture/fleet.ts';
-import { contradictionsIn, makeCards, responsesOf } from '../torture/loads.ts';
-import { streamOf, Tally } from '../torture/row.ts';
-import { judgeResponses, restartOne } from '../torture/rows/rolling-restart.ts';
 import { useNextVersion } from './next-version.ts';
 import { PLANTED_MIGRATIONS } from './planted.ts';
 

@@ -13,7 +13,7 @@ const ROWS = ['place-moves', 'place-workers', 'place-coordinators', 'place-denia
 const PARTS: readonly (readonly [script: string, ...words: string[]])[] = [
   ['tools/check.ts', 'api'],
   ['node_modules/vitest/vitest.mjs', 'run', 'test/start/distribute.test.ts', '-t', 'on a Citus cluster'],
-  ['test/torture/main.ts', '--only', ROWS.join(), '--scale', 'small'],
+  ['verification/main.ts', '--only', ROWS.join(), '--scale', 'small'],
 ];
 
 const source = process.env.CITUS_SOURCE ?? '';

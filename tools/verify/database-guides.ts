@@ -7,8 +7,8 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { Resources } from '../../bench/resources.ts';
 import { readListings } from '../../test/guides/guide-runner.ts';
-import type { Machine } from '../../test/torture/failovers/machines.ts';
-import type { PatroniCluster } from '../../test/torture/failovers/patroni-cluster.ts';
+import type { Machine } from '../../verification/environments/cluster/machines.ts';
+import type { PatroniCluster } from '../../verification/environments/cluster/patroni-cluster.ts';
 import { root } from '../command.ts';
 import { DEBIAN_POSTGRES, reportMissing } from './reports.ts';
 
@@ -182,7 +182,7 @@ class Reader {
   /** Makes a transfer at the address of the guide after the switchover, and runs the command that checks the books. */
   async #runService(words: readonly string[]): Promise<void> {
     const { runCommand, startService, temporaryDirectory } = await import('../../test/harness/process.ts');
-    const { untilAtWork } = await import('../../test/torture/loads.ts');
+    const { untilAtWork } = await import('../../verification/generators/loads.ts');
     const { path, remove } = await temporaryDirectory();
     const removeFiles = this.#resources.add('the files of the service', remove);
     const [, address = ''] = /^(postgresql:\S+)$/m.exec(readFileSync(join(root, THREE_MACHINES), 'utf8')) ?? [];
@@ -211,7 +211,7 @@ function requireTimes(output: string, text: string, times: number): void {
 
 /** Follows the guide on four machines inside this one. If they cannot be made, reports why. */
 async function followThreeMachines(resources: Resources): Promise<void> {
-  const { lackOfPatroni, PatroniCluster } = await import('../../test/torture/failovers/patroni-cluster.ts');
+  const { lackOfPatroni, PatroniCluster } = await import('../../verification/environments/cluster/patroni-cluster.ts');
   const lack = await lackOfPatroni();
   if (lack !== undefined) {
     reportMissing(`${THREE_MACHINES} was not followed: ${lack}.`);

@@ -18,7 +18,7 @@ import type { Outcome } from './judge.ts';
 
 // Invariant: Every event that matches a webhook's types is sent to it at least once, and not before its commit
 // Kept by: the cursor moves in the transaction that stores the outcome; events have positions only after the commit
-// Tested by: `test/delivery/processes.test.ts`, `test/torture/rows/webhooks.ts`
+// Tested by: `test/delivery/processes.test.ts`, `verification/campaigns/webhooks.ts`
 
 /** Outcomes of this time are stored together. At 1,000 deliveries a second, this is one commit for ten outcomes. */
 const INTERVAL_MILLISECONDS = 10;

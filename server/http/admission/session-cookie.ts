@@ -6,7 +6,7 @@ import { headerOfProxy, isLoopbackAddress, isLoopbackAuthority } from './loopbac
 
 // Invariant: The cookie of a session is accepted only from pages of the service itself, and only over HTTPS or on its
 //   machine
-// Tested by: `test/security/csrf.test.ts`, `test/mutants/sessions.ts`
+// Tested by: `test/security/csrf.test.ts`, `verification/mutants/sessions.ts`
 
 /** The session cookie over HTTPS. Its prefix keeps other hosts, and pages without TLS, from setting it. */
 const NAME = '__Host-console';

@@ -28,7 +28,7 @@ import { parseSegment, segmentName } from './wal-files.ts';
 // Invariant: A restore to a time contains every transfer acknowledged before it and none sent after it, or it says
 //   what is missing and leaves nothing
 // Kept by: the commit times of PostgreSQL, and checks before the ledger gets its name
-// Tested by: `test/torture/rows/point-in-time.ts`, `test/embedded/backup-failures.test.ts`
+// Tested by: `verification/campaigns/point-in-time.ts`, `test/embedded/backup-failures.test.ts`
 
 /** A ledger that was recovered under a temporary name. Its server is running, so that the books can be verified. */
 export type RecoveredLedger = {

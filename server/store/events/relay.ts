@@ -5,7 +5,7 @@ import { columns, INTEGER, many, nullable, statement, UUID } from '../sql.ts';
 // Invariant: Every committed event has exactly one position, in the order of commits that saw each other, without a
 //   gap; uncommitted events have none
 // Kept by: the relay: its lock, then a new snapshot; marks and positions in one transaction
-// Tested by: `test/store/events/order.test.ts`, `test/store/events/concurrency.test.ts`, `test/mutants/relay.ts`
+// Tested by: `test/store/events/order.test.ts`, `test/store/events/concurrency.test.ts`, `verification/mutants/relay.ts`
 
 /**
  * The lock of the process that numbers events, one at a time. Like the switch's, it belongs to the whole database and its number

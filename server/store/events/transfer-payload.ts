@@ -3,7 +3,7 @@ import { parseJson } from '../../../domain/parse-json.ts';
 
 // Invariant: An event and a replay have the same bytes at every reading, in every stored form of the payload
 // Kept by: only this file reads and writes the compact form
-// Tested by: `test/store/events/transfer-payload.test.ts`, `test/simulation`
+// Tested by: `test/store/events/transfer-payload.test.ts`, `verification/environments/memory`
 
 /** Columns of an event: the inner UUID of its program, and the id of its subject on the wire. */
 export type PayloadOrigin = { readonly programId: string | null; readonly subjectId: string };

@@ -8,7 +8,7 @@ import { type FoundSession, findSession, noteSessionUses, toFoundSession } from 
 // Invariant: A session is refused in every process within a second of its end, even if it ends because its key was
 //   revoked, has expired or was rolled, or because it is idle or too old
 // Kept by: this file; the key is locked when a session begins (`manage-sessions.ts`)
-// Tested by: `test/security/sessions.test.ts`, `test/mutants/sessions.ts`
+// Tested by: `test/security/sessions.test.ts`, `verification/mutants/sessions.ts`
 
 /** How long a session is accepted from the cache, in milliseconds. After that, an ended session is refused everywhere. */
 const CACHED_MILLISECONDS = 1000;

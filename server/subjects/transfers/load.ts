@@ -17,7 +17,7 @@ import type { CreateRequest, TransferRequest } from './request.ts';
 //   go back
 // Kept by: code that writes an event locks everything that the event shows, or guards its version: this file,
 //   `server/subjects/programs/manage-programs.ts`
-// Tested by: `test/store/chain/guards.test.ts`, `test/simulation`
+// Tested by: `test/store/chain/guards.test.ts`, `verification/environments/memory`
 
 /** Returns the locks and reads that a group needs. Cards in `memory` are not read again. */
 export function loadFor(

@@ -15,7 +15,7 @@ import {
 //   result of a look-up, and any redirect
 // Kept by: this file for URLs; `send.ts` looks a name up once per connection and checks all of its addresses, and the
 //   connected address again before it writes a byte
-// Tested by: `test/outbound`, `test/mutants/webhooks.ts`
+// Tested by: `test/outbound`, `verification/mutants/webhooks.ts`
 
 // Invariant: In live mode every webhook goes over TLS to a verified host, unless the operator has named its
 //   addresses

@@ -1,8 +1,8 @@
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { startTwoServices, type TwoServices } from '../../../verification/environments/processes/two-services.ts';
 import { programKey, withSecret } from '../../harness/keys.ts';
 import { type ServiceProcess, startService } from '../../harness/process.ts';
 import { refusalOf, startForTest } from '../../harness/service.ts';
-import { startTwoServices, type TwoServices } from '../../torture/two-services.ts';
 import {
   EVENTS,
   get,

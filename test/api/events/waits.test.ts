@@ -1,9 +1,9 @@
 import pg from 'pg';
 import { afterAll, beforeAll, expect, test } from 'vitest';
+import { startTwoServices, type TwoServices } from '../../../verification/environments/processes/two-services.ts';
 import { programKey, withSecret } from '../../harness/keys.ts';
 import type { ServiceProcess } from '../../harness/process.ts';
 import { startForTest } from '../../harness/service.ts';
-import { startTwoServices, type TwoServices } from '../../torture/two-services.ts';
 import { EVENTS, get, OPERATOR_EVENTS, page, untilRelayed, type WirePage } from './event-reader.ts';
 
 // If nothing wakes a wait, it ends with an empty page and does not read again. So an event in its page proves that something woke

@@ -1,10 +1,10 @@
 import fc from 'fast-check';
 import { expect, test } from 'vitest';
-import { readBooksAt } from '../../crashes/books.ts';
+import { readBooksAt } from '../../../verification/checkers/transfers/books.ts';
+import { freezeClock } from '../../../verification/environments/domain/lane-ledger.ts';
+import { runThroughLane } from '../../../verification/environments/domain/lane-run.ts';
+import { anyStory } from '../../../verification/environments/domain/transfer-commands.ts';
 import { useConnection, useLedger, useServer } from '../../harness/use-ledger.ts';
-import { freezeClock } from '../../properties/lane-ledger.ts';
-import { runThroughLane } from '../../properties/lane-run.ts';
-import { anyStory } from '../../properties/transfer-commands.ts';
 
 const server = await useServer();
 const ledger = useLedger(server.connection);

@@ -4,11 +4,11 @@ import type { FundingLowRecord } from '../../../contract/events/programs.ts';
 import { fromWireId } from '../../../domain/identifier.ts';
 import { Refusal } from '../../../domain/refusal.ts';
 import type { AnyCall } from '../../../server/calls/call.ts';
+import { FundingReplay } from '../../../verification/checkers/changes/funding-replay.ts';
+import { countChained, readHistory, recordHistory } from '../../../verification/checkers/changes/history.ts';
 import { storedEvents } from '../../fixtures/stored-events.ts';
 import { type Ledger, UNLIMITED } from '../../harness/ledger.ts';
 import { checkBalances, useConnection, useLedger, useServer } from '../../harness/use-ledger.ts';
-import { FundingReplay } from '../../torture/changes/funding-replay.ts';
-import { countChained, readHistory, recordHistory } from '../../torture/changes/history.ts';
 
 const server = await useServer();
 /**

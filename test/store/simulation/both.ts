@@ -5,17 +5,17 @@ import { databaseTime } from '../../../server/foundation/database-clock.ts';
 import { Database } from '../../../server/store/connection/database.ts';
 import { PoolGroup } from '../../../server/store/connection/pool.ts';
 import { Standby } from '../../../server/store/connection/standby.ts';
+import { freezeClock, setClock } from '../../../verification/environments/domain/lane-ledger.ts';
+import { EPOCH, SimulatedTime } from '../../../verification/environments/memory/simulated-time.ts';
+import { STATEMENTS } from '../../../verification/environments/memory/statements/statements.ts';
+import { Connection, Server } from '../../../verification/environments/memory/store/connection.ts';
+import { partsOf, type StoredRow } from '../../../verification/environments/memory/store/parameters.ts';
+import { type Tables, Transaction } from '../../../verification/environments/memory/store/transaction.ts';
+import { firstRows, openTables, PROGRAMS, webhookRows } from '../../../verification/environments/memory/world.ts';
 import { Random } from '../../harness/random.ts';
 import { useConnection, useServer } from '../../harness/use-ledger.ts';
-import { freezeClock, setClock } from '../../properties/lane-ledger.ts';
-import { EPOCH, SimulatedTime } from '../../simulation/simulated-time.ts';
-import { STATEMENTS } from '../../simulation/statements/statements.ts';
-import { Connection, Server } from '../../simulation/store/connection.ts';
-import { partsOf, type StoredRow } from '../../simulation/store/parameters.ts';
-import { type Tables, Transaction } from '../../simulation/store/transaction.ts';
-import { firstRows, openTables, PROGRAMS, webhookRows } from '../../simulation/world.ts';
 
-// The simulation (test/simulation) has its own store. Here PostgreSQL executes everything that the simulation executes. Both must
+// The simulation (verification/environments/memory) has its own store. Here PostgreSQL executes everything that the simulation executes. Both must
 // return the same rows and errors, and end with the same tables.
 
 /** Columns with the database's clock, which the simulation does not share. */

@@ -36,13 +36,13 @@ import {
   saidBy,
   toWaitingNotice,
 } from '../../../server/store/processors/notices.ts';
+import type { Ask } from '../../../verification/environments/memory/ask.ts';
+import { handle, openService } from '../../../verification/environments/memory/service-process.ts';
+import { PROCESSOR_STATEMENTS } from '../../../verification/environments/memory/statements/processors.ts';
+import { CARDS_AT_PROCESSOR, CONNECTOR_ID, PROGRAMS } from '../../../verification/environments/memory/world.ts';
 import { TRAITS } from '../../fixtures/processors.ts';
 import { connect } from '../../harness/ledger.ts';
 import { Random } from '../../harness/random.ts';
-import type { Ask } from '../../simulation/ask.ts';
-import { handle, openService } from '../../simulation/service-process.ts';
-import { PROCESSOR_STATEMENTS } from '../../simulation/statements/processors.ts';
-import { CARDS_AT_PROCESSOR, CONNECTOR_ID, PROGRAMS } from '../../simulation/world.ts';
 import { nextMillisecond, useBoth } from './both.ts';
 
 // Attempts and the reports of processors, in the simulated store and in PostgreSQL.

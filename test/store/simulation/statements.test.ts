@@ -22,16 +22,16 @@ import { probeNow } from '../../../server/store/webhooks/status.ts';
 import { lockWebhook, readWebhook } from '../../../server/store/webhooks/webhook.ts';
 import { eraseInBatches } from '../../../server/subjects/cards/erase-in-batches.ts';
 import { settleDue } from '../../../server/subjects/transfers/settle-due.ts';
+import type { Ask } from '../../../verification/environments/memory/ask.ts';
+import { Asking, EVERY_SUBJECT } from '../../../verification/environments/memory/requests.ts';
+import { handle, openService } from '../../../verification/environments/memory/service-process.ts';
+import { PROCESSOR_STATEMENTS } from '../../../verification/environments/memory/statements/processors.ts';
+import { STATEMENTS } from '../../../verification/environments/memory/statements/statements.ts';
+import type { StoredRow } from '../../../verification/environments/memory/store/parameters.ts';
+import { Transaction } from '../../../verification/environments/memory/store/transaction.ts';
+import { PROGRAMS } from '../../../verification/environments/memory/world.ts';
 import { connect } from '../../harness/ledger.ts';
 import { Random } from '../../harness/random.ts';
-import type { Ask } from '../../simulation/ask.ts';
-import { Asking, EVERY_SUBJECT } from '../../simulation/requests.ts';
-import { handle, openService } from '../../simulation/service-process.ts';
-import { PROCESSOR_STATEMENTS } from '../../simulation/statements/processors.ts';
-import { STATEMENTS } from '../../simulation/statements/statements.ts';
-import type { StoredRow } from '../../simulation/store/parameters.ts';
-import { Transaction } from '../../simulation/store/transaction.ts';
-import { PROGRAMS } from '../../simulation/world.ts';
 import { nextMillisecond, useBoth } from './both.ts';
 
 // Random histories, and waits for locks. `both.ts` describes what is compared.

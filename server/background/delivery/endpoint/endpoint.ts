@@ -18,7 +18,7 @@ import { DoneRows, Retries } from './retries.ts';
 //   one
 // Kept by: a slot of the window is free only when the outcome is stored
 // Tested by: `test/delivery/stored-first.test.ts`, `test/delivery/processes.test.ts`,
-//   `test/torture/rows/webhooks.ts`
+//   `verification/campaigns/webhooks.ts`
 
 /** The parts that the webhooks of a process share. */
 export type DeliveryContext = {

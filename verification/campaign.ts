@@ -1,0 +1,118 @@
+import type { Resources } from '../bench/resources.ts';
+import { Random } from '../test/harness/random.ts';
+
+export type Scale = 'small' | 'middle' | 'large';
+
+/** The settings and tools that a row gets. */
+export type Setting = {
+  readonly seed: number;
+  /** The number of kills, cuts, faults, reads and so on. */
+  readonly count: number;
+  /** Everything to stop and remove at the end, and after Ctrl-C. */
+  readonly resources: Resources;
+  readonly progress: (done: number, remark?: string) => void;
+  /** Overrides the service's program, with the mutant of the negative control. */
+  readonly main: string | undefined;
+  /** Whether this is the negative control: a row with its own control must then lose transfers. */
+  readonly isControl?: boolean;
+  /** Whether to shorten loads and pauses. */
+  readonly inHaste?: boolean;
+};
+
+/**
+ * Returns the bound of a time or a count, given the bound on an idle machine. The small forms run next to other tests, on any
+ * machine. Their bounds only distinguish slow from never.
+ */
+export function boundOf({ inHaste }: Setting, onQuietMachine: number): number {
+  return inHaste === true ? 12 * onQuietMachine : onQuietMachine;
+}
+
+export type Findings = {
+  readonly figures: Readonly<Record<string, number | string>>;
+  /** A sentence for each violation. */
+  readonly violations: readonly string[];
+  /** Why the row could not run on this machine. */
+  readonly notRun?: string;
+};
+
+/** A row of the table in docs/reliability.md. */
+export type Row = {
+  readonly name: string;
+  /** The unit of `count`. */
+  readonly unit: string;
+  readonly counts: Readonly<Record<Scale, number>>;
+  /** Whether `isControl` makes the row lose transfers. Other rows run against a service that lies. */
+  readonly hasOwnControl?: boolean;
+  readonly run: (setting: Setting) => Promise<Findings>;
+};
+
+/** The maximum number of stored violations. */
+const ENOUGH = 50;
+
+/** Collects the findings of a running row. */
+export class Tally {
+  readonly violations: string[] = [];
+  readonly #counts = new Map<string, number>();
+  readonly #times = new Map<string, number[]>();
+
+  add(what: string, count = 1): void {
+    this.#counts.set(what, (this.#counts.get(what) ?? 0) + count);
+  }
+
+  /** Adds a measured time. */
+  time(what: string, milliseconds: number): void {
+    this.#times.set(what, [...(this.#times.get(what) ?? []), milliseconds]);
+  }
+
+  violate(where: string, problems: readonly string[]): void {
+    this.add('violations', problems.length);
+    for (const problem of problems.slice(0, ENOUGH - this.violations.length)) {
+      this.violations.push(`${where}: ${problem}`);
+    }
+  }
+
+  /** Adds the findings of another tally. */
+  take(part: Tally): void {
+    for (const [what, count] of part.#counts) this.add(what, count);
+    for (const [what, times] of part.#times) this.#times.set(what, [...(this.#times.get(what) ?? []), ...times]);
+    this.violations.push(...part.violations.slice(0, ENOUGH - this.violations.length));
+  }
+
+  get isEnough(): boolean {
+    return this.violations.length >= ENOUGH;
+  }
+
+  count(what: string): number {
+    return this.#counts.get(what) ?? 0;
+  }
+
+  spread(what: string): { readonly p50: number; readonly p99: number; readonly most: number } {
+    const sorted = [...(this.#times.get(what) ?? [])].sort((left, right) => left - right);
+    const at = (share: number): number => Math.round(sorted[Math.max(0, Math.ceil(share * sorted.length) - 1)] ?? 0);
+    return { p50: at(0.5), p99: at(0.99), most: at(1) };
+  }
+
+  /** Returns all counts, and the spread of each time in milliseconds. */
+  figures(): Record<string, number> {
+    const figures: Record<string, number> = Object.fromEntries(this.#counts);
+    for (const what of this.#times.keys()) {
+      const { p50, p99, most } = this.spread(what);
+      Object.assign(figures, {
+        [`${what}_p50_milliseconds`]: p50,
+        [`${what}_p99_milliseconds`]: p99,
+        [`${what}_max_milliseconds`]: most,
+      });
+    }
+    return figures;
+  }
+}
+
+/** Returns a stream of pseudorandom numbers in [0, 1) that depends only on the path. */
+export function streamOf(...path: readonly number[]): () => number {
+  const random = new Random(...path);
+  return () => random.below(0x4000_0000) / 0x4000_0000;
+}
+
+export function pause(milliseconds: number): Promise<void> {
+  return new Promise((wake) => setTimeout(wake, milliseconds));
+}

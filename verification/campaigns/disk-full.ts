@@ -1,0 +1,208 @@
+import { execFile } from 'node:child_process';
+import { chmod, chown, mkdir, open, rm, statfs, symlink } from 'node:fs/promises';
+import { join } from 'node:path';
+import { promisify } from 'node:util';
+import pg from 'pg';
+import { embeddedServerOf, type ServiceProcess, startService, temporaryDirectory } from '../../test/harness/process.ts';
+import { boundOf, type Findings, pause, type Row, type Setting, streamOf, Tally } from '../campaign.ts';
+import { readBooks } from '../checkers/transfers/books.ts';
+import { Load } from '../generators/load.ts';
+import { judge, makeCards, responsesOf, tallyLoad, untilAtWork } from '../generators/loads.ts';
+import { startOnFullDisk } from './disk-full-starts.ts';
+
+const execute = promisify(execFile);
+
+const CLIENTS = 24;
+
+/** Sizes in MB: enough for a new ledger and some minutes of load, and small enough to fill quickly. */
+const ROOM = { data: 256, log: 160, more: 128 } as const;
+type Disk = 'data' | 'log';
+
+/** The longest recovery once there is space again, in milliseconds. */
+const BACK = 10_000;
+
+/** The longest time until the service reports that it is not ready, once the data disk is full, in milliseconds. */
+const NOT_READY = 2_000;
+
+/** The id of the user that PostgreSQL runs as if the test runs as root. */
+const NOBODY = 65534;
+
+const SENT_AGAIN = 200;
+
+/** Two small file systems, for the ledger and for PostgreSQL's WAL. */
+type Disks = { readonly path: Readonly<Record<Disk, string>>; readonly end: () => Promise<void> };
+
+async function mountDisks(): Promise<Disks> {
+  const directory = await temporaryDirectory();
+  const path = { data: join(directory.path, 'data'), log: join(directory.path, 'log') };
+  const end = async (): Promise<void> => {
+    for (const mounted of Object.values(path)) await execute('umount', ['--lazy', mounted]).catch(() => undefined);
+    await directory.remove();
+  };
+  try {
+    for (const disk of ['data', 'log'] as const) {
+      await mkdir(path[disk]);
+      await execute('mount', ['-t', 'tmpfs', '-o', `size=${ROOM[disk]}m`, 'torture', path[disk]]);
+      await chmod(path[disk], 0o711);
+    }
+    return { path, end };
+  } catch (error) {
+    await end();
+    throw error;
+  }
+}
+
+/** Starts a service whose ledger has its WAL on a separate disk. */
+async function openLedger({ path }: Disks): Promise<ServiceProcess> {
+  const environment = { DATA_DIR: path.data, LOG_LEVEL: 'silent' };
+  await (await startService(environment)).stop();
+  const inside = join(path.data, 'postgresql', 'pg_wal');
+  const outside = join(path.log, 'pg_wal');
+  await execute('cp', ['-a', inside, outside]);
+  await rm(inside, { recursive: true });
+  await symlink(outside, inside);
+  await chown(outside, NOBODY, NOBODY);
+  return startService(environment);
+}
+
+/** Fills a disk to the last byte. Returns a function that removes the ballast. */
+async function fill(path: string): Promise<() => Promise<void>> {
+  const ballast = join(path, 'ballast');
+  const file = await open(ballast, 'w');
+  try {
+    for (let size = 1024 * 1024; size >= 512; size /= 2) {
+      while (
+        await file.write(Buffer.alloc(size)).then(
+          ({ bytesWritten }) => bytesWritten === size,
+          () => false,
+        )
+      );
+    }
+  } finally {
+    await file.close().catch(() => undefined);
+  }
+  return () => rm(ballast, { force: true });
+}
+
+/**
+ * Enlarges a disk. PostgreSQL keeps more WAL than the small disk can hold, so removing the ballast would not be enough.
+ */
+async function giveRoom(path: string): Promise<void> {
+  const { blocks, bfree, bsize } = await statfs(path);
+  const used = Math.ceil(((blocks - bfree) * bsize) / 1024 / 1024);
+  await execute('mount', ['-o', `remount,size=${used + ROOM.more}m`, path]);
+}
+
+/** Makes PostgreSQL use up its WAL segments until it cannot create the next one. */
+async function useUpLog(databaseUrl: string, until: () => boolean): Promise<void> {
+  const client = new pg.Client({ connectionString: databaseUrl.replace('transfer_service@', 'postgres@') });
+  client.on('error', () => undefined);
+  try {
+    await client.connect();
+    while (!until()) {
+      await client.query('select pg_switch_wal()');
+      await pause(20);
+    }
+  } catch {
+    // The server has stopped, as intended.
+  } finally {
+    await client.end().catch(() => undefined);
+  }
+}
+
+async function fillUp(setting: Setting, tally: Tally, disks: Disks, service: ServiceProcess): Promise<void> {
+  const load = new Load(CLIENTS, 'disk', streamOf(setting.seed, 2));
+  const random = streamOf(setting.seed, 1);
+  const { url } = service;
+  const patience = setting.inHaste === true ? 0.25 : 1;
+  await makeCards(load, service);
+  for (let round = 1; round <= setting.count && !tally.isEnough; round += 1) {
+    const disk: Disk = round % 2 === 1 ? 'log' : 'data';
+    load.start(url);
+    await pause((300 + random() * 700) * patience);
+    const failures = () => responsesOf(load).filter(({ status }) => status >= 500).length;
+    const before = failures();
+    // Read before the disk is full: a stopped server has no address.
+    const { databaseUrl } = await embeddedServerOf(disks.path.data);
+    const empty = await fill(disks.path[disk]);
+    const startedAt = performance.now();
+    // The full WAL disk has no effect until the existing WAL segments are used up.
+    if (disk === 'data') await findNotReady(setting, tally, url, `round ${round}`);
+    const isHit = () => failures() > before || performance.now() - startedAt > boundOf(setting, 60_000);
+    if (disk === 'log') await useUpLog(databaseUrl, isHit);
+    while (!isHit()) await pause(20);
+    if (failures() === before) tally.violate(`round ${round}`, [`no request failed on the full ${disk} disk`]);
+    await pause((500 + random() * 2_500) * patience);
+    tally.add(`full_${disk}`);
+    tally.add('failures_meanwhile', failures() - before);
+    await empty();
+    await giveRoom(disks.path[disk]);
+    const back = await untilAtWork(url);
+    tally.time('back', back);
+    const most = boundOf(setting, BACK);
+    if (back > most) tally.violate(`round ${round}`, [`it was back after ${back} ms, the maximum is ${most} ms`]);
+    await load.pause();
+    await check(disks, load, tally, `round ${round}, ${disk}`);
+    setting.progress(round, `${tally.count('violations')} violations`);
+  }
+  await load.settle(url, SENT_AGAIN);
+  tallyLoad(tally, load, await check(disks, load, tally, 'everything sent again'));
+}
+
+/** Waits until the service is not ready. Load balancers must notice the full disk even before a request fails. */
+async function findNotReady(setting: Setting, tally: Tally, url: string, round: string): Promise<void> {
+  const startedAt = performance.now();
+  const isReady = async (): Promise<boolean> => (await fetch(`${url}/health/ready`)).status === 200;
+  const most = boundOf(setting, NOT_READY);
+  while (await isReady()) {
+    if (performance.now() - startedAt > most) {
+      tally.violate(round, [`still ready ${most} ms after the data disk was full`]);
+      return;
+    }
+    await pause(20);
+  }
+  tally.time('not_ready', performance.now() - startedAt);
+}
+
+async function check({ path }: Disks, load: Load, tally: Tally, where: string) {
+  const books = await readBooks(path.data, load.cards);
+  judge(tally, where, load, books);
+  return books;
+}
+
+async function run(setting: Setting): Promise<Findings> {
+  const tally = new Tally();
+  let disks: Disks;
+  try {
+    disks = await mountDisks();
+  } catch (error) {
+    const reason = error instanceof Error ? error.message.trim() : String(error);
+    return {
+      figures: {},
+      violations: [],
+      notRun: `a small file system cannot be mounted here (run as root): ${reason}`,
+    };
+  }
+  const end = setting.resources.add('the small disks', disks.end);
+  try {
+    await startOnFullDisk(disks.path.data, ROOM.data, tally, setting.inHaste === true);
+    const service = await openLedger(disks);
+    const stop = setting.resources.add('the service', async () => void (await service.stop()));
+    try {
+      await fillUp(setting, tally, disks, service);
+    } finally {
+      await stop();
+    }
+  } finally {
+    await end();
+  }
+  return { figures: { clients: CLIENTS, ...tally.figures() }, violations: tally.violations };
+}
+
+/** Fills the disk of the database or of its WAL. */
+export const DISK_FULL: Row = {
+  name: 'disk-full',
+  unit: 'full disks',
+  counts: { small: 2, middle: 6, large: 20 },
+  run,
+};

@@ -1,0 +1,147 @@
+import { Resources } from '../../bench/resources.ts';
+import { type Findings, pause, type Row, type Setting, streamOf, Tally } from '../campaign.ts';
+import { readBooks, readTexts } from '../checkers/transfers/books.ts';
+import {
+  chooseVictims,
+  KillableServices,
+  oncePostgresIsBack,
+  type Victims,
+} from '../environments/processes/killable-services.ts';
+import { type Ledger, overLedgers, SIDE_BY_SIDE } from '../environments/processes/ledgers.ts';
+import { readSnapshots } from '../environments/processes/snapshots.ts';
+import { Load } from '../generators/load.ts';
+import { judge, makeCards, tallyLoad } from '../generators/loads.ts';
+
+/** Enough for several groups to be in flight when something is killed. */
+const CLIENTS = 96;
+
+/**
+ * Kills per ledger. After each, the whole books are compared, so they must stay small. After twelve, a comparison costs about
+ * as much as starting the next ledger.
+ */
+const KILLS_OF_LEDGER = 12;
+
+/** The average transfers per kill, for more than 500,000 in 1,000 kills, and the minimum between two kills. */
+const BETWEEN_KILLS = 510;
+const LEAST_BETWEEN = 100;
+
+/** The longest wait for these transfers, in milliseconds. */
+const LONGEST_BETWEEN = 8_000;
+
+/** The number of requests to repeat at the end of a ledger. */
+const SENT_AGAIN = 400;
+
+/** The maximum p99 of recovery, in milliseconds. */
+const RECOVERY = 5_000;
+
+/** One ledger with two services, from its first start to the last kill. */
+class Siege {
+  /** The findings on this ledger. Other ledgers may run at the same time. */
+  readonly #tally = new Tally();
+  readonly #load: Load;
+  readonly #random: () => number;
+  /** Whether clients use both services, which then break each other's chains. With one service, a chain lasts until a kill. */
+  readonly #usesBoth: boolean;
+  readonly #services: KillableServices;
+
+  private constructor(seed: number, ledger: number, services: KillableServices) {
+    this.#random = streamOf(seed, ledger, 1);
+    this.#load = new Load(CLIENTS, `ledger-${ledger}`, streamOf(seed, ledger, 2));
+    this.#usesBoth = ledger % 2 === 0;
+    this.#services = services;
+  }
+
+  /** Calls `killed` after checking each kill. */
+  static async run(setting: Setting, tally: Tally, ledger: Ledger, killed: () => void): Promise<void> {
+    const { seed, main } = setting;
+    const started = new Resources();
+    let siege: Siege | undefined;
+    const end = setting.resources.add('the services', async () => {
+      if (siege !== undefined) await siege.#services.killAll();
+      // Keeps a ledger with a violation, except in the negative control.
+      if (siege !== undefined && siege.#tally.violations.length > 0 && main === undefined)
+        siege.#tally.violate(`ledger ${ledger.number}`, [`its files are in ${siege.#services.path}`]);
+      else await started.endAll(() => undefined);
+    });
+    try {
+      siege = new Siege(seed, ledger.number, await KillableServices.start(started, main));
+      await siege.#withstand(ledger, killed);
+      await siege.#services.stop();
+    } finally {
+      await end();
+      if (siege !== undefined) tally.take(siege.#tally);
+    }
+  }
+
+  async #withstand({ done, attacks: kills }: Ledger, killed: () => void): Promise<void> {
+    const { owner, databaseUrl } = this.#services;
+    const stopReading = readSnapshots(async () => ({ connectionString: databaseUrl }), this.#tally);
+    try {
+      await makeCards(this.#load, owner);
+      for (let kill = 1; kill <= kills && !this.#tally.isEnough; kill += 1) {
+        this.#load.start(...this.#loaded(kill));
+        await this.#untilEnough(kill);
+        await this.#kill(kill, chooseVictims(kill, this.#random));
+        await this.#load.pause();
+        await this.#check(`kill ${done + kill}`);
+        killed();
+      }
+    } finally {
+      await stopReading();
+    }
+    // A lost transfer can never settle: capturing it always fails as not found.
+    if (this.#tally.violations.length > 0) return;
+    await this.#load.settle(this.#services.other.url, SENT_AGAIN);
+    const where = `after kill ${done + kills}, everything sent again`;
+    tallyLoad(this.#tally, this.#load, await this.#check(where, await readTexts(this.#services.owner.client)));
+  }
+
+  /** The addresses that clients use before and after a kill. */
+  #loaded(kill: number): readonly string[] {
+    const { urls } = this.#services;
+    return this.#usesBoth ? urls : urls.slice(kill % 2).slice(0, 1);
+  }
+
+  /** Waits for enough transfers, including those during the last recovery, and then for a random time. */
+  async #untilEnough(kill: number): Promise<void> {
+    const wanted = Math.max(kill * BETWEEN_KILLS, this.#load.made + LEAST_BETWEEN);
+    const started = performance.now();
+    while (this.#load.made < wanted && performance.now() - started < LONGEST_BETWEEN) await pause(10);
+    await pause(this.#random() * 200);
+  }
+
+  /** Kills processes, while the clients continue with the others. */
+  async #kill(kill: number, victims: Victims): Promise<void> {
+    this.#tally.add(`kills_${victims}`);
+    const milliseconds = await this.#services.kill(victims, this.#random, {
+      expectDeath: (url) => this.#load.expectDeath(url),
+      moved: () => this.#load.redirect(...this.#loaded(kill)),
+    });
+    if (milliseconds === Number.POSITIVE_INFINITY)
+      return this.#tally.violate('recovery', [`no transfer within 60 s of: ${victims}`]);
+    this.#tally.time('recovery', milliseconds);
+    this.#tally.time(`recovery_${victims}`, milliseconds);
+  }
+
+  async #check(where: string, texts?: ReadonlyMap<string, string>) {
+    const books = await oncePostgresIsBack(() => readBooks(this.#services.path, this.#load.cards, texts));
+    judge(this.#tally, where, this.#load, books);
+    return books;
+  }
+}
+
+async function run(setting: Setting): Promise<Findings> {
+  const tally = new Tally();
+  let kills = 0;
+  const tell = (): void => setting.progress(++kills, `${tally.count('violations')} violations`);
+  await overLedgers(setting, tally, KILLS_OF_LEDGER, (ledger) => Siege.run(setting, tally, ledger, tell), SIDE_BY_SIDE);
+  const { p99 } = tally.spread('recovery');
+  if (p99 > RECOVERY) tally.violate('recovery', [`p99 is ${p99} ms, the maximum is ${RECOVERY} ms`]);
+  return {
+    figures: { clients: CLIENTS, processes: 2, ledgers_side_by_side: SIDE_BY_SIDE, ...tally.figures() },
+    violations: tally.violations,
+  };
+}
+
+/** Kills either or both services, and PostgreSQL, with SIGKILL, under load. */
+export const KILLS: Row = { name: 'kills', unit: 'kills', counts: { small: 20, middle: 100, large: 1000 }, run };

@@ -1,0 +1,177 @@
+import { readdir, readFile } from 'node:fs/promises';
+import { join } from 'node:path';
+import pg from 'pg';
+import { startEmbeddedPostgres } from '../../server/postgres/embedded-postgres.ts';
+import {
+  embeddedServerOf,
+  runCommand,
+  type ServiceProcess,
+  startService,
+  temporaryDirectory,
+  waitFor,
+} from '../../test/harness/process.ts';
+import { keptConnections, NoResponse, sendRaw } from '../../test/harness/raw-request.ts';
+import { type Findings, pause, type Row, type Setting, streamOf, Tally } from '../campaign.ts';
+import { wrongSums } from '../environments/processes/snapshots.ts';
+
+const CLIENTS = 12;
+
+/** Load per restore, in milliseconds, and the minimum. The service completes a WAL segment in less than the minimum. */
+const LOAD_OF_RESTORE = 6_000;
+const LEAST_LOAD = 30_000;
+
+/** The interval between two new keys, in milliseconds. Each key adds an entry to the audit log. */
+const BETWEEN_KEYS = 500;
+
+/** A transfer as its client knows it. The times are comparable with the server's, because both use this machine's clock. */
+type Sent = { readonly key: string; readonly sentAt: number; acknowledgedAt: number | undefined };
+
+/** Moves money and creates keys. Returns a function that stops this and returns all sent transfers. */
+function startLoad(service: ServiceProcess): () => Promise<readonly Sent[]> {
+  const sent: Sent[] = [];
+  const agent = keptConnections(CLIENTS);
+  let goesOn = true;
+  const client = async (): Promise<void> => {
+    while (goesOn) {
+      const one: Sent = { key: `key-${sent.length + 1}`, sentAt: Date.now(), acknowledgedAt: undefined };
+      sent.push(one);
+      const body = { amount: 1, card_id: 'card_active', metadata: { key: one.key } };
+      try {
+        const { status } = await sendRaw(service.url, { body, headers: { 'Idempotency-Key': one.key } }, agent);
+        if (status === 201) one.acknowledgedAt = Date.now();
+      } catch (error) {
+        if (!(error instanceof NoResponse)) throw error;
+      }
+    }
+  };
+  const operator = async (): Promise<void> => {
+    for (let number = 1; goesOn; number += 1) {
+      await service.client.keys.create({ name: `key ${number}`, all_programs: true, scopes: ['transfers:read'] });
+      await pause(BETWEEN_KEYS);
+    }
+  };
+  const running = Promise.all([...Array.from({ length: CLIENTS }, client), operator()]);
+  return async () => {
+    goesOn = false;
+    await running;
+    agent.destroy();
+    return sent;
+  };
+}
+
+async function query<Found extends object>(connection: pg.ClientConfig, text: string): Promise<readonly Found[]> {
+  const client = new pg.Client({ ...connection, user: 'postgres' });
+  await client.connect();
+  try {
+    return (await client.query<Found>(text)).rows;
+  } finally {
+    await client.end();
+  }
+}
+
+/** Returns when each copy ended. The service takes the first copy automatically. */
+async function copiesOf(backup: string): Promise<readonly number[]> {
+  const names = (await readdir(join(backup, 'base')).catch(() => [])).filter((name) => !name.startsWith('.'));
+  const texts = await Promise.all(
+    names.sort().map((name) => readFile(join(backup, 'base', name, 'manifest.json'), 'utf8')),
+  );
+  return texts.map((text) => Date.parse((JSON.parse(text) as { endedAt: string }).endedAt));
+}
+
+async function coveredUntil(backup: string): Promise<number> {
+  const text = await readFile(join(backup, 'archive.json'), 'utf8');
+  return Date.parse((JSON.parse(text) as { coveredUntil: string | null }).coveredUntil ?? '1970-01-01T00:00:00Z');
+}
+
+type Original = { readonly sent: readonly Sent[]; readonly chain: ReadonlySet<string>; readonly backup: string };
+
+/** Restores to a time, and compares the ledger with the clients' transfers. */
+async function restoreTo(
+  setting: Setting,
+  tally: Tally,
+  time: number,
+  { sent, chain, backup }: Original,
+): Promise<void> {
+  const moment = new Date(time).toISOString();
+  const target = await temporaryDirectory();
+  const remove = setting.resources.add('a restored ledger', target.remove);
+  const dataDirectory = join(target.path, 'data');
+  const begun = performance.now();
+  const { exitCode, output, errors } = await runCommand(['restore', '--to', moment, '--from', backup], {
+    DATA_DIR: dataDirectory,
+  });
+  tally.time('restore', performance.now() - begun);
+  if (exitCode !== 0) {
+    tally.violate(moment, [`the restore failed: ${errors}`]);
+    return remove();
+  }
+  const restored = await startEmbeddedPostgres({ dataDirectory });
+  const stop = setting.resources.add('the restored server', () => restored.stop());
+  const rows = await query<{ key: string }>(
+    restored.connection,
+    "select metadata->>'key' as key from transfer where metadata ? 'key'",
+  );
+  const there = new Set(rows.map(({ key }) => key));
+  const missing = sent.filter(
+    ({ key, acknowledgedAt = Number.POSITIVE_INFINITY }) => acknowledgedAt < time && !there.has(key),
+  );
+  const later = sent.filter(({ key, sentAt }) => sentAt > time && there.has(key));
+  const [sums] = await query<{ wrong: string }>(restored.connection, wrongSums());
+  const head = /^Audit head: ([0-9a-f]{64}) /m.exec(output)?.[1] ?? '';
+  tally.violate(moment, [
+    ...missing.map(({ key }) => `lost: ${key} was acknowledged before`),
+    ...later.map(({ key }) => `${key} was sent afterwards, but it is in the ledger`),
+    ...(sums?.wrong === '' ? [] : [`the sums are wrong: ${sums?.wrong}`]),
+    ...(chain.has(head) ? [] : [`the head of the audit log, ${head}, is not in the original audit log`]),
+  ]);
+  tally.add('transfers_restored', there.size);
+  tally.add('restores');
+  await stop();
+  await remove();
+}
+
+async function run(setting: Setting): Promise<Findings> {
+  const tally = new Tally();
+  const random = streamOf(setting.seed);
+  const [original, backup] = [await temporaryDirectory(), await temporaryDirectory()];
+  setting.resources.add('the ledger', original.remove);
+  setting.resources.add('the backup', backup.remove);
+  const environment = { DATA_DIR: original.path, BACKUP_DIR: backup.path, LOG_LEVEL: 'silent' };
+  const service = await startService(environment);
+  const stop = setting.resources.add('the service', async () => void (await service.stop()));
+  const stopLoad = startLoad(service);
+  await waitFor('the first copy', async () => (await copiesOf(backup.path)).length > 0);
+  const loadTime = Math.max(LEAST_LOAD, setting.count * LOAD_OF_RESTORE);
+  await pause(loadTime / 2);
+  // About half of the times are later than this copy, so they are restored from it.
+  const taken = await runCommand(['backup'], environment);
+  if (taken.exitCode !== 0) tally.violate('backup', [taken.errors]);
+  await pause(loadTime / 2);
+  const end = Date.now();
+  const sent = await stopLoad();
+  await waitFor('the archive', async () => (await coveredUntil(backup.path)) > end);
+  tally.time('covered', Date.now() - end);
+  const { databaseUrl } = await embeddedServerOf(original.path);
+  const hashes = await query<{ hash: string }>(
+    { connectionString: databaseUrl.replace('transfer_service@', 'postgres@') },
+    "select encode(hash, 'hex') as hash from audit_entry",
+  );
+  const found: Original = { sent, chain: new Set(hashes.map(({ hash }) => hash)), backup: backup.path };
+  tally.add('acknowledged', sent.filter(({ acknowledgedAt }) => acknowledgedAt !== undefined).length);
+  tally.add('audit_entries', hashes.length);
+  const [first = end] = await copiesOf(backup.path);
+  for (let number = 1; number <= setting.count && !tally.isEnough; number += 1) {
+    await restoreTo(setting, tally, Math.ceil(first + random() * (end - first)), found);
+    setting.progress(number);
+  }
+  await stop();
+  return { figures: { clients: CLIENTS, ...tally.figures() }, violations: tally.violations };
+}
+
+/** Backs up a ledger under load, and restores it to random times. */
+export const POINT_IN_TIME: Row = {
+  name: 'point-in-time',
+  unit: 'restores',
+  counts: { small: 2, middle: 10, large: 40 },
+  run,
+};

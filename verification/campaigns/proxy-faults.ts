@@ -1,0 +1,115 @@
+import type { Stage } from '../../test/faults/stage.ts';
+import type { TrapPlace } from '../../test/harness/proxy.ts';
+import { type Findings, pause, type Row, type Setting, Tally } from '../campaign.ts';
+import { attackWire, type Ledger, overLedgers } from '../environments/processes/ledgers.ts';
+import { untilAtWork } from '../generators/loads.ts';
+
+/** Enough for several groups to be in flight when the network fails. */
+const CLIENTS = 96;
+
+const FAULTS_OF_LEDGER = 100;
+
+const SENT_AGAIN = 200;
+
+/** The longest recovery after the fault ends, in milliseconds. */
+const HEALED = 10_000;
+
+const PLACES: readonly TrapPlace[] = ['during_load', 'before_early', 'before_commit', 'after_commit'];
+
+/** A kind of network fault. `spoil` resolves at the end of the fault. */
+type Fault = { readonly name: string; readonly spoil: (stage: Stage, random: () => number) => Promise<void> };
+
+const FAULTS: readonly Fault[] = [
+  {
+    name: 'latency',
+    spoil: async ({ proxy }, random) => {
+      proxy.delayBy(5 + random() * 400);
+      await pause(300 + random() * 900);
+      proxy.delayBy(0);
+    },
+  },
+  {
+    name: 'reset',
+    spoil: async ({ proxy }, random) => {
+      for (let cut = 0; cut < 1 + random() * 5; cut += 1) {
+        proxy.cutAll();
+        await pause(random() * 80);
+      }
+    },
+  },
+  {
+    name: 'refused',
+    spoil: async ({ proxy }, random) => {
+      await proxy.listen(false);
+      proxy.cutAll();
+      await pause(random() * 800);
+      await proxy.listen(true);
+    },
+  },
+  {
+    // The connection has lost bytes, so it is cut afterwards.
+    name: 'black_hole',
+    spoil: async ({ proxy }, random) => {
+      proxy.mute(true);
+      await pause(200 + random() * (random() < 0.2 ? 5_000 : 800));
+      proxy.mute(false);
+      proxy.cutAll();
+    },
+  },
+  {
+    name: 'slices',
+    spoil: async ({ proxy }, random) => {
+      proxy.slice(true);
+      await pause(200 + random() * 600);
+      proxy.slice(false);
+    },
+  },
+  {
+    // The server receives everything and responds, but the responses are dropped.
+    name: 'half_open',
+    spoil: async ({ proxy }, random) => {
+      for (let trap = 0; trap < 1 + random() * 3; trap += 1) {
+        const at = PLACES[Math.floor(random() * PLACES.length)] ?? 'after_commit';
+        proxy.traps.push({ at, spring: () => 'swallow' });
+      }
+      await pause(200 + random() * 600);
+      proxy.traps.length = 0;
+    },
+  },
+];
+
+/** Causes one fault at a time, and waits for recovery after each. */
+async function spoil(setting: Setting, tally: Tally, { done, attacks }: Ledger, stage: Stage, random: () => number) {
+  for (let at = 1; at <= attacks; at += 1) {
+    const fault = FAULTS[Math.floor(random() * FAULTS.length)];
+    if (fault === undefined) continue;
+    tally.add(`in_flight_${stage.proxy.open()}`);
+    await fault.spoil(stage, random);
+    tally.add(fault.name);
+    const healing = await untilAtWork(stage.service().url);
+    tally.time('healing', healing);
+    if (healing > HEALED) tally.violate(`fault ${done + at}`, [`${fault.name}: ${healing} ms`]);
+    await pause(random() * 150);
+    setting.progress(done + at, `${tally.count('violations')} violations`);
+  }
+}
+
+async function run(setting: Setting): Promise<Findings> {
+  const tally = new Tally();
+  await overLedgers(setting, tally, FAULTS_OF_LEDGER, (ledger) =>
+    attackWire(setting, tally, ledger, {
+      clients: CLIENTS,
+      sentAgain: SENT_AGAIN,
+      run: (stage, random) => spoil(setting, tally, ledger, stage, random),
+    }),
+  );
+  return { figures: { clients: CLIENTS, ...tally.figures() }, violations: tally.violations };
+}
+
+/** Spoils the network between the service and its database, under load. */
+export const PROXY_FAULTS: Row = {
+  name: 'proxy-faults',
+  unit: 'faults',
+  counts: { small: 50, middle: 200, large: 2000 },
+  run,
+};

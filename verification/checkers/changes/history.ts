@@ -1,0 +1,184 @@
+import pg from 'pg';
+import type { AccountKind } from '../../../domain/ledger/ledger.ts';
+import { payloadOf } from '../../../test/fixtures/stored-events.ts';
+import { KEY_TEXT } from '../../../test/harness/ledger.ts';
+
+/** An account after a transaction. */
+export type LoggedAccount = {
+  readonly accountId: string;
+  readonly balance: bigint;
+  readonly held: bigint;
+  readonly incoming: bigint;
+  readonly sequence: bigint;
+};
+
+export type LoggedEvent = { readonly type: string; readonly subjectId: string; readonly payload: string };
+
+/** A committed transaction: its events in the order of its decisions, and the accounts that it changed. */
+export type Transaction = {
+  readonly position: number;
+  readonly events: readonly LoggedEvent[];
+  readonly accounts: readonly LoggedAccount[];
+};
+
+/** The status of the first response to a key, and the transaction that stored it. `now` is in milliseconds since 1970. */
+export type StoredKey = { readonly position: number; readonly status: number; readonly now: number };
+
+/** The fields of a card that never change. */
+export type KnownCard = {
+  readonly programId: string;
+  readonly cardId: string;
+  readonly name: string;
+  readonly currency: string;
+  readonly accountId: string;
+  readonly fundingAccountId: string;
+};
+
+/** The fields of an account that never change. */
+export type KnownAccount = {
+  readonly programId: string;
+  readonly accountId: string;
+  readonly kind: AccountKind;
+  readonly ownerId: string;
+  readonly currency: string;
+  readonly floor: bigint | null;
+};
+
+/** Everything committed to a ledger, in order. */
+export type History = {
+  readonly transactions: readonly Transaction[];
+  /** By operation and key. */
+  readonly keys: ReadonlyMap<string, StoredKey>;
+  readonly cards: readonly KnownCard[];
+  readonly accounts: readonly KnownAccount[];
+  /** See `countChained`. */
+  readonly chained: number;
+};
+
+/**
+ * Records the order of transactions. Every update of an account takes a number, and so does the fence that each
+ * transaction inserts. Two transactions exclude each other if they need the same account, or if either changes the switch
+ * or the rules of a program: the first takes its numbers under its locks before the second does. So the highest number of a
+ * transaction is its position in an equivalent serial order. A chained group inserts its fence early, but it updates each
+ * account that it has read after its predecessor does.
+ */
+const INSTALL = `
+  create unlogged table torture_log (position bigserial, xid bigint not null, account jsonb, snapshot pg_snapshot);
+  create function torture_log() returns trigger language plpgsql security definer set search_path = public, pg_temp as $$
+  begin
+    insert into torture_log (xid, account, snapshot) values (
+      pg_current_xact_id()::text::bigint,
+      case when tg_table_name = 'account' then to_jsonb(new) end,
+      case when tg_table_name <> 'account' then pg_current_snapshot() end
+    );
+    return null;
+  end $$;
+  create trigger torture_log after update on account for each row execute function torture_log();
+  create trigger torture_log after insert on write_batch for each row execute function torture_log();
+`;
+
+/** Starts recording. Call it before the first change that `readHistory` should return. */
+export async function recordHistory(client: pg.Client): Promise<void> {
+  await client.query(INSTALL);
+}
+
+/** Counts the transactions decided on accounts that their predecessors had not written yet. */
+export async function countChained(client: pg.Client): Promise<number> {
+  const { rows } = await client.query<{ chained: string }>(CHAINED);
+  return Number(rows[0]?.chained);
+}
+
+type AccountRow = {
+  readonly account_id: string;
+  readonly balance: number;
+  readonly held: number;
+  readonly incoming: number;
+  readonly sequence: number;
+};
+
+const POSITIONS = 'select xid, max(position) as position from torture_log group by xid';
+
+/**
+ * A transaction that locks its accounts before it decides inserts its fence after their last writer has committed. A
+ * chained group may insert its fence earlier.
+ */
+const CHAINED = `select count(distinct written.xid) as chained from (
+    select xid, lag(xid) over (partition by account->>'account_id' order by position) as writer
+    from torture_log where account is not null
+  ) as written
+  join torture_log as fence on fence.xid = written.xid and fence.account is null
+  where writer <> written.xid and not pg_visible_in_snapshot(writer::text::xid8, fence.snapshot)`;
+
+const EVENTS = `select event.xmin::text as xid, type, subject_id, payload, program_id from event
+  where created_at >= $1 order by batch_id, index`;
+
+const KEYS = `select operation || ' ' || ${KEY_TEXT} as name, xmin::text as xid, status,
+    (extract(epoch from created_at) * 1000)::bigint as now
+  from idempotency where created_at >= $1`;
+
+const ACCOUNTS = 'select xid, account from torture_log where account is not null order by position';
+
+const CARDS = `select program_id as "programId", card_id as "cardId", name, currency, account_id as "accountId",
+    funding_account_id as "fundingAccountId" from card`;
+
+const KNOWN = `select program_id as "programId", account_id as "accountId", kind, owner_id as "ownerId", currency, floor
+  from account`;
+
+/** Reads the records since a moment, in one snapshot. */
+export async function readHistory(client: pg.Client, since: Date): Promise<History> {
+  await client.query('begin isolation level repeatable read, read only');
+  const positions = await client.query<{ xid: string; position: string }>(POSITIONS);
+  const events = await client.query<Record<'xid' | 'type' | 'subject_id' | 'payload', string>>(EVENTS, [since]);
+  const keys = await client.query<{ name: string; xid: string; status: number; now: string }>(KEYS, [since]);
+  const updates = await client.query<{ xid: string; account: AccountRow }>(ACCOUNTS);
+  const chained = await countChained(client);
+  const cards = await client.query<KnownCard>(CARDS);
+  const accounts = await client.query<Omit<KnownAccount, 'floor'> & { floor: string | null }>(KNOWN);
+  await client.query('rollback');
+
+  const positionOf = new Map(positions.rows.map(({ xid, position }) => [xid, Number(position)]));
+  const place = (xid: string): number => {
+    const position = positionOf.get(xid);
+    if (position === undefined) throw new Error(`transaction ${xid} has no number`);
+    return position;
+  };
+  const eventsOf = Map.groupBy(events.rows, ({ xid }) => xid);
+  const updatesOf = Map.groupBy(updates.rows, ({ xid }) => xid);
+  const transactions = [...positionOf].map(([xid, position]) => ({
+    position,
+    events: (eventsOf.get(xid) ?? []).map((event) => ({
+      type: event.type,
+      subjectId: event.subject_id,
+      payload: payloadOf(event),
+    })),
+    accounts: (updatesOf.get(xid) ?? []).map(({ account }) => toLogged(account)),
+  }));
+  for (const { xid } of events.rows) place(xid);
+  return {
+    transactions: transactions.toSorted((left, right) => left.position - right.position),
+    keys: new Map(
+      keys.rows.map(({ name, xid, status, now }) => [name, { position: place(xid), status, now: Number(now) }]),
+    ),
+    chained,
+    cards: cards.rows,
+    accounts: accounts.rows.map((row) => ({ ...row, floor: row.floor === null ? null : BigInt(row.floor) })),
+  };
+}
+
+function toLogged({ account_id, balance, held, incoming, sequence }: AccountRow): LoggedAccount {
+  return {
+    accountId: account_id,
+    balance: BigInt(balance),
+    held: BigInt(held),
+    incoming: BigInt(incoming),
+    sequence: BigInt(sequence),
+  };
+}
+
+/** Opens a connection directly to the database. */
+export async function connectTo(connectionString: string): Promise<pg.Client> {
+  const client = new pg.Client({ connectionString });
+  client.on('error', () => undefined);
+  await client.connect();
+  return client;
+}

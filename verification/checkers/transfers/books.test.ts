@@ -1,0 +1,122 @@
+import { expect, test } from 'vitest';
+import type { CardRecord } from '../../../contract/cards.ts';
+import type { ProgramRecord } from '../../../contract/programs.ts';
+import type { TransferRecord } from '../../../contract/transfers.ts';
+import { fromWireId } from '../../../domain/identifier.ts';
+import type { WrittenReply } from '../../../server/http/wire/reply.ts';
+import { trialBalance } from '../../../test/harness/ledger.ts';
+import { useConnection, useLedger, useServer } from '../../../test/harness/use-ledger.ts';
+import { readBooksAt } from './books.ts';
+
+// `readBooksAt` must find every fault that the books can have.
+const server = await useServer();
+const ledger = useLedger(server.connection);
+const owner = await useConnection(server.connection);
+
+const bodyOf = <Body>(reply: WrittenReply): Body => JSON.parse(reply.body) as Body;
+
+const { card_id } = bodyOf<CardRecord>(await ledger.call('create_card'));
+const made = await Promise.all(
+  [{}, {}, { capture: 'manual' }].map(async (more) =>
+    bodyOf<TransferRecord>(await ledger.call('create_transfer', { amount: 50, card_id, ...more })),
+  ),
+);
+await ledger.call('reverse_transfer', { amount: 20 }, { params: { transfer_id: made[0]?.transfer_id ?? '' } });
+
+const CARDS_ACCOUNT = `account_id = (select account_id from card where name = '${card_id}')`;
+
+/** The faults, each with the SQL that causes it and the SQL that repairs it. */
+const FAULTS: readonly (readonly [name: string, plant: string, mend: string])[] = [
+  [
+    'unbalanced_currencies',
+    `update account set balance = balance + 1 where ${CARDS_ACCOUNT}`,
+    `update account set balance = balance - 1 where ${CARDS_ACCOUNT}`,
+  ],
+  [
+    'accounts_that_differ',
+    `update account set balance = balance + 1 where ${CARDS_ACCOUNT}`,
+    `update account set balance = balance - 1 where ${CARDS_ACCOUNT}`,
+  ],
+  [
+    'accounts_with_other_holds',
+    `update account set incoming = incoming + 1 where ${CARDS_ACCOUNT}`,
+    `update account set incoming = incoming - 1 where ${CARDS_ACCOUNT}`,
+  ],
+  [
+    'holds_without_pending',
+    `update transfer set status = 'canceled' where status = 'pending'`,
+    `update transfer set status = 'pending' where status = 'canceled'`,
+  ],
+  [
+    'transfers_with_other_reversals',
+    'update transfer set reversed_amount = reversed_amount - 1 where reversed_amount > 0',
+    'update transfer set reversed_amount = reversed_amount + 1 where reversed_amount > 0',
+  ],
+  [
+    'transfers_with_other_postings',
+    'update transfer set captured_amount = captured_amount - 1 where reversed_amount > 0',
+    'update transfer set captured_amount = captured_amount + 1 where reversed_amount > 0',
+  ],
+  ['reversals_with_other_postings', 'update reversal set amount = 21', 'update reversal set amount = 20'],
+  [
+    'postings_without_reversal',
+    'create table taken as select * from reversal; delete from reversal',
+    'insert into reversal select * from taken; drop table taken',
+  ],
+  [
+    'postings_without_transfer',
+    'create table taken as select * from transfer where reversed_amount > 0; delete from transfer where reversed_amount > 0',
+    'insert into transfer select * from taken; drop table taken',
+  ],
+];
+
+async function faultsNow(): Promise<readonly string[]> {
+  return Object.keys((await readBooksAt(server.connection, [card_id])).faults);
+}
+
+const GUARDED = ['account', 'posting', 'transfer', 'reversal'];
+
+/** Changes the books without the triggers that protect them. */
+async function change(statement: string): Promise<void> {
+  const all = (what: string): string => GUARDED.map((table) => `alter table ${table} ${what} trigger user`).join('; ');
+  await owner.query(`begin; ${all('disable')}; ${statement}; ${all('enable')}; commit`);
+}
+
+test.for(FAULTS)('finds %s', async ([name, plant, mend]) => {
+  expect(await faultsNow()).toEqual([]);
+  await change(plant);
+  expect(await faultsNow()).toContain(name);
+  await change(mend);
+  expect(await faultsNow()).toEqual([]);
+});
+
+test('the trial balance is exact for sums that exceed the largest JSON number', async () => {
+  const ids: string[] = [];
+  for (const name of ['one', 'two']) {
+    const { program_id } = bodyOf<ProgramRecord>(await ledger.call('create_program', { name, currency: 'CHF' }));
+    const options = { params: { program_id }, idempotencyKey: name };
+    await ledger.call('create_deposit', { amount: 1 }, options);
+    ids.push(fromWireId('prog', program_id) ?? '');
+  }
+  const set = (table: string, what: string): Promise<void> =>
+    change(`update ${table} set ${what} where program_id in ('${ids.join("', '")}')`);
+  await set('posting', 'amount = 9007199254740991');
+  await set('account', "balance = case kind when 'funding' then 9007199254740991 else -9007199254740991 end");
+  const { balanced, currencies } = await trialBalance(ledger);
+  expect(balanced).toBe(true);
+  expect(currencies.find(({ currency }) => currency === 'CHF')).toMatchObject({
+    sum: 0,
+    by_kind: [
+      { kind: 'funding', balance: '18014398509481982' },
+      { kind: 'world', balance: '-18014398509481982' },
+    ],
+  });
+  await set('posting', 'amount = 9223372036854775807');
+  const { differing_accounts: differing } = await trialBalance(ledger);
+  expect(differing.map(({ balance, postings }) => [balance, postings])).toEqual(
+    expect.arrayContaining([
+      [9007199254740991, '9223372036854775807'],
+      [-9007199254740991, '-9223372036854775807'],
+    ]),
+  );
+});

@@ -1,0 +1,76 @@
+import { parseArgs } from 'node:util';
+import type { Row, Scale } from './campaign.ts';
+
+/** The rows to run, and their settings. */
+export type Options = {
+  readonly rows: readonly Row[];
+  readonly seed: number;
+  readonly scale: Scale;
+  /** Overrides the count of the scale. */
+  readonly count: number | undefined;
+  readonly out: string | undefined;
+  /** Whether to run the negative control, in which the rows must find lost transfers. */
+  readonly control: boolean;
+};
+
+export const usageOf = (rows: readonly Row[]): string => `npm run torture -- [options]
+
+  --only ROW,…       run only these rows: ${rows.map(({ name }) => name).join(', ')}
+  --seed N           repeat the random choices of an earlier run; by default a new seed, which is printed
+  --scale SCALE      small, middle or large (large)
+  --count N          number of kills, cuts, reads and so on, instead of the scale's number
+  --out FILE         write the figures to this JSON file (data/torture/<time>.json)
+  --control          negative control: kills a service that acknowledges before COMMIT, which the run must detect;
+                     failover and isolated-primary use asynchronous replication, and must lose transfers
+
+Exit code: 0 if every promise was kept, 1 if one was broken, 3 if --control found nothing, 4 if a row could not run on
+this machine.`;
+
+/** An invalid command line. The message gives the reason. */
+export class UsageProblem extends Error {}
+
+const SCALES = ['small', 'middle', 'large'] as const;
+
+/** Reads the command line. Returns undefined for `--help`. Throws {@link UsageProblem}. */
+export function readOptions(words: readonly string[], rows: readonly Row[]): Options | undefined {
+  const values = parse(words);
+  if (values.help === true) return undefined;
+  const control = values.control === true;
+  const only = values.only ?? (control ? 'kills' : undefined);
+  const scale = SCALES.find((name) => name === (values.scale ?? (control ? 'small' : 'large')));
+  if (scale === undefined)
+    throw new UsageProblem(`--scale is '${values.scale}', but must be one of ${SCALES.join(', ')}.`);
+  return {
+    rows: only === undefined ? rows : only.split(',').map((name) => findRow(name, rows)),
+    seed: readNumber('--seed', values.seed) ?? Math.floor(Math.random() * 1_000_000_000),
+    scale,
+    count: readNumber('--count', values.count),
+    out: values.out,
+    control,
+  };
+}
+
+function parse(words: readonly string[]) {
+  const text = { type: 'string' } as const;
+  const flag = { type: 'boolean' } as const;
+  const options = { only: text, seed: text, scale: text, count: text, out: text, control: flag, help: flag };
+  try {
+    return parseArgs({ args: [...words], options }).values;
+  } catch (error) {
+    throw new UsageProblem(error instanceof Error ? error.message : String(error));
+  }
+}
+
+function findRow(name: string, rows: readonly Row[]): Row {
+  const row = rows.find((candidate) => candidate.name === name.trim());
+  if (row !== undefined) return row;
+  throw new UsageProblem(
+    `--only names the unknown row '${name}'. The rows are ${rows.map((known) => known.name).join(', ')}.`,
+  );
+}
+
+function readNumber(option: string, text: string | undefined): number | undefined {
+  if (text === undefined) return undefined;
+  if (/^[1-9][0-9]{0,8}$/.test(text)) return Number(text);
+  throw new UsageProblem(`${option} is '${text}', but it must be a whole number from 1 to 999999999.`);
+}

@@ -1,0 +1,139 @@
+import { randomUUID } from 'node:crypto';
+import type { Random } from '../../../test/harness/random.ts';
+import { describeAsk } from './ask.ts';
+import type { Attempt, Judge, Wish } from './judge.ts';
+import { Asking, canHaveKey, type Subjects } from './requests.ts';
+import type { ServiceProcess } from './service-process.ts';
+import type { SimulatedTime } from './simulated-time.ts';
+import type { Watcher } from './store/connection.ts';
+
+/** The time limit of a request, the same as over HTTP. */
+const REQUEST_MILLISECONDS = 5_000;
+
+/** How many times a request with an unknown outcome is repeated under its key. */
+const MAX_ATTEMPTS = 3;
+
+/** The share of requests that are repeated although their outcome is known. Their groups write nothing. */
+const REPEATED = 0.2;
+
+/** Callers send requests, wait for the responses, and repeat unanswered requests under the same key. */
+export class Callers {
+  readonly #random: Random;
+  readonly #time: SimulatedTime;
+  readonly #judge: Judge;
+  readonly #note: Watcher['onStep'];
+  readonly #asking: Asking;
+  #left: number;
+  /** The longest pause before a new request, in milliseconds. */
+  readonly #pace: number;
+  #isPausing = false;
+  /** When the pause before the next request ends. */
+  pausedUntil = 0;
+  /** Requests that will be repeated. */
+  readonly #again: { readonly wish: Wish; readonly attempts: number }[] = [];
+  readonly #open = new Map<Attempt, { readonly process: ServiceProcess; readonly attempts: number }>();
+
+  constructor(
+    random: Random,
+    time: SimulatedTime,
+    judge: Judge,
+    { wishes, pace, subjects }: { readonly wishes: number; readonly pace: number; readonly subjects: Subjects },
+    note: Watcher['onStep'],
+  ) {
+    this.#random = random;
+    this.#time = time;
+    this.#judge = judge;
+    this.#left = wishes;
+    this.#pace = pace;
+    this.#note = note;
+    this.#asking = new Asking(random, () => time.clock, subjects);
+  }
+
+  get canAsk(): boolean {
+    return (this.#left > 0 && !this.#isPausing) || this.#again.length > 0;
+  }
+
+  get areAnswered(): boolean {
+    return this.#open.size === 0;
+  }
+
+  get areDone(): boolean {
+    return this.#left === 0 && this.#again.length === 0 && this.areAnswered;
+  }
+
+  /** Sends a request to one of the processes. */
+  ask(processes: readonly ServiceProcess[]): void {
+    const random = this.#random;
+    const process = random.pick(processes);
+    const again = this.#again.shift();
+    if (again !== undefined) this.#send(process, again.wish, again.attempts + 1);
+    else this.#askAnew(process);
+  }
+
+  #askAnew(process: ServiceProcess): void {
+    const random = this.#random;
+    this.#left -= 1;
+    if (this.#pace > 0) this.#pause();
+    const ask = this.#asking.next();
+    if (ask.does === 'resolve') this.#judge.processors.noteResolution(ask.attempt, ask.wasExecuted);
+    const key = canHaveKey(ask) && random.chance(0.5) ? `key ${this.#left}` : null;
+    const wish: Wish = { ask, key, possible: new Set(), committed: undefined, isOver: false };
+    this.#judge.onWish(wish);
+    this.#send(process, wish, 1);
+  }
+
+  #pause(): void {
+    this.#isPausing = true;
+    const pause = this.#random.below(this.#pace);
+    this.pausedUntil = this.#time.now + pause;
+    this.#time.after(pause, () => {
+      this.#isPausing = false;
+    });
+  }
+
+  /** Called when a process has died: its callers get no response. */
+  onDeath(dead: ServiceProcess): void {
+    for (const [attempt, { process, attempts }] of this.#open) {
+      if (process !== dead) continue;
+      this.#open.delete(attempt);
+      this.#goOn(attempt.wish, attempts, false);
+    }
+  }
+
+  #send(process: ServiceProcess, wish: Wish, attempts: number): void {
+    const deadline = this.#time.now + REQUEST_MILLISECONDS;
+    const sentAt = this.#time.clock;
+    const attempt: Attempt = { wish, requestId: randomUUID(), sentAt, deadline, isToldNo: false, isOpen: true };
+    this.#open.set(attempt, { process, attempts });
+    this.#judge.onAttempt(attempt);
+    const { ask, key } = wish;
+    this.#note?.(`${process.name} is asked to ${describeAsk(ask)}${key === null ? '' : ` under ${key}`}`);
+    const end = (answer: Parameters<Judge['onAnswer']>[1], shown: string): void => {
+      // A dead process sends nothing.
+      if (!this.#open.delete(attempt)) return;
+      this.#note?.(`${process.name} answers ${describeAsk(ask)} with ${shown}`);
+      this.#judge.onAnswer(attempt, answer, this.#time.now);
+      const isClear = !('thrown' in answer) || attempt.isToldNo;
+      if (!('thrown' in answer)) this.#learn(wish, 'json' in answer ? answer.json : undefined);
+      this.#goOn(wish, attempts, isClear);
+    };
+    process.handle(ask, { requestId: attempt.requestId, key, deadline }).then(
+      (reply) => end(reply, 'success'),
+      (thrown: unknown) => end({ thrown }, thrown instanceof Error ? `${thrown.name}: ${thrown.message}` : ''),
+    );
+  }
+
+  #goOn(wish: Wish, attempts: number, isClear: boolean): void {
+    const isSentAgain = isClear ? attempts === 1 && this.#random.chance(REPEATED) : attempts < MAX_ATTEMPTS;
+    if (wish.key !== null && isSentAgain) this.#again.push({ wish, attempts });
+    else wish.isOver = true;
+  }
+
+  /** Remembers a transfer or a webhook for later requests. */
+  #learn({ ask }: Wish, json: string | undefined): void {
+    if (json === undefined) return;
+    const record = JSON.parse(json) as { readonly transfer_id: string; readonly webhook_id: string };
+    if (ask.does === 'create') this.#asking.known.push({ id: record.transfer_id, program: ask.program });
+    if (ask.does === 'create_webhook') this.#asking.webhooks.push({ id: record.webhook_id, program: ask.program });
+  }
+}

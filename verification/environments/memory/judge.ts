@@ -1,0 +1,436 @@
+import { toWireId } from '../../../domain/identifier.ts';
+import type { Limits } from '../../../domain/ledger/limits.ts';
+import { Refusal } from '../../../domain/refusal.ts';
+import { type AnyReply, OperationFailure } from '../../../server/calls/call.ts';
+import { payloadOf } from '../../../test/fixtures/stored-events.ts';
+import { sum } from '../../model/books.ts';
+import { type Ask, describeAsk, isOfOperators, movesMoney } from './ask.ts';
+import { JudgeOfAccounts } from './judges/judge-of-accounts.ts';
+import { JudgeOfEvents } from './judges/judge-of-events.ts';
+import { JudgeOfProcessors } from './judges/judge-of-processors.ts';
+import { JudgeOfWebhooks } from './judges/judge-of-webhooks.ts';
+import { isOfWebhook, type ReadEvent, read, readEntry, showsProgram, sorted } from './read-event.ts';
+import { type Opening, SerialBooks } from './serial-books.ts';
+import { NOTHING, timeOf } from './store/meaning.ts';
+import type { StoredRow } from './store/parameters.ts';
+import type { Tables, Written } from './store/transaction.ts';
+import { PROGRAMS } from './world.ts';
+
+/** A caller's request with all of its retries. */
+export type Wish = {
+  readonly ask: Ask;
+  readonly key: string | null;
+  /** The codes of refusals that were correct at some time since the request was first sent. */
+  readonly possible: Set<string>;
+  /** The payload of the event that was committed for it. Undefined until then. */
+  committed: string | undefined;
+  isOver: boolean;
+};
+
+/** One sending of a request. */
+export type Attempt = {
+  readonly wish: Wish;
+  readonly requestId: string;
+  /** In milliseconds since 1970, by the database's clock. */
+  readonly sentAt: number;
+  readonly deadline: number;
+  /** Whether its caller got the response that no money has moved. */
+  isToldNo: boolean;
+  isOpen: boolean;
+};
+
+/** The longest delay of a response after the deadline: a transaction that began before the deadline is completed. */
+const LATE_MILLISECONDS = 4_000;
+
+const HOUR = 3_600_000;
+
+/** The fields of a transfer that must be equal in its last event and its row. */
+const TOLD = ['status', 'outcome', 'captured_amount', 'metadata', 'error', 'updated_at'] as const;
+
+/** Events of transfers without a request. The transfer is due, or its processor has reported. */
+const OF_NO_REQUEST: ReadonlySet<string> = new Set(
+  ['expired', 'completed', 'pending', 'failed', 'unknown'].map((name) => `transfer.${name}`),
+);
+
+/** Checks all commits and responses against the serial books. */
+export class Judge {
+  readonly problems: string[] = [];
+  readonly #tables: Tables;
+  readonly #books: SerialBooks;
+  readonly #attempts = new Map<string, Attempt>();
+  readonly #wishes: Wish[] = [];
+  /** The requests that were carried out. */
+  readonly #committedBy = new Set<string>();
+  /** The transfer that has emptied a card. The event of the card comes next. */
+  #sweep = '';
+  /** When each transfer was last changed, by its id on the wire. */
+  readonly #updatedAt = new Map<string, number>();
+  readonly #webhooks: JudgeOfWebhooks;
+  readonly #events: JudgeOfEvents;
+  readonly #accounts: JudgeOfAccounts;
+  readonly processors: JudgeOfProcessors;
+  readonly #clock: () => number;
+
+  /** `clock`: the database's clock, in milliseconds since 1970. */
+  constructor(tables: Tables, clock: () => number) {
+    this.#tables = tables;
+    this.#clock = clock;
+    this.#books = new SerialBooks(openingOf(tables));
+    const say = (problem: string): void => this.say(problem);
+    this.#webhooks = new JudgeOfWebhooks(tables, this.#books, say);
+    this.#events = new JudgeOfEvents(tables, say);
+    this.#accounts = new JudgeOfAccounts(tables, this.#books, say);
+    this.processors = new JudgeOfProcessors(tables, this.#books, say);
+  }
+
+  say(problem: string): void {
+    this.problems.push(problem);
+  }
+
+  onWish(wish: Wish): void {
+    this.#wishes.push(wish);
+    this.#notePossible(wish, this.#clock());
+  }
+
+  onAttempt(attempt: Attempt): void {
+    this.#attempts.set(attempt.requestId, attempt);
+  }
+
+  /** Called after a commit. */
+  onCommit(written: Written): void {
+    const rows = (table: string): readonly StoredRow[] => written.get(table) ?? NOTHING;
+    const events = rows('event')
+      .filter((event) => !this.#isRewritten(event))
+      .toSorted((one, other) => Number(one.index) - Number(other.index))
+      .map(read);
+    const entries = rows('audit_entry').map(readEntry);
+    this.#events.note(events, rows('account'));
+    for (const event of events) {
+      if (event.event.type === 'funding.low') this.#takeLow(event);
+      else if (isTaken(event)) this.#take(event, entries);
+    }
+    for (const { available } of this.#books.model.low.splice(0))
+      this.say(`there is no event for low funds: ${available}`);
+    for (const entry of entries) if (isOfWebhook(entry)) this.#take(entry, entries);
+    if (written.has('account')) this.#accounts.compare();
+    this.processors.onCommit(written);
+    // The row of an attempt decides which changes are correct, so it is noted after the events.
+    if (written.has('processor_attempt')) this.#noteAllPossible(this.#clock());
+    for (const program of rows('program')) this.#compareProgram(program, events);
+    for (const transfer of rows('transfer')) this.#compareTransfer(transfer, events);
+    for (const card of rows('card')) this.#compareCard(card, events);
+    this.#events.compare(rows('event_position'));
+    const told = [...entries, ...events.filter(isOfWebhook)];
+    for (const row of rows('webhook_state')) this.#webhooks.compare(row, told);
+  }
+
+  /** Called with the response of a request, or the error that it threw. */
+  onAnswer(attempt: Attempt, answer: AnyReply | { readonly thrown: unknown }, now: number): void {
+    attempt.isOpen = false;
+    const { wish, deadline } = attempt;
+    const { ask, committed, possible } = wish;
+    const about = (): string => describeAsk(ask);
+    if (now > deadline + LATE_MILLISECONDS)
+      this.say(`${about()} got its response ${Math.round(now - deadline)} ms too late`);
+    if (!('thrown' in answer)) {
+      if (committed === undefined && !possible.has('unchanged'))
+        this.say(`${about()} got its response before its commit`);
+      const json = 'json' in answer ? answer.json : undefined;
+      if (json !== undefined && committed !== undefined && json !== committed && showsEvent(ask)) {
+        this.say(`${about()} got the response ${json}, but its event is ${committed}`);
+      }
+      if (ask.does === 'create' && ask.scheduledFor === null && committed !== undefined) {
+        const { transfer_id } = JSON.parse(committed) as { readonly transfer_id: string };
+        const { moneyMoved } = answer as { readonly moneyMoved?: string };
+        if (!this.processors.isTrue(transfer_id, moneyMoved))
+          this.say(`${about()} got the response "money moved: ${moneyMoved}", which is false`);
+      }
+      return;
+    }
+    const { thrown } = answer;
+    const isMine = committed !== undefined && this.#isCommitted(attempt);
+    if (thrown instanceof Refusal) {
+      attempt.isToldNo = true;
+      // The time of the last check is in the past.
+      this.#notePossible(wish, this.#clock());
+      if (isMine) this.say(`${about()} was refused with ${thrown.code}, but carried out`);
+      else if (!possible.has(thrown.code) && !this.#wasDown(wish, thrown.code) && !this.#isInDoubt(wish, thrown.code))
+        this.say(`${about()} was refused with ${thrown.code}, which was never correct`);
+      return;
+    }
+    if (!(thrown instanceof OperationFailure)) {
+      this.say(`${about()} failed with ${thrown instanceof Error ? (thrown.stack ?? thrown.message) : String(thrown)}`);
+      return;
+    }
+    // Operations that move no money always respond with "no".
+    if (thrown.moneyMoved !== 'no' || !movesMoney(ask)) return;
+    attempt.isToldNo = true;
+    if (isMine) this.say(`${about()} got the response "no money has moved" (${thrown.message}), but was carried out`);
+  }
+
+  /** Whether it was refused because its processor cannot be reached. A process knows this earlier than the others. */
+  #wasDown({ ask }: Wish, code: string): boolean {
+    return code === 'processor_unavailable' && ask.does === 'create' && this.processors.wasDown;
+  }
+
+  /** Whether a failed transfer may keep its reference, because its processor has moved the money after all. */
+  #isInDoubt({ ask }: Wish, code: string): boolean {
+    return code === 'duplicate_reference' && ask.does === 'create' && this.#books.isInDoubt(ask);
+  }
+
+  /** Called when a receiver has received the event with this position. */
+  onDelivered(webhookId: string, position: number): void {
+    this.#webhooks.onDelivered(webhookId, position);
+  }
+
+  /** Whether more will happen: a hold ends within an hour, or a scheduled transfer does not wait for the switch. */
+  get isSomethingDue(): boolean {
+    const now = this.#clock();
+    const isSoon = (row: StoredRow): boolean => timeOf(row.expires_at) < now + HOUR;
+    if (this.#tables.all('hold').some(isSoon)) return true;
+    return this.#tables.all('transfer').some(({ status, transfer_id }) => {
+      return status === 'scheduled' && !this.#books.waits(toWireId('tr', String(transfer_id)), now);
+    });
+  }
+
+  /** When something is due next, in milliseconds since 1970. Default holds last longer than any schedule. */
+  get nextDue(): number {
+    const now = this.#clock();
+    const times = [this.processors.next];
+    for (const { expires_at } of this.#tables.all('hold'))
+      if (timeOf(expires_at) < now + HOUR) times.push(timeOf(expires_at));
+    for (const { status, scheduled_for, transfer_id } of this.#tables.all('transfer')) {
+      if (status !== 'scheduled') continue;
+      if (timeOf(scheduled_for) > now || !this.#books.waits(toWireId('tr', String(transfer_id)), now))
+        times.push(timeOf(scheduled_for));
+    }
+    return Math.min(...times);
+  }
+
+  /** Checks the final state, when nothing is in progress. */
+  atRest(): void {
+    const last = this.#events.atRest();
+    for (const transfer of this.#tables.all('transfer')) {
+      const found = last.get(toWireId('tr', String(transfer.transfer_id)));
+      this.#compareTransfer(transfer, found === undefined ? [] : [read(found)]);
+      if (found === undefined) this.say('a transfer has no event');
+    }
+    for (const card of this.#tables.all('card')) {
+      const found = last.get(String(card.name));
+      if (found !== undefined) this.#compareCard(card, [read(found)]);
+    }
+    this.#accounts.compareCounts();
+    this.processors.atRest();
+  }
+
+  #isCommitted({ requestId }: Attempt): boolean {
+    return this.#committedBy.has(requestId);
+  }
+
+  /** Erasure removes the data of the holder from events. */
+  #isRewritten(event: StoredRow): boolean {
+    return (this.#tables.table('event').get(`${event.batch_id} ${event.index}`)?.length ?? 0) > 1;
+  }
+
+  /** Takes a request that was carried out. Its event, or its entry in the audit log, was written. */
+  #take({ event, record }: ReadEvent, entries: readonly ReadEvent[]): void {
+    const requestId = event.request_id === null ? toUuid(String(record.request_id)) : String(event.request_id);
+    const at = timeOf(event.created_at ?? new Date(this.#clock()));
+    const attempt = this.#attempts.get(requestId);
+    if (event.type === 'transfer.late_approval') {
+      const problem = this.#books.moveLate(String(event.subject_id));
+      if (problem !== undefined) this.say(`there is a late approval of ${event.subject_id}, which ${problem}`);
+      return;
+    }
+    if (attempt === undefined) {
+      this.#takeDue({ event, record }, at);
+      return;
+    }
+    const { wish } = attempt;
+    const { ask } = wish;
+    // The event of the transfer that empties a card comes before the event of the card.
+    if (ask.does === 'update_card' && event.type === 'transfer.completed') {
+      this.#sweep = String(event.subject_id);
+      return;
+    }
+    const about = (): string => describeAsk(ask);
+    if (wish.committed !== undefined) this.say(`${about()} was committed twice`);
+    if (attempt.isToldNo) this.say(`${about()} was committed after its caller got the response that it was not`);
+    if (at < attempt.sentAt - 1 || at > this.#clock() + 1) this.say(`${about()} has a wrong time, ${at}`);
+    const refusal = this.#books.refusalOf(ask, at);
+    // Enabling a paused webhook makes its probe due.
+    const isProbe = ask.does === 'update_webhook' && ask.status === 'enabled' && refusal === 'unchanged';
+    if (refusal !== undefined && !isProbe)
+      this.say(`${about()} was committed, but should have been refused with ${refusal}`);
+    if (isOfOperators(ask) && !entries.some(({ event: entry }) => entry.request_id === requestId))
+      this.say(`${about()} has no entry in the audit log`);
+    wish.committed = payloadOf(event);
+    this.#committedBy.add(requestId);
+    const newId = ask.does === 'update_card' ? this.#sweep : String(record.transfer_id ?? record.webhook_id);
+    this.#books.apply(ask, newId, at);
+    this.#noteAllPossible(at);
+  }
+
+  /** Takes a change that a job has carried out. */
+  #takeDue({ event, record }: ReadEvent, at: number): void {
+    const id = String(event.subject_id);
+    if (!OF_NO_REQUEST.has(String(event.type))) {
+      this.say(`there is an event ${event.type} without a request`);
+      return;
+    }
+    const { status, error } = record as { readonly status: never; readonly error: { readonly Code: string } | null };
+    const problem = this.#books.settle(id, status, error?.Code, at);
+    if (problem !== undefined) this.say(`${id} was settled (${event.type}), but ${problem}`);
+    this.#noteAllPossible(at);
+  }
+
+  /** Takes the event that the funds of a program have become low. It follows the event of its cause, and is sent once. */
+  #takeLow({ event, record }: ReadEvent): void {
+    const low = this.#books.model.low.shift();
+    const isEqual =
+      low !== undefined &&
+      PROGRAMS[Number(low.program)]?.programId === event.program_id &&
+      record.available === Number(low.available) &&
+      record.threshold === Number(low.threshold);
+    if (!isEqual) this.say(`the event that the funds of ${event.program_id} are low is wrong: ${event.payload}`);
+  }
+
+  #compareProgram(row: StoredRow, events: readonly ReadEvent[]): void {
+    const index = PROGRAMS.findIndex(({ programId }) => programId === row.program_id);
+    const { threshold } = this.#books.model.books.program(String(index));
+    if (row.name !== this.#books.names[index] || row.funding_low_threshold !== threshold)
+      this.say(`the program ${index} is ${row.name}, ${row.funding_low_threshold} in the database`);
+    const told = events.findLast(
+      ({ event }) => event.type === 'program.updated' && event.program_id === row.program_id,
+    );
+    const funds = this.#tables.newest('account', PROGRAMS[index]?.fundingId ?? '') ?? {};
+    if (told === undefined || !showsProgram(told, row, funds))
+      this.say(`the program ${index} differs from its event: ${told?.event.payload}`);
+  }
+
+  /** Compares a stored transfer with its books and its last event, or the event that was written with it. */
+  #compareTransfer(row: StoredRow, events: readonly ReadEvent[]): void {
+    const id = toWireId('tr', String(row.transfer_id));
+    const book = this.#books.model.books.transfers.get(id);
+    const isErased = [row.card_id, row.destination_card_id].some(
+      (card) => this.#tables.newest('card_erasure', String(card)) !== undefined,
+    );
+    if (book !== undefined) {
+      const reversed = sum(book.reversals);
+      const isEqual =
+        row.status === book.status && row.captured_amount === book.captured && row.reversed_amount === reversed;
+      // Nothing was captured of a hold.
+      if (!isEqual) this.say(`${id} is ${row.status} ${row.captured_amount} ${row.reversed_amount} in the database`);
+      const metadata = JSON.stringify(this.#books.metadata.get(id) ?? {});
+      if (!isErased && JSON.stringify(row.metadata) !== metadata)
+        this.say(`${id} has the metadata ${JSON.stringify(row.metadata)} instead of ${metadata}`);
+    }
+    const last = events.findLast(({ event }) => event.subject_id === id);
+    if (last === undefined) return;
+    const { event, record } = last;
+    const { status, outcome, captured_amount, metadata, error, updated_at } = row;
+    const stored: Readonly<Record<(typeof TOLD)[number], unknown>> = {
+      ...{ status, outcome, metadata, error },
+      captured_amount: Number(captured_amount),
+      updated_at: (updated_at as Date).toISOString(),
+    };
+    for (const name of TOLD) {
+      if (isErased && (name === 'metadata' || name === 'error')) continue;
+      // A hold past its end counts as expired before the row says so.
+      if (
+        (name === 'status' || name === 'outcome') &&
+        status === 'pending' &&
+        timeOf(row.expires_at) <= timeOf(event.created_at)
+      )
+        continue;
+      // A reversal has a separate event.
+      if (name === 'updated_at' && (row.reversed_amount as bigint) > 0n) continue;
+      if (record[name] !== stored[name] && sorted(record[name]) !== sorted(stored[name])) {
+        const told = `${name} ${sorted(record[name])}`;
+        this.say(`the last event of ${id}, ${event.type}, has ${told}, but the row has ${sorted(stored[name])}`);
+      }
+    }
+    const before = this.#updatedAt.get(id) ?? 0;
+    if (timeOf(row.updated_at) < before) this.say(`updated_at of ${id} has gone back`);
+    this.#updatedAt.set(id, Math.max(before, timeOf(row.updated_at)));
+  }
+
+  #compareCard(row: StoredRow, events: readonly ReadEvent[]): void {
+    const last = events.findLast(({ event }) => event.subject_id === row.name);
+    const status = this.#books.model.books.cards.get(String(row.name))?.status;
+    if (status !== row.status) this.say(`the card ${row.name} is ${row.status} instead of ${status}`);
+    if (last === undefined) return;
+    const { event, record } = last;
+    const updatedAt = (row.updated_at as Date).toISOString();
+    const isEqual =
+      record.status === row.status &&
+      record.holder_reference === row.holder_reference &&
+      sorted(record.metadata) === sorted(row.metadata) &&
+      record.updated_at === updatedAt;
+    if (!isEqual) {
+      const stored = `${row.status}, ${row.holder_reference}, ${updatedAt}`;
+      this.say(`the last event of ${row.name} has ${event.payload}, but the row has ${stored}`);
+    }
+  }
+
+  #notePossible(wish: Wish, at: number): void {
+    const code = this.#books.refusalOf(wish.ask, at);
+    if (code !== undefined) wish.possible.add(code);
+  }
+
+  /** Notes which refusals are correct after a change, for the requests that are in progress. */
+  #noteAllPossible(at: number): void {
+    for (const wish of this.#wishes) {
+      if (wish.isOver) continue;
+      this.#notePossible(wish, at);
+      this.#notePossible(wish, this.#clock());
+    }
+  }
+}
+
+/** The initial programs, read from the tables. */
+function openingOf(tables: Tables): Opening {
+  const balanceOf = (accountId: string): bigint => tables.newest('account', accountId)?.balance as bigint;
+  return PROGRAMS.map(({ programId, fundingId, webhookId, cards }) => {
+    const program = tables.newest('program', programId);
+    return {
+      name: String(program?.name),
+      threshold: program?.funding_low_threshold as bigint | null,
+      limits: limitsOf(program?.limits),
+      cardLimits: limitsOf(program?.card_limits),
+      webhook: toWireId('wh', webhookId),
+      funding: balanceOf(fundingId),
+      cards: cards.map(({ name, cardId, accountId }) => ({
+        name,
+        balance: balanceOf(accountId),
+        isElsewhere: tables.newest('card', cardId)?.connector_id !== null,
+      })),
+    };
+  });
+}
+
+/** The model's form of the limits of a row. */
+function limitsOf(stored: unknown): Limits | null {
+  if (stored === null || stored === undefined) return null;
+  const { maximum_balance = null, ...directions } = stored as Readonly<Record<string, number | object | null>>;
+  const inward = (limits: unknown): object =>
+    Object.fromEntries(Object.entries(limits ?? {}).map(([name, value]) => [name, BigInt(value)]));
+  const maximumBalance = typeof maximum_balance === 'number' ? BigInt(maximum_balance) : null;
+  return { in: inward(directions.in), out: inward(directions.out), maximumBalance };
+}
+
+/** Whether the response of a success equals the payload of its event. Only responses contain secrets. */
+function showsEvent(ask: Ask): boolean {
+  if (ask.does === 'create') return ask.waits === null;
+  return ask.does !== 'erase' && ask.does !== 'resolve' && !ask.does.endsWith('_webhook');
+}
+
+/** Whether an event represents a request. If a request has an event for operators and one for programs, the first counts. */
+function isTaken(read: ReadEvent): boolean {
+  return !isOfWebhook(read) && (read.event.type !== 'switch.changed' || read.event.program_id === null);
+}
+
+function toUuid(wireId: string): string {
+  const digits = wireId.slice(4);
+  return `${digits.slice(0, 8)}-${digits.slice(8, 12)}-${digits.slice(12, 16)}-${digits.slice(16, 20)}-${digits.slice(20)}`;
+}

@@ -1,0 +1,105 @@
+import { Random } from '../../../test/harness/random.ts';
+import { drawProcessor, type ProcessorProfile } from './processors/profile.ts';
+import type { Subjects } from './requests.ts';
+import type { ProgramLimits } from './world.ts';
+
+/** The parameters of a schedule, drawn from its seed. Some schedules have many faults, and some have none. */
+export type Profile = {
+  readonly processes: number;
+  readonly wishes: number;
+  /** The chance of each fault at each step. */
+  readonly cuts: number;
+  readonly freezes: number;
+  readonly deaths: number;
+  /** The chance that time advances while other steps are possible. */
+  readonly hurry: number;
+  /** Whether there are webhooks, and the chance at each step that a lease is taken away. */
+  readonly delivers: boolean;
+  readonly expiries: number;
+  /** The chance that a receiver fails. */
+  readonly failing: number;
+  /** Whether callers mostly wait for each other's responses. */
+  readonly isPatient: boolean;
+  /** The chance that a listener of the lane throws. */
+  readonly throws: number;
+  /** The longest pause between two requests, in milliseconds. Zero in most schedules. */
+  readonly pace: number;
+  /** The subjects of requests, in addition to transfers, cards and webhooks. */
+  readonly subjects: Subjects;
+  /** The processor of some cards. Undefined in most schedules. */
+  readonly processor: ProcessorProfile | undefined;
+};
+
+/** A time shortly before the end of a day, and sometimes of a week or a month. The periods of limits end then. */
+export const EVES: readonly number[] = ['2026-01-14', '2026-03-01', '2026-06-30', '2026-05-31'].map((day) =>
+  Date.parse(`${day}T23:59:58.800Z`),
+);
+
+function drawSubjects(random: Random): Subjects & Pick<Profile, 'pace'> {
+  const drawn = {
+    due: random.chance(0.35),
+    limits: random.chance(0.3),
+    programs: random.chance(0.25),
+    switch: random.chance(0.25),
+  };
+  const isAboutTime = drawn.due || drawn.limits || drawn.switch;
+  return { ...drawn, pace: isAboutTime && random.chance(0.6) ? MAX_PACE_MILLISECONDS : 0 };
+}
+
+/** With this pause the requests of a schedule take a few seconds. Transfers become due and a day ends in that time. */
+const MAX_PACE_MILLISECONDS = 250;
+
+/** The initial limits of programs in schedules about limits. A few transfers use them up. */
+export const LIMITS: readonly ProgramLimits[] = [
+  { limits: null, card_limits: { in: { daily_amount: 40, weekly_count: 4 }, out: { daily_count: 2 } } },
+  { limits: { in: { daily_amount: 60 }, out: { daily_count: 3 } }, card_limits: { maximum_balance: 55 } },
+  {
+    limits: { in: { weekly_amount: 80, daily_count: 4 } },
+    card_limits: { in: { daily_count: 2 }, maximum_balance: 60 },
+  },
+  { limits: { out: { monthly_amount: 50 } }, card_limits: { out: { daily_amount: 25, monthly_count: 4 } } },
+];
+
+/** The share of schedules with a processor. They take longer than the others. */
+const WITH_PROCESSOR = 0.1;
+
+/** The longest pause between two requests with a processor. Some requests then arrive while attempts are unknown. */
+const MAX_PACE_WITH_PROCESSOR = 8_000;
+
+/** A schedule with a processor has few processes and requests, and no webhooks. */
+function withProcessor(profile: Profile, processor: ProcessorProfile | undefined, random: Random): Profile {
+  if (processor === undefined) return profile;
+  const few = { processes: 1 + random.below(2), wishes: 2 + random.below(7), delivers: false };
+  return { ...profile, ...few, processor, pace: random.chance(0.5) ? MAX_PACE_WITH_PROCESSOR : profile.pace };
+}
+
+function draw(random: Random, { pace, ...subjects }: ReturnType<typeof drawSubjects>): Profile {
+  const rate = (chance: number, most: number): number =>
+    random.chance(chance) ? random.below(1000) * most * 0.001 : 0;
+  return {
+    processes: 1 + random.below(3),
+    wishes: 4 + random.below(20),
+    cuts: rate(0.5, 0.02),
+    freezes: rate(0.2, 0.004),
+    deaths: rate(0.3, 0.004),
+    hurry: rate(0.7, 0.05),
+    delivers: random.chance(0.4),
+    expiries: rate(0.5, 0.01),
+    isPatient: random.chance(0.3),
+    throws: rate(0.3, 0.5),
+    failing: rate(0.5, 0.4),
+    ...{ pace, subjects, processor: undefined },
+  };
+}
+
+/**
+ * Draws the parameters of a schedule. The steps continue with `random`. `hasProcessor` gives some cards a processor in
+ * any case.
+ */
+export function drawProfile(seed: number, random: Random, hasProcessor: boolean): Profile {
+  const own = new Random(seed, 8);
+  // In this series of numbers no seed of `mistakes/` has a processor. A processor would change their schedules.
+  const isDrawn = new Random(seed, 59).chance(WITH_PROCESSOR);
+  const processor = drawProcessor(own, hasProcessor || isDrawn ? 1 : 0);
+  return withProcessor(draw(random, drawSubjects(new Random(seed, 6))), processor, own);
+}

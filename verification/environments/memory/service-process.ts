@@ -1,0 +1,199 @@
+import { randomUUID } from 'node:crypto';
+import { startSettlingDueTransfers } from '../../../server/background/jobs/frequent-jobs.ts';
+import { startRelayingEvents } from '../../../server/background/jobs/relay-events.ts';
+import { openProcessors } from '../../../server/background/processors/open-processors.ts';
+import type { AnyCall, AnyReply } from '../../../server/calls/call.ts';
+import { NO_PROCESSORS, type Processors } from '../../../server/calls/processors.ts';
+import type { RequestTrace } from '../../../server/calls/trace.ts';
+import type { LaneBounds } from '../../../server/commit/group-commit.ts';
+import type { CommitObserver } from '../../../server/commit/group-work.ts';
+import type { AnyService } from '../../../server/handlers.ts';
+import type { Database } from '../../../server/store/connection/database.ts';
+import { eraseCardHolder } from '../../../server/subjects/cards/erase-card-holder.ts';
+import { eraseInBatches } from '../../../server/subjects/cards/erase-in-batches.ts';
+import { updateCard } from '../../../server/subjects/cards/update-card.ts';
+import { receiveNotice } from '../../../server/subjects/processors/receive-notice.ts';
+import { createDeposit, createWithdrawal } from '../../../server/subjects/programs/funding.ts';
+import { updateProgram } from '../../../server/subjects/programs/manage-programs.ts';
+import { changeSwitch } from '../../../server/subjects/switch/switch.ts';
+import {
+  cancelTransfer,
+  captureTransfer,
+  reverseTransfer,
+  updateTransfer,
+} from '../../../server/subjects/transfers/change-transfer.ts';
+import { createTransfer } from '../../../server/subjects/transfers/create-transfer.ts';
+import { type OnCreated, openTransferLane } from '../../../server/subjects/transfers/lane.ts';
+import { resolveAttempt } from '../../../server/subjects/transfers/resolve-attempt.ts';
+import { deleteWebhook, updateWebhook } from '../../../server/subjects/webhooks/change-webhook.ts';
+import { createWebhook } from '../../../server/subjects/webhooks/create-webhook.ts';
+import type { WebhookTools } from '../../../server/subjects/webhooks/tools.ts';
+import type { Ask } from './ask.ts';
+import { Delivering, type DeliveryWorld, VAULT } from './delivering.ts';
+import type { Asker, SentNotice, SimulatedProcessor } from './processors/processor.ts';
+import { type Sending, toCall } from './requests.ts';
+import type { Connection, Server } from './store/connection.ts';
+import { openSimulatedDatabases, type SimulatedDatabases } from './store/pool.ts';
+import { CONNECTOR_ID, PROGRAMS } from './world.ts';
+
+/** Small batches, so that an erasure takes many transactions. */
+const ERASURE = {
+  maxTransfers: 2,
+  maxEvents: 4,
+  maxErrors: 10,
+  maxCases: 10,
+  settleMilliseconds: 300,
+  retryMilliseconds: 200,
+};
+
+/** The tools for handlers of webhooks. Any address is allowed, and nothing is encrypted. */
+const WEBHOOK_TOOLS: WebhookTools = {
+  rules: { findUrlProblem: () => undefined } as unknown as WebhookTools['rules'],
+  vault: VAULT,
+  requireKeys: async () => undefined,
+  changed: () => undefined,
+};
+
+/** Small groups, so that many of them follow each other. */
+const BOUNDS = { batch: 4, waiting: 64, remembered: { accounts: 2, bytes: 2_000 } };
+
+/** How often a process looks for erasures. */
+const ERASURE_MILLISECONDS = 400;
+
+/** The listeners of a process's lane. They may throw. A committed group stays committed. */
+export type LaneListeners = {
+  readonly observer: CommitObserver;
+  readonly onCreated: OnCreated;
+  readonly onCommit: () => void;
+  readonly trace: RequestTrace;
+};
+
+/** The other work of a process, in addition to requests, the relay and erasure. */
+export type Jobs = {
+  readonly delivery: DeliveryWorld | undefined;
+  readonly settles: boolean;
+  readonly processor: SimulatedProcessor | undefined;
+};
+
+/** A process of the service: the real lane, relay and erasure over a simulated database. */
+export class ServiceProcess implements Asker {
+  readonly name: string;
+  readonly databases: SimulatedDatabases;
+  readonly #service: Omit<AnyService, 'database'>;
+  readonly #trace: RequestTrace | undefined;
+  readonly #delivering: Delivering | undefined;
+  isAlive = true;
+
+  constructor(
+    server: Server,
+    name: string,
+    listeners: LaneListeners | undefined,
+    { delivery, settles, processor }: Jobs,
+  ) {
+    this.name = name;
+    this.databases = openSimulatedDatabases(server, name);
+    if (listeners !== undefined) this.databases.onCommit(listeners.onCommit);
+    this.#trace = listeners?.trace;
+    const onFailure = (): void => undefined;
+    const database = this.databases.background;
+    const running = processor && openProcessors({ database, connectors: [processor.connect(this)], onFailure });
+    this.#service = openService(this.databases.application, BOUNDS, listeners, running);
+    running?.start(this.#service.transfers);
+    this.#delivering = delivery && new Delivering(delivery, this.databases.background, randomUUID());
+    const announce = (): void => this.#delivering?.send();
+    startRelayingEvents(this.databases, announce, () => undefined);
+    if (settles) {
+      const due = { ...this.#service, database: this.databases.background };
+      startSettlingDueTransfers(due, () => undefined);
+    }
+    void this.#erase();
+  }
+
+  /** Carries out a request, like a request over HTTP. */
+  handle(ask: Ask, sent: Omit<Sending, 'trace'>): Promise<AnyReply> {
+    const sending = { ...sent, trace: this.#trace };
+    const database = this.databases.application.forProgram(PROGRAMS[ask.program]?.programId ?? '');
+    return handle({ ...this.#service, database }, ask, sending);
+  }
+
+  /** Stores a notice of a processor, like a request over HTTP. */
+  receive(notice: SentNotice): Promise<unknown> {
+    const params = { connector_id: CONNECTOR_ID };
+    const call = { operation: 'receive_notice', params, body: notice } as unknown as AnyCall;
+    return receiveNotice({ ...this.#service, database: this.databases.background }, call as never);
+  }
+
+  /** Kills the process. The server has received some of the messages in flight. */
+  die(received: (connection: Connection) => number): void {
+    this.isAlive = false;
+    if (this.#delivering !== undefined) this.#delivering.isAlive = false;
+    this.databases.die(received);
+  }
+
+  async #erase(): Promise<void> {
+    while (this.isAlive) {
+      await new Promise((resolve) => setTimeout(resolve, ERASURE_MILLISECONDS));
+      const reports = { onFailure: () => undefined, pause: async () => this.isAlive };
+      await eraseInBatches(this.databases.background, reports, ERASURE).catch(() => undefined);
+    }
+  }
+}
+
+/** The dependencies of the handlers of transfers and cards, except the database of a request. */
+export function openService(
+  databases: Pick<Database, 'forProgram'>,
+  bounds: LaneBounds,
+  listeners?: LaneListeners,
+  processors: Processors = NO_PROCESSORS,
+): Omit<AnyService, 'database'> {
+  const told = { connectorState: processors.stateOf, onProcessor: processors.noteTransfer };
+  const transfers = openTransferLane(databases, { ...listeners, ...told, compactsPayloads: true, bounds });
+  return { transfers, processors, webhooks: WEBHOOK_TOOLS, supportContact: '' } as Omit<AnyService, 'database'>;
+}
+
+/** The reply of a request that waits for a processor. It waits in the same way as the HTTP server. */
+async function waitFor(first: AnyReply, deadline: number): Promise<AnyReply> {
+  let reply = first;
+  while ('wait' in reply) {
+    const isOver = performance.now() >= deadline;
+    if (!isOver) await reply.wait.forNews(new AbortController().signal);
+    reply = await reply.wait.resume(isOver);
+  }
+  return reply;
+}
+
+export async function handle(service: AnyService, ask: Ask, sending: Sending): Promise<AnyReply> {
+  switch (ask.does) {
+    case 'create':
+      return waitFor(await createTransfer(service, toCall(ask, sending)), sending.deadline);
+    case 'resolve':
+      return resolveAttempt(service, toCall(ask, sending));
+    case 'capture':
+      return captureTransfer(service, toCall(ask, sending));
+    case 'cancel':
+      return cancelTransfer(service, toCall(ask, sending));
+    case 'reverse':
+      return reverseTransfer(service, toCall(ask, sending));
+    case 'update_transfer':
+      return updateTransfer(service, toCall(ask, sending));
+    case 'update_card':
+    case 'limit_card':
+      return updateCard(service, toCall(ask, sending));
+    case 'update_program':
+      return updateProgram(service, toCall(ask, sending));
+    case 'deposit':
+      return createDeposit(service, toCall(ask, sending));
+    case 'withdraw':
+      return createWithdrawal(service, toCall(ask, sending));
+    case 'change_switch':
+      return changeSwitch(service, toCall(ask, sending));
+    case 'erase':
+      return eraseCardHolder(service, toCall(ask, sending));
+    case 'create_webhook':
+      return createWebhook(service, toCall(ask, sending));
+    case 'update_webhook':
+      return updateWebhook(service, toCall(ask, sending));
+    case 'delete_webhook':
+      return deleteWebhook(service, toCall(ask, sending));
+  }
+}

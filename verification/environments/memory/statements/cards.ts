@@ -1,0 +1,163 @@
+import { READ_DAYS } from '../../../../server/store/ledger/limits.ts';
+import { type Meaning, type Meanings, NOTHING } from '../store/meaning.ts';
+import { columnsOf, type StoredRow } from '../store/parameters.ts';
+import type { Transaction } from '../store/transaction.ts';
+import { cardsOf, raiseVersion, shown } from './accounts.ts';
+import { disabledScopes } from './switch.ts';
+
+const DAY = 86_400_000;
+
+const FOR_DECISION = [
+  'program_id',
+  'card_id',
+  'name',
+  'status',
+  'currency',
+  'account_id',
+  'funding_account_id',
+  'limits',
+  'connector_id',
+  'expires_on',
+] as const;
+
+function forDecision(transaction: Transaction, card: StoredRow): StoredRow {
+  const program = transaction.find('program', String(card.program_id));
+  const isLimited = card.limits !== null || (program !== undefined && program.card_limits !== null);
+  return {
+    ...columnsOf(card, FOR_DECISION),
+    used: isLimited ? countedDays(transaction, card.account_id) : null,
+  };
+}
+
+function countedDays(transaction: Transaction, accountId: unknown): readonly unknown[] {
+  const from = transaction.clock() - READ_DAYS * DAY;
+  const isCounted = (row: StoredRow): boolean =>
+    row.account_id === accountId && (row.day_start as Date).getTime() > from;
+  return transaction
+    .scan('limit_counter', isCounted)
+    .map((row) => [row.direction, (row.day_start as Date).getTime(), String(row.amount), String(row.count)]);
+}
+
+/** The calendar of a day in UTC. Every program of the simulation has this time zone. */
+type Calendar = { readonly today: string; readonly periods: Readonly<Record<string, bigint>> };
+
+/** The calendar of the last day used. Few schedules have two. */
+let lastCalendar: readonly [day: number, Calendar] | undefined;
+
+export function calendarAt(time: number): Calendar {
+  const day = Math.floor(time / DAY) * DAY;
+  if (lastCalendar?.[0] === day) return lastCalendar[1];
+  const calendar = { today: new Date(day).toISOString().slice(0, 10), periods: periodsOf(day) };
+  lastCalendar = [day, calendar];
+  return calendar;
+}
+
+function periodsOf(day: number): Calendar['periods'] {
+  const now = new Date(day);
+  const week = day - ((now.getUTCDay() + 6) % 7) * DAY;
+  return {
+    day_start: BigInt(day),
+    day_end: BigInt(day + DAY),
+    week_start: BigInt(week),
+    week_end: BigInt(week + 7 * DAY),
+    month_start: BigInt(Date.UTC(now.getUTCFullYear(), now.getUTCMonth())),
+    month_end: BigInt(Date.UTC(now.getUTCFullYear(), now.getUTCMonth() + 1)),
+  };
+}
+
+const readRules: Meaning = (transaction, { rows, values: [withDays] }) => {
+  const time = Math.floor(transaction.clock());
+  const calendar = calendarAt(time);
+  const disabled = disabledScopes(transaction);
+  return rows('wanted').flatMap(({ program_id: id }) => {
+    const program = transaction.find('program', String(id));
+    if (program === undefined) return [];
+    const { program_id, currency, limits, card_limits, funding_low_threshold } = program;
+    const funding = transaction.scan('account', (row) => row.owner_id === id && row.kind === 'funding');
+    return [
+      {
+        now: BigInt(time),
+        disabled: disabled.length === 0 ? null : disabled,
+        disabled_at_connectors: null,
+        ...{ program_id, currency, limits, card_limits, funding_low_threshold },
+        today: calendar.today,
+        ...calendar.periods,
+        used:
+          limits === null || withDays === false
+            ? null
+            : funding.flatMap((account) => countedDays(transaction, account.account_id)),
+      },
+    ];
+  });
+};
+
+/** Cards, and the rules of their programs. */
+export const CARD_STATEMENTS: Meanings = {
+  read_program_rules: readRules,
+  read_rules_of_programs: readRules,
+
+  read_cards(transaction, { rows }) {
+    return rows('sent').flatMap(({ program_id, name }) =>
+      transaction
+        .scan('card', (card) => card.program_id === program_id && card.name === name)
+        .map((card) => forDecision(transaction, card)),
+    );
+  },
+
+  read_cards_with_accounts(transaction, { rows }) {
+    const found = rows('sent').flatMap(({ program_id, name, with_funding }) =>
+      transaction
+        .scan('card', (card) => card.program_id === program_id && card.name === name)
+        .map((card) => ({ card: forDecision(transaction, card), with_funding })),
+    );
+    const brought = new Set<unknown>();
+    return found
+      .sort((left, right) => (String(left.card.card_id) < String(right.card.card_id) ? -1 : 1))
+      .flatMap(({ card, with_funding }) => {
+        const { account_id, funding_account_id: funding } = card;
+        const isBrought = with_funding === true && !brought.has(funding);
+        if (isBrought) brought.add(funding);
+        return [account_id, ...(isBrought ? [funding] : [])].flatMap((id) => {
+          const account = transaction.find('account', String(id));
+          return account === undefined ? [] : [{ ...card, ...shown(account), is_of_card: id === account_id }];
+        });
+      });
+  },
+
+  read_cards_of_transfers(transaction, { rows }) {
+    return rows('sent').flatMap(({ program_id, transfer_id }) => {
+      const transfer = transaction.find('transfer', String(transfer_id));
+      if (transfer === undefined || transfer.program_id !== program_id) return [];
+      return cardsOf(transaction, transfer).map((card) => forDecision(transaction, card));
+    });
+  },
+
+  read_card_details(transaction, { values: [programId, name] }) {
+    const [card] = transaction.scan('card', (row) => row.program_id === programId && row.name === name);
+    if (card === undefined) return NOTHING;
+    const { holder_reference, last_four, metadata, created_at, updated_at, account_id } = card;
+    const account = transaction.find('account', String(account_id)) ?? {};
+    const { kind, balance, held, incoming, floor, sequence, version } = account;
+    return [
+      {
+        ...columnsOf(card, FOR_DECISION),
+        ...{ holder_reference, last_four, metadata, created_at, updated_at },
+        today: calendarAt(transaction.clock()).today,
+        ...{ kind, balance, held, incoming, floor, sequence, version },
+      },
+    ];
+  },
+
+  *update_card(transaction, { values }) {
+    const [status, holder_reference, last_four, expires_on, limits, metadata, updated_at, , cardId] = values;
+    const key = String(cardId);
+    const isWritten = yield* transaction.update('card', key, (card) => ({
+      ...card,
+      ...{ status, holder_reference, last_four, expires_on, updated_at },
+      limits: limits === null ? null : JSON.parse(String(limits)),
+      metadata: JSON.parse(String(metadata)),
+    }));
+    if (isWritten) yield* raiseVersion(transaction, transaction.newest('card', key)?.account_id);
+    return NOTHING;
+  },
+};

@@ -1,0 +1,90 @@
+import { availableParallelism } from 'node:os';
+import { openStage, type Stage, untilAtRest } from '../../../test/faults/stage.ts';
+import { type Setting, streamOf, type Tally } from '../../campaign.ts';
+import { readBooksAt } from '../../checkers/transfers/books.ts';
+import { Load } from '../../generators/load.ts';
+import { judge, makeCards, tallyLoad } from '../../generators/loads.ts';
+import { readSnapshots } from './snapshots.ts';
+
+/** One of a row's ledgers. A row spreads its attacks over several ledgers, because it compares whole books. */
+export type Ledger = {
+  readonly number: number;
+  /** The number of attacks on earlier ledgers. */
+  readonly done: number;
+  readonly attacks: number;
+};
+
+/**
+ * The number of simultaneous ledgers in rows with kills. Recovery mostly waits for starts, and two processors per ledger are
+ * enough for its services, PostgreSQL and clients. The measured recovery includes their effect on each other.
+ */
+export const SIDE_BY_SIDE = Math.max(1, Math.min(4, Math.floor(availableParallelism() / 2)));
+
+/**
+ * Runs a row's attacks on several ledgers, up to `sideBySide` at a time. Starts no new ledger once there are enough
+ * violations.
+ */
+export async function overLedgers(
+  { count }: Setting,
+  tally: Tally,
+  attacksOfLedger: number,
+  run: (ledger: Ledger) => Promise<void>,
+  sideBySide = 1,
+): Promise<void> {
+  let next = 0;
+  let isBroken = false;
+  const runOneByOne = async (): Promise<void> => {
+    while (next * attacksOfLedger < count && !tally.isEnough && !isBroken) {
+      const number = next;
+      next += 1;
+      const done = number * attacksOfLedger;
+      await run({ number, done, attacks: Math.min(attacksOfLedger, count - done) });
+    }
+  };
+  const orBreakAll = (error: unknown): never => {
+    isBroken = true;
+    throw error;
+  };
+  await Promise.all(Array.from({ length: sideBySide }, () => runOneByOne().catch(orBreakAll)));
+}
+
+/** The load on a ledger behind a proxy. */
+export type Attack = {
+  readonly clients: number;
+  /** The number of requests to repeat at the end. */
+  readonly sentAgain: number;
+  readonly run: (stage: Stage, random: () => number) => Promise<void>;
+};
+
+/**
+ * Attacks the connection between a service and its database under load, and reads sums directly from the database. Compares
+ * the books after the attacks, and again after the clients have repeated their requests.
+ */
+export async function attackWire(setting: Setting, tally: Tally, ledger: Ledger, attack: Attack): Promise<void> {
+  const stage = await openStage();
+  const end = setting.resources.add('the stage', () => stage.end());
+  try {
+    const load = new Load(attack.clients, `ledger-${ledger.number}`, streamOf(setting.seed, ledger.number, 2));
+    const { url } = stage.service();
+    const check = async (where: string) => {
+      await untilAtRest(stage);
+      const books = await readBooksAt(stage.server.connection, load.cards);
+      judge(tally, `ledger ${ledger.number}, ${where}`, load, books);
+      return books;
+    };
+    await makeCards(load, stage.service());
+    load.start(url);
+    const stopReading = readSnapshots(async () => stage.server.connection, tally);
+    try {
+      await attack.run(stage, streamOf(setting.seed, ledger.number, 1));
+      await load.pause();
+    } finally {
+      await stopReading();
+    }
+    await check('after the attacks');
+    await load.settle(url, attack.sentAgain);
+    tallyLoad(tally, load, await check('everything sent again'));
+  } finally {
+    await end();
+  }
+}
