@@ -38,7 +38,6 @@ export type RefusedCredential = {
   readonly address: string;
   /** The Authorization header, or the part of it that was read as a key. */
   readonly sent: string;
-  /** Why it was refused, in a few words. */
   readonly reason: string;
 };
 
@@ -56,21 +55,15 @@ export type CallContext = {
   readonly programId: string;
   /** The case (id on the wire) that the caller says it works on, for the audit log. It may not exist. */
   readonly caseId?: string | undefined;
-  /** Path parameters as sent. */
   readonly params: Readonly<Record<string, string>>;
   /** The body as sent, for the fingerprint of an idempotency key. */
   readonly sent: JsonValue;
   readonly idempotencyKey: string | null;
-  /**
-   * The versions of the record that the change accepts (`If-Match`), or undefined for any. Only for operations that compare them.
-   */
+  /** The versions of the record that the change accepts (`If-Match`), or undefined for any. */
   readonly ifMatch?: readonly string[] | undefined;
   /** For create_transfer: how long the caller prefers to wait for the end of the transfer, in seconds (`Prefer: wait`). */
   readonly waitSeconds?: number | undefined;
-  /**
-   * For create_transfer and explain_transfer in a sandbox: the behavior of the simulated processor (`Sandbox-Processor`),
-   * validated.
-   */
+  /** The behavior of the sandbox's simulated processor (`Sandbox-Processor`), validated. Only for two operations. */
   readonly sandboxBehavior?: string | undefined;
   /** Set if the caller asked for a stream of Server-Sent Events, and the operation has one. */
   readonly stream?: StreamRequest | undefined;
@@ -84,7 +77,6 @@ export type CallContext = {
   readonly isGone?: ((isWaiting: boolean) => boolean) | undefined;
 };
 
-/** A stream request's data beyond its query. */
 export type StreamRequest = {
   /** The Last-Event-ID header: where to resume. */
   readonly lastEventId: string | undefined;
@@ -98,10 +90,7 @@ export type Call<Id extends OperationId> = CallContext & {
   readonly body: BodyOf<Id>;
 };
 
-/**
- * A success. A handler returns the record. http takes the status and the template of `Location` from the definition, and writes
- * the JSON text.
- */
+/** A success. http takes the status and the template of `Location` from the definition, and writes the JSON text. */
 export type Reply<Id extends OperationId> = Id extends MoneyOperationId
   ? (JsonReply<ReplyOf<Id>> & Moved) | WaitReply
   : JsonReply<ReplyOf<Id>> | CsvReply | LiveReply;
@@ -116,7 +105,6 @@ export type Moved = {
 /** Any success, as http sends it. */
 export type AnyReply = (JsonReply<unknown> & Partial<Moved>) | CsvReply | LiveReply;
 
-/** A success with a JSON body. */
 export type JsonReply<Record> = RecordReply<Record> | ExistingReply<Record> | SessionReply<Record> | TextReply;
 
 /** A record, with its JSON text if that was already written for storing it. */
@@ -173,10 +161,8 @@ export type Wait = {
   readonly resume: (isOver: boolean) => Promise<AnyReply>;
 };
 
-/** An endless stream of Server-Sent Events. */
 export type StreamReply = { readonly stream: LiveStream };
 
-/** The state of a stream, and how it continues. */
 export type LiveStream = {
   /** The text to begin with. Invalid requests were refused before. */
   readonly first: string;
@@ -205,7 +191,6 @@ export type RefusedRow = {
  */
 export type Handler = (call: AnyCall) => Promise<AnyReply>;
 
-/** A call of any operation. Query and body are validated against the definition of that operation. */
 export type AnyCall = CallContext & {
   readonly query: Readonly<Record<string, unknown>> | undefined;
   readonly body: Readonly<Record<string, unknown>> | undefined;
@@ -299,7 +284,6 @@ export type Gateway = {
 export type Service = {
   /** Limited to the reach of the operation: the card program of the request, or all of them for operators and jobs. */
   readonly database: Database;
-  /** How customers reach support, for error records inside a success. */
   readonly supportContact: string;
   readonly processors: Processors;
 };

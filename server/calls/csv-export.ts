@@ -7,7 +7,6 @@ import type { CsvExport } from './call.ts';
  */
 export type Pages = AsyncGenerator<readonly object[], void, number>;
 
-/** Lines of the first page. */
 export const LINES_FIRST = 250;
 
 /** Maximum number of lines of a page: a statement of a few hundredths of a second. */
@@ -26,9 +25,7 @@ export async function writeCsv(
   pages: Pages,
   /** Whether texts are written unchanged, even if a spreadsheet would take them for formulas. */
   isRaw: boolean,
-  /**
-   * Fields that earlier versions did not have. They become the last columns, so that the earlier columns keep their positions.
-   */
+  /** Fields that earlier versions lacked, as the last columns, so that the earlier columns keep their positions. */
   added: readonly string[] = [],
 ): Promise<CsvExport> {
   const columns = [...Object.keys(schema.properties).filter((name) => !added.includes(name)), ...added];
@@ -58,7 +55,6 @@ async function* textsOf(
   }
 }
 
-/** How many lines of this width make a page. */
 function nextCount(lines: number, text: string): number {
   if (text === '') return MAX_LINES;
   return Math.min(MAX_LINES, Math.max(1, Math.floor((lines * PAGE_CHARACTERS) / text.length)));

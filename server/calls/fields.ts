@@ -15,7 +15,6 @@ import { type CallContext, schemaRefusal } from './call.ts';
 
 type Field = 'limits' | 'card_limits';
 
-/** The limits of a new card, or null if none were sent. */
 export function readLimits(call: CallContext, sent: CardLimits | undefined): Limits | null {
   const limits = toLimits(sent);
   checkLimits(call, 'limits', limits);

@@ -5,18 +5,15 @@ import { Refusal } from '../../domain/refusal.ts';
 // Kept by: the program in every key and query
 // Tested by: `test/security/programs-apart.test.ts`, also without row-level security
 
-/** The refusal of a transfer id, as sent, that does not exist in the card program. */
 export function transferMissing(sentId: string): Refusal {
   const hint = /^tr_[0-9a-f]{32}$/.test(sentId) ? '' : ' A transfer id is tr_ and 32 hex digits.';
   return new Refusal('transfer_not_found', `There is no transfer '${sentId}' in this card program.${hint}`);
 }
 
-/** The refusal of a card id that does not exist in the card program. */
 export function cardMissing(name: string): Refusal {
   return new Refusal('card_not_found', `There is no card '${name}' in this card program.`);
 }
 
-/** The refusal of a program id, as sent, that does not exist. */
 export function programMissing(sentId: string): Refusal {
   return new Refusal('program_not_found', `There is no card program '${sentId}'.`);
 }

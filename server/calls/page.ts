@@ -6,7 +6,6 @@ import { type CallContext, type Service, schemaRefusal } from './call.ts';
 import { confirmReplicated, readRows } from './read-rows.ts';
 import { readInTurn, type TurnCall } from './turns.ts';
 
-/** Default number of items on a page. */
 export const DEFAULT_LIMIT = 20;
 
 /** How one kind of item is listed: by its inner UUID, newest first. */
@@ -27,7 +26,6 @@ export type Listing<Item, Shown> = {
   readonly show: (item: Item) => Shown;
 };
 
-/** The call of a list operation. */
 type ListCall = CallContext & { readonly query: { readonly limit?: number; readonly cursor?: string } };
 
 /**
@@ -68,7 +66,6 @@ export async function refuseUnknown(service: Service, call: CallContext, find: S
   if ((await readRows(service.database, find)).length === 0) throw cursorFault(call);
 }
 
-/** The refusal of a cursor that did not come from this list. */
 export function cursorFault(call: CallContext): Refusal {
   return schemaRefusal(call, "'cursor' must be the next_cursor of the previous page, unchanged.", '/cursor');
 }
@@ -79,7 +76,6 @@ export type Chunk<Item> = { readonly items: readonly Item[]; readonly next: stri
 /** How to read a list with a filter that no index covers. */
 type FilteredRead<Item> = {
   readonly call: TurnCall;
-  /** Number of items on the page. */
   readonly limit: number;
   /** The last item of the previous page (inner UUID). */
   readonly after: string | null;

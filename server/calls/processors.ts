@@ -4,7 +4,6 @@ import type { ConnectorState } from '../../domain/transfers/transfer-view.ts';
 import { databaseTime } from '../foundation/database-clock.ts';
 import { verifyNotice } from '../foundation/signature.ts';
 
-/** A connector as a process sees it. */
 export type ConnectorStatus = {
   readonly connectorId: string;
   readonly state: ConnectorState;
@@ -40,16 +39,12 @@ export type Processors = {
   /** Whether a connector takes new transfers. Reads from memory. Never throws. */
   readonly stateOf: (connectorId: string) => ConnectorState;
   readonly statuses: () => readonly ConnectorStatus[];
-  /** Whether a notice was signed with a secret of the connector, and recently. Never throws. */
   readonly verifyNotice: VerifyNotice;
   /** Reports that there are new attempts or notices. */
   readonly wake: () => void;
   /** Called with each transfer that begins to wait for a processor, and again with the processor's answer. */
   readonly noteTransfer: (record: TransferRecord) => void;
-  /**
-   * Resolves when this process has changed the transfer (id on the wire), after `milliseconds`, or when `signal` aborts. Never
-   * rejects.
-   */
+  /** Resolves when this process has changed the transfer, after `milliseconds`, or when `signal` aborts. Never rejects. */
   readonly whenChanged: (transferId: string, milliseconds: number, signal?: AbortSignal) => Promise<void>;
 };
 
@@ -67,7 +62,6 @@ export class TransferWaiters {
     for (const wake of [...(this.#waiters.get(transferId) ?? [])]) wake();
   }
 
-  /** See {@link Processors}. */
   wait(transferId: string, milliseconds: number, signal?: AbortSignal): Promise<void> {
     if (signal?.aborted === true || milliseconds <= 0) return Promise.resolve();
     return new Promise((resolve) => {
@@ -104,7 +98,6 @@ export function requireConnectorOf(processors: Processors, connectorId: string, 
   throw new Refusal('connector_not_found', message, { field: '/connector_id' });
 }
 
-/** A service without connectors. */
 export const NO_PROCESSORS: Processors = {
   connectorIds: [],
   admits: () => false,

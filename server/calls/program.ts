@@ -25,7 +25,6 @@ export function checkCurrency(call: CallContext, sent: string): string {
   throw schemaRefusal(call, message, '/currency');
 }
 
-/** The inner UUID of the program in the query, or null. */
 export function readProgramFilter(call: CallContext, programId: string | undefined): string | null {
   if (programId === undefined) return null;
   const inner = fromWireId('prog', programId);

@@ -2,7 +2,6 @@ import { READINESS, type ReadinessReason } from '../../domain/readiness.ts';
 import { Refusal } from '../../domain/refusal.ts';
 import { type RunbookPage, runbookPath } from '../foundation/runbook.ts';
 
-/** The page of the runbook for each state except `ready`, which needs none. */
 export const READINESS_PAGES: Readonly<Record<Exclude<ReadinessReason, 'ready'>, RunbookPage>> = {
   few_connections: 'few-connections',
   schema_newer: 'schema-newer',
@@ -20,12 +19,10 @@ export const READINESS_PAGES: Readonly<Record<Exclude<ReadinessReason, 'ready'>,
   service_closing: 'service-closing',
 };
 
-/** The path of the page for a state, or null for `ready`. */
 export function runbookOf(reason: ReadinessReason): string | null {
   return reason === 'ready' ? null : runbookPath(READINESS_PAGES[reason]);
 }
 
-/** The refusal of a request because of the state of the service. */
 export function notReady(reason: ReadinessReason): Refusal {
   const { sentence, retryAfterSeconds } = READINESS[reason];
   const runbook = runbookOf(reason);

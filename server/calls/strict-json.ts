@@ -261,7 +261,6 @@ class Reader {
     return String.fromCharCode(unit, low);
   }
 
-  /** The value of the `\uXXXX` at a position. */
   #hexadecimal(at: number): number {
     const digits = this.#text.slice(at + 2, at + 6);
     if (this.#text.charAt(at + 1) !== 'u' || !/^[0-9a-fA-F]{4}$/.test(digits)) {
@@ -293,7 +292,6 @@ function isDigit(code: number): boolean {
   return code >= ZERO && code <= 0x39;
 }
 
-/** The name of a character in a message. */
 function nameOf(code: number): string {
   if (Number.isNaN(code)) return 'the body ends there';
   if (code > 0x20 && code < 0x7f) return `it is '${String.fromCharCode(code)}'`;

@@ -8,7 +8,6 @@ export type RequestTrace = {
   readonly end: (ended: EndedRequest) => void;
 };
 
-/** The content of the span of an ended request. */
 export type EndedRequest = {
   readonly requestId: string;
   readonly method: string | undefined;

@@ -1,6 +1,5 @@
 import { type CallContext, CallerGone, OperationFailure } from './call.ts';
 
-/** The call that needs a turn: its card program, its deadline, and whether its caller is gone. */
 export type TurnCall = Pick<CallContext, 'programId' | 'deadline' | 'isGone'>;
 
 /** How much work runs at the same time, and how much may wait for one card program and for all. */
@@ -124,7 +123,6 @@ export class Turns {
 
 const gone = (): Error => new CallerGone('The caller has gone.');
 
-/** The refusal of a call whose deadline passes before its turn. */
 export function tooLate(): Error {
   return new OperationFailure('the request waited too long for its turn', { busy: true, moneyMoved: 'no' });
 }

@@ -57,7 +57,6 @@ function sorted(value: unknown, without: ReadonlySet<string>): unknown {
     .map(([name, inner]) => [name, sorted(inner, NOTHING)]);
 }
 
-/** The name of each kind in a refusal. */
 const NAMES: Readonly<Record<VersionedKind, string>> = {
   card: 'card',
   program: 'card program',

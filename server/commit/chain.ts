@@ -16,7 +16,6 @@ export class ChainBroken extends Error {
   override readonly name = 'ChainBroken';
 }
 
-/** A group in flight. */
 type Link<Item, Outcome> = {
   readonly group: readonly Pending<Item, Outcome>[];
   readonly batchId: string;
@@ -47,11 +46,8 @@ type Ends<Item, Outcome> = {
 };
 
 /**
- * Groups of items. Each group is decided on the state that the previous group is about to commit. See README.md, "Chained
- * groups".
- * Groups are loaded and decided one after the other, and committed in the same order. The writes that need the locks of accounts
- * are sent once the previous group is committed. If one group fails, all later ones are rolled back, and the chain is broken: it
- * takes no more groups.
+ * Groups of items. Each is decided on the state that the previous group is about to commit: README.md, "Chained groups". If a
+ * group fails, all later ones are rolled back, and the chain is broken: it takes no more groups.
  */
 export class Chain<Item, Outcome, Name extends string> {
   readonly #ends: Ends<Item, Outcome>;
@@ -98,7 +94,6 @@ export class Chain<Item, Outcome, Name extends string> {
     return this.#changed.promise;
   }
 
-  /** Resolves {@link nextChange}, because more items wait. */
   tell(): void {
     this.#changed.resolve();
     this.#changed = Promise.withResolvers();

@@ -5,7 +5,6 @@ import { ANY_NEED, Contention } from './contention.ts';
 beforeEach(() => void vi.useFakeTimers({ toFake: ['performance'] }));
 afterEach(() => void vi.useRealTimers());
 
-/** Items whose attempts end on request, with the order of the attempts. */
 function itemsOf(contention: Contention) {
   const began: string[] = [];
   const ends = new Map<string, () => void>();

@@ -106,7 +106,6 @@ export class Contention {
     }
   }
 
-  /** Ends the turn of the first item in the line for a name. */
   #leave(name: string): void {
     const line = this.#lines.get(name);
     line?.shift();

@@ -13,7 +13,6 @@ import { LockingPath, type Reachable } from './locking-path.ts';
 // Kept by: sent after COMMIT; `fsync`, `full_page_writes` and `synchronous_commit` on
 // Tested by: `test/crashes/kill.test.ts`, `test/start/foreign-server.test.ts`
 
-/** Bounds of a lane. */
 export type LaneBounds = {
   /** Maximum number of items in one transaction. */
   readonly batch: number;

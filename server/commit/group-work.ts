@@ -27,9 +27,7 @@ export type GroupWork<Item, Outcome, Name extends string> = {
   readonly transferOf: (item: Item, outcome: Outcome) => string | undefined;
   /** Called for each item of a committed group, with its outcome. It must cost next to nothing. */
   readonly onCommitted?: (item: Item, outcome: Outcome) => void;
-  /** The trace of an item, if it has one. */
   readonly traceOf: TraceOf<Item>;
-  /** How groups are chained. Omitted if they are not. */
   readonly chained?: ChainedWork<Item, Outcome, Name>;
 };
 
@@ -61,7 +59,6 @@ export type CommitObserver = {
   readonly onUnknown: (transfers: number) => void;
 };
 
-/** An item with its caller. */
 export type Pending<Item, Outcome> = {
   readonly item: Item;
   readonly deadline: number;

@@ -29,7 +29,6 @@ const PAUSE_MILLISECONDS = 25;
 /** A database that can be limited to the programs of a group. */
 export type Reachable = Pick<Database, 'forProgram'>;
 
-/** A group whose transaction has failed. */
 export type FailedGroup<Item, Outcome> = {
   readonly group: readonly Pending<Item, Outcome>[];
   readonly batchId: string;

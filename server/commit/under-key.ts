@@ -51,10 +51,8 @@ export type KeyedWork<Record, Name extends string> = {
 /** The moment of a decision: the batch of its events, and the time in milliseconds since 1970. */
 export type Moment = { readonly batchId: string; readonly now: number };
 
-/** A decision. */
 export type Done<Record> = {
   readonly record: Record;
-  /** The JSON text of the record, if it was already written. */
   readonly json?: string;
   /** Stored under the key instead of the record, because the record contains a secret. */
   readonly stored?: Record;
@@ -185,10 +183,8 @@ function toStore({ asSent, ofMeaning }: Fingerprint): Pick<StoredResponse, 'fing
   return { fingerprint: asSent, meaning: ofMeaning === asSent ? null : ofMeaning };
 }
 
-/** The first request with a key: its inner UUID and its fingerprint. */
 type FirstRequest = { readonly fingerprint: Fingerprint; readonly requestId: string };
 
-/** The stored form of a success under its key. */
 export function successToStore(
   { fingerprint, requestId }: FirstRequest,
   status: 200 | 201,

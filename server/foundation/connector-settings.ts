@@ -16,7 +16,6 @@ import {
 // Kept by: this file for the setting and for each connection; `server/background/outbound/send.ts`
 // Tested by: `server/background/processors/http-connector.test.ts`, `server/foundation/configuration/connectors.test.ts`
 
-/** The allowed addresses for requests to a connector. */
 export type ConnectorAddress = {
   readonly mode: 'sandbox' | 'live';
   /** Without a slash at its end. */

@@ -93,7 +93,6 @@ async function makeOne(path: string, mode: number): Promise<boolean> {
   return true;
 }
 
-/** Why a data directory cannot be used, by the code of the operating system. */
 export function describeUnusable(directory: string, code: string | undefined): string {
   const user = userName();
   const advice = 'Set DATA_DIR to another directory.';
@@ -209,7 +208,6 @@ function isLocked(path: string): boolean {
   }
 }
 
-/** Whether a lock was refused because another process holds it. */
 export function isBusy(error: unknown): boolean {
   return error instanceof Error && Reflect.get(error, 'errcode') === SQLITE_BUSY;
 }

@@ -7,7 +7,6 @@ import ipaddr, { type IPv4, type IPv6 } from 'ipaddr.js';
  */
 export type Network = readonly [address: IPv4 | IPv6, prefix: number];
 
-/** The rules for the addresses of requests. */
 export type AddressRules = {
   /**
    * Why requests cannot be sent to a URL, as a sentence. Does not look up names, because their addresses are checked at the
@@ -95,7 +94,6 @@ export function isInNetworks(networks: readonly Network[], text: string): boolea
   return address !== undefined && isIn(networks, address);
 }
 
-/** Whether a network is one address. */
 export function isSingle([address, prefix]: Network): boolean {
   return prefix === BITS[address.kind()];
 }
@@ -170,7 +168,6 @@ function readAll(...texts: readonly string[]): readonly Network[] {
   return texts.map(requireNetwork);
 }
 
-/** Reads a network that is known to be valid. */
 export function requireNetwork(text: string): Network {
   const network = readNetwork(text);
   if (network === undefined) throw new TypeError(`${text} is not a network`);

@@ -12,14 +12,12 @@ export const MAX_TEXT_LENGTH = 2_000;
 
 const MAX_STACK_LENGTH = 4_000;
 
-/** Maximum length of a chain of causes. */
 const MAX_CAUSES = 6;
 
 const OMITTED = '[omitted]';
 
 /** An API key, also a mistyped, truncated or partly masked one. Everything after the prefix is redacted. */
 const KEY = /(?<![0-9a-z])ts_(?:[^\s"'\\/?&,;<>]{16,}|[0-9a-f]{6,})/gi;
-/** The secret of a webhook. */
 const WEBHOOK_SECRET = /whsec_[\w+/=-]{8,}/gi;
 const BEARER = /\bBearer\s+[\w.~+/=-]+/gi;
 

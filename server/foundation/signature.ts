@@ -11,7 +11,6 @@ import { createHmac, timingSafeEqual } from 'node:crypto';
 /** The signed message. The body is exactly the text that is sent. */
 export type SignedMessage = { readonly id: string; readonly sentAt: Date; readonly body: string };
 
-/** The headers of Standard Webhooks. */
 export type SignatureHeaders = {
   readonly 'webhook-id': string;
   /** Seconds since 1970. */
@@ -70,7 +69,6 @@ export function signRequest(
   return { ...signed, 'webhook-signature': signed['webhook-signature'].replaceAll('v1,', 'v2,') };
 }
 
-/** Why a notice is not from its connector. */
 export type NoticeProblem =
   | 'headers_missing'
   | 'headers_malformed'

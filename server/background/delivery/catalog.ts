@@ -81,7 +81,6 @@ export class Catalog {
     }
   }
 
-  /** Ends the delivery to a webhook by this process. */
   drop(endpoint: Endpoint): void {
     endpoint.drop();
     if (this.#endpoints.get(endpoint.webhookId) === endpoint) this.#endpoints.delete(endpoint.webhookId);

@@ -34,7 +34,6 @@ const MAX_REQUESTED = 20;
 /** Time limit for requests in flight when the service stops. Later ones are aborted, and sent again later. */
 const MAX_DRAIN_MILLISECONDS = 3_000;
 
-/** The pause between two checks whether all requests have ended. */
 const DRAIN_POLL_MILLISECONDS = 10;
 
 export type DelivererParts = {
@@ -45,7 +44,6 @@ export type DelivererParts = {
   readonly onFailure: (error: unknown) => void;
   /** Called once a second with the results of attempts, if there were any or the number in flight has changed. */
   readonly onDeliveries?: (deliveries: Deliveries) => void;
-  /** Called with a sentence about a webhook, for the log. */
   readonly onNotice: (sentence: string, webhookId: string) => void;
 };
 
@@ -120,7 +118,6 @@ export class Deliverer {
     this.#catalog.findFeed(null)?.noteNews();
   }
 
-  /** Ends deliveries, stores their outcomes, and releases the shards to other processes. */
   async stop(): Promise<void> {
     this.#isStopping = true;
     clearTimeout(this.#pollTimer);
@@ -243,7 +240,6 @@ export class Deliverer {
     for (const feed of feeds) feed.noteHead(heads.get(feed.headId) ?? 0);
   }
 
-  /** Finds new events between two polls, if there are other processes. */
   async #pollHead(): Promise<void> {
     if (this.#leases.workers < 2 || this.#isPollingHead || this.#isStopping || this.#isFailing) return;
     this.#isPollingHead = true;

@@ -17,13 +17,11 @@ import { judge, type Outcome, type Sent, SLOW_MILLISECONDS } from './judge.ts';
 // Kept by: windows, turns, and a limit for slow ones
 // Tested by: `test/delivery/order.test.ts`, `test/outbound`
 
-/** Maximum number of requests in flight in a process. */
 const MAX_FLIGHTS = 512;
 
 /** Maximum number of requests in flight to slow receivers, so that others always have room. */
 const MAX_SLOW_FLIGHTS = 256;
 
-/** Maximum number of requests to one webhook in one turn. */
 const MAX_SENT_PER_TURN = 8;
 
 /** How often the dispatcher looks for requests in flight that have become slow. */
@@ -61,7 +59,6 @@ export class Dispatcher {
     return this.#flights.size;
   }
 
-  /** Queues a webhook for a turn. */
   queue(endpoint: Endpoint): void {
     if (!endpoint.isQueued) {
       endpoint.isQueued = true;
@@ -70,7 +67,6 @@ export class Dispatcher {
     this.#schedule();
   }
 
-  /** Starts no more requests. */
   stop(): void {
     clearInterval(this.#timer);
     this.#queue = [];

@@ -13,12 +13,10 @@ import type { Item } from './endpoint/item.ts';
 /** A report about a webhook, by an event and in the log. */
 export type Notice = 'failing' | 'disabled' | 'gone';
 
-/** The outcome of an attempt, to be stored. */
 export type Outcome = {
   readonly endpoint: Endpoint;
   readonly item: Item;
   readonly attempt: Attempt | null;
-  /** The row of a failed event. */
   readonly failed: FailedDelivery | null;
   readonly finished: readonly FinishedDelivery[];
   /** Whether the cursor may move past the event. */
@@ -145,10 +143,7 @@ function toAttempt(
 /** A larger value than any pause that Retry-After can cause. */
 const MAX_SECONDS = 1_000_000;
 
-/**
- * Returns the pause that a Retry-After header requests, in milliseconds. The header has seconds, or an HTTP date, which is
- * compared with `now` (milliseconds since 1970). Returns null for anything else.
- */
+/** Reads Retry-After, seconds or an HTTP date, as milliseconds from `now` (milliseconds since 1970). Null for anything else. */
 export function readRetryAfter(text: string | null, now: number): number | null {
   const trimmed = text?.trim() ?? '';
   if (/^[0-9]{1,10}$/.test(trimmed)) return Math.min(Number(trimmed), MAX_SECONDS) * 1000;
@@ -169,10 +164,7 @@ const MAX_LENGTH = 1_024;
 /** A shorter value could be part of any text. */
 const MIN_SECRET_LENGTH = 6;
 
-/**
- * Returns the part of an answer that is stored. It has no card numbers, keys and passwords, and no headers of the webhook,
- * which a receiver may echo.
- */
+/** Returns the part of an answer that is stored. A receiver may echo secrets and headers of the webhook. */
 export function redactAnswer(text: string, headers: Readonly<Record<string, string>>): string {
   let redacted = text;
   for (const value of Object.values(headers)) {

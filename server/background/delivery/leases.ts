@@ -87,7 +87,6 @@ export class Leases {
     this.#held = this.#held.filter(({ shard }) => !shards.includes(shard));
   }
 
-  /** Releases all shards, and removes this process from the list of processes that deliver. */
   async close(): Promise<void> {
     const owner = this.#owner;
     const shards = this.#held.map(({ shard }) => shard);

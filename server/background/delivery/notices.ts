@@ -10,7 +10,6 @@ import { lockWebhook, readWebhook, toWebhookDetails } from '../../store/webhooks
 import { toWebhookRecord } from '../../subjects/webhooks/record.ts';
 import type { Notice } from './judge.ts';
 
-/** Time limit of one transaction. */
 const TIMEOUT_MILLISECONDS = 5_000;
 
 /** The revision of a webhook that a notice concerns, and the process that delivers to it. */

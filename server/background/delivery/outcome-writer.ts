@@ -23,17 +23,14 @@ import type { Outcome } from './judge.ts';
 /** Outcomes of this time are stored together. At 1,000 deliveries a second, this is one commit for ten outcomes. */
 const INTERVAL_MILLISECONDS = 10;
 
-/** The pause after a failure, such as a database that is down. */
 const RETRY_MILLISECONDS = 500;
 
 /** Lock timeouts and conflicts in a row that are not reported as failures. */
 const MAX_QUIET_ATTEMPTS = 10;
 
-/** Maximum number of outcomes in one transaction. */
 const MAX_OUTCOMES = 1_000;
 
 export type WriterReports = {
-  /** Called when an outcome is stored. */
   readonly onStored: (outcome: Outcome) => void;
   readonly onFailure: (error: unknown) => void;
   /** Called for a webhook that is deleted, or that another process now delivers to. */
@@ -74,13 +71,11 @@ export class OutcomeWriter {
     this.#start();
   }
 
-  /** Stores the cursors of a webhook with the next batch. */
   touch(endpoint: Endpoint): void {
     this.#touched.add(endpoint);
     this.#start();
   }
 
-  /** Deletes the row of a delivery that has ended, with the next batch. */
   forget(row: FinishedDelivery, endpoint: Endpoint): void {
     this.#forgotten.push(row);
     this.touch(endpoint);

@@ -9,7 +9,6 @@ import type { Deliveries, FromWorker, ToWorker, WorkerSettings } from './worker-
 /** How often the service checks whether another process has created the first webhook. */
 const CHECK_MILLISECONDS = 5_000;
 
-/** The pause before the thread is started again after an unexpected end. */
 const RESTART_MILLISECONDS = 1_000;
 
 /** Time limit for the thread to end. The thread needs less, even if the database does not respond. */
@@ -21,22 +20,16 @@ export type DeliveryParts = Pick<WorkerSettings, 'addresses' | 'ca'> & {
   readonly keys: () => readonly Uint8Array[];
   /** Called for the first of several failures in a row. */
   readonly onFailure: (error: unknown) => void;
-  /** Called once a second with the results of attempts, if there were any. */
   readonly onDeliveries?: ((deliveries: Deliveries) => void) | undefined;
-  /** Called with a sentence about a webhook, for the log. */
   readonly onNotice: (sentence: string, webhookId: string) => void;
 };
 
-/** The delivery of events to webhooks. */
 export type Delivery = {
   readonly start: () => void;
-  /** Whether delivery is running, has no webhooks, or is off. */
   readonly state: () => DeliveryState;
-  /** Called when the relay of this process has given positions to events of these programs. */
   readonly announce: (programIds: readonly string[]) => void;
   /** Called when a webhook was created, changed or deleted, or when there is something to send. */
   readonly changed: () => void;
-  /** Ends delivery, and stores the outcomes of requests in flight. */
   readonly stop: () => Promise<void>;
 };
 
@@ -83,7 +76,6 @@ class DeliveryThread {
     else this.send({ kind: 'changed' });
   }
 
-  /** Starts the thread if there is a webhook. Otherwise checks again later. */
   check(): void {
     if (this.#isStopping || this.#worker !== undefined) return;
     this.#checkAgain = true;

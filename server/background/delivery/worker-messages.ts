@@ -1,7 +1,6 @@
 import type { ConnectionSettings } from '../../store/connection/connections.ts';
 import type { AddressSettings } from '../../subjects/webhooks/addresses.ts';
 
-/** The settings of the delivery thread. */
 export type WorkerSettings = {
   readonly connection: ConnectionSettings;
   /** The maximum number of connections that it may open. */
@@ -9,11 +8,9 @@ export type WorkerSettings = {
   readonly addresses: AddressSettings;
   /** Certificates in PEM. */
   readonly ca: string | null;
-  /** The keys that encrypt the secrets of webhooks. */
   readonly keys: readonly Uint8Array[];
 };
 
-/** Messages to the thread. */
 export type ToWorker =
   | { readonly kind: 'news'; readonly programIds: readonly string[] }
   | { readonly kind: 'changed' }
@@ -28,7 +25,6 @@ export type Deliveries = {
   readonly inFlight: number;
 };
 
-/** Messages from the thread. */
 export type FromWorker =
   | { readonly kind: 'deliveries'; readonly deliveries: Deliveries }
   | { readonly kind: 'failure'; readonly cause: string }

@@ -11,13 +11,9 @@ import { type OnFailure, type RunningJob, startRounds } from './rounds.ts';
 /** Maximum delay after a hold expires or a scheduled transfer is due. */
 const DUE_INTERVAL_MILLISECONDS = 1_000;
 
-/** Delay after a failure, such as a database that is down. */
 const DUE_RETRY_MILLISECONDS = 5_000;
 
-/**
- * Expires holds and executes due scheduled transfers while the service runs. `onFailure` is called for the first of several
- * failed rounds in a row.
- */
+/** Expires holds and executes due scheduled transfers while the service runs. */
 export function startSettlingDueTransfers(service: Parameters<typeof settleDue>[0], onFailure: OnFailure): RunningJob {
   return startRounds({
     firstPauseMilliseconds: DUE_INTERVAL_MILLISECONDS,
@@ -37,10 +33,7 @@ const ERASURE_INTERVAL_MILLISECONDS = 1_000;
 /** The pause after a batch, as a multiple of its duration. The job uses one connection for half of the time. */
 const ERASURE_PAUSE_FACTOR = 1;
 
-/**
- * Erases stored data about the holders of cards while the service runs. `onFailure` is called for the first of several
- * failed rounds in a row. `stop` waits for the batch in progress. Another process continues after it.
- */
+/** Erases stored data about the holders of cards while the service runs. `stop` waits for the batch in progress. */
 export function startErasingCardHolders(database: Database, onFailure: OnFailure): RunningJob {
   return startRounds({
     firstPauseMilliseconds: ERASURE_INTERVAL_MILLISECONDS,
@@ -67,10 +60,7 @@ export function startErasingCardHolders(database: Database, onFailure: OnFailure
 /** Maximum delay after a change of an incident, even if another process made it. */
 const INCIDENT_INTERVAL_MILLISECONDS = 1_000;
 
-/**
- * Keeps the open incidents in memory, and resolves the cases of resolved incidents, including cases that another process
- * has left behind. `onFailure` is called for the first of several failed rounds in a row.
- */
+/** Keeps the open incidents in memory, and resolves the cases of resolved incidents, even those of other processes. */
 export function startFollowingIncidents(
   database: Database,
   incidents: OpenIncidents,
@@ -90,10 +80,7 @@ export function startFollowingIncidents(
 /** Maximum delay of the last event of a minute. */
 const REPORT_INTERVAL_MILLISECONDS = 2_000;
 
-/**
- * Writes events about stored errors while the service runs. A round starts immediately when this process has stored errors.
- * Another starts every two seconds, for other processes and for the end of a minute.
- */
+/** Writes events about stored errors: when this process has stored some, and every two seconds for other processes. */
 export function startReportingErrors(database: Database, onFailure: OnFailure): RunningJob {
   return startRounds({
     firstPauseMilliseconds: REPORT_INTERVAL_MILLISECONDS,

@@ -32,10 +32,7 @@ export type FigureReports = {
   readonly onFailure: OnFailure;
 };
 
-/**
- * Reads figures from the database at intervals, on background connections. A request for the metrics therefore never waits
- * for the database.
- */
+/** Reads figures from the database at intervals, so that a request for the metrics never waits for the database. */
 export function startReadingFigures(
   database: Database,
   { onFigures, readOthers, onFailure }: FigureReports,

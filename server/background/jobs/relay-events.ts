@@ -16,7 +16,6 @@ const PAUSE_MILLISECONDS = 50;
  */
 const IDLE_MILLISECONDS = 250;
 
-/** The pause after a failure, such as a database that is down. */
 const RETRY_MILLISECONDS = 1_000;
 
 /**
@@ -34,11 +33,7 @@ const MAX_WAIT_MILLISECONDS = 10_000;
 /** Called with the programs that have new positions. The nil UUID is the service itself. */
 type Announce = (programIds: readonly string[]) => void;
 
-/**
- * Gives positions to committed events while the service runs: see server/subjects/events/README.md. All processes do this,
- * one at a time. A round begins when this process has committed, and at intervals for commits of other processes. `stop`
- * waits for the round in progress.
- */
+/** Gives positions to committed events: see server/subjects/events/README.md. All processes do this, one at a time. */
 export function startRelayingEvents(
   { background, onCommit }: Pick<Databases, 'background' | 'onCommit'>,
   announce: Announce,

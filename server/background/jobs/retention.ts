@@ -23,7 +23,6 @@ const PARTITION_INTERVAL_MILLISECONDS = 12 * 60 * 60 * 1000;
 /** The first round of both jobs waits until the busy time of a start is over. */
 const FIRST_DELAY_MILLISECONDS = 60 * 1000;
 
-/** How many days each kind of data is kept. */
 export type Retention = {
   readonly errorRetentionDays: number;
   readonly errorCountRetentionDays: number;
@@ -102,11 +101,8 @@ export function startDeletingExpired(
 }
 
 /**
- * Deletes data that is no longer needed: refused idempotency keys, bodies of stored responses, limit counters, reports of
- * errors and sessions. Closes cases that were resolved long ago. Removes the texts of cases that were closed
- * `errorRetentionDays` ago, and operators' notes of that age. Each small batch is a transaction, so no request waits for
- * it. Several processes can do this at once. Returns the number of rows. Returns early, without an error, when `signal`
- * aborts.
+ * Deletes data that is no longer needed. Each small batch is a transaction, so no request waits for it. Several processes can do
+ * this at once. Returns the number of rows, early and without an error if `signal` aborts.
  */
 export async function deleteExpired(
   database: Database,

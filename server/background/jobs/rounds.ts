@@ -1,14 +1,10 @@
 /** Called for each failed round. `isRepeated` is true for all but the first of several in a row. */
 export type OnFailure = (error: unknown, isRepeated?: boolean) => void;
 
-/** Repeated work. */
 export type Rounds = {
-  /**
-   * Runs one round. Resolves to the pause before the next one, in milliseconds. It must end soon after the signal aborts.
-   */
+  /** Runs one round. Resolves to the pause before the next one, in milliseconds. Must end soon after the signal aborts. */
   readonly run: (signal: AbortSignal) => Promise<number>;
   readonly onFailure: OnFailure;
-  /** The pause before the first round. */
   readonly firstPauseMilliseconds: number;
   /** The pause after a failed round, or a function that computes it from the duration of the round. */
   readonly retryMilliseconds: number | ((tookMilliseconds: number) => number);

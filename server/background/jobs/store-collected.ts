@@ -9,7 +9,6 @@ import { type OnFailure, type RunningJob, startRounds } from './rounds.ts';
 /** A killed process loses at most the counts of this time. One statement stores all of them. */
 const COUNTS_INTERVAL_MILLISECONDS = 10_000;
 
-/** The counts that a process stores: its transfers, and its figures of the last minute. */
 type Counted = Pick<OverviewMaker, 'store' | 'leave'>;
 
 /** Stores the counts of the process at intervals, and once more when it is stopped. */

@@ -29,17 +29,12 @@ export type VerificationTimes = { readonly checkMilliseconds: number; readonly p
 const TIMES: VerificationTimes = { checkMilliseconds: CHECK_MILLISECONDS, pauseMilliseconds: PAUSE_MILLISECONDS };
 
 export type VerificationReports = {
-  /** Called after a verification by this process. */
   readonly onVerified?: (verification: BooksVerification) => void;
-  /** Called if the books do not balance. */
   readonly onMismatch: (verification: BooksVerification) => void;
   readonly onFailure: OnFailure;
 };
 
-/**
- * Verifies the books while the service runs, in one process at a time. Compares every balance with its postings and holds.
- * `stop` ends a verification in progress.
- */
+/** Verifies the books while the service runs, in one process at a time. `stop` ends a verification in progress. */
 export function startVerifyingBooks(
   database: Database,
   { onVerified, onMismatch, onFailure }: VerificationReports,

@@ -1,4 +1,3 @@
-/** The reason why a request has no answer. */
 export type SendError =
   | 'url_refused'
   | 'address_refused'
@@ -53,7 +52,6 @@ export function aborted(): SendFailure {
   return new SendFailure('aborted', 'The request was aborted.');
 }
 
-/** Returns the failure for an error while connecting. */
 export function connectFailed(error: unknown, phase: 'connect' | 'tls', address: string | null): SendFailure {
   if (error instanceof SendFailure) return new SendFailure(error.kind, error.message, error.address ?? address);
   if (phase === 'tls') return new SendFailure('tls_failed', `TLS failed: ${causeOf(error)}.`, address);
@@ -61,7 +59,6 @@ export function connectFailed(error: unknown, phase: 'connect' | 'tls', address:
   return new SendFailure(kind, `No connection could be established: ${codeOf(error)}.`, address);
 }
 
-/** Returns the failure for an error before the end of the response. */
 export function connectionLost(error: unknown, address: string | null, isStale: boolean): SendFailure {
   if (error instanceof SendFailure) return error;
   const isInvalid = codeOf(error).startsWith('HPE_');
@@ -74,7 +71,6 @@ export function toFailure(error: unknown): SendFailure {
   return error instanceof SendFailure ? error : urlRefused(`The request cannot be sent: ${causeOf(error)}.`);
 }
 
-/** Returns the code of a Node error, such as ECONNRESET. */
 export function codeOf(error: unknown): string {
   const code = error instanceof Error ? Reflect.get(error, 'code') : undefined;
   return typeof code === 'string' ? code : String(error).slice(0, MAX_CAUSE_LENGTH);

@@ -194,9 +194,7 @@ function toOptions(agent: OutboundAgent, { method, url: text, headers, body }: O
   };
 }
 
-/**
- * The connections for one protocol. Reuses idle ones, and opens new ones. Ignores the proxy settings of the environment.
- */
+/** The connections for one protocol. Ignores the proxy settings of the environment. */
 class OutboundAgent extends Agent {
   readonly protocol: string;
   readonly #connector: Connector;
@@ -248,7 +246,6 @@ class OutboundAgent extends Agent {
   }
 }
 
-/** The destination of a connection. */
 type Target = { readonly protocol: string; readonly host: string; readonly port: number };
 
 /** Opens connections to allowed addresses only. */

@@ -33,11 +33,9 @@ export type Answer = { readonly milliseconds: number; readonly address: string |
 export type Sender = {
   /** Sends a request and waits for the end of its answer. Follows no redirect and never rejects. */
   send(outgoing: Outgoing): Promise<Answer>;
-  /** Ends all connections, and aborts requests in progress. */
   close(): void;
 };
 
-/** Time and size limits for requests to other hosts. */
 export type SendLimits = {
   /** For looking up the name, connecting and the TLS handshake together. */
   readonly connectTimeoutMilliseconds: number;
@@ -84,7 +82,6 @@ export const SEND_LIMITS: SendLimits = {
   hostsFile: '/etc/hosts',
 };
 
-/** The body of an answer. */
 export type ReadBody = {
   /** The beginning of its text, at most `maxKeptBytes`, in a form that PostgreSQL can store. */
   readonly bodyStart: string;

@@ -37,24 +37,17 @@ import { applyStep, type ReportParts, recordAnswer } from './report.ts';
 /** Maximum delay before the job finds attempts that another process has made, or whose time has come. */
 const INTERVAL_MILLISECONDS = 1_000;
 
-/** Pause after a failed round. */
 const RETRY_MILLISECONDS = 1_000;
 
-/**
- * How long the processor may execute an order after it was marked as sent. After that, an order without an answer counts as
- * lost.
- */
+/** How long after it was marked as sent an order may be executed. Without an answer, it then counts as lost. */
 const SEND_WINDOW_MILLISECONDS = 30_000;
 
-/**
- * How long an attempt belongs to the process that has claimed it. This is longer than a call and the report of its answer.
- */
+/** How long an attempt belongs to the process that claimed it: longer than a call and the report of its answer. */
 const LEASE_SECONDS = { ready: 5, other: 40 };
 
 /** Attempts whose answers wait to be recorded, as a multiple of a connector's maximum calls at the same time. */
 const MAX_UNRECORDED = 4;
 
-/** A question to a processor about an attempt that it may have. */
 type Asked = 'inquire' | 'reverse';
 
 /** Receives an ended call to a connector, for metrics and the breaker. */
@@ -73,9 +66,7 @@ export type CarryOutParts = ReportParts & {
 
 /** Carries out the attempts of one processor. */
 export type Carrier = RunningJob & {
-  /** The calls that have not ended. */
   readonly inFlight: number;
-  /** Resolves when no call is in flight. */
   readonly whenIdle: () => Promise<void>;
 };
 
@@ -88,9 +79,7 @@ export function startCarryingOut(connector: Connector, parts: CarryOutParts): Ca
   const { connectorId, traits } = connector;
   let mayBeMore = false;
   let calls = 0;
-  /**
-   * How many more attempts may be claimed. The processor gets few at the same time, and few answers wait to be recorded.
-   */
+  /** The processor gets few attempts at the same time, and few answers wait to be recorded. */
   const countFree = (): number =>
     Math.min(traits.maxInFlight - calls, MAX_UNRECORDED * traits.maxInFlight - inFlight.size);
   /** Attempts are claimed and marked as sent in groups, because each round costs two statements and a commit. */
@@ -212,7 +201,6 @@ class AttemptWork {
     await recordAnswer(this.#parts, { attempt: sent, question: 'send', answer, traits: this.#connector.traits, now });
   }
 
-  /** Asks about an attempt that the processor may have. */
   async ask(claimed: ClaimedAttempt): Promise<void> {
     const { attempt } = claimed;
     const question = attempt.status === 'reversing' ? 'reverse' : 'inquire';

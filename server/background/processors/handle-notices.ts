@@ -28,7 +28,6 @@ const PORTION = 8;
 /** How often a notice is handled again because another process has changed its attempt. */
 const MAX_RACES = 5;
 
-/** The parts for handling the notices of all connectors. */
 type Parts = ReportParts & { readonly connectors: ReadonlyMap<string, Connector> };
 
 /**
@@ -37,7 +36,6 @@ type Parts = ReportParts & { readonly connectors: ReadonlyMap<string, Connector>
  * notice: the second one changes nothing.
  */
 export function startHandlingNotices(connectors: ReadonlyMap<string, Connector>, parts: ReportParts): RunningJob {
-  /** The connectors whose notices are being handled. */
   const busy = new Map<string, Promise<void>>();
   const job = startRounds({
     firstPauseMilliseconds: 0,
@@ -67,7 +65,6 @@ export function startHandlingNotices(connectors: ReadonlyMap<string, Connector>,
   };
 }
 
-/** Notices that were read together. */
 class Portion {
   readonly #parts: Parts;
   readonly #readAt: number;

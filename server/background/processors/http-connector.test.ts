@@ -88,7 +88,6 @@ const http = (status: string, body: string | Buffer, headers = ''): readonly (st
 ];
 const answering = (body: object): Behaviour => replying(...http('200 OK', JSON.stringify(body)));
 
-/** Opens a connector to an adapter with this behaviour. */
 async function adapter(behave: Behaviour, setup: Setup = {}) {
   const endpoint = await listen(behave);
   return { endpoint, connector: open(`http://127.0.0.1:${endpoint.port}/v1`, setup) };

@@ -22,10 +22,7 @@ import { type Answer as Received, SEND_LIMITS, type SendLimits } from '../outbou
 // Kept by: CONNECTOR_LIMITS keeps no idle connections
 // Tested by: `test/outbound/connections.test.ts`
 
-/**
- * The connection to one processor. There is one implementation: every service that implements the adapter contract is a
- * connector.
- */
+/** The connection to one processor: any service that implements the adapter contract. */
 export type Connector = {
   readonly connectorId: string;
   readonly traits: Traits;
@@ -57,7 +54,6 @@ export type ConnectorOptions = {
   readonly limits?: SendLimits;
 };
 
-/** Maximum characters of a detail. */
 const MAX_DETAIL_CHARACTERS = 300;
 
 /** Failures whose own messages are about webhooks, or about the URL. */
@@ -137,7 +133,6 @@ function toFields(order: Order): AdapterOrder {
   };
 }
 
-/** Returns the answer to a request. */
 function toAnswer(received: Received, request: OrderRequest, order: Order): Answer {
   if (received.error !== null) {
     const { error, message, mayHaveLeft } = received;

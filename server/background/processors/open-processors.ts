@@ -42,9 +42,7 @@ export type ProcessorParts = {
   readonly onOpened?: ((connectorId: string, reason: string) => void) | undefined;
 };
 
-/** The processors of a running service. */
 export type RunningProcessors = Processors & {
-  /** Begins to carry out attempts. */
   readonly start: (transfers: Pick<TransferService['transfers'], 'submit'>) => void;
   /**
    * Sends nothing new, waits a moment for calls in flight, and ends them. When the leases of the remaining attempts are
@@ -201,7 +199,6 @@ export class Breaker {
   #inARow = 0;
   #answers: { readonly at: number; readonly isBad: boolean }[] = [];
 
-  /** Notes an answer. Returns the reason to open the breaker, if there is one. */
   note({ outcome }: Pick<Answer, 'outcome'>, now: number): string | undefined {
     const isBad = outcome === 'unknown' || outcome === 'not_sent';
     this.#inARow = isBad ? this.#inARow + 1 : 0;

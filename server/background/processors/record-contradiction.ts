@@ -23,7 +23,6 @@ import { readTransfer, toTransfer } from '../../store/transfers/transfer.ts';
 // Kept by: the locks of both accounts, held during the look-up of the break
 // Tested by: `test/processors/late.test.ts`
 
-/** Time limit of the transaction that records a contradiction. */
 const DEADLINE_MILLISECONDS = 5_000;
 
 /** A contradiction in the words of its break. */

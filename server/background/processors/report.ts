@@ -10,7 +10,6 @@ import type { TransferService } from '../../subjects/transfers/lane.ts';
 import type { OnFailure } from '../jobs/rounds.ts';
 import { recordContradiction } from './record-contradiction.ts';
 
-/** Time limit of the transaction that records one answer. */
 const DEADLINE_MILLISECONDS = 5_000;
 
 /** How long an unrecorded answer is kept. After that, the lease of its attempt ends, and the processor is asked again. */
@@ -76,10 +75,7 @@ export async function recordOnce(
   return true;
 }
 
-/**
- * Carries out a step. Returns false if another process has changed the attempt since. Rejects if the step may not have been
- * written.
- */
+/** Carries out a step. Returns false and rejects for the same reasons as {@link recordOnce}. */
 export async function applyStep(parts: ReportParts, attempt: Attempt, step: Step, now: number): Promise<boolean> {
   if (step.effect === null) {
     const after = attemptAfter(attempt, step, now);
@@ -95,7 +91,6 @@ export async function applyStep(parts: ReportParts, attempt: Attempt, step: Step
   return !(outcome instanceof Refusal);
 }
 
-/** Returns the current attempt, or undefined if it no longer exists. */
 export async function readAgain(database: Database, attempt: Attempt): Promise<Attempt | undefined> {
   const [row] = await database.read(readAttemptsForReport([attempt], false));
   return row === undefined ? undefined : toAttempt(row);

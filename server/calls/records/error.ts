@@ -28,7 +28,6 @@ export function toLoggedErrorRecord(error: LoggedError): LoggedErrorRecord {
   };
 }
 
-/** An error as listed for operators. */
 export function toOperatorErrorRecord(error: LoggedError): OperatorErrorRecord {
   return {
     ...toLoggedErrorRecord(error),
@@ -38,7 +37,6 @@ export function toOperatorErrorRecord(error: LoggedError): OperatorErrorRecord {
   };
 }
 
-/** An error with all stored details. */
 export function toInspectedErrorRecord(error: LoggedError): InspectedErrorRecord {
   return {
     ...toOperatorErrorRecord(error),

@@ -6,7 +6,6 @@ import { isEnded } from '../../../domain/processors/attempt.ts';
 import type { Break } from '../../store/processors/break.ts';
 import type { ShownAttempt } from '../../store/processors/read-attempts.ts';
 
-/** An attempt as its card program sees it. */
 export function toAttemptRecord({ attempt, cardName }: ShownAttempt): ProcessorAttemptRecord {
   const breakId = attempt.breakId ?? attempt.contradictionBreakId;
   return {
@@ -38,7 +37,6 @@ export function toAttemptRecord({ attempt, cardName }: ShownAttempt): ProcessorA
   };
 }
 
-/** An attempt as operators see it. */
 export function toOperatorAttemptRecord(shown: ShownAttempt): OperatorAttemptRecord {
   const { attempt, now } = shown;
   return {
@@ -51,7 +49,6 @@ export function toOperatorAttemptRecord(shown: ShownAttempt): OperatorAttemptRec
   };
 }
 
-/** A break, with its age at `now`. */
 export function toBreakRecord(found: Break, now: number): BreakRecord {
   return {
     break_id: toWireId('brk', found.breakId),

@@ -10,7 +10,6 @@ import type { Reversal } from '../../../domain/transfers/reverse-transfer.ts';
 import { NO_API_KEY, type Transfer } from '../../../domain/transfers/transfer.ts';
 import type { Caller } from '../call.ts';
 
-/** A transfer as the contract shows it. */
 export function toTransferRecord(transfer: Transfer): TransferRecord {
   return {
     transfer_id: toWireId('tr', transfer.transferId),
@@ -46,17 +45,13 @@ function toCreator(createdBy: string | null): string | null {
   return createdBy === NO_API_KEY ? 'sandbox' : toWireId('key', createdBy);
 }
 
-/**
- * The error of a failed transfer with its fields in the specified order, which `jsonb` does not keep (specification,
- * 2.1).
- */
+/** The error of a failed transfer, its fields in the specified order (specification, 2.1), which `jsonb` does not keep. */
 function toErrorRecord(error: object | null): ErrorRecord | null {
   if (error === null) return null;
   const { Message, Status, Code, Type } = error as ErrorRecord;
   return { Message, Status, Code, Type };
 }
 
-/** A reversal as the contract shows it. */
 export function toReversalRecord(reversal: Reversal): ReversalRecord {
   return {
     reversal_id: toWireId('rev', reversal.reversalId),

@@ -46,7 +46,6 @@ export class Latencies {
     return found;
   }
 
-  /** Adds the result of {@link counts}. */
   addCounts(counts: readonly (readonly [bucket: number, count: number])[]): void {
     for (const [bucket, count] of counts) {
       const place = Math.min(Math.max(bucket, 0), BUCKETS - 1);

@@ -12,7 +12,6 @@ import { Latencies } from './latencies.ts';
  */
 export const REQUEST_KINDS = ['money', 'change', 'read', 'live', 'export', 'page', 'health', 'stray', 'none'] as const;
 
-/** One of {@link REQUEST_KINDS}. */
 export type RequestKind = (typeof REQUEST_KINDS)[number];
 
 const KINDS_WITHOUT_OPERATION = ['page', 'health', 'stray', 'none'] as const;
@@ -21,13 +20,11 @@ type KindWithoutOperation = (typeof KINDS_WITHOUT_OPERATION)[number];
 /** The upper bounds of {@link Times}, in seconds. 0.5 is the bound of the promise about latency. */
 export const TIME_BOUNDS: readonly number[] = [0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10];
 
-/** The outcomes of requests that move money. */
 export const OUTCOMES = ['succeeded', 'refused', 'invalid', 'failed'] as const;
 
 /** How many requests that move money had each outcome. */
 export type Outcomes = Record<(typeof OUTCOMES)[number], number>;
 
-/** The facts to count about a response. */
 export type CountedResponse = {
   readonly operation: OperationId | undefined;
   /** The pattern of the route, or undefined if no route was found. */
@@ -56,13 +53,11 @@ export type Series = {
  */
 export type Times = { readonly within: number[]; seconds: number; count: number };
 
-/** Counts the responses of a process. */
 export class ResponseCounter {
   /** Each series from its first response on, in this order. */
   readonly series: Series[] = [];
   /** For each kind that had a request, in the order of the first ones. */
   readonly times = new Map<RequestKind, Times>();
-  /** Requests that move money, by outcome, once they have a response. */
   readonly outcomes: Outcomes = { succeeded: 0, refused: 0, invalid: 0, failed: 0 };
   readonly latencies = new Latencies();
   /** Responses that could not say whether money moved. */
@@ -144,7 +139,6 @@ class Responses {
   }
 }
 
-/** The kind of an operation's requests. */
 function kindOf(id: OperationId): RequestKind {
   const { movesMoney, csv, stream, method }: Operation = OPERATIONS[id];
   if (movesMoney) return 'money';

@@ -8,12 +8,10 @@ import { isLoopback, type Kind, quoted } from './values.ts';
 
 type Settings = typeof SETTINGS;
 
-/** The type of a setting's value. */
 type ValueOf<Row> =
   | (Row extends { readonly kind: Kind<infer Value> } ? Value : never)
   | (Row extends { readonly unset: (...earlier: never) => infer Value } ? Value : never);
 
-/** The fields of the rows that have a property with this value. */
 type FieldsWith<Property extends keyof Setting, Value> = {
   [Field in keyof Settings]: Settings[Field] extends { readonly [Name in Property]: Value } ? Field : never;
 }[keyof Settings];
@@ -23,12 +21,8 @@ export type Configuration = { readonly [Field in keyof Settings]: ValueOf<Settin
   /** The absolute path of the file that a secret came from, or null if it came from no file. */
   readonly [Field in FieldsWith<'mayBeInFile', true> as `${Field}File`]: string | null;
 } & {
-  /** Whether only this machine can reach the service. */
   readonly loopbackOnly: boolean;
-  /**
-   * Where the path of the data directory comes from, for messages. A wrong path often has a missing or mistyped setting as its
-   * cause.
-   */
+  /** Where the path of the data directory comes from: a wrong path often has a missing or mistyped setting as its cause. */
   readonly dataDirectoryOrigin: string;
 };
 

@@ -10,7 +10,6 @@ import { isSigningSecret, SECRET_RULE } from '../signature.ts';
 import { codeOf } from '../startup-problem.ts';
 import { CERTIFICATES, type Kind, quoted, type Surroundings } from './values.ts';
 
-/** The connectors of a file, and its path. */
 export type Connectors = { readonly path: string; readonly connectors: readonly ConnectorSettings[] };
 
 /** Ids with another meaning, and that meaning. */
@@ -127,7 +126,6 @@ export const TRAITS = {
 const FILE_FIELDS = ['connectors'];
 const FIELDS = ['connector_id', 'url', 'ca_file', 'secret_variable', 'allowed_networks', 'program_ids', 'traits'];
 
-/** A file of connectors in JSON. */
 export const CONNECTORS: Kind<Connectors> = {
   allowed: 'a file of connectors in JSON',
   parse: (text, refuse, around) => {
@@ -223,7 +221,6 @@ function readPrograms(value: unknown, wrong: Wrong): readonly string[] | undefin
   });
 }
 
-/** The certificates of the adapter's own authority, or null without a file. */
 function readCertificates(value: unknown, wrong: Wrong, around: Surroundings): string | null {
   if (value === undefined) return null;
   const problem = 'it must be the path of a file of certificates in PEM format';

@@ -7,11 +7,8 @@ export type Earlier = {
   readonly errorRetentionDays: number;
 };
 
-/** One row of the table. */
 export type Setting = {
-  /** The variable of the environment. */
   readonly name: string;
-  /** Its allowed values, with the unit, and how to parse them. */
   readonly kind: Kind<unknown>;
   /** The default as people read it, or an empty text if there is none. */
   readonly fallback: string;

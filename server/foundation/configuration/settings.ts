@@ -70,7 +70,6 @@ export const SETTINGS = {
     readBy: 'commands',
     isInHelp: true,
   },
-  /** Addresses to listen on. */
   hosts: {
     name: 'HOST',
     kind: ADDRESSES,

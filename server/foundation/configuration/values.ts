@@ -16,20 +16,16 @@ export type Kind<Value> = {
   readonly parse: (text: string, refuse: (problem: string) => Error, around: Surroundings) => Value | undefined;
 };
 
-/** The context of a value, beyond its text. */
 export type Surroundings = {
   readonly mode: 'sandbox' | 'live';
   /** A variable that the value names, or the content of the file that the variable with `_FILE` names. Empty if not set. */
   readonly readVariable: (name: string) => string;
 };
 
-/** Any text. */
 export const TEXT: Kind<string> = { allowed: 'text', parse: (text) => text };
 
-/** An absolute path. */
 export const DIRECTORY: Kind<string> = { allowed: 'a directory', parse: (text) => resolve(text) };
 
-/** One of some words. */
 export function oneOf<const Word extends string>(...words: readonly Word[]): Kind<Word> {
   return { allowed: `one of: ${words.join(', ')}`, parse: (text) => words.find((word) => word === text) };
 }
@@ -41,7 +37,6 @@ type Range = {
   readonly zero?: string;
 };
 
-/** A whole number with its unit. */
 export function numberOf(unit: string, { min, max, zero }: Range): Kind<number> {
   return {
     allowed: `a number of ${unit} from ${min} to ${max}${zero === undefined ? '' : `, or 0 ${zero}`}`,
@@ -54,7 +49,6 @@ function wholeNumber(text: string, min: number, max: number): number | undefined
   return number >= min && number <= max ? number : undefined;
 }
 
-/** A port to listen on. */
 export const PORT: Kind<number> = {
   allowed: 'a number from 0 to 65535',
   parse: (text) => wholeNumber(text, 0, 65_535),
@@ -87,7 +81,6 @@ export const ADDRESSES: Kind<readonly string[]> = {
   },
 };
 
-/** Whether only this machine can reach a host. */
 export function isLoopback(host: string): boolean {
   return host === 'localhost' || host === '::1' || (isIP(host) === 4 && host.startsWith('127.'));
 }
@@ -102,7 +95,6 @@ export const ORIGIN: Kind<string> = {
   },
 };
 
-/** The URL of a collector of traces. */
 export const COLLECTOR_URL: Kind<string> = {
   allowed: 'an http:// or https:// URL without a query, such as http://127.0.0.1:4318',
   parse: (text) => {
@@ -138,7 +130,6 @@ function decode(value: string | undefined): string | undefined {
   }
 }
 
-/** Addresses and networks that webhooks may be sent to. */
 export const NETWORKS: Kind<readonly string[]> = {
   allowed: 'addresses and networks such as 10.1.0.0/16, 192.168.7.9, separated by commas',
   parse: (text, refuse) => {

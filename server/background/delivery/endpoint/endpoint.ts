@@ -23,13 +23,11 @@ import { DoneRows, Retries } from './retries.ts';
 /** The parts that the webhooks of a process share. */
 export type DeliveryContext = {
   readonly database: Database;
-  /** Puts a webhook into the queue of webhooks that may have something to send. */
   readonly queue: (endpoint: Endpoint) => void;
   /** Stores the cursors of a webhook. */
   readonly touch: (endpoint: Endpoint) => void;
   /** Deletes a row whose event no longer exists. */
   readonly forgetDelivery: (endpoint: Endpoint, row: StoredDelivery) => void;
-  /** Resolves when everything that was handed over for storing so far is stored. */
   readonly stored: () => Promise<void>;
   /** Called when a read fails. Webhooks that could not continue get another turn with the next poll. */
   readonly onFailure: (error: unknown) => void;
@@ -49,7 +47,6 @@ export class Endpoint {
   isSlow = false;
   /** Requests whose outcome is not stored. A crash of this process repeats them. */
   inFlight = 0;
-  /** Whether it is waiting for its turn. */
   isQueued = false;
   /** Whether no events are sent, because the webhook is being disabled. */
   isHalted = false;
@@ -61,7 +58,6 @@ export class Endpoint {
    */
   isDropped = false;
   isFailingTold: boolean;
-  /** The stored health. */
   storedHealth: Health;
   storedCursor: number;
   replay: ReplayRun | null = null;
@@ -120,7 +116,6 @@ export class Endpoint {
     return this.cursor.places.passed !== this.storedCursor || this.health !== this.storedHealth;
   }
 
-  /** Requests a turn. */
   wake(): void {
     if (!this.isDropped) this.#context.queue(this);
   }
@@ -148,7 +143,6 @@ export class Endpoint {
     this.wake();
   }
 
-  /** Ends the delivery by this process. */
   drop(): void {
     this.isDropped = true;
     this.#stopListening();
@@ -164,18 +158,15 @@ export class Endpoint {
     return true;
   }
 
-  /** The number of tests and resends that are waiting or in flight. */
   get requestedCount(): number {
     return this.#requested.size;
   }
 
-  /** Queues a noted test or resend. */
   queueRequested(item: Item): void {
     this.#requestedWaiting.push(item);
     this.wake();
   }
 
-  /** Removes a test or a resend that is done or cannot be sent. */
   forgetRequested({ kind, eventId }: Pick<StoredDelivery, 'eventId'> & { readonly kind: string }): void {
     this.#requested.delete(`${kind} ${eventId}`);
   }
@@ -185,7 +176,6 @@ export class Endpoint {
     if (this.health.nextProbeAt !== null) this.health = { ...this.health, nextProbeAt: databaseTime() };
   }
 
-  /** Begins, continues or cancels a replay. */
   setReplay(stored: RunningReplay | undefined): void {
     if (stored?.replayId === this.replay?.replayId) return;
     // Nothing of a canceled replay is sent again.
@@ -205,7 +195,6 @@ export class Endpoint {
     this.wake();
   }
 
-  /** Returns the next item to send, or undefined if nothing may be sent now or there is nothing yet. */
   take(): Item | undefined {
     if (this.isDropped || this.isDraining) return undefined;
     const { concurrency } = this.definition;
@@ -236,7 +225,6 @@ export class Endpoint {
     if (isOld) void this.#readAgain();
   }
 
-  /** Reads events again that were put back. */
   async #readAgain(): Promise<void> {
     for (const item of [...this.#again]) {
       try {
@@ -251,7 +239,6 @@ export class Endpoint {
     }
   }
 
-  /** Takes back an item that was not sent. */
   giveBack(item: Item): void {
     this.inFlight -= 1;
     if (this.isDropped) return;

@@ -1,11 +1,9 @@
 import type { EventFeed, FeedEvent, FeedPage } from './event-feed.ts';
 import type { Place, Places } from './places.ts';
 
-/** An event with its place in the cursor. */
 export type Taken = { readonly found: FeedEvent; readonly place: Place };
 
 export type CursorReports = {
-  /** Called when there may be more to take. */
   readonly onMore: () => void;
   /** Called when events were deleted before they were sent. The cursor continues with the event at place `oldest`. */
   readonly onDeleted: (oldest: number) => void;
@@ -20,7 +18,6 @@ export class EventCursor {
   readonly #wants: (event: FeedEvent) => boolean;
   readonly #reports: CursorReports;
   #page: FeedPage | undefined;
-  /** Index of the next event of the page. */
   #next = 0;
   #isReading = false;
 
@@ -56,7 +53,6 @@ export class EventCursor {
     this.#page = undefined;
   }
 
-  /** Continues after a later place. */
   skipTo(place: number): void {
     this.places.skipTo(place);
     this.#page = undefined;
@@ -98,7 +94,6 @@ export class EventCursor {
   }
 }
 
-/** Returns the index of the first event of a page after a place. */
 function firstAfter({ events }: FeedPage, place: number): number {
   const index = events.findIndex((event) => event.place > place);
   return index === -1 ? events.length : index;

@@ -36,7 +36,6 @@ export class FeedEvent {
   }
 }
 
-/** Consecutive events. */
 export type FeedPage = {
   /** The page has the events after this place, up to `end`. It is empty if both are equal. */
   readonly after: number;
@@ -79,7 +78,6 @@ export class EventFeed {
     return this.#version;
   }
 
-  /** Calls a listener when there may be new events. Returns a function that removes it. */
   listen(listener: () => void): () => void {
     this.#listeners.add(listener);
     return () => this.#listeners.delete(listener);
@@ -94,17 +92,14 @@ export class EventFeed {
     for (const listener of this.#listeners) listener();
   }
 
-  /** Notes the last stored place. */
   noteHead(head: number): void {
     if (head > this.#end) this.noteNews();
   }
 
-  /** Whether it is certain that no event follows a place. */
   isEnd(place: number): boolean {
     return this.#known.version === this.#version && place >= this.#known.end;
   }
 
-  /** Returns a page in memory with the events after a place. */
   find(place: number): FeedPage | undefined {
     const page = this.#pages.find(({ after, end }) => after <= place && place < end);
     if (page !== undefined) page.usedAt = performance.now();
@@ -152,24 +147,20 @@ export class EventFeed {
     );
   }
 
-  /** Reads one event. Returns undefined if it is deleted. */
   async readOne(eventId: string): Promise<FeedEvent | undefined> {
     const event = await findEvent(this.#database, eventId, this.programId ?? undefined);
     return event && new FeedEvent(event, this.programId === null);
   }
 
-  /** Reads some events by their ids. Deleted events are left out. */
   async readSome(eventIds: readonly string[]): Promise<ReadonlyMap<string, FeedEvent>> {
     const events = await findEvents(this.#database, eventIds, this.programId ?? undefined);
     return new Map([...events].map(([eventId, event]) => [eventId, new FeedEvent(event, this.programId === null)]));
   }
 
-  /** Drops the pages in memory, because events may have been changed. */
   forget(): void {
     this.#pages = [];
   }
 
-  /** Drops pages that are no longer used. */
   tidy(): void {
     const now = performance.now();
     this.#pages = this.#pages.filter(({ usedAt }) => now - usedAt < MAX_UNUSED_MILLISECONDS);

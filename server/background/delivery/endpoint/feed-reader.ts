@@ -7,7 +7,6 @@ import {
   readEventPages,
 } from '../../../store/events/read-events.ts';
 
-/** Maximum number of events of a feed that are read at once. */
 const PAGE_EVENTS = 200;
 
 /** Maximum number of feeds that are read at once, each up to a page of events. */
@@ -28,9 +27,7 @@ export class FeedReader {
   readonly #database: Database;
   #wanted: Wanted[] = [];
   #isReading = false;
-  /**
-   * How many feeds are read at once. Fewer after a timeout, for example when all of them have a backlog of large events.
-   */
+  /** How many feeds are read at once: fewer after a timeout, because all of them may have a backlog of large events. */
   #feeds = MAX_FEEDS;
 
   constructor(database: Database) {

@@ -3,7 +3,6 @@ import { performance } from 'node:perf_hooks';
 /** The place of an event to send: its position or its number. */
 export type Place = { readonly place: number; isDone: boolean };
 
-/** A range of a multirange. */
 const RANGE = /\[([0-9]+),([0-9]+)\)/g;
 
 /** Entries before the first open one above which they are removed. */
@@ -33,7 +32,6 @@ export class Places {
     return this.#settled.some(({ from, to }) => from <= place && place < to);
   }
 
-  /** Adds the next event to send. */
   add(place: number): Place {
     const added = { place, isDone: false };
     this.readTo = place;

@@ -10,7 +10,6 @@ import { Places } from './places.ts';
 /** Maximum number of dead events that are read at once. */
 const COUNT = 50;
 
-/** The parts of a webhook that its replay uses. */
 export type ReplaySource = {
   readonly database: Database;
   readonly feed: EventFeed;
@@ -54,13 +53,11 @@ export class ReplayRun {
     return this.position >= this.#stored.untilPosition;
   }
 
-  /** Drops the events in memory, because they may have been changed. */
   forget(): void {
     this.#cursor?.forget();
     this.#found = [];
   }
 
-  /** Returns the next event. If there is none yet, reads more events and returns undefined. */
   take(): Item | undefined {
     if (this.#places.readTo >= this.#stored.untilPosition) return undefined;
     const payload = this.#source.payload();

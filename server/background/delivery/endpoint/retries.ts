@@ -15,18 +15,14 @@ const COUNT = 50;
  */
 const readers = new Turns({ atOnce: 1, waitingOfOne: 1, waitingOfAll: Number.POSITIVE_INFINITY });
 
-/** The parts of a webhook that its retries use. */
 export type RetrySource = {
   readonly webhookId: string;
   readonly database: Database;
   readonly feed: EventFeed;
   readonly payload: () => WebhookPayload;
-  /** Called when there may be more to take. */
   readonly onMore: () => void;
   readonly onFailure: (error: unknown) => void;
-  /** Deletes a row whose event no longer exists. */
   readonly forget: (row: StoredDelivery) => void;
-  /** Resolves when everything that was handed over for storing so far is stored. */
   readonly stored: () => Promise<void>;
 };
 
@@ -49,7 +45,6 @@ export class Retries {
     this.#nextAt = nextAt ?? Number.POSITIVE_INFINITY;
   }
 
-  /** Drops everything that was read, because a request has changed the webhook. */
   reset(): void {
     this.#nextAt = Number.NEGATIVE_INFINITY;
     for (const { eventId } of this.#waiting) this.#known.delete(eventId);
@@ -72,17 +67,14 @@ export class Retries {
     this.#oldest = undefined;
   }
 
-  /** Takes back a retry that was not sent. */
   giveBack(item: Item): void {
     this.#waiting.unshift(item);
   }
 
-  /** Whether any retry is due. */
   get isDue(): boolean {
     return this.#waiting.length > 0 || this.#nextAt <= databaseTime();
   }
 
-  /** Returns the next due retry, or undefined if there is none or it is still being read. */
   take(): Item | undefined {
     const item = this.#waiting.shift();
     if (item === undefined && this.#nextAt <= databaseTime()) void this.#run(() => this.#readDue());
@@ -179,7 +171,6 @@ const MAX_ROWS = 2_000;
  * again because of it.
  */
 export class DoneRows {
-  /** The due time of each row. */
   readonly #dueAt = new Map<string, number | null>();
 
   add(key: string, dueAt: number | null): void {
