@@ -91,7 +91,6 @@ import type { WebhookService } from './subjects/webhooks/tools.ts';
 //   `server/commit/locking-path.ts`
 // Tested by: `test/security/row-level-security.test.ts`
 
-/** The service as the handlers of all subjects see it. */
 export type AnyService = TransferService & EventService & WebhookService;
 
 /** The function behind each operation of the contract, with the types of its definition. */

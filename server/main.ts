@@ -21,7 +21,6 @@ const OPENING_MILLISECONDS = 5_000;
 const say = (line: string): void => void process.stdout.write(`${line}\n`);
 
 endOnCrash(() => STANDARD_ERROR.flush());
-/** Stops everything that has been started so far. */
 let stop = async (): Promise<void> => undefined;
 const lifecycle = new Lifecycle(STANDARD_ERROR);
 const signals = stopOnSignal((signal) => lifecycle.stop(signal, () => stop()));

@@ -70,10 +70,8 @@ const BOOKS_DIFFER =
   'the books do not balance: balances differ from their postings or holds, or a currency does not sum to zero; ' +
   runbookLine('books-not-balanced');
 
-/** A service that accepts requests. */
 export type RunningService = {
   readonly port: number;
-  /** The URL of the metrics, or undefined if they are off. */
   readonly metricsUrl: string | undefined;
   /** Stops the service: completes the requests in progress, writes pending data and closes the database. */
   readonly stop: () => Promise<void>;
@@ -82,7 +80,6 @@ export type RunningService = {
 export type StartReports = {
   /** Called with a sentence about each step that the start waits for. */
   readonly onProgress: (line: string) => void;
-  /** Called when the port is open. */
   readonly onListening: (about: {
     readonly mode: string;
     readonly port: number;
@@ -226,7 +223,6 @@ function openCredentials({ authentication, background }: Databases) {
   };
 }
 
-/** The parts that are notified of requests and their errors. */
 type Listeners = {
   readonly log: Log;
   readonly errors: ErrorRecorder;
@@ -311,7 +307,6 @@ type JobParts = {
   readonly processors: Pick<Processors, 'connectorIds'>;
 };
 
-/** Starts the work that no request triggers. */
 function startJobs(
   configuration: Configuration,
   { databases }: OpenDatabase,

@@ -33,7 +33,6 @@ import { claimLedger, type LedgerMode, readLedgerMode } from '../store/ledger-mo
 import { migrate, pendingMigrations } from '../store/migrations/migrate.ts';
 import { CoordinatorFailure, preparePartitions } from '../store/partition.ts';
 
-/** The opened database of the configuration, and its server if it is embedded. */
 export type OpenDatabase = {
   readonly databases: Databases;
   readonly embedded: EmbeddedPostgres | undefined;
@@ -43,7 +42,6 @@ export type OpenDatabase = {
   readonly close: () => Promise<void>;
 };
 
-/** The work of a start or a command in a database, and how it reports its waits. */
 export type DatabaseWait = {
   /** The object of the sentence "Still preparing the schema". */
   readonly what: string;
@@ -52,9 +50,7 @@ export type DatabaseWait = {
   readonly everyMilliseconds?: number | undefined;
 };
 
-/**
- * Does the work of a start or a command in the database, without a time limit. Reports at intervals that it waits, and why.
- */
+/** Works in the database without a time limit, and reports at intervals that it waits, and why. */
 export function waitForDatabase<Result>(
   { what, settings, onProgress, everyMilliseconds }: DatabaseWait,
   work: () => Promise<Result>,
@@ -72,7 +68,6 @@ export function waitForDatabase<Result>(
   });
 }
 
-/** Called with the progress, in sentences for people. */
 export type DatabaseReports = {
   readonly onProgress: (line: string) => void;
   readonly onServerExit: (description: string) => void;
@@ -108,13 +103,11 @@ export async function openDatabase(configuration: Configuration, reports: Databa
   return { ...opened, embedded, connections: { max: databaseConnections, isLimited: false } };
 }
 
-/** The database for a command. */
 export type CommandDatabase = Pick<OpenDatabase, 'databases' | 'close'> & {
   /** The opened database, and the setting that named it. */
   readonly place: string;
 };
 
-/** The name of a command, and how it uses the database. */
 export type Command = { readonly task: string; readonly use: DatabaseUse; readonly mayCreate: boolean };
 
 /**
@@ -171,7 +164,6 @@ async function openByUrl(
   return { databases, close: once(() => databases.close()), most };
 }
 
-/** The parameters for opening the embedded PostgreSQL. */
 type OwnDatabase = {
   readonly settings: ConnectionSettings;
   readonly use: DatabaseUse;
@@ -180,7 +172,6 @@ type OwnDatabase = {
   readonly timeLimits?: TimeLimits;
 };
 
-/** Opens the embedded PostgreSQL, and releases it if it cannot be used. */
 async function openOwn(
   { settings, use, release, max, timeLimits }: OwnDatabase,
   { onProgress }: DatabaseReports,

@@ -8,7 +8,6 @@ import type { ErrorRecordResponse } from './wire/record-response.ts';
 /** Node's server for one address. */
 export type AddressServer = Server<typeof IncomingMessage, typeof ErrorRecordResponse>;
 
-/** Handles a request whose head Node has read. */
 export type Begin = (request: IncomingMessage, response: ErrorRecordResponse, awaitsContinue: boolean) => void;
 
 /** Creates the server for one address, with a handler for every event that needs a response. */
@@ -80,7 +79,6 @@ export function listenOn(server: AddressServer, host: string, port: number): Pro
   });
 }
 
-/** Whether listening failed because this machine does not have the address. */
 export function isMissingAddress(error: unknown): boolean {
   if (!(error instanceof Error) || !('code' in error)) return false;
   return error.code === 'EADDRNOTAVAIL' || error.code === 'EAFNOSUPPORT';

@@ -7,18 +7,14 @@ import type { RequestContext } from './request-context.ts';
 import type { HttpService } from './service.ts';
 import type { QueryMembers, RequestHead } from './wire/request-head.ts';
 
-/** Query and body as they were sent. */
 export type Sent = { readonly query: QueryMembers; readonly body: JsonValue };
 
-/**
- * A request to an operation in the pipeline. Each step sets the fields that it determines, and later steps rely on them.
- */
+/** A request to an operation in the pipeline. Each step sets fields that later steps rely on. */
 export class OperationRequest {
   readonly service: HttpService;
   readonly context: RequestContext;
   readonly id: OperationId;
   readonly operation: Operation;
-  /** The parameters in its path. */
   readonly parameters: Readonly<Record<string, string>>;
   /** Deadline for identifying the caller and finding the card program, in the time of `performance.now()`. */
   readonly identifiedBy: number;

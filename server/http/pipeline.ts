@@ -92,7 +92,6 @@ function provokeRequestedError({ service, context, id, operation, head }: Operat
   provoke(head.sandboxProvoke, precedenceOf(id), `${id}_schema`, toWireId('tr', newId()));
 }
 
-/** The number of transfers in a request. */
 function rowsIn({ transfers }: Readonly<Record<string, unknown>>): number {
   return Array.isArray(transfers) ? transfers.length : 1;
 }

@@ -42,7 +42,6 @@ export type ResponseEntry = {
 
 /** Everything known about an error response, for the error log. */
 export type ErrorReport = {
-  /** Inner UUID of the request; `Request-Id` on the wire. */
   readonly requestId: string;
   /** When the request arrived, in milliseconds since 1970. */
   readonly at: number;
@@ -53,11 +52,9 @@ export type ErrorReport = {
   readonly message: string;
   /** The caller's address, as the rate limits count it. Undefined when the bytes were not a request. */
   readonly address: string | undefined;
-  /** Undefined when the bytes were not a request. */
   readonly method: string | undefined;
   /** The pattern of the route, or the path without its query and with long numbers masked. */
   readonly path: string | undefined;
-  /** The parameters in the path of the operation. */
   readonly parameters: Readonly<Record<string, string>> | undefined;
   readonly programId: string | undefined;
   readonly caller: Caller['kind'] | undefined;
@@ -67,19 +64,14 @@ export type ErrorReport = {
   readonly moneyMoved: MoneyMoved | undefined;
   /** Wire id of the transfer that may have been created, or that the path names. */
   readonly transferId: string | undefined;
-  /** The values that the checks used. */
   readonly saw: RefusalDetails['saw'];
   /** JSON pointer to the invalid field. */
   readonly field: string | undefined;
   readonly idempotencyKey: string | undefined;
   /** The fields of the request, if they were read. */
   readonly fields: Readonly<Record<string, unknown>> | undefined;
-  /** The caller's `traceparent` header, if it is valid. */
   readonly traceparent: string | undefined;
-  /**
-   * Whether the error is not recorded: the request is stray, such as one for /robots.txt, or a background request of the
-   * console.
-   */
+  /** Whether the error is stray, as in {@link ResponseEntry}. A stray error is not recorded either. */
   readonly isStray: boolean;
   /** The thrown value, unless it was a refusal. */
   readonly cause: unknown;

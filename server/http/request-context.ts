@@ -31,11 +31,8 @@ export class RequestContext {
   operation: OperationId | undefined = undefined;
   /** Whether the response is streamed at the caller's reading speed. Such a request never counts as late. */
   isStreamed = false;
-  /** The pattern of the route that matched. */
   pattern: string | undefined = undefined;
-  /** The parameters in the path of the operation. */
   parameters: Readonly<Record<string, string>> | undefined = undefined;
-  /** The caller's address, as the rate limits count it. */
   address: string | undefined = undefined;
   caller: Caller | undefined = undefined;
   /** Whether the console sends it without an action of its user; see `isOfConsoleItself`. */
@@ -64,7 +61,6 @@ export class RequestContext {
   responded = false;
   /** Null until it is read. */
   #traceparent: string | undefined | null = null;
-  /** Set if the spans of this request are sent to a collector. */
   trace: RequestTrace | undefined = undefined;
   /** For a successful batch with refused rows, the error in the error log. */
   refusedRow: Pick<ErrorReport, 'code' | 'moneyMoved'> | undefined = undefined;
@@ -82,9 +78,7 @@ export class RequestContext {
   writtenAt: number | undefined = undefined;
   /** Stops waiting for the current step, with an error. */
   abandon: ((reason: Error) => void) | undefined = undefined;
-  /**
-   * Whether the operation was abandoned. The request already has its response, and the reply of the operation is dropped.
-   */
+  /** Whether the operation was abandoned: the request has its response, and the operation's reply is dropped. */
   isAbandoned = false;
 
   constructor(request: IncomingMessage, response: ServerResponse, connection: Connection) {
@@ -99,7 +93,6 @@ export class RequestContext {
     return Math.round(Date.now() - (performance.now() - this.beganAt));
   }
 
-  /** The caller's `traceparent` header, if it is valid. */
   get traceparent(): string | undefined {
     // Node joins the values of a repeated header, which makes it invalid, as the standard requires.
     if (this.#traceparent === null) this.#traceparent = readTraceparent(this.request.headers.traceparent);

@@ -8,7 +8,6 @@ import { splitTarget } from './wire/request-head.ts';
 /** The longest path parameter. No id is longer. */
 export const MAX_PARAMETER_LENGTH = 255;
 
-/** A method that a route can have. */
 export type Method = 'DELETE' | 'GET' | 'HEAD' | 'PATCH' | 'POST';
 
 export type Parameters = Readonly<Record<string, string>>;
@@ -33,7 +32,6 @@ function refuseLongParameter(): never {
   throw new Refusal('uri_too_long', `A segment of the path is longer than ${MAX_PARAMETER_LENGTH} characters.`);
 }
 
-/** Whether a decoded parameter is longer than any id. */
 function isTooLong(value: string | undefined = ''): boolean {
   // Only a string with more UTF-16 units can have more characters.
   return value.length > MAX_PARAMETER_LENGTH && [...value].length > MAX_PARAMETER_LENGTH;

@@ -27,7 +27,6 @@ export type { ErrorReport, ResponseEntry } from './reports.ts';
 export type { HttpSettings } from './settings.ts';
 
 export type HttpOptions = {
-  /** Called for every error response. */
   readonly onError?: (report: ErrorReport) => void;
   /**
    * Called once for every response, and for every request whose caller disconnected before it. Its exceptions are ignored.
@@ -35,7 +34,6 @@ export type HttpOptions = {
   readonly onResponse?: ((entry: ResponseEntry) => void) | undefined;
   /** Decides which requests are traced. `onResponse` receives the trace and must end it. */
   readonly beginTrace?: BeginTrace | undefined;
-  /** Limits and times that differ from the defaults. */
   readonly settings?: Partial<HttpSettings>;
   /** Version of the service, shown at `/`. */
   readonly version?: string;
@@ -59,7 +57,6 @@ export type HttpServer = {
 /** Interval of the check for timed-out requests, and so the precision of their timeouts. */
 const TIMEOUT_CHECK_MILLISECONDS = 100;
 
-/** Creates the HTTP server for the operations of a gateway. */
 export function createHttpServer(gateway: Gateway, options: HttpOptions = {}): HttpServer {
   const lag = new EventLoopLag();
   const service = createService(gateway, options, lag);

@@ -15,11 +15,9 @@ import type { ErrorReporter } from './wire/error-response.ts';
 /** Decides whether a request is traced. `beganAt` is in the time of `performance.now()`. */
 export type BeginTrace = (traceparent: string | undefined, beganAt: number) => RequestTrace | undefined;
 
-/** The state that the parts of one HTTP server share. */
 export type HttpService = ErrorReporter & {
   readonly gateway: Gateway;
   readonly settings: HttpSettings;
-  /** Version of the service, for the page at `/`. */
   readonly version: string;
   readonly routes: Router;
   readonly connections: Connections;
@@ -28,22 +26,18 @@ export type HttpService = ErrorReporter & {
   readonly active: Set<RequestContext>;
   /** Requests in flight whose caller has not read the complete response. */
   unreadResponses: number;
-  /** Begins the trace of a request, if it is traced. */
   readonly beginTrace: BeginTrace | undefined;
-  /** The requests that wait for events or stream them. */
   readonly watchers: Watchers;
   /** Whether the event loop lag is above its limit. */
   readonly isOverloaded: () => boolean;
   /** Only used in a sandbox. */
   readonly reusedKeys: ReusedKeys;
   readonly admissionQueue: AdmissionQueue;
-  /** Requests received so far. */
   requests: number;
   /** Whether more requests are late than `maxLateRequests`. */
   isBehind: boolean;
   /** Whether the server is closing. Every response then closes its connection. */
   isClosing: boolean;
-  /** Whether new requests are refused. */
   isRefusing: boolean;
 };
 

@@ -5,7 +5,6 @@ import { WATCH_LIMITS, type WatchLimits } from './admission/watchers.ts';
 export type HttpSettings = {
   /** Limit for the request line and headers together. */
   readonly maxHeadBytes: number;
-  /** Maximum headers of one request. */
   readonly maxHeaders: number;
   /** Time for the head of a request to arrive. */
   readonly headTimeoutMilliseconds: number;
@@ -56,7 +55,6 @@ export type HttpSettings = {
   readonly drainQuietMilliseconds: number;
   /** Maximum requests in progress. A longer queue for the database would not be served in time. */
   readonly maxRequestsInFlight: number;
-  /** Maximum requests that watch for events, or wait for the end of a transfer. */
   readonly watchLimits: WatchLimits;
   /** Mean delay of the event loop over about a second above which requests are refused. 0 switches this off. */
   readonly overloadDelayMilliseconds: number;

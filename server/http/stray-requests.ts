@@ -6,7 +6,6 @@ import type { RequestContext } from './request-context.ts';
 /** Parts of operation paths. They match even if a proxy adds a prefix or the client omits `/api`. */
 const OF_THE_API = ['/api/', '/v0.1/'];
 
-/** The parts of a request that show whether it is stray. */
 type SeenRequest = Pick<RequestContext, 'operation' | 'path' | 'isOfConsole'> & {
   readonly request: Pick<IncomingMessage, 'headers'>;
 };

@@ -44,12 +44,10 @@ const SCHEMA_REASONS: Readonly<Record<SchemaState, ReadinessReason>> = {
   newer_unusable: 'schema_too_new',
 };
 
-/** The sources of the readiness. */
 export type ReadinessSources = {
   readonly databases: Pick<Databases, 'application' | 'health'>;
   /** The state of the embedded server, and whether its disk is full. Undefined for another server. */
   readonly embedded?: () => 'running' | 'starting' | 'stopped' | 'failed' | 'disk_full';
-  /** Compares the schema with this version of the service. */
   readonly findSchema: () => Promise<SchemaState>;
   /** Whether the process may open fewer connections than it is set to. */
   readonly isLimited?: boolean;
@@ -57,7 +55,6 @@ export type ReadinessSources = {
   readonly onChange?: (reason: ReadinessReason, before: ReadinessReason) => void;
 };
 
-/** The readiness of the service. */
 export type ReadinessCheck = {
   /**
    * Returns whether operations can be served, or the reason why not. Never throws. It uses a connection of the transfers'
@@ -65,7 +62,6 @@ export type ReadinessCheck = {
    * of a second, unless a connection is lost in between.
    */
   readonly find: () => Promise<ReadinessReason>;
-  /** The latest state and its start. */
   readonly latest: () => { readonly reason: ReadinessReason; readonly since: Date };
   /** Runs a first check. Its result is not reported, because the service is not in use yet. */
   readonly warmUp: () => Promise<void>;
@@ -194,7 +190,6 @@ async function inTime(checking: Promise<ReadinessReason>): Promise<ReadinessReas
   return reason;
 }
 
-/** Whether an operator key exists that is not revoked. */
 export async function hasOperatorKey(database: Database): Promise<boolean> {
   const [row] = await database.read(COUNT_OPERATOR_KEYS);
   return row !== undefined && row.count !== 0n;

@@ -43,7 +43,6 @@ ${context.mode === 'sandbox' ? sandbox(context) : live(context)}
   };
 }
 
-/** Returns the distinguishing features of the service, with links to the explanations. */
 function reasons(mode: 'sandbox' | 'live'): readonly (readonly [title: string, text: Html])[] {
   return [
     [

@@ -1,7 +1,6 @@
 import { type Html, html } from './page-html.ts';
 import { breakable, type Page } from './page-layout.ts';
 
-/** Returns the HTML page for an unknown path: the path, the error message, and links to the main pages. */
 export function notFoundPage(path: string, message: string): Page {
   return {
     title: 'Page not found',

@@ -17,7 +17,6 @@ export async function storedBody(content: string | Buffer, options: ZlibOptions 
 /** Maximum bytes of the stored pages that contain a base URL. All pages for one base URL have less than 20 MB. */
 const MAX_BYTES = 32 * 1024 * 1024;
 
-/** A page from the cache. */
 export type CachedPage = {
   readonly body: Promise<StoredBody>;
   /** Whether it was rendered for this request and the URL of its Host, which callers choose. */
@@ -33,7 +32,6 @@ type Entry = { readonly body: Promise<StoredBody>; bytes: number };
  */
 export class PageCache {
   readonly #maxBytes: number;
-  /** Pages without a base URL, by name. */
   readonly #plain = new Map<string, Promise<StoredBody>>();
   /** Pages with a base URL, by base URL and name, in the order of their last request. */
   readonly #ofBase = new Map<string, Entry>();

@@ -33,7 +33,6 @@ export function html(strings: TemplateStringsArray, ...parts: readonly HtmlPart[
   return new Html(markup);
 }
 
-/** Returns parts with `between` between them. */
 export function joined(parts: readonly HtmlPart[], between: HtmlPart): readonly HtmlPart[] {
   return parts.flatMap((part, at) => (at === 0 ? [part] : [between, part]));
 }

@@ -80,7 +80,6 @@ export const PAGE_HEADERS = [
   ['Referrer-Policy', 'no-referrer'],
 ] as const;
 
-/** The facts about the service that the pages show. */
 export type PageContext = {
   readonly version: string;
   readonly mode: 'sandbox' | 'live';
@@ -114,7 +113,6 @@ const NAVIGATION = [
   { section: 'console', path: '/console', name: 'Console' },
 ] as const;
 
-/** Renders the whole document of a page. */
 export function documentOf(page: Page, host: Pick<PageContext, 'version' | 'mode' | 'supportContact'>): string {
   const { version, mode, supportContact } = host;
   const links = NAVIGATION.map(
@@ -155,7 +153,6 @@ ${body}
 `.toString();
 }
 
-/** Renders the search form of every page, which searches everything. */
 function searchForm(query: string): Html {
   return html`<search><form action="/search" method="get">
 <label class="unseen" for="q">Search</label>

@@ -212,7 +212,6 @@ details > :not(summary) { margin-top: 0.5rem; }
 }
 `;
 
-/** The rules of the stylesheet for the guides. */
 export const GUIDE_STYLE = `
 .guides { list-style: none; margin: 0; padding: 0; }
 .guides li { display: grid; grid-template-columns: minmax(0, 13rem) minmax(0, 1fr); gap: 0 1rem; padding: 0.5rem 0; border-bottom: 1px solid var(--line); max-width: none; }

@@ -60,12 +60,10 @@ export type PageRequest = {
   readonly url: string | undefined;
 };
 
-/** The facts about the service for the pages. */
 export type PageHost = {
   readonly version: string;
   readonly mode: 'sandbox' | 'live';
   readonly supportContact: string;
-  /** Whether requests without a key are accepted. */
   readonly keyless: boolean;
   /** Rejects with a Refusal while the service closes. */
   readonly ready: () => Promise<ReadinessReason>;
@@ -184,7 +182,6 @@ function showError(request: ParsedRequest): PageResponse {
   );
 }
 
-/** Returns the matching codes, best first. */
 async function foundErrors(query: string): Promise<{ readonly data: readonly CatalogueRecord[] }> {
   const { errors } = await pageSearch();
   const data = errors(query).map(({ code, family }) => ({
@@ -218,7 +215,6 @@ function showEvent(request: ParsedRequest): PageResponse {
   );
 }
 
-/** Returns the matching event types, best first. */
 async function foundEvents({ query, context }: ParsedRequest): Promise<{ readonly data: readonly EventTypeRecord[] }> {
   const { others } = await pageSearch();
   const types = nearestOf(others(query, context.mode), 'event').map(({ entry }) => entry.name);
@@ -239,7 +235,6 @@ function showReference(request: ParsedRequest): PageResponse | Promise<PageRespo
   return asCachedPage('docs', request.context.url, request, referencePage);
 }
 
-/** Shows the page of an operation that this service serves. */
 function showOperation(request: ParsedRequest): PageResponse {
   const id = findOperation(request.parameters.operation ?? '', request.context.mode);
   return asCachedPage(`docs/${id}`, request.context.url, request, (context) => operationPage(id, context));
@@ -307,12 +302,10 @@ function asCachedPage(
   return asHtml(cache.ofBase(name, base, () => documentOf(render(context), context)));
 }
 
-/** Returns a page that does not depend on the request. */
 function asPlainPage(name: string, { context, cache }: ParsedRequest, render: () => Page): PageResponse {
   return asHtml(cache.plain(name, () => documentOf(render(), context)));
 }
 
-/** Returns data that does not depend on the request. */
 function asPlainData(name: string, { cache }: ParsedRequest, render: () => string): PageResponse {
   return { type: JSON_TYPE, ...cache.plain(name, render), headers: [] };
 }

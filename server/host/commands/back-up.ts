@@ -90,7 +90,6 @@ export async function listBackups(configuration: CommandConfiguration): Promise<
   if (problems.length > 0) throw new StartupProblem('restore-incomplete', problems.join('\n'));
 }
 
-/** Describes the times that can be restored. */
 export function describeReach({ candidates, state }: Pick<BackupSurvey, 'candidates' | 'state'>): readonly string[] {
   const [first] = candidates.filter(({ manifest, chain }) => (chain.last?.number ?? -1) >= segmentsOf(manifest).last);
   if (first === undefined) return ['Nothing can be restored yet.'];

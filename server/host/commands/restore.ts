@@ -74,7 +74,6 @@ function readTimeline(text: string): number | undefined {
   throw new StartupProblem('restore-refused', `--timeline is '${text}', but it must be a number such as 1.`);
 }
 
-/** The findings about a ledger. */
 type Findings = { readonly lines: readonly string[]; readonly isLive: boolean };
 
 /** Verifies the restored ledger. Throws if it is not correct. The ledger is then removed. */

@@ -9,7 +9,6 @@ import {
   toRecordWithEscapes,
 } from '../../store/search/escaped-names.ts';
 
-/** Records read with one statement. */
 const PORTION = 1000;
 
 type Print = (line: string) => void;

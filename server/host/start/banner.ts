@@ -1,7 +1,6 @@
 import { DEMO_CARDS } from '../../../contract/sandbox/demo-cards.ts';
 import type { Configuration } from '../../foundation/configuration/configuration.ts';
 
-/** Returns the text at the end of a start: the address of the service, and the first request to send. */
 export function bannerOf(
   configuration: Configuration,
   ledgerDirectory: string | undefined,

@@ -1,6 +1,5 @@
 import { withoutSecrets } from '../../foundation/redaction.ts';
 
-/** Ends the parts of a service that have begun. */
 export class Ending {
   readonly #steps: (() => unknown)[] = [];
   #run: Promise<void> | undefined;

@@ -4,7 +4,6 @@ import { LineWriter } from '../../observe/log/line-writer.ts';
 import { openLog } from '../../observe/log/log.ts';
 import { Lifecycle } from './lifecycle.ts';
 
-/** Returns a started process with a log of this level, and a function that reads the log so far. */
 function started(level: 'info' | 'error' | 'silent') {
   const stream = new PassThrough();
   let text = '';

@@ -4,7 +4,6 @@ import { withoutSecrets } from '../../foundation/redaction.ts';
 import type { LineWriter } from '../../observe/log/line-writer.ts';
 import type { Log } from '../../observe/log/log.ts';
 
-/** Writes the log lines about the process itself. */
 export class Lifecycle {
   readonly #lines: Pick<LineWriter, 'flush'>;
   readonly #beganAt = performance.now();

@@ -17,7 +17,6 @@ import { type OpenDatabase, prepareSchema, waitForDatabase } from '../open-datab
 /** The longest time of a Node timer, 24 days. A start has no deadline. */
 const NO_DEADLINE_MILLISECONDS = 2 ** 31 - 1;
 
-/** The results of a start's work in the ledger. */
 export type PreparedLedger = SchemaFacts & {
   readonly webhookKeys: WebhookKeys;
   /** How many milliseconds this machine's clock is ahead of the database's. */

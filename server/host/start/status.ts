@@ -10,7 +10,6 @@ import { type ErrorRecorder, MAX_ERROR_SPOOL_BYTES } from '../../subjects/errors
 import type { StatusSources } from '../../subjects/status/get-status.ts';
 import type { OpenDatabase } from '../open-database.ts';
 
-/** The facts that the parts of the process have about themselves. */
 type ObservedParts = {
   readonly delivery: { readonly state: StatusSources['delivery'] };
   readonly backups: BackupJob | undefined;
@@ -18,7 +17,6 @@ type ObservedParts = {
   readonly errorLog: () => Pick<ErrorRecorder, 'figures'>;
 };
 
-/** Returns the sources of get_status for this process. */
 export function statusOf(
   { mode }: Configuration,
   { databases, embedded, connections: { max } }: OpenDatabase,
@@ -49,7 +47,6 @@ export function statusOf(
   };
 }
 
-/** Checks whether the service is ready, and logs each change. */
 export function watchReadiness({ databases, embedded, connections }: OpenDatabase, log: Log): ReadinessCheck {
   return openReadiness({
     databases,

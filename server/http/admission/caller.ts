@@ -17,7 +17,6 @@ import { isOfConsoleItself, readSessionCookie, type SentSession, sessionCookie }
 // Kept by: `checkCallerAgain`, before every read of a stream and after every read of an export
 // Tested by: `test/http/streams.test.ts`, `test/api/events/streams.test.ts`, `test/http/exports.test.ts`
 
-/** The parts of the service that the checks of credentials need. */
 type CredentialService = Pick<HttpService, 'gateway' | 'limits' | 'settings'>;
 
 const MAX_KEY_LENGTH = 512;
@@ -172,11 +171,7 @@ function forbidden(message: string): Refusal {
   return new Refusal('forbidden', message);
 }
 
-/**
- * Refuses a key without the scope of the operation. Callers without a key need no scope: see {@link identifyCaller}.
- *
- * @throws {Refusal} forbidden
- */
+/** Refuses a key without the scope of the operation: `forbidden`. Callers without a key need no scope. */
 export function requireScope(
   reporter: CredentialService,
   context: RequestContext,

@@ -95,7 +95,6 @@ export class Connection {
   }
 }
 
-/** The open connections of a server. */
 export class Connections {
   readonly #open = new Map<Duplex, Connection>();
   #accepted = 0;

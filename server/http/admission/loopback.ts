@@ -29,7 +29,6 @@ export function isLoopbackAuthority(authority: string): boolean {
   return host === 'localhost' || /^[a-z0-9.-]+\.localhost$/.test(host) || host === '[::1]' || isLoopbackIPv4(host);
 }
 
-/** Whether an Origin header names a loopback origin. */
 export function isLoopbackOrigin(origin: string): boolean {
   const lower = origin.toLowerCase();
   const scheme = ['http://', 'https://'].find((candidate) => lower.startsWith(candidate));

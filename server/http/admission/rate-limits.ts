@@ -44,7 +44,6 @@ export class RateLimits {
   readonly #ofKey: RateLimiter | undefined;
   readonly #ofSignIns = new RateLimiter(SIGN_INS_PER_SECOND);
   readonly #trustedProxies: number;
-  /** Exports in progress, by card program. */
   readonly #exports = new Map<string, number>();
 
   constructor({ addressRatePerSecond, keyRatePerSecond, trustedProxies }: HttpSettings) {
@@ -62,20 +61,12 @@ export class RateLimits {
     context.addressLimitRefusal = count(context, 'address', this.#ofAddress, this.addressOf(context));
   }
 
-  /**
-   * Refuses a request above the rate of its address.
-   *
-   * @throws {Refusal} rate_limited
-   */
+  /** Refuses a request above the rate of its address: `rate_limited`. */
   admitAddress({ addressLimitRefusal }: RequestContext): void {
     if (addressLimitRefusal !== undefined) throw addressLimitRefusal;
   }
 
-  /**
-   * Counts a request for its API key, or for its connector.
-   *
-   * @throws {Refusal} rate_limited
-   */
+  /** Counts a request for its API key or its connector. Throws `rate_limited`. */
   admitCaller(context: RequestContext, caller: Caller): void {
     const who = 'keyId' in caller ? caller.keyId : 'connectorId' in caller ? caller.connectorId : undefined;
     if (this.#ofKey === undefined || who === undefined) return;
@@ -83,11 +74,7 @@ export class RateLimits {
     if (refusal !== undefined) throw refusal;
   }
 
-  /**
-   * Counts a session that a key creates, even if the rates are 0.
-   *
-   * @throws {Refusal} rate_limited
-   */
+  /** Counts a session that a key creates, even if the rates are 0. Throws `rate_limited`. */
   admitSignIn(caller: Caller): void {
     if (!('keyId' in caller)) return;
     const { isRefused, waitMilliseconds } = this.#ofSignIns.take(caller.keyId, performance.now());
@@ -112,11 +99,7 @@ export class RateLimits {
     charge(context, 'key', this.#ofKey, caller.keyId, requests);
   }
 
-  /**
-   * Counts an export of a card program until its response ends.
-   *
-   * @throws {Refusal} rate_limited
-   */
+  /** Counts an export of a card program until its response ends. Throws `rate_limited`. */
   admitExport({ response }: RequestContext, programId: string): void {
     // A closed response emits no further close event.
     if (this.#ofKey === undefined || response.closed) return;
@@ -152,7 +135,6 @@ export class RateLimits {
     charge(context, 'address', this.#ofAddress, this.addressOf(context), requests);
   }
 
-  /** Returns the address of a request for the limits and the audit log; see {@link callerAddress}. */
   addressOf({ address, request, connection }: RequestContext): string {
     if (address !== undefined) return address;
     if (this.#trustedProxies > 0) {

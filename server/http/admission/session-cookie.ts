@@ -23,7 +23,6 @@ const LOOPBACK_NAME = 'console-';
  */
 type Transport = { readonly name: string; readonly origin: string; readonly attributes: string };
 
-/** The session that a request sends. */
 export type SentSession = {
   readonly token: string;
   /** Whether the user did something. False if an open page polls in the background. */
@@ -70,11 +69,7 @@ export function readSessionCookie(
   return cookie && { token: cookie.value, isActive: purpose === '1' && !context.begun };
 }
 
-/**
- * Refuses a new session if the request arrived without HTTPS from another machine, or if a page of another origin sent it.
- *
- * @throws {Refusal} forbidden
- */
+/** Refuses a new session without HTTPS from another machine, or from a page of another origin: `forbidden`. */
 export function refuseClearText(context: RequestContext, head: RequestHead, trustedProxies: number): void {
   const transport = transportOf(context, head, trustedProxies);
   if (transport === undefined) {

@@ -46,9 +46,7 @@ export function withTimeout<Value>(
   });
 }
 
-/**
- * Counts the requests that wait for longer than `lateAfterMilliseconds`. Streams wait for their readers and do not count.
- */
+/** Counts the requests that wait longer than `lateAfterMilliseconds`. Streams wait for their readers and do not count. */
 export function countLateRequests(active: ReadonlySet<RequestContext>, lateAfterMilliseconds: number): number {
   const now = performance.now();
   let late = 0;

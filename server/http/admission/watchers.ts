@@ -21,9 +21,7 @@ export const WATCH_LIMITS: WatchLimits = {
 /** The Retry-After of a refused watcher. */
 const RETRY_MILLISECONDS = 1_000;
 
-/**
- * The requests that watch for events or transfers. They are idle nearly all the time, so they do not count as load or as late.
- */
+/** The requests that watch for events or transfers. Nearly always idle, they do not count as load or as late. */
 export class Watchers {
   readonly #counts: Readonly<Record<WatchKind, Map<string, number>>> = {
     stream: new Map(),

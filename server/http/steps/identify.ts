@@ -61,7 +61,6 @@ export function verifySignature(request: OperationRequest): undefined {
   limits.admitCaller(context, request.caller);
 }
 
-/** Finds the card program of the request. */
 export function findProgram(request: OperationRequest): Promise<void> | undefined {
   const { service, context, caller, operation, head, identifiedBy } = request;
   const accept = (program: ProgramChoice): void => {
@@ -76,7 +75,6 @@ export function findProgram(request: OperationRequest): Promise<void> | undefine
   return withTimeout(context, timeLeft(request), program.then(accept));
 }
 
-/** Returns the time left to identify the caller and find the program, in milliseconds. */
 function timeLeft({ service, identifiedBy }: OperationRequest): number {
   return Math.max(0, identifiedBy + service.settings.operationGraceMilliseconds - performance.now());
 }

@@ -67,7 +67,6 @@ export function takeFields(request: OperationRequest): undefined {
   if (id === 'create_transfer' || id === 'create_transfer_batch' || id === 'explain_transfer') refuseBehavior(request);
 }
 
-/** Refuses an invalid header for the simulated processor of a sandbox. */
 function refuseBehavior({ id, context, head: { sandboxProcessor: behavior } }: OperationRequest): void {
   if (behavior === undefined) return;
   if (!context.isSandbox) {
@@ -144,7 +143,6 @@ function readAll(id: OperationId, context: RequestContext, sent: Sent): Readonly
   return reading.fields;
 }
 
-/** The fields that each PATCH cannot change. */
 const UNCHANGEABLE = new Map(
   OPERATION_IDS.flatMap((id) => (OPERATIONS[id].method === 'PATCH' ? [[id, unchangeableFields(id)]] : [])),
 );

@@ -150,11 +150,7 @@ function refuseCharset(parameter: string): void {
   if (charset !== 'utf-8' && charset !== 'utf8') throw unsupported('The charset of the body must be UTF-8.');
 }
 
-/**
- * Refuses a body with the form type, unless it is empty or a JSON object: curl sends JSON with this type by default.
- *
- * @throws {Refusal} unsupported_media_type
- */
+/** Refuses a form (`unsupported_media_type`), unless it is empty or a JSON object: curl sends JSON with this type. */
 export function refuseForm(label: BodyLabel, bytes: Buffer): void {
   if (label === 'json') return;
   // The JSON parser skips a byte order mark.

@@ -25,7 +25,6 @@ export type ErrorResponse = {
   readonly report: ErrorReport;
 };
 
-/** The parts of the service that error responses need: the support contact, the error log and the listener of responses. */
 export type ErrorReporter = {
   readonly supportContact: string;
   readonly findSupport: Gateway['findSupport'];
@@ -33,7 +32,6 @@ export type ErrorReporter = {
   readonly onResponse: ((entry: ResponseEntry) => void) | undefined;
 };
 
-/** The media type of JSON responses. */
 export const JSON_TYPE = 'application/json; charset=utf-8';
 
 /** Maximum characters of an unknown path in the error log: enough to recognise it, without filling the log. */
@@ -207,7 +205,6 @@ function retryAfterSeconds(fault: { readonly code: string; readonly details: Ref
   return endsIn === undefined ? undefined : Math.max(1, Math.ceil(endsIn / 1000));
 }
 
-/** Returns the headers about the request, for errors and successes. */
 export function contextHeaders(context: RequestContext): HeaderList {
   const headers: [string, string][] = [];
   const clientId = clientRequestId(context.request);

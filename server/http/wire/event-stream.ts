@@ -51,7 +51,6 @@ class StreamSender {
   readonly #context: RequestContext;
   readonly #stream: LiveStream;
   readonly #ends: StreamEnds;
-  /** Whether the last attempt to read failed. */
   #isFailing = false;
   #sentAt = performance.now();
 

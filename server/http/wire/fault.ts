@@ -29,7 +29,6 @@ export type Fault = {
   readonly cause: unknown;
 };
 
-/** The parts of a request that determine the meaning of its fault. */
 export type KnownRequest = Pick<RequestContext, 'operation' | 'begun' | 'idempotencyKey'>;
 
 /**
@@ -73,7 +72,6 @@ export function faultOf(thrown: unknown, request: KnownRequest): Fault {
   return { code, entry, message, details, moneyMoved, mayRepeat, transferId, cause };
 }
 
-/** Whether an operation changes anything. */
 function writes(operation: OperationId): boolean {
   const { method, dryRun } = OPERATIONS[operation];
   return method !== 'GET' && !dryRun;
@@ -105,7 +103,6 @@ function busyFault(failure: OperationFailure, moneyMoved: MoneyMoved | undefined
   };
 }
 
-/** The known facts about the outcome of a failed request. */
 type Outcome = Pick<Fault, 'moneyMoved' | 'transferId'> & {
   readonly isUnknown: boolean;
   readonly idempotencyKey: string | undefined;

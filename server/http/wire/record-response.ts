@@ -188,24 +188,19 @@ function isCallback(value: unknown): value is () => void {
   return typeof value === 'function';
 }
 
-/** Returns the context of a response of this server. */
 export function contextOf(response: ServerResponse): RequestContext {
   if (response instanceof ErrorRecordResponse && response.context !== undefined) return response.context;
   throw new TypeError('The response does not belong to a request of this server.');
 }
 
-/** The HTML page that is sent to browsers instead of an error record. */
 type ErrorPage = { readonly type: string; readonly body: string; readonly headers: HeaderList };
 
-/** Maximum characters of a path that the page shows. */
 const MAX_PATH_LENGTH = 200;
 
 /** Paths of data files. For these, even browsers get the record. */
 const DATA = /\.(?:json|md)$/;
 
-/**
- * Whether the Accept header decides between the record and a page. This applies to a stray GET or HEAD of an unknown path.
- */
+/** Whether the Accept header decides between the record and a page: for a stray GET or HEAD of an unknown path. */
 export function mayHaveErrorPage(context: RequestContext, thrown: unknown): boolean {
   const { method } = context.request;
   const isRead = method === 'GET' || method === 'HEAD';

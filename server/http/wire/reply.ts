@@ -26,7 +26,6 @@ import { noteResponse } from './note-response.ts';
 import { ErrorRecordResponse, errorPage, mayHaveErrorPage, wantsErrorPage } from './record-response.ts';
 import { streamText } from './stream.ts';
 
-/** The media type of an export. */
 const CSV_TYPE = 'text/csv; charset=utf-8; header=present';
 
 /** Sends the reply of an operation. Returns a promise only if it has to wait. */
@@ -59,11 +58,9 @@ export function sendReply(
   return sendBody(service, context, { status, type: JSON_TYPE, body, headers });
 }
 
-/** A success, ready to send. */
 export type WrittenReply = {
   readonly status: 200 | 201;
   readonly body: string;
-  /** Path of the created resource. */
   readonly location: string | undefined;
   /** The version of the record, or undefined if the operation's reply has none. */
   readonly etag: string | undefined;
@@ -111,7 +108,6 @@ const LOCATIONS = new Map(
   }),
 );
 
-/** A success with a complete body. */
 export type WholeBody = {
   readonly status: number;
   readonly type: string;

@@ -261,14 +261,9 @@ export class QueryFault extends Error {
   }
 }
 
-/** The parameters of a query, by name. Every value is a string. */
 export type QueryMembers = { readonly [name: string]: JsonValue };
 
-/**
- * Reads the query of a request target. Repeated parameters are refused, because parsers disagree about which one counts.
- *
- * @throws {QueryFault}
- */
+/** Reads the query of a request target. Refuses repeated parameters ({@link QueryFault}): parsers disagree about them. */
 export function readQuery(target: string): QueryMembers {
   const parameters: { [name: string]: JsonValue } = Object.create(null);
   const start = target.indexOf('?');

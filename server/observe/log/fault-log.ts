@@ -5,7 +5,6 @@ const QUIET_MILLISECONDS = 10_000;
 
 const INTERVAL_MILLISECONDS = 1_000;
 
-/** The values of a line about a response with a status of 500 or above. */
 type Fields = Readonly<Record<string, unknown>> & { readonly requestId: string };
 
 /**

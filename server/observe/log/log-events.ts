@@ -1,7 +1,4 @@
-/**
- * The names that log lines have as `event`. They are never renamed, only added. They have the order of the table in
- * docs/logs.md.
- */
+/** The names that log lines have as `event`, in the order of docs/logs.md. They are never renamed, only added. */
 export const LOG_EVENTS = {
   service_start:
     'A process starts: its version, mode, process id, port, and the newest migration of the database. A refused start has no line, but a text with its page of the runbook.',
@@ -35,5 +32,4 @@ export const LOG_EVENTS = {
   connector: 'A connector gives no valid answers, so that nothing new is sent to it; `reason` says more.',
 } as const satisfies Readonly<Record<string, string>>;
 
-/** One of {@link LOG_EVENTS}. */
 export type LogEvent = keyof typeof LOG_EVENTS;

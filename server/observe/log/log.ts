@@ -11,16 +11,12 @@ import type { LogEvent } from './log-events.ts';
 const MAX_RECORD_LENGTH = 32_000;
 const MAX_DEPTH = 6;
 
-/** The event of a line, and its values. */
 type LogFields = { readonly event: LogEvent } & Readonly<Record<string, unknown>>;
 
-/** Writes a line, with a sentence for people. */
 type WriteLine = (fields: LogFields, sentence: string) => void;
 
-/** The log of the process. */
 export type Log = { readonly error: WriteLine; readonly warn: WriteLine; readonly info: WriteLine };
 
-/** The lines of the process on standard error. */
 export const STANDARD_ERROR = new LineWriter(process.stderr);
 
 /** Sets the format of the process's lines. `auto` is text if standard error is a terminal. */
@@ -74,7 +70,6 @@ const LEVELS: Readonly<Record<number, readonly [name: string, colour: Parameters
   60: ['fatal', 'red'],
 };
 
-/** A line of the log, as JSON.parse returns it. */
 type LogRecord = {
   readonly level: number;
   readonly time: string;

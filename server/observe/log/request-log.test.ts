@@ -17,7 +17,6 @@ const entry: ResponseEntry = {
   traceparent: '00-4bf92f3577b34da6a3ce929d0e0e4736-00f067aa0ba902b7-01',
 };
 
-/** Returns the logged values of some entries, read from the lines. */
 function logged(which: 'errors' | 'all', ...entries: readonly ResponseEntry[]): readonly Record<string, unknown>[] {
   let text = '';
   const add = (line: string): void => {

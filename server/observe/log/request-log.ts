@@ -9,7 +9,6 @@ const INFO = 30;
 
 const EVENT: LogEvent = 'request';
 
-/** The beginning of every line. */
 const START = `{"level":${INFO},"time":"`;
 
 /** Paths as JSON. They are the patterns of the routes, so there are few. */
@@ -33,7 +32,6 @@ export function openRequestLog(
 
 type Listener = (entry: ResponseEntry) => void;
 
-/** Combines several optional listeners into one. */
 export function onEachOf(...listeners: readonly (Listener | undefined)[]): Listener | undefined {
   return listeners.reduce((before, next) => {
     if (before === undefined || next === undefined) return before ?? next;

@@ -9,7 +9,6 @@ const SIZES = [1, 2, 4, 8, 16, 32, 64, 128, 256];
 /** In seconds. A request ends after 5. */
 const SECONDS = [0.002, 0.005, 0.01, 0.02, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5];
 
-/** Counts the commits of the lanes of transfers. */
 export function countCommits(metrics: Metrics): CommitObserver {
   const size = metrics.histogram({ name: 'group_size', help: 'Transfers that were committed together.' }, SIZES)();
   const seconds = metrics.histogram(
@@ -60,7 +59,6 @@ export function countCommits(metrics: Metrics): CommitObserver {
  */
 const MAX_REPORT_AGE_MILLISECONDS = 30_000;
 
-/** Counts the reports of the webhook thread. */
 export function countDeliveries(metrics: Metrics): (deliveries: Deliveries) => void {
   const attempts = metrics.counter({
     name: 'webhook_attempts_total',
@@ -101,7 +99,6 @@ export const JOBS = [
   'processors',
 ] as const;
 
-/** One of {@link JOBS}. */
 export type Job = (typeof JOBS)[number];
 
 /**

@@ -9,7 +9,6 @@ import { showSupport } from './support.ts';
 /** A missing value, such as the oldest age of an empty set, is 0: a gap in a graph would look like a failure. */
 const orZero = (value: number | null): number => value ?? 0;
 
-/** Shows the figures of the database, and measures other figures in each round. */
 export type ShownFigures = {
   readonly onFigures: <Part extends keyof Figures>(part: Part, figures: Figures[Part]) => void;
   readonly readOthers: () => Promise<void>;

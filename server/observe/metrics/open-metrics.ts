@@ -18,7 +18,6 @@ import { countCalls, type EndedCall, showConnectors } from './processors.ts';
 import { Metrics } from './registry.ts';
 import { showRequests } from './requests.ts';
 
-/** The parts of a running service that the metrics show. */
 export type ObservedParts = {
   readonly databases: Pick<Databases, 'background' | 'pools' | 'health' | 'host'>;
   readonly transfers: TransferLane;
@@ -28,11 +27,9 @@ export type ObservedParts = {
   readonly backups: { readonly status: BackupFigures } | undefined;
   readonly readiness: Pick<ReadinessCheck, 'latest'>;
   readonly processors: Pick<Processors, 'connectorIds' | 'statuses'>;
-  /** Called for each failure to read figures. */
   readonly onFailure: FigureReports['onFailure'];
 };
 
-/** The metrics of a process: the counters for the observed parts, and the page. */
 export type ServiceMetrics = {
   readonly commits: CommitObserver;
   readonly onDeliveries: (deliveries: Deliveries) => void;
@@ -46,12 +43,10 @@ export type ServiceMetrics = {
   readonly stop: () => Promise<void>;
 };
 
-/** The settings that the metrics depend on. */
 export type MetricsSettings = Pick<Configuration, 'metricsHost' | 'mode' | 'dataDirectory'> & {
   readonly metricsPort: number;
 };
 
-/** Opens the metrics of a process that has METRICS_PORT. */
 export function openMetrics(
   { metricsPort, metricsHost, mode, dataDirectory }: MetricsSettings,
   responses: ResponseCounter,

@@ -38,13 +38,11 @@ export function leaveOutOld(metrics: Metrics, gauges: readonly BoundGauge[]): ()
   };
 }
 
-/** Shows the transfers that wait in the lanes. */
 export function showLane(metrics: Metrics, lane: TransferLane): void {
   const waiting = metrics.gauge({ name: 'lane_waiting', help: 'Transfers that wait to be committed.' })();
   metrics.beforePage(() => waiting.set(lane.waiting));
 }
 
-/** Shows the state of the service that `/health/ready` last found. */
 export function showReadiness(metrics: Metrics, readiness: Pick<ReadinessCheck, 'latest'>): void {
   const ready = metrics.gauge({
     name: 'ready',
@@ -63,7 +61,6 @@ export function showReadiness(metrics: Metrics, readiness: Pick<ReadinessCheck, 
   });
 }
 
-/** Shows the connections of this process to the database. */
 export function showConnections(metrics: Metrics, databases: Pick<Databases, 'pools' | 'health' | 'host'>): void {
   const labels = ['role', 'kind'];
   const define = (name: string, help: string) => metrics.gauge({ name, help, labels });
@@ -90,7 +87,6 @@ export function showConnections(metrics: Metrics, databases: Pick<Databases, 'po
   });
 }
 
-/** Shows the host of DATABASE_URL that this process uses. */
 function showHost(metrics: Metrics, read: Databases['host']): void {
   const since = metrics.gauge({
     name: 'database_host_since_timestamp_seconds',
@@ -109,7 +105,6 @@ function showHost(metrics: Metrics, read: Databases['host']): void {
   });
 }
 
-/** Shows the error log of this process. */
 export function showErrorLog(metrics: Metrics, errors: Pick<ErrorRecorder, 'figures'>, maxSpoolBytes: number): void {
   const queued = metrics.gauge({ name: 'errors_queued', help: 'Errors in memory, not stored yet.' })();
   const spool = metrics.gauge({
@@ -132,7 +127,6 @@ export function showErrorLog(metrics: Metrics, errors: Pick<ErrorRecorder, 'figu
   });
 }
 
-/** The state of the backups of the embedded server. */
 export type BackupFigures = Pick<BackupStatus, 'lastCopyAt' | 'failures' | 'coveredUntil' | 'isCopying'>;
 
 /** Shows the backups of the embedded server. Without BACKUP_DIR there is nothing to show, which is not an error. */

@@ -70,7 +70,6 @@ export function showProcessors(metrics: Metrics, connectorIds: readonly string[]
   };
 }
 
-/** Shows whether this process gets answers from the connectors, and its unfinished calls. */
 export function showConnectors(metrics: Metrics, { statuses }: Pick<Processors, 'statuses'>): void {
   const labels = ['connector'];
   const up = metrics.gauge({ name: 'connector_up', help: 'Whether a connector takes new transfers, 1 or 0.', labels });
@@ -87,14 +86,12 @@ export function showConnectors(metrics: Metrics, { statuses }: Pick<Processors, 
   });
 }
 
-/** An ended call to a connector. */
 export type EndedCall = {
   readonly connectorId: string;
   readonly answer: Pick<Answer, 'outcome'>;
   readonly milliseconds: number;
 };
 
-/** The possible outcomes of a call to a processor. */
 const OUTCOMES = [
   'approved',
   'declined',
@@ -109,14 +106,12 @@ const OUTCOMES = [
 /** In seconds. A call ends after 12: 2 to connect, 10 for the answer. */
 const CALL_SECONDS = [0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10];
 
-/** The counts of calls to connectors. */
 export type CallCounts = {
   /** Begins the counts of a connector at 0, because a rate misses the first value of a series. */
   readonly begin: (connectorId: string) => void;
   readonly note: (call: EndedCall) => void;
 };
 
-/** Counts calls to connectors by outcome, and their durations. */
 export function countCalls(metrics: Metrics): CallCounts {
   const calls = metrics.counter({
     name: 'connector_calls_total',

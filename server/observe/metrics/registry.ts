@@ -1,6 +1,5 @@
 import { Counter, Gauge, Histogram, type Metric, Registry } from 'prom-client';
 
-/** The prefix of every name. */
 const PREFIX = 'transfer_service_';
 
 /**
@@ -12,7 +11,6 @@ export type BoundCounter = { readonly inc: (by?: number) => void };
 /** A gauge for one combination of labels. Once removed, it is absent until it is set again. */
 export type BoundGauge = { readonly set: (value: number) => void; readonly remove: () => void };
 
-/** A histogram for one combination of labels. */
 export type BoundHistogram = { readonly observe: (value: number) => void };
 
 /**

@@ -23,14 +23,12 @@ const entry = {
   isStray: false,
 } as const;
 
-/** Renders the page with the recorded responses. */
 function countRequests(metrics: Metrics): (entry: CountedResponse) => void {
   const responses = new ResponseCounter();
   showRequests(metrics, responses);
   return responses.note;
 }
 
-/** Records a request of each operation with each of its codes, and of each other path. */
 function fillRequests(metrics: Metrics): void {
   const count = countRequests(metrics);
   for (const operation of OPERATION_IDS) {
@@ -51,9 +49,7 @@ function fillRequests(metrics: Metrics): void {
   }
 }
 
-/**
- * Fills the page with every possible series: every operation with every one of its codes, every state, role and connector.
- */
+/** Fills the page with every possible series. */
 function fill(metrics: Metrics, connectorIds: readonly string[] = []): void {
   fillRequests(metrics);
   countDeliveries(metrics)({ succeeded: 1, failed: 1, timedOut: 1, inFlight: 1 });

@@ -17,7 +17,6 @@ import { TracedRequest } from './traced.ts';
  */
 const MAX_WAITING = 2_048;
 
-/** Maximum number of spans in one request to the collector. */
 const MAX_SENT = 512;
 
 /** How long a span waits for others. */
@@ -35,7 +34,6 @@ const STOP_MILLISECONDS = 1_000;
 /** A group has one link per request. A batch has one link per group. */
 const MAX_LINKS = 1_024;
 
-/** The selection of traces and their destination. */
 export type TraceSettings = {
   /** URL of the collector, without `/v1/traces`. */
   readonly endpoint: string;
@@ -45,7 +43,6 @@ export type TraceSettings = {
   readonly serviceName: string;
 };
 
-/** The traces of a process. */
 export type Traces = {
   /**
    * Begins the trace of a request, or returns undefined if it is not traced. `beganAt` is in the time of

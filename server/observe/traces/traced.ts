@@ -29,9 +29,7 @@ function contextOf(traceparent: string | undefined): Context {
 export class TracedRequest implements RequestTrace {
   readonly #tracer: Tracer;
   readonly #span: Span;
-  /** The origin of all times of its trace. */
   readonly origin = originNow();
-  /** When the request began to wait for a group. */
   #submittedAt: number | undefined;
 
   /** `beganAt` is in the time of `performance.now()`. */

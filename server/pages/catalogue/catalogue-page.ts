@@ -1,10 +1,8 @@
 import { type Html, html } from '../page-html.ts';
 import { breakable } from '../page-layout.ts';
 
-/** The catalogues of error codes and event types. */
 type Catalogue = 'errors' | 'events';
 
-/** Renders the facts of an entry, as names and values. */
 export function factList(facts: readonly (readonly [string, string | Html])[]): Html {
   return html`<dl class="facts">${facts.map(
     ([name, value]) => html`<div><dt>${name}</dt><dd>${value}</dd></div>
@@ -12,12 +10,10 @@ export function factList(facts: readonly (readonly [string, string | Html])[]): 
   )}</dl>`;
 }
 
-/** Says in live mode that the commands below are for a sandbox. */
 export function sandboxOnly(mode: 'sandbox' | 'live'): Html | false {
   return mode === 'live' && html`<p>This service runs in live mode. Run these commands against a sandbox.</p>`;
 }
 
-/** Renders links to the previous and next entries. */
 export function adjacentEntries(section: Catalogue, what: string, all: readonly string[], entry: string): Html {
   const at = all.indexOf(entry);
   const link = (other: string | undefined, name: string) =>

@@ -14,7 +14,6 @@ import { type Html, html } from '../page-html.ts';
 import { anchorOf, breakable, listing, type Page, type PageContext } from '../page-layout.ts';
 import { adjacentEntries, factList, sandboxOnly } from './catalogue-page.ts';
 
-/** The CSS class of each type, which sets its colour. */
 export const TONES: Readonly<Record<ErrorType, string>> = {
   'Request Error': 'request',
   'Server Error': 'server',

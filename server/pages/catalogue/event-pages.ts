@@ -122,7 +122,6 @@ const SUBJECTS: Readonly<Record<string, string>> = {
   webhook: 'Webhooks',
 };
 
-/** Returns the heading for a type. */
 function subjectOf(type: EventType): string {
   return SUBJECTS[type.split('.')[0] ?? ''] ?? 'Others';
 }

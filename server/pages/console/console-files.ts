@@ -6,7 +6,6 @@ import { Refusal } from '../../../domain/refusal.ts';
 import { placeOf } from '../../../installation.mjs';
 import { type StoredBody, storedBody } from '../page-cache.ts';
 
-/** One file of the console, ready to send. */
 export type ConsoleFile = StoredBody & {
   readonly type: string;
   /** Whether its name contains a hash of its content, so that it never changes. */

@@ -11,7 +11,6 @@ export type Guide = {
   readonly file: string;
 };
 
-/** The guides below one heading of the navigation. */
 export type GuideGroup = { readonly name: string; readonly guides: readonly Guide[] };
 
 /** The guides in the order of a newcomer's questions. Each guide in "More" is about one subject. */
@@ -115,7 +114,6 @@ export const GUIDE_GROUPS: readonly GuideGroup[] = [
   },
 ];
 
-/** All guides, in the order of the navigation. */
 export const GUIDES: readonly Guide[] = GUIDE_GROUPS.flatMap(({ guides }) => guides);
 
 /** The pages of the runbook, served at /guides/runbook/<page>. */

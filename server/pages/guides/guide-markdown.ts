@@ -6,13 +6,11 @@ import { headingIds, servedLink, withoutDiagrams } from './guide-text.ts';
 /** A heading of the second level, for the contents of a page. */
 export type GuideSection = { readonly id: string; readonly title: string };
 
-/** A guide, rendered for its page. */
 export type RenderedGuide = {
   readonly title: string;
   readonly sections: readonly GuideSection[];
   /** The first paragraph, which says what the reader can do afterwards. */
   readonly lead: Html | undefined;
-  /** The content after the lead. */
   readonly content: Html;
 };
 

@@ -104,7 +104,6 @@ export function sectionsOf({ file }: Guide): readonly GuideText[] {
   });
 }
 
-/** Returns a text without its Markdown syntax. */
 function plain(text: string): string {
   return text
     .replaceAll(/!?\[([^\]]*)\]\([^()]*\)/g, '$1')

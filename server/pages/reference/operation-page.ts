@@ -108,7 +108,6 @@ ${csv && html`<p>Comma-separated values: the first line contains the column name
 ${fields(reply, 'response')}`;
 }
 
-/** Says where the card program of a request comes from. */
 function programOf({ needsKey }: PageContext): Html {
   return html`that of the key, or of <code>Program-Id</code>${!needsKey && ', or the demo program'}`;
 }

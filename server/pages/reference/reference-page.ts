@@ -100,7 +100,6 @@ export function sectionsOf(mode: 'sandbox' | 'live'): readonly Section[] {
   })).filter(({ operations }) => operations.length > 0);
 }
 
-/** Whether a service in this mode serves the operation. */
 export function isServed(id: OperationId, mode: 'sandbox' | 'live'): boolean {
   return mode === 'sandbox' || OPERATIONS[id].reach !== 'sandbox';
 }

@@ -17,7 +17,6 @@ import { GUIDES, type Guide, RUNBOOK_GUIDES } from '../guides/guide-list.ts';
 import { sectionsOf } from '../guides/guide-text.ts';
 import { type FieldList, fieldAnchor } from '../page-layout.ts';
 
-/** The search of the pages. */
 export type PageSearch = {
   readonly errors: (query: string) => readonly ErrorHit[];
   /** Returns all entries except errors, best first. In live mode, without the entries of the sandbox. */
@@ -93,7 +92,6 @@ function guideEntries(guide: Guide): readonly SearchEntry[] {
   });
 }
 
-/** Maximum length of the text of a result. */
 const MAX_SUMMARY_CHARACTERS = 180;
 
 function firstSentence(text: string): string {

@@ -15,7 +15,6 @@ export type SearchSection = 'search' | 'errors' | 'events' | 'docs' | 'guides';
 type Group = {
   readonly section: Exclude<SearchSection, 'search'>;
   readonly title: string;
-  /** The score of its best result. */
   readonly score: number;
   readonly rows: readonly Html[];
 };
@@ -42,7 +41,6 @@ const GUIDANCE: readonly { readonly words: RegExp; readonly note: Html }[] = [
   },
 ];
 
-/** Returns the page with the results of a search in everything, or in one section. */
 export async function searchPage(query: string, section: SearchSection, { mode }: PageContext): Promise<Page> {
   const frame = { section, query, data: undefined } as const;
   if (query.trim() === '') {
