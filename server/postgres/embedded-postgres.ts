@@ -32,7 +32,6 @@ import {
 import { removeUnfinishedRestores } from './processes.ts';
 import { Supervisor, type SupervisorReports, type SupervisorState } from './supervisor.ts';
 
-/** The PostgreSQL that is bundled with the service, running and supervised. */
 export type EmbeddedPostgres = {
   /** The options that `pg` needs to connect. `host` is the directory of a Unix socket. */
   connection: { host: string; port: number; user: string; database: string };
@@ -49,7 +48,6 @@ export type EmbeddedPostgres = {
   /** The server's main process, or undefined while there is none. */
   processId(): number | undefined;
   state(): SupervisorState;
-  /** Whether the server cannot be started because its disk is full. */
   isDiskFull(): boolean;
   /** Sandbox only: stops the server until `resume`. Does nothing if it is already stopped. */
   pause(): Promise<void>;

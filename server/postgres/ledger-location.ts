@@ -13,7 +13,6 @@ export type ServerUser = {
   name: string;
   /** The user of the service itself, who connects. */
   serviceName: string;
-  /** Whether it differs from the user of the service. */
   differs: boolean;
   /** Options for `spawn`. Empty if it is the user of the service. */
   spawnAs: { uid?: number; gid?: number };
@@ -23,9 +22,7 @@ export type Placement = {
   /** The directory that contains `postgresql` with PostgreSQL's files. The user of the service owns it. */
   home: string;
   dataDirectory: string;
-  /** Whether `home` differs from the requested data directory. */
   moved: boolean;
-  /** Whether PostgreSQL's files exist. */
   exists: boolean;
 };
 

@@ -12,7 +12,6 @@ import { codeOf, diskFullProblem, isDiskFull, StartupProblem } from '../foundati
 import type { PostgresBinaries } from './binaries.ts';
 import type { ServerUser } from './ledger-location.ts';
 
-/** All that is needed to start one PostgreSQL server repeatedly. */
 export type ServerSetup = {
   binaries: PostgresBinaries;
   dataDirectory: string;
@@ -23,7 +22,6 @@ export type ServerSetup = {
   settings?: Readonly<Record<string, string>>;
 };
 
-/** A server process and its end. */
 export type ServerProcess = {
   child: ChildProcess;
   /** Resolves when the process has ended or could not be spawned. The text says how. Never rejects. */
@@ -212,7 +210,6 @@ export async function connectAsSuperuser(socketDirectory: string, database: stri
   return client;
 }
 
-/** How to wait for a server. */
 export type Waiting = {
   /** Ends the wait, without an error, when the server process is gone or no longer wanted. */
   signal: AbortSignal;

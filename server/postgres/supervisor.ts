@@ -89,7 +89,6 @@ export class Supervisor {
     return this.#state;
   }
 
-  /** Whether the last start failed because the disk is full. */
   get isDiskFull(): boolean {
     return this.#isDiskFull && this.#state === 'failed';
   }

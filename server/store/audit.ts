@@ -45,10 +45,8 @@ const HEAD = columns({ position: BIGINT, hash: BYTES });
 /** The part of an audit row that describes the action. The database adds its position, time and hashes. */
 export type AuditNote = RowOf<typeof NOTE.columns>;
 
-/** A row of the audit log. */
 export type AuditEntry = RowOf<typeof AUDIT_ENTRY.columns>;
 
-/** The end of the chain. */
 export type AuditHead = RowOf<typeof HEAD.columns>;
 
 /** The previous hash of the first row. */
@@ -107,7 +105,6 @@ export function listAuditEntries(filter: AuditFilter, after: string | null, coun
   return LIST_AUDIT_ENTRIES({ ...filter, after, count });
 }
 
-/** Finds the row with an inner UUID. */
 export const findAuditEntry = statement(
   'find_audit_entry',
   { entryId: UUID },
@@ -145,14 +142,12 @@ export function readAuditChain(from: bigint, count: number): Statement {
   return READ_AUDIT_CHAIN({ from, count });
 }
 
-/** Reads the end of the chain. */
 export const READ_AUDIT_HEAD: Statement = {
   name: 'read_audit_head',
   text: `select ${HEAD.names} from audit_head`,
   values: [],
 };
 
-/** A row from one of {@link listAuditEntries} or {@link readAuditChain}. */
 export function toAuditEntry(row: Row): AuditEntry {
   return AUDIT_ENTRY.read(row);
 }

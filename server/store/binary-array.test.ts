@@ -26,7 +26,6 @@ function elementOf(bytes: Buffer): Buffer {
   return Buffer.concat([length, bytes]);
 }
 
-/** Returns the elements of an array of `bigint`. */
 function bigintsOf(array: Buffer): readonly bigint[] {
   const length = array.readInt32BE(12);
   return Array.from({ length }, (_, index) => array.readBigInt64BE(20 + index * 12 + 4));

@@ -65,9 +65,7 @@ function hasHyphens(uuid: string): boolean {
 export class ArrayWriter {
   #bytes: Buffer = Buffer.alloc(0);
   #view = new DataView(this.#bytes.buffer, 0, 0);
-  /** Where the array begins. */
   #start = 0;
-  /** Where the next value goes. */
   #at = 0;
   #hasNull = false;
 
@@ -82,7 +80,6 @@ export class ArrayWriter {
     return this.#end(type.oid, rows.length);
   }
 
-  /** The array of some values, as a parameter. */
   writeAll<Value>(type: ElementType<Value>, values: readonly (Value | null | undefined)[]): Buffer {
     this.#begin();
     for (let index = 0; index < values.length; index += 1) {

@@ -34,7 +34,6 @@ export type CardDetails = {
   readonly updatedAt: Date;
 };
 
-/** The columns that decisions use. */
 const CARD = columns({
   programId: UUID,
   cardId: UUID,
@@ -133,7 +132,6 @@ export const readCardsOfTransfers = statementOfRows(
     ) as card ${WITH_PROGRAM}`,
 );
 
-/** A card from a row of {@link readCards} or {@link readCardsOfTransfers}. */
 export function toLoadedCard(row: Row): LoadedCard {
   return { card: CARD.read(row), days: toCountedDays(row.used) };
 }
@@ -145,7 +143,6 @@ const READ_CARD_DETAILS = statement(
     where card.program_id = :programId and card.name = :name`,
 );
 
-/** Reads one card by its name, with its account. */
 export function readCardDetails(programId: string, name: string): Statement {
   return READ_CARD_DETAILS({ programId, name });
 }
@@ -167,7 +164,6 @@ export function readAccountsOfCard(programId: string, name: string): Statement {
   return READ_ACCOUNTS_OF_CARD({ programId, name });
 }
 
-/** A card with its account, from a row with {@link CARD_DETAILS}. */
 export function toCardDetails(row: Row): CardDetails {
   return { card: CARD.read(row), today: row.today as string, account: toAccount(row), ...SHOWN.read(row) };
 }
@@ -209,14 +205,12 @@ const INSERT_METADATA = insertRows(
   columns({ ...NAMED_CARD, name: TEXT, value: TEXT }),
 );
 
-/** Deletes the metadata of a card from the search table. */
 export const deleteCardMetadata = statement(
   'delete_card_metadata',
   NAMED_CARD,
   'delete from card_metadata where program_id = :programId and card_id = :cardId',
 );
 
-/** Inserts the metadata of a card that has none into the search table. */
 export function insertCardMetadata(
   { programId, cardId }: Pick<Card, 'programId' | 'cardId'>,
   metadata: Metadata,

@@ -256,7 +256,6 @@ async function readCoordinator(client: pg.ClientBase): Promise<Node> {
   return rows[0] ?? { host: 'localhost', port: 5432 };
 }
 
-/** The functions of the schema, for calls by name. */
 async function functionsOf(client: pg.ClientBase): Promise<readonly string[]> {
   const { rows } = await client.query<{ call: string }>(
     'select oid::regprocedure::text as call from pg_proc where pronamespace = current_schema()::regnamespace order by 1',

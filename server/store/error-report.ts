@@ -92,7 +92,6 @@ const MARK_ERRORS_REPORTED = statement(
     where error_report.program_id is not distinct from reports.program_id and error_report.code = reports.code`,
 );
 
-/** Marks locked reports as reported. */
 export function markErrorsReported(reports: readonly ErrorReport[]): Statement {
   return MARK_ERRORS_REPORTED({ reports: reports.map(({ programId, code }) => ({ programId, code })) });
 }

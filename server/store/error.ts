@@ -50,13 +50,11 @@ export const LISTED_ERROR = columns({
 
 const ERROR = columns({ ...LISTED_ERROR.columns, causes: json<readonly Cause[]>('json') });
 
-/** An error response as the error log stores it. */
 export type LoggedError = RowOf<typeof ERROR.columns>;
 
 /** Why errors were not recorded. */
 export const DROP_REASONS = ['queue_full', 'spool_full', 'spool_torn', 'row_refused', 'unauthenticated'] as const;
 
-/** One of {@link DROP_REASONS}. */
 export type DropReason = (typeof DROP_REASONS)[number];
 
 const DROP = columns({ dropId: UUID, reason: word<DropReason>(), count: NUMBER, since: TIME, until: TIME });
@@ -118,7 +116,6 @@ export type ErrorFilter = {
   readonly after: string | null;
   readonly count: number;
   readonly programId: string | null;
-  /** Errors with one of these codes. */
   readonly codes: readonly string[] | null;
   readonly operation: string | null;
   readonly cardName: string | null;
@@ -202,7 +199,6 @@ export function countErrors(
   return COUNT_ERRORS({ interval, from, to, programId, code });
 }
 
-/** A count from a row of {@link countErrors}. */
 export function toErrorCount(row: Row): ErrorCount {
   return COUNT.read(row);
 }

@@ -54,7 +54,6 @@ const LEDGER = columns({
   booksBalanced: nullable(BOOLEAN),
 });
 
-/** The figures from the tables of the ledger. */
 export type LedgerFigures = RowOf<typeof LEDGER.columns>;
 
 /** SQL: the seconds since a moment, never negative. */
@@ -141,7 +140,6 @@ const WEBHOOKS = columns({
   dead: NUMBER,
 });
 
-/** The figures from the tables of the webhooks. */
 export type WebhookFigures = RowOf<typeof WEBHOOKS.columns>;
 
 /** Failed events are counted up to this. It shows that there are many, while counting millions takes seconds. */
@@ -331,7 +329,6 @@ const SERVER = columns({
   lastArchiveFailedAt: nullable(TIME),
 });
 
-/** The server's figures about itself. */
 export type ServerFigures = RowOf<typeof SERVER.columns>;
 
 const READ_SERVER_FIGURES: Statement = {

@@ -28,7 +28,6 @@ import {
  */
 export const NO_PROGRAM = '00000000-0000-0000-0000-000000000000';
 
-/** An idempotency key within its program and operation. */
 export type KeyInScope = {
   readonly programId: string;
   readonly operation: string;

@@ -68,7 +68,6 @@ export function listKeys(after: string | null, count: number): Statement {
   return LIST_KEYS({ after, count });
 }
 
-/** A key from a row of {@link findKeys}, {@link lockKey} or {@link listKeys}. */
 export function toApiKey(row: Row): ApiKey {
   return API_KEY.read(row);
 }

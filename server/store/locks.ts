@@ -65,7 +65,6 @@ export function shareSwitchAndLockNames(names: readonly LockedName[], mode: 'wai
   return SHARE_SWITCH_AND_LOCK_NAMES[mode]({ hashes: hashesOf(names) });
 }
 
-/** The hashes of the names that could not be locked. */
 export function toMissedNames(rows: readonly Row[]): ReadonlySet<bigint> {
   return new Set(rows.filter((row) => row.held === false).map((row) => row.hash as bigint));
 }
@@ -84,7 +83,6 @@ export function lockNames(names: readonly LockedName[]): Statement {
   return LOCK_NAMES({ hashes: hashesOf(names) });
 }
 
-/** The number to lock for a name. */
 export function hashOf(locked: LockedName): bigint {
   if ('keyHash' in locked) return BigInt.asIntN(64, BigInt(`0x${locked.keyHash.slice(19).replace('-', '')}`));
   const parts =

@@ -104,7 +104,6 @@ export function listPrograms(
   return LIST_PROGRAMS({ metadataName: pair?.name ?? null, metadataValue: pair?.value ?? null, after, count });
 }
 
-/** A program from a row of {@link readProgram} or {@link listPrograms}. */
 export function toProgram(row: Row): Program {
   const { funding, ...program } = DETAILS.read(row);
   return {
@@ -115,7 +114,6 @@ export function toProgram(row: Row): Program {
 
 const INSERT_PROGRAM = insertRow('insert_program', 'program', PROGRAM.omit('limits', 'cardLimits'));
 
-/** Inserts a program without limits. */
 export function insertProgram(
   program: Pick<Program, 'programId' | 'name' | 'currency' | 'timeZone' | 'fundingLowThreshold' | 'metadata'>,
   now: Date,
@@ -154,7 +152,6 @@ export function readFundingThreshold(programId: string): Statement {
   return READ_FUNDING_THRESHOLD({ programId });
 }
 
-/** The threshold from the rows of {@link readFundingThreshold}. */
 export function toFundingThreshold([row]: readonly Row[]): bigint | null {
   return row === undefined ? null : PROGRAM.pick('fundingLowThreshold').read(row).fundingLowThreshold;
 }
@@ -173,7 +170,6 @@ export function readTimeZone(name: string): Statement {
   return READ_TIME_ZONE({ name });
 }
 
-/** The rules of a program and the switch at the moment of a decision. */
 export type RulesNow = {
   readonly rules: ProgramRules;
   /** The database's clock, in milliseconds since 1970. The same in all rows of one query. */
@@ -269,7 +265,6 @@ const CALENDAR = columns({
   monthEnd: NUMBER,
 });
 
-/** Rules from a row of {@link readProgramRules}. */
 export function toRulesNow(row: Row): RulesNow {
   const { now, dayStart, dayEnd, weekStart, weekEnd, monthStart, monthEnd } = CALENDAR.read(row);
   // Written out, because every group of transfers needs it: built from PERIODS, it took four times as long.

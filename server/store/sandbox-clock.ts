@@ -1,10 +1,7 @@
 import type { Statement } from './connection/database.ts';
 import { NUMBER, statement } from './sql.ts';
 
-/**
- * Reads the real time by the database's clock, even in a sandbox whose clock is ahead, as `now` in milliseconds since
- * 1970.
- */
+/** Reads as `now` the real time by the database's clock, even in a sandbox whose clock is ahead. */
 export const READ_TIME_OF_DAY: Statement = {
   name: 'read_time_of_day',
   text: 'select (extract(epoch from clock_timestamp()) * 1000)::bigint as now',

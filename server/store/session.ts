@@ -55,7 +55,6 @@ export function readCallerNames(keyId: string, sessionId: string | null): Statem
   return READ_CALLER_NAMES({ keyId, sessionId });
 }
 
-/** The names in a row of {@link readCallerNames}. */
 export function toCallerNames(row: Row): CallerNames {
   return CALLER_NAMES.read(row);
 }
@@ -80,7 +79,6 @@ const BEARER = columns({
   replacedBy: nullable(UUID),
 });
 
-/** A session found by its token. */
 export type FoundSession = RowOf<typeof BEARER.columns> & {
   /** Milliseconds until its key expires, or null for never. */
   readonly keyLeft: number | null;
@@ -107,7 +105,6 @@ export function findSession(tokenHash: Buffer): Statement {
   return FIND_SESSION({ tokenHash });
 }
 
-/** The session in a row of {@link findSession}. */
 export function toFoundSession(row: Row): FoundSession {
   return {
     ...BEARER.read(row),
@@ -138,7 +135,6 @@ export function lockKeyOfSession(keyId: string): Statement {
   return LOCK_KEY_OF_SESSION({ keyId });
 }
 
-/** The key in a row of {@link lockKeyOfSession}. */
 export function toKeyOfSession(row: Row): RowOf<typeof KEY_OF_SESSION.columns> {
   return KEY_OF_SESSION.read(row);
 }
@@ -176,7 +172,6 @@ const LISTED = columns({
 const LISTED_KEY = columns({ keyName: TEXT, programId: nullable(UUID), scopes: many(word()) });
 const LISTED_NAMES = `${LISTED.of('console_session')}, api_key.name as key_name, api_key.program_id, api_key.scopes`;
 
-/** A session with its key. */
 export type ListedSession = RowOf<typeof LISTED.columns> & RowOf<typeof LISTED_KEY.columns>;
 
 const IS_OPEN = `${IDLE_LEFT} > '0' and ${LEFT} > '0' and api_key.revoked_at is null and api_key.replaced_by is null
@@ -207,7 +202,6 @@ export function lockSession(sessionId: string): Statement {
   return LOCK_SESSION({ sessionId });
 }
 
-/** The session in a row of {@link listSessions} or {@link lockSession}. */
 export function toListedSession(row: Row): ListedSession {
   return { ...LISTED.read(row), ...LISTED_KEY.read(row) };
 }
@@ -228,10 +222,7 @@ const SESSION_USE = columns({ sessionId: UUID, age: NUMBER });
 /** The use of a session, as a number of milliseconds ago. */
 export type SessionUse = RowOf<typeof SESSION_USE.columns>;
 
-/**
- * Stores when sessions were last used, unless a later use is stored. Rows that another transaction has locked are
- * skipped.
- */
+/** Stores when sessions were last used, unless a later use is stored. Skips rows that another transaction has locked. */
 export const noteSessionUses = statementOfRows(
   'note_session_uses',
   SESSION_USE,

@@ -26,7 +26,6 @@ const TWO = '00000000-0000-0000-0000-000000000002';
 
 const THING = columns({ thingId: UUID, note: nullable(TEXT), amount: BIGINT });
 
-/** Returns the array of some values of a column. */
 function arrayOf<Value>({ element }: Column<Value>, values: readonly (Value | null)[]): Buffer {
   if (element === undefined) throw new Error('the column has no arrays');
   return new ArrayWriter().writeAll(element, values);

@@ -17,7 +17,6 @@ export type Column<Value> = {
 /** Columns by their property: the column of `programId` is `program_id`. */
 export type ColumnSet = { readonly [property: string]: Column<unknown> };
 
-/** A row with some columns, in JavaScript. */
 export type RowOf<Columns extends ColumnSet> = {
   readonly [Property in keyof Columns]: Columns[Property] extends Column<infer Value> ? Value : never;
 };
@@ -109,20 +108,16 @@ function arrayOf({ type }: Pick<Column<unknown>, 'type'>, placeholder: string): 
   return `${placeholder}::${type}[]`;
 }
 
-/** Some columns of a table or of a query's result. */
 export type Columns<Set extends ColumnSet> = {
   readonly columns: Set;
-  /** The columns as a list. */
   readonly names: string;
   /** The columns as a list, each with the name or alias of its table. */
   readonly of: (alias: string) => string;
-  /** The values of these columns in a row of a query. */
   readonly read: (row: Row) => RowOf<Set>;
   readonly pick: <Property extends keyof Set>(...properties: readonly Property[]) => Columns<Pick<Set, Property>>;
   readonly omit: <Property extends keyof Set>(...properties: readonly Property[]) => Columns<Omit<Set, Property>>;
 };
 
-/** The name of a property's column. */
 export function columnName(property: string): string {
   return property.replaceAll(/[A-Z]/g, (letter) => `_${letter.toLowerCase()}`);
 }
@@ -173,10 +168,8 @@ export function columns<Set extends ColumnSet>(set: Set): Columns<Set> {
 /** Rows as one parameter: in the text, a relation with its columns to select from. */
 export type Rows<Set extends ColumnSet> = { readonly rowsOf: Columns<Set> };
 
-/** The parameters of a statement, by name. */
 export type ParameterSet = { readonly [name: string]: Column<unknown> | Rows<ColumnSet> };
 
-/** The values that a statement takes. */
 export type ValuesOf<Parameters extends ParameterSet> = {
   readonly [Name in keyof Parameters]: Parameters[Name] extends Column<infer Value>
     ? Value

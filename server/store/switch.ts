@@ -82,7 +82,6 @@ export const READ_SWITCH: Statement = {
   values: [],
 };
 
-/** Reads every setting of the switch, and the clock. */
 export const READ_WHOLE_SWITCH: Statement = {
   name: 'read_whole_switch',
   text: `select ${NOW}, setting.* from (select) as always
@@ -93,7 +92,6 @@ export const READ_WHOLE_SWITCH: Statement = {
   values: [],
 };
 
-/** The clock and the settings from the rows of {@link READ_SWITCH}. */
 export function toSwitchReading(rows: readonly Row[]): SwitchReading {
   return { now: Number(rows[0]?.now), settings: rows.filter((row) => row.switch_id !== null).map(SWITCH.read) };
 }

@@ -19,7 +19,6 @@ beforeAll(async () => {
 });
 afterAll(() => rm(path, { recursive: true, force: true }));
 
-/** Makes a WAL file with some content and zeros up to its size. */
 async function makeFile(name: string, contentBytes: number): Promise<Buffer> {
   const content = Buffer.alloc(SEGMENT_BYTES);
   randomBytes(contentBytes).copy(content);

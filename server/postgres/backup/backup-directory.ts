@@ -26,7 +26,6 @@ export type BackupDirectory = {
   readonly wal: string;
   /** A directory for each copy of the ledger's files. */
   readonly base: string;
-  /** PostgreSQL's user. */
   readonly user: ServerUser;
 };
 
@@ -172,7 +171,6 @@ export async function writeWhole(path: string, text: string): Promise<void> {
   await flushDirectory(join(path, '..'));
 }
 
-/** The text of a file, or undefined if it does not exist. */
 export async function readIfThere(path: string): Promise<string | undefined> {
   try {
     return await readFile(path, 'utf8');

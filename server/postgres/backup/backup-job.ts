@@ -13,21 +13,17 @@ import { type ArchiveState, readArchiveState, writeArchiveState } from './owners
 import { findLastCopy, isCopyDue, removeSurplus } from './retention.ts';
 import { parsePosition, parseSegment, segmentAt, segmentName } from './wal-files.ts';
 
-/** The job's knowledge of the backups, for metrics and the status. */
 export type BackupStatus = {
-  /** When the last good copy was finished. */
   readonly lastCopyAt: Date | undefined;
   /** When a copy, or the maintenance of the archive, last failed, and why. Kept after a later success. */
   readonly lastFailureAt: Date | undefined;
   readonly lastFailure: string | undefined;
-  /** Failures since the process began. */
   readonly failures: number;
   /** All commits until then can be restored. About half a minute ago if all is well. */
   readonly coveredUntil: Date | undefined;
   readonly isCopying: boolean;
 };
 
-/** The parts that the job needs. */
 export type BackupJobParts = {
   readonly directory: BackupDirectory;
   /** The state when the server was started. */

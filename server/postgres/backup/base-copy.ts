@@ -29,7 +29,6 @@ import { parseSegment, segmentName } from './wal-files.ts';
 // Kept by: a temporary name until its WAL is archived (`backup/base-copy.ts`), a manifest with its own sum
 // Tested by: `test/embedded/backup-failures.test.ts`
 
-/** The source and the target of a copy. */
 export type CopySource = {
   /** Directory of the socket of the ledger's server. */
   readonly socketDirectory: string;

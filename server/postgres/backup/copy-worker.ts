@@ -3,10 +3,8 @@ import { parentPort, workerData } from 'node:worker_threads';
 import { StartupProblem } from '../../foundation/startup-problem.ts';
 import { type CopySource, takeCopy } from './base-copy.ts';
 
-/** The task that the thread starts with. */
 export type CopyTask = { readonly source: CopySource; readonly fast: boolean };
 
-/** The report at its end. */
 export type CopyOutcome = { readonly name: string } | { readonly problem: string };
 
 const { source, fast } = workerData as CopyTask;

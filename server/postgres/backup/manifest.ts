@@ -10,7 +10,6 @@ export type Manifest = {
   readonly format: 1;
   /** The identifier of the PostgreSQL cluster: the same for a ledger and everything restored from it. */
   readonly systemIdentifier: string;
-  /** Major version of PostgreSQL. */
   readonly postgresVersion: number;
   readonly timeline: number;
   /** The WAL between these positions is part of the copy. */
@@ -27,14 +26,12 @@ export type Manifest = {
 /** Path relative to the copy, size in bytes, SHA-256 in hex. */
 export type CopiedFile = readonly [path: string, bytes: number, sha256: string];
 
-/** A copy in the directory of backups. */
 export type Copy = {
   /** The name of its directory: the time when it began. */
   readonly name: string;
   readonly path: string;
   /** Undefined if the copy cannot be used. */
   readonly manifest: Manifest | undefined;
-  /** Why it cannot be used. */
   readonly problem: string | undefined;
 };
 

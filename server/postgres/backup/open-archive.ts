@@ -33,7 +33,6 @@ export async function openArchive(
   };
 }
 
-/** The settings that make a server archive its WAL. */
 export function archiveSettings({ wal }: BackupDirectory): Record<string, string> {
   return {
     archive_mode: 'on',

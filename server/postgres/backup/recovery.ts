@@ -13,7 +13,6 @@ import {
 import type { RestoreTime } from './restore-plan.ts';
 import { parsePosition, segmentAt } from './wal-files.ts';
 
-/** How to make a recovery. */
 export type RecoveryTask = {
   readonly setup: ServerSetup;
   readonly wal: string;
@@ -23,7 +22,6 @@ export type RecoveryTask = {
   readonly onProgress: (line: string) => void;
 };
 
-/** The result of a recovery. */
 export type Recovery =
   | {
       readonly kind: 'recovered';

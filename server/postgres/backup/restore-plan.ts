@@ -19,10 +19,8 @@ import {
 /** The time to restore to, or undefined for everything in the backup. */
 export type RestoreTime = Date | undefined;
 
-/** A copy that a restore can begin from. */
 export type Candidate = { readonly copy: Copy; readonly manifest: Manifest; readonly chain: Chain };
 
-/** The sources of a restore. */
 export type RestorePlan = {
   /** Newest first. If one turns out to be damaged, the next is used. */
   readonly candidates: readonly Candidate[];

@@ -33,9 +33,7 @@ import { parseSegment, segmentName } from './wal-files.ts';
 /** A ledger that was recovered under a temporary name. Its server is running, so that the books can be verified. */
 export type RecoveredLedger = {
   readonly connection: { host: string; port: number; user: string; database: string };
-  /** The copy that it began from. */
   readonly copyName: string;
-  /** When that copy was finished. */
   readonly copyEndedAt: string;
   readonly lastTransactionAt: Date | undefined;
   /** Stops the server and moves the ledger to its final name. Returns the path of PostgreSQL's files. */

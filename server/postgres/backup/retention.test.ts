@@ -6,7 +6,6 @@ import { segmentName } from './wal-files.ts';
 const DAY = 86_400_000;
 const NOW = Date.parse('2030-03-01T00:00:00Z');
 
-/** Returns a copy from this many days ago that begins in the file with this number. */
 function copyOf(daysAgo: number, first: number, timeline = 1): Copy {
   const endedAt = new Date(NOW - daysAgo * DAY).toISOString();
   const position = `0/${first.toString(16).toUpperCase()}000028`;

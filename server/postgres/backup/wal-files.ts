@@ -4,7 +4,6 @@ export const SEGMENT_BYTES = 16_777_216;
 /** Number of WAL files that share the first half of their number. */
 const SEGMENTS_PER_LOG = 0x1_0000_0000 / SEGMENT_BYTES;
 
-/** A WAL file by its name: timeline and number. */
 export type Segment = { readonly timeline: number; readonly number: number };
 
 /** The point where a timeline branched off to the next one. Everything before the position belongs to `timeline`. */
@@ -73,7 +72,6 @@ export type Chain = {
   readonly last: Segment | undefined;
   /** Whether later files exist although the one after `last` is missing. */
   readonly isBroken: boolean;
-  /** The file after `last`. */
   readonly missing: Segment;
 };
 

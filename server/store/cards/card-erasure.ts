@@ -28,7 +28,6 @@ const NO_ID = '00000000-0000-0000-0000-000000000000';
 /** The steps of an erasure, in order. Each step relies on the previous one having erased its part. */
 export const ERASURE_STEPS = ['transfers', 'responses', 'events', 'errors', 'cases'] as const;
 
-/** One of {@link ERASURE_STEPS}. */
 export type ErasureStep = (typeof ERASURE_STEPS)[number];
 
 const PLACE = columns({ round: SMALLINT, step: word<ErasureStep>(), cursor: nullable(UUID) });
@@ -49,12 +48,10 @@ const ERASURE = columns({
 /** An erasure and its progress. `cursor` is the last transfer, batch, request or case that the step has processed. */
 export type CardErasure = ReturnType<typeof ERASURE.read>;
 
-/** The erasure from a row of {@link readErasure}, {@link readDueErasures} or {@link insertErasure}. */
 export const toErasure: (row: Row) => CardErasure = ERASURE.read;
 
 const CARD_IN_PROGRAM = columns({ programId: UUID, cardName: TEXT });
 
-/** Reads the erasure of a card by its name. */
 export const readErasure = statement(
   'read_card_erasure',
   CARD_IN_PROGRAM.columns,
@@ -75,7 +72,6 @@ export const readErasuresOfTransfers = statementOfRows(
     ) as found`,
 );
 
-/** A transfer from a row of {@link readErasuresOfTransfers}, with the card. */
 export const toErasureOfTransfer = columns({ ...NAMED_TRANSFER.columns, cardName: TEXT }).read;
 
 const INSERT_ERASURE = statement(
@@ -153,7 +149,6 @@ export type ErasureProgress = Pick<CardErasure, 'round' | 'step' | 'cursor' | 't
   readonly pauseMilliseconds: number;
 };
 
-/** Stores the progress of a locked erasure. */
 export function moveErasure({ programId, cardId }: CardErasure, progress: ErasureProgress): Statement {
   return MOVE_ERASURE({ ...progress, programId, cardId });
 }
@@ -190,7 +185,6 @@ export const lockAccountOfCard = statement(
     for no key update`,
 );
 
-/** Raises the version of a card's account, which must be locked. */
 export const raiseVersionOfCard = statement(
   'raise_version_of_card',
   ONE.columns,
@@ -244,14 +238,12 @@ export const eraseTransfers = statement(
     where program_id = :programId and transfer_id = any (:transferIds)`,
 );
 
-/** Removes the metadata of locked transfers from the search table. */
 export const eraseMetadata = statement(
   'erase_metadata',
   TRANSFERS,
   'delete from transfer_metadata where program_id = :programId and transfer_id = any (:transferIds)',
 );
 
-/** Removes the descriptions of the reversals of locked transfers. */
 export const eraseReversals = statement(
   'erase_reversals',
   TRANSFERS,

@@ -11,11 +11,9 @@ export type CardFilter = {
   readonly holderReference: string | null;
   /** The beginning of the id on the wire. */
   readonly prefix: string | null;
-  /** A pair of its metadata. */
   readonly metadata: { readonly name: string; readonly value: string } | null;
 };
 
-/** The filter that matches every card. */
 export const EVERY_CARD: CardFilter = {
   status: null,
   lastFour: null,
@@ -24,11 +22,9 @@ export const EVERY_CARD: CardFilter = {
   metadata: null,
 };
 
-/** A chunk of the cards that match a filter. */
 export type CardChunk = {
   /** The last card of the previous chunk (inner UUID), or null for the first. */
   readonly after: string | null;
-  /** Maximum number of cards returned. */
   readonly count: number;
   /** Maximum number of cards compared with the filter. It bounds the time of a chunk, even if matches are rare. */
   readonly maxExamined: number;
@@ -99,7 +95,6 @@ export function isCardListByName(filter: CardFilter): boolean {
   return routeFor(filter).isByName === true;
 }
 
-/** Finds the card with an inner UUID. */
 export const findListedCard = statement(
   'find_listed_card',
   { programId: UUID, cardId: UUID },

@@ -11,7 +11,6 @@ export type ConnectionLimit = {
   readonly whose: string;
   readonly raise: string;
   readonly max: number;
-  /** How many are free now. */
   readonly free: number;
 };
 

@@ -1,6 +1,5 @@
 import { NoConnection } from './failure.ts';
 
-/** How often the queue is checked. */
 const WATCH_MILLISECONDS = 50;
 
 type Waiter = { readonly until: number; readonly admit: () => void; readonly refuse: (error: NoConnection) => void };
@@ -55,7 +54,6 @@ export class ConnectionQueue {
     else next.admit();
   }
 
-  /** Lowers the maximum number of connections in use. */
   limit(max: number): void {
     this.#max = Math.min(this.#max, max);
   }

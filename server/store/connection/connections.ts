@@ -114,11 +114,9 @@ export const STARTS: TimeLimits = {
 /** The settings that are not in force, or PostgreSQL's error about the role, in a few words. */
 export type RoleProblem = { readonly differing: string } | { readonly refused: string };
 
-/** The open connections of one role. */
 export class Connections {
   readonly readers: Pool;
   readonly writers: Pool;
-  /** All connections of this process. */
   readonly group: PoolGroup;
   readonly #settings: ConnectionSettings;
   readonly #role: Role;
@@ -166,7 +164,6 @@ export class Connections {
     }
   }
 
-  /** Limits the connections from now on. */
   limit({ readers, writers }: RoleSizes): void {
     this.readers.limit(readers);
     this.writers.limit(writers);
@@ -248,7 +245,6 @@ function settingsFor({ schema, requiresStandby }: ConnectionSettings, more: read
   return sessionSettings(schema ?? DEFAULT_SCHEMA, ...more, ...(requiresStandby === true ? [REQUIRED_STANDBY] : []));
 }
 
-/** A connection outside the pools. */
 type Lone = {
   /** The pools that make room for it. */
   readonly group?: PoolGroup;

@@ -15,7 +15,6 @@ export type DatabaseUse = 'read' | 'write';
 /** The oldest version of PostgreSQL that the migrations support. */
 const OLDEST_MAJOR = 15;
 
-/** The settings of a server, its database and the user of the connection. */
 export type ServerFacts = {
   /** As in `server_version_num`: 150004 is 15.4. */
   readonly versionNumber: number;
@@ -216,10 +215,8 @@ async function readTakenNames(
   return rows.map(({ what }) => what);
 }
 
-/** The facts about a database that `doctor` shows. */
 export type DatabaseFacts = { readonly version: string; readonly user: string; readonly megabytes: number };
 
-/** Reads the version of a database server, the user of the connection, and the size of the database. */
 export function readDatabaseFacts(settings: ConnectionSettings): Promise<DatabaseFacts> {
   return administer(settings, async (client) => {
     const { rows } = await client.query<DatabaseFacts>(

@@ -18,7 +18,6 @@ import { Standby } from './standby.ts';
 const MIN_OWN_CONNECTIONS = 2;
 const MAX_OWN_CONNECTIONS = 4;
 
-/** The connections of one role for one purpose. */
 export type PoolFigures = { readonly role: Role } & Pick<Pool, 'kind' | 'lent' | 'open' | 'waiting' | 'max'>;
 
 /** One PostgreSQL, as each role of the service sees it. */
@@ -30,13 +29,10 @@ export type Databases = {
   readonly background: Database;
   /** For finding the caller of a request. */
   readonly authentication: Database;
-  /** Why the roles cannot be used, or undefined if they can. */
   readonly findRoleProblem: () => Promise<RoleProblem | undefined>;
   /** The host of DATABASE_URL in use. Undefined before the first connection, and for the embedded PostgreSQL. */
   readonly host: () => UsedHost | undefined;
-  /** The observations of all connections of this process about the database. */
   readonly health: () => Health;
-  /** How the connections of this process are used now. */
   readonly pools: () => readonly PoolFigures[];
   /** Calls a listener after every commit of this process. Returns a function that stops the calls. */
   readonly onCommit: (listener: () => void) => () => void;
@@ -45,7 +41,6 @@ export type Databases = {
    * many, or 0 if there are too few already.
    */
   readonly giveUpConnections: () => number;
-  /** Closes every connection after its current work. */
   readonly close: () => Promise<void>;
 };
 

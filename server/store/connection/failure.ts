@@ -16,28 +16,22 @@ export function isFatal(error: unknown): boolean {
   return error instanceof pg.DatabaseError && (error.severity === 'FATAL' || error.severity === 'PANIC');
 }
 
-/** The SQLSTATE for a missing privilege. */
+/** SQLSTATEs of PostgreSQL, this one and the next. */
 export const INSUFFICIENT_PRIVILEGE = '42501';
 
-/** The SQLSTATE for a lock that was not available in time. */
 export const LOCK_NOT_AVAILABLE = '55P03';
 
-/** The SQLSTATE for a transaction that PostgreSQL ended because of a deadlock. */
 export const DEADLOCK_DETECTED = '40P01';
 
-/** The SQLSTATE for a statement that took too long. */
 export const QUERY_CANCELED = '57014';
 
-/** The SQLSTATE for a server, database or role at its maximum of connections. */
 export const TOO_MANY_CONNECTIONS = '53300';
 
 /** The SQLSTATE for a write to a standby or in a read-only transaction. */
 export const READ_ONLY = '25006';
 
-/** The SQLSTATE for a null in a column that takes none. */
 const NOT_NULL_VIOLATION = '23502';
 
-/** The SQLSTATE for a full disk. */
 export const DISK_FULL = '53100';
 
 /** Our own SQLSTATE: an account changed after the decision that is now being written (`refuse_changed_accounts`). */
@@ -117,7 +111,6 @@ export class StoreFailure extends Error {
   override readonly name = 'StoreFailure';
   readonly sqlState: string | undefined;
   readonly connectionLost: boolean;
-  /** Whether the connection must be closed. */
   readonly unfit: boolean;
 
   constructor(cause: unknown) {
@@ -163,7 +156,6 @@ export class StoreFailure extends Error {
     return this.sqlState === DISK_FULL || this.sqlState?.startsWith('58') === true;
   }
 
-  /** A lock was not available in time. */
   get lockTimeout(): boolean {
     return this.sqlState === LOCK_NOT_AVAILABLE;
   }

@@ -78,7 +78,6 @@ export class PoolGroup implements Health {
     this.#stopFollowing ??= this.#hosts?.onChange(() => this.#renewAll());
   }
 
-  /** Stops following the host in use. */
   close(): void {
     this.#stopFollowing?.();
   }
@@ -166,7 +165,6 @@ export class PoolGroup implements Health {
     this.#hosts?.doubt();
   }
 
-  /** Whether requests wait while no host can be written to. */
   get followsPrimary(): boolean {
     return this.#hosts?.mustWrite === true;
   }
@@ -313,7 +311,6 @@ export class Pool {
     }
   }
 
-  /** Closes idle connections, except for some. */
   closeIdle(leave: number): void {
     for (let count = this.idle; count > leave; count -= 1) {
       this.#pool.connect().then(
@@ -348,7 +345,6 @@ export class Pool {
     this.#resting = this.#resting.filter((one) => one !== wake);
   }
 
-  /** Closes every connection after its current work. */
   end(): Promise<void> {
     return this.#pool.end();
   }

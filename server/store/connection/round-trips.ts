@@ -24,7 +24,6 @@ export function toBegin(programs: string | null, begin = 'begin'): string {
   return programs === null ? begin : `${begin}; set local ${programs}`;
 }
 
-/** Sends BEGIN with the statements that a transaction loads. */
 export async function load<Name extends string>(
   client: pg.PoolClient,
   programs: string | null,

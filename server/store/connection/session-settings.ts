@@ -115,7 +115,6 @@ export const WRITER_SETTINGS: readonly Setting[] = [
 /** For single statements. A statement that writes must ask for a transaction that may, see `Database`. */
 export const READER_SETTINGS: readonly [Setting] = [['default_transaction_read_only', 'on']];
 
-/** The default schema of the tables. */
 export const DEFAULT_SCHEMA = 'public';
 
 /**

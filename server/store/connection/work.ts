@@ -40,14 +40,12 @@ export type Work<Result, Name extends string = string> = Steps<Result, Name> & {
   readonly batchId: string;
 };
 
-/** The steps of a transaction, before it has an id. */
 export type Steps<Result, Name extends string = string> = {
   /** Sent in this order. Null loads no rows. */
   readonly load: { readonly [Key in Name]: Statement | null };
   readonly decide: (loaded: Loaded<Name>, batchId: string) => Decision<Result>;
 };
 
-/** The rows of each load statement. */
 export type Loaded<Name extends string = string> = { readonly [Key in Name]: readonly Row[] };
 
 /**
@@ -79,7 +77,6 @@ export type ChainedDecision<Result> = {
   readonly readsOnly: boolean;
 };
 
-/** The place of a transaction in its chain. */
 export type ChainPlace = {
   /** Called when the decision is made, so that the next transaction may be loaded. */
   readonly onDecided: () => void;
@@ -89,7 +86,6 @@ export type ChainPlace = {
   readonly whenBroken: () => Error;
 };
 
-/** A statement in the form that `pg` takes. */
 export function toQuery(statement: Statement): pg.QueryConfig {
   return { name: statement.name, text: statement.text, values: statement.values as unknown[] };
 }

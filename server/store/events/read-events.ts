@@ -14,7 +14,6 @@ import {
 } from './event-positions.ts';
 import { fullPayload } from './transfer-payload.ts';
 
-/** An event with its position. */
 export type StoredEvent = {
   /** The id of its transaction, with its index there in the last 16 bits. */
   readonly eventId: string;
@@ -54,7 +53,6 @@ export type EventPage = {
    * number. Unchanged if there is nothing more.
    */
   readonly end: number;
-  /** Whether there may be more. */
   readonly isFull: boolean;
   /** The places that were read, with `replicated`: whether commits wait for a standby. */
   readonly places: readonly Row[];
@@ -152,7 +150,6 @@ export async function readEventPages(
   return (await Promise.allSettled(pages)).map((page) => (page.status === 'fulfilled' ? page.value : page.reason));
 }
 
-/** The places that were read for a range, and whether they are all places. */
 type ReadPlaces = { readonly rows: readonly Row[]; readonly isAll: boolean };
 
 async function toPage(
@@ -336,7 +333,6 @@ async function readEventsOf(
   };
 }
 
-/** The id of an event: its transaction's id, with its index there in the last 16 bits. */
 export function eventIdOf({ batchId, index }: Pick<EventRow, 'batchId' | 'index'>): string {
   return `${batchId.slice(0, -4)}${(index + 1).toString(16).padStart(4, '0')}`;
 }

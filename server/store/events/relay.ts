@@ -22,7 +22,6 @@ export const MAX_RELAYED = 200;
 
 const RELAYED = columns({ found: INTEGER, programIds: many(UUID) });
 
-/** The result of a statement of {@link relayEvents}. */
 export type Relayed = {
   /** The number of transactions that it found. If {@link MAX_RELAYED}, more may wait. */
   readonly found: number;

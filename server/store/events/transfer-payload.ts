@@ -163,7 +163,6 @@ export function fullPayload(stored: string, origin: PayloadOrigin): string {
   return JSON.stringify({ ...usual, ...unusual });
 }
 
-/** The content of a compact payload. */
 type Values = Omit<Own, 'transfer_id' | 'program_id'> & { readonly unusual: object | undefined };
 
 type Text = string | null;

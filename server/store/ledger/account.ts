@@ -23,7 +23,6 @@ import {
 // Kept by: this file, `server/subjects/transfers/examined-accounts.ts`, and triggers for the rest
 // Tested by: `test/store/chain/guards.test.ts`
 
-/** The columns that decisions use. */
 export const ACCOUNT = columns({
   programId: UUID,
   accountId: UUID,
@@ -224,10 +223,6 @@ const CREATE_CARD_ACCOUNT = statement(
     values (:programId, :accountId, :kind, :cardId, :currency, :floor, service_now())`,
 );
 
-/**
- * Creates the only account of a new card. It holds the card's money, or the amounts that its processor has approved and not
- * settled.
- */
 export function createCardAccount(
   { programId, accountId, cardId, currency }: Pick<Card, 'programId' | 'accountId' | 'cardId' | 'currency'>,
   { kind, floor }: Pick<Account, 'kind' | 'floor'>,
@@ -248,7 +243,6 @@ export const updateAccounts = statementOfRows(
     where account.program_id = sent.program_id and account.account_id = sent.account_id`,
 );
 
-/** An account of a decision, before and after it. */
 export type DecidedAccount = { readonly before: StoredAccount; readonly after: StoredAccount };
 
 const UPDATE_IF_UNCHANGED = statement(

@@ -31,7 +31,6 @@ const PREPARE = `select set_config('client_connection_check_interval', '1000', f
   set_config('max_parallel_workers_per_gather', '0', false),
   pg_try_advisory_lock(7203, 'books_verification'::regclass::oid::int) as taken, clock_timestamp() as now`;
 
-/** How long results are kept. */
 export const VERIFICATION_RETENTION_DAYS = 400;
 
 /**
@@ -40,14 +39,12 @@ export const VERIFICATION_RETENTION_DAYS = 400;
 export const LAST_VERIFICATION =
   'from books_verification where finished_at <= clock_timestamp() order by finished_at desc limit 1';
 
-/** Reads the last verification. No row if there was none. */
 export const READ_LAST_VERIFICATION: Statement = {
   name: 'read_last_books_verification',
   text: `select ${VERIFICATION.names}, unbalanced_currencies, clock_timestamp() as now ${LAST_VERIFICATION}`,
   values: [],
 };
 
-/** The last verification, and how long ago it ended. */
 export type LastVerification = BooksVerification & { readonly ageMilliseconds: number };
 
 export function toLastVerification([row]: readonly Row[]): LastVerification | undefined {

@@ -30,11 +30,9 @@ const MOVEMENT = columns({
   /** Unique within its program. */
   reference: nullable(TEXT),
   metadata: json<Metadata>(),
-  /** The creator. */
   actor: TEXT,
 });
 
-/** A deposit or a withdrawal. */
 export type FundingMovement = RowOf<typeof MOVEMENT.columns>;
 
 const INSERT_MOVEMENT = insertRow(
@@ -67,7 +65,6 @@ export function readMovementReference(programId: string, reference: string): Sta
   return READ_REFERENCE({ programId, reference });
 }
 
-/** The deposit or withdrawal from the rows of {@link readMovementReference}, or undefined if the reference is free. */
 export function toReferenceHolder([row]: readonly Row[]): Pick<FundingMovement, 'kind' | 'movementId'> | undefined {
   return row === undefined ? undefined : MOVEMENT.pick('kind', 'movementId').read(row);
 }
@@ -93,7 +90,6 @@ export function readFundingMovement(programId: string, movementId: string): Stat
 /** The conditions of a list of deposits and withdrawals. Null for no condition. */
 export type MovementFilter = {
   readonly reference: string | null;
-  /** A pair of the metadata. */
   readonly metadata: { readonly name: string; readonly value: string } | null;
 };
 
@@ -159,7 +155,6 @@ export type MadeMovement = {
   readonly createdAt: number;
 };
 
-/** A deposit or withdrawal from a row of {@link readFundingMovement} or {@link listFundingMovements}. */
 export function toFundingMovement(row: Row): MadeMovement {
   return { movement: MOVEMENT.read(row), ...AFTERWARDS.read(row) };
 }

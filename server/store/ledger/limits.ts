@@ -35,7 +35,6 @@ export type StoredLimits = {
   readonly maximum_balance?: number;
 };
 
-/** Limits from a jsonb column, or null if there are none. */
 export function toLimits(stored: unknown): Limits | null {
   if (stored === null || stored === undefined) return null;
   const { in: incoming, out, maximum_balance: most } = stored as StoredLimits;
@@ -43,7 +42,6 @@ export function toLimits(stored: unknown): Limits | null {
   return { in: toDirection(incoming), out: toDirection(out), maximumBalance };
 }
 
-/** The stored form of limits, or null if nothing is limited. */
 export function fromLimits(limits: Limits | null): StoredLimits | null {
   if (limits === null || limitsNothing(limits)) return null;
   return {
@@ -67,7 +65,6 @@ function fromDirection(limits: DirectionLimits): Partial<Record<LimitName, numbe
   return Object.fromEntries(Object.entries(limits).map(([name, value]) => [name, Number(value)]));
 }
 
-/** A `jsonb` column with limits. */
 export const LIMITS: Column<Limits | null> = {
   ...json<Limits | null>(),
   read: toLimits,
@@ -77,7 +74,6 @@ export const LIMITS: Column<Limits | null> = {
   },
 };
 
-/** A change of a counter within its program. */
 export type CounterChangeOf = CounterChange & { readonly programId: string };
 
 /** Days that can count in a current period. The extra days are for time zones, and for wrong clocks of services. */
@@ -110,7 +106,6 @@ export function countedDays(program: string, account: string): string {
   )`;
 }
 
-/** The counted days of an account, by direction. */
 export type CountedDays = { readonly [Way in Direction]: readonly CountedDay[] };
 
 /** The result of {@link countedDays}, or null if it was not requested. */

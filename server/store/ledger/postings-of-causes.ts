@@ -18,7 +18,6 @@ const POSTING = columns({
   createdAt: TIME,
 });
 
-/** A posting with the balances after it. */
 export type CausedPosting = ReturnType<typeof POSTING.read>;
 
 const postingsWhere = (side: 'source' | 'destination'): string => `
@@ -60,7 +59,6 @@ export function readPostingsOfCauses(
   return READ_POSTINGS_OF_CAUSES({ sent: causes, programId, cardId, maxExamined });
 }
 
-/** The postings from the rows of {@link readPostingsOfCauses}, each once. */
 export function toCausedPostings(found: readonly Row[]): readonly CausedPosting[] {
   const postings = found.map(POSTING.read);
   return [...new Map(postings.map((one) => [`${one.sourceAccountId} ${one.sourceSequence}`, one])).values()];

@@ -10,7 +10,6 @@ import { namesCreatedBy, readMigrations } from '../migrations/migration-files.ts
 // Kept by: the mode is read under a lock, in the transaction that drops
 // Tested by: `test/start/host/sandbox-reset.test.ts`
 
-/** The contents of a sandbox, for the question whether to remove it. */
 export type SandboxContents = { readonly cards: number; readonly transfers: number };
 
 /** Objects of one kind that the migrations created, as written in a statement. */
@@ -25,7 +24,6 @@ type Objects = {
 /** Maximum wait for a lock. A transaction that holds one for longer is using the ledger. */
 const LOCK_TIMEOUT = '10s';
 
-/** The SQLSTATEs of a lock that was not available in time, and of other objects that need one to be dropped. */
 const LOCK_NOT_AVAILABLE = '55P03';
 const STILL_NEEDED = '2BP01';
 

@@ -35,7 +35,6 @@ const LINE = columns({
   reference: nullable(TEXT),
 });
 
-/** A line of a card's statement: a posting as the card sees it. */
 export type StatementLine = RowOf<typeof LINE.columns>;
 
 /** The period of a statement: `from` is included, `to` is not. Null for no bound. */
@@ -143,7 +142,6 @@ const READ_STATEMENT_LINES = statement(
   `${linesOf(':accountId', ':low::bigint', ':high::bigint')} order by line.sequence`,
 );
 
-/** Reads lines of an account with numbers above `low` and up to `high`, oldest first. */
 export function readStatementLines(programId: string, accountId: string, low: bigint, high: bigint): Statement {
   return READ_STATEMENT_LINES({ programId, accountId, low, high });
 }
@@ -154,7 +152,6 @@ export function toCardStatement(row: Row): CardStatement {
   return { ...rest, currency };
 }
 
-/** The lines in rows of {@link readStatement} or {@link readStatementLines}. */
 export function toStatementLines(rows: readonly Row[]): readonly StatementLine[] {
   return rows.filter((row) => row.sequence !== null).map(LINE.read);
 }

@@ -50,12 +50,10 @@ export const COUNT_DIFFERING_HOLDS: Statement = {
   values: [],
 };
 
-/** A sum from a row of {@link SUM_KINDS}. */
 export function toKindSum(row: Row): KindSum {
   return KIND_SUM.read(row);
 }
 
-/** An account from a row of {@link FIND_DIFFERING_ACCOUNTS}. */
 export function toDifferingAccount(row: Row): DifferingAccount {
   return DIFFERING_ACCOUNT.read(row);
 }

@@ -3,7 +3,6 @@ import { DEADLOCK_DETECTED, LOCK_NOT_AVAILABLE } from '../connection/failure.ts'
 import type { Migration } from './migration-files.ts';
 import { concurrentIndexOf, splitStatements } from './statements.ts';
 
-/** How the application of migrations reports, and how often a lock is tried. */
 export type Applying = {
   readonly onApplied?: (name: string, milliseconds: number) => void;
   /** Called with a sentence when a step takes longer than expected. */
@@ -28,7 +27,6 @@ const LONGEST_PAUSE_MILLISECONDS = 1000;
 /** Longer than `deadlock_timeout` (a second by default). After that time a requested lock ends an autovacuum. */
 const AUTOVACUUM_MILLISECONDS = 3000;
 
-/** Applies a migration and records it in the history. */
 export async function applyMigration(client: pg.ClientBase, migration: Migration, applying: Applying): Promise<void> {
   const started = performance.now();
   if (migration.isOutsideTransaction) await applyByStatement(client, migration, applying);

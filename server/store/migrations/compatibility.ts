@@ -3,7 +3,6 @@ import type { Database } from '../connection/database.ts';
 import type { Statement } from '../connection/work.ts';
 import { type Migration, numberOf, readMigrations } from './migration-files.ts';
 
-/** A row of `schema_migration`. */
 export type AppliedMigration = {
   readonly name: string;
   readonly checksum: string;
@@ -22,7 +21,6 @@ export const READ_APPLIED = `select name, checksum, to_jsonb(schema_migration) -
 
 const STATEMENT: Statement = { name: 'read_schema_migration', text: READ_APPLIED, values: [] };
 
-/** Reads the name of the newest migration that a database has. */
 export const READ_NEWEST_MIGRATION: Statement = {
   name: 'read_newest_migration',
   text: 'select max(name) as name from schema_migration',
@@ -49,7 +47,6 @@ export async function findSchemaState(database: Pick<Database, 'read'>): Promise
   ).state;
 }
 
-/** The migrations of a database, compared with those of this program. */
 export type SchemaComparison = {
   readonly state: SchemaState;
   /** Migrations of this program that the database lacks, in order. */

@@ -166,9 +166,7 @@ function adviceFor(user: string | undefined): string {
   return `${who}. Nothing has changed: end that transaction, and run the command again.`;
 }
 
-/** The facts about its schema that a service must know. */
 export type SchemaFacts = {
-  /** The name of the newest migration that the database has. */
   readonly migration: string | undefined;
   /**
    * Whether every program that may run on the schema can read the compact payloads of events that this version writes (migration

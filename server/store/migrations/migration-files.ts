@@ -19,13 +19,11 @@ export type Migration = {
   readonly isOutsideTransaction: boolean;
 };
 
-/** All migrations, in the order of their application. */
 export async function readMigrations(): Promise<readonly Migration[]> {
   const names = (await readdir(DIRECTORY)).filter((name) => name.endsWith('.sql')).sort();
   return Promise.all(names.map(async (name) => toMigration(name, await readFile(join(DIRECTORY, name), 'utf8'))));
 }
 
-/** The migration of a file with this name and text. */
 export function toMigration(name: string, text: string): Migration {
   // Only the comment at the top counts. The same words further down are not a header.
   const [header = ''] = /^(?:--.*\n)*/.exec(text) ?? [];
@@ -46,7 +44,6 @@ export function numberOf(name: string): string {
 const CREATION =
   /^\s*create\s+(?:or\s+replace\s+)?(?:unlogged\s+|unique\s+|materialized\s+)*(table|index|view|sequence|type|domain|function|procedure)\s+(?:concurrently\s+)?(?:if\s+not\s+exists\s+)?([a-z_][a-z0-9_]*)/gim;
 
-/** The names of the tables, indexes, types and functions that a migration creates. */
 export function namesCreatedBy({ text }: Pick<Migration, 'text'>): readonly string[] {
   return [...text.matchAll(CREATION)].map(([, , name = '']) => name);
 }

@@ -9,7 +9,6 @@ export type StoredMinute = {
   readonly refused: number;
   readonly invalid: number;
   readonly failed: number;
-  /** The number of requests in each bucket of latencies. */
   readonly latencies: readonly (readonly [bucket: number, count: number])[];
 };
 
@@ -25,7 +24,6 @@ const PROCESS = columns({
 
 const LISTED = columns({ ...PROCESS.columns, seenAt: DATE, secondsAgo: NUMBER });
 
-/** A process as it stores itself. */
 export type StoredProcess = RowOf<typeof PROCESS.columns>;
 
 /** A process as others see it. `secondsAgo` is negative if the clock was set back since. */
@@ -61,7 +59,6 @@ const DELETE_PROCESS = statement(
   'delete from service_process where process_id = :processId',
 );
 
-/** Deletes a process that stops normally. */
 export function deleteProcess(processId: string): Statement {
   return DELETE_PROCESS({ processId });
 }
@@ -80,7 +77,6 @@ export function listProcesses(most: number): Statement {
   return LIST_PROCESSES({ most });
 }
 
-/** A process from a row of {@link listProcesses}. */
 export function toListedProcess(row: Row): ListedProcess {
   return LISTED.read(row);
 }

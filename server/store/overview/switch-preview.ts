@@ -20,7 +20,6 @@ import type { CountedScope } from './transfer-count.ts';
 /** Maximum number of scheduled transfers counted. Counting that many takes about ten milliseconds. */
 export const MAX_SCHEDULED = 10_000;
 
-/** Maximum number of programs named. */
 const MAX_NAMED = 10;
 
 const PROGRAMS = columns({
@@ -28,7 +27,6 @@ const PROGRAMS = columns({
   named: json<readonly { readonly programId: string; readonly name: string }[]>(),
 });
 
-/** The number of programs, and the newest of them. */
 export type ProgramsInScope = RowOf<typeof PROGRAMS.columns>;
 
 const READ_PROGRAMS_IN_SCOPE = statement(
@@ -43,12 +41,10 @@ const READ_PROGRAMS_IN_SCOPE = statement(
     ) as named`,
 );
 
-/** Counts the programs of a scope, all or one, and names the newest. */
 export function readProgramsInScope(programId: string | null): Statement {
   return READ_PROGRAMS_IN_SCOPE({ programId, most: MAX_NAMED });
 }
 
-/** The programs from the row of {@link readProgramsInScope}. */
 export function toProgramsInScope(row: Row): ProgramsInScope {
   return PROGRAMS.read(row);
 }
@@ -84,7 +80,6 @@ export function countScheduled({ programId, type, connectorId }: PreviewedScope)
   return COUNT_SCHEDULED(name, text, { programId, type, connectorId, maxExamined: MAX_SCHEDULED });
 }
 
-/** The number from the row of {@link countScheduled}. */
 export function toScheduledInScope(row: Row): ScheduledInScope {
   return SCHEDULED.read(row);
 }
@@ -100,7 +95,6 @@ const ORDERS = columns({
   ...PROGRAMS.columns,
 });
 
-/** The number of recent orders to a connector. */
 export type OrdersInScope = RowOf<typeof ORDERS.columns>;
 
 /** Maximum number of orders examined, which takes some ten milliseconds. */
@@ -138,7 +132,6 @@ export function countOrders(scope: PreviewedScope, firstId: string, latelyId: st
   return COUNT_ORDERS({ ...scope, firstId, latelyId, most: MAX_NAMED, maxExamined: MAX_ORDERS });
 }
 
-/** The counts from the row of {@link countOrders}. */
 export function toOrdersInScope(row: Row): OrdersInScope {
   return ORDERS.read(row);
 }

@@ -12,7 +12,6 @@ const COUNT = columns({
   count: NUMBER,
 });
 
-/** The number of transfers of a type that a process made in a card program in an hour. */
 export type TransferCount = RowOf<typeof COUNT.columns>;
 
 /** Stores the counts of a process. Counts only grow, so they can be stored in any order and repeatedly. */
@@ -29,7 +28,6 @@ export type CountedScope = { readonly programId: string | null; readonly type: T
 
 const HOURLY = columns({ hour: TIME, type: word<TransferType>(), count: NUMBER });
 
-/** The number of transfers of a type in an hour. */
 export type HourlyCount = RowOf<typeof HOURLY.columns>;
 
 const READ_TRANSFER_COUNTS = statement(
@@ -46,7 +44,6 @@ export function readTransferCounts(from: Date, { programId, type }: CountedScope
   return READ_TRANSFER_COUNTS({ from, programId, type });
 }
 
-/** A count from a row of {@link readTransferCounts}. */
 export function toHourlyCount(row: Row): HourlyCount {
   return HOURLY.read(row);
 }

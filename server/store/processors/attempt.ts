@@ -67,7 +67,6 @@ const ATTEMPT = columns({
   updatedAt: TIME,
 });
 
-/** An attempt from a row with its columns. */
 export function toAttempt(row: Row): Attempt {
   return ATTEMPT.read(row);
 }
@@ -84,7 +83,6 @@ const READ_OF_TRANSFER = statement(
     where program_id = :programId and transfer_id = :transferId order by attempt_id`,
 );
 
-/** Reads the attempts of a transfer, oldest first. */
 export function readAttemptsOfTransfer(programId: string, transferId: string): Statement {
   return READ_OF_TRANSFER({ programId, transferId });
 }
@@ -109,7 +107,6 @@ export function readLastAttempts(
 
 const NAMED_ATTEMPT = columns({ programId: UUID, attemptId: UUID });
 
-/** An attempt by its inner UUID, within its program. */
 export type NamedAttempt = { readonly programId: string; readonly attemptId: string };
 
 const attemptsText = (end: string): string => `select processor_attempt.* from (
@@ -267,7 +264,6 @@ export function claimAttempts(
   return CLAIM({ connectorIds, count, readyLease: leaseSeconds.ready, lease: leaseSeconds.other });
 }
 
-/** An attempt from a row of {@link claimAttempts}. */
 export function toClaimedAttempt(row: Row): ClaimedAttempt {
   return {
     attempt: toAttempt(row),

@@ -18,7 +18,6 @@ export const READ_OPEN_BREAKERS: Statement = {
   values: [],
 };
 
-/** An open breaker from a row of {@link READ_OPEN_BREAKERS}. */
 export function toOpenBreaker(row: Row): OpenBreaker {
   const { connectorId, openedAt, reason } = STATE.read(row);
   return { connectorId, openedAt: openedAt ?? 0, reason: reason ?? '' };

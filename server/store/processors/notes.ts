@@ -41,7 +41,6 @@ export function forgetNotesOfBreaks(days: number, count: number): Statement {
 
 const TRANSFERS = { programId: UUID, transferIds: many(UUID) } as const;
 
-/** Removes the notes on the attempts of locked transfers. */
 export const eraseNotesOfAttempts = statement(
   'erase_notes_of_attempts',
   TRANSFERS,
@@ -49,7 +48,6 @@ export const eraseNotesOfAttempts = statement(
     where program_id = :programId and transfer_id = any (:transferIds) and resolved_by is not null and detail is not null`,
 );
 
-/** Removes the notes on the breaks of locked transfers. */
 export const eraseNotesOfBreaks = statement(
   'erase_notes_of_breaks',
   TRANSFERS,

@@ -92,14 +92,12 @@ const READ_WAITING = statement(
     order by notice.tries, notice.received_at`,
 );
 
-/** A notice that is not handled yet. */
 export type WaitingNotice = {
   readonly connectorId: string;
   readonly noticeId: string;
   readonly body: NoticeBody;
   /** How often it could not be handled. */
   readonly tries: number;
-  /** Its attempt, or undefined if it is about none. */
   readonly attempt: Attempt | undefined;
   /** When it was read, by the database's clock. */
   readonly now: number;
@@ -110,7 +108,6 @@ export function readWaitingNotices(connectorIds: readonly string[], count: numbe
   return READ_WAITING({ connectorIds, count });
 }
 
-/** A notice from a row of {@link readWaitingNotices}. */
 export function toWaitingNotice(row: Row): WaitingNotice {
   const { noticeConnectorId: connectorId, noticeId, body, noticeTries: tries, now } = NOTICE.read(row);
   return { connectorId, noticeId, body, tries, attempt: row.attempt_id === null ? undefined : toAttempt(row), now };

@@ -39,5 +39,4 @@ export const COUNT_CARDS_REGISTERED_TWICE = statement(
     where twice.place > 0 group by twice.connector_id order by twice.connector_id`,
 )({});
 
-/** A row of {@link COUNT_CARDS_REGISTERED_TWICE}. */
 export const toRegisteredTwice = columns({ connectorId: TEXT, cards: NUMBER, example: TEXT }).read;

@@ -29,7 +29,6 @@ const LIST_ATTEMPTS = statement(
     order by processor_attempt.attempt_id desc limit :count`,
 );
 
-/** Reads the attempts of a transfer, the newest first. */
 export function listAttempts(programId: string, transferId: string): Statement {
   return LIST_ATTEMPTS({ programId, transferId, count: MAX_OF_TRANSFER });
 }
@@ -56,11 +55,9 @@ const SEARCH_ATTEMPTS = statementVariants({
   count: NUMBER,
 });
 
-/** A part of the attempts that match a filter. */
 export type AttemptChunk = {
   /** The last attempt of the previous chunk (inner UUID), or null for the first. */
   readonly after: string | null;
-  /** Maximum number of attempts returned. */
   readonly count: number;
   /** Maximum number of attempts compared with the filter. It bounds the time of a chunk, even if matches are rare. */
   readonly maxExamined: number;
@@ -153,7 +150,6 @@ export function toAttemptChunk(
 
 const ENDED: ReadonlySet<string> = new Set<AttemptStatus>(['approved', 'declined', 'failed', 'reversed']);
 
-/** An attempt from a row of the statements of this file. */
 export function toShownAttempt(row: Row): ShownAttempt {
   return { attempt: toAttempt(row), cardName: row.card_name as string, now: (row.now as Date).getTime() };
 }
@@ -173,5 +169,4 @@ export const COUNT_OPEN_ATTEMPTS: Statement = {
   values: [],
 };
 
-/** How many open attempts of a status a connector has, from a row of {@link COUNT_OPEN_ATTEMPTS}. */
 export const toOpenCount = COUNT.read;

@@ -91,7 +91,6 @@ const FIND_EVENTS = statement(
     order by batch_id, index limit :count`,
 );
 
-/** The conditions of a search for events. */
 export type EventSearch = {
   readonly requestId: string;
   /** The card program of the events, or null for all of them and the service's own. */

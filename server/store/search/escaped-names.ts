@@ -32,7 +32,6 @@ export function findEscapedNames(kind: Kind, after: LastRecord | undefined, coun
   };
 }
 
-/** A record from a row of {@link findEscapedNames}. */
 export function toRecordWithEscapes(row: Row): RecordWithEscapes {
   return RECORD.read(row);
 }

@@ -58,12 +58,10 @@ const byColumn = (name: string, column: string, type: string) =>
 const FIND_BY_LAST_FOUR = byColumn('find_cards_by_last_four', 'last_four', 'char(4)');
 const FIND_BY_HOLDER = byColumn('find_cards_by_holder', 'holder_reference', 'text');
 
-/** Finds the newest cards whose number ends with four digits. */
 export function findCardsByLastFour(programIds: readonly string[], value: string, count: number): Statement {
   return FIND_BY_LAST_FOUR({ programIds, value, count });
 }
 
-/** Finds the newest cards with a holder reference. */
 export function findCardsByHolder(programIds: readonly string[], value: string, count: number): Statement {
   return FIND_BY_HOLDER({ programIds, value, count });
 }
@@ -128,7 +126,6 @@ const FIND_BY_ID = statement(
   ),
 );
 
-/** Finds cards by their inner ids in any of the programs. */
 export function findCardsById(programIds: readonly string[], cardIds: readonly string[], count: number): Statement {
   return FIND_BY_ID({ programIds, cardIds, count });
 }

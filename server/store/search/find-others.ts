@@ -21,7 +21,6 @@ const LIST_PROGRAM_IDS = statement(
   'select program_id from program order by program_id desc limit :count',
 );
 
-/** Reads the ids of the newest card programs. */
 export function listProgramIds(count: number): Statement {
   return LIST_PROGRAM_IDS({ count });
 }
@@ -41,7 +40,6 @@ export function findPrograms(programIds: readonly string[], text: string, count:
   return FIND_PROGRAMS({ programIds, text, count });
 }
 
-/** A card program from a row of {@link findPrograms}. */
 export const toFoundProgram: (row: Row) => RowOf<typeof PROGRAM.columns> = PROGRAM.read;
 
 const KEY_USE = columns({
@@ -65,7 +63,6 @@ const FIND_KEY_USES = statement(
     order by found.created_at desc limit :count`,
 );
 
-/** The use of an idempotency key: its operation and its result. */
 export type KeyUse = RowOf<typeof KEY_USE.columns>;
 
 /** Finds the uses of an idempotency key, in its stored form, in any of the programs. */
@@ -78,7 +75,6 @@ export function findKeyUses(
   return FIND_KEY_USES({ programIds, operations, key, count });
 }
 
-/** The use of a key from a row of {@link findKeyUses}. */
 export const toKeyUse: (row: Row) => KeyUse = KEY_USE.read;
 
 const REVERSAL = columns({
@@ -101,12 +97,10 @@ const FIND_REVERSALS = statement(
     order by found.reversal_id desc limit :count`,
 );
 
-/** Finds reversals by their ids in any of the programs. */
 export function findReversals(programIds: readonly string[], reversalIds: readonly string[], count: number): Statement {
   return FIND_REVERSALS({ programIds, reversalIds, count });
 }
 
-/** A reversal from a row of {@link findReversals}. */
 export const toFoundReversal: (row: Row) => RowOf<typeof REVERSAL.columns> = REVERSAL.read;
 
 const MOVEMENT = columns({
@@ -127,7 +121,6 @@ const FIND_MOVEMENTS = statement(
     ) as found limit 2`,
 );
 
-/** Finds a deposit or withdrawal by its id in any of the programs. */
 export function findMovements(programIds: readonly string[], movementId: string): Statement {
   return FIND_MOVEMENTS({ programIds, movementId });
 }
@@ -147,7 +140,6 @@ export function findMovementsByReference(programIds: readonly string[], referenc
   return FIND_MOVEMENTS_BY_REFERENCE({ programIds, reference, count });
 }
 
-/** A deposit or withdrawal from a row of {@link findMovements} or {@link findMovementsByReference}. */
 export const toFoundMovement: (row: Row) => RowOf<typeof MOVEMENT.columns> = MOVEMENT.read;
 
 const API_KEY = columns({
@@ -183,7 +175,6 @@ export function findKeysByName(text: string, programId: string | null, count: nu
   return FIND_KEYS_BY_NAME({ text, programId, count });
 }
 
-/** A key from a row of {@link findKey} or {@link findKeysByName}. */
 export const toFoundKey: (row: Row) => RowOf<typeof API_KEY.columns> = API_KEY.read;
 
 const AUDIT_ENTRY = columns({
@@ -202,10 +193,8 @@ const FIND_AUDIT_ENTRY = statement(
     where entry_id = :entryId and (:programId::uuid is null or program_id = :programId)`,
 );
 
-/** Reads an entry of the audit log by its id. */
 export function findAuditEntry(entryId: string, programId: string | null): Statement {
   return FIND_AUDIT_ENTRY({ entryId, programId });
 }
 
-/** An entry from a row of {@link findAuditEntry}. */
 export const toFoundAuditEntry: (row: Row) => RowOf<typeof AUDIT_ENTRY.columns> = AUDIT_ENTRY.read;

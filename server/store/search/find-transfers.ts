@@ -30,7 +30,6 @@ const FIND_BY_ID = statement(
   ),
 );
 
-/** Finds transfers by their ids in any of the programs. */
 export function findTransfersById(
   programIds: readonly string[],
   transferIds: readonly string[],

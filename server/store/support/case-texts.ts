@@ -3,7 +3,6 @@ import type { Row, Statement } from '../connection/database.ts';
 import { NAMED_TRANSFER } from '../ledger/account.ts';
 import { DATE, INTEGER, nullable, statement, statementOfRows, UUID } from '../sql.ts';
 
-/** Reads the names of the cards of transfers. */
 export const readCardsOfTransfers = statementOfRows(
   'read_cards_of_transfers',
   NAMED_TRANSFER,
@@ -71,7 +70,6 @@ export function eraseTextsOfCases(erasure: CardErasure, count: number): Statemen
   return ERASE_TEXTS({ programId, cardId, requestedAt, after, count });
 }
 
-/** The last case that {@link eraseTextsOfCases} read, or null at the end. */
 export function toLastCase([row]: readonly Row[]): string | null {
   return (row?.last_case_id as string | null | undefined) ?? null;
 }

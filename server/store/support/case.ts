@@ -90,13 +90,10 @@ export function readCase(caseId: string, programId: string | null): Statement {
   return READ_CASE({ caseId, programId });
 }
 
-/** A case from a row of {@link readCase}. */
 export const toWholeCase: (row: Row) => WholeCase = WHOLE.read;
 
-/** A case from a row of {@link searchCases}. */
 export const toQueuedCase: (row: Row) => QueuedCase = QUEUED.read;
 
-/** A case from a row of any other statement. */
 export const toCase: (row: Row) => SupportCase = CASE.read;
 
 /** Reads the open or waiting case of a request. */
@@ -179,7 +176,6 @@ export function noteTexts(caseId: string): Statement {
   return HAS_TEXTS({ caseId });
 }
 
-/** Reads the messages of a case, oldest first. */
 export const readMessages = statement(
   'read_case_messages',
   { caseId: UUID },
@@ -193,7 +189,6 @@ export const readExternalMessage = statement(
   `select ${MESSAGE.names} from case_message where case_id = :caseId and external_id = :externalId`,
 );
 
-/** A message from a row of {@link readMessages} or {@link readExternalMessage}. */
 export const toMessage: (row: Row) => CaseMessage = MESSAGE.read;
 
 const LIST_CASES = statementVariants({
@@ -261,7 +256,6 @@ function listStatement(
 /** Finds a case by its id, in any program. */
 export const findCase = statement('find_case', { caseId: UUID }, 'select from support_case where case_id = :caseId');
 
-/** Reads other cases with an error code, newest first. */
 export const readSimilarCases = statement(
   'read_similar_cases',
   { code: TEXT, caseId: UUID, count: INTEGER },

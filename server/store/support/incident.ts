@@ -58,7 +58,6 @@ export const lockIncident = statement(
   'select from incident where incident_id = :incidentId for no key update',
 );
 
-/** Reads an incident and counts its cases. */
 export const readIncident = statement(
   'read_incident',
   ONE,
@@ -69,10 +68,8 @@ export const readIncident = statement(
     where incident.incident_id = :incidentId`,
 );
 
-/** An incident from a row of {@link readIncident}. */
 export const toCountedIncident: (row: Row) => CountedIncident = COUNTED.read;
 
-/** An incident from a row of any other statement. */
 export const toIncident: (row: Row) => Incident = INCIDENT.read;
 
 /** Updates all changing columns of a locked incident. */
@@ -131,7 +128,6 @@ export const readSettling = statement(
     where incident_id = :incidentId and resolved_at is not null and not is_settled`,
 );
 
-/** An incident from a row of {@link readSettling}. */
 export const toSettlingIncident: (row: Row) => SettlingIncident = PROGRESS.read;
 
 /** Notes the last case that was resolved with a locked incident, and whether it was the last of all. */

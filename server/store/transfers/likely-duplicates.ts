@@ -56,14 +56,12 @@ const READ_DUPLICATE_PAIRS = statement(
     order by page.transfer_id desc`,
 );
 
-/** The part of a card's transfers to compare. */
 export type DuplicateChunk = {
   /** Only transfers before this one (inner UUID), or null for the newest. */
   readonly before: string | null;
   readonly windowSeconds: number;
   /** Maximum number of transfers compared. It bounds the time, even if duplicates are rare. */
   readonly maxExamined: number;
-  /** Maximum number of pairs. */
   readonly count: number;
 };
 

@@ -50,7 +50,6 @@ export function listReversals(of: NamedTransfer, after: string | null, count: nu
   return LIST_REVERSALS(after === null ? 'list_reversals' : 'list_reversals_after', text, { ...of, after, count });
 }
 
-/** A reversal from a row of {@link readReversal} or {@link listReversals}. */
 export function toReversal(row: Row): Reversal {
   return REVERSAL.read(row);
 }

@@ -13,7 +13,6 @@ export type Chunk = {
   readonly after: string | null;
   /** The newest transfer of an export, which starts with the oldest. Null for no end. */
   readonly until: string | null;
-  /** Maximum number of transfers returned. */
   readonly count: number;
   /** Maximum number of transfers compared with the filter. It bounds the time of a chunk, even if matches are rare. */
   readonly maxExamined: number;
@@ -145,7 +144,6 @@ function textOf({ route, order, isTimed, isFiltered }: Variant): string {
     order by page.transfer_id ${onward}`;
 }
 
-/** The transfers of a chunk, from the rows of {@link listTransfers}. */
 export function toChunkRead(rows: readonly Row[], chunk: Chunk): ChunkRead {
   const transfers = rows.filter((row) => row.transfer_id !== null).map(toTransfer);
   const last = transfers.at(-1);

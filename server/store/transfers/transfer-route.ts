@@ -9,7 +9,6 @@ export type TransferFilter = {
   readonly status: TransferStatus | null;
   readonly reference: string | null;
   readonly idempotencyKey: string | null;
-  /** A pair of its metadata. */
   readonly metadata: { readonly name: string; readonly value: string } | null;
   /** First moment, included. */
   readonly createdFrom: Date | null;
@@ -19,7 +18,6 @@ export type TransferFilter = {
   readonly maximumAmount: number | null;
 };
 
-/** The filter that matches every transfer. */
 export const NO_FILTER: TransferFilter = {
   cardName: null,
   type: null,

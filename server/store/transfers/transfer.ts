@@ -62,7 +62,6 @@ const TRANSFER_WITH_CARDS = columns({ ...TRANSFER.columns, cardName: TEXT, desti
 export const TRANSFER_COLUMNS = `${TRANSFER.of('transfer')}, card.name as card_name,
   destination.name as destination_card_name, case when transfer.status = 'pending' then service_now() end as now`;
 
-/** Joins the cards of a transfer. */
 const WITH_CARDS = `join card on card.program_id = transfer.program_id and card.card_id = transfer.card_id
   left join card as destination
     on destination.program_id = transfer.program_id and destination.card_id = transfer.destination_card_id`;
@@ -95,7 +94,6 @@ export const readReferences = statementOfRows(
     ) as found`,
 );
 
-/** The transfer that takes a reference, from a row of {@link readReferences}. */
 export const REFERENCE_TAKER = columns({
   programId: UUID,
   reference: TEXT,
@@ -205,7 +203,6 @@ const HOLD_OF_TRANSFER = columns({
   dayStart: TIME,
 });
 
-/** A transfer and its hold from a row of {@link readTransfersForChange}. */
 export function toTransferWithHold(row: Row): { readonly transfer: Transfer; readonly hold: Hold | undefined } {
   const transfer = TRANSFER_WITH_CARDS.read(row);
   if (row.hold_amount === null) return { transfer, hold: undefined };
@@ -258,7 +255,6 @@ export function insertMetadata(
   );
 }
 
-/** Deletes the metadata of transfers from the search table. */
 export const deleteMetadata = statementOfRows(
   'delete_metadata',
   NAMED_TRANSFER,

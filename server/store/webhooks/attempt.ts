@@ -42,7 +42,6 @@ const ATTEMPT = columns({
 /** One request to a webhook, and its result. */
 export type Attempt = ReturnType<typeof ATTEMPT.read>;
 
-/** An attempt from a row of {@link listAttempts}. */
 export const toAttempt: (row: Row) => Attempt = ATTEMPT.read;
 
 const INSERT_ATTEMPTS = insertRows('insert_webhook_attempts', 'webhook_attempt', ATTEMPT);

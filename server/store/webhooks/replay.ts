@@ -54,7 +54,6 @@ const MOVED = columns({
   state: word<'running' | 'completed'>(),
 });
 
-/** The progress of a replay. */
 export type MovedReplay = ReturnType<typeof MOVED.read>;
 
 /** Moves the cursors of replays, forward only. A canceled replay is left unchanged. */
@@ -119,7 +118,6 @@ export function findReplayStart(programId: string | null, from: Date): Statement
     : REPLAY_START({ programId, from });
 }
 
-/** The position, from the rows of {@link findReplayStart}. */
 export function toReplayStart(found: readonly Row[]): number {
   return Number(found[0]?.start);
 }

@@ -53,7 +53,6 @@ export const READ_KEY_IDS: Statement = {
   values: [],
 };
 
-/** The ids of the keys, from the rows of {@link READ_KEY_IDS}. */
 export function toKeyIds(rows: readonly Row[]): readonly Buffer[] {
   return rows.map((row) => row.key_id as Buffer);
 }

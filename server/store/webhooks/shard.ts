@@ -71,7 +71,6 @@ export const releaseShards = statement(
     where owner = :owner and shard = any (:shards) and shard = any (array(${OWN_SHARDS}))`,
 );
 
-/** Records that a process no longer delivers. */
 export const removeWorker = statement(
   'remove_webhook_worker',
   { owner: UUID },

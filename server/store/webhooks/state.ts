@@ -24,7 +24,6 @@ import { HELD } from './shard.ts';
 
 const REVISION = columns({ webhookId: UUID, revision: NUMBER, shard: SMALLINT });
 
-/** The stored version of a webhook. */
 export type WebhookRevision = ReturnType<typeof REVISION.read>;
 
 /** The versions of all webhooks of some shards. */
@@ -108,7 +107,6 @@ const PROGRESS = columns({
   lastFailureAt: nullable(TIME),
 });
 
-/** The progress of a webhook. */
 export type Progress = ReturnType<typeof PROGRESS.read>;
 
 /** Moves cursors, forward only. Returns the webhooks that the process still holds. */

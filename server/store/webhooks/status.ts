@@ -61,7 +61,6 @@ const CANCEL_REPLAY = statement(
   `update webhook_replay set state = 'canceled', finished_at = :now where webhook_id = :webhookId and state = 'running'`,
 );
 
-/** Cancels the replay of a webhook, if one is running. */
 export function cancelReplay(webhookId: string, now: Date): Statement {
   return CANCEL_REPLAY({ webhookId, now });
 }

@@ -95,7 +95,6 @@ export type StoredReplay = {
   readonly finishedAt: number | null;
 };
 
-/** A webhook, and the state of its delivery. */
 export type WebhookDetails = RowOf<typeof DETAILS.columns>;
 
 const milliseconds = (time: string): string => `(extract(epoch from ${time}) * 1000)::bigint`;
@@ -148,7 +147,6 @@ export function readWebhook(webhookId: string, programId: string | null): Statem
   return READ_WEBHOOK({ webhookId, programId });
 }
 
-/** A webhook from a row of {@link readWebhook} or {@link listWebhooks}. */
 export const toWebhookDetails: (row: Row) => WebhookDetails = DETAILS.read;
 
 export type WebhookFilter = { readonly programId: string | null; readonly status: WebhookStatus | null };

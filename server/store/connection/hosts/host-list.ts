@@ -61,7 +61,6 @@ export function withHosts(url: string, hosts: readonly { readonly host: string; 
   return toUrl(`${scheme}${userInfo}${path}`, place, [...othersOf(query), ...target]);
 }
 
-/** The parameters that apply to all hosts. */
 function othersOf(query: string): readonly string[] {
   const nameOf = (pair: string): string => [...new URLSearchParams(pair).keys()][0] ?? '';
   return query.split('&').filter((pair) => pair !== '' && !OF_HOSTS.includes(nameOf(pair)));
@@ -103,7 +102,6 @@ function readTarget(target: string | undefined, isList: boolean): boolean {
 
 type Place = { readonly host: string; readonly port: string };
 
-/** Reads a host of the URL itself, with its port. */
 function readPlace(text: string): Place {
   const [, address, name = '', port = ''] = /^(?:\[([^\]]+)\]|([\w.%~-]+))(?::([0-9]*))?$/.exec(text) ?? [];
   if (address !== undefined && isIPv6(address.split('%', 1)[0] ?? '')) return { host: address, port };
@@ -116,7 +114,6 @@ function readPlace(text: string): Place {
   throw new HostListProblem(`DATABASE_URL names several hosts, and one of them cannot be read. ${FORM}`);
 }
 
-/** The hosts of the parameter. */
 function placesOf(list: string): readonly Place[] {
   return list.split(',').map((host) => {
     if (host !== '' && !/[@\s]/.test(host)) return { host, port: '' };

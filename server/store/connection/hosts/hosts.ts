@@ -35,7 +35,6 @@ export type UsedHost = { readonly name: string; readonly since: Date };
 /** A host of DATABASE_URL, and the URL as if it named only this one. */
 type Host = { readonly name: string; readonly connectionString: string };
 
-/** A host that can be written to. */
 type Found = { readonly host: Host; readonly history: History | undefined };
 
 /** An open connection: its host, the timer until it is ready, and how to cut it. */
@@ -60,9 +59,7 @@ export function hostsOf(settings: object): Hosts | undefined {
  * to. That host is trusted until there is a reason for doubt. A single host without this parameter is connected to directly.
  */
 export class Hosts {
-  /** Whether a host must be writable. */
   readonly mustWrite: boolean;
-  /** See {@link LEAD_MILLISECONDS}. */
   leadMilliseconds = LEAD_MILLISECONDS;
   readonly #schema: string;
   readonly #all: readonly [Host, ...Host[]];
@@ -126,7 +123,6 @@ export class Hosts {
     }
   }
 
-  /** A client that connects to the host now in use. */
   clientOf(config: pg.ClientConfig): pg.Client {
     if (!this.mustWrite) return new pg.Client(config);
     const host = this.#current?.host ?? this.#all[0];
@@ -324,7 +320,6 @@ function messageOf(error: unknown): string {
   return error instanceof Error ? error.message || String(codeOf(error)) : String(error);
 }
 
-/** Why a host cannot be used. */
 type ReadOnlyHost = { readonly reason: string; readonly isReadOnly: true };
 
 /**
