@@ -14,7 +14,6 @@ import type { Statement } from '../../store/connection/database.ts';
 // Kept by: the same transaction; the trigger of `audit_entry`
 // Tested by: `test/security/audit.test.ts`
 
-/** The subject of an action, for the audit log. */
 export type Audited = {
   /** Inner UUID of the card program, or null. */
   readonly programId: string | null;

@@ -4,7 +4,6 @@ import { type AuditEntry, type AuditHead, hashOfEntry, NO_HASH } from '../../sto
 /** A fault in the chain, as a sentence, and its position. */
 export type ChainProblem = { readonly position: bigint; readonly message: string };
 
-/** The start of a walk, and the hash that the walk must find. */
 type Beginning = {
   /** A hash that was recorded outside the log earlier, in 64 hex digits. */
   readonly expected?: string | undefined;

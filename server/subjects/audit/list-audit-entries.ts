@@ -8,7 +8,6 @@ import { readProgramFilter } from '../../calls/program.ts';
 import { type AuditEntry, findAuditEntry, listAuditEntries as listStatement, toAuditEntry } from '../../store/audit.ts';
 import { AUDITED_OF_OPERATORS, AUDITED_OPERATIONS, OTHER_ACTIONS } from './audit.ts';
 
-/** list_audit_entries: a page, newest first. */
 export async function listAuditEntries(
   service: Service,
   call: Call<'list_audit_entries'>,
@@ -34,7 +33,6 @@ function checkAction(call: Call<'list_audit_entries'>, action: string): void {
   throw schemaRefusal(call, `'action' is '${action}', but the audit log has only ${known.join(', ')}.`, '/action');
 }
 
-/** Returns an entry of the audit log as the contract shows it. */
 export function toAuditEntryRecord(entry: AuditEntry): AuditEntryRecord {
   return {
     entry_id: toWireId('aud', entry.entryId),

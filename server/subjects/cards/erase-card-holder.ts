@@ -75,7 +75,6 @@ export async function eraseCardHolder(
   });
 }
 
-/** Returns an erasure as the contract shows it. */
 function toErasureRecord({
   programId,
   cardName,

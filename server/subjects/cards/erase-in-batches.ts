@@ -66,7 +66,6 @@ export const ERASURE_SETTINGS: ErasureSettings = {
 /** Maximum number of erasures that are processed in turns. */
 const MAX_ERASURES = 10;
 
-/** Time limit of one transaction. */
 const TIMEOUT_MILLISECONDS = 5_000;
 
 /** The result of a batch, or undefined if another process is working on this erasure. */

@@ -92,7 +92,6 @@ function readLineCursor(call: Call<'list_postings'>): Pick<StatementPageRequest,
   return { upTo: BigInt(upTo), below: BigInt(below) };
 }
 
-/** Returns a line of a card's statement as the contract shows it. */
 function toPostingRecord(line: StatementLine): PostingRecord {
   return {
     sequence: Number(line.sequence),

@@ -18,7 +18,6 @@ import {
 } from '../../store/cards/card-list.ts';
 import { fromLimits } from '../../store/ledger/limits.ts';
 
-/** get_card: the card with its balance, or `card_not_found`. */
 export async function getCard(service: Service, call: Call<'get_card'>): Promise<Reply<'get_card'>> {
   const { card_id: name } = call.params;
   const [row] = await readRows(service.database, readCardDetails(call.programId, name));

@@ -59,7 +59,6 @@ export type RecorderFigures = {
   readonly dropped: ReadonlyMap<DropReason, number>;
 };
 
-/** Records error responses without delaying requests. */
 export type ErrorRecorder = {
   /**
    * Queues a report. Takes a few microseconds and never throws. Returns undefined for an unauthenticated error above the
@@ -258,7 +257,6 @@ class Recorder {
   }
 }
 
-/** Limits for recording unauthenticated errors. */
 type UnauthenticatedSettings = {
   /** Maximum number at once, over all addresses. */
   readonly maxUnauthenticatedBurst: number;

@@ -66,7 +66,6 @@ export class ErrorSpool {
     return this.#size;
   }
 
-  /** Whether all lines were read. */
   get isEmpty(): boolean {
     return this.#read >= this.#size;
   }

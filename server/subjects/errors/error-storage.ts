@@ -58,7 +58,6 @@ export class ErrorStorage {
     }
   }
 
-  /** Errors that this process has dropped so far, by reason. */
   get dropped(): ReadonlyMap<DropReason, number> {
     return this.#dropped;
   }

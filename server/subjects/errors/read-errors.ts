@@ -59,7 +59,6 @@ export async function inspectError(service: Service, call: Call<'inspect_error'>
   return { record: toInspectedErrorRecord(error) };
 }
 
-/** list_errors: a page of the card program's errors, newest first. */
 export async function listErrors(service: Service, call: Call<'list_errors'>): Promise<Reply<'list_errors'>> {
   const filter = readErrorFilter(call);
   const record = await readPage(service, call, {

@@ -8,7 +8,6 @@ import type { LoggedError } from '../../store/error.ts';
 
 /** An error response for the error log, with the known facts about its request. */
 export type ReportedError = {
-  /** Inner UUID of the request. */
   readonly requestId: string;
   readonly operation: string | undefined;
   readonly code: string;
@@ -31,7 +30,6 @@ export type ReportedError = {
   readonly field: string | undefined;
   readonly idempotencyKey: string | undefined;
   readonly fields: Readonly<Record<string, unknown>> | undefined;
-  /** Path parameters, if they are known. */
   readonly parameters?: Readonly<Record<string, string>> | undefined;
   readonly cause: unknown;
   /** The trace of the request, if the caller sent a valid one. It was checked when it was read. */

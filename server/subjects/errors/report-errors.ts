@@ -17,7 +17,6 @@ import { insertEvents } from '../../store/events/insert-events.ts';
 /** Events per transaction. */
 const MAX_REPORTS = 100;
 
-/** Time limit of one transaction. */
 const TIMEOUT_MILLISECONDS = 5_000;
 
 /**

@@ -6,7 +6,6 @@ import { writeEvent, writeOperatorEvent } from '../../calls/records/event.ts';
 import { ALL_EVENTS } from './event-news.ts';
 import type { EventSource } from './event-source.ts';
 
-/** A call that lists events. */
 export type ListCall = Call<'list_events'> | Call<'search_events'>;
 
 /** The query of a list. `after` is a position, or for operators a number. */

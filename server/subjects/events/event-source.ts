@@ -6,7 +6,6 @@ import { readHeads, readOldestPosition, toHeads } from '../../store/events/event
 import { readEventPage, type StoredEvent } from '../../store/events/read-events.ts';
 import { ALL_EVENTS } from './event-news.ts';
 
-/** The events to read, and their order. */
 export type EventSource = {
   /** The card program, whose events are ordered by position. Undefined for all events, ordered by number. */
   readonly programId: string | undefined;
@@ -17,7 +16,6 @@ export type EventSource = {
   /** Types, or groups of types such as `transfer.*`. */
   readonly types: readonly string[] | undefined;
   readonly subjectId: string | undefined;
-  /** An event as JSON text. */
   readonly write: (event: StoredEvent) => string;
 };
 

@@ -22,7 +22,6 @@ export async function getEvent(service: Service, call: Call<'get_event'>): Promi
   return { json: writeEvent(await loadEvent(service, call.params.event_id, call.programId)) };
 }
 
-/** inspect_event: any event, or `event_not_found`. */
 export async function inspectEvent(service: Service, call: Call<'inspect_event'>): Promise<Reply<'inspect_event'>> {
   return { json: writeOperatorEvent(await loadEvent(service, call.params.event_id)) };
 }
@@ -36,7 +35,6 @@ async function readList(service: EventService, call: ListCall): Promise<TextRepl
   return new ForwardList(service, call, query).read(cursor ?? after, performance.now() + query.waitMilliseconds);
 }
 
-/** Returns a page, newest first. */
 async function readNewest({ database }: EventService, { source, cursor, limit }: EventQuery): Promise<TextReply> {
   const last = cursor === null ? await readHead(database, source) : cursor - 1;
   const read = await readEvents(database, source, { before: last + 1 }, limit);

@@ -25,10 +25,8 @@ const MAX_CACHED = 10_000;
 /** `lastUntil` is the time until which an operator's key is accepted for the status while the database does not respond. */
 type Known = { readonly caller: KeyCaller; readonly until: number; readonly lastUntil: number };
 
-/** The caller that a key identifies. */
 type KeyCaller = Extract<Caller, { readonly keyId: string }>;
 
-/** A look-up in progress. */
 type LookUp = { readonly startedAt: number; readonly caller: Promise<KeyCaller> };
 
 /**
@@ -151,7 +149,6 @@ function refuse(message: string, reason: string, keyId?: string): Refusal {
  */
 const FORM = /^ts_([0-9a-f]{16})_([0-9a-f]{64})([0-9a-f]{8})$/;
 
-/** The two parts of a well-formed key. */
 type KeyParts = { readonly publicPart: string; readonly secretHash: Buffer };
 
 /** Returns a new key, which is shown once, and its parts that are stored. */

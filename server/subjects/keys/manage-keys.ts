@@ -156,7 +156,6 @@ function refuseFurtherScopes(caller: Caller, scopes: readonly string[], doing: '
   throw new Refusal('forbidden', message, { saw: { refused_because: `no scope ${further.join(', ')}` } });
 }
 
-/** list_keys: a page, newest first, without secrets. */
 export async function listKeys(service: Service, call: Call<'list_keys'>): Promise<Reply<'list_keys'>> {
   const record = await readPage(service, call, {
     prefix: 'key',
@@ -168,7 +167,6 @@ export async function listKeys(service: Service, call: Call<'list_keys'>): Promi
   return { record };
 }
 
-/** Returns a key as the contract shows it, without its secret. */
 function toKeyRecord(key: ApiKey): KeyRecord {
   return {
     key_id: toWireId('key', key.keyId),

@@ -27,7 +27,6 @@ const DAY_MILLISECONDS = 86_400_000;
 
 const EVERYTHING = { programId: null, type: null } as const;
 
-/** Reads the status of this process. */
 type ReadStatus = (service: Service) => Promise<ServiceStatus>;
 
 /** The data read from the database, and the start of the reading in the time of `performance.now()`. */
@@ -41,7 +40,6 @@ type Reading = {
 
 /** Makes the overview for operators. Its charts show this process. Figures also cover all processes together. */
 export class OverviewMaker {
-  /** Counts the transfers that this process creates. */
   readonly counts = new TransferCounts();
   readonly #requests: RecentRequests;
   readonly #bursts: Bursts;

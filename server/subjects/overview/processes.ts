@@ -41,7 +41,6 @@ export class Processes {
     await database.writeUnguarded(deleteProcess(this.#own.processId));
   }
 
-  /** Returns the processes that were recently active, oldest first. */
   async list(database: Pick<Database, 'read'>): Promise<readonly ListedProcess[]> {
     return (await database.read(listProcesses(MAX_PROCESSES))).map(toListedProcess);
   }

@@ -127,7 +127,6 @@ export class RecentRequests {
     return { milliseconds, transfers, ...outcomes, latencies: latencies.counts() };
   }
 
-  /** Returns the figures of the last minute. */
   now(): RequestFigures {
     return figuresOf([this.minute()]);
   }

@@ -9,7 +9,6 @@ const PROGRAMS = Array.from(
   (_, index) => `00000000-0000-0000-0000-${String(index).padStart(12, '0')}`,
 );
 
-/** A database that records its statements, and fails if `isFailing` is set. */
 function openStore() {
   const sent: Statement[] = [];
   const store = {

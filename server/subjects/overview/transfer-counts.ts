@@ -31,7 +31,6 @@ export class TransferCounts {
     this.#hours.set(this.#hour, this.#programs);
   }
 
-  /** All transfers since the process started. */
   get total(): number {
     return this.#total;
   }

@@ -159,7 +159,6 @@ function tryToMove(movement: FundingMovement, accounts: readonly Account[]): Pos
   return post({ index: 0, purpose: movement.kind, source, destination, amount });
 }
 
-/** list_funding_movements: a page of a program's deposits and withdrawals, newest first. */
 export async function listFundingMovements(
   service: Service,
   call: Call<'list_funding_movements'>,
@@ -184,7 +183,6 @@ function movementIdOf({ kind, movementId }: Pick<FundingMovement, 'kind' | 'move
   return toWireId(kind === 'deposit' ? 'dep' : 'wd', movementId);
 }
 
-/** Returns a deposit or withdrawal as the contract shows it. */
 function toMovementRecord({ movement, balance, createdAt }: MadeMovement): FundingMovementRecord {
   return {
     movement_id: movementIdOf(movement),

@@ -35,7 +35,6 @@ import {
 import { READ_SWITCH, toSwitchReading } from '../../store/switch.ts';
 import { auditOf, withoutMetadata } from '../audit/audit.ts';
 
-/** create_program: the program with its empty funding account. */
 export async function createProgram(service: Service, call: Call<'create_program'>): Promise<Reply<'create_program'>> {
   const {
     name,
@@ -112,12 +111,10 @@ export async function isTimeZone(database: Database, name: string): Promise<bool
   }
 }
 
-/** get_program: the program with its funding, or `program_not_found`. */
 export async function getProgram(service: Service, call: Call<'get_program'>): Promise<Reply<'get_program'>> {
   return { record: toProgramRecord(await loadProgram(service, call.params.program_id)) };
 }
 
-/** list_programs: a page, newest first. */
 export async function listPrograms(service: Service, call: Call<'list_programs'>): Promise<Reply<'list_programs'>> {
   const pair = readPair(call);
   const record = await readPage(service, call, {
@@ -150,7 +147,6 @@ export function openProgramSearch(database: Database): (sentId: string) => strin
   return (sentId) => known.get(sentId) ?? lookUp(sentId);
 }
 
-/** Returns a card program as the contract shows it. */
 function toProgramRecord(program: Program): ProgramRecord {
   return {
     program_id: toWireId('prog', program.programId),

@@ -7,7 +7,6 @@ import type { Reversal } from '../../../domain/transfers/reverse-transfer.ts';
 import type { Transfer } from '../../../domain/transfers/transfer.ts';
 import { howToFindOut } from '../../calls/how-to-find-out.ts';
 
-/** The facts that a summary is based on. */
 export type RequestFacts = {
   readonly operation: OperationId | null;
   /** The error of the request. For a batch, its own error or the most severe error of its rows. */
@@ -36,7 +35,6 @@ export type RequestFacts = {
   readonly idempotencyKey: string | null;
 };
 
-/** The outcome of a request. */
 export type RequestSummary = {
   readonly outcome: 'succeeded' | 'partly_failed' | 'failed';
   readonly moneyMoved: MoneyMoved;

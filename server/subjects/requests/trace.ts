@@ -27,7 +27,6 @@ import {
 import { readReversal, toReversal } from '../../store/transfers/reversal.ts';
 import { readTransfersForChange, toTransfer } from '../../store/transfers/transfer.ts';
 
-/** Everything that is stored about a request. */
 export type RequestTrace = {
   readonly receivedAt: Date;
   readonly error: LoggedError | null;
@@ -59,7 +58,6 @@ const WHOLE = [-1, 6] as const;
 /** Time reserved for the work after the search, in milliseconds. */
 const RESERVED_MILLISECONDS = 1500;
 
-/** The part of the data that a look-up searches. */
 export type Reach = {
   readonly database: Database;
   /** Limits the search to this card program and skips the audit log, which is for operators. Null searches everything. */

@@ -28,7 +28,6 @@ export async function moveClock(service: Service, call: Call<'move_clock'>): Pro
   });
 }
 
-/** The sandbox's control over its database server. */
 export type SandboxDatabase = {
   readonly pause: () => Promise<void>;
   readonly resume: () => Promise<void>;

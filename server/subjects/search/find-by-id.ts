@@ -36,7 +36,6 @@ import {
   foundWebhook,
 } from './summaries.ts';
 
-/** Finds the record that an id names. */
 export async function findById(
   context: SearchContext,
   { prefix, inner }: NonNullable<Term['id']>,

@@ -6,9 +6,7 @@ import { tokenHashOf } from '../../store/processors/processor-card.ts';
 /** An amount in minor units, and the currencies whose number of decimals gives this amount. */
 export type TermAmount = { readonly amount: number; readonly currencies: readonly string[] };
 
-/** The possible meanings of a search text. */
 export type Term = {
-  /** The trimmed search text. */
   readonly text: string;
   /** An id with a known prefix. If it is set, the text has no other meaning. For ids of cards, see `cardName`. */
   readonly id: { readonly prefix: IdentifierPrefix; readonly inner: string } | undefined;

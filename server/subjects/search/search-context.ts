@@ -11,7 +11,6 @@ export type FindRequest = (
   call: Pick<CallContext, 'deadline' | 'isGone'>,
 ) => Promise<RequestRecord | undefined>;
 
-/** The search term and the part of the data to search. */
 export type SearchContext = {
   readonly service: Service;
   readonly findRequest: FindRequest;

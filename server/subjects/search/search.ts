@@ -60,7 +60,6 @@ import {
 /** Maximum number of card programs that one search covers. Each is searched for every kind of record. */
 const MAX_PROGRAMS = 1000;
 
-/** Maximum number of results of each kind. */
 const MAX_RESULTS = 5;
 
 /** Reads one result more than are shown, to find out whether there are more. */

@@ -25,7 +25,6 @@ export type Found = { readonly kind: (typeof FOUND_KINDS)[number]; readonly reco
 
 type Match = FoundRecord['matched'];
 
-/** Returns a result as the contract shows it, from stored values. */
 function found(
   kind: Found['kind'],
   id: string,
@@ -59,14 +58,12 @@ export function foundCard(details: CardDetails, matched: Match, tokenEnd: string
   return found('card', card.name, matched, summary, { programId: card.programId, createdAt });
 }
 
-/** Returns a request that failed. */
 export function foundRequest(error: LoggedError, matched: Match): Found {
   const { requestId, operation, status, code, programId } = error;
   const summary = `${operation ?? 'Request'} failed with ${status} ${code}`;
   return found('request', toWireId('req', requestId), matched, summary, { programId, createdAt: timeOfId(requestId) });
 }
 
-/** Returns a request, with the summary of its record. */
 export function foundRequestRecord({ request_id, program_id, summary, received_at }: RequestRecord): Found {
   const record = { id: request_id, program_id, matched: 'id', summary, created_at: received_at } as const;
   return { kind: 'request', record };

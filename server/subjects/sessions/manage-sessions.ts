@@ -143,7 +143,6 @@ function sessionOf({ sessionId }: KeyCaller, names: CallerNames | undefined) {
   };
 }
 
-/** list_sessions: a page of the sessions that have not ended, newest first. */
 export async function listSessions(service: Service, call: Call<'list_sessions'>): Promise<Reply<'list_sessions'>> {
   const own = 'keyId' in call.caller ? call.caller.sessionId : undefined;
   const record = await readPage(service, call, {
@@ -156,7 +155,6 @@ export async function listSessions(service: Service, call: Call<'list_sessions'>
   return { record };
 }
 
-/** Returns when a session ends automatically, as the contract shows it. */
 function endsOf(createdAt: Date, lastActiveAt: Date) {
   const endsAt = createdAt.getTime() + MAX_HOURS * 3_600_000;
   const idleEndsAt = Math.min(endsAt, lastActiveAt.getTime() + IDLE_MINUTES * 60_000);

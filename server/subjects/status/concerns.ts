@@ -5,7 +5,6 @@ import type { TransferType } from '../../../domain/transfers/transfer.ts';
 import { type RunbookPage, runbookPath } from '../../foundation/runbook.ts';
 import { type DisabledAtConnector, type DisabledInPrograms, MAX_NAMED_PROGRAMS } from '../../store/figures.ts';
 
-/** The page of the runbook for each concern. */
 const PAGES: Readonly<Record<Concern, RunbookPage>> = {
   few_connections: 'few-connections',
   schema_newer: 'schema-newer',

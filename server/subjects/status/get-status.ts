@@ -49,7 +49,6 @@ export type StatusSources = {
   readonly backups:
     | (() => { readonly lastCopyAt: Date | undefined; readonly coveredUntil: Date | undefined })
     | undefined;
-  /** The size of the error spool, and how many errors could not be recorded. */
   readonly errors: () => { readonly spoolBytes: number; readonly maxSpoolBytes: number; readonly dropped: number };
 };
 
@@ -74,7 +73,6 @@ export async function getStatus(sources: StatusSources, service: Service): Promi
   return { record: await readStatus(sources, service) };
 }
 
-/** The status of this process, as {@link getStatus} shows it. */
 export async function readStatus(sources: StatusSources, { database }: Service): Promise<ServiceStatus> {
   const [reason, ledger, webhooks, server, schema] = await Promise.all([
     sources.readiness.find(),
@@ -177,7 +175,6 @@ const NOT_ASKED: Survival = {
   isWaiting: false,
 };
 
-/** Returns the server's facts about its standbys. */
 function replicationOf(server: ServerFigures | undefined) {
   const list = server?.standbyList ?? null;
   return {

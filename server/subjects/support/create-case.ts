@@ -30,7 +30,6 @@ import { replyWithinScopes, toCaseRecord } from './record.ts';
 /** Returns the effects of a request in the card program of the call. Throws `request_not_found`. */
 export type FindRequest = (service: Service, call: Call<'create_case'>, sentId: string) => Promise<RequestRecord>;
 
-/** The subject of a case. */
 type Subject = Pick<SupportCase, 'requestId' | 'transferId' | 'operation' | 'code' | 'moneyMoved'> & {
   readonly type: ErrorType | null;
   readonly summary: string | null;

@@ -13,7 +13,6 @@ type ResolveId = 'resolve_case' | 'answer_sandbox_case';
 /** The findings and actions of support, and their outcome. */
 type Resolution = { readonly text: string; readonly outcome: Outcome };
 
-/** resolve_case: the resolved case. */
 export function resolveCase(service: Service, call: Call<'resolve_case'>): Promise<Reply<ResolveId>> {
   return resolve(service, call, call.body);
 }

@@ -7,7 +7,6 @@ import { readCallerNames, toCallerNames } from '../../store/session.ts';
 import { type SupportCase, toWholeCase, type WholeCase } from '../../store/support/case.ts';
 import { actorOf } from '../audit/audit.ts';
 
-/** A call about one case. */
 export type CaseCall = CallContext & { readonly params: { readonly case_id: string } };
 
 /** Returns the card program whose cases a call may access, or null for operators, who may access all. */
@@ -34,7 +33,6 @@ export function foundCase(call: CaseCall, [row]: readonly Row[]): WholeCase {
   return toWholeCase(row);
 }
 
-/** Returns the refusal of a case id that does not exist. */
 export function caseMissing(call: CallContext, sentId: string, field?: string): Refusal {
   const where = programOf(call) === null ? '' : ' in this card program';
   const hint = fromWireId('case', sentId) === undefined ? ' A case id is case_ and 32 hex digits.' : '';
@@ -68,6 +66,5 @@ export function nameOf(caller: Caller, [row]: readonly Row[]): string {
   return row === undefined ? actorOf(caller) : (toCallerNames(row).keyName ?? actorOf(caller));
 }
 
-/** Returns the id on the wire, or null. */
 export const wireOrNull = (prefix: 'req' | 'tr' | 'inc' | 'msg' | 'prog', id: string | null): string | null =>
   id === null ? null : toWireId(prefix, id);

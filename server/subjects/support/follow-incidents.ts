@@ -25,7 +25,6 @@ import { toCaseRecord } from './record.ts';
 /** Number of cases that one transaction resolves. It ends well within the statement timeout. */
 const BATCH_SIZE = 100;
 
-/** Time limit of one transaction, in milliseconds. */
 const DEADLINE_MILLISECONDS = 5000;
 
 /** If the last reading is older than this, in milliseconds, the open incidents are unknown. */

@@ -36,7 +36,6 @@ import { toIncidentRecord, toOperatorIncidentRecord } from './record.ts';
 
 type ChangeId = 'create_incident' | 'update_incident' | 'attach_cases' | 'resolve_incident';
 
-/** A call about one incident. */
 export type IncidentCall = CallContext & { readonly params: { readonly incident_id: string } };
 
 const clean = (text: string): string => withoutSecrets(text, MAX_TEXT_CHARACTERS);

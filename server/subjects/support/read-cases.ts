@@ -32,14 +32,12 @@ async function load(service: Service, call: CaseCall): Promise<WholeCase> {
   return foundCase(call, await readRows(service.database, readCase(caseIdOf(call), programOf(call))));
 }
 
-/** get_case: the case with its messages, or `case_not_found`. */
 export async function getCase(service: Service, call: Call<'get_case'>): Promise<Reply<'get_case'>> {
   const found = await load(service, call);
   const messages = (await readRows(service.database, readMessages(found))).map(toMessage);
   return { record: toCaseDetails(found, messages, call.caller) };
 }
 
-/** list_cases: the cases of the card program, newest first. */
 export async function listCases(service: Service, call: Call<'list_cases'>): Promise<Reply<'list_cases'>> {
   const { status = null, request_id: sentId } = call.query;
   const requestId = sentId === undefined ? null : readFilter(call, 'request_id', 'req', sentId);

@@ -77,7 +77,6 @@ export function replyWithinScopes(reply: JsonReply<CaseRecord>, caller: Caller):
   return { ...reply, json: JSON.stringify(withinScopes(parseJson(reply.json) as CaseRecord, caller)) };
 }
 
-/** Returns a case in the queue. */
 export function toQueuedRecord(one: QueuedCase): QueuedCaseRecord {
   return { ...toCaseRecord(one), summary: one.summary };
 }
@@ -96,7 +95,6 @@ export function withTexts(one: WholeCase, messages: readonly CaseMessage[]) {
   };
 }
 
-/** Returns a case as its card program sees it. */
 export function toCaseDetails(one: WholeCase, messages: readonly CaseMessage[], caller: Caller): CaseDetails {
   const { snapshot, ...rest } = withTexts(one, messages);
   return { ...withinScopes(rest, caller), snapshot: snapshot === null ? null : toProgramSnapshot(snapshot, caller) };
@@ -147,7 +145,6 @@ export function toIncidentRecord(one: Incident): IncidentRecord {
   };
 }
 
-/** Returns an incident as operators see it. */
 export function toOperatorIncidentRecord(one: CountedIncident): OperatorIncidentRecord {
   return {
     ...toIncidentRecord(one),

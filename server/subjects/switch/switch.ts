@@ -21,7 +21,6 @@ import { actorOf, auditOf } from '../audit/audit.ts';
 // Kept by: the advisory lock on the switch
 // Tested by: `test/store/locks.test.ts`, `test/api/processors/connector-switch.test.ts`
 
-/** get_switch: every setting, newest first. */
 export async function getSwitch(service: Service): Promise<Reply<'get_switch'>> {
   const { now, settings } = toSwitchReading(await readRows(service.database, READ_WHOLE_SWITCH));
   return { record: { data: settings.map((setting) => toSwitchRecord(setting, now)) } };

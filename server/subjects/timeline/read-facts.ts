@@ -17,7 +17,6 @@ import { readTransfers, toTransfer } from '../../store/transfers/transfer.ts';
 import { type Attempt, readAttemptsOfEvents, toAttempt } from '../../store/webhooks/attempt.ts';
 import { readWaitsOfEvents, toWait, type Wait } from '../../store/webhooks/delivery.ts';
 
-/** Maximum number of steps of each kind in a timeline. */
 export const TIMELINE_LIMITS = {
   reversals: 50,
   attemptsOfEvent: 50,
@@ -27,7 +26,6 @@ export const TIMELINE_LIMITS = {
   duplicates: 10,
 } as const;
 
-/** Everything stored about a transfer, within the limits. */
 export type TimelineFacts = {
   readonly transfer: Transfer;
   /** The time of the service, in milliseconds since 1970. */

@@ -37,7 +37,6 @@ const RANKS: readonly TimelineStepKind[] = [
   'error',
 ];
 
-/** Returns the steps of a timeline, in order. */
 export function stepsOf(facts: TimelineFacts): TimelineStep[] {
   const placed = [
     ...beginning(facts),

@@ -36,7 +36,6 @@ export async function updateTransfer(
   return toTransferReply(service, call, await service.transfers.submit(request, call.deadline), 'no');
 }
 
-/** reverse_transfer: the reversal. */
 export async function reverseTransfer(
   service: TransferService,
   call: Call<'reverse_transfer'>,

@@ -83,7 +83,6 @@ function severityOf(thrown: unknown): number {
   return status === 424 ? 599 : status;
 }
 
-/** A row of the request, and its result. */
 class Row {
   readonly index: number;
   /**

@@ -76,7 +76,6 @@ export class Books {
   readonly #rules: ReadonlyMap<string, RulesNow>;
   readonly #accounts: ExaminedAccounts;
   readonly #existing: Map<string, TransferWithHold>;
-  /** The attempts that the reports in the group concern. */
   readonly #attempts: Map<string, DecidedAttempt>;
   readonly #connectorState: (connectorId: string) => ConnectorState;
   /** For transfers with a card whose holder was erased: the wire id of that card. */
@@ -142,7 +141,6 @@ export class Books {
     return this.#existing.get(transferKey(named));
   }
 
-  /** Decides one request, and applies its changes for the next. */
   decide(request: TransferRequest): Outcome | AwaitsExpiry {
     const stored = this.stored(request);
     if (stored !== undefined && request.key !== null) return replayOf(stored, request.key.fingerprint);
@@ -222,7 +220,6 @@ export class Books {
     return idAt(now, this.#ids);
   }
 
-  /** Returns the first response to the request's key, if there is one. */
   stored(request: TransferRequest): StoredResponse | undefined {
     return request.key === null ? undefined : this.#storedResponses.get(request.key.keyHash);
   }

@@ -76,7 +76,6 @@ export class Memory {
     return this.#accounts.get(accountId)?.account;
   }
 
-  /** Returns the counters of an account, or null if they were not loaded. */
   days(accountId: string): CountedDays | null {
     return this.#accounts.get(accountId)?.days ?? null;
   }
@@ -105,7 +104,6 @@ export class Memory {
     return learned;
   }
 
-  /** Sets the counters of an account that was just added. */
   learnDays(accountId: string, days: CountedDays | null): void {
     const known = this.#accounts.get(accountId);
     if (known !== undefined && days !== null) this.#set({ ...known, days });

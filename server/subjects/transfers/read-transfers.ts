@@ -25,7 +25,6 @@ import {
 } from '../../store/transfers/transfer-list.ts';
 import { NO_FILTER, type TransferFilter } from '../../store/transfers/transfer-route.ts';
 
-/** get_transfer: the transfer, or `transfer_not_found`. */
 export async function getTransfer(service: Service, call: Call<'get_transfer'>): Promise<Reply<'get_transfer'>> {
   const { transfer_id: sentId } = call.params;
   const transferId = fromWireId('tr', sentId);
@@ -145,7 +144,6 @@ function readTransferFilter(call: Call<'list_transfers'> | Call<'export_transfer
   };
 }
 
-/** get_reversal: the reversal, or `reversal_not_found`. */
 export async function getReversal(service: Service, call: Call<'get_reversal'>): Promise<Reply<'get_reversal'>> {
   const { reversal_id: sentId } = call.params;
   const reversalId = fromWireId('rev', sentId);

@@ -16,7 +16,6 @@ import type { AuditNote } from '../../store/audit.ts';
 import { type KeyInScope, keyInScope } from '../../store/idempotency.ts';
 import { actorOf, withCase, withoutHolderValues } from '../audit/audit.ts';
 
-/** The common fields of all requests about a transfer. */
 type Origin = {
   readonly programId: string;
   readonly requestId: string;
@@ -74,7 +73,6 @@ export type ReportRequest = OfTransfer & {
   readonly key: null;
   /** Inner UUID of the attempt. */
   readonly attemptId: string;
-  /** The attempt that the step is based on. */
   readonly attempt: Attempt;
   readonly step: Step;
 };
@@ -109,7 +107,6 @@ export function toCreateRequest(call: CreateCall, amount: bigint): CreateRequest
   };
 }
 
-/** Returns the fields that all changes of a transfer share. */
 export function toChange(
   call: CallContext & { readonly params: { readonly transfer_id: string } },
 ): OfTransfer & { readonly sentId: string } {

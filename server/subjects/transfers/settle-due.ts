@@ -10,7 +10,6 @@ import type { DueRequest } from './request.ts';
 /** Maximum number of due items of each kind in one round. */
 const PORTION = 500;
 
-/** Time limit of a round. */
 const ROUND_MILLISECONDS = 4000;
 
 /** The lane, with a database that can read all programs, and the connectors of this process. */

@@ -52,7 +52,6 @@ export type BookChanges = {
   readonly audited: AuditNote[];
 };
 
-/** Returns the changes of a group that has decided nothing yet. */
 export function noChanges(): BookChanges {
   return {
     created: [],

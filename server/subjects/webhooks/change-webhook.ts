@@ -96,7 +96,6 @@ function checkChange({ webhooks }: WebhookService, call: UpdateCall): void {
   if (url !== undefined) checkUrl(webhooks.rules, url);
 }
 
-/** Returns the callers' settings after the change. */
 function settingsAfter(vault: Vault, call: UpdateCall, before: WebhookDetails): Partial<Webhook> {
   const { url, description, types, payload, order, concurrency, rate, headers } = call.body;
   return {

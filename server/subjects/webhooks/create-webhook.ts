@@ -126,7 +126,6 @@ async function create(
 
 const DEFAULT_CONCURRENCY = 10;
 
-/** The state of delivery of a new webhook. */
 const NEW_STATE = {
   status: 'enabled',
   statusReason: null,

@@ -5,7 +5,6 @@ import { readRows } from '../../calls/read-rows.ts';
 import type { Row } from '../../store/connection/database.ts';
 import { readWebhook, toWebhookDetails, type WebhookDetails } from '../../store/webhooks/webhook.ts';
 
-/** A call about one webhook. */
 export type WebhookCall = CallContext & { readonly params: { readonly webhook_id: string } };
 
 /** Returns the card program whose webhooks a call may access, or null for operators, who may access all. */

@@ -19,12 +19,10 @@ type ListId = 'list_webhooks' | 'list_operator_webhooks';
 type AttemptsId = 'list_webhook_attempts' | 'list_operator_webhook_attempts';
 type FailuresId = 'list_failed_attempts' | 'list_operator_failed_attempts';
 
-/** get_webhook and get_operator_webhook: the webhook, or `webhook_not_found`. */
 export async function getWebhook(service: Service, call: Call<GetId>): Promise<Reply<GetId>> {
   return { record: toWebhookRecord(await loadWebhook(service, call)) };
 }
 
-/** list_webhooks: the webhooks of the card program, newest first. */
 export function listWebhooks(service: Service, call: Call<'list_webhooks'>): Promise<Reply<ListId>> {
   return list(service, call, { programId: call.programId, status: null });
 }
@@ -67,7 +65,6 @@ export async function listWebhookAttempts(service: Service, call: Call<AttemptsI
   return { record };
 }
 
-/** list_failed_attempts: the failed attempts of all webhooks of the card program, newest first. */
 export function listFailedAttempts(service: Service, call: Call<'list_failed_attempts'>): Promise<Reply<FailuresId>> {
   return listFailuresOf(service, call, call.programId);
 }

@@ -8,7 +8,6 @@ import { toWireId } from '../../../domain/identifier.ts';
 import type { Attempt } from '../../store/webhooks/attempt.ts';
 import type { StoredReplay, WebhookDetails } from '../../store/webhooks/webhook.ts';
 
-/** Returns a webhook as the contract shows it, without its secrets. */
 export function toWebhookRecord(webhook: WebhookDetails): WebhookRecord {
   return {
     webhook_id: toWireId('wh', webhook.webhookId),
@@ -63,7 +62,6 @@ export function toNewWebhookRecord(webhook: WebhookDetails, secret: string | nul
   return { ...toWebhookRecord(webhook), secret, secret_omitted: secret === null ? SECRET_OMITTED : null };
 }
 
-/** Returns a replay as the contract shows it. */
 export function toReplayRecord(replay: StoredReplay): ReplayRecord {
   return {
     replay_id: toWireId('rpl', replay.replayId),
@@ -79,7 +77,6 @@ export function toReplayRecord(replay: StoredReplay): ReplayRecord {
   };
 }
 
-/** Returns an attempt as the contract shows it. */
 export function toAttemptRecord(attempt: Attempt): AttemptRecord {
   return {
     attempt_id: toWireId('att', attempt.attemptId),

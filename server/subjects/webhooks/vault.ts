@@ -70,7 +70,6 @@ export type WebhookKeys = {
   readonly read: () => readonly Buffer[];
   /** Returns the existing keys, and creates one if there is none. */
   readonly readOrCreate: () => readonly Buffer[];
-  /** The source of the keys, for messages. */
   readonly origin: string;
 };
 
