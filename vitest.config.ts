@@ -36,7 +36,7 @@ export const SUITES: Readonly<Record<string, readonly string[]>> = {
   start: ['test/start'],
   crashes: ['test/crashes', 'verification/checkers'],
   faults: ['test/faults'],
-  torture: ['verification/campaigns', 'verification/environments/processes'],
+  campaigns: ['verification/campaigns', 'verification/environments/processes'],
   upgrade: ['test/upgrade'],
   // In a browser, which tools/console/fetch-browser.mjs brings.
   console: ['test/console'],
@@ -54,7 +54,6 @@ export const SLOW: readonly string[] = [
   'test/crashes/lost-mark.test.ts',
   'test/crashes/races-of-two.test.ts',
   'test/crashes/required-standby.test.ts',
-  'test/crashes/rolling-restart.test.ts',
   'test/crashes/standby.test.ts',
   'test/crashes/two-processes.test.ts',
   'test/delivery/failures.test.ts',

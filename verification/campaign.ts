@@ -3,7 +3,7 @@ import { Random } from '../test/harness/random.ts';
 
 export type Scale = 'small' | 'middle' | 'large';
 
-/** The settings and tools that a row gets. */
+/** The settings and tools that a campaign gets. */
 export type Setting = {
   readonly seed: number;
   /** The number of kills, cuts, faults, reads and so on. */
@@ -13,7 +13,7 @@ export type Setting = {
   readonly progress: (done: number, remark?: string) => void;
   /** Overrides the service's program, with the mutant of the negative control. */
   readonly main: string | undefined;
-  /** Whether this is the negative control: a row with its own control must then lose transfers. */
+  /** Whether this is the negative control: a campaign with its own control must then lose transfers. */
   readonly isControl?: boolean;
   /** Whether to shorten loads and pauses. */
   readonly inHaste?: boolean;
@@ -31,25 +31,43 @@ export type Findings = {
   readonly figures: Readonly<Record<string, number | string>>;
   /** A sentence for each violation. */
   readonly violations: readonly string[];
-  /** Why the row could not run on this machine. */
+  /** Why the campaign could not run on this machine. */
   readonly notRun?: string;
 };
 
-/** A row of the table in docs/reliability.md. */
-export type Row = {
+/** The command that runs a campaign without being asked: `npm test`, `npm run verify`, or none. */
+export type Ring = 'npm test' | 'npm run verify' | 'npm run verify -- citus' | 'by hand';
+
+/** What a campaign does and proves, in words for its table. */
+type Described = {
   readonly name: string;
+  readonly environment: string;
+  readonly nemesis: string;
+  readonly generator: string;
+  readonly checkers: string;
+  readonly proves: string;
+  readonly ring: Ring;
+};
+
+/** A campaign of `npm run campaigns`. Its ring runs the small form. */
+export type Campaign = Described & {
   /** The unit of `count`. */
   readonly unit: string;
   readonly counts: Readonly<Record<Scale, number>>;
-  /** Whether `isControl` makes the row lose transfers. Other rows run against a service that lies. */
+  /** A lower count than the small form's, because each attack takes ten seconds or more. */
+  readonly countInVerify?: number;
+  /** Whether `isControl` makes the campaign lose transfers. Others run against a service that lies. */
   readonly hasOwnControl?: boolean;
   readonly run: (setting: Setting) => Promise<Findings>;
 };
 
+/** A campaign that is a suite or a separate program. */
+export type OtherCampaign = Described & { readonly command: string };
+
 /** The maximum number of stored violations. */
 const ENOUGH = 50;
 
-/** Collects the findings of a running row. */
+/** Collects the findings of a running campaign. */
 export class Tally {
   readonly violations: string[] = [];
   readonly #counts = new Map<string, number>();

@@ -1,29 +1,41 @@
 import { parseArgs } from 'node:util';
-import type { Row, Scale } from './campaign.ts';
+import type { Campaign, Scale } from './campaign.ts';
+import { CAMPAIGNS, OTHER_CAMPAIGNS } from './campaigns.ts';
 
-/** The rows to run, and their settings. */
+/** The campaigns to run, and their settings. */
 export type Options = {
-  readonly rows: readonly Row[];
+  readonly campaigns: readonly Campaign[];
   readonly seed: number;
   readonly scale: Scale;
   /** Overrides the count of the scale. */
   readonly count: number | undefined;
   readonly out: string | undefined;
-  /** Whether to run the negative control, in which the rows must find lost transfers. */
+  /** Whether to run the negative control, in which the campaigns must find lost transfers. */
   readonly control: boolean;
 };
 
-export const usageOf = (rows: readonly Row[]): string => `npm run torture -- [options]
+const listOf = (lines: readonly (readonly [string, string])[]): string =>
+  lines.map(([name, text]) => `  ${name.padEnd(20)} ${text}`).join('\n');
 
-  --only ROW,…       run only these rows: ${rows.map(({ name }) => name).join(', ')}
+export const USAGE = `npm run campaigns -- [options]
+
+  --only NAME,…      run only these campaigns
   --seed N           repeat the random choices of an earlier run; by default a new seed, which is printed
   --scale SCALE      small, middle or large (large)
   --count N          number of kills, cuts, reads and so on, instead of the scale's number
-  --out FILE         write the figures to this JSON file (data/torture/<time>.json)
+  --out FILE         write the figures to this JSON file (data/campaigns/<time>.json)
   --control          negative control: kills a service that acknowledges before COMMIT, which the run must detect;
                      failover and isolated-primary use asynchronous replication, and must lose transfers
 
-Exit code: 0 if every promise was kept, 1 if one was broken, 3 if --control found nothing, 4 if a row could not run on
+The campaigns, and what each proves:
+
+${listOf(CAMPAIGNS.map(({ name, proves }) => [name, proves]))}
+
+Other campaigns, and their commands:
+
+${listOf(OTHER_CAMPAIGNS.map(({ name, command }) => [name, command]))}
+
+Exit code: 0 if every promise was kept, 1 if one was broken, 3 if --control found nothing, 4 if a campaign could not run on
 this machine.`;
 
 /** An invalid command line. The message gives the reason. */
@@ -32,7 +44,7 @@ export class UsageProblem extends Error {}
 const SCALES = ['small', 'middle', 'large'] as const;
 
 /** Reads the command line. Returns undefined for `--help`. Throws {@link UsageProblem}. */
-export function readOptions(words: readonly string[], rows: readonly Row[]): Options | undefined {
+export function readOptions(words: readonly string[]): Options | undefined {
   const values = parse(words);
   if (values.help === true) return undefined;
   const control = values.control === true;
@@ -41,7 +53,7 @@ export function readOptions(words: readonly string[], rows: readonly Row[]): Opt
   if (scale === undefined)
     throw new UsageProblem(`--scale is '${values.scale}', but must be one of ${SCALES.join(', ')}.`);
   return {
-    rows: only === undefined ? rows : only.split(',').map((name) => findRow(name, rows)),
+    campaigns: only === undefined ? CAMPAIGNS : only.split(',').map((name) => findCampaign(name.trim())),
     seed: readNumber('--seed', values.seed) ?? Math.floor(Math.random() * 1_000_000_000),
     scale,
     count: readNumber('--count', values.count),
@@ -61,12 +73,10 @@ function parse(words: readonly string[]) {
   }
 }
 
-function findRow(name: string, rows: readonly Row[]): Row {
-  const row = rows.find((candidate) => candidate.name === name.trim());
-  if (row !== undefined) return row;
-  throw new UsageProblem(
-    `--only names the unknown row '${name}'. The rows are ${rows.map((known) => known.name).join(', ')}.`,
-  );
+function findCampaign(name: string): Campaign {
+  const campaign = CAMPAIGNS.find((candidate) => candidate.name === name);
+  if (campaign === undefined) throw new UsageProblem(`--only names the unknown campaign '${name}'.`);
+  return campaign;
 }
 
 function readNumber(option: string, text: string | undefined): number | undefined {

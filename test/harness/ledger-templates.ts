@@ -14,7 +14,7 @@ export function templatesOfThisRun(): string | undefined {
 /**
  * Returns the parent of the tests' directories. `npm test` keeps them in memory if there is space, because a ledger has more than
  * a thousand files, and many disks need a second for them. A SIGKILL of a process loses no files in memory. Outside such a run,
- * and in the torture, they are on disk.
+ * and in campaigns, they are on disk.
  */
 export function placeOfDirectories(): string {
   const templates = templatesOfThisRun();

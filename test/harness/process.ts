@@ -23,7 +23,7 @@ export const COMPILED: Readonly<Record<string, string>> =
 const INHERITED = { PATH, ...COMPILED };
 
 /**
- * In a run of tests, a service must not refuse requests because other tests keep the machine busy. In the torture and the
+ * In a run of tests, a service must not refuse requests because other tests keep the machine busy. In campaigns and the
  * benchmark it sheds load as usual.
  */
 const patience = (): Readonly<Record<string, string>> =>

@@ -5,6 +5,7 @@ import { isFinal, TRANSFER_MOVES, TRANSFER_STATUSES } from '../../domain/transfe
 import { TRAITS } from '../../server/foundation/configuration/connectors.ts';
 import { LISTED_SETTINGS } from '../../server/foundation/configuration/settings.ts';
 import { LOG_EVENTS } from '../../server/observe/log/log-events.ts';
+import { CAMPAIGNS, OTHER_CAMPAIGNS } from '../../verification/campaigns.ts';
 import { checkTable, inCell, phaseTable, table } from './transfer-tables.ts';
 
 /** The generated sections of the guides, by the name in their markers. */
@@ -18,6 +19,7 @@ export const SECTIONS: Readonly<Record<string, Readonly<Record<string, () => str
   },
   'docs/errors-and-retries.md': { 'steps of a request': stepTable },
   'docs/logs.md': { 'log events': logEventTable },
+  'docs/reliability.md': { campaigns: campaignTable, 'other campaigns': otherCampaignTable },
 };
 
 /**
@@ -104,4 +106,30 @@ function commandSettings(): string {
 function logEventTable(): string {
   const rows = Object.entries(LOG_EVENTS).map(([event, meaning]) => [`\`${event}\``, inCell(meaning)]);
   return table(['Event', 'Meaning'], rows);
+}
+
+function campaignTable(): string {
+  return table(
+    ['campaign', 'environment', 'nemesis', 'generator', 'checkers', 'proves', 'small, middle, large', 'small form in'],
+    CAMPAIGNS.map(({ name, environment, nemesis, generator, checkers, proves, unit, counts, ring }) => [
+      `\`${name}\``,
+      ...[environment, nemesis, generator, checkers, proves].map(inCell),
+      `${Object.values(counts)
+        .map((count) => count.toLocaleString('en'))
+        .join('; ')} ${unit}`,
+      ring === 'by hand' ? ring : `\`${ring}\``,
+    ]),
+  );
+}
+
+function otherCampaignTable(): string {
+  return table(
+    ['campaign', 'environment', 'nemesis', 'generator', 'checkers', 'proves', 'command', 'runs in'],
+    OTHER_CAMPAIGNS.map(({ name, environment, nemesis, generator, checkers, proves, command, ring }) => [
+      `\`${name}\``,
+      ...[environment, nemesis, generator, checkers, proves].map(inCell),
+      `\`${command}\``,
+      `\`${ring}\``,
+    ]),
+  );
 }

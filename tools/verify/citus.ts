@@ -1,19 +1,20 @@
 // Builds Citus from CITUS_SOURCE for Debian's PostgreSQL 15, in a separate directory. Runs on it: the suite api on a ledger that
-// is a placement, the command `distribute`, and the small forms of the torture with placements. Part of `npm run verify`.
+// is a placement, the command `distribute`, and the small forms of the campaigns with placements. Part of `npm run verify`.
 import { spawnSync } from 'node:child_process';
 import { chmodSync, cpSync, existsSync, mkdirSync, mkdtempSync, rmSync } from 'node:fs';
 import { availableParallelism, tmpdir } from 'node:os';
 import { dirname, join } from 'node:path';
+import { CAMPAIGNS } from '../../verification/campaigns.ts';
 import { root } from '../command.ts';
 import { DEBIAN_POSTGRES, reportMissing } from './reports.ts';
 
-const ROWS = ['place-moves', 'place-workers', 'place-coordinators', 'place-denials'];
+const ON_CITUS = CAMPAIGNS.filter(({ ring }) => ring === 'npm run verify -- citus').map(({ name }) => name);
 
 /** The parts, each with its arguments, in an environment with the binaries. */
 const PARTS: readonly (readonly [script: string, ...words: string[]])[] = [
   ['tools/check.ts', 'api'],
   ['node_modules/vitest/vitest.mjs', 'run', 'test/start/distribute.test.ts', '-t', 'on a Citus cluster'],
-  ['verification/main.ts', '--only', ROWS.join(), '--scale', 'small'],
+  ['verification/main.ts', '--only', ON_CITUS.join(), '--scale', 'small'],
 ];
 
 const source = process.env.CITUS_SOURCE ?? '';

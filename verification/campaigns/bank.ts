@@ -1,7 +1,7 @@
 import pg from 'pg';
 import { embeddedServerOf } from '../../test/harness/process.ts';
 import { keptConnections, sendRaw } from '../../test/harness/raw-request.ts';
-import { type Findings, type Row, type Setting, streamOf, Tally } from '../campaign.ts';
+import { type Findings, type Setting, streamOf, Tally } from '../campaign.ts';
 import { readBooks } from '../checkers/transfers/books.ts';
 import { wrongSums } from '../environments/processes/snapshots.ts';
 import { startTwoServices, type TwoServices } from '../environments/processes/two-services.ts';
@@ -72,7 +72,7 @@ async function watch(connection: string, tally: Tally, setting: Setting): Promis
   }
 }
 
-async function run(setting: Setting): Promise<Findings> {
+export async function run(setting: Setting): Promise<Findings> {
   const tally = new Tally();
   const services = await startTwoServices(setting.resources);
   try {
@@ -101,11 +101,3 @@ async function run(setting: Setting): Promise<Findings> {
     violations: tally.violations,
   };
 }
-
-/** Moves money between cards, while readers check the sums in snapshots. */
-export const BANK: Row = {
-  name: 'bank',
-  unit: 'reads',
-  counts: { small: 10_000, middle: 100_000, large: 1_000_000 },
-  run,
-};

@@ -1,6 +1,6 @@
 import { runCommand } from '../../test/harness/process.ts';
 import { keptConnections } from '../../test/harness/raw-request.ts';
-import { boundOf, type Findings, type Row, type Setting, streamOf, Tally } from '../campaign.ts';
+import { boundOf, type Findings, type Setting, streamOf, Tally } from '../campaign.ts';
 import { connectTo, readHistory, recordHistory } from '../checkers/changes/history.ts';
 import { judgeHistory } from '../checkers/changes/judge.ts';
 import { type Held, holdCard, holdKey } from '../checkers/changes/locks.ts';
@@ -205,7 +205,7 @@ class Trial {
   }
 }
 
-async function run(setting: Setting): Promise<Findings> {
+export async function run(setting: Setting): Promise<Findings> {
   const tally = new Tally();
   await overLedgers(setting, tally, TRANSFERS_OF_LEDGER, async (ledger) => {
     const services = await startTwoServices(setting.resources);
@@ -217,11 +217,3 @@ async function run(setting: Setting): Promise<Findings> {
   });
   return { figures: { processes: 2, ...tally.figures() }, violations: tally.violations };
 }
-
-/** Changes cards, limits, rules and the switch, and takes locks, while two services commit transfers in chains. */
-export const CHANGES: Row = {
-  name: 'changes',
-  unit: 'transfers',
-  counts: { small: 2_000, middle: 100_000, large: 1_000_000 },
-  run,
-};

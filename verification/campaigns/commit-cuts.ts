@@ -1,6 +1,6 @@
 import type { Stage } from '../../test/faults/stage.ts';
 import type { CommitFault } from '../../test/harness/proxy.ts';
-import { type Findings, pause, type Row, type Setting, Tally } from '../campaign.ts';
+import { type Findings, pause, type Setting, Tally } from '../campaign.ts';
 import { attackWire, overLedgers } from '../environments/processes/ledgers.ts';
 
 /** Enough for several groups to be in flight when a connection is cut. */
@@ -49,7 +49,7 @@ async function feed(
   }
 }
 
-async function run(setting: Setting): Promise<Findings> {
+export async function run(setting: Setting): Promise<Findings> {
   const tally = new Tally();
   await overLedgers(setting, tally, CUTS_OF_LEDGER, async (ledger) => {
     const cut = (stage: Stage, random: () => number): Promise<void> =>
@@ -62,11 +62,3 @@ async function run(setting: Setting): Promise<Findings> {
   });
   return { figures: { clients: CLIENTS, ...tally.figures() }, violations: tally.violations };
 }
-
-/** Cuts connections to the database around COMMIT, or reports a false error, under load. */
-export const COMMIT_CUTS: Row = {
-  name: 'commit-cuts',
-  unit: 'cuts',
-  counts: { small: 200, middle: 1000, large: 10_000 },
-  run,
-};

@@ -4,7 +4,7 @@ import { join } from 'node:path';
 import { promisify } from 'node:util';
 import pg from 'pg';
 import { embeddedServerOf, type ServiceProcess, startService, temporaryDirectory } from '../../test/harness/process.ts';
-import { boundOf, type Findings, pause, type Row, type Setting, streamOf, Tally } from '../campaign.ts';
+import { boundOf, type Findings, pause, type Setting, streamOf, Tally } from '../campaign.ts';
 import { readBooks } from '../checkers/transfers/books.ts';
 import { Load } from '../generators/load.ts';
 import { judge, makeCards, responsesOf, tallyLoad, untilAtWork } from '../generators/loads.ts';
@@ -170,7 +170,7 @@ async function check({ path }: Disks, load: Load, tally: Tally, where: string) {
   return books;
 }
 
-async function run(setting: Setting): Promise<Findings> {
+export async function run(setting: Setting): Promise<Findings> {
   const tally = new Tally();
   let disks: Disks;
   try {
@@ -198,11 +198,3 @@ async function run(setting: Setting): Promise<Findings> {
   }
   return { figures: { clients: CLIENTS, ...tally.figures() }, violations: tally.violations };
 }
-
-/** Fills the disk of the database or of its WAL. */
-export const DISK_FULL: Row = {
-  name: 'disk-full',
-  unit: 'full disks',
-  counts: { small: 2, middle: 6, large: 20 },
-  run,
-};

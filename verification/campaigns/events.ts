@@ -1,5 +1,5 @@
 import { Resources } from '../../bench/resources.ts';
-import { type Findings, pause, type Row, type Setting, Tally } from '../campaign.ts';
+import { type Findings, pause, type Setting, Tally } from '../campaign.ts';
 import { ALL_BY_NUMBER, type EventBooks, type Timeline } from '../checkers/events/event-books.ts';
 import { type Reading, wrongFacts, wrongReading } from '../checkers/events/judge.ts';
 import {
@@ -171,7 +171,7 @@ function clockOf(ledger: number): Readonly<Record<string, string>> {
   return hours === 0 ? {} : { NODE_OPTIONS: `--import=${WRONG_CLOCK}`, WRONG_CLOCK_HOURS: String(hours) };
 }
 
-async function run(setting: Setting): Promise<Findings> {
+export async function run(setting: Setting): Promise<Findings> {
   const tally = new Tally();
   let kills = 0;
   const tell = (): void => setting.progress(++kills, `${tally.count('violations')} violations`);
@@ -186,6 +186,3 @@ async function run(setting: Setting): Promise<Findings> {
   };
   return { figures, violations: tally.violations };
 }
-
-/** Kills services and PostgreSQL with SIGKILL, under load, while readers read the events. */
-export const EVENTS: Row = { name: 'events', unit: 'kills', counts: { small: 4, middle: 40, large: 200 }, run };

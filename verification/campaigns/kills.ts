@@ -1,5 +1,5 @@
 import { Resources } from '../../bench/resources.ts';
-import { type Findings, pause, type Row, type Setting, streamOf, Tally } from '../campaign.ts';
+import { type Findings, pause, type Setting, streamOf, Tally } from '../campaign.ts';
 import { readBooks, readTexts } from '../checkers/transfers/books.ts';
 import {
   chooseVictims,
@@ -130,7 +130,7 @@ class Siege {
   }
 }
 
-async function run(setting: Setting): Promise<Findings> {
+export async function run(setting: Setting): Promise<Findings> {
   const tally = new Tally();
   let kills = 0;
   const tell = (): void => setting.progress(++kills, `${tally.count('violations')} violations`);
@@ -142,6 +142,3 @@ async function run(setting: Setting): Promise<Findings> {
     violations: tally.violations,
   };
 }
-
-/** Kills either or both services, and PostgreSQL, with SIGKILL, under load. */
-export const KILLS: Row = { name: 'kills', unit: 'kills', counts: { small: 20, middle: 100, large: 1000 }, run };

@@ -1,7 +1,7 @@
 import { spawn } from 'node:child_process';
 import { readFile } from 'node:fs/promises';
 import type { Resources } from '../../bench/resources.ts';
-import { type Findings, pause, type Row, type Setting, Tally } from '../campaign.ts';
+import { type Findings, pause, type Setting, Tally } from '../campaign.ts';
 import { type BooksWithFaults, readBooksAt } from '../checkers/transfers/books.ts';
 import { type Fleet, lackOfDescriptors, startFleet } from '../environments/processes/fleet.ts';
 import type { Outcome, Plan } from './overload-generator.ts';
@@ -114,7 +114,7 @@ async function untilRecovered(attempt: (round: number) => Promise<number>, susta
   return Number.POSITIVE_INFINITY;
 }
 
-async function run({ resources, count, progress }: Setting): Promise<Findings> {
+export async function run({ resources, count, progress }: Setting): Promise<Findings> {
   const tally = new Tally();
   const problem = await lackOfDescriptors(CROWD);
   if (problem !== undefined) return { figures: {}, violations: [], notRun: problem };
@@ -179,11 +179,3 @@ function figuresOf({ outcome }: Sent): Record<string, number> {
     refused_p99_milliseconds: refusedMilliseconds.p99,
   };
 }
-
-/** Sends ten times the sustainable load. */
-export const OVERLOAD: Row = {
-  name: 'overload',
-  unit: 'seconds of overload',
-  counts: { small: 2, middle: 15, large: 120 },
-  run,
-};

@@ -11,7 +11,7 @@ import {
   waitFor,
 } from '../../test/harness/process.ts';
 import { keptConnections, NoResponse, sendRaw } from '../../test/harness/raw-request.ts';
-import { type Findings, pause, type Row, type Setting, streamOf, Tally } from '../campaign.ts';
+import { type Findings, pause, type Setting, streamOf, Tally } from '../campaign.ts';
 import { wrongSums } from '../environments/processes/snapshots.ts';
 
 const CLIENTS = 12;
@@ -130,7 +130,7 @@ async function restoreTo(
   await remove();
 }
 
-async function run(setting: Setting): Promise<Findings> {
+export async function run(setting: Setting): Promise<Findings> {
   const tally = new Tally();
   const random = streamOf(setting.seed);
   const [original, backup] = [await temporaryDirectory(), await temporaryDirectory()];
@@ -167,11 +167,3 @@ async function run(setting: Setting): Promise<Findings> {
   await stop();
   return { figures: { clients: CLIENTS, ...tally.figures() }, violations: tally.violations };
 }
-
-/** Backs up a ledger under load, and restores it to random times. */
-export const POINT_IN_TIME: Row = {
-  name: 'point-in-time',
-  unit: 'restores',
-  counts: { small: 2, middle: 10, large: 40 },
-  run,
-};

@@ -3,7 +3,7 @@ import { type Cell, fits, groupsOf } from '../../test/processors/cells/cell.ts';
 import { runTogether } from '../../test/processors/cells/run-together.ts';
 import { CELLS } from '../../test/processors/matrix.ts';
 import { Stage } from '../../test/processors/stage.ts';
-import { type Findings, type Row, type Setting, streamOf, Tally } from '../campaign.ts';
+import { type Findings, type Setting, streamOf, Tally } from '../campaign.ts';
 import { type Ledger, overLedgers } from '../environments/processes/ledgers.ts';
 import { judgeTimes, timeRecovery } from '../environments/processes/processor-times.ts';
 
@@ -106,7 +106,7 @@ async function attack(
   }
 }
 
-async function run(setting: Setting): Promise<Findings> {
+export async function run(setting: Setting): Promise<Findings> {
   const tally = new Tally();
   tally.add('cells', CELLS.length);
   const hands = handsOf(setting.seed, setting.count);
@@ -115,12 +115,3 @@ async function run(setting: Setting): Promise<Findings> {
   judgeTimes(setting, tally);
   return { figures: { ledgers_side_by_side: SIDE_BY_SIDE, ...tally.figures() }, violations: tally.violations };
 }
-
-/** Makes transfers at a card processor in every cell of the matrix, and compares the processor with the ledger. */
-export const PROCESSORS: Row = {
-  name: 'processors',
-  unit: 'rounds of a cell',
-  // 20 or 500 rounds of every cell, except in the small form.
-  counts: { small: 24, middle: 20 * CELLS.length, large: 500 * CELLS.length },
-  run,
-};

@@ -1,6 +1,6 @@
 import type { Stage } from '../../test/faults/stage.ts';
 import type { TrapPlace } from '../../test/harness/proxy.ts';
-import { type Findings, pause, type Row, type Setting, Tally } from '../campaign.ts';
+import { type Findings, pause, type Setting, Tally } from '../campaign.ts';
 import { attackWire, type Ledger, overLedgers } from '../environments/processes/ledgers.ts';
 import { untilAtWork } from '../generators/loads.ts';
 
@@ -94,7 +94,7 @@ async function spoil(setting: Setting, tally: Tally, { done, attacks }: Ledger, 
   }
 }
 
-async function run(setting: Setting): Promise<Findings> {
+export async function run(setting: Setting): Promise<Findings> {
   const tally = new Tally();
   await overLedgers(setting, tally, FAULTS_OF_LEDGER, (ledger) =>
     attackWire(setting, tally, ledger, {
@@ -105,11 +105,3 @@ async function run(setting: Setting): Promise<Findings> {
   );
   return { figures: { clients: CLIENTS, ...tally.figures() }, violations: tally.violations };
 }
-
-/** Spoils the network between the service and its database, under load. */
-export const PROXY_FAULTS: Row = {
-  name: 'proxy-faults',
-  unit: 'faults',
-  counts: { small: 50, middle: 200, large: 2000 },
-  run,
-};

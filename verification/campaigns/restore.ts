@@ -1,6 +1,6 @@
 import { join } from 'node:path';
 import { embeddedServerOf, startService, temporaryDirectory } from '../../test/harness/process.ts';
-import { type Findings, pause, type Row, type Setting, streamOf, Tally } from '../campaign.ts';
+import { type Findings, pause, type Setting, streamOf, Tally } from '../campaign.ts';
 import { readBooks, readTexts } from '../checkers/transfers/books.ts';
 import { booksOf, isDone } from '../checkers/transfers/checker.ts';
 import { copyRunning } from '../environments/processes/physical-copy.ts';
@@ -79,7 +79,7 @@ async function judge(
   tally.violate(where, contradictionsIn(load, booksOf('before', books)));
 }
 
-async function run(setting: Setting): Promise<Findings> {
+export async function run(setting: Setting): Promise<Findings> {
   const tally = new Tally();
   for (let round = 1; round <= setting.count && !tally.isEnough; round += 1) {
     await backUpAndRestore(setting, tally, round);
@@ -87,6 +87,3 @@ async function run(setting: Setting): Promise<Findings> {
   }
   return { figures: { clients: CLIENTS, ...tally.figures() }, violations: tally.violations };
 }
-
-/** Backs up a ledger under load, and restores it in another directory. */
-export const RESTORE: Row = { name: 'restore', unit: 'restores', counts: { small: 1, middle: 3, large: 10 }, run };

@@ -1,6 +1,6 @@
 import { get } from 'node:http';
 import { NoResponse } from '../../test/harness/raw-request.ts';
-import { boundOf, type Findings, pause, type Row, type Setting, streamOf, Tally } from '../campaign.ts';
+import { boundOf, type Findings, pause, type Setting, streamOf, Tally } from '../campaign.ts';
 import { readBooksAt, readTexts } from '../checkers/transfers/books.ts';
 import { findMadeInSilence } from '../checkers/transfers/checker.ts';
 import { watchLateness } from '../checkers/transfers/lateness.ts';
@@ -159,7 +159,7 @@ function judgeCrossings(setting: Setting, tally: Tally): void {
   if (crossed > most) tally.violate('crossings', [`${crossed} requests had no response, the maximum is ${most}`]);
 }
 
-async function run(setting: Setting): Promise<Findings> {
+export async function run(setting: Setting): Promise<Findings> {
   const tally = new Tally();
   for (let ledger = 0; ledger * RESTARTS_OF_LEDGER < setting.count && !tally.isEnough; ledger += 1) {
     const left = setting.count - ledger * RESTARTS_OF_LEDGER;
@@ -168,11 +168,3 @@ async function run(setting: Setting): Promise<Findings> {
   judgeCrossings(setting, tally);
   return { figures: { clients: CLIENTS, ...tally.figures() }, violations: tally.violations };
 }
-
-/** Restarts service processes in turn, under load. */
-export const ROLLING_RESTART: Row = {
-  name: 'rolling-restart',
-  unit: 'restarts',
-  counts: { small: 4, middle: 50, large: 150 },
-  run,
-};

@@ -1,7 +1,7 @@
 import { randomBytes } from 'node:crypto';
 import { join } from 'node:path';
 import { Resources } from '../../bench/resources.ts';
-import { type Findings, pause, type Row, type Setting, Tally } from '../campaign.ts';
+import { type Findings, pause, type Setting, Tally } from '../campaign.ts';
 import { expectationOf, untilDelivered } from '../checkers/deliveries/delivered.ts';
 import { countRepeats, wrongDeliveries } from '../checkers/deliveries/judge.ts';
 import type { Deliveries } from '../checkers/deliveries/notes.ts';
@@ -158,7 +158,7 @@ class Siege {
 /** Both services need the same key, because both read the secrets of webhooks. */
 const SETTINGS = { WEBHOOK_KEY: randomBytes(32).toString('base64') };
 
-async function run(setting: Setting): Promise<Findings> {
+export async function run(setting: Setting): Promise<Findings> {
   const tally = new Tally();
   let kills = 0;
   const tell = (): void => setting.progress(++kills, `${tally.count('violations')} violations`);
@@ -172,6 +172,3 @@ async function run(setting: Setting): Promise<Findings> {
   };
   return { figures, violations: tally.violations };
 }
-
-/** Kills services and PostgreSQL with SIGKILL, under load, while the services deliver events to webhooks. */
-export const WEBHOOKS: Row = { name: 'webhooks', unit: 'kills', counts: { small: 4, middle: 40, large: 200 }, run };

@@ -1,4 +1,4 @@
-import { boundOf, type Findings, pause, type Row, type Setting } from '../../campaign.ts';
+import { boundOf, type Findings, pause, type Setting } from '../../campaign.ts';
 import { type Addressing, Cluster } from '../../environments/cluster/cluster.ts';
 import { type Attack, figuresOf, Siege, untilWriting } from '../../environments/cluster/siege.ts';
 import type { Direction } from '../../nemeses/link.ts';
@@ -38,7 +38,7 @@ async function failOver(attack: Attack<Cluster>, withheld: Direction | undefined
   tally.add('failovers');
 }
 
-async function run(setting: Setting, addressing: Addressing): Promise<Findings> {
+export async function run(setting: Setting, addressing: Addressing): Promise<Findings> {
   // The negative control: this must lose acknowledged transfers. Otherwise the row proves nothing.
   const replication = setting.isControl === true ? 'asynchronous' : 'synchronous';
   const tally = await Siege.layTo<Cluster>(setting, {
@@ -54,19 +54,3 @@ async function run(setting: Setting, addressing: Addressing): Promise<Findings> 
   if (p99 > most) tally.violate('times', [`p99 until the first transfer is ${p99} ms, the maximum is ${most} ms`]);
   return { figures: { replication, ...figuresOf(tally) }, violations: tally.violations };
 }
-
-/** Kills the whole primary under load, and promotes its synchronous standby. */
-export const FAILOVER: Row = {
-  name: 'failover',
-  unit: 'failovers',
-  counts: { small: 5, middle: 30, large: 100 },
-  hasOwnControl: true,
-  run: (setting) => run(setting, 'one_address'),
-};
-
-/** The same, with services that know both addresses. */
-export const FAILOVER_OF_HOSTS: Row = {
-  ...FAILOVER,
-  name: 'failover-of-hosts',
-  run: (setting) => run(setting, 'all_hosts'),
-};

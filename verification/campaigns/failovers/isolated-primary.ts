@@ -1,4 +1,4 @@
-import { type Findings, pause, type Row, type Setting } from '../../campaign.ts';
+import { type Findings, pause, type Setting } from '../../campaign.ts';
 import { Cluster } from '../../environments/cluster/cluster.ts';
 import type { DatabaseNode } from '../../environments/cluster/database-node.ts';
 import { type Attack, figuresOf, requireNoneSince, Siege, untilWriting } from '../../environments/cluster/siege.ts';
@@ -67,7 +67,7 @@ async function replace(attack: Attack<Cluster>, kind: 'cut_off' | 'suspended'): 
   await cluster.rebuild();
 }
 
-async function run(setting: Setting): Promise<Findings> {
+export async function run(setting: Setting): Promise<Findings> {
   const isControl = setting.isControl === true;
   const replication = isControl ? 'asynchronous' : 'synchronous';
   const kinds = isControl ? KINDS_OF_CONTROL : KINDS;
@@ -84,12 +84,3 @@ async function run(setting: Setting): Promise<Findings> {
   });
   return { figures: { replication, ...figuresOf(tally) }, violations: tally.violations };
 }
-
-/** Isolates the primary while its standby is promoted, or hides it from the services. */
-export const ISOLATED_PRIMARY: Row = {
-  name: 'isolated-primary',
-  unit: 'isolations',
-  counts: { small: 3, middle: 6, large: 20 },
-  hasOwnControl: true,
-  run,
-};

@@ -1,4 +1,4 @@
-import { type Findings, pause, type Row, type Setting } from '../../campaign.ts';
+import { type Findings, pause, type Setting } from '../../campaign.ts';
 import type { Addressing } from '../../environments/cluster/cluster.ts';
 import type { Machine } from '../../environments/cluster/machines.ts';
 import { lackOfPatroni, PatroniCluster, patroniIn } from '../../environments/cluster/patroni-cluster.ts';
@@ -50,7 +50,11 @@ async function change(attack: Attack<PatroniCluster>): Promise<void> {
   if (ledEtcd) tally.time('pause_where_it_led_etcd', silence);
 }
 
-async function run(setting: Setting, folder?: string, addressing: Addressing = 'one_address'): Promise<Findings> {
+export async function run(
+  setting: Setting,
+  folder?: string,
+  addressing: Addressing = 'one_address',
+): Promise<Findings> {
   const notRun = await lackOfPatroni();
   if (notRun !== undefined) return { figures: {}, violations: [], notRun };
   const program = patroniIn(folder);
@@ -63,31 +67,9 @@ async function run(setting: Setting, folder?: string, addressing: Addressing = '
   return { figures: { patroni: program.version, ...figuresOf(tally) }, violations: tally.violations };
 }
 
-const COUNTS = { small: 2, middle: 10, large: 40 } as const;
-
-/** Changes the leader of Debian's Patroni on three machines, by a switchover or by a loss. */
-export const PATRONI: Row = {
-  name: 'patroni',
-  unit: 'changes of the leader',
-  counts: COUNTS,
-  run: (setting) => run(setting),
-};
-
-/** The same without HAProxy: the services know all three addresses. */
-export const PATRONI_OF_HOSTS: Row = {
-  ...PATRONI,
-  name: 'patroni-of-hosts',
-  run: (setting) => run(setting, undefined, 'all_hosts'),
-};
-
-/** The same with a Patroni from a source folder. */
-export const PATRONI_IN_FOLDER: Row = {
-  name: 'patroni-in-folder',
-  unit: 'changes of the leader',
-  counts: COUNTS,
-  run: async (setting) => {
-    const folder = process.env.TORTURE_PATRONI;
-    if (folder !== undefined) return run(setting, folder);
-    return { figures: {}, violations: [], notRun: 'TORTURE_PATRONI must name a folder with the source of Patroni' };
-  },
-};
+/** The same with the Patroni whose source is in `PATRONI_SOURCE`. */
+export async function runFromFolder(setting: Setting): Promise<Findings> {
+  const folder = process.env.PATRONI_SOURCE;
+  if (folder !== undefined) return run(setting, folder);
+  return { figures: {}, violations: [], notRun: 'PATRONI_SOURCE must name a folder with the source of Patroni' };
+}

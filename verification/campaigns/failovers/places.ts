@@ -1,5 +1,5 @@
 import { CITUS_BINARIES } from '../../../test/harness/postgres/stock-postgres.ts';
-import { boundOf, type Findings, pause, type Row, type Setting } from '../../campaign.ts';
+import { boundOf, type Campaign, type Findings, pause, type Setting } from '../../campaign.ts';
 import { PlaceCluster } from '../../environments/cluster/place-cluster.ts';
 import { type Attack, figuresOf, Siege, untilWriting } from '../../environments/cluster/siege.ts';
 import { copyWithMistake } from '../../mutants/mistaken-service.ts';
@@ -72,13 +72,12 @@ async function denyCommits(attack: PlaceAttack): Promise<void> {
   await untilWriting(performance.now(), attack);
 }
 
-function rowOf(
+function campaignOf(
   name: string,
-  unit: string,
   attack: (attack: PlaceAttack) => Promise<void>,
   bound?: (setting: Setting, findings: { readonly p99: number }) => string | undefined,
-): Row {
-  const run = async (setting: Setting): Promise<Findings> => {
+): Campaign['run'] {
+  return async (setting: Setting): Promise<Findings> => {
     const binaries = CITUS_BINARIES;
     if (binaries === undefined) {
       const notRun = 'TEST_CITUS_BIN must name a PostgreSQL with Citus (tools/verify/citus.ts builds one)';
@@ -99,20 +98,19 @@ function rowOf(
     if (problem !== undefined) tally.violate('times', [problem]);
     return { figures: figuresOf(tally), violations: tally.violations };
   };
-  return { name, unit, counts: { small: 2, middle: 20, large: 40 }, run };
 }
 
 /** Moves a ledger in a Citus cluster to another worker, under load. */
-export const PLACE_MOVES: Row = rowOf('place-moves', 'moves', move, (setting, { p99 }) => {
+export const PLACE_MOVES = campaignOf('place-moves', move, (setting, { p99 }) => {
   const most = boundOf(setting, PAUSE);
   return p99 > most ? `p99 of the pause is ${p99} ms, the maximum is ${most} ms` : undefined;
 });
 
 /** Kills the worker that has the tables with SIGKILL, under load. */
-export const PLACE_WORKERS: Row = rowOf('place-workers', 'kills', killWorker);
+export const PLACE_WORKERS = campaignOf('place-workers', killWorker);
 
 /** Ends the coordinator with SIGQUIT. Transfers must continue. */
-export const PLACE_COORDINATORS: Row = rowOf('place-coordinators', 'kills', killCoordinator);
+export const PLACE_COORDINATORS = campaignOf('place-coordinators', killCoordinator);
 
 /** Turns responses to COMMIT into errors, like those of Citus after the loss of a node. */
-export const PLACE_DENIALS: Row = { ...rowOf('place-denials', 'attacks', denyCommits), hasOwnControl: true };
+export const PLACE_DENIALS = campaignOf('place-denials', denyCommits);

@@ -1,5 +1,5 @@
 import { sendRaw } from '../../../test/harness/raw-request.ts';
-import { type Findings, pause, type Row, type Setting } from '../../campaign.ts';
+import { type Findings, pause, type Setting } from '../../campaign.ts';
 import { Cluster } from '../../environments/cluster/cluster.ts';
 import { type Attack, figuresOf, requireNoneSince, Siege, untilWriting } from '../../environments/cluster/siege.ts';
 
@@ -61,7 +61,7 @@ async function goWithout(attack: Attack<Cluster>): Promise<void> {
   await cluster.untilFollowing();
 }
 
-async function run(setting: Setting): Promise<Findings> {
+export async function run(setting: Setting): Promise<Findings> {
   const tally = await Siege.layTo<Cluster>(setting, {
     start: (resources) => Cluster.start(resources, 'synchronous'),
     nameOf: (number) => `absence ${number}`,
@@ -74,11 +74,3 @@ async function run(setting: Setting): Promise<Findings> {
     tally.violate('times', [`p99 until the service reports not ready is ${p99} ms, the maximum is ${SAID} ms`]);
   return { figures: figuresOf(tally), violations: tally.violations };
 }
-
-/** Removes the synchronous standby. No transfer may be acknowledged until it is back. */
-export const STANDBY_GONE: Row = {
-  name: 'standby-gone',
-  unit: 'absences',
-  counts: { small: 2, middle: 6, large: 20 },
-  run,
-};

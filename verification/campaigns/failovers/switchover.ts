@@ -1,4 +1,4 @@
-import { type Findings, pause, type Row, type Setting } from '../../campaign.ts';
+import { type Findings, pause, type Setting } from '../../campaign.ts';
 import { type Addressing, Cluster } from '../../environments/cluster/cluster.ts';
 import { type Attack, figuresOf, Siege, untilWriting } from '../../environments/cluster/siege.ts';
 
@@ -28,7 +28,7 @@ async function switchOver(attack: Attack<Cluster>): Promise<void> {
   tally.violate(where, [`${failed.length} of ${during.length} requests failed (${statuses}) but could have waited`]);
 }
 
-async function run(setting: Setting, addressing: Addressing): Promise<Findings> {
+export async function run(setting: Setting, addressing: Addressing): Promise<Findings> {
   const tally = await Siege.layTo<Cluster>(setting, {
     start: (resources) => Cluster.start(resources, 'synchronous', addressing),
     nameOf: (number) => `switchover ${number}`,
@@ -37,18 +37,3 @@ async function run(setting: Setting, addressing: Addressing): Promise<Findings> 
   });
   return { figures: figuresOf(tally), violations: tally.violations };
 }
-
-/** Shuts the primary down and promotes its standby, under load. */
-export const SWITCHOVER: Row = {
-  name: 'switchover',
-  unit: 'switchovers',
-  counts: { small: 2, middle: 10, large: 30 },
-  run: (setting) => run(setting, 'one_address'),
-};
-
-/** The same, with services that know both addresses. */
-export const SWITCHOVER_OF_HOSTS: Row = {
-  ...SWITCHOVER,
-  name: 'switchover-of-hosts',
-  run: (setting) => run(setting, 'all_hosts'),
-};

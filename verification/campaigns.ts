@@ -1,0 +1,434 @@
+// Every campaign: an environment, the nemesis in it, a generator of requests, and checkers. A campaign is a row here.
+// `npm run campaigns`, the small forms in `npm run verify` and the table in docs/reliability.md come from it.
+import type { Campaign, OtherCampaign } from './campaign.ts';
+
+/** The nemesis of the campaigns that kill services. */
+const KILLS =
+  'SIGKILL of the service that owns PostgreSQL, the other service, both, PostgreSQL’s main process, all its processes, or ' +
+  'everything; one time in ten again during the recovery';
+
+const HONEST = 'nothing acknowledged is lost, doubled or changed; every response is true about money';
+
+/** The variants of `failover`. */
+const ON_CLUSTER = {
+  environment: 'cluster: as `failover`',
+  generator: 'as `failover`',
+  checkers: 'as `failover`',
+  ring: 'by hand',
+} as const;
+
+const FAILOVER = { unit: 'failovers', counts: { small: 5, middle: 30, large: 100 }, hasOwnControl: true } as const;
+
+const SWITCHOVER = { ...ON_CLUSTER, unit: 'switchovers', counts: { small: 2, middle: 10, large: 30 } } as const;
+
+const PATRONI = {
+  ...ON_CLUSTER,
+  nemesis: 'the leader hands over to its synchronous standby, or loses power',
+  proves: 'as `failover`, without the time limit: the pauses are reported',
+  unit: 'changes of the leader',
+  counts: { small: 2, middle: 10, large: 40 },
+} as const;
+
+const ON_PLACEMENT = {
+  ...ON_CLUSTER,
+  environment: 'cluster: a [placement](when-one-machine-is-not-enough.md) on Citus with two workers',
+  counts: { small: 2, middle: 20, large: 40 },
+  ring: 'npm run verify -- citus',
+} as const;
+
+/** The campaigns of `npm run campaigns`, which take a seed, a count and a negative control. */
+export const CAMPAIGNS: readonly Campaign[] = [
+  {
+    name: 'kills',
+    environment: 'processes: two services on one PostgreSQL',
+    nemesis: KILLS,
+    generator: '96 clients at both services or one with the load of transfers',
+    checkers: 'transfers, snapshots',
+    proves: `${HONEST}; a running service responds to every request; recovery p99 below 5 s`,
+    unit: 'kills',
+    counts: { small: 20, middle: 100, large: 1000 },
+    ring: 'by hand',
+    run: async (setting) => (await import('./campaigns/kills.ts')).run(setting),
+  },
+  {
+    name: 'commit-cuts',
+    environment: 'processes: a service behind a proxy to PostgreSQL',
+    nemesis:
+      'the proxy cuts the connection before or after COMMIT or between the two parts of a chained group, isolates the ' +
+      'server, or reports an error instead of a success',
+    generator: '96 clients with the load of transfers',
+    checkers: 'transfers, snapshots',
+    proves: HONEST,
+    unit: 'cuts',
+    counts: { small: 200, middle: 1000, large: 10_000 },
+    ring: 'by hand',
+    run: async (setting) => (await import('./campaigns/commit-cuts.ts')).run(setting),
+  },
+  {
+    name: 'proxy-faults',
+    environment: 'processes: a service behind a proxy to PostgreSQL',
+    nemesis: 'latency, resets, refused connections, lost packets, one-byte slices, half-open connections',
+    generator: '96 clients with the load of transfers',
+    checkers: 'transfers, snapshots',
+    proves: `${HONEST}; every request gets a response, every failure is the error record; it works again within 10 s`,
+    unit: 'faults',
+    counts: { small: 50, middle: 200, large: 2000 },
+    ring: 'by hand',
+    run: async (setting) => (await import('./campaigns/proxy-faults.ts')).run(setting),
+  },
+  {
+    name: 'events',
+    environment: 'processes: two services, and so two relays, on one PostgreSQL',
+    nemesis: `${KILLS}; the clock of one service is an hour slow or fast`,
+    generator:
+      '32 clients move money in one card program; 8 callers change cards, the switch and programs, and hold, schedule and ' +
+      'capture in another; 10 readers at both services, by pull, by stream and with the SDK, continue over all kills',
+    checkers: 'events, transfers',
+    proves:
+      'every reader has positions 1, 2, 3 and so on with the same contents, and so has the list from newest to oldest; events ' +
+      'read before a check are in the books after the kill; each acknowledged change has one event, after the events of ' +
+      'changes that were acknowledged before it was sent',
+    unit: 'kills',
+    counts: { small: 4, middle: 40, large: 200 },
+    ring: 'npm run verify',
+    run: async (setting) => (await import('./campaigns/events.ts')).run(setting),
+  },
+  {
+    name: 'webhooks',
+    environment: 'processes: two services on one PostgreSQL, and a receiver',
+    nemesis: `${KILLS}; some receivers are slow, fail, respond with 429, close connections, or are dead for several kills`,
+    generator:
+      '12 clients and 6 callers as in `events`; eleven webhooks of two card programs and of operators, parallel and strict, ' +
+      'whole and thin, with and without a filter; secrets are rolled in the middle',
+    checkers: 'deliveries, events',
+    proves:
+      'its receiver accepts every subscribed event; a webhook gets no event that is missing from the books after the next ' +
+      'kill; each body equals the event, byte for byte, and is signed; strict webhooks keep the order; accepted events come ' +
+      'again only after a kill, no more than can be in flight: ten, the `concurrency`, and one in strict order',
+    unit: 'kills',
+    counts: { small: 4, middle: 40, large: 200 },
+    ring: 'npm run verify',
+    run: async (setting) => (await import('./campaigns/webhooks.ts')).run(setting),
+  },
+  {
+    name: 'disk-full',
+    environment: 'processes: a service on two small disks',
+    nemesis:
+      'the start finds a full disk; then the disk of the ledger and the disk of its log fill in turn, until space is freed',
+    generator: '24 clients with the load of transfers',
+    checkers: 'transfers',
+    proves: `each start reports the full disk in one sentence; ${HONEST}; failures are the error record; the service works within 10 s of getting space`,
+    unit: 'full disks',
+    counts: { small: 2, middle: 6, large: 20 },
+    ring: 'npm run verify',
+    run: async (setting) => (await import('./campaigns/disk-full.ts')).run(setting),
+  },
+  {
+    name: 'bank',
+    environment: 'processes: two services on one PostgreSQL',
+    nemesis: 'none',
+    generator:
+      '16 clients move money between random cards, some of it held and captured or canceled; 3 readers sum snapshots',
+    checkers: 'snapshots',
+    proves: 'no snapshot has a wrong sum or an account below its floor',
+    unit: 'reads',
+    counts: { small: 10_000, middle: 100_000, large: 1_000_000 },
+    ring: 'npm run verify',
+    run: async (setting) => (await import('./campaigns/bank.ts')).run(setting),
+  },
+  {
+    name: 'changes',
+    environment: 'processes: two services on one PostgreSQL',
+    nemesis: 'accounts and idempotency keys are locked from outside for up to 3 s',
+    generator:
+      '96 clients at each service use one shared program and separate ones, while a caller changes cards, limits, the rules of ' +
+      'programs, the switch and the funding',
+    checkers: 'changes',
+    proves:
+      'deciding all requests again one by one, in the database’s commit order, gives the same results, and the same refusals ' +
+      'word for word; a request sent after a response comes after it in that order; locks from outside do not delay other ' +
+      'requests for long',
+    unit: 'transfers',
+    counts: { small: 2_000, middle: 100_000, large: 1_000_000 },
+    ring: 'npm run verify',
+    run: async (setting) => (await import('./campaigns/changes.ts')).run(setting),
+  },
+  {
+    name: 'restore',
+    environment: 'processes: a service, and another one on the restored copy',
+    nemesis: 'none',
+    generator: '24 clients before and during a physical backup with the load of transfers',
+    checkers: 'transfers',
+    proves:
+      'the trial balance is zero; nothing from before the backup is missing; old keys return their first responses',
+    unit: 'restores',
+    counts: { small: 1, middle: 3, large: 10 },
+    ring: 'npm run verify',
+    run: async (setting) => (await import('./campaigns/restore.ts')).run(setting),
+  },
+  {
+    name: 'point-in-time',
+    environment: 'processes: a service that archives, and ledgers from `restore --to`',
+    nemesis: 'none',
+    generator:
+      '12 clients that note when each transfer was sent and acknowledged; keys are created, and `backup` runs in the middle',
+    checkers: 'snapshots, and its own',
+    proves:
+      'after a restore to a random millisecond the sums are zero, every transfer acknowledged before it is there, and none that ' +
+      'was sent after it; the head of the audit log is in the original log',
+    unit: 'restores',
+    counts: { small: 2, middle: 10, large: 40 },
+    ring: 'by hand',
+    run: async (setting) => (await import('./campaigns/point-in-time.ts')).run(setting),
+  },
+  {
+    name: 'rolling-restart',
+    environment: 'processes: two, then three services on one PostgreSQL',
+    nemesis: 'SIGTERM and a new start of each service in turn',
+    generator: '24 clients with the load of transfers',
+    checkers: 'transfers, responses, readiness',
+    proves:
+      'every response is a success, a 409 or a true 503; readiness fails first; requests without a response are few and made no ' +
+      'transfer or reversal; the books balance',
+    unit: 'restarts',
+    counts: { small: 4, middle: 50, large: 150 },
+    ring: 'npm run verify',
+    run: async (setting) => (await import('./campaigns/rolling-restart.ts')).run(setting),
+  },
+  {
+    name: 'overload',
+    environment: 'processes: a service',
+    nemesis: 'ten times the rate that the same run could sustain, for some seconds',
+    generator: '6,000 callers',
+    checkers: 'its own',
+    proves:
+      'every response is 201 or a true 503; accepted requests within 6 s (p99); memory below 1 GiB; half the rate again within ' +
+      '10 s; nothing lost or duplicated',
+    unit: 'seconds of overload',
+    counts: { small: 2, middle: 15, large: 120 },
+    ring: 'by hand',
+    run: async (setting) => (await import('./campaigns/overload.ts')).run(setting),
+  },
+  {
+    name: 'processors',
+    environment: 'processes: a service, and a card processor',
+    nemesis:
+      'in every cell of `test/processors/matrix.ts`: SIGKILL of the service or PostgreSQL, cut, silent or slow connections, ' +
+      'repeated, reordered or garbled messages or other amounts, moved clocks, a machine’s clock that is 3 h wrong',
+    generator: 'a load and an unload of cards for each cell, in random sets of cells at the same time',
+    checkers: 'the processor’s book against the ledger',
+    proves:
+      'each transfer ends in one of its true outcomes, and answers say so; no order is executed twice, or after its time; after ' +
+      'a kill the service is ready within 5 s (p99) and nothing is open after 60 s; an unknown attempt ends within 2 s once the ' +
+      'processor knows its result',
+    unit: 'rounds of a cell',
+    // 20 and 500 rounds of every cell.
+    counts: { small: 24, middle: 2_920, large: 73_000 },
+    ring: 'npm run verify',
+    run: async (setting) => (await import('./campaigns/processors.ts')).run(setting),
+  },
+  {
+    ...FAILOVER,
+    name: 'failover',
+    environment: 'cluster: a primary, a standby and a link that can withhold data; one address leads to the primary',
+    nemesis:
+      'the primary’s data, the standby’s confirmations or nothing is withheld, and lost when all processes of the primary get ' +
+      'SIGKILL; the standby is promoted',
+    generator:
+      '48 clients with the load of transfers, event readers by pull and by stream, a strict and a parallel webhook',
+    checkers: 'transfers, events, deliveries, snapshots',
+    proves:
+      `${HONEST}; events have no gap, and everything that readers and webhooks got is in the books, in order; from the order to ` +
+      'promote to the first transfer less than 3 s (p99)',
+    ring: 'npm run verify',
+    countInVerify: 3,
+    run: async (setting) => (await import('./campaigns/failovers/failover.ts')).run(setting, 'one_address'),
+  },
+  {
+    ...ON_CLUSTER,
+    ...FAILOVER,
+    name: 'failover-of-hosts',
+    environment: 'cluster: as `failover`, but the services know both hosts',
+    nemesis: 'as `failover`',
+    proves: 'as `failover`',
+    run: async (setting) => (await import('./campaigns/failovers/failover.ts')).run(setting, 'all_hosts'),
+  },
+  {
+    ...ON_CLUSTER,
+    name: 'isolated-primary',
+    nemesis:
+      'the primary keeps running: it is cut off from its standby, or suspended until the standby is promoted, and open ' +
+      'connections lead to it for up to 3 s more; or only the services do not reach it, and their requests arrive later',
+    proves:
+      'as `failover`; the primary acknowledges nothing alone, and its unacknowledged commits are not in the books',
+    unit: 'isolations',
+    counts: { small: 3, middle: 6, large: 20 },
+    hasOwnControl: true,
+    ring: 'npm run verify',
+    countInVerify: 1,
+    run: async (setting) => (await import('./campaigns/failovers/isolated-primary.ts')).run(setting),
+  },
+  {
+    ...ON_CLUSTER,
+    name: 'standby-gone',
+    nemesis: 'the standby is killed, or cut off in both directions, for up to 8 s',
+    proves: 'as `failover`; nothing is acknowledged without the standby; readiness says so within 2 s (p99)',
+    unit: 'absences',
+    counts: { small: 2, middle: 6, large: 20 },
+    ring: 'npm run verify',
+    countInVerify: 1,
+    run: async (setting) => (await import('./campaigns/failovers/standby-gone.ts')).run(setting),
+  },
+  {
+    ...SWITCHOVER,
+    name: 'switchover',
+    nemesis: 'the primary is stopped properly, its standby is promoted, and the old primary follows it',
+    proves: 'as `failover`; no request fails if the service was unavailable for less than 3 s',
+    run: async (setting) => (await import('./campaigns/failovers/switchover.ts')).run(setting, 'one_address'),
+  },
+  {
+    ...SWITCHOVER,
+    name: 'switchover-of-hosts',
+    environment: 'cluster: as `failover`, but the services know both hosts',
+    nemesis: 'as `switchover`',
+    proves: 'as `switchover`',
+    run: async (setting) => (await import('./campaigns/failovers/switchover.ts')).run(setting, 'all_hosts'),
+  },
+  {
+    ...PATRONI,
+    name: 'patroni',
+    environment: 'cluster: the four machines of [Three machines](three-machines.md) as network namespaces',
+    run: async (setting) => (await import('./campaigns/failovers/patroni.ts')).run(setting),
+  },
+  {
+    ...PATRONI,
+    name: 'patroni-of-hosts',
+    environment: 'cluster: as `patroni`, without HAProxy: the services know the three hosts',
+    run: async (setting) => (await import('./campaigns/failovers/patroni.ts')).run(setting, undefined, 'all_hosts'),
+  },
+  {
+    ...PATRONI,
+    name: 'patroni-in-folder',
+    environment: 'cluster: as `patroni`, with the Patroni whose source is in `PATRONI_SOURCE`',
+    run: async (setting) => (await import('./campaigns/failovers/patroni.ts')).runFromFolder(setting),
+  },
+  {
+    ...ON_PLACEMENT,
+    name: 'place-moves',
+    nemesis: 'the placement moves to the other worker',
+    proves: 'as `failover`; the service is unavailable for less than 2 s around a move (p99)',
+    unit: 'moves',
+    run: async (setting) => (await import('./campaigns/failovers/places.ts')).PLACE_MOVES(setting),
+  },
+  {
+    ...ON_PLACEMENT,
+    name: 'place-workers',
+    nemesis: 'SIGKILL of all processes of the worker that has the placement',
+    proves: 'as `failover`',
+    unit: 'kills',
+    run: async (setting) => (await import('./campaigns/failovers/places.ts')).PLACE_WORKERS(setting),
+  },
+  {
+    ...ON_PLACEMENT,
+    name: 'place-coordinators',
+    nemesis: 'the coordinator is gone for two seconds',
+    proves: 'as `failover`; transfers continue without the coordinator',
+    unit: 'kills',
+    run: async (setting) => (await import('./campaigns/failovers/places.ts')).PLACE_COORDINATORS(setting),
+  },
+  {
+    ...ON_PLACEMENT,
+    name: 'place-denials',
+    nemesis: 'successful responses to COMMIT arrive as errors',
+    proves: 'as `failover`',
+    unit: 'attacks',
+    hasOwnControl: true,
+    run: async (setting) => (await import('./campaigns/failovers/places.ts')).PLACE_DENIALS(setting),
+  },
+];
+
+/** Campaigns that are suites or separate programs. */
+export const OTHER_CAMPAIGNS: readonly OtherCampaign[] = [
+  {
+    name: 'domain',
+    environment: 'domain',
+    nemesis: 'none',
+    generator: 'random histories of cards, transfers, holds, schedules, limits and clocks',
+    checkers: 'the model',
+    proves:
+      'domain and model agree on every refusal, balance, limit and status after every step; planted mistakes are found',
+    ring: 'npm test',
+    command: 'npm test -- properties',
+  },
+  {
+    name: 'lane',
+    environment: 'a transfer lane on PostgreSQL',
+    nemesis: 'none',
+    generator: 'the histories of `domain`',
+    checkers: 'the model',
+    proves: 'the commit path decides as the model does',
+    ring: 'npm test',
+    command: 'npx vitest run test/store/chain/model.test.ts',
+  },
+  {
+    name: 'simulation',
+    environment: 'memory',
+    nemesis: 'killed processes, cut connections, lost responses to COMMIT, locks, late timers, a lying processor',
+    generator: 'random requests of some callers, with retries under their keys',
+    checkers: 'the model, and rules after every commit and response',
+    proves:
+      'each commit is allowed by the model and each refusal is true, in thousands of orders; planted mistakes are found',
+    ring: 'npm test',
+    command: 'node tools/run.mjs verification/environments/memory/main.ts --schedules 3000',
+  },
+  {
+    name: 'contract',
+    environment: 'a service through its API',
+    nemesis: 'cut connections, refused or late statements',
+    generator: 'every request that the OpenAPI document allows, in other bytes that mean the same',
+    checkers: 'rules for every response',
+    proves: 'responses follow the document and say the truth about money; ten planted mistakes are found',
+    ring: 'npm test',
+    command: 'npm test -- contract',
+  },
+  {
+    name: 'faults',
+    environment: 'processes: a service behind a proxy to PostgreSQL',
+    nemesis: 'a cut, swallowed or denied message, a lock or a full pool at each step of a transaction',
+    generator: 'each kind of request once per fault',
+    checkers: 'the outcome that the fault allows',
+    proves: 'the response is true, a retry with the same key settles it, and money moves at most once',
+    ring: 'npm run verify',
+    command: 'FAULTS=all npm test -- faults',
+  },
+  {
+    name: 'crashes',
+    environment: 'processes: one or two services on one PostgreSQL, or a primary and its standby',
+    nemesis: 'SIGKILL, SIGTERM, a standby that is away',
+    generator: 'one key at the same instant at two services; the load of `kills`',
+    checkers: 'transfers',
+    proves: 'one of each kill, race and stop, at a chosen moment',
+    ring: 'npm run verify',
+    command: 'npm test -- crashes',
+  },
+  {
+    name: 'newest-release',
+    environment: 'processes: two services, of the newest release and of this version, on one PostgreSQL',
+    nemesis: 'SIGTERM and SIGKILL of each service in turn, during an upgrade and back',
+    generator: '16 clients with the load of transfers; operators and two webhooks',
+    checkers: 'transfers',
+    proves: `${HONEST} in every state of an upgrade; both versions show the same events`,
+    ring: 'npm run verify',
+    command: 'node tools/run.mjs test/upgrade/newest-release.ts',
+  },
+  {
+    name: 'mutants',
+    environment: 'copies of the source',
+    nemesis: 'one planted mistake at a time',
+    generator: 'the tests that must find it',
+    checkers: 'those tests fail',
+    proves: 'the tests find mistakes in guards, chains, the relay, leases, erasure, sessions, webhooks and processors',
+    ring: 'npm run verify',
+    command: 'npm run mutants',
+  },
+];
