@@ -143,6 +143,7 @@ const READ_CARD_DETAILS = statement(
     where card.program_id = :programId and card.name = :name`,
 );
 
+/** Reads one card by its name, with its account. */
 export function readCardDetails(programId: string, name: string): Statement {
   return READ_CARD_DETAILS({ programId, name });
 }
