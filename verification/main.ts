@@ -5,7 +5,7 @@ import { dirname, resolve } from 'node:path';
 import { Resources } from '../bench/resources.ts';
 import type { Campaign } from './campaign.ts';
 import { type Options, readOptions, USAGE, UsageProblem } from './command-line.ts';
-import { copyWithMistake } from './mutants/mistaken-service.ts';
+import { copyWithMistake } from './mutants/copy.ts';
 import { progressOf, type Result, tableOf } from './report.ts';
 
 /** The mutant of the negative control: a service that responds with 201 before COMMIT has finished. */

@@ -1,11 +1,13 @@
 import { cp, mkdtemp, readdir, rm, symlink, writeFile } from 'node:fs/promises';
 import { join, resolve } from 'node:path';
-import { fileOf, type Mutant, readSources } from './mutant.ts';
+import type { Resources } from '../../bench/resources.ts';
+import { changedBy, type Edits, readSources, type Sources } from './mutant.ts';
+import { MUTANTS } from './mutants.ts';
 
 const ROOT = resolve(import.meta.dirname, '../..');
 
 /** Files that tests do not need, or must not share with the checkout. */
-const NOT_COPIED: ReadonlySet<string> = new Set(['node_modules', 'data', '.git', 'docs']);
+const NOT_COPIED: ReadonlySet<string> = new Set(['node_modules', 'data', '.git']);
 
 /** A copy of the source that may be changed. */
 export type Copy = { readonly path: string; readonly remove: () => Promise<void> };
@@ -18,8 +20,6 @@ export async function copySource(): Promise<Copy> {
     for (const entry of await readdir(ROOT)) {
       if (!NOT_COPIED.has(entry)) await cp(join(ROOT, entry), join(path, entry), { recursive: true });
     }
-    // The tests of the guides read them.
-    await cp(join(ROOT, 'docs'), join(path, 'docs'), { recursive: true });
     await symlink(join(ROOT, 'node_modules'), join(path, 'node_modules'));
     return { path, remove };
   } catch (error) {
@@ -28,28 +28,29 @@ export async function copySource(): Promise<Copy> {
   }
 }
 
-/**
- * Makes a mutant's edits in a copy. Returns the changed files and a function that restores them. If {@link fileOf} throws, it
- * changes nothing.
- */
-export async function applyMutant(
+/** Makes edits in a copy. Returns the changed files and a function that restores them. If an edit fails, it changes nothing. */
+export async function applyEdits(
   path: string,
-  mutant: Mutant,
+  edits: Edits,
 ): Promise<{ readonly files: readonly string[]; readonly undo: () => Promise<void> }> {
   const sources = await readSources(path);
-  const originals = new Map<string, string>();
-  for (const edit of [mutant, ...(mutant.also ?? [])]) {
-    const file = fileOf(edit, sources);
-    const before = sources.get(file) ?? '';
-    if (!originals.has(file)) originals.set(file, before);
-    sources.set(
-      file,
-      before.replace(edit.find, () => edit.replace),
-    );
-  }
-  for (const file of originals.keys()) await writeFile(join(path, file), sources.get(file) ?? '');
-  const undo = async (): Promise<void> => {
-    for (const [file, original] of originals) await writeFile(join(path, file), original);
+  const changed = changedBy(edits, sources);
+  const write = async (texts: Sources): Promise<void> => {
+    for (const file of changed.keys()) await writeFile(join(path, file), texts.get(file) ?? '');
   };
-  return { files: [...originals.keys()], undo };
+  await write(changed);
+  return { files: [...changed.keys()], undo: () => write(sources) };
+}
+
+/**
+ * Copies the source, applies a mutant, and returns the path of the service's program. A checker that accepts this service
+ * does not work.
+ */
+export async function copyWithMistake(resources: Resources, name: string): Promise<string> {
+  const mistake = MUTANTS.find((mutant) => mutant.name === name);
+  if (mistake === undefined) throw new Error(`there is no mutant ${name}`);
+  const copy = await copySource();
+  resources.add('the copy with a mistake', copy.remove);
+  await applyEdits(copy.path, mistake.edits);
+  return join(copy.path, 'server/main.ts');
 }

@@ -1,129 +1,100 @@
-import type { Mutant, Witness } from './mutant.ts';
+import type { Mutants, Witness } from './mutant.ts';
 
 const WALL: Witness = { file: 'test/security/row-level-security.test.ts' };
 const APART: Witness = { file: 'test/security/programs-apart.test.ts' };
 const CREDENTIALS: Witness = { file: 'test/security/credentials.test.ts' };
 
-const AUTHENTICATE = 'server/subjects/keys/authenticate.ts';
-
 /** Mistakes about authentication, the separation of programs, and input from callers. */
-export const WALLS: readonly Mutant[] = [
-  {
-    name: 'policy-lets-all-through',
+export const WALLS: Mutants = {
+  'policy-lets-all-through': {
     mistake: 'the database shows a request the rows of every program',
-    file: 'server/store/migrations/0005_row_level_security.sql',
-    find: 'using (coalesce(program_id = any ((select own_programs())::uuid[]), false))',
-    replace: 'using (coalesce(program_id = any ((select own_programs())::uuid[]), true) or true)',
+    edits: {
+      '0005_row_level_security.sql': [
+        'using (coalesce(program_id = any ((select own_programs())::uuid[]), false))',
+        'using (coalesce(program_id = any ((select own_programs())::uuid[]), true) or true)',
+      ],
+    },
     witnesses: [WALL],
   },
-  {
-    name: 'requests-work-as-operators',
+  'requests-work-as-operators': {
     mistake: 'requests of card programs work under the role that sees everything',
-    find: 'database: databases.application.forProgram(call.programId)',
-    replace: 'database: databases.background',
+    edits: { handlersOf: ['databases.application.forProgram(call.programId)', 'databases.background'] },
     witnesses: [APART, WALL],
   },
-  {
-    name: 'secret-not-compared',
+  'secret-not-compared': {
     mistake: 'the database finds a key by its public part alone',
-    find: 'and api_key.secret_hash = sent.secret_hash limit 1',
-    replace: 'and sent.secret_hash is not null limit 1',
+    edits: { FIND_KEYS: ['api_key.secret_hash = sent.secret_hash', 'sent.secret_hash is not null'] },
     witnesses: [{ file: 'test/security/keys.test.ts', only: 'an API key' }],
   },
-  {
-    name: 'found-by-the-public-part',
+  'found-by-the-public-part': {
     mistake: 'when keys are looked up together, a guess with a known public part is accepted',
-    find: '=> publicPart + secretHash.toString(',
-    replace: '=> publicPart + secretHash.subarray(32).toString(',
+    edits: { openKeySearch: ['secretHash.toString', 'secretHash.subarray(32).toString'] },
     witnesses: [CREDENTIALS],
   },
-  {
-    name: 'revoked-key-believed',
+  'revoked-key-believed': {
     mistake: 'an accepted key stays valid for a minute, even if it is revoked',
-    file: AUTHENTICATE,
-    find: 'const CACHED_MILLISECONDS = 1000;',
-    replace: 'const CACHED_MILLISECONDS = 60_000;',
+    edits: { 'keys/authenticate.ts': ['CACHED_MILLISECONDS = 1000', 'CACHED_MILLISECONDS = 60_000'] },
     witnesses: [{ file: 'test/security/keys.test.ts', only: 'a key ends' }],
   },
-  {
-    name: 'card-number-in-body-taken',
+  'card-number-in-body-taken': {
     mistake: 'card numbers are searched for in path, query and headers, but not in bodies',
-    find: "    findCardNumber(sent.body, operation.body, 'body');",
-    replace: '    undefined;',
+    edits: { refuseCardNumbers: ["findCardNumber(sent.body, operation.body, 'body')", 'undefined'] },
     witnesses: [{ file: 'test/security/planted-numbers.test.ts' }],
   },
-  {
-    name: 'transfer-read-in-any-program',
+  'transfer-read-in-any-program': {
     mistake: 'a transfer is read by its id alone, and only the database hides it from other programs',
-    find: `\${WITH_CARDS}
-    where transfer.program_id = :programId and`,
-    replace: `\${WITH_CARDS}
-    where :programId::uuid is not null and`,
+    edits: { READ_TRANSFER: ['transfer.program_id = :programId', ':programId::uuid is not null'] },
     witnesses: [APART],
   },
-  {
-    name: 'card-read-in-any-program',
+  'card-read-in-any-program': {
     mistake: 'a card is read by its name alone, and only the database hides it from other programs',
-    find: `account using (program_id, account_id)
-    where card.program_id = :programId and`,
-    replace: `account using (program_id, account_id)
-    where :programId::uuid is not null and`,
+    edits: { READ_CARD_DETAILS: ['card.program_id = :programId', ':programId::uuid is not null'] },
     witnesses: [APART],
   },
-];
+};
 
 const CLOCKS_OFF: Witness = { file: 'test/api/clocks.test.ts' };
 
 /** Mistakes about clocks. */
-export const CLOCKS: readonly Mutant[] = [
-  {
-    name: 'ids-by-own-clock',
+export const CLOCKS: Mutants = {
+  'ids-by-own-clock': {
     mistake: 'the ids of transfers come from the clock of the process',
-    find: 'return idAt(now, this.#ids);',
-    replace: 'return idAt(Date.now() + 0 * now, this.#ids);',
+    edits: { 'Books.#newId': ['idAt(now, this.#ids)', 'idAt(Date.now() + 0 * now, this.#ids)'] },
     witnesses: [CLOCKS_OFF],
   },
-  {
-    name: 'errors-by-own-clock',
+  'errors-by-own-clock': {
     mistake: 'errors are dated by the clock of the process',
-    find: 'return Math.round(origin + performance.now());',
-    replace: 'return origin > 0 ? Date.now() : 0;',
+    edits: { databaseTime: ['Math.round(origin + performance.now())', 'origin > 0 ? Date.now() : 0'] },
     witnesses: [CLOCKS_OFF],
   },
-];
+};
 
 /** Mistakes about overload and rate limits. */
-export const CROWDS: readonly Mutant[] = [
-  {
-    name: 'crowd-begun-all-at-once',
+export const CROWDS: Mutants = {
+  'crowd-begun-all-at-once': {
     mistake: 'all waiting requests begin in one turn of the event loop',
-    find: 'if (isFree && this.#begunInBatch < BATCH_SIZE) {',
-    replace: 'if (isFree || this.#begunInBatch < BATCH_SIZE) {',
+    edits: { 'AdmissionQueue.take': ['isFree && this.#begunInBatch', 'isFree || this.#begunInBatch'] },
     witnesses: [{ file: 'test/http/overload.test.ts' }],
   },
-  {
-    name: 'crowd-kept-in-memory',
+  'crowd-kept-in-memory': {
     mistake: 'finished requests stay in memory until no request waits',
-    find: '  readonly #waiting: Waiting[] = [];',
-    replace: '  readonly #waiting: Waiting[] = [];\n  readonly #had: Waiting[] = [];',
-    also: [
-      {
-        find: 'this.#waiting.splice(0, BATCH_SIZE)',
-        replace: 'this.#waiting.splice(0, BATCH_SIZE).filter((each) => this.#had.push(each))',
-      },
-      {
-        find: '    this.#batchBeganAt = performance.now();',
-        replace: '    this.#had.length = 0;\n    this.#batchBeganAt = performance.now();',
-      },
-    ],
+    edits: {
+      'AdmissionQueue.#waiting': ['#waiting: Waiting[] = [];', '$&\n  readonly #had: Waiting[] = [];'],
+      'AdmissionQueue.#beginBatch': [
+        ['splice(0, BATCH_SIZE)', '$&.filter((each) => this.#had.push(each))'],
+        ['this.#batchBeganAt', 'this.#had.length = 0;\n    $&'],
+      ],
+    },
     witnesses: [{ file: 'test/http/overload.test.ts' }],
   },
-  {
-    name: 'debt-forgiven',
+  'debt-forgiven': {
     mistake: 'the cost of a large request is capped at the remaining allowance',
-    find: 'const emptyAt = this.#emptyAt(caller, now) + requests * this.#costMilliseconds;',
-    replace:
-      'const emptyAt = Math.min(now + WINDOW_MILLISECONDS, this.#emptyAt(caller, now) + requests * this.#costMilliseconds);',
+    edits: {
+      'RateLimiter.charge': [
+        'this.#emptyAt(caller, now) + requests * this.#costMilliseconds',
+        'Math.min(now + WINDOW_MILLISECONDS, $&)',
+      ],
+    },
     witnesses: [{ file: 'test/http/rate-limit.test.ts' }],
   },
-];
+};

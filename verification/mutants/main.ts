@@ -4,9 +4,9 @@ import { mkdir, writeFile } from 'node:fs/promises';
 import { dirname, resolve } from 'node:path';
 import { parseArgs } from 'node:util';
 import makeTemplates from '../../test/harness/ledger-templates.ts';
-import { applyMutant, type Copy, copySource } from './copy.ts';
-import type { Mutant, Witness } from './mutant.ts';
-import { MUTANTS } from './mutants.ts';
+import { applyEdits, type Copy, copySource } from './copy.ts';
+import type { Witness } from './mutant.ts';
+import { MUTANTS, type NamedMutant } from './mutants.ts';
 import { type Portion, runTests } from './run-witness.ts';
 import { SELECTION } from './selection.ts';
 
@@ -43,7 +43,7 @@ if (unknown === undefined) {
   process.exitCode = 2;
 }
 
-async function run(mutants: readonly Mutant[]): Promise<number> {
+async function run(mutants: readonly NamedMutant[]): Promise<number> {
   say(`${mutants.length} mutants. First, every test must pass on the unchanged source.`);
   const spoilt = await inTurn(portionsOf(mutants.flatMap(({ witnesses }) => witnesses)), checkUnchanged);
   if (spoilt.some((problem) => problem !== undefined)) {
@@ -108,7 +108,7 @@ async function checkUnchanged(portion: Portion, { path }: Copy): Promise<string 
   return verdict.is === 'broken' ? `Some of the tests do not run:\n${verdict.output}` : undefined;
 }
 
-async function judge(mutant: Mutant, { path }: Copy): Promise<MutantOutcome> {
+async function judge(mutant: NamedMutant, { path }: Copy): Promise<MutantOutcome> {
   const started = performance.now();
   const end = (outcome: MutantOutcome['outcome'], by: string): MutantOutcome => {
     const seconds = Math.round((performance.now() - started) / 1000);
@@ -116,7 +116,7 @@ async function judge(mutant: Mutant, { path }: Copy): Promise<MutantOutcome> {
   };
   let undo: (() => Promise<void>) | undefined;
   try {
-    const applied = await applyMutant(path, mutant);
+    const applied = await applyEdits(path, mutant.edits);
     undo = applied.undo;
     const makesLedgers = applied.files.some((file) => file.startsWith('server/store/migrations/'));
     for (const { file, only } of mutant.witnesses) {

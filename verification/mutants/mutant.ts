@@ -1,30 +1,46 @@
 import { readdir, readFile } from 'node:fs/promises';
 import { join } from 'node:path';
+import { parseAst } from 'rolldown/parseAst';
 
-/** Text that occurs exactly once in the product's source (or in `file`, if other files contain it too), and its replacement. */
-export type Edit = { readonly file?: string; readonly find: string; readonly replace: string };
+/**
+ * A text and its replacement, in which `$&` stands for the text. If nothing remains of its line, the line is removed.
+ */
+export type Edit = readonly [text: string, replacement: string];
+
+/**
+ * Edits by the place of their text, where it occurs exactly once. A place is a function, a constant, a class, or an entry or
+ * member of these (`decide`, `Chain.concerns`, `ENDS.wait`), or a file, by the end of its path. If other files declare the
+ * same symbol, only one of them has the text.
+ */
+export type Edits = Readonly<Record<string, Edit | readonly Edit[]>>;
 
 /** A test file that must catch the mutant; `only` selects the tests whose names contain it. */
 export type Witness = { readonly file: string; readonly only?: string };
 
 /** A typical mistake, made in a copy of the source. */
-export type Mutant = Edit & {
-  readonly name: string;
+export type Mutant = {
   readonly mistake: string;
-  /** Further edits that belong to the mistake. */
-  readonly also?: readonly Edit[];
+  readonly edits: Edits;
   /** They run in this order until one fails, which has then caught the mutant. */
   readonly witnesses: readonly [Witness, ...Witness[]];
 };
 
+/** The mutants of a subject by their names. */
+export type Mutants = Readonly<Record<string, Mutant>>;
+
 const PRODUCT = ['cli', 'console', 'contract', 'domain', 'sdk', 'server', 'simulator'];
 
 /** The product's source: the text of each file by its path. */
-export type Sources = Map<string, string>;
+export type Sources = ReadonlyMap<string, string>;
+
+type Range = { readonly start: number; readonly end: number };
+
+/** A part of a file. */
+type Place = Range & { readonly path: string };
 
 /** Reads the source that mutants may change. */
 export async function readSources(root: string): Promise<Sources> {
-  const sources: Sources = new Map();
+  const sources = new Map<string, string>();
   for (const folder of PRODUCT) {
     for (const entry of await readdir(join(root, folder), { recursive: true, withFileTypes: true })) {
       const path = join(entry.parentPath, entry.name).slice(root.length + 1);
@@ -36,15 +52,66 @@ export async function readSources(root: string): Promise<Sources> {
   return sources;
 }
 
-/**
- * Returns the file of an edit. Throws if its text does not occur exactly once, so that mutants are kept up to date with the code.
- */
-export function fileOf({ file, find }: Edit, sources: Sources): string {
-  const found = [...sources]
-    .filter(([path]) => file === undefined || path === file)
-    .flatMap(([path, text]) => Array<string>(text.split(find).length - 1).fill(path));
-  const [only] = found;
-  if (only !== undefined && found.length === 1) return only;
-  const where = found.length === 0 ? '' : ` (${[...new Set(found)].join(', ')})`;
-  throw new Error(`this occurs ${found.length} times in ${file ?? 'the product'}, not once${where}: ${find.trim()}`);
+/** Makes edits in their order, and returns the new texts of the changed files. Throws if the text of one is not there once. */
+export function changedBy(edits: Edits, sources: Sources): Sources {
+  const changed = new Map<string, string>();
+  for (const [where, made] of Object.entries(edits)) {
+    for (const [text, replacement] of isOne(made) ? [made] : made) {
+      const { path, start, end } = find(text, where, new Map([...sources, ...changed]));
+      const before = changed.get(path) ?? sources.get(path) ?? '';
+      const inserted = replacement.replaceAll('$&', () => text);
+      const lineStart = before.lastIndexOf('\n', start) + 1;
+      const lineEnd = before.indexOf('\n', end);
+      const rest = before.slice(lineStart, start) + inserted + before.slice(end, lineEnd);
+      const after = rest.trim() === '' ? before.slice(lineEnd + 1) : rest + before.slice(lineEnd);
+      changed.set(path, before.slice(0, lineStart) + after);
+    }
+  }
+  return changed;
+}
+
+const isOne = (edits: Edit | readonly Edit[]): edits is Edit => typeof edits[0] === 'string';
+
+function find(text: string, where: string, sources: Sources): Place {
+  const found = [...sources].flatMap(([path, source]) => {
+    // Parsing all files would take seconds.
+    if (!source.includes(text)) return [];
+    const isFile = path.endsWith(`/${where}`);
+    const whole = { path, name: where, start: 0, end: source.length };
+    const places = isFile ? [whole] : symbolsOf(path, source).filter(({ name }) => name === where);
+    return places.flatMap(({ start, end }) => {
+      const [before = '', ...others] = source.slice(start, end).split(text);
+      const at = start + before.length;
+      return others.map(() => ({ path, start: at, end: at + text.length }));
+    });
+  });
+  if (found[0] !== undefined && found.length === 1) return found[0];
+  const paths = found.length === 0 ? '' : ` (${[...new Set(found.map(({ path }) => path))].join(', ')})`;
+  throw new Error(`this occurs ${found.length} times in ${where}${paths}, not once: ${text}`);
+}
+
+/** Parses a file. Throws if its syntax is wrong. */
+export const parse = (path: string, text: string): ReturnType<typeof parseAst> =>
+  parseAst(text, { lang: path.endsWith('.tsx') ? 'tsx' : 'ts' }, path);
+
+/** The symbols that a file declares at its top, with the members of classes and the entries of objects. */
+function symbolsOf(path: string, text: string): readonly (Place & { readonly name: string })[] {
+  const symbol = (name: string, { start, end }: Range) => ({ path, name, start, end });
+  const members = (owner: string, nodes: readonly (Range & { readonly key?: Range })[]) =>
+    nodes.map((node) => symbol(`${owner}.${text.slice(node.key?.start, node.key?.end)}`, node));
+  if (!/\.(ts|tsx|mjs)$/.test(path)) return [];
+  return parse(path, text).body.flatMap((statement) => {
+    const declared = ('declaration' in statement ? statement.declaration : null) ?? statement;
+    if (declared.type === 'FunctionDeclaration') return [symbol(declared.id?.name ?? 'default', statement)];
+    if (declared.type === 'ClassDeclaration') {
+      const name = declared.id?.name ?? 'default';
+      return [symbol(name, statement), ...members(name, declared.body.body)];
+    }
+    if (declared.type !== 'VariableDeclaration') return [];
+    return declared.declarations.flatMap(({ id, init }) => {
+      const name = id.type === 'Identifier' ? id.name : '';
+      const value = init?.type === 'TSSatisfiesExpression' || init?.type === 'TSAsExpression' ? init.expression : init;
+      return [symbol(name, statement), ...(value?.type === 'ObjectExpression' ? members(name, value.properties) : [])];
+    });
+  });
 }

@@ -1,7 +1,7 @@
 import { readFile } from 'node:fs/promises';
 import { resolve } from 'node:path';
 import { expect, test } from 'vitest';
-import { fileOf, readSources } from './mutant.ts';
+import { changedBy, parse, readSources } from './mutant.ts';
 import { MUTANTS } from './mutants.ts';
 import { SELECTION } from './selection.ts';
 
@@ -9,14 +9,29 @@ const ROOT = resolve(import.meta.dirname, '../..');
 const sources = await readSources(ROOT);
 const read = (file: string) => readFile(resolve(ROOT, file), 'utf8').catch(() => '');
 
-test.each(MUTANTS)('the mutant $name fits the source and the tests', async ({ witnesses, also = [], ...first }) => {
-  for (const edit of [first, ...also]) fileOf(edit, sources);
+test.each(MUTANTS)('the mutant $name fits the source and the tests', async ({ witnesses, edits }) => {
+  for (const [path, text] of changedBy(edits, sources)) {
+    expect(text).not.toBe(sources.get(path));
+    if (path.endsWith('.json')) JSON.parse(text);
+    else if (!path.endsWith('.sql')) parse(path, text);
+  }
   for (const { file, only = '' } of witnesses) {
-    expect(await read(file), `${file} has tests named: ${only}`).toMatch(new RegExp(`(test|it)[\\s\\S]*${only}`));
+    expect(await read(file), `${file} has a test named: ${only}`).toMatch(new RegExp(`['"\`].*${only}`));
   }
 });
 
 test('the mutants of npm run verify exist', () => {
   const names = MUTANTS.map(({ name }) => name);
+  expect(names).toEqual([...new Set(names)]);
   expect(SELECTION.filter((name) => !names.includes(name))).toEqual([]);
+});
+
+test.each([
+  ['another text', 'Chain.close', 'this.open', 0],
+  ['a text that occurs twice', 'Chain', 'this.ends', 2],
+  ['a symbol that is not declared', 'Chain.ends', 'this.ends', 0],
+])('an edit with %s is refused', (_, where, text, times) => {
+  const source = 'class Chain {\n  close() {\n    this.ends();\n  }\n  fail() {\n    this.ends();\n  }\n}\n';
+  const edit = () => changedBy({ [where]: [text, ''] }, new Map([['server/chain.ts', source]]));
+  expect(edit).toThrow(`this occurs ${times} times in ${where}`);
 });

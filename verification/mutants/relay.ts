@@ -1,60 +1,53 @@
-import type { Mutant, Witness } from './mutant.ts';
+import type { Mutants, Witness } from './mutant.ts';
 
 const order = (only: string): Witness => ({ file: 'test/store/events/order.test.ts', only });
 const retention = (only: string): Witness => ({ file: 'test/store/events/retention.test.ts', only });
 const RELAYED: Witness = { file: 'test/store/events/relay.test.ts' };
 const AT_ONCE: Witness = { file: 'test/store/events/concurrency.test.ts' };
 
-const RELAY = 'server/store/events/relay.ts';
-
-/** The condition that selects the transactions to number. */
-const WAITING = 'where not relayed and not abandoned\n        and created_at >=';
-
 /** Mistakes of the relay: events are missed, repeated or out of order. */
-export const RELAYS: readonly Mutant[] = [
-  {
-    name: 'relay-after-the-last-id',
+export const RELAYS: Mutants = {
+  'relay-after-the-last-id': {
     mistake: 'the relay continues after the highest id that it has numbered, so it misses late commits',
-    file: RELAY,
-    find: WAITING,
-    replace:
-      "where not relayed and batch_id > coalesce((select batch_id from event_position order by batch_id desc limit 1), '00000000-0000-0000-0000-000000000000') and not abandoned\n        and created_at >=",
+    edits: {
+      RELAY_EVENTS: [
+        'and not abandoned',
+        "and batch_id > coalesce((select batch_id from event_position order by batch_id desc limit 1), '00000000-0000-0000-0000-000000000000') $&",
+      ],
+    },
     witnesses: [order('commits late after younger ones'), AT_ONCE],
   },
-  {
-    name: 'relay-after-the-last-time',
+  'relay-after-the-last-time': {
     mistake: 'the relay continues after the latest time that it has numbered, so it misses late commits',
-    file: RELAY,
-    find: WAITING,
-    replace:
-      "where not relayed and created_at > coalesce((select max(created_at) from write_batch as numbered where relayed), '-infinity') and not abandoned\n        and created_at >=",
+    edits: {
+      RELAY_EVENTS: [
+        'and not abandoned',
+        "and created_at > coalesce((select max(created_at) from write_batch as numbered where relayed), '-infinity') $&",
+      ],
+    },
     witnesses: [order('commits late after younger ones'), AT_ONCE],
   },
-  {
-    name: 'relay-in-the-order-of-ids',
+  'relay-in-the-order-of-ids': {
     mistake: 'transactions are numbered in the order of their ids, which come from the clocks of the processes',
-    find: 'order by created_at, batch_id limit :count\n    ), sent',
-    replace: 'order by batch_id limit :count\n    ), sent',
-    also: [
-      {
-        find: 'over (partition by program_id order by created_at, batch_id, is_shared',
-        replace: 'over (partition by program_id order by batch_id, is_shared',
-      },
-    ],
+    edits: {
+      RELAY_EVENTS: [
+        ['created_at, batch_id limit', 'batch_id limit'],
+        ['created_at, batch_id, is_shared', 'batch_id, is_shared'],
+      ],
+    },
     witnesses: [order('regardless of the ids')],
   },
-  {
-    name: 'relay-without-lock',
+  'relay-without-lock': {
     mistake: 'two relays number the same transactions',
-    find: 'text: "select pg_advisory_xact_lock(7202, \'event_head\'::regclass::oid::int)",',
-    replace: 'text: "select \'event_head\'::regclass",',
+    edits: { HOLD_RELAY: ["pg_advisory_xact_lock(7202, 'event_head'::regclass::oid::int)", "'event_head'::regclass"] },
     witnesses: [order('waited for another one'), AT_ONCE],
   },
-  {
-    name: 'relay-reads-before-it-holds-the-lock',
+  'relay-reads-before-it-holds-the-lock': {
     mistake: 'the relay takes its lock in the statement that reads, so it sees the state from before the wait',
-    find: "await this.inOnePacket([lock, statement], 'begin; set local enable_hashjoin = on');",
-    replace: `await this.inOnePacket(
+    edits: {
+      'Database.underLock': [
+        "await this.inOnePacket([lock, statement], 'begin; set local enable_hashjoin = on');",
+        `await this.inOnePacket(
       [
         { ...lock, text: 'select 1' },
         {
@@ -69,70 +62,60 @@ export const RELAYS: readonly Mutant[] = [
       ],
       'begin; set local enable_hashjoin = on',
     );`,
+      ],
+    },
     witnesses: [order('waited for another one'), AT_ONCE],
   },
-  {
-    name: 'relay-does-not-mark',
+  'relay-does-not-mark': {
     mistake: 'numbered transactions are not marked, so they are numbered again',
-    find: 'update write_batch set relayed = true where',
-    replace: 'update write_batch set relayed = false where',
+    edits: { RELAY_EVENTS: ['set relayed = true', 'set relayed = false'] },
     witnesses: [RELAYED],
   },
-  {
-    name: 'relay-never-searches-all',
+  'relay-never-searches-all': {
     mistake: 'the relay never looks for transactions that committed long after they began',
-    find: 'return RELAY_EVENTS({ withinSeconds, everyProgram',
-    replace: 'return RELAY_EVENTS({ withinSeconds: withinSeconds ?? 300, everyProgram',
+    edits: { relayEvents: ['withinSeconds, everyProgram', 'withinSeconds: withinSeconds ?? 300, everyProgram'] },
     witnesses: [order('older than the bounded search')],
   },
-  {
-    name: 'events-not-told-to-the-fence',
+  'events-not-told-to-the-fence': {
     mistake: 'a batch with events counts as a batch without events',
-    find: 'return { ...insert, events: describeEvents(events, now) };',
-    replace: 'return { ...insert, ...(now < 0 && { events: describeEvents(events, now) }) };',
+    edits: { insertEvents: ['events: describeEvents(events, now)', '...(now < 0 && { $& })'] },
     witnesses: [RELAYED],
   },
-  {
-    name: 'events-of-a-program-counted-once',
+  'events-of-a-program-counted-once': {
     mistake: 'several events of one program take one position',
-    find: 'counts.set(id, (counts.get(id) ?? 0) + 1);',
-    replace: 'counts.set(id, 1);',
+    edits: { describeEvents: ['(counts.get(id) ?? 0) + 1', '1'] },
     witnesses: [RELAYED],
   },
-  {
-    name: 'shared-events-for-no-program',
+  'shared-events-for-no-program': {
     mistake: 'an event for every program has no position in any program',
-    find: 'where sent.program_id = :everyProgram\n',
-    replace: 'where sent.program_id = program.program_id\n',
+    edits: { RELAY_EVENTS: ['sent.program_id = :everyProgram', 'sent.program_id = program.program_id'] },
     witnesses: [RELAYED],
   },
-  {
-    name: 'page-begins-with-the-next-transaction',
+  'page-begins-with-the-next-transaction': {
     mistake: 'if a page ends inside a transaction, the rest of the transaction is left out',
-    find: '    where program_id = :programId\n      and position >= coalesce((',
-    replace: '    where program_id = :programId and position > :after\n      and position >= coalesce((',
+    edits: { PLACES_AFTER: [':programId\n      and', ':programId and position > :after\n      and'] },
     witnesses: [RELAYED],
   },
-  {
-    name: 'deleted-events-skipped',
+  'deleted-events-skipped': {
     mistake: 'readers of deleted events continue silently with the first existing event',
-    find: 'up_to_number, (select max(last_number) from event_day',
-    replace: 'up_to_number, (select min(0) from event_day',
+    edits: { '0015_events.sql': ['max(last_number)', 'min(0)'] },
     witnesses: [retention('tells readers where the rest begins')],
   },
-  {
-    name: 'unrelayed-events-dropped',
+  'unrelayed-events-dropped': {
     mistake: 'events without a position are dropped with their day',
-    find: 'where not relayed and not abandoned and (events_at is null or events_at < before)',
-    replace: 'where abandoned and relayed and (events_at is null or events_at < before)',
+    edits: {
+      '0015_events.sql': ['not relayed and not abandoned and', 'abandoned and relayed and'],
+    },
     witnesses: [retention('while earlier events have no position')],
   },
-  {
-    name: 'unrelayed-fences-dropped',
+  'unrelayed-fences-dropped': {
     mistake: 'unrelayed fences are dropped with their day',
-    file: 'server/store/migrations/0037_drop_by_index.sql',
-    find: "execute format('select exists (select from %I where not relayed and not abandoned)', name) into is_needed;",
-    replace: 'is_needed := false;',
+    edits: {
+      '0037_drop_by_index.sql': [
+        "execute format('select exists (select from %I where not relayed and not abandoned)', name) into is_needed;",
+        'is_needed := false;',
+      ],
+    },
     witnesses: [retention('all are numbered or abandoned')],
   },
-];
+};

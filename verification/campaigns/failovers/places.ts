@@ -2,7 +2,7 @@ import { CITUS_BINARIES } from '../../../test/harness/postgres/stock-postgres.ts
 import { boundOf, type Campaign, type Findings, pause, type Setting } from '../../campaign.ts';
 import { PlaceCluster } from '../../environments/cluster/place-cluster.ts';
 import { type Attack, figuresOf, Siege, untilWriting } from '../../environments/cluster/siege.ts';
-import { copyWithMistake } from '../../mutants/mistaken-service.ts';
+import { copyWithMistake } from '../../mutants/copy.ts';
 
 type PlaceAttack = Attack<PlaceCluster>;
 
