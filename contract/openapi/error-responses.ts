@@ -36,13 +36,9 @@ function familyIn(code: ErrorCode): (typeof FAMILIES)[keyof typeof FAMILIES] | u
 
 const nameOf = (code: ErrorCode): string => familyIn(code)?.name ?? code;
 
-/**
- * Operations that move money have separate sets, because their responses have `Money-Moved`. So do dry runs, where it is never
- * `unknown`.
- */
+/** Operations that move money, and dry runs, have separate sets, because their responses have `Money-Moved`. */
 function setName(id: OperationId, codes: readonly ErrorCode[]): string {
-  const { movesMoney, dryRun } = OPERATIONS[id];
-  return [...codes.map(nameOf), ...(movesMoney ? ['moves_money'] : []), ...(dryRun ? ['dry_run'] : [])].join('.');
+  return [...codes.map(nameOf), ...(saysIfMoneyMoved(id) ? ['moves_money'] : [])].join('.');
 }
 
 const CODE_SETS: readonly CodeSet[] = codeSets();

@@ -59,3 +59,35 @@ test('a union of one type and null becomes a schema with two types', () => {
     },
   });
 });
+
+test('a record with all fields of another record refers to it', () => {
+  const record = (...names: readonly string[]) => ({
+    type: 'object',
+    required: names.slice(0, 2),
+    properties: Object.fromEntries(names.map((name) => [name, { type: 'string', description: name }])),
+  });
+  const fields = ['key_id', 'name', 'role', 'scopes', 'created_at', 'expires_at'];
+  const different = { ...record(...fields, 'other'), required: ['other'] };
+  const { components } = shared(
+    {},
+    {
+      KeyRecord: record(...fields),
+      NewKeyRecord: { ...record(...fields, 'key'), description: 'New' },
+      Other: different,
+    },
+  );
+  expect(components).toMatchObject({
+    schemas: {
+      KeyRecord: { ...record(...fields), unevaluatedProperties: true },
+      NewKeyRecord: {
+        description: 'New',
+        allOf: [
+          { $ref: '#/components/schemas/KeyRecord' },
+          { type: 'object', required: [], properties: { key: { type: 'string', description: 'key' } } },
+        ],
+      },
+      // It does not require what a key requires.
+      Other: different,
+    },
+  });
+});

@@ -39,7 +39,66 @@ export function withSharedSchemas(document: JsonObject): JsonObject {
     return shared;
   });
   const components = membersOf(whole.components);
-  return { ...whole, components: { ...components, schemas: { ...membersOf(components.schemas), ...named } } };
+  const schemas = withBases({ ...membersOf(components.schemas), ...named });
+  return { ...whole, components: { ...components, schemas } };
+}
+
+/** Minimum number of fields that a record must share with another one to be written as that record and the other fields. */
+const MIN_SHARED_FIELDS = 6;
+
+/** The records that contain all fields of another record, as that record and the fields that they add. */
+function withBases(schemas: JsonObject): JsonObject {
+  const records = Object.entries(schemas).filter(([, schema]) => isRecord(membersOf(schema)));
+  const bases = new Map<string, string>();
+  for (const [name, schema] of records) {
+    const possible = records.filter(
+      ([other, base]) => other !== name && extendsAll(membersOf(schema), membersOf(base)),
+    );
+    const [largest] = possible.toSorted(([, left], [, right]) => fieldCount(right) - fieldCount(left));
+    if (largest !== undefined) bases.set(name, largest[0]);
+  }
+  const used = new Set(bases.values());
+  return mapMembers(schemas, (member, name) => {
+    const schema = membersOf(member);
+    const base = bases.get(name);
+    // The default, stated because the linter closes every other schema.
+    const open = used.has(name) ? { unevaluatedProperties: true } : {};
+    if (base === undefined) return { ...schema, ...open };
+    const { type, required, properties, ...rest } = schema;
+    const known = membersOf(schemas[base]);
+    const added = Object.entries(membersOf(properties)).filter(
+      ([field]) => !Object.hasOwn(membersOf(known.properties), field),
+    );
+    const needed = namesIn(required).filter((field) => !namesIn(known.required).includes(field));
+    const more = { type, required: needed, properties: Object.fromEntries(added) } as JsonObject;
+    return { ...rest, ...open, allOf: [reference('schemas', base), more] };
+  });
+}
+
+/** Whether a schema is an object with fields and nothing that another record could contradict. */
+function isRecord({ type, required, properties, description, ...others }: JsonObject): boolean {
+  return type === 'object' && fieldCount({ properties }) >= MIN_SHARED_FIELDS && Object.keys(others).length === 0;
+}
+
+/** Whether a record has all fields of another one in the same form, requires what that one requires, and has more fields. */
+function extendsAll(record: JsonObject, base: JsonObject): boolean {
+  const own = membersOf(record.properties);
+  const fields = Object.entries(membersOf(base.properties));
+  const isEqual = ([name, field]: [string, Json | undefined]) => JSON.stringify(own[name]) === JSON.stringify(field);
+  const needed = namesIn(record.required);
+  return (
+    fields.length < Object.keys(own).length &&
+    fields.every(isEqual) &&
+    namesIn(base.required).every((name) => needed.includes(name))
+  );
+}
+
+function fieldCount(schema: Json | undefined): number {
+  return Object.keys(membersOf(membersOf(schema).properties)).length;
+}
+
+function namesIn(required: Json | undefined): readonly string[] {
+  return isList(required) ? required.map(String) : [];
 }
 
 function firstFree(name: string, taken: ReadonlySet<string>): string {
