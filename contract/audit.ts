@@ -3,7 +3,6 @@ import { operation } from './operation.ts';
 import { EXAMPLE_REQUEST_ID } from './samples.ts';
 import { cursor, idText, limit, moment, nullable, pageOf, text, textOrNull } from './schema-parts.ts';
 
-/** An entry of the audit log. */
 export const AuditEntryRecord = Type.Object({
   entry_id: Type.String({ description: 'aud_ and 32 hex digits' }),
   position: Type.Integer({ description: 'Position in the chain: 1, 2, 3 …, without gaps' }),
@@ -53,7 +52,6 @@ export const AuditPortion = Type.Object({
   ),
 });
 
-/** The audit log. */
 export const AUDIT = [
   operation({
     id: 'list_audit_entries',
@@ -108,7 +106,5 @@ export const AUDIT = [
   }),
 ] as const;
 
-/** An entry of the audit log on the wire. */
 export type AuditEntryRecord = Static<typeof AuditEntryRecord>;
-/** A verified portion of the audit log on the wire. */
 export type AuditPortion = Static<typeof AuditPortion>;

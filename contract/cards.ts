@@ -41,7 +41,6 @@ const holderReference = callersReference(255, 'Your reference for the holder; mu
 const lastFour = Type.String({ pattern: '^[0-9]{4}$', description: 'Last four digits of the card number' });
 const expiresOn = Type.String({ format: 'date', description: 'Last day that the card can be used, YYYY-MM-DD' });
 
-/** The body of create_card. */
 export const CreateCardBody = Type.Object(
   {
     card_id: Type.Optional({
@@ -103,7 +102,6 @@ export const UpdateCardBody = Type.Object(
   checkedTogether({ allOf: [ifThen(needs('balance_to'), is('status', 'closed'))] }),
 );
 
-/** A card. */
 export const CardRecord = Type.Object({
   card_id: Type.String({
     description: 'Id of the card: the one it was created with, otherwise card_ and 32 hex digits',
@@ -195,7 +193,6 @@ export const HoldRecord = Type.Object({
   expires_at: nullable(moment('When the hold expires; null if it does not')),
 });
 
-/** A page of a card's open holds. */
 export const HoldPage = Type.Object({
   data: Type.Array(HoldRecord, { description: 'Open holds, newest first' }),
   next_cursor: nextCursor,
@@ -205,7 +202,6 @@ export const HoldPage = Type.Object({
   incoming: Amount('Sum of all open holds in other accounts for the card'),
 });
 
-/** The erasure of the stored data about the holder of a card. */
 export const CardErasureRecord = Type.Object({
   card_id: Type.String({ description: 'The card' }),
   program_id: programId,
@@ -250,7 +246,6 @@ const HOLD = {
   expires_at: '2026-02-07T09:30:00.000Z',
 } as const;
 
-/** Operations on cards. */
 export const CARDS = [
   operation({
     id: 'create_card',
@@ -404,15 +399,9 @@ export const CARDS = [
   }),
 ] as const;
 
-/** A line of a card's statement on the wire. */
 export type PostingRecord = Static<typeof PostingRecord>;
-/** A card on the wire. */
 export type CardRecord = Static<typeof CardRecord>;
-/** The erasure of a card's holder on the wire. */
 export type CardErasureRecord = Static<typeof CardErasureRecord>;
-/** An open hold on the wire. */
 export type HoldRecord = Static<typeof HoldRecord>;
-/** A page of a card's open holds on the wire. */
 export type HoldPage = Static<typeof HoldPage>;
-/** A page of a card's statement on the wire. */
 export type StatementPage = Static<typeof StatementPage>;

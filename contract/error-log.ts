@@ -44,7 +44,6 @@ export const LoggedErrorRecord = Type.Object({
   traceparent: textOrNull('The trace of the request (W3C Trace Context); null if the caller sent none'),
 });
 
-/** An error in the list of operators. */
 export const OperatorErrorRecord = Type.Object({
   ...LoggedErrorRecord.properties,
   program_id: textOrNull('The card program; null if it is not known'),
@@ -69,14 +68,12 @@ export const InspectedErrorRecord = Type.Object({
 
 const dropped = Type.Integer({ description: 'Number of errors in the period that could not be recorded' });
 
-/** A page of search_errors. */
 export const FoundErrors = Type.Object({
   data: Type.Array(OperatorErrorRecord, { description: 'Errors, newest first' }),
   next_cursor: nextCursor,
   dropped,
 });
 
-/** The reply of count_errors, for a chart. */
 export const ErrorCounts = Type.Object({
   interval: literals(['hour', 'day'], 'Length of an interval'),
   from: moment('Start of the first interval'),
@@ -131,7 +128,6 @@ const ERROR = {
 } as const;
 const CHECKS = { caller: 'program_key', checks: { account: 'card', available: '0', amount: '1' } } as const;
 
-/** Operations on the error log. */
 export const ERROR_LOG = [
   operation({
     id: 'get_error',
@@ -211,11 +207,7 @@ export const ERROR_LOG = [
   }),
 ] as const;
 
-/** An error on the wire, as integrators see it. */
 export type LoggedErrorRecord = Static<typeof LoggedErrorRecord>;
-/** An error on the wire, as operators list it. */
 export type OperatorErrorRecord = Static<typeof OperatorErrorRecord>;
-/** An error on the wire, with its causes. */
 export type InspectedErrorRecord = Static<typeof InspectedErrorRecord>;
-/** Counts on the wire. */
 export type ErrorCounts = Static<typeof ErrorCounts>;

@@ -68,7 +68,6 @@ export type ErrorDefinition = {
   readonly alsoCalled: string;
   /** What can cause it, each a full sentence. */
   readonly causes: readonly string[];
-  /** What to do. */
   readonly resolution: string;
   /** Whether the same request can succeed when it is sent again unchanged. */
   readonly retryable: boolean;

@@ -63,7 +63,6 @@ export const InspectedEventRecord = Type.Object({
   number: perProgram('Position among the events of all card programs and of the service'),
 });
 
-/** A page of list_events. */
 export const EventPage = Type.Object({
   data: Type.Array(EventRecord, { description: 'Events: oldest first with `after`, otherwise newest first' }),
   next_cursor: nextCursor,
@@ -73,7 +72,6 @@ export const EventPage = Type.Object({
   }),
 });
 
-/** A page of search_events. */
 export const FoundEvents = Type.Object({
   data: Type.Array(OperatorEventRecord, { description: 'Events: oldest first with `after`, otherwise newest first' }),
   next_cursor: nextCursor,
@@ -126,7 +124,6 @@ const EVENT = {
 } as const;
 const EVENT_OF_ALL = { ...EVENT, number: 1042 } as const;
 
-/** Operations on events. */
 export const EVENTS = [
   operation({
     id: 'list_events',
@@ -188,7 +185,5 @@ export const EVENTS = [
   }),
 ] as const;
 
-/** An event on the wire. */
 export type EventRecord = Static<typeof EventRecord>;
-/** An event on the wire, as operators read it. */
 export type OperatorEventRecord = Static<typeof OperatorEventRecord>;

@@ -21,7 +21,6 @@ import { isOfOperators, KEY_SCOPES, OPERATOR_SCOPES, ROLE_NAMES, ROLES } from '.
 /** The roles with a scope that only keys for all card programs can have. */
 const OPERATOR_ROLES = ROLE_NAMES.filter((role) => ROLES[role].some(isOfOperators));
 
-/** The body of create_key. */
 export const CreateKeyBody = Type.Object(
   {
     name: line(100, 'Purpose of the key'),
@@ -68,7 +67,6 @@ export const CreateKeyBody = Type.Object(
   },
 );
 
-/** The body of roll_key. */
 export const RollKeyBody = Type.Object(
   {
     previous_until: Type.Optional(
@@ -121,7 +119,6 @@ const SHOP = {
   last_used_at: EXAMPLE_LATER,
 } as const;
 
-/** Operations on API keys. */
 export const KEYS = [
   operation({
     id: 'create_key',
@@ -186,7 +183,5 @@ export const KEYS = [
   }),
 ] as const;
 
-/** A key on the wire. */
 export type KeyRecord = Static<typeof KeyRecord>;
-/** A key on the wire, with its secret. */
 export type NewKeyRecord = Static<typeof NewKeyRecord>;

@@ -117,7 +117,6 @@ const DirectionState = Type.Object({
   limits: Type.Array(LimitState, { description: 'Every limit that applies, and how much of it was used' }),
 });
 
-/** The reply of get_card_limits. */
 export const CardLimitsRecord = Type.Object({
   card_id: Type.String({ description: 'The card' }),
   program_id: programId,
@@ -141,15 +140,9 @@ export const CardLimitsRecord = Type.Object({
   evaluated_at: moment('When the limits were evaluated'),
 });
 
-/** Limits of a card after reading, and on the wire. */
 export type CardLimits = Static<typeof CardLimits>;
-/** A change of the limits of one direction after reading. */
 export type DirectionLimitsPatch = Static<typeof DirectionLimitsPatch>;
-/** A change of the limits of a card after reading. */
 export type CardLimitsPatch = Static<typeof CardLimitsPatch>;
-/** A change of the limits of a program after reading. */
 export type ProgramLimitsPatch = Static<typeof ProgramLimitsPatch>;
-/** Limits of a program after reading, and on the wire. */
 export type ProgramLimits = Static<typeof ProgramLimits>;
-/** What a card could do now, on the wire. */
 export type CardLimitsRecord = Static<typeof CardLimitsRecord>;

@@ -12,7 +12,6 @@ export type Operation = {
   /** The error codes `<id>_schema` and `unknown_<id>` and the action in the audit log follow from it. */
   readonly id: string;
   readonly method: 'GET' | 'POST' | 'PATCH' | 'DELETE';
-  /** The path, with its parameters in braces. */
   readonly path: string;
   readonly summary: string;
   /** Path parameters. By default each is a string of 1 to 255 characters. */
@@ -146,7 +145,6 @@ function parameterSchema(path: string): TObject {
   );
 }
 
-/** The descriptions of path parameters. */
 const PARAMETERS: Readonly<Record<string, string>> = {
   transfer_id: 'Id of the transfer: tr_ and 32 hex digits',
   reversal_id: 'Id of the reversal: rev_ and 32 hex digits',

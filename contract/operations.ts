@@ -57,7 +57,6 @@ export type OperationId = Definition['id'];
 
 type Table = { readonly [Id in OperationId]: Extract<Definition, { readonly id: Id }> };
 
-/** Every operation, by id. */
 export const OPERATIONS = Object.fromEntries(DEFINITIONS.map((one) => [one.id, one])) as unknown as Table;
 
 /** The ids of the operations, in the order of the reference. */
@@ -79,7 +78,6 @@ const section = (title: string, description: string, of: readonly Definition[]):
   operations: of.map(({ id }) => id),
 });
 
-/** The sections of the reference, in its order. */
 export const SECTIONS: readonly Section[] = [
   section(
     'Transfers',

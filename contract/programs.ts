@@ -31,7 +31,6 @@ const fundingLowThreshold = amountFrom(
   "The event funding.low is sent when the available funds in the program's currency fall below this amount, in minor units",
 );
 
-/** The body of create_program. */
 export const CreateProgramBody = Type.Object({
   name: line(100, 'Name of the card program'),
   currency: currencyCode('ISO 4217 code; the default currency of its cards'),
@@ -55,14 +54,12 @@ export const UpdateProgramBody = Type.Object({
   metadata: Type.Optional(nullable(MetadataPatch)),
 });
 
-/** A funding account of a program. */
 const FundingRecord = Type.Object({
   currency,
   balance: Amount('Balance of the funding account'),
   available: Amount('Part of the balance that can be loaded onto cards: the balance without what is on hold'),
 });
 
-/** A card program. */
 export const ProgramRecord = Type.Object({
   program_id: programId,
   name: Type.String({ description: 'Name of the card program' }),
@@ -99,7 +96,6 @@ export const FundingMovementBody = Type.Object({
   metadata: Type.Optional(Metadata),
 });
 
-/** A deposit or a withdrawal. */
 export const FundingMovementRecord = Type.Object({
   movement_id: Type.String({ description: 'Id of the movement: dep_ or wd_ and 32 hex digits' }),
   program_id: programId,
@@ -161,7 +157,6 @@ const PAYROLL = {
   metadata: {},
 } as const;
 
-/** Operations on card programs, their funding, and the ledger as a whole. */
 export const PROGRAMS = [
   operation({
     id: 'create_program',
@@ -325,9 +320,6 @@ export const PROGRAMS = [
   }),
 ] as const;
 
-/** A card program on the wire. */
 export type ProgramRecord = Static<typeof ProgramRecord>;
-/** A deposit or withdrawal on the wire. */
 export type FundingMovementRecord = Static<typeof FundingMovementRecord>;
-/** The trial balance on the wire. */
 export type TrialBalance = Static<typeof TrialBalance>;

@@ -6,22 +6,16 @@ export const DEMO_PROGRAM = 'prog_019000000000700080000000000000de';
 /** The request id in examples. No service ever issued it. */
 export const EXAMPLE_REQUEST_ID = 'req_0196f5c2d9a27c3e8b1f4a6d7e905b13';
 
-/** The transfer id in examples. */
 export const EXAMPLE_TRANSFER_ID = 'tr_0196f5c2d9a17b40a5d2c08e6f1b3a97';
 
-/** The event id in examples. */
 export const EXAMPLE_EVENT_ID = 'evt_0196f5c2d9a57e08b3c7f21d6a490001';
 
-/** The case id in examples. */
 export const EXAMPLE_CASE_ID = 'case_0196f5c2d9a67d50b1e8a7043c95f2d6';
 
-/** The incident id in examples. */
 export const EXAMPLE_INCIDENT_ID = 'inc_0196f5c2d9a67d52840fd6a92c7be135';
 
-/** The id of a processor's attempt in examples. */
 export const EXAMPLE_ATTEMPT_ID = 'pat_0196f5c2d9a67c44bd7083a1e95f24c6';
 
-/** A notice of a processor. */
 export const EXAMPLE_NOTICE = {
   notice_id: 'evt_4711',
   attempt_id: EXAMPLE_ATTEMPT_ID,

@@ -120,10 +120,8 @@ export function describedOrNull<Schema extends TSchema>(schema: Schema, descript
   return Type.Unsafe<Static<Schema> | null>({ anyOf: [schema, { type: 'null' }], description });
 }
 
-/** The card program of a record. */
 export const programId = Type.String({ description: 'Id of the card program: prog_ and 32 hex digits' });
 
-/** The currency of a record. */
 export const currency = Type.String({ description: 'Currency, as an ISO 4217 code' });
 
 const VISIBLE = '^[\\x21-\\x7e]+$';
@@ -246,7 +244,6 @@ export const metadataFilter = (things: string) => ({
   ),
 });
 
-/** A card in a request. */
 export const CardId = existing('Id of the card: its card_ id, or the id you created it with');
 
 /** The error record (specification, section 2.1). */
@@ -262,11 +259,9 @@ export const ErrorRecordSchema = Type.Object(
   { additionalProperties: false },
 );
 
-/** The size of a page. */
 export const limit = Type.Optional(
   Type.Integer({ minimum: 1, maximum: 100, description: 'Maximum number of items on the page; 20 if omitted' }),
 );
-/** Where a page begins. */
 export const cursor = Type.Optional(existing('`next_cursor` of the previous page', 200));
 
 /** Whether the texts of an export are the stored ones. */
@@ -277,7 +272,6 @@ export const raw = Type.Optional(
   }),
 );
 
-/** The cursor in a page. */
 export const nextCursor = textOrNull('Send it as `cursor` to get the next page; null on the last page');
 
 /** The query of a list without filters. */
@@ -291,5 +285,4 @@ export function pageOf<Item extends TSchema>(item: Item) {
   });
 }
 
-/** The query of a list without filters after reading. */
 export type PageQuery = Static<typeof PageQuery>;

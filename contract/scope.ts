@@ -27,10 +27,8 @@ export const OPERATOR_SCOPES = [
   'operator',
 ] as const;
 
-/** Every scope. */
 export const KEY_SCOPES = [...PROGRAM_SCOPES, ...OPERATOR_SCOPES] as const;
 
-/** A permission of a key. */
 export type KeyScope = (typeof KEY_SCOPES)[number];
 
 /** The texts that are scopes, without duplicates, in the order of {@link KEY_SCOPES}. */
@@ -71,7 +69,6 @@ export const ROLES = {
   administrator: KEY_SCOPES,
 } as const satisfies Readonly<Record<string, readonly KeyScope[]>>;
 
-/** The name of a role. */
 export type Role = keyof typeof ROLES;
 
 /** Every role, from the one with the fewest scopes to the one with all. */

@@ -35,7 +35,6 @@ export const CurrentSession = Type.Object({
   ),
 });
 
-/** A session of the console. */
 export const SessionRecord = Type.Object({
   session_id: Type.String({ description: 'ses_ and 32 hex digits' }),
   key_id: Type.String({ description: 'The key that created it' }),
@@ -49,7 +48,6 @@ export const SessionRecord = Type.Object({
   current: Type.Boolean({ description: 'Whether it is the session of this request' }),
 });
 
-/** A session that was ended. */
 export const EndedSession = Type.Object({
   ...Type.Omit(SessionRecord, ['idle_ends_at', 'ends_at', 'current']).properties,
   ended_at: moment('When it was ended'),
@@ -75,7 +73,6 @@ const CURRENT = {
 const OPERATOR = '/api/v0.1/operator/session';
 const ADA = { key_name: 'Support, Ada', role: 'support' } as const;
 
-/** Operations on sessions of the console. */
 export const SESSIONS = [
   operation({
     id: 'create_session',
@@ -139,9 +136,6 @@ export const SESSIONS = [
   }),
 ] as const;
 
-/** Who is calling, on the wire. */
 export type CurrentSession = Static<typeof CurrentSession>;
-/** A session on the wire. */
 export type SessionRecord = Static<typeof SessionRecord>;
-/** A session that was ended, on the wire. */
 export type EndedSession = Static<typeof EndedSession>;

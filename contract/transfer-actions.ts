@@ -31,7 +31,6 @@ export const ReverseTransferBody = Type.Object(
   { additionalProperties: false, ...refuseEmpty({ amount: 'to reverse all that is left' }) },
 );
 
-/** A reversal. */
 export const ReversalRecord = Type.Object({
   reversal_id: Type.String({ description: 'Id of the reversal: rev_ and 32 hex digits' }),
   transfer_id: Type.String({ description: 'The transfer that was reversed' }),
@@ -50,7 +49,6 @@ const REVERSAL_PATH = '/api/v0.1/core/reversal/{reversal_id}';
 const HOLD = { capture: 'manual', expires_at: '2026-02-07T09:30:00.000Z', updated_at: EXAMPLE_LATER } as const;
 const REVERSAL = { amount: 250, description: 'One of four articles was returned', created_at: EXAMPLE_LATER } as const;
 
-/** Operations on existing transfers. */
 export const TRANSFER_ACTIONS = [
   operation({
     id: 'capture_transfer',
@@ -152,5 +150,4 @@ export const TRANSFER_ACTIONS = [
   }),
 ] as const;
 
-/** A reversal on the wire. */
 export type ReversalRecord = Static<typeof ReversalRecord>;

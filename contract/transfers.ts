@@ -97,7 +97,6 @@ const errorOrNull = (description: string) =>
     description,
   });
 
-/** A transfer. */
 export const TransferRecord = Type.Object({
   transfer_id: Type.String({ description: 'Id of the transfer: tr_ and 32 hex digits' }),
   program_id: programId,
@@ -198,7 +197,6 @@ const FILTERS = {
   maximum_amount: Type.Optional(amountFrom(1, 'Only transfers of at most this amount')),
 };
 
-/** The error codes of a card's status. */
 const CARD_STATUS_ERRORS = [
   'card_not_activated',
   'card_suspended',
@@ -223,7 +221,6 @@ const CHECK_ERRORS = [
   'insufficient_funds',
 ] as const satisfies readonly SharedCode[];
 
-/** The path of transfers. */
 export const TRANSFER_PATH = '/api/v0.1/core/transfer';
 
 /** A row of create_transfer_batch: the fields of create_transfer, and the idempotency key of the row. */
@@ -235,7 +232,6 @@ export const TransferBatchRow = Type.Object(
   IF_OMITTED,
 );
 
-/** Maximum number of rows in one create_transfer_batch. */
 export const MAX_BATCH_ROWS = 1000;
 
 /** The body of create_transfer_batch. The rows are validated one by one: an error in one does not affect the others. */
@@ -249,7 +245,6 @@ export const CreateTransferBatchBody = Type.Object({
   }),
 });
 
-/** The outcome of one row. */
 const TransferBatchOutcome = Type.Object({
   index: Type.Integer({ description: 'Position of the row in the request, from 0' }),
   idempotency_key: textOrNull('Idempotency key of the row; null if the row has no valid one'),
@@ -263,12 +258,10 @@ const TransferBatchOutcome = Type.Object({
   replayed: Type.Boolean({ description: 'Whether this is a replay of the first outcome of the key' }),
 });
 
-/** The reply of create_transfer_batch. */
 export const TransferBatchOutcomes = Type.Object({
   data: Type.Array(TransferBatchOutcome, { description: 'An outcome for each row, in the order of the rows' }),
 });
 
-/** Operations on transfers. */
 export const TRANSFERS = [
   operation({
     id: 'create_transfer',
@@ -400,13 +393,8 @@ export const TRANSFERS = [
   }),
 ] as const;
 
-/** The body of create_transfer after reading. */
 export type CreateTransferBody = Static<typeof CreateTransferBody>;
-/** A transfer on the wire. */
 export type TransferRecord = Static<typeof TransferRecord>;
-/** The reply of explain_transfer on the wire. */
 export type TransferExplanation = Static<typeof TransferExplanation>;
-/** A row of create_transfer_batch after reading. */
 export type TransferBatchRow = Static<typeof TransferBatchRow>;
-/** The outcomes of create_transfer_batch on the wire. */
 export type TransferBatchOutcomes = Static<typeof TransferBatchOutcomes>;

@@ -73,7 +73,6 @@ export const SHARED_CODES = [
   'invalid_idempotency_key',
 ] as const;
 
-/** A code that several operations share. */
 export type SharedCode = (typeof SHARED_CODES)[number];
 
 /** The code of a refusal: a shared code, or an operation's own code. `contract/operations.ts` has the exact type. */

@@ -34,7 +34,6 @@ export const EVENT_TYPES = [
   'incident.resolved',
 ] as const;
 
-/** One of {@link EVENT_TYPES}. */
 export type EventType = (typeof EVENT_TYPES)[number];
 
 /** The event types, and the groups: all types of a subject, such as `transfer.*`. */
@@ -69,6 +68,5 @@ export type DomainEvent = {
    * names the request. Nearly every event is of this kind, and events are the largest part of the data that a transfer writes.
    */
   readonly requestId?: string | undefined;
-  /** The trace of the request that caused it, if the caller sent one. */
   readonly traceparent?: string | undefined;
 };

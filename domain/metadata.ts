@@ -6,7 +6,6 @@ export type Metadata = Readonly<Record<string, string>>;
 /** A merge patch (RFC 7396) of metadata: a string sets a pair, null removes it, and other pairs keep their values. */
 export type MetadataChange = Readonly<Record<string, string | null>>;
 
-/** Maximum number of pairs of one record. */
 export const MAX_METADATA_PAIRS = 20;
 
 /** The operations that change metadata. */

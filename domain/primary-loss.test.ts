@@ -4,7 +4,6 @@ import { type ReplicationFacts, survivalOf } from './primary-loss.ts';
 const sync = { syncState: 'sync' };
 const quorum = { syncState: 'quorum' };
 
-/** A server with one synchronous standby. */
 const SAFE: ReplicationFacts = {
   standbyNames: 'standby',
   maxWalSenders: 10,

@@ -41,7 +41,6 @@ export const READINESS = {
   service_closing: notReady('The service is closing.', 1),
 } as const satisfies Readonly<Record<string, State>>;
 
-/** The name of a state. */
 export type ReadinessReason = keyof typeof READINESS;
 
 /** The names of all states. */

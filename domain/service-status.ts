@@ -18,13 +18,11 @@ export const CONCERNS = [
   'backup_overdue',
 ] as const;
 
-/** The name of a shortage. */
 export type Concern = (typeof CONCERNS)[number];
 
 /** Parts of the status that are read from the database, each separately. */
 export const STATUS_PARTS = ['ledger', 'webhooks', 'server', 'schema'] as const;
 
-/** One of {@link STATUS_PARTS}. */
 export type StatusPart = (typeof STATUS_PARTS)[number];
 
 /** How the schema of the database relates to the version of the service. */
@@ -33,11 +31,9 @@ export const SCHEMA_STATES = ['current', 'older', 'newer_usable', 'newer_unusabl
 /** States of the database server, as far as the service knows. */
 export const DATABASE_STATES = ['up', 'starting', 'stopped', 'failed', 'silent'] as const;
 
-/** One of {@link DATABASE_STATES}. */
 export type DatabaseState = (typeof DATABASE_STATES)[number];
 
 /** Whether this process delivers to webhooks: it does, there are no webhooks, or it has too few connections. */
 export const DELIVERY_STATES = ['running', 'no_webhooks', 'off'] as const;
 
-/** One of {@link DELIVERY_STATES}. */
 export type DeliveryState = (typeof DELIVERY_STATES)[number];

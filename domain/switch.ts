@@ -54,7 +54,6 @@ export function isInForce({ disabled, until }: Pick<SwitchSetting, 'disabled' | 
   return disabled && (until === null || until > now);
 }
 
-/** How wide a setting of the switch reaches. */
 export type SwitchScope = (typeof SWITCH_SCOPES)[number];
 
 /** The scopes of settings. A connector's setting may apply to all its orders, to one program, to one type, or to both. */

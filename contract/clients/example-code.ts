@@ -19,7 +19,6 @@ export type CodePlace = {
 /** Maximum characters of brackets and their content in one line. */
 const MAX_LINE = 60;
 
-/** The syntax of values in a language. */
 type Language = {
   readonly text: (value: string) => string;
   readonly name: (name: string) => string;

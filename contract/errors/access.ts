@@ -1,6 +1,5 @@
 import { call, errorCode, load } from '../error.ts';
 
-/** Errors of API keys, card programs, the switch, the error log and events. */
 export const ACCESS_ERRORS = {
   service_disabled: errorCode({
     status: 424,

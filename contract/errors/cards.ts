@@ -11,7 +11,6 @@ function loadOf(card: string, message: string): Sample {
   };
 }
 
-/** Errors about cards. */
 export const CARD_ERRORS = {
   card_not_found: errorCode({
     status: 404,

@@ -66,7 +66,6 @@ function definitionOf(code: ErrorCode): ErrorDefinition {
   return family.kind === 'schema' ? schemaError(family.operation) : unknownError(family.operation);
 }
 
-/** The definition of every error code, in the order of the catalogue. */
 export const ERRORS = Object.freeze(
   Object.fromEntries(ERROR_CODES.map((code) => [code, definitionOf(code)])),
 ) as Readonly<Record<ErrorCode, ErrorDefinition>>;
@@ -191,7 +190,6 @@ export const CatalogueRecord = Type.Object({
   ),
 });
 
-/** One code on the wire. */
 export type CatalogueRecord = Static<typeof CatalogueRecord>;
 
 /** The form of the codes of each family. */

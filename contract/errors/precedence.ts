@@ -73,7 +73,6 @@ export const STEPS = {
   },
 } as const satisfies Readonly<Record<string, StepOfRequest>>;
 
-/** The name of a step. */
 export type Step = keyof typeof STEPS;
 
 /** All codes of an operation in order of precedence. `rate_limited` belongs to several steps, and is listed at the first. */

@@ -7,7 +7,6 @@ import type { RefusalCode } from '../../domain/error-codes.ts';
 /** The three types of errors (specification, sections 2.1 and 7.1). */
 export const ERROR_TYPES = ['Request Error', 'Server Error', 'Process Error'] as const;
 
-/** One of {@link ERROR_TYPES}. */
 export type ErrorType = (typeof ERROR_TYPES)[number];
 
 /** The body of every response that is not 2xx: these four fields, in this order (specification, section 2.1). */

@@ -7,7 +7,6 @@ const INCIDENT = call('create_incident', {
 });
 const ENDED = call('resolve_incident', { body: { text: 'A server was replaced.', outcome: 'nothing' } });
 
-/** Errors of cases and incidents. */
 export const SUPPORT_ERRORS = {
   case_not_found: errorCode({
     status: 404,

@@ -3,7 +3,6 @@ import { call, errorCode, load } from '../error.ts';
 /** The largest load that the seeded card with limits accepts. Its daily limit accepts three of these loads. */
 const FULL_LOAD = load({ amount: 10_000, card_id: 'card_limited' });
 
-/** Errors about transfers, their amounts and limits. */
 export const TRANSFER_ERRORS = {
   transfer_not_found: errorCode({
     status: 404,

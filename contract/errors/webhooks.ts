@@ -3,7 +3,6 @@ import { call, errorCode } from '../error.ts';
 const URL = 'https://shop.example/webhooks';
 const PERIOD = { from: '2026-01-30T22:00:00Z', to: '2026-01-31T06:00:00Z', only: 'failed' } as const;
 
-/** Errors of webhooks. */
 export const WEBHOOK_ERRORS = {
   webhook_not_found: errorCode({
     status: 404,

@@ -45,7 +45,6 @@ const REPLACED = {
   replaced_by: sampleOfParameter('key_id'),
 };
 
-/** Events of the switch and of API keys. */
 export const ACCESS_EVENTS = {
   'switch.changed': eventType({
     summary:
@@ -114,5 +113,4 @@ export const ACCESS_EVENTS = {
   }),
 };
 
-/** The data of switch.changed. */
 export type SwitchChangeRecord = Static<typeof SwitchChangeRecord>;

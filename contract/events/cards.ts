@@ -7,7 +7,6 @@ const CARD = { data: CardRecord, subject: 'card_id', operation: 'get_card' } as 
 const HOLDER = { holder_reference: 'employee 7' } as const;
 const change = (body: object) => call('update_card', { params: { card_id: 'card_active' }, body });
 
-/** Events of cards. */
 export const CARD_EVENTS = {
   'card.created': eventType({
     ...CARD,

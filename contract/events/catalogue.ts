@@ -66,7 +66,6 @@ export function exampleEvent(type: EventType): EventOf<EventType> {
   };
 }
 
-/** One type of event as `/events.json` and `/events/{type}.json` return it. */
 export const EventTypeRecord = Type.Object({
   type: Type.String({ description: 'The type. It is never renamed' }),
   summary: Type.String({ description: 'What happened' }),
@@ -79,7 +78,6 @@ export const EventTypeRecord = Type.Object({
   example: Type.Unsafe<Record<string, unknown>>({ type: 'object', description: 'An event of the type' }),
 });
 
-/** A type of event on the wire. */
 export type EventTypeRecord = Static<typeof EventTypeRecord>;
 
 /** The definition of a type as the catalogue returns it. */

@@ -10,9 +10,7 @@ import type { OperationId } from '../operations.ts';
 export type EventSample = {
   /** What to do, in a sentence. */
   readonly reproduce: string;
-  /** Requests to send first. */
   readonly given?: readonly SampleRequest[];
-  /** The request that causes the event. */
   readonly request: SampleRequest;
   /** How long the event takes, if that is too long for a test to wait. */
   readonly takes?: string;

@@ -17,7 +17,6 @@ export const RecordedErrors = Type.Object({
   since: moment('When the first of them was sent'),
 });
 
-/** Events of the error log. */
 export const ERROR_EVENTS = {
   'error.recorded': eventType({
     summary: 'Requests failed with a Server Error or a Process Error, which only support can resolve.',
@@ -53,5 +52,4 @@ export const ERROR_EVENTS = {
   }),
 };
 
-/** The data of error.recorded. */
 export type RecordedErrors = Static<typeof RecordedErrors>;

@@ -34,7 +34,6 @@ const withdrawal = call('create_withdrawal', {
   headers: { 'Idempotency-Key': 'withdrawal-{unique}' },
 });
 
-/** Events of card programs and their funding. */
 export const PROGRAM_EVENTS = {
   'program.created': eventType({
     ...PROGRAM,
@@ -106,5 +105,4 @@ export const PROGRAM_EVENTS = {
   }),
 };
 
-/** The data of funding.low. */
 export type FundingLowRecord = Static<typeof FundingLowRecord>;

@@ -19,7 +19,6 @@ const REACH =
   'An incident of one card program has its event there. The event of any other incident is sent to every card program, and ' +
   'operators get an event of the service itself.';
 
-/** Events of cases and incidents. */
 export const SUPPORT_EVENTS = {
   'case.opened': eventType({
     ...CASE,

@@ -18,7 +18,6 @@ const DAY_IN_SECONDS = 86_400;
 
 const moveClock = (seconds: number) => call('move_clock', { body: { seconds_ahead: seconds } });
 
-/** Events of transfers and reversals. */
 export const TRANSFER_EVENTS = {
   'transfer.scheduled': eventType({
     ...TRANSFER,

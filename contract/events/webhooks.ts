@@ -23,7 +23,6 @@ const TO_OTHERS =
   'The webhook itself gets this event only when it works again. Other webhooks and readers of events get it at once.';
 const WHAT_TO_DO = 'The guide at /guides/webhooks-runbook says what to do.';
 
-/** Events of webhooks. */
 export const WEBHOOK_EVENTS = {
   'webhook.tested': eventType({
     ...WEBHOOK,

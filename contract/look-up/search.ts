@@ -36,7 +36,6 @@ export const MATCHES = [
   'error_code',
 ] as const;
 
-/** A result. */
 export const FoundRecord = Type.Object({
   id: Type.String({ description: 'Its id; for an idempotency key or an error code, the text itself' }),
   program_id: textOrNull('The card program; null if it belongs to none'),
@@ -47,7 +46,6 @@ export const FoundRecord = Type.Object({
   ),
 });
 
-/** The reply of search. */
 export const SearchResults = Type.Object({
   data: Type.Array(
     Type.Object({
@@ -62,7 +60,6 @@ export const SearchResults = Type.Object({
   }),
 });
 
-/** Search. */
 export const SEARCH = [
   operation({
     id: 'search',
@@ -108,7 +105,5 @@ export const SEARCH = [
   }),
 ] as const;
 
-/** What was found, on the wire. */
 export type FoundRecord = Static<typeof FoundRecord>;
-/** The reply of search on the wire. */
 export type SearchResults = Static<typeof SearchResults>;

@@ -16,7 +16,6 @@ import {
 } from '../schema-parts.ts';
 import { TRANSFER_PATH, TransferRecord } from '../transfers.ts';
 
-/** The kinds of steps in a timeline. */
 export const TIMELINE_STEP_KINDS = [
   'request',
   'scheduled',
@@ -34,7 +33,6 @@ export const TIMELINE_STEP_KINDS = [
   'error',
 ] as const;
 
-/** One of {@link TIMELINE_STEP_KINDS}. */
 export type TimelineStepKind = (typeof TIMELINE_STEP_KINDS)[number];
 
 /** The kinds of steps that a timeline shows up to a maximum number. */
@@ -48,7 +46,6 @@ export const TRUNCATED_KINDS = [
   'likely_duplicate',
 ] as const;
 
-/** One of {@link TRUNCATED_KINDS}. */
 export type TruncatedKind = (typeof TRUNCATED_KINDS)[number];
 
 /** The balance of a card before and after a posting. */
@@ -89,7 +86,6 @@ export const TimelineStep = Type.Object({
   ),
 });
 
-/** Whether the money of a transfer moved. */
 export const MoneySummaryRecord = Type.Object({
   moved: literals(
     MONEY_STATES,
@@ -129,10 +125,8 @@ export const LikelyDuplicate = Type.Object({
 /** The default of `window_seconds`, the maximum time between two likely duplicates: ten minutes. */
 export const DUPLICATE_WINDOW_SECONDS = 600;
 
-/** The maximum of `window_seconds`. */
 const MAX_DUPLICATE_WINDOW_SECONDS = 3600;
 
-/** Operations that gather everything about a transfer, and find a card that was charged twice. */
 export const TIMELINE = [
   operation({
     id: 'get_transfer_timeline',
@@ -218,9 +212,6 @@ function exampleStep(kind: TimelineStepKind, text: string, given: Readonly<Recor
   return { at: '2026-01-31T09:30:00.000Z', kind, text, ...nothing, ...given };
 }
 
-/** A step on the wire. */
 export type TimelineStep = Static<typeof TimelineStep>;
-/** The reply of get_transfer_timeline on the wire. */
 export type TransferTimeline = Static<typeof TransferTimeline>;
-/** Two likely duplicates on the wire. */
 export type LikelyDuplicate = Static<typeof LikelyDuplicate>;

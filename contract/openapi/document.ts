@@ -249,7 +249,6 @@ function describe(id: OperationId): string {
 
 type Parameter = JsonObject & { readonly name: string; readonly in: string };
 
-/** The parameters in the path and the query of an operation. */
 function ownParameters(id: OperationId): readonly Parameter[] {
   const { path, query } = OPERATIONS[id];
   return [

@@ -44,7 +44,6 @@ function isSame(left: readonly Field[], right: readonly Field[]): boolean {
   return JSON.stringify(left) === JSON.stringify(right);
 }
 
-/** The other shape of a union with null; any other shape unchanged. */
 function withoutNull(shape: SchemaShape): SchemaShape {
   if (shape['x-amount']) return shape;
   return shape.anyOf?.find(({ type }) => type !== 'null') ?? shape;

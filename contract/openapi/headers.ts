@@ -11,7 +11,6 @@ type Header = {
   readonly example?: string;
 };
 
-/** Headers of successful responses. */
 export const REPLY_HEADERS: Readonly<Record<string, Header>> = {
   'Request-Id': {
     description: 'Identifies this request. Quote it to support.',
@@ -133,7 +132,6 @@ const COMMON = {
 
 const SPECIFIC = ERROR_CODES.flatMap((code) => ERRORS[code].headers);
 
-/** Headers that only errors have. */
 export const ERROR_HEADERS: Readonly<Record<string, Header>> = {
   ...COMMON,
   ...Object.fromEntries(
@@ -238,7 +236,6 @@ const IDEMPOTENCY = {
   example: '4f1c2d9e-7a35-4b0f-9f6e-2b8f0c1d7e55',
 } as const;
 
-/** Headers of requests, by their name in the OpenAPI document. */
 export const REQUEST_HEADERS = {
   IdempotencyKey: IDEMPOTENCY,
   IdempotencyKeyRequired: { ...IDEMPOTENCY, required: true },

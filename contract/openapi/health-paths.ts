@@ -1,7 +1,6 @@
 import { READINESS_REASONS } from '../../domain/readiness.ts';
 import { type JsonObject, reference } from './json.ts';
 
-/** The section of the health checks in the document. */
 export const HEALTH_SECTION = {
   title: 'Health',
   description:

@@ -14,7 +14,6 @@ const SANDBOX_OPERATIONS: ReadonlySet<Json | undefined> = new Set(
   OPERATION_IDS.filter((id) => OPERATIONS[id].reach === 'sandbox'),
 );
 
-/** The parameters that only a sandbox reads. */
 const SANDBOX_PARAMETERS: ReadonlySet<Json | undefined> = new Set(
   ['SandboxProvoke', 'SandboxProcessor'].map((name) => `#/components/parameters/${name}`),
 );

@@ -20,7 +20,6 @@ export const STATUSES_OF: Readonly<Record<OrderRequest, readonly OrderStatus[]>>
   reverse: ['approved', 'reversed', 'pending', 'not_found'],
 };
 
-/** The statuses that a notice can have. */
 const NOTICE_STATUSES = ['approved', 'declined', 'pending', 'not_executed', 'reversed'] as const;
 
 const id = (prefix: IdentifierPrefix, what: string) =>
@@ -68,7 +67,6 @@ export const AdapterOrder = Type.Object(
   { additionalProperties: false },
 );
 
-/** The body of /send, /inquire and /reverse. */
 export type AdapterOrder = Static<typeof AdapterOrder>;
 
 const STATUS_MEANINGS: Readonly<Record<OrderStatus, string>> = {
@@ -115,12 +113,10 @@ export const AdapterNotice = Type.Object({
   ...answer(NOTICE_STATUSES),
 });
 
-/** The answer to a notice. */
 export const NoticeReceipt = Type.Object({
   received: Type.Literal(true, { description: 'The notice is stored. The same notice again gets the same answer' }),
 });
 
-/** The answer to GET /health. */
 export const AdapterHealth = Type.Object({
   status: Type.Literal('ok', { description: 'The adapter can reach its processor' }),
 });

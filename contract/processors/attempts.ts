@@ -91,14 +91,12 @@ export const OperatorAttemptRecord = Type.Object({
   ),
 });
 
-/** The attempts of one transfer. */
 export const TransferAttempts = Type.Object({
   data: Type.Array(ProcessorAttemptRecord, {
     description: "The attempts, the newest first; empty if the money of the transfer's cards is at no processor",
   }),
 });
 
-/** The body of resolve_attempt. */
 export const ResolveAttemptBody = Type.Object(
   {
     outcome: literals(['executed', 'not_executed'], 'What the processor did, as you found out from it'),
@@ -112,7 +110,6 @@ export const ResolveAttemptBody = Type.Object(
 
 const PATH = '/api/v0.1/operator/attempt';
 
-/** Examples of attempts. */
 const PENDING = {
   attempt_id: EXAMPLE_ATTEMPT_ID,
   connector_id: 'increase',
@@ -132,7 +129,6 @@ const QUEUED = {
   detail: 'The processor did not answer within 10 s.',
 } as const;
 
-/** Operations on attempts, first for card programs, then for operators. */
 export const ATTEMPTS = [
   operation({
     id: 'list_attempts',
@@ -198,7 +194,5 @@ export const ATTEMPTS = [
   }),
 ] as const;
 
-/** An attempt on the wire. */
 export type ProcessorAttemptRecord = Static<typeof ProcessorAttemptRecord>;
-/** An attempt on the wire, as operators see it. */
 export type OperatorAttemptRecord = Static<typeof OperatorAttemptRecord>;

@@ -45,7 +45,6 @@ export const BreakRecord = Type.Object({
   note: textOrNull('What the operator found and did; null while it is open, and once it is erased'),
 });
 
-/** The body of close_break. */
 export const CloseBreakBody = Type.Object({
   note: freeText(
     MAX_NOTE_CHARACTERS,
@@ -69,7 +68,6 @@ const OPEN = {
   age_seconds: 3600,
 } as const;
 
-/** Operations on breaks. */
 export const BREAKS = [
   operation({
     id: 'list_breaks',
@@ -117,5 +115,4 @@ export const BREAKS = [
   }),
 ] as const;
 
-/** A break on the wire. */
 export type BreakRecord = Static<typeof BreakRecord>;

@@ -40,12 +40,10 @@ export const ConnectorRecord = Type.Object({
   ),
 });
 
-/** All connectors. */
 export const Connectors = Type.Object({
   data: Type.Array(ConnectorRecord, { description: 'The connectors, by name; empty if the settings have none' }),
 });
 
-/** Operations on connectors, first for operators, then for their processors. */
 export const CONNECTORS = [
   operation({
     id: 'list_connectors',
@@ -88,5 +86,4 @@ export const CONNECTORS = [
   }),
 ] as const;
 
-/** A connector on the wire. */
 export type ConnectorRecord = Static<typeof ConnectorRecord>;

@@ -362,7 +362,6 @@ function readText(shape: Shape, sent: JsonValue, from: Source): Read {
 
 const expressions = new Map<string, RegExp>();
 
-/** The expression of a pattern of a schema. */
 function expressionOf(pattern: string): RegExp {
   const known = expressions.get(pattern) ?? new RegExp(pattern, 'u');
   expressions.set(pattern, known);
@@ -388,7 +387,6 @@ function shorten(text: string): string {
   return shown.length > 40 ? `${shown.slice(0, 40)}…` : shown;
 }
 
-/** The JSON pointer (RFC 6901) of a field of the body. */
 function pointer(name: string): string {
   return `/${shorten(name).replaceAll('~', '~0').replaceAll('/', '~1')}`;
 }

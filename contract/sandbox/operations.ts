@@ -2,7 +2,6 @@ import { Type } from 'typebox';
 import { operation } from '../operation.ts';
 import { literals, moment } from '../schema-parts.ts';
 
-/** The body of move_clock. */
 export const MoveClockBody = Type.Object({
   seconds_ahead: Type.Integer({
     minimum: 0,
@@ -13,20 +12,17 @@ export const MoveClockBody = Type.Object({
   }),
 });
 
-/** The clock of the sandbox. */
 export const ClockRecord = Type.Object({
   now: moment('Current time of the sandbox'),
   seconds_ahead: Type.Integer({ description: 'Seconds ahead of the actual time' }),
 });
 
-/** The status of the sandbox's database server. */
 export const DatabaseState = Type.Object({
   state: literals(['running', 'starting', 'stopped', 'failed'], 'Status of the database server'),
 });
 
 const PATH = '/api/v0.1/sandbox';
 
-/** Operations that only a sandbox has. */
 export const SANDBOX = [
   operation({
     id: 'move_clock',

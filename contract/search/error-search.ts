@@ -107,7 +107,6 @@ function codesIn(text: string): readonly ErrorCode[] {
   return codes.length > MAX_NAMED ? [] : codes;
 }
 
-/** A text without the quotation marks around it. */
 function bare(text: string): string {
   return text
     .trim()

@@ -11,11 +11,9 @@ export type SearchEntry = {
   readonly name: string;
   /** Where it is explained, a path of the service. */
   readonly path: string;
-  /** A sentence about it. */
   readonly summary: string;
   /** Whether only a sandbox has it. */
   readonly isOfSandbox?: boolean;
-  /** Its names and descriptions. */
   readonly texts: readonly EntryText[];
 };
 

@@ -124,7 +124,6 @@ const FIGURES = {
   p99_milliseconds: 11,
 };
 
-/** The operation behind the first screen of an operator. */
 export const OVERVIEW = [
   operation({
     id: 'get_overview',
@@ -151,11 +150,7 @@ export const OVERVIEW = [
   }),
 ] as const;
 
-/** The overview on the wire. */
 export type Overview = Static<typeof Overview>;
-/** One process on the wire. */
 export type ProcessRecord = Static<typeof ProcessRecord>;
-/** The last minute on the wire. */
 export type RequestFigures = Static<typeof RequestFigures>;
-/** The last quarter of an hour on the wire. */
 export type RecentFigures = Static<typeof RecentFigures>;

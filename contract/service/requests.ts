@@ -15,7 +15,6 @@ export const SCOPES_OF_REQUESTS = ['errors:read', 'transfers:read', 'events:read
 
 const FIRST = `the first ${MAX_SHOWN_OF_REQUEST}`;
 
-/** An event of a request, without its data. */
 const EventOfRequest = Type.Object({
   event_id: Type.String({ description: 'evt_ and 32 hex digits' }),
   type: Type.String({ description: 'Type of the event' }),
@@ -96,7 +95,6 @@ const EXAMPLE = {
   complete: true,
 } as const;
 
-/** The operations on requests. */
 export const REQUESTS = [
   operation({
     id: 'get_request',
@@ -127,7 +125,5 @@ export const REQUESTS = [
   }),
 ] as const;
 
-/** What a request did in a card program, on the wire, as the program sees it. */
 export type ProgramRequestRecord = Static<typeof ProgramRequestRecord>;
-/** What a request did, on the wire. */
 export type RequestRecord = Static<typeof RequestRecord>;

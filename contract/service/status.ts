@@ -25,7 +25,6 @@ const runbook = 'Page of the runbook, from the root of the project';
 /** The fields of one part of the service. */
 const part = <Fields extends TProperties>(description: string, fields: Fields) => Type.Object(fields, { description });
 
-/** A connected standby, as PostgreSQL describes it. */
 const StandbyRecord = Type.Object({
   name: Type.String({ description: 'Its application_name' }),
   state: Type.String({ description: 'State of its connection, such as streaming or catchup' }),
@@ -130,7 +129,6 @@ export const ServiceStatus = Type.Object({
   }),
 });
 
-/** The operation that reads the state of the service. */
 export const STATUS = [
   operation({
     id: 'get_status',
@@ -163,5 +161,4 @@ export const STATUS = [
   }),
 ] as const;
 
-/** The state of the service on the wire. */
 export type ServiceStatus = Static<typeof ServiceStatus>;

@@ -54,7 +54,6 @@ export const ChangeSwitchBody = Type.Object(
   },
 );
 
-/** One setting of the switch. */
 export const SwitchRecord = Type.Object({
   scope: literals(
     SWITCH_SCOPES,
@@ -70,7 +69,6 @@ export const SwitchRecord = Type.Object({
   until: nullable(moment('When it is enabled again automatically; null if it is not')),
 });
 
-/** All settings of the switch. */
 export const SwitchState = Type.Object({
   data: Type.Array(SwitchRecord, { description: 'Settings, the latest change first; scopes without one are enabled' }),
 });
@@ -130,7 +128,6 @@ export const SwitchPreview = Type.Object({
   goes_on: Type.Array(Type.String(), { description: 'What continues while the scope is disabled, in sentences' }),
 });
 
-/** Operations on the switch. */
 export const SWITCH = [
   operation({
     id: 'get_switch',
@@ -196,9 +193,6 @@ export const SWITCH = [
   }),
 ] as const;
 
-/** The body of change_switch on the wire. */
 export type ChangeSwitchBody = Static<typeof ChangeSwitchBody>;
-/** A setting of the switch on the wire. */
 export type SwitchRecord = Static<typeof SwitchRecord>;
-/** What a change of the switch would affect, on the wire. */
 export type SwitchPreview = Static<typeof SwitchPreview>;

@@ -37,7 +37,6 @@ export const caseText = (description: string) => freeText(MAX_TEXT_CHARACTERS, d
 const severity = literals(SEVERITIES, 'How much the problem matters to the caller');
 const outcome = (what: string) => literals(OUTCOMES, what);
 
-/** The body of create_case. */
 export const CreateCaseBody = Type.Object(
   {
     request_id: Type.Optional(
@@ -57,7 +56,6 @@ export const CreateCaseBody = Type.Object(
   }),
 );
 
-/** The body of reply_to_case. */
 export const ReplyToCaseBody = Type.Object({
   text: caseText('The message, as plain text'),
   external_author: Type.Optional(line(200, 'Who wrote the message in another system')),
@@ -69,13 +67,11 @@ export const ReplyToCaseBody = Type.Object({
   ),
 });
 
-/** The body of resolve_case. */
 export const ResolveCaseBody = Type.Object({
   text: caseText('What was found and done, for the caller'),
   outcome: outcome('Outcome'),
 });
 
-/** The body of answer_sandbox_case. */
 export const AnswerSandboxCaseBody = Type.Object({
   text: Type.Optional(caseText("Support's message; a standard text if omitted")),
   outcome: Type.Optional(outcome('Resolves the case, with this outcome. If omitted, the case waits for the caller')),
@@ -120,7 +116,6 @@ export const CaseRecord = Type.Object({
   closed_at: nullable(moment('When it was closed; null if it is not')),
 });
 
-/** A message of a case. */
 export const CaseMessage = Type.Object({
   message_id: Type.String({ description: 'Id of the message: msg_ and 32 hex digits' }),
   from: Side('Whose message it is'),
@@ -175,7 +170,6 @@ export const CaseDetails = Type.Object({
   snapshot: describedOrNull(CaseSnapshot, `What was known about its request or transfer; ${ERASED}`),
 });
 
-/** A case in the queue. */
 export const QueuedCase = Type.Object({
   ...CaseRecord.properties,
   summary: textOrNull('What happened, in a sentence, or else the beginning of the text; null once it is erased'),
@@ -222,7 +216,6 @@ const ANSWERED = {
 } as const;
 const RESOLVED = { ...ANSWERED, status: 'resolved', outcome: 'retry', resolved_at: EXAMPLE_LATER } as const;
 
-/** Examples of cases. */
 export const EXAMPLE_CASES = { opened: NEW, replied: ANSWERED, resolved: RESOLVED } as const;
 
 const SENTENCE = 'create_transfer failed. Whether money has moved is not known.';
@@ -262,7 +255,6 @@ const REPLY_ERRORS = [
 ] as const;
 const MESSAGE = { text: 'The transfer was not made: send it again.' } as const;
 
-/** Operations on cases, first for card programs, then for support. */
 export const CASES = [
   operation({
     ...WRITE,
@@ -396,17 +388,10 @@ export const CASES = [
   }),
 ] as const;
 
-/** A case on the wire, without its texts. */
 export type CaseRecord = Static<typeof CaseRecord>;
-/** A message on the wire. */
 export type CaseMessage = Static<typeof CaseMessage>;
-/** A case on the wire, as its card program sees it. */
 export type CaseDetails = Static<typeof CaseDetails>;
-/** A case on the wire, in the queue. */
 export type QueuedCase = Static<typeof QueuedCase>;
-/** A case on the wire, as support sees it. */
 export type InspectedCase = Static<typeof InspectedCase>;
-/** What was known when a case was created, on the wire, for operators. */
 export type OperatorCaseSnapshot = Static<typeof OperatorCaseSnapshot>;
-/** The same as its card program sees it. */
 export type CaseSnapshot = Static<typeof CaseSnapshot>;

@@ -37,7 +37,6 @@ const codes = Type.Array(checkedName('ErrorCode', 'An error code'), {
 });
 const outcome = (what: string) => literals(OUTCOMES, what);
 
-/** The body of create_incident. */
 export const CreateIncidentBody = Type.Object(
   {
     title,
@@ -67,7 +66,6 @@ export const CreateIncidentBody = Type.Object(
   },
 );
 
-/** The body of update_incident. */
 export const UpdateIncidentBody = Type.Object({
   title: Type.Optional(title),
   public_text: Type.Optional(publicText),
@@ -75,13 +73,11 @@ export const UpdateIncidentBody = Type.Object({
   codes: Type.Optional(codes),
 });
 
-/** The body of resolve_incident. */
 export const ResolveIncidentBody = Type.Object({
   text: freeText(MAX_TEXT_CHARACTERS, 'What was found and done, for the callers of all its cases'),
   outcome: outcome('Outcome'),
 });
 
-/** The body of attach_cases. */
 export const AttachCasesBody = Type.Object({
   case_ids: Type.Array(idText('case', 'Id of a case'), {
     minItems: 1,
@@ -150,7 +146,6 @@ const BODY = {
   codes: ['unknown_create_transfer'],
 } as const;
 
-/** Examples of incidents. */
 export const EXAMPLE_INCIDENTS = {
   opened: { ...BODY, status: 'open', operation: null, program_id: null },
   updated: { ...BODY, status: 'open', program_id: null, public_text: 'The cause is known.', updated_at: EXAMPLE_LATER },
@@ -168,7 +163,6 @@ export const EXAMPLE_INCIDENTS = {
 const COUNTS = { internal_text: null, created_by: 'Anna', case_count: 2, unresolved_case_count: 2 } as const;
 const OPENED = { ...EXAMPLE_INCIDENTS.opened, ...COUNTS } as const;
 
-/** Operations on incidents. */
 export const INCIDENTS = [
   operation({
     id: 'list_incidents',
@@ -262,7 +256,5 @@ export const INCIDENTS = [
   }),
 ] as const;
 
-/** An incident on the wire. */
 export type IncidentRecord = Static<typeof IncidentRecord>;
-/** An incident on the wire, as operators see it. */
 export type OperatorIncidentRecord = Static<typeof OperatorIncidentRecord>;

@@ -30,7 +30,6 @@ const WRITE = { reach: 'program', scope: 'webhooks:write', audit: 'operator' } a
 const OF_OPERATORS = { reach: 'operator', scope: 'operator:read' } as const;
 const CHANGED_BY_OPERATORS = { reach: 'operator', scope: 'operator', audit: 'always' } as const;
 
-/** The example of an attempt. */
 const ATTEMPT = {
   attempt_id: 'att_0196f5c2d9a67c44bd7083a1e95f24c6',
   type: 'transfer.completed',
@@ -157,7 +156,6 @@ const REPLAY = {
   },
 } as const;
 
-/** Operations on webhooks, first for card programs, then for operators. */
 export const WEBHOOKS = [
   operation({
     ...CREATE,

@@ -14,7 +14,6 @@ import { describedOrNull, literals, moment, nullable, textOrNull } from '../sche
 const position = (what: string) =>
   Type.Integer({ description: `${what}; a number if the webhook is for all card programs` });
 
-/** A replay of a webhook. */
 export const ReplayRecord = Type.Object({
   replay_id: Type.String({ description: 'Id of the replay: rpl_ and 32 hex digits' }),
   only: literals(REPLAY_SELECTIONS, 'Which events are sent'),
@@ -132,13 +131,8 @@ export const AttemptRecord = Type.Object({
   ),
 });
 
-/** A webhook on the wire. */
 export type WebhookRecord = Static<typeof WebhookRecord>;
-/** A webhook with a new secret on the wire. */
 export type NewWebhookRecord = Static<typeof NewWebhookRecord>;
-/** A replay on the wire. */
 export type ReplayRecord = Static<typeof ReplayRecord>;
-/** An attempt on the wire. */
 export type AttemptRecord = Static<typeof AttemptRecord>;
-/** An event that is about to be sent to a webhook, on the wire. */
 export type QueuedDelivery = Static<typeof QueuedDelivery>;

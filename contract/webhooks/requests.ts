@@ -50,7 +50,6 @@ const headers = (value: 'string' | 'string or null') => ({
   },
 });
 
-/** Headers in a request. */
 const Headers = Type.Unsafe<Record<string, string>>({
   ...headers('string'),
   maxProperties: MAX_WEBHOOK_HEADERS,
@@ -122,14 +121,12 @@ const OMITTED = {
   after: 'to send only new events',
 };
 
-/** The body of create_webhook. */
 export const CreateWebhookBody = Type.Object(
   { ...CREATED, after: after('position') },
   // An unknown field may be meant as a field that selects events.
   { additionalProperties: false, ...refuseEmpty(OMITTED) },
 );
 
-/** The body of create_operator_webhook. */
 export const CreateOperatorWebhookBody = Type.Object(
   {
     ...CREATED,
@@ -178,7 +175,6 @@ export const UpdateWebhookBody = Type.Object(
   },
 );
 
-/** The body of roll_webhook_secret and roll_operator_webhook_secret. */
 export const RollWebhookSecretBody = Type.Object(
   {
     previous_until: Type.Optional(
@@ -194,7 +190,6 @@ export const RollWebhookSecretBody = Type.Object(
   },
 );
 
-/** The body of resend_event and resend_operator_event. */
 export const ResendEventBody = Type.Object({
   event_id: idText(
     'evt',
@@ -202,14 +197,12 @@ export const ResendEventBody = Type.Object({
   ),
 });
 
-/** The body of replay_webhook and replay_operator_webhook. */
 export const ReplayWebhookBody = Type.Object({
   from: moment('Send events that were created at this time or later'),
   to: moment('Send events that were created before this time'),
   only: literals(REPLAY_SELECTIONS, '`failed` sends undelivered events, `all` also delivered ones'),
 });
 
-/** The query of list_webhook_attempts and list_operator_webhook_attempts. */
 export const AttemptQuery = Type.Object({
   limit,
   cursor,
@@ -226,7 +219,6 @@ export const AttemptQuery = Type.Object({
   started_to: Type.Optional(moment('Only attempts that began before this time')),
 });
 
-/** The query of list_failed_attempts. */
 export const FailedAttemptQuery = Type.Object({
   limit,
   cursor,
@@ -235,13 +227,11 @@ export const FailedAttemptQuery = Type.Object({
   started_to: AttemptQuery.properties.started_to,
 });
 
-/** The query of list_operator_failed_attempts. */
 export const OperatorFailedAttemptQuery = Type.Object({
   ...FailedAttemptQuery.properties,
   program_id: Type.Optional(idText('prog', 'Only attempts of webhooks of this card program')),
 });
 
-/** The query of list_operator_webhooks. */
 export const OperatorWebhookQuery = Type.Object({
   ...PageQuery.properties,
   program_id: Type.Optional(idText('prog', 'Only webhooks of this card program')),

@@ -115,7 +115,6 @@ function viewOf(scene: Scene): CardLimitsView {
   };
 }
 
-/** The outcome of one load or unload. */
 function outcomeOf(scene: Scene, type: 'load' | 'unload', amount: bigint): string {
   const card = cardOf(scene);
   const creation = {

@@ -283,7 +283,6 @@ describe('a card number in disguise', () => {
     expect(INVISIBLE.length).toBeGreaterThan(4000);
   });
 
-  /** Visa, Mastercard, American Express and UnionPay, in turn. */
   const numberAt = (at: number): string => {
     const [beginning, length] = (
       [

@@ -4,7 +4,6 @@ import { type PlainText, withPlainDigits } from './plain-digits.ts';
 /** A part of a text: `start` is its first character, `end` the first one after it. */
 export type Span = { readonly start: number; readonly end: number };
 
-/** Replaces a card number in a text. */
 export const REDACTED = '[redacted]';
 
 /** Minimum and maximum number of digits of a card number (ISO/IEC 7812). */
@@ -151,7 +150,6 @@ export function isCardNumberAlone(key: string): boolean {
   return PRINTED.test(key) && !ENDS_IN_TIME.test(key) && readsAsCardNumber(key);
 }
 
-/** Yields every sequence of groups of digits in a text, from the left. */
 function* groupsIn(text: string): Generator<readonly Span[]> {
   let at = 0;
   while (at < text.length) {
@@ -321,7 +319,6 @@ function isAlphanumeric(code: number): boolean {
   return isDigit(code) || (code >= 0x41 && code <= 0x5a) || (code >= 0x61 && code <= 0x7a);
 }
 
-/** Whether a character can separate two groups of one number: a blank, a line break, a dot or a hyphen. */
 function isSeparator(code: number): boolean {
   return code === 0x20 || code === 0x2d || code === 0x2e || code === 0x09 || code === 0x0a || code === 0x0d;
 }

@@ -3,7 +3,6 @@ import type { Account } from '../ledger/ledger.ts';
 import type { Limits } from '../ledger/limits.ts';
 import { MAXIMUM_BALANCE } from '../ledger/money.ts';
 
-/** Whether a card can receive money, and whether money can leave it. */
 type CardRule = {
   readonly moneyIn: boolean;
   readonly moneyOut: boolean;
@@ -44,7 +43,6 @@ export type Card = {
   readonly fundingAccountId: string;
   /** Last day on which the card can be used, as YYYY-MM-DD, or null for a card that does not expire. */
   readonly expiresOn: string | null;
-  /** The card's own limits, or null if it has none. */
   readonly limits: Limits | null;
   /** The connector of the processor that permanently has the card's money, or null if the money is in this ledger. */
   readonly connectorId: string | null;

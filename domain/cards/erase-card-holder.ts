@@ -24,7 +24,6 @@ export function refuseTexts(cardName: string): Refusal {
   return new Refusal('card_erased', message, { field: '/metadata', saw: { card_id: cardName } });
 }
 
-/** A record of a card, a transfer or a reversal, with its field names on the wire. */
 type WireRecord = Readonly<Record<string, unknown>>;
 
 /** The replacement for each text about a holder after an erasure, by its name on the wire. */

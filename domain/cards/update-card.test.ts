@@ -23,7 +23,6 @@ const anyLimits: fc.Arbitrary<Limits> = fc.constantFrom(
   { in: {}, out: { daily_amount: 1n }, maximumBalance: 0n },
 );
 const maybe = <Value>(value: fc.Arbitrary<Value>): fc.Arbitrary<Value | null> => fc.option(value, { freq: 2 });
-/** A field that a change may leave out. */
 const sent = <Value>(value: fc.Arbitrary<Value>): fc.Arbitrary<Value | undefined> =>
   fc.option(value, { freq: 2, nil: undefined });
 const anyLimitsChange: fc.Arbitrary<LimitsChange | null> = fc.constantFrom(
@@ -134,7 +133,6 @@ function decide(scene: Scene) {
   return decideCardUpdate(request, profileOf(scene), viewOf(scene));
 }
 
-/** The last day after the change. */
 function dayAfter({ change, expiresOn }: Scene): string | null {
   return change.expiresOn === undefined ? expiresOn : change.expiresOn;
 }
@@ -167,7 +165,6 @@ function limitsAfter({ limits, change }: Scene): readonly (readonly [path: strin
   return [...after].sort(([one], [other]) => (one < other ? -1 : 1));
 }
 
-/** The metadata after the change, sorted by name. */
 function metadataAfter({ metadata, change }: Scene): readonly (readonly [name: string, value: string | null])[] {
   if (change.metadata === null) return [];
   const pairs = Object.entries({ ...metadata, ...change.metadata });

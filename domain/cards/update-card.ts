@@ -25,7 +25,6 @@ export type CardChange = {
   readonly balanceTo: 'funding' | undefined;
   readonly holderReference: string | null | undefined;
   readonly lastFour: string | null | undefined;
-  /** Last day of use, YYYY-MM-DD. */
   readonly expiresOn: string | null | undefined;
   readonly limits: LimitsChange | null | undefined;
   readonly metadata: MetadataChange | null | undefined;
@@ -48,7 +47,6 @@ export type CardUpdatePlan = {
   readonly sweep: TransferPlan | null;
 };
 
-/** The description of the transfer that empties a card. */
 const SWEEP_DESCRIPTION = 'Balance of the closed card';
 
 /**
@@ -99,7 +97,7 @@ function changedMembers(before: CardProfile, after: CardProfile): readonly strin
   ];
 }
 
-/** Refuses changes that the card's status does not allow. A new expiry date applies before the requested status. */
+/** A new expiry date applies before the requested status. */
 function refuseStatus(
   { status }: CardChange,
   before: CardProfile,

@@ -28,7 +28,6 @@ function card(name: string, status: CardStatus = 'active', currency = 'USD'): Ca
 
 const LOAD = plainTerms('load', 1n, '0');
 
-/** Decides on a transfer with fixed ids. */
 function decide(terms: TransferTerms, view: TransferView): ReturnType<typeof decideTransfer> {
   const transferId = '00000000-0000-7000-8000-000000000001';
   const creation = {

@@ -11,7 +11,6 @@ export type Direction = 'in' | 'out';
 /** The calendar periods of limits, in the program's time zone. A week begins on Monday. */
 export const PERIODS = ['day', 'week', 'month'] as const;
 
-/** One of {@link PERIODS}. */
 export type Period = (typeof PERIODS)[number];
 
 /** The maximum number of days of each period. */
@@ -29,7 +28,6 @@ export const LIMIT_NAMES = {
   monthly_count: { period: 'month', measure: 'count' },
 } as const satisfies Record<string, { period: Period | null; measure: 'amount' | 'count' }>;
 
-/** One of {@link LIMIT_NAMES}. */
 export type LimitName = keyof typeof LIMIT_NAMES;
 
 /** The limits of one direction, in minor units or numbers of transfers. A missing limit does not apply. */
@@ -54,7 +52,6 @@ export type Used = { readonly amount: bigint; readonly count: bigint };
 /** The usage of each current period. */
 export type Usage = Readonly<Record<Period, Used>>;
 
-/** No transfers. */
 export const NOTHING_USED: Usage = Object.freeze({
   day: { amount: 0n, count: 0n },
   week: { amount: 0n, count: 0n },

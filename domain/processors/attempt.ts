@@ -14,7 +14,6 @@ export const ATTEMPT_STATUSES = [
   'attention',
 ] as const;
 
-/** One of {@link ATTEMPT_STATUSES}. */
 export type AttemptStatus = (typeof ATTEMPT_STATUSES)[number];
 
 /** The action that a processor is asked for: put money on the card (a load), or take it from the card (an unload). */
@@ -54,7 +53,6 @@ export type Attempt = {
   /** The time of its next step, or null if there is none. */
   readonly nextAt: number | null;
   readonly processorReference: string | null;
-  /** The processor's code, as it sent it. */
   readonly code: string | null;
   /** The pause before another attempt that the processor advises, in seconds. */
   readonly retryAfterSeconds: number | null;
@@ -66,15 +64,12 @@ export type Attempt = {
   readonly lateApprovalAt: number | null;
   /** The break for settling the late approval, or null without one. */
   readonly breakId: string | null;
-  /** When an operator settled it, or null before that. */
   readonly lateApprovalSettledAt: number | null;
   /** When the processor contradicted the known outcome, or null if it has not. */
   readonly contradictedAt: number | null;
   /** The processor's contradicting answer, such as `declined`. */
   readonly contradiction: string | null;
-  /** The break for settling the contradiction, or null without one. */
   readonly contradictionBreakId: string | null;
-  /** When an operator settled it, or null before that. */
   readonly contradictionSettledAt: number | null;
   /** The simulator's behavior, or null outside a sandbox. */
   readonly sandboxBehavior: string | null;

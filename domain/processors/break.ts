@@ -7,5 +7,4 @@ export const BREAK_KINDS = [
   'reused_notice_id',
 ] as const;
 
-/** One of {@link BREAK_KINDS}. */
 export type BreakKind = (typeof BREAK_KINDS)[number];

@@ -1,13 +1,11 @@
 /** Which way an order moves money: `push` to the card at its processor (a load), `pull` from it (an unload). */
 export const ORDER_KINDS = ['push', 'pull'] as const;
 
-/** One of {@link ORDER_KINDS}. */
 export type OrderKind = (typeof ORDER_KINDS)[number];
 
 /** The requests about an order: carry it out, report its outcome, or undo it. */
 export const ORDER_REQUESTS = ['send', 'inquire', 'reverse'] as const;
 
-/** One of {@link ORDER_REQUESTS}. */
 export type OrderRequest = (typeof ORDER_REQUESTS)[number];
 
 /** An order to a card processor. Every request about one attempt has the same values, except `notAfter` and `isRepeat`. */
@@ -36,7 +34,6 @@ export type Order = {
 /** A connector's possible answers about an order. */
 export const ORDER_STATUSES = ['approved', 'declined', 'pending', 'not_found', 'reversed', 'not_executed'] as const;
 
-/** One of {@link ORDER_STATUSES}. */
 export type OrderStatus = (typeof ORDER_STATUSES)[number];
 
 /**
@@ -67,13 +64,11 @@ export type Answer = {
 /** How a processor can undo an order: never, by a request that it may refuse, or by an advice that it must accept. */
 export const REVERSALS = ['none', 'request', 'advice'] as const;
 
-/** One of {@link REVERSALS}. */
 export type Reversal = (typeof REVERSALS)[number];
 
 /** The fate of a transfer while its connector is known to be down: it is refused, or waits. */
 export const WHEN_DOWN = ['refuse', 'queue'] as const;
 
-/** One of {@link WHEN_DOWN}. */
 export type WhenDown = (typeof WHEN_DOWN)[number];
 
 /** The behavior of a processor that the service may rely on. */

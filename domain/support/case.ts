@@ -3,7 +3,6 @@ import type { MoneyMoved } from '../refusal.ts';
 /** The statuses of a case: `open` is support's turn, `waiting` the caller's. */
 export const CASE_STATUSES = ['open', 'waiting', 'resolved', 'closed'] as const;
 
-/** One of {@link CASE_STATUSES}. */
 export type CaseStatus = (typeof CASE_STATUSES)[number];
 
 /** The statuses of a case that is not resolved or closed. */
@@ -12,19 +11,16 @@ export const UNRESOLVED = ['open', 'waiting'] as const satisfies readonly CaseSt
 /** How much the problem matters to the caller, the most first. */
 export const SEVERITIES = ['critical', 'high', 'normal', 'low'] as const;
 
-/** One of {@link SEVERITIES}. */
 export type Severity = (typeof SEVERITIES)[number];
 
 /** The result of a case or an incident. */
 export const OUTCOMES = ['reversal', 'retry', 'corrected_data', 'nothing'] as const;
 
-/** One of {@link OUTCOMES}. */
 export type Outcome = (typeof OUTCOMES)[number];
 
 /** The two sides of a case. */
 export const SIDES = ['caller', 'support'] as const;
 
-/** One of {@link SIDES}. */
 export type Side = (typeof SIDES)[number];
 
 /** Maximum number of messages of a case, so that it stays one page for people and one statement for the database. */
@@ -82,7 +78,6 @@ export type Urgent = {
  */
 export const ERROR_URGENCIES = ['urgent', 'process_error', 'request_error', 'no_error'] as const;
 
-/** One of {@link ERROR_URGENCIES}. */
 export type ErrorUrgency = (typeof ERROR_URGENCIES)[number];
 
 /** The distance between two kinds of error. The severities fit between them. */

@@ -1,7 +1,6 @@
 /** The reach of an incident: everything, one card program, or one operation. */
 export const INCIDENT_SCOPES = ['all', 'program', 'operation'] as const;
 
-/** One of {@link INCIDENT_SCOPES}. */
 export type IncidentScope = (typeof INCIDENT_SCOPES)[number];
 
 /** The errors that an incident covers. */

@@ -18,7 +18,6 @@ import {
  */
 export const MONEY_STATES = ['yes', 'no', 'held', 'moved_back', 'partly_moved_back', 'unknown', 'moved_late'] as const;
 
-/** One of {@link MONEY_STATES}. */
 export type MoneyState = (typeof MONEY_STATES)[number];
 
 /** Whether money has moved, for each state. */

@@ -11,7 +11,6 @@ import {
   type TransferStatus,
 } from './transfer.ts';
 
-/** Returns all states that can be reached in any number of steps. */
 function reachedFrom<State>(
   beginnings: readonly State[],
   next: (state: State) => readonly State[],

@@ -3,13 +3,11 @@ import type { Card } from '../cards/card.ts';
 /** The direction of a transfer: funding to card, card to funding, card to card. */
 export const TRANSFER_TYPES = ['load', 'unload', 'card_to_card'] as const;
 
-/** One of {@link TRANSFER_TYPES}. */
 export type TransferType = (typeof TRANSFER_TYPES)[number];
 
 /** Every state a transfer can be in. */
 export const TRANSFER_STATUSES = ['scheduled', 'pending', 'completed', 'failed', 'canceled', 'expired'] as const;
 
-/** One of {@link TRANSFER_STATUSES}. */
 export type TransferStatus = (typeof TRANSFER_STATUSES)[number];
 
 /** The commands on a transfer. Time triggers `execute` and `expire`, a processor `report`, and a caller the rest. */

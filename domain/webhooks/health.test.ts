@@ -36,7 +36,6 @@ const failureAt = (startedAt: number, more: Partial<Failure> = {}): Failure => (
   ...more,
 });
 
-/** Returns the health after this many failures, with this many milliseconds between them. */
 function failing(count: number, apart: number, more: Partial<Failure> = {}): Health {
   let health = HEALTHY;
   for (let index = 0; index < count; index += 1) health = afterFailure(health, failureAt(START + index * apart, more));

@@ -13,36 +13,30 @@ export const MAX_WEBHOOK_HEADERS = 10;
 /** The part of an event that is sent: all of it, or everything except its `data`. */
 export const WEBHOOK_PAYLOADS = ['full', 'thin'] as const;
 
-/** One of {@link WEBHOOK_PAYLOADS}. */
 export type WebhookPayload = (typeof WEBHOOK_PAYLOADS)[number];
 
 /** The order of sending: several events at once, or each only after the previous one was delivered. */
 export const WEBHOOK_ORDERS = ['parallel', 'strict'] as const;
 
-/** One of {@link WEBHOOK_ORDERS}. */
 export type WebhookOrder = (typeof WEBHOOK_ORDERS)[number];
 
 /** Whether a webhook gets its events: all of them, an occasional one as a probe, or none. */
 export const WEBHOOK_STATUSES = ['enabled', 'paused', 'disabled'] as const;
 
-/** One of {@link WEBHOOK_STATUSES}. */
 export type WebhookStatus = (typeof WEBHOOK_STATUSES)[number];
 
 /** Why a webhook is not enabled: a request, a response with 410, or failures. */
 export const WEBHOOK_STATUS_REASONS = ['requested', 'gone', 'failing'] as const;
 
-/** One of {@link WEBHOOK_STATUS_REASONS}. */
 export type WebhookStatusReason = (typeof WEBHOOK_STATUS_REASONS)[number];
 
 /** The events that a replay sends: only the dead ones, or all. */
 export const REPLAY_SELECTIONS = ['failed', 'all'] as const;
 
-/** One of {@link REPLAY_SELECTIONS}. */
 export type ReplaySelection = (typeof REPLAY_SELECTIONS)[number];
 
 export const REPLAY_STATES = ['running', 'completed', 'canceled'] as const;
 
-/** One of {@link REPLAY_STATES}. */
 export type ReplayState = (typeof REPLAY_STATES)[number];
 
 /**
@@ -51,5 +45,4 @@ export type ReplayState = (typeof REPLAY_STATES)[number];
  */
 export const ATTEMPT_KINDS = ['event', 'retry', 'probe', 'replay', 'resend', 'test'] as const;
 
-/** One of {@link ATTEMPT_KINDS}. */
 export type AttemptKind = (typeof ATTEMPT_KINDS)[number];

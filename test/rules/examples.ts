@@ -293,6 +293,8 @@ export const tidyExamples: readonly Example[] = [
         'export function one(value: number): void;',
         'export function one(): void {}',
         'export const limit = 3;',
+        "export const WORDS = ['one', 'two'] as const;",
+        'export type Word = (typeof WORDS)[number];',
         'function own(): void {}',
         'own();\n',
       ].join('\n'),
