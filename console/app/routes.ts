@@ -1,7 +1,6 @@
 import type { KeyScope } from '../../sdk/client.ts';
 import type { Parameters, Screen } from '../data/location.ts';
 
-/** A screen of the console. */
 export type Route = {
   /** The path. Parameters follow a colon. */
   readonly path: string;
@@ -10,7 +9,6 @@ export type Route = {
   readonly name?: string;
   /** Loads the code of the screen when it is first opened. */
   readonly load: () => Promise<Screen>;
-  /** The scope that callers need to open it. */
   readonly scope: KeyScope | undefined;
   /** Whether it shows one card program, so the user must choose one first. */
   readonly ofProgram: boolean;
@@ -25,7 +23,6 @@ export type Route = {
   readonly letter?: string;
 };
 
-/** The groups of the navigation, in order. */
 export const GROUPS = ['Watch', 'Money', 'Control', 'Build'] as const;
 
 export type Group = (typeof GROUPS)[number];

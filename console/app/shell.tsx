@@ -27,7 +27,6 @@ export function Shell() {
   );
 }
 
-/** The frame around every screen. */
 function Frame() {
   const session = useSession();
   const { path } = useLocation();
@@ -142,7 +141,6 @@ function Content({
 
 const loaded = new Map<Route, Screen>();
 
-/** Shows a screen after its code is loaded. */
 function LoadedScreen({ route, parameters }: { readonly route: Route; readonly parameters: Parameters }) {
   const [, setCount] = useState(0);
   const [failure, setFailure] = useState<unknown>(undefined);

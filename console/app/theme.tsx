@@ -17,7 +17,6 @@ function readTheme(): Theme {
   }
 }
 
-/** Applies a theme and remembers it. */
 export function applyTheme(theme: Theme = readTheme()): void {
   const { dataset } = document.documentElement;
   if (theme === 'system') delete dataset.theme;

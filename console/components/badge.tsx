@@ -70,7 +70,6 @@ export function WebhookState({ webhook }: { readonly webhook: WebhookRecord }) {
   );
 }
 
-/** Shows the status of an attempt in words. */
 export function AttemptStatus({ status }: Pick<ProcessorAttemptRecord, 'status'>) {
   const { word, tone } = ATTEMPT_WORDS[status] ?? { word: status, tone: 'quiet' };
   return <Badge tone={tone}>{word}</Badge>;

@@ -1,7 +1,6 @@
 import type { ComponentChildren } from 'preact';
 import { navigate } from '../data/location.ts';
 
-/** One column of a table. */
 export type Column<Row> = {
   readonly title: string;
   readonly cell: (row: Row) => ComponentChildren;

@@ -3,7 +3,6 @@ import type { ComponentChildren } from 'preact';
 /** A name and its value. Other values are left out, so a list of facts can contain conditions. */
 export type Fact = readonly [name: string, value: ComponentChildren] | null | false | undefined;
 
-/** Returns a fact for each pair of the metadata. */
 export function metadataFacts(metadata: Readonly<Record<string, string>>): readonly Fact[] {
   return Object.entries(metadata).map(([name, value]) => [`Metadata: ${name}`, value]);
 }
@@ -37,7 +36,6 @@ export function Highlights({
   );
 }
 
-/** Shows the other facts about a record, one name and value per line. */
 export function Details({ facts }: { readonly facts: readonly Fact[] }) {
   return (
     <dl class="details">

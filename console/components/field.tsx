@@ -39,7 +39,6 @@ export function Field({
   );
 }
 
-/** A field for text. */
 export function TextField({
   value,
   onInput,
@@ -93,7 +92,6 @@ export function TextField({
   );
 }
 
-/** A field with a few values to choose from. */
 export function SelectField({
   value,
   onChange,
@@ -128,7 +126,6 @@ export function SelectField({
   );
 }
 
-/** A field for a longer text. */
 export function AreaField({
   value,
   onInput,
@@ -169,7 +166,6 @@ export function AreaField({
   );
 }
 
-/** A checkbox. */
 export function CheckField({
   label,
   checked,

@@ -17,7 +17,6 @@ export function onSignedInAgain(listener: () => void): () => void {
   return () => void signInListeners.delete(listener);
 }
 
-/** Notifies the listeners of {@link onSignedInAgain}. */
 export function announceSignIn(): void {
   for (const returner of signInListeners) returner();
 }
@@ -30,7 +29,6 @@ export function onChange(listener: () => void): () => void {
   return () => void changeListeners.delete(listener);
 }
 
-/** Notifies the listeners of {@link onChange}. */
 export function announceChange(): void {
   for (const listener of changeListeners) listener();
 }
@@ -43,7 +41,6 @@ export function onOutdated(listener: () => void): () => void {
   return () => void outdatedListeners.delete(listener);
 }
 
-/** Notifies the listeners of {@link onOutdated}. */
 export function announceOutdated(): void {
   for (const listener of outdatedListeners) listener();
 }

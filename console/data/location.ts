@@ -1,7 +1,6 @@
 import type { ComponentType } from 'preact';
 import { useEffect, useState } from 'preact/hooks';
 
-/** The user's location in the console: the path, and the query with its filters. */
 export type Place = { readonly path: string; readonly query: URLSearchParams };
 
 const listeners = new Set<() => void>();

@@ -4,7 +4,6 @@ import { nameOfCard, nameOfWebhook } from '../format/names.ts';
 
 const NAMED_KINDS = ['program', 'key', 'webhook', 'card'] as const;
 
-/** The kinds of records that people give names. */
 export type NamedKind = (typeof NAMED_KINDS)[number];
 
 export function isNamedKind(kind: string): kind is NamedKind {
@@ -18,13 +17,10 @@ export type Subject = {
   readonly programId?: string | undefined;
 };
 
-/** The state of a name. */
 export type Naming = {
   /** Undefined while the name is unknown. */
   readonly name: string | undefined;
-  /** Whether the name is being read. */
   readonly isLoading: boolean;
-  /** Whether the record does not exist. */
   readonly isMissing: boolean;
 };
 
@@ -61,7 +57,6 @@ export class NameBook {
     this.#may = may;
   }
 
-  /** Returns the current state of a name. */
   read(subject: Subject): Naming {
     return this.#known.get(keyOf(subject)) ?? LOADING;
   }

@@ -3,7 +3,6 @@ import { useContext } from 'preact/hooks';
 import { type KeyScope, OPERATIONS, type OperationId, PROGRAM_SCOPES, TransferServiceError } from '../../sdk/client.ts';
 import { client } from './client.ts';
 
-/** The caller and their permissions. */
 export type Session = {
   readonly mode: 'sandbox' | 'live';
   /** `sandbox` for a caller without a key on the machine of a sandbox. */
@@ -24,7 +23,6 @@ export type Session = {
   readonly endsAt: string | null;
 };
 
-/** The session, with functions to read and leave it. */
 export type SessionState = {
   readonly session: Session;
   /** Reads the session again, after signing in. */
@@ -35,7 +33,6 @@ export type SessionState = {
 
 export const SessionContext = createContext<SessionState | undefined>(undefined);
 
-/** Returns the session of the caller, with checks for their permissions. */
 export function useSession(): Session & {
   /** Whether the caller has permission for an operation. Screens hide everything else. */
   readonly can: (operation: OperationId) => boolean;

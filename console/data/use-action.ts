@@ -10,7 +10,6 @@ export type ActionCall<Input, Result> = (
   options: KeyedCallOptions,
 ) => Promise<Result>;
 
-/** The state of a change, for a form. */
 export type Action<Input, Result> = {
   /** Makes the change. Returns the result, or undefined if it failed (then `error` says why). Only one runs at a time. */
   readonly run: (input: Input) => Promise<Result | undefined>;

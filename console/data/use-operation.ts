@@ -4,10 +4,8 @@ import { backgroundClient, client, onChange, onOutdated, onSignedInAgain } from 
 import { MIN_PAUSE_MILLISECONDS, pauseUntilPoll } from './poll-pause.ts';
 import { useProgramId } from './program.ts';
 
-/** Calls an operation. `options` has the signal and the chosen program. */
 export type OperationCall<Result> = (api: TransferService, options: CallOptions) => Promise<Result>;
 
-/** The state of an operation on a screen. */
 export type OperationState<Result> = {
   /** The last result, even while a newer one is loading or after it failed. */
   readonly data: Result | undefined;

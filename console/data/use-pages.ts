@@ -2,7 +2,6 @@ import { useState } from 'preact/hooks';
 import type { CallOptions, Page, TransferService } from '../../sdk/client.ts';
 import { useOperation } from './use-operation.ts';
 
-/** The current page of a list, and its neighbours. */
 export type Pages<Row> = {
   readonly rows: readonly Row[];
   /** Whether a response has arrived. Without this, a list that is loading would look empty. */
@@ -14,7 +13,6 @@ export type Pages<Row> = {
   readonly pager: {
     /** The number of the page, from 1. */
     readonly page: number;
-    /** The number of rows on this page. */
     readonly count: number;
     readonly hasNext: boolean;
     readonly loading: boolean;

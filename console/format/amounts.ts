@@ -10,7 +10,6 @@ const OTHER_DECIMALS: ReadonlyMap<string, number> = new Map(
   }).flatMap(([decimals, currencies]) => currencies.split(' ').map((currency) => [currency, Number(decimals)])),
 );
 
-/** The possible numbers of decimals. */
 export const DECIMALS = [0, 2, 3, 4] as const;
 
 /** Returns the number of decimals in the minor unit of a currency: 2 for USD, 0 for JPY, 3 for KWD. */

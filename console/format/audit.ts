@@ -201,7 +201,6 @@ const ACTION_TEXTS: Readonly<Record<string, readonly [label: string, describe: D
 /** The operator operations for webhooks of all programs use the same texts. */
 const nameOf = (action: string): string => action.replace('_operator_', '_');
 
-/** Whether an action has a sentence. */
 export function hasDescription(action: string): boolean {
   return ACTION_TEXTS[nameOf(action)] !== undefined;
 }

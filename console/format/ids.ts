@@ -1,4 +1,3 @@
-/** The kind of record that an id belongs to. */
 export type IdKind =
   | 'transfer'
   | 'reversal'

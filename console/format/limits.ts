@@ -1,7 +1,6 @@
 import { LIMIT_NAMES } from '../../sdk/client.ts';
 import { formatDigits, parseAmount } from './amounts.ts';
 
-/** The name of a limit in one direction. */
 export type LimitName = (typeof LIMIT_NAMES)[number];
 
 /** The limits of both directions, in the format of the API. */
@@ -26,7 +25,6 @@ export function limitValue(name: string, value: number, currency: string): strin
   return name.endsWith('_count') ? String(value) : formatDigits(value, currency);
 }
 
-/** Returns the fields of a form for these limits. */
 export function toFields(limits: Limits | null, currency: string, hasBalance: boolean): LimitFields {
   const both = DIRECTIONS.flatMap((direction) =>
     LIMIT_NAMES.map((name) => {

@@ -6,7 +6,6 @@ import { formatMoment } from '../../format/times.ts';
 import { axesOf, colorOf, type Series, usePlot } from './plot.ts';
 
 type ChartParts = {
-  /** The caption. */
   readonly title: string;
   /** Seconds since 1970 in ascending order, one for each value of each series. */
   readonly times: readonly number[];
@@ -27,7 +26,6 @@ const ALONE: uPlot.Series.Points = {
   },
 };
 
-/** Draws lines over time. */
 export function LineChart({ title, times, series, format = formatCount, height = 160 }: ChartParts) {
   const data = useMemo(
     () => [times, ...series.map(({ values }) => values)] as unknown as uPlot.AlignedData,
@@ -54,7 +52,6 @@ export function LineChart({ title, times, series, format = formatCount, height =
   );
 }
 
-/** Draws stacked bars over time. */
 export function BarChart({ title, times, series, format = formatCount, height = 160 }: ChartParts) {
   const data = useMemo(() => stacked(times, series), [times, series]);
   const [cursor, setCursor] = useState<number | undefined>(undefined);
@@ -109,7 +106,6 @@ function stacked(times: readonly number[], series: readonly Series[]): uPlot.Ali
   return [times, ...rows.toReversed()] as unknown as uPlot.AlignedData;
 }
 
-/** The maximum number of rows in the table below a chart. */
 const MAX_TABLE_ROWS = 60;
 
 /** Makes a scrolling element focusable, because the keyboard can't scroll it otherwise. */

@@ -5,7 +5,6 @@ import { sentenceCase } from '../../format/names.ts';
 import { TextField } from '../field.tsx';
 import { ConfirmDialog } from './dialog.tsx';
 
-/** The directions of limits in words. */
 export const DIRECTIONS = { in: 'Into cards', out: 'Out of cards' } as const;
 
 /** Changes limits. Only changed limits are sent, so changes by others are kept. */

@@ -6,7 +6,6 @@ import { pathOf } from '../../format/ids.ts';
 import { type CoveredError, covers } from '../../format/support/incidents.ts';
 import { ProgramName } from '../name.tsx';
 
-/** Shows what an incident covers, with a link for each code. */
 export function Coverage({
   incident: { scope, program_id: programId, operation, codes },
 }: {

@@ -72,7 +72,6 @@ export function IncidentDialog({ draft, onClose }: { readonly draft: IncidentDra
 
 type EditParts = {
   readonly incident: OperatorIncidentRecord;
-  /** Receives a sentence that says what was done. */
   readonly onDone: (text: string) => void;
   readonly onClose: () => void;
 };

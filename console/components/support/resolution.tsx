@@ -50,7 +50,6 @@ export function EndIncidentDialog({
   onClose,
 }: {
   readonly incident: Pick<IncidentRecord, 'incident_id' | 'title'>;
-  /** Receives a sentence that says what was done. */
   readonly onDone: (text: string) => void;
   readonly onClose: () => void;
 }) {

@@ -70,7 +70,6 @@ export function orderOf({
   return `${nameOfKind(kind)} of ${formatAmount(amount, currency)}`;
 }
 
-/** Returns `load` or `unload`. */
 export function nameOfKind(kind: ProcessorAttemptRecord['kind']): string {
   return kind === 'push' ? 'load' : 'unload';
 }
@@ -85,7 +84,6 @@ export function isOpen(status: Status): boolean {
   return status === 'ready' || status === 'sent' || canBeResolved(status);
 }
 
-/** The possible answers of a processor. */
 export type Resolution = 'executed' | 'not_executed';
 
 /** Says what a resolution will do to the money. */

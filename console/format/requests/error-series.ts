@@ -7,7 +7,6 @@ export type CodeTotal = {
   readonly count: number;
 };
 
-/** Counts of errors for a chart. */
 export type ErrorSeries = {
   /** The start of each interval in seconds since 1970, including intervals without errors. */
   readonly times: readonly number[];
@@ -20,7 +19,6 @@ export type ErrorSeries = {
 const TONES: readonly SeriesTone[] = ['ink', 'waiting', 'fourth', 'fifth', 'process'];
 const INTERVAL_SECONDS = { hour: 3_600, day: 86_400 } as const;
 
-/** Returns the series of a chart of errors by code. */
 export function toErrorSeries({ interval, from, to, data }: ErrorCounts): ErrorSeries {
   const step = INTERVAL_SECONDS[interval];
   const first = secondsOf(from);

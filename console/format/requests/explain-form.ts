@@ -39,7 +39,6 @@ export function toExplainBody(form: ExplainForm, currency: string): CreateTransf
   };
 }
 
-/** Returns the amount of the form in minor units of a currency. */
 function amountOf({ amount, minor_units: sent }: ExplainForm, currency: string): number | undefined {
   return amount === '' && MINOR_UNITS.test(sent) ? Number(sent) : parseAmount(amount, currency);
 }

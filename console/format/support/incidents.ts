@@ -129,7 +129,6 @@ export function codesIn(text: string): readonly string[] {
   return [...new Set(text.split(/[\s,]+/).filter((code) => code !== ''))];
 }
 
-/** Returns the body of create_incident for a draft. */
 export function bodyOf(draft: IncidentDraft): CreateIncidentBody {
   const { title, public_text, scope } = draft;
   const internal = draft.internal_text.trim();

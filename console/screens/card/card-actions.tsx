@@ -14,7 +14,6 @@ export function CardActions({
   onDone,
 }: {
   readonly card: CardRecord;
-  /** The display name of the card. */
   readonly name: string;
   readonly onDone: (text: string) => void;
 }) {

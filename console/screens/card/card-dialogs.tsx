@@ -9,10 +9,8 @@ import type { LimitsChange } from '../../format/limits.ts';
 import { versionFor } from '../../format/versions.ts';
 import { metadataText, readMetadataChange } from './card-words.ts';
 
-/** The properties of every dialog about a card. */
 export type CardDialogParts = {
   readonly card: CardRecord;
-  /** The display name of the card. */
   readonly name: string;
   /** Receives a sentence that says what was done. */
   readonly onDone: (text: string) => void;

@@ -21,7 +21,6 @@ export function CardDuplicates({
   onDone,
 }: {
   readonly cardId: string;
-  /** Receives a sentence that says what was done. */
   readonly onDone: (text: string) => void;
 }) {
   const { can } = useSession();

@@ -64,7 +64,6 @@ export function CardScreen({ parameters }: { readonly parameters: Parameters }) 
   );
 }
 
-/** The money on the card, and what its status allows. */
 function CardMoney({ card }: { readonly card: CardRecord }) {
   const { status, balance, available, held, incoming, currency, connector_id: connector } = card;
   return (

@@ -4,7 +4,6 @@ import { formatAmount, formatCount } from '../../format/amounts.ts';
 /** A status that a user can give a card. */
 export type CardMove = (typeof CARD_MOVES)[keyof typeof CARD_MOVES][number];
 
-/** The texts of the buttons that change a card's status. */
 export const MOVE_TITLES: Readonly<Record<CardMove, string>> = {
   active: 'Activate',
   inactive: 'Suspend',
@@ -64,7 +63,6 @@ export function effectOf(card: Pick<CardRecord, 'status' | 'balance' | 'currency
   return `${before} Afterwards: ${MEANINGS[move].charAt(0).toLowerCase()}${MEANINGS[move].slice(1)}${finality}`;
 }
 
-/** A limit of a card, ready for display. */
 export type LimitLine = {
   readonly name: string;
   readonly setBy: string;
@@ -82,7 +80,6 @@ const SET_BY = {
   program: 'by the program, for all cards together',
 };
 
-/** Returns the limits of a direction. */
 export function limitLinesOf(
   { limits }: Pick<CardLimitsRecord['in'], 'limits'>,
   currency: string,

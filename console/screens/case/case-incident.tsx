@@ -14,7 +14,6 @@ import type { ShownCase } from './use-case.ts';
 
 type Parts = {
   readonly record: ShownCase;
-  /** Receives a sentence that says what was done. */
   readonly onDone: (text: string) => void;
 };
 

@@ -17,7 +17,6 @@ import type { ShownCase } from './use-case.ts';
 
 type Parts = {
   readonly record: ShownCase;
-  /** Receives a sentence that says what was done. */
   readonly onDone: (text: string) => void;
 };
 
@@ -185,7 +184,6 @@ function ReplyForm({ record, side, onDone }: Parts & { readonly side: 'support' 
 
 type EndParts = Parts & { readonly onClose: () => void };
 
-/** Asks for the findings and the outcome. */
 function ResolveDialog({ record: { case_id: id, incident_id: incidentId }, onDone, onClose }: EndParts) {
   const { fields, setFields, body } = useResolution();
   const resolve = useAction((sent: ResolveCaseBody, api, options) => api.cases.resolve(id, sent, options), {

@@ -120,7 +120,6 @@ function chartOf(filter: Filter): { readonly interval: 'hour' | 'day'; readonly 
   return { interval: days > MAX_HOURLY_DAYS ? 'day' : 'hour', from, ...(to === undefined ? {} : { to }) };
 }
 
-/** The number of codes listed next to the chart. */
 const MAX_CODES = 12;
 
 function Counts({

@@ -63,7 +63,6 @@ export function ExplainScreen() {
 }
 
 type Answer = {
-  /** The currency of the amount. */
   readonly currency: string;
   /** Undefined if the amount is not valid in this currency. */
   readonly explanation: TransferExplanation | undefined;

@@ -26,7 +26,6 @@ const MAX_PROPOSED = 100;
 
 type Parts = {
   readonly incident: InspectedIncident;
-  /** Receives a sentence that says what was done. */
   readonly onDone: (text: string) => void;
 };
 

@@ -25,7 +25,6 @@ const MEANINGS: Readonly<Record<Role, string>> = {
   administrator: 'administrator: everything',
 };
 
-/** The permissions of a new key, as chosen in the form. */
 type Access = { readonly programId: string; readonly role: string; readonly scopes: readonly KeyScope[] };
 
 /** Returns the permissions in the body of create_key. It contains only fields that the form shows. */

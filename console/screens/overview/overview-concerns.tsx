@@ -19,7 +19,6 @@ const MAX_BREAKS = 100;
 /** The open tasks for processors: the connectors that are down, and a sentence about everything that needs a person. */
 export type ProcessorConcerns = { readonly down: readonly ConnectorRecord[]; readonly attention: string | undefined };
 
-/** Polls the open tasks for processors. */
 export function useProcessorConcerns(): ProcessorConcerns {
   const { can } = useSession();
   const { data } = useOperation(

@@ -18,7 +18,6 @@ import { State } from './overview-state.tsx';
 /** The service updates it every second, but people need it less often. */
 const POLL_MILLISECONDS = 2_000;
 
-/** Shows the state of the service at a glance. */
 export function OverviewScreen() {
   const overview = useOperation((api, options) => api.status.overview(options), {
     pollMilliseconds: POLL_MILLISECONDS,

@@ -42,7 +42,6 @@ export function AttemptQueue({
   onDone,
 }: {
   readonly connectorIds: readonly string[];
-  /** Receives a sentence that says what was done. */
   readonly onDone: (text: string) => void;
 }) {
   const { can } = useSession();

@@ -10,7 +10,6 @@ import { useEditProgram } from './program-dialogs.tsx';
 
 type Row = ReturnType<typeof rowsOf>[number];
 
-/** Shows the limits that are set. */
 export function LimitsTable({
   limits,
   currency,

@@ -18,7 +18,6 @@ import { usePages } from '../../data/use-pages.ts';
 
 const PAGE_ROWS = 50;
 
-/** Lists the card programs with their funding. */
 export function ProgramsScreen() {
   const { can } = useSession();
   const [isCreating, setCreating] = useState(false);

@@ -131,7 +131,6 @@ export function ErrorCause({ code }: { readonly code: string }) {
   );
 }
 
-/** An entry in the public catalogue of error codes. */
 type CatalogueEntry = {
   readonly code: string;
   readonly status: number;

@@ -12,7 +12,6 @@ const DEMO_PROGRAM_ID = 'prog_019000000000700080000000000000de';
 
 type SeededCard = { readonly name: string; readonly purpose: string };
 
-/** The cards of the demo program. */
 const CARDS: readonly SeededCard[] = [
   { name: 'card_active', purpose: 'can receive and send money' },
   { name: 'card_empty', purpose: 'has nothing to unload' },

@@ -97,7 +97,6 @@ function Answer({ answer, wanted }: { readonly answer: Provoked; readonly wanted
   );
 }
 
-/** The response to a provoked error. */
 type Provoked = {
   readonly status: number;
   readonly code: string | undefined;

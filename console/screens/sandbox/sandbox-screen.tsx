@@ -89,7 +89,6 @@ function ClockSection() {
 
 const POLL_MILLISECONDS = 3_000;
 
-/** Stops and starts the sandbox's database, to try the service without it. */
 function DatabaseSection() {
   const status = useOperation((api, { programId: _, ...options }) => api.status.get(options), {
     pollMilliseconds: POLL_MILLISECONDS,

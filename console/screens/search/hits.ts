@@ -1,11 +1,9 @@
 import type { SearchResults } from '../../../sdk/client.ts';
 import { pathOf } from '../../format/ids.ts';
 
-/** The hits of one kind. */
 export type Group = SearchResults['data'][number];
 export type Hit = Group['results'][number];
 
-/** The headings of the kinds. */
 export const KIND_TITLES: Readonly<Record<Group['kind'], string>> = {
   transfer: 'Transfers',
   card: 'Cards',
@@ -24,7 +22,6 @@ export const KIND_TITLES: Readonly<Record<Group['kind'], string>> = {
   error_code: 'Error codes',
 };
 
-/** The name of a single hit of each kind. */
 export const KIND_NAMES: Readonly<Record<Group['kind'], string>> = {
   transfer: 'Transfer',
   card: 'Card',
@@ -83,7 +80,6 @@ function pathOfFirst(pattern: RegExp, text: string): string | undefined {
   return id === undefined ? undefined : pathOf(id);
 }
 
-/** Returns the hit if there is exactly one. */
 export function onlyHit(groups: readonly Group[]): { readonly kind: Group['kind']; readonly hit: Hit } | undefined {
   const [group, ...others] = groups;
   const [hit, ...more] = group?.results ?? [];

@@ -237,7 +237,6 @@ function ConfirmStop({
   );
 }
 
-/** Describes the scope of the form in words. */
 function useWords(choice: typeof CHOICE): string {
   const { scope, of, at } = choice;
   const { name } = useName('program', scope === 'service' || of === '' ? undefined : of);
@@ -275,7 +274,6 @@ function scopeOf(choice: typeof CHOICE): PreviewSwitchQuery | undefined {
   };
 }
 
-/** Whether a preview belongs to the scope. */
 function isOf(scope: PreviewSwitchQuery | undefined, preview: SwitchPreview | undefined): boolean {
   if (scope === undefined || preview === undefined) return false;
   const { program_id: programId = null, type = null, connector_id: connectorId = null } = scope;

@@ -18,7 +18,6 @@ export function Attempts({
   onDone,
 }: {
   readonly attempts: readonly ProcessorAttemptRecord[];
-  /** Receives a sentence that says what was done. */
   readonly onDone: (text: string) => void;
 }) {
   const { can } = useSession();

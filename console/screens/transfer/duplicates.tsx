@@ -16,7 +16,6 @@ export function Duplicates({
 }: {
   /** Each chain in the order of its transfers' creation. */
   readonly chains: readonly (readonly TransferRecord[])[];
-  /** Receives a sentence that says what was done. */
   readonly onDone: (text: string) => void;
 }) {
   return (

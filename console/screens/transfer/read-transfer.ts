@@ -1,7 +1,6 @@
 import type { CallOptions, ProcessorAttemptRecord, TransferService, TransferTimeline } from '../../../sdk/client.ts';
 import { backgroundClient } from '../../data/client.ts';
 
-/** A transfer with its timeline and its attempts at the processor. */
 export type ShownTransfer = TransferTimeline & {
   /** Newest first. Empty if the money of its cards is in this ledger. */
   readonly attempts: readonly ProcessorAttemptRecord[];

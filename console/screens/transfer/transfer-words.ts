@@ -2,10 +2,8 @@ import type { TransferRecord } from '../../../sdk/client.ts';
 import { formatAmount } from '../../format/amounts.ts';
 import { sentenceCase } from '../../format/names.ts';
 
-/** The actions on a transfer, and the texts of their buttons. */
 export const ACTIONS = { capture: 'Capture', cancel: 'Cancel', reverse: 'Reverse' } as const;
 
-/** A key of {@link ACTIONS}. */
 export type TransferAction = keyof typeof ACTIONS;
 
 /** Returns the actions that the status of a transfer allows. Only the processor can end a transfer at a processor. */

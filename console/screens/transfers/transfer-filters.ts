@@ -20,7 +20,6 @@ export const NO_FILTERS = {
 
 export type TransferFilters = typeof NO_FILTERS;
 
-/** Returns the names of the filters that are set. */
 export function filtersSet(filters: TransferFilters): readonly (keyof TransferFilters)[] {
   const names = Object.keys(NO_FILTERS) as (keyof TransferFilters)[];
   return names.filter((name) => filters[name] !== '');

@@ -97,7 +97,6 @@ export function RollSecretDialog({ record, onClose }: Parts) {
   );
 }
 
-/** Asks before it deletes a webhook for good. */
 export function DeleteDialog({ record, onClose }: Parts) {
   const name = nameOfWebhook(record);
   const remove = useAction((webhookId: string, api, { idempotencyKey: _, ...options }) =>

@@ -57,7 +57,6 @@ export function ReplayDialog({ record, onClose }: Parts) {
   );
 }
 
-/** Asks before it disables a webhook. */
 export function DisableDialog({ record, onClose }: Parts) {
   const change = useChange(record, onClose);
   return (

@@ -54,7 +54,6 @@ export function CreateWebhookDialog({
   );
 }
 
-/** The values of the form for a webhook. */
 export type WebhookForm = {
   readonly url: string;
   readonly description: string;
@@ -63,7 +62,6 @@ export type WebhookForm = {
   readonly order: 'parallel' | 'strict';
 };
 
-/** The fields of a form that creates or changes a webhook. */
 export function WebhookFields({
   value,
   onChange,
