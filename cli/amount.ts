@@ -5,7 +5,6 @@ import { InvalidArgument } from '../sdk/client.ts';
 /** An amount that was typed: its minor units, and its currency if it was typed too. */
 export type TypedAmount = { readonly minorUnits: string; readonly currency: string | undefined };
 
-/** The help of an option that takes an amount. */
 export const AMOUNT_HELP = 'amount: "10.00 USD", or in minor units, 1000';
 
 const MONEY = /^(\d{1,3}(?:,\d{3})+|\d+)(?:\.(\d+))? ?([A-Za-z]{3})$/;

@@ -16,7 +16,6 @@ import {
 
 const root = resolve(dirname(fileURLToPath(import.meta.url)), '..');
 const compileCache = resolve(root, 'node_modules', '.compile-cache');
-/** What `npm start` runs. */
 const serviceFile = 'server/main.ts';
 
 /** The Node to run on. Chosen before the install, so that a missing Node is reported without waiting for it. */

@@ -13,7 +13,6 @@ import {
 } from './session.ts';
 import { readEarlier } from './times.ts';
 
-/** Adds the commands of one resource to the command line. */
 export type AddCommands = (program: Command, context: CommandContext) => void;
 
 /** An option; `Value` is what it sets. */
@@ -24,7 +23,6 @@ type OptionSpec<Value> = {
   readonly choices?: readonly (Value & string)[];
   /** Reads the text, given the value of an earlier use of the option. Throws InvalidArgumentError. */
   readonly read?: (text: string, before: Value | undefined) => Value;
-  /** Flags that cannot be combined with this one. */
   readonly conflicts?: readonly string[];
 };
 
@@ -39,10 +37,8 @@ type CommandDefinition<Values> = {
   readonly name: string;
   readonly alias?: string;
   readonly description: string;
-  /** Describes the argument. */
   readonly argument?: string;
   readonly options?: OptionsFor<Values>;
-  /** Text after the help. */
   readonly notes?: string;
   readonly run: (session: Session, values: Values, argument: string) => Promise<void> | void;
 };
@@ -68,7 +64,6 @@ type ListDefinition<Item, Filters> = Omit<CommandDefinition<Filters>, 'run'> & {
   };
 };
 
-/** Adds a command that lists one page of items, or all. */
 export function addList<Item extends object, Filters extends object = Record<never, never>>(
   parent: Command,
   context: CommandContext,
@@ -122,7 +117,6 @@ function define<Values extends object>(
   });
 }
 
-/** Adds options, and returns the field of each by its name in commander. */
 function addOptions(command: Command, options: object): ReadonlyMap<string, string> {
   const specs: [string, OptionSpec<string> & { readonly required?: true }][] = Object.entries(options);
   return new Map(
@@ -137,22 +131,18 @@ function addOptions(command: Command, options: object): ReadonlyMap<string, stri
   );
 }
 
-/** `--limit`, `--cursor` and `--all`. */
 export const PAGE_OPTIONS: OptionsFor<PageOptions> = {
   limit: { flag: '--limit <number>', help: 'maximum number of results, 1 to 100 (default: 20)', read: readWholeNumber },
   cursor: { flag: '--cursor <cursor>', help: 'next_cursor of the previous page' },
   all: { flag: '--all', help: 'read all pages', conflicts: ['cursor'] },
 };
 
-/** The fields that `--idempotency-key` sets. */
 export type KeyOption = { readonly idempotencyKey?: string };
 
-/** `--idempotency-key`. */
 export const KEY_OPTION: OptionsFor<KeyOption> = {
   idempotencyKey: { flag: '--idempotency-key <key>', help: 'makes the request safe to repeat (default: generated)' },
 };
 
-/** The version of the record that is changed. */
 export type VersionOption = { readonly ifMatch?: string };
 
 /** `--if-match`. In the shell, the quotation marks of an `ETag` are easily lost. */
@@ -164,7 +154,6 @@ export const VERSION_OPTION: OptionsFor<VersionOption> = {
   },
 };
 
-/** `--from` and `--to`. */
 export const TIME_OPTIONS: OptionsFor<{ readonly created_from?: string; readonly created_to?: string }> = {
   created_from: {
     flag: '--from <time>',
@@ -174,7 +163,6 @@ export const TIME_OPTIONS: OptionsFor<{ readonly created_from?: string; readonly
   created_to: { flag: '--to <time>', help: 'created before this time', read: readEarlier },
 };
 
-/** Reads an option that is a whole number. */
 export function readWholeNumber(text: string): number {
   if (!/^[0-9]{1,15}$/.test(text)) throw new InvalidArgumentError('It must be a whole number.');
   return Number(text);

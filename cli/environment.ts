@@ -1,6 +1,5 @@
 import { wantsColour } from './paint.ts';
 
-/** Settings from the environment; an option of the command line takes precedence. */
 export type Environment = {
   readonly url: string;
   /** The variable that the URL is from; undefined if it is the default. */

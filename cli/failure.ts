@@ -13,7 +13,6 @@ import {
 import { wrap } from './output.ts';
 import { bad, strong, warning } from './paint.ts';
 
-/** The exit codes of the process. */
 export const EXIT_CODES = {
   done: 0,
   requestError: 1,
@@ -33,18 +32,14 @@ export class OutputFailure extends Error {
   override readonly name = 'OutputFailure';
 }
 
-/** Where and how a command ran, for the advice in its failure. */
 type FailureContext = {
-  /** The base URL of the service and of its error pages. */
   readonly url: string;
   readonly json: boolean;
-  /** How the command line is typed. */
   readonly command: string;
   /** Columns of the terminal. */
   readonly width?: number | undefined;
 };
 
-/** Reports the failure of a command. */
 export async function reportFailure(error: unknown, where: FailureContext): Promise<FailureReport> {
   const { json } = where;
   if (error instanceof InvalidArgument) return { text: errorLine(error.message, where), exitCode: EXIT_CODES.usage };
@@ -103,10 +98,8 @@ function isRead({ headers, moneyMoved }: TransferServiceError): boolean {
   return moneyMoved === 'no' && headers.get('money-moved') === null;
 }
 
-/** A command to run next, and its purpose. */
 type Next = readonly [purpose: string, command: string];
 
-/** Commands to run next after an error with a code. */
 const NEXT: Readonly<Record<string, Next>> = {
   card_not_found: ['List the cards:', 'cards list'],
   program_not_found: ['List the card programs:', 'programs list'],
@@ -123,7 +116,6 @@ const NEXT: Readonly<Record<string, Next>> = {
   service_unavailable: ['Find out what is wrong:', 'doctor'],
 };
 
-/** The command to run next after an error with a code; undefined if there is none. */
 export function nextAfter(code: string): Next | undefined {
   return Object.hasOwn(NEXT, code) ? NEXT[code] : undefined;
 }

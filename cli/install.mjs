@@ -190,7 +190,6 @@ function showProgress(what, everyMilliseconds = SAY_EVERY_MILLISECONDS) {
   };
 }
 
-/** Runs `npm ci`; resolves to its exit code, signal and output. */
 function runNpm(root, onStart) {
   const [command, ...before] = npmCommand();
   // Warnings about engines are about the machine's Node, which only starts the pinned one. Development packages are

@@ -8,7 +8,6 @@ const MAX_WIDTH = 80;
 
 const AMOUNT_NAMES = /(^|_)(amount|balance)$|^(held|available|incoming|sum)$/;
 
-/** A field's name and its text. */
 export type Pair = readonly [name: string, value: string];
 
 /** An amount in minor units, or its digits, as people write it: `10.00 USD`. */
@@ -47,7 +46,6 @@ function currencyOf(record: object): string | undefined {
   return 'currency' in record && typeof record.currency === 'string' ? record.currency : undefined;
 }
 
-/** A boolean as text. */
 export function yesOrNo(value: boolean): string {
   return value ? 'yes' : 'no';
 }
@@ -66,12 +64,10 @@ export type Column<Item> =
   | (keyof Item & string)
   | { readonly heading: string; readonly show: (item: Item) => string | null; readonly right?: boolean };
 
-/** A column for an amount in the currency of its item. */
 export function moneyColumn<Item extends { readonly currency: string }>(name: keyof Item & string): Column<Item> {
   return { heading: name, show: (item) => money(Number(item[name]), item.currency), right: true };
 }
 
-/** What is between two columns. */
 const GAP = '  ';
 
 /**

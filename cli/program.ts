@@ -30,7 +30,6 @@ import { bad, strong, unpainted } from './paint.ts';
 import { type CommandContext, commandOf, type GlobalOptions, urlOf } from './session.ts';
 import { usageAdvice } from './usage-advice.ts';
 
-/** The resources by their heading in the help. */
 const GROUPS: readonly { readonly heading: string; readonly resources: readonly AddCommands[] }[] = [
   { heading: 'Transfers, cards, events and webhooks:', resources: [addTransfers, addCards, addEvents, addWebhooks] },
   {
@@ -103,7 +102,6 @@ ${strong('Examples:')}
   ${command} errors inspect req_...`;
 }
 
-/** The command line, ready to parse. */
 export function buildProgram(context: CommandContext): Command {
   const program: Command = new Command(commandOf(context.environment))
     .description('Move money to, from and between cards, and find out why a transfer failed.')
@@ -182,7 +180,6 @@ function refuseEmptyOptions(command: Command): void {
   }
 }
 
-/** Runs a command line and returns the exit code. */
 export async function run(commandLine: readonly string[], given: Omit<CommandContext, 'exitWith'>): Promise<number> {
   let exitCode: number = EXIT_CODES.done;
   const exitWith = (code: number) => {

@@ -17,7 +17,6 @@ import { plainTime } from './times.ts';
 /** Which events a command reads as they happen. */
 export type ReadOptions = Pick<EventStreamOptions, 'after' | 'types' | 'subjectId'>;
 
-/** `--after`, `--type` and `--subject`. */
 export const READ_OPTIONS: OptionsFor<ReadOptions> = {
   after: {
     flag: '--after <position>',
@@ -43,7 +42,6 @@ function readType(text: string): EventTypeOrGroup {
 /** Events of one kind: how to read them, and what orders them. */
 type Reading<Event> = {
   readonly stream: (options: EventStreamOptions) => AsyncIterable<Event>;
-  /** The position of the newest event. */
   readonly readLast: (signal: AbortSignal) => Promise<number>;
   readonly placeOf: (event: Event) => number;
 };

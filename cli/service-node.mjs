@@ -57,10 +57,8 @@ export function packageOfPinnedNode() {
   return libraryOfC() === 'glibc' ? `node-linux-${process.arch}` : undefined;
 }
 
-/** Whether this Node can run the service. */
 export const isNewEnough = () => Number.parseInt(process.versions.node, 10) >= OLDEST_NODE_OF_SERVICE;
 
-/** Says how to get a Node that is new enough. */
 export function describeMissingNode() {
   const need = `Node ${OLDEST_NODE_OF_SERVICE} or later is needed to run the service, and this is ${process.versions.node}.`;
   if (libraryOfC() === 'musl') {

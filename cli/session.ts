@@ -25,7 +25,6 @@ export type CommandContext = {
   readonly exitWith: (exitCode: number) => void;
 };
 
-/** The options of every command. */
 export type GlobalOptions = {
   readonly url?: string;
   readonly key?: string;
@@ -33,7 +32,6 @@ export type GlobalOptions = {
   readonly json?: boolean;
 };
 
-/** The options of a list. */
 export type PageOptions = {
   readonly limit?: number | undefined;
   readonly cursor?: string | undefined;
@@ -43,14 +41,11 @@ export type PageOptions = {
 /** One command while it runs: the service that it calls, and how it prints the result. */
 export type Session = CommandContext & {
   readonly service: TransferService;
-  /** The base URL of the service. */
   readonly url: string;
-  /** How the command line is typed: `transfer-service`, or `npx transfer-service`. */
   readonly command: string;
   /** `--program`, or else the environment's. */
   readonly program: string | undefined;
   readonly json: boolean;
-  /** Whether requests have a key. */
   readonly hasKey: boolean;
   /** Prints a record as JSON, or its fields as `pairs`. */
   readonly show: (record: object, pairs?: readonly Pair[]) => void;
@@ -63,7 +58,6 @@ export function urlOf(options: GlobalOptions, environment: Environment): string 
   return options.url ?? environment.url;
 }
 
-/** How the command line is typed: `transfer-service`, or `npx transfer-service`. */
 export function commandOf(environment: Environment): string {
   return environment.command ?? 'transfer-service';
 }

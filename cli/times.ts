@@ -2,7 +2,6 @@ import { InvalidArgumentError } from 'commander';
 
 const TIME = /^(\d{4}-\d\d-\d\d)T(\d\d:\d\d:\d\d)(\.\d+)?Z$/;
 
-/** Fields whose text is a time. */
 const TIME_NAMES = /(^|_)(at|from|to|since|until|start|now|scheduled_for|restorable)$/;
 
 /** A time of the API in words: `2026-01-31 09:30:00 UTC`. Other text stays unchanged. */

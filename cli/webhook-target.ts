@@ -1,7 +1,6 @@
 import { detailOf, neverConnected } from '../sdk/attempt.ts';
 import { InvalidArgument, signWebhook } from '../sdk/client.ts';
 
-/** The result of one attempt to deliver a webhook. */
 export type Attempt = {
   readonly milliseconds: number;
   /** The status of the response; undefined if there was none. */

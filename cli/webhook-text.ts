@@ -2,7 +2,6 @@ import type { AttemptRecord, ReplayRecord, WebhookRecord } from '../sdk/client.t
 import { alignedLines, type Column, type Pair, pairsOf } from './output.ts';
 import { plainTime } from './times.ts';
 
-/** Shown as the program of a webhook that belongs to none. */
 const ALL_PROGRAMS = 'all card programs';
 
 /** Enough of a response for a table. */
@@ -10,7 +9,6 @@ const MAX_EXCERPT_CHARACTERS = 60;
 
 const timeOrNull = (time: string | null) => (time === null ? null : plainTime(time));
 
-/** The types of event that a webhook gets. */
 function typesOf({ types }: WebhookRecord): string {
   return types === null ? 'all' : types.join(', ');
 }
@@ -35,12 +33,10 @@ function replayText({ only, from, to, state, sent, position, until_position: end
   return `${only} events of ${plainTime(from)} to ${plainTime(to)}: ${done}, ${sent} sent`;
 }
 
-/** The fields of a record, with its times in words. */
 export function plainPairs(record: object): Pair[] {
   return pairsOf(record).map(([name, value]) => [name, plainTime(value)]);
 }
 
-/** The fields of a webhook, each in one line. */
 export function webhookPairs(webhook: WebhookRecord): Pair[] {
   const { header_names: names, replay } = webhook;
   return plainPairs({
@@ -55,7 +51,6 @@ export function webhookPairs(webhook: WebhookRecord): Pair[] {
   });
 }
 
-/** The columns of a list of webhooks. */
 export const WEBHOOK_COLUMNS: readonly Column<WebhookRecord>[] = [
   'webhook_id',
   { heading: 'status', show: statusOf },
@@ -66,7 +61,6 @@ export const WEBHOOK_COLUMNS: readonly Column<WebhookRecord>[] = [
   'url',
 ];
 
-/** The columns of a list of webhooks of all card programs. */
 export const OPERATOR_WEBHOOK_COLUMNS: readonly Column<WebhookRecord>[] = [
   ...WEBHOOK_COLUMNS,
   { heading: 'program_id', show: ({ program_id: id }) => id ?? ALL_PROGRAMS },
@@ -84,7 +78,6 @@ function answerOf({ response_start: start, message }: AttemptRecord, maxCharacte
   return text.length > maxCharacters ? `${text.slice(0, maxCharacters)}…` : text;
 }
 
-/** The columns of a list of attempts. */
 export const ATTEMPT_COLUMNS: readonly Column<AttemptRecord>[] = [
   { heading: 'started_at', show: ({ started_at: time }) => plainTime(time) },
   'event_id',
@@ -95,7 +88,6 @@ export const ATTEMPT_COLUMNS: readonly Column<AttemptRecord>[] = [
   { heading: 'response', show: (attempt) => answerOf(attempt, MAX_EXCERPT_CHARACTERS) },
 ];
 
-/** The columns of a list of failed attempts of several webhooks. */
 export const FAILURE_COLUMNS: readonly Column<AttemptRecord>[] = [
   ...ATTEMPT_COLUMNS.slice(0, 1),
   'webhook_id',

@@ -17,7 +17,6 @@ head of the log.`;
 
 type VerifyOptions = { readonly expect?: string; readonly remote?: boolean };
 
-/** Adds `audit list | verify`. */
 export const addAudit: AddCommands = (program, context) => {
   const audit = program.command('audit').description('the log of operator actions and rejected credentials');
   addList<AuditEntryRecord, Omit<ListAuditEntriesQuery, 'limit' | 'cursor'>>(audit, context, {

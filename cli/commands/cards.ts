@@ -54,7 +54,6 @@ import {
 
 const CARD_ID = 'card id: card_..., or your own id';
 
-/** The fields that `cards update --remove` can remove. */
 const REMOVABLE = ['holder_reference', 'last_four', 'expires_on'] as const;
 
 type Removable = (typeof REMOVABLE)[number];
@@ -89,7 +88,6 @@ type UpdateOptions = Pick<UpdateCardBody, 'status' | 'balance_to'> &
   MetadataChange &
   VersionOption & { readonly limits?: LimitsChange; readonly remove?: readonly Removable[] };
 
-/** Adds `cards create | get | list | update | erase | limits | holds | postings | export-postings`. */
 export const addCards: AddCommands = (program, context) => {
   const cards = program.command('cards').description('cards, with their balances, limits and statements');
   addCreate(cards, context);

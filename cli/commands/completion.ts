@@ -17,7 +17,6 @@ when you press Tab. To install it for your user:
 Then open a new shell. It completes transfer-service, not npx
 transfer-service: install the package globally, or with an alias.`;
 
-/** Adds `completion`. */
 export const addCompletion: AddCommands = (program, { write }) => {
   program
     .command('completion')
@@ -27,15 +26,12 @@ export const addCompletion: AddCommands = (program, { write }) => {
     .action((shell: Shell) => write(completionScript(shell, commandWords(program))));
 };
 
-/** The shells that there is a script for. */
 export const SHELLS = ['bash', 'zsh', 'fish'] as const;
 
-/** A shell. */
 export type Shell = (typeof SHELLS)[number];
 
 const NAME = 'transfer-service';
 
-/** Returns the script that completes the command line in a shell. */
 export function completionScript(shell: Shell, words: readonly CommandWords[]): string {
   const head = `# Completion of ${NAME} for ${shell}, written by: ${NAME} completion ${shell}\n`;
   if (shell === 'bash') return head + bash(words);
@@ -173,7 +169,6 @@ ${lines.join('\n')}
 `;
 }
 
-/** An option as a shell completes it. */
 export type OptionWord = {
   readonly flag: string;
   readonly about: string;
@@ -184,7 +179,6 @@ export type OptionWord = {
   readonly isFile: boolean;
 };
 
-/** A command with what can be typed after it. */
 export type CommandWords = {
   /** The words that lead to it, joined by blanks; empty for the command line itself. */
   readonly path: string;
@@ -233,7 +227,6 @@ function optionWord({ long, description, required, argChoices, flags }: Option):
   };
 }
 
-/** Returns the flags that take a value in any command. */
 export function flagsWithValue(words: readonly CommandWords[]): readonly string[] {
   const flags = words.flatMap(({ options }) => options.filter(({ takesValue }) => takesValue));
   return [...new Set(flags.map(({ flag }) => flag))];

@@ -23,7 +23,6 @@ Sends about twenty orders of 1.15 USD, and some that the adapter has to refuse.
 The processor executes them: use its test environment. Exits with 1 if the
 adapter breaks a rule.`;
 
-/** Adds `connector check`. */
 export const addConnector: AddCommands = (program, context) => {
   const connector = program.command('connector').description('the adapters of processors');
   addCommand<CheckOptions>(connector, context, {

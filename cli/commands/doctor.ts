@@ -31,7 +31,6 @@ const MARKS: Readonly<Record<Check['outcome'], string>> = {
 const NAME_WIDTH = 16;
 const INDENT = ' '.repeat('problem  '.length);
 
-/** Adds `doctor`. */
 export const addDoctor: AddCommands = (program, context) =>
   addCommand<DoctorOptions>(program, context, {
     name: 'doctor',

@@ -60,7 +60,6 @@ const FILTER_OPTIONS: OptionsFor<Filters> = {
   card_id: { flag: '--card <card_id>', help: 'filter by card; errors of invalid request bodies have no card' },
 };
 
-/** Adds `errors show | list | tail | inspect | search | count | codes | explain`. */
 export const addErrors: AddCommands = (program, context) => {
   const errors = program.command('errors').description('the error log and the error codes').addHelpText('after', NOTES);
   addCommand(errors, context, {
@@ -168,7 +167,6 @@ function addCatalogue(errors: Command, context: CommandContext): void {
   });
 }
 
-/** The explanation of an error: its meaning and resolution, above its fields. */
 function summaryOf(
   { meaning, resolution }: { readonly meaning: string; readonly resolution: string },
   causes: InspectedErrorRecord['causes'],

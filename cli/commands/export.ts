@@ -6,10 +6,8 @@ import type { OptionsFor } from '../command.ts';
 import { OutputFailure } from '../failure.ts';
 import type { Session } from '../session.ts';
 
-/** The fields that `--output` and `--raw` set. */
 export type OutputOption = { readonly output?: string; readonly raw?: boolean };
 
-/** `--output` and `--raw`. */
 export const OUTPUT_OPTION: OptionsFor<OutputOption> = {
   output: { flag: '--output <file>', help: 'write the export to this file' },
   raw: { flag: '--raw', help: 'unchanged texts, for programs' },
@@ -17,7 +15,6 @@ export const OUTPUT_OPTION: OptionsFor<OutputOption> = {
 
 type Target = { readonly path: string; readonly mode: number };
 
-/** The notes of a command that exports. */
 export const EXPORT_NOTES = `
 The default output is standard output. The export is complete only if the exit
 code is 0. The file is created, or replaced, only when the export is complete.

@@ -17,7 +17,6 @@ import { readLater } from '../times.ts';
 
 type CreateOptions = CreateKeyBody & KeyOption;
 
-/** Shown as the program of a key that is not bound to one. */
 const ALL_PROGRAMS = 'all card programs';
 
 const KEY_ID = 'key id, key_...';
@@ -31,7 +30,6 @@ With --all-programs also: ${KEY_SCOPES.slice(11, 14).join(', ')},
 ${KEY_SCOPES.slice(14).join(', ')}. The command ignores
 TRANSFER_SERVICE_PROGRAM.`;
 
-/** Adds `keys create | list | roll | revoke`. */
 export const addKeys: AddCommands = (program, context) => {
   const keys = program.command('keys').description('API keys');
   addCommand<CreateOptions>(keys, context, {

@@ -13,10 +13,8 @@ type Row = Pick<LimitState, 'value' | 'left' | 'set_by'> & Partial<LimitState> &
 
 const ONCE = 'It can be given only once, with all limits.';
 
-/** The form of an option that sets limits, for its help. */
 export const LIMITS_FORM = 'name=value,..., or JSON';
 
-/** The notes of a command that sets limits. */
 export const LIMITS_NOTES = `\n${[
   'Limits:\n',
   indented('Example:'),
@@ -31,7 +29,6 @@ export const LIMITS_NOTES = `\n${[
   .join('')
   .trimEnd()}`;
 
-/** The notes of a command that changes limits. */
 export const LIMITS_CHANGE_NOTES = `${LIMITS_NOTES}\n${indented(
   'Omitted limits keep their values. out.daily_count=none removes one limit, in=none or out=none removes all limits ' +
     'of that direction, and none removes all limits.',

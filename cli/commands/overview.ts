@@ -2,7 +2,6 @@ import type { Overview } from '../../sdk/client.ts';
 import { type AddCommands, addCommand } from '../command.ts';
 import { alignedLines, type Pair } from '../output.ts';
 
-/** Adds `overview`. */
 export const addOverview: AddCommands = (program, context) =>
   addCommand(program, context, {
     name: 'overview',
@@ -48,7 +47,6 @@ function millisecondsText(milliseconds: number | null): string {
   return milliseconds === null ? 'unknown' : `${milliseconds} ms`;
 }
 
-/** The errors of the last quarter of an hour. */
 function errorPairs({ errors }: Overview['recent']): readonly Pair[] {
   return errors.map(
     ({ code, counts }): Pair => [code, `${counts.reduce((sum, count) => sum + count, 0)} in 15 minutes`],

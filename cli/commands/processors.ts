@@ -61,7 +61,6 @@ const BREAK_COLUMNS: readonly Column<BreakRecord>[] = [
   'transfer_id',
 ];
 
-/** The statuses that `attempts queue` can filter by: all of them, in order. */
 const STATUSES = [
   'open',
   'ready',
@@ -79,7 +78,6 @@ const STATUSES = [
 const CONNECTOR_OPTION = { flag: '--connector <connector_id>', help: 'filter by connector' } as const;
 const PROGRAM_OPTION = { flag: '--program <program_id>', help: 'filter by card program' } as const;
 
-/** Adds `attempts list | queue | resolve`, `connectors` and `breaks list | close`. */
 export const addProcessors: AddCommands = (program, context) => {
   addAttempts(program, context);
   addCommand(program, context, {

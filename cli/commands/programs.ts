@@ -40,7 +40,6 @@ type UpdateOptions = MetadataChange &
 
 const PROGRAM_ID = 'card program id, prog_...';
 
-/** Adds `programs create | get | list | movements | update`. */
 export const addPrograms: AddCommands = (program, context) => {
   const programs = program.command('programs').description('card programs');
   addCommand<CreateProgramBody & KeyOption>(programs, context, {
@@ -159,7 +158,6 @@ function readThreshold(text: string): number | null {
   return text === 'none' ? null : readWholeNumber(text);
 }
 
-/** Adds `deposits create` and `withdrawals create`. */
 export const addFunding: AddCommands = (program, context) => {
   addMovement(program, context, 'deposits', "deposit money into a card program's funding account");
   addMovement(program, context, 'withdrawals', "withdraw money from a card program's funding account");

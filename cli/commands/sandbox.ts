@@ -7,7 +7,6 @@ import { addSandboxAnswer } from './support/cases.ts';
 
 const SECONDS_IN: Readonly<Record<string, number>> = { s: 1, m: 60, h: 3600, d: 86_400 };
 
-/** Adds `sandbox reset`, `sandbox database stop | start`, `sandbox clock` and `sandbox answer`. */
 export const addSandbox: AddCommands = (program, context) => {
   const sandbox = program
     .command('sandbox')

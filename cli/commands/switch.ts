@@ -6,7 +6,6 @@ import { alignedLines, type Column, table } from '../output.ts';
 import { type CommandContext, showChanged } from '../session.ts';
 import { plainTime, readLater } from '../times.ts';
 
-/** The columns of a table of settings. */
 export const SETTING_COLUMNS: readonly Column<SwitchRecord>[] = [
   'scope',
   'program_id',
@@ -36,7 +35,6 @@ const SCOPE_OPTIONS: OptionsFor<ScopeOptions> = {
   ...KEY_OPTION,
 };
 
-/** Adds `switch show | preview | disable | enable`. */
 export const addSwitch: AddCommands = (program, context) => {
   const parent = program.command('switch').description('disable and enable transfers');
   addCommand(parent, context, {

@@ -39,7 +39,6 @@ After a lost connection or a restart of the service it continues where it was.
 An error that is recorded late, such as after a failure of the database, is
 printed when it is recorded. Press Ctrl-C to stop.`;
 
-/** The pause between two polls for new errors. */
 const POLL_MILLISECONDS = 1_000;
 /**
  * The error log is ordered by the time of the request, and an error is recorded when the request ends, or when the database
@@ -48,7 +47,6 @@ const POLL_MILLISECONDS = 1_000;
 const LATE_MILLISECONDS = 600_000;
 const POLLS_PER_LATE_POLL = 10;
 
-/** Adds `errors tail`. */
 export function addTailErrors(errors: Command, context: CommandContext): void {
   addCommand<TailOptions>(errors, context, {
     name: 'tail',
@@ -70,7 +68,6 @@ type List = (
   signal: AbortSignal,
 ) => Promise<{ readonly data: readonly Found[]; readonly next_cursor: string | null }>;
 
-/** Polls for new errors until the user ends the command. */
 class ErrorTail {
   readonly #session: Session;
   readonly #list: List;

@@ -109,7 +109,6 @@ const COLUMNS: readonly Column<TransferRecord>[] = [
   'created_at',
 ];
 
-/** Adds the commands of transfers. */
 export const addTransfers: AddCommands = (program, context) => {
   const transfers = program.command('transfers').description('transfers, with their holds and reversals');
   addCreate(transfers, context);

@@ -6,7 +6,6 @@ import { signWebhook } from '../../sdk/webhook-signature.ts';
 /** The three calls of the adapter contract about an order. */
 export type Call = 'send' | 'inquire' | 'reverse';
 
-/** The body of a call. */
 export type Order = {
   readonly attempt_id: string;
   readonly program_id: string;
@@ -20,7 +19,6 @@ export type Order = {
   readonly sandbox_behavior: string | null;
 };
 
-/** What an adapter returned. */
 export type Returned = {
   /** Of HTTP; undefined if there was no whole answer. */
   readonly status: number | undefined;
@@ -38,7 +36,6 @@ const MAX_ANSWER_BYTES = 65_536;
 /** As long as the service waits: what comes later is an unknown outcome to it. */
 const TIMEOUT_MILLISECONDS = 10_000;
 
-/** Signs now. */
 export const signed: Signing = async (id, text, secret) => ({ ...(await signWebhook({ id, body: text }, secret)) });
 
 /** Version v2 of signatures: signed like webhooks, but the text begins with the method and the path. */
@@ -48,7 +45,6 @@ async function headersOf(signing: Signing, line: string, body: string, secret: s
   return signature === undefined ? headers : { ...headers, 'webhook-signature': signature.replaceAll('v1,', 'v2,') };
 }
 
-/** An adapter at a URL. */
 export type Adapter = {
   /** Sends the body of a call, which is text if it is not to be JSON. */
   readonly call: (call: Call, body: object | string, signing?: Signing) => Promise<Returned>;

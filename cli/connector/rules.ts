@@ -2,7 +2,6 @@ import { signWebhook } from '../../sdk/webhook-signature.ts';
 import { adapterAt, type Call, type Signing } from './adapter.ts';
 import { NotApplicable, Trial, Violation } from './trial.ts';
 
-/** A rule of the adapter contract. */
 export type Rule = {
   readonly name: string;
   /** What an adapter does, in a sentence. */
@@ -34,7 +33,6 @@ async function expectUnauthorized(trial: Trial, signing: Signing): Promise<void>
   await trial.ask('inquire', order, 'not_found');
 }
 
-/** The rules in the order of the checks. */
 export const RULES: readonly Rule[] = [
   {
     name: 'health',
@@ -266,7 +264,6 @@ export const RULES: readonly Rule[] = [
   },
 ];
 
-/** How an adapter keeps one rule. */
 export type RuleResult = {
   readonly rule: string;
   readonly outcome: 'passed' | 'failed' | 'not_applicable';
@@ -276,9 +273,7 @@ export type RuleResult = {
   readonly why: string;
 };
 
-/** The adapter to check. */
 export type AdapterToCheck = {
-  /** The base URL. */
   readonly url: string;
   /** `whsec_…`. */
   readonly secret: string;

@@ -29,7 +29,6 @@ const REVERSALS = 20;
 const REVERSAL_PAUSE_MILLISECONDS = 500;
 const MAX_EXCERPT_CHARACTERS = 200;
 
-/** What the rules do with an adapter. */
 export class Trial {
   readonly #adapter: Adapter;
   readonly #token: string;
@@ -39,7 +38,6 @@ export class Trial {
     this.#token = token;
   }
 
-  /** An order that has not been sent. */
   order(more: Partial<Order> = {}): Order {
     return {
       attempt_id: newId('pat'),

@@ -98,7 +98,6 @@ function describeTls(error: unknown, host: string): string {
   return `There is no TLS connection (${codeOf(error) ?? reason}).`;
 }
 
-/** Waits until a socket is open. */
 function opened<Opening extends Socket>(socket: Opening, event: 'connect' | 'secureConnect'): Promise<Opening> {
   return new Promise((resolve, reject) => {
     const fail = (error: Error): void => {

@@ -13,7 +13,6 @@ const TIMEOUT_MILLISECONDS = 10_000;
 const WARNING_SECONDS = 30;
 const PROBLEM_SECONDS = 300;
 
-/** The service that a command calls. */
 export type Called = {
   readonly service: TransferService;
   readonly url: string;

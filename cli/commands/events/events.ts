@@ -50,7 +50,6 @@ const FILTER_OPTIONS: OptionsFor<Filters> = {
   subject_id: { flag: '--subject <id>', help: 'filter by the subject of the event' },
 };
 
-/** Adds `events list | get | tail | listen | search | inspect`. */
 export const addEvents: AddCommands = (program, context) => {
   const events = program.command('events').description('what happened in a card program');
   addList<TransferServiceEvent, Filters>(events, context, {
@@ -101,7 +100,6 @@ const NOTES = `
 After a lost connection or a restart of the service it continues where it was,
 without missing or repeating an event. Press Ctrl-C to stop.`;
 
-/** Adds `events tail`. */
 function addTail(events: Command, context: CommandContext): void {
   addCommand<ReadOptions & { readonly allPrograms?: boolean }>(events, context, {
     name: 'tail',

@@ -24,7 +24,6 @@ const WAITS_MILLISECONDS = [500, 1000, 2000];
 /** Short, so that events arrive soon after a developer has restarted the program. */
 const UNREACHABLE_WAIT_MILLISECONDS = 500;
 
-/** Adds `events listen`. */
 export function addListen(events: Command, context: CommandContext): void {
   addCommand<ListenOptions>(events, context, {
     name: 'listen',

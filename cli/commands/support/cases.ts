@@ -41,14 +41,12 @@ const MESSAGE_OPTIONS: OptionsFor<ReplyToCaseBody & KeyOption> = {
   ...KEY_OPTION,
 };
 
-/** `--outcome`, and what support says. */
 export const RESOLVE_OPTIONS: OptionsFor<ResolveCaseBody & KeyOption> = {
   text: { flag: '--text <text>', help: 'what was found and done, for the caller', required: true },
   outcome: { flag: '--outcome <outcome>', help: 'outcome of the case', choices: OUTCOMES, required: true },
   ...KEY_OPTION,
 };
 
-/** Adds `cases open | list | show | reply | close | queue | inspect | answer | resolve`. */
 export const addCases: AddCommands = (program, context) => {
   const cases = program.command('cases').description('contact support about a request, a transfer or anything else');
   addCommand<Omit<CreateCaseBody, 'request_id' | 'transfer_id'> & KeyOption>(cases, context, {
@@ -155,7 +153,6 @@ function addSupport(cases: Command, context: CommandContext): void {
   });
 }
 
-/** Adds `sandbox answer`. */
 export const addSandboxAnswer: AddCommands = (sandbox, context) =>
   addCommand<AnswerSandboxCaseBody & KeyOption>(sandbox, context, {
     name: 'answer <case_id>',

@@ -37,7 +37,6 @@ const OPENING_OPTIONS: OptionsFor<Opening> = {
   ...KEY_OPTION,
 };
 
-/** Adds `incidents list | open | show | update | attach | resolve`. */
 export const addIncidents: AddCommands = (program, context) => {
   const incidents = program.command('incidents').description('common causes of many errors and cases');
   addList<IncidentRecord, Omit<ListIncidentsQuery, 'limit' | 'cursor'>>(incidents, context, {

@@ -1,31 +1,26 @@
 import { InvalidArgumentError } from 'commander';
 import type { OptionsFor } from '../../command.ts';
 
-/** Pairs of metadata by their names. */
 export type Pairs = Readonly<Record<string, string>>;
 
-/** The option that sets pairs of something new. */
 export const METADATA_OPTION = {
   flag: '--metadata <name=value>',
   help: 'metadata pair; can be repeated',
   read: readPair,
 } as const;
 
-/** The option that filters a list by one pair. */
 export const METADATA_FILTER = {
   flag: '--metadata <name=value>',
   help: 'filter by a metadata pair',
   read: readOnlyPair,
 } as const;
 
-/** A change of metadata. */
 export type MetadataChange = {
   readonly metadata?: Pairs;
   readonly removed?: Readonly<Record<string, null>>;
   readonly clear?: boolean;
 };
 
-/** The options of {@link MetadataChange}. */
 export const METADATA_CHANGE_OPTIONS: OptionsFor<MetadataChange> = {
   metadata: { flag: '--metadata <name=value>', help: 'metadata pair to set; can be repeated', read: readPair },
   removed: {

@@ -24,7 +24,6 @@ const MONEY = {
 /** A request as a card program sees it, or as operators do. */
 type AnyRequest = ProgramRequestRecord | RequestRecord;
 
-/** Adds `requests show | inspect`. */
 export const addRequests: AddCommands = (program, context) => {
   const requests = program.command('requests').description('what a request did, and whether money moved');
   addCommand(requests, context, {

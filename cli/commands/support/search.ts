@@ -9,7 +9,6 @@ their last four digits, holder references, amounts such as 12.34 or
 "12.34 USD", error codes and names of card programs. --from and --to apply to
 amounts and error codes.`;
 
-/** Adds `search`. */
 export const addSearch: AddCommands = (program, context) =>
   addCommand<Omit<SearchQuery, 'q'>>(program, context, {
     name: 'search <text>',

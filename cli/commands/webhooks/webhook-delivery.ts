@@ -32,7 +32,6 @@ import { readEarlier } from '../../times.ts';
 import { ATTEMPT_COLUMNS, attemptText, FAILURE_COLUMNS, plainPairs } from '../../webhook-text.ts';
 import { commandsAbout, REACH_OPTION, type Reach, WEBHOOK_ID, webhooksOf } from './webhook-options.ts';
 
-/** Adds `webhooks test | attempts | failures | resend | replay`. */
 export function addDelivery(webhooks: Command, context: CommandContext): void {
   addTest(webhooks, context);
   addAttempts(webhooks, context);
@@ -94,12 +93,10 @@ function addResend(webhooks: Command, context: CommandContext): void {
   });
 }
 
-/** The attempt that a command waits for, to send the event that it queued. */
 type Wanted = {
   readonly queued: WithResponse<QueuedDelivery>;
   readonly operator: boolean | undefined;
   readonly waitSeconds: number;
-  /** Earlier attempts. */
   readonly known: readonly AttemptRecord[];
 };
 

@@ -4,13 +4,11 @@ import type { TransferService, WebhookRecord } from '../../../sdk/client.ts';
 import { type OptionsFor, readWholeNumber } from '../../command.ts';
 import type { Session } from '../../session.ts';
 
-/** Describes the argument of commands about one webhook. */
 export const WEBHOOK_ID = 'webhook id, wh_...';
 
 /** Whether a command reaches the webhooks of the card program, or any. */
 export type Reach = { readonly operator?: boolean };
 
-/** `--operator`. */
 export const REACH_OPTION: OptionsFor<Reach> = {
   operator: { flag: '--operator', help: 'as an operator: webhooks of any card program' },
 };
@@ -35,13 +33,10 @@ export function commandsAbout(
       .join(' ');
 }
 
-/** The fields that `webhooks update --remove` can remove. */
 export const REMOVABLE = ['description', 'types', 'rate'] as const;
 
-/** A field that can be removed. */
 export type Removable = (typeof REMOVABLE)[number];
 
-/** Reads `--remove`. */
 export function readRemoved(text: string): Removable[] {
   return text.split(',').map((name) => {
     const known = REMOVABLE.find((one) => one === name.trim());
@@ -66,7 +61,6 @@ export function readHeader(text: string, before: Record<string, string> | undefi
   return { ...before, [name]: value };
 }
 
-/** Reads `--remove-header`, which can be repeated. */
 export function readHeaderName(
   name: string,
   before: Readonly<Record<string, null>> | undefined,
@@ -74,5 +68,4 @@ export function readHeaderName(
   return { ...before, [name]: null };
 }
 
-/** Reads an option that is a whole number. */
 export const readCount = (text: string): number => readWholeNumber(text);

@@ -80,7 +80,6 @@ const SETTINGS: OptionsFor<Settings> = {
   headers: { flag: '--header <name: value>', help: 'header to send; can be repeated', read: readHeader },
 };
 
-/** Adds `webhooks create | list | show | update | delete | roll-secret | test | attempts | resend | replay`. */
 export const addWebhooks: AddCommands = (program, context) => {
   const webhooks = program.command('webhooks').description('URLs of yours that events are sent to');
   addCreate(webhooks, context);
