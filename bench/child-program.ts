@@ -2,7 +2,6 @@ import { spawn } from 'node:child_process';
 import { processorTimeMilliseconds } from './processor-time.ts';
 import type { Resources } from './resources.ts';
 
-/** The result of a program that ran to its end. */
 export type Ending = {
   readonly output: string;
   /** CPU time, read at most a tenth of a second before the end. */

@@ -10,7 +10,6 @@ export const EXTRAS = ['profile'] as const;
 
 export type Extra = (typeof EXTRAS)[number];
 
-/** What to measure and how much of it. */
 export type Options = {
   readonly quick: boolean;
   readonly rows: readonly Row[];

@@ -1,4 +1,3 @@
-/** One row of the table: the measurement and its target. */
 export type Outcome = {
   /** Number of the row in docs/performance.md. A row with two targets has two outcomes. */
   readonly row: number;

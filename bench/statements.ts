@@ -1,6 +1,5 @@
 import type { DatabaseServer } from './ledger/server.ts';
 
-/** A statement of the service, and its cost in PostgreSQL for one transfer. */
 export type StatementTime = {
   /** The beginning of its text. */
   readonly text: string;
@@ -19,7 +18,6 @@ export async function countsStatements(server: DatabaseServer): Promise<boolean>
   return rows.length > 0;
 }
 
-/** Sets all counts to zero. */
 export async function resetStatements(server: DatabaseServer): Promise<void> {
   await server.query('postgres', `select ${EXTENSION}_reset()`);
 }

@@ -10,7 +10,6 @@ export type EventConnection = {
   readonly kind: 'stream';
   /** Returns the next messages or, if the stream has ended, the reason. Never rejects. */
   readonly read: () => Promise<readonly StreamMessage[] | ConnectionFailure>;
-  /** Ends the connection. */
   readonly close: () => Promise<void>;
   /** Returns the error for a message that does not conform to the contract. */
   readonly unexpected: (what: string, excerpt: string) => UnexpectedResponse;

@@ -4,7 +4,6 @@ import { EventStreamParser, type StreamMessage } from './event-stream-parser.ts'
 
 const encoder = new TextEncoder();
 
-/** Returns the messages of a stream that arrives in these chunks. */
 function readAll(chunks: readonly Uint8Array[]): readonly StreamMessage[] {
   const parser = new EventStreamParser();
   return chunks.flatMap((chunk) => parser.read(chunk));

@@ -74,7 +74,6 @@ export class EventGap extends Error {
   }
 }
 
-/** The operation that a stream reads, and its start. */
 type EventSource = {
   readonly operation: 'list_events' | 'search_events';
   /** The position of the start. */
@@ -90,7 +89,6 @@ const GOOD_CONNECTION_MILLISECONDS = 5_000;
 /** Longer than any Retry-After of the service. If a proxy asks for an hour, the client tries again sooner. */
 const MAX_RETRY_AFTER_SECONDS = 60;
 
-/** The progress of a stream. */
 type Progress = {
   position: number;
   /** Consecutive failed attempts. */

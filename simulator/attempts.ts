@@ -65,7 +65,6 @@ function received(fact: Extract<Fact, { fact: 'received' }>): Attempt {
   };
 }
 
-/** Returns the answer of an attempt with a status. */
 export function answerOf({ attemptId, order, executed, declined }: Attempt, status: Status): Answer {
   return {
     attempt_id: attemptId,
@@ -78,7 +77,6 @@ export function answerOf({ attemptId, order, executed, declined }: Attempt, stat
   };
 }
 
-/** Returns how many notices are sent about an attempt once it has ended. */
 export function noticesOf({ behavior }: Attempt): number {
   if (behavior.kind === 'duplicate') return 2;
   return behavior.kind === 'late' || behavior.kind === 'pending' ? 1 : 0;

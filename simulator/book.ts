@@ -27,7 +27,6 @@ export type Fact = { readonly at: string; readonly attempt_id: string } & (
   | { readonly fact: 'notice_sent'; readonly notice_id: string }
 );
 
-/** A fact without its time. */
 export type NewFact = Fact extends infer Each ? (Each extends Fact ? Omit<Each, 'at'> : never) : never;
 
 const FILE = 'book.jsonl';

@@ -19,7 +19,6 @@ export type SimulatorSettings = {
   readonly secret?: string;
 };
 
-/** The line with its addresses. */
 export type SimulatorAddresses = {
   readonly port: number;
   /** A port that refuses every connection while the simulator runs. */

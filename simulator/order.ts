@@ -17,10 +17,8 @@ export type Order = OrderKey & {
   readonly sandbox_behavior: string | null;
 };
 
-/** The status that an answer gives an attempt. */
 export type Status = 'approved' | 'declined' | 'pending' | 'not_found' | 'reversed' | 'not_executed';
 
-/** The body of every answer. */
 export type Answer = {
   readonly attempt_id: string;
   readonly status: Status;
@@ -73,7 +71,6 @@ function parse(body: Buffer): Readonly<Record<string, unknown>> {
   throw new NotAnOrder('The body is not a JSON object.');
 }
 
-/** Returns the part of an order that must be the same in every call. */
 export function keyOf({ program_id, transfer_id, kind, amount, currency, processor_token }: OrderKey): OrderKey {
   return { program_id, transfer_id, kind, amount, currency, processor_token };
 }

@@ -4,7 +4,6 @@ import { type Behavior, behaviorOf } from './behavior.ts';
 import type { Book, Fact, NewFact } from './book.ts';
 import { type Answer, isSameOrder, keyOf, type Order, type Status } from './order.ts';
 
-/** The reply over the connection. */
 export type Reply =
   | { readonly kind: 'answer' | 'malformed'; readonly answer: Answer; readonly afterSeconds: number }
   /** The connection stays open without an answer, ends without one, or ends in the middle of one. */
@@ -56,7 +55,6 @@ export class Processor {
     return reply;
   }
 
-  /** Answers with the known status of an attempt. */
   async inquire(order: Order): Promise<Reply> {
     const attempt = this.#attempts.get(order.attempt_id);
     const status = attempt === undefined ? 'not_found' : statusOf(attempt);
@@ -121,7 +119,6 @@ export class Processor {
     return isFirst ? this.#begin(attempt, behavior) : this.#execute(attempt);
   }
 
-  /** Begins the first order of an attempt. */
   #begin(attempt: Attempt, behavior: Behavior): Reply {
     switch (behavior.kind) {
       case 'silent_not_executed':
@@ -156,7 +153,6 @@ export class Processor {
     return said(answerOf(attempt, 'approved'));
   }
 
-  /** Schedules the execution of an order for its due time. */
   #schedule(attempt: Attempt): void {
     if (attempt.dueAt === null) return;
     const timer = setTimeout(

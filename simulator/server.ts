@@ -9,7 +9,6 @@ const MAX_BODY_BYTES = 65_536;
 
 const CALLS = { '/send': 'send', '/inquire': 'inquire', '/reverse': 'reverse' } as const;
 
-/** Creates the server that implements the adapter contract for a processor. */
 export function serve(processor: Processor, secret: string): Server {
   return createServer((request, response) => {
     respond(request, response, processor, secret).catch((error: unknown) => {

@@ -167,7 +167,6 @@ async function fetchExamplePackages(): Promise<void> {
   if (!succeeded) count(1, 0, `processors         no packages for the examples: ${output.trim()}`);
 }
 
-/** The checks to run: all of a level, or the named ones. */
 type Choice = {
   readonly steps: Checks;
   readonly suites: readonly string[];

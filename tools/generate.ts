@@ -49,7 +49,6 @@ function startSettings(): string {
   );
 }
 
-/** Formats a text like all files of the project. */
 function formatted(file: string, text: string): string {
   const biome = join(root, 'node_modules', '@biomejs', 'biome', 'bin', 'biome');
   const { status, stdout, stderr } = spawnSync(process.execPath, [biome, 'format', `--stdin-file-path=${file}`], {

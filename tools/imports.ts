@@ -107,7 +107,6 @@ const levels: readonly Level[] = [
 /** Folders and files outside the product: they may import everything, but no cycles. */
 const outside = ['test/', 'verification/', 'bench/', 'tools/', 'examples/', 'vitest.config.ts'];
 
-/** A unit test may also import these. */
 const testPackages = ['vitest', 'fast-check'];
 
 const isFile = (path: string) => !path.endsWith('/');
@@ -169,7 +168,6 @@ function rulesOf({ from, to, packages = [], node = false }: Level): readonly IFo
   });
 }
 
-/** The result of a check of all imports. */
 type Inspection = { readonly modules: number; readonly problems: readonly string[] };
 
 /** Reads every module below a directory. Returns their number, and a line for each import that breaks a rule. */

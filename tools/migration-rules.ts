@@ -3,7 +3,6 @@ import { readdirSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { splitStatements } from '../server/store/migrations/statements.ts';
 
-/** The file of a migration. */
 export type MigrationFile = { readonly name: string; readonly text: string };
 
 /** The first migration that the rules apply to. Earlier ones were only applied to ledgers that were not in use yet. */

@@ -29,7 +29,6 @@ export function findFilesWithoutSuite(): void {
     if (!files.some(({ path }) => lies(path, [place]))) count(1, 0, `${place} in vitest.config.ts has no test.`);
 }
 
-/** The suites with a file in this part. */
 export function suitesOf(part: Part): readonly string[] {
   return Object.keys(SUITES).filter((name) => filesOf([name], part).length > 0);
 }
@@ -46,7 +45,6 @@ function filesOf(suites: readonly string[], part: Part): readonly string[] {
   );
 }
 
-/** The part of vitest's report that this file reads. */
 type Report = {
   readonly testResults: readonly {
     readonly name: string;
@@ -60,7 +58,6 @@ type Report = {
   }[];
 };
 
-/** Runs the files of the suites and counts their tests. */
 export async function runSuites(suites: readonly string[], part: Part): Promise<void> {
   const folder = mkdtempSync(join(tmpdir(), 'transfer-service-test-'));
   const file = join(folder, 'report.json');
@@ -105,10 +102,8 @@ function countSuite(name: string, files: Report['testResults']): void {
   for (const { fullName, meta } of skipped) note(`${fullName}: ${meta?.notRun ?? 'no reason'}`);
 }
 
-/** The counts so far. */
 const total = { passed: 0, failed: 0, skipped: 0 };
 
-/** Counts one check or suite, and prints its result. */
 export function count(failed: number, passed: number, line: string): void {
   total.failed += failed;
   total.passed += passed;

@@ -24,7 +24,6 @@ export async function examineBooks(server: DatabaseServer, database: string, ack
   }
 }
 
-/** The number of transfers in a ledger. */
 export async function countTransfers(server: DatabaseServer, database: string): Promise<number> {
   const { rows } = await server.query(database, 'select count(*) as count from transfer');
   return Number(rows[0]?.count);

@@ -39,7 +39,6 @@ export async function dropLedger({ server }: Site, { database }: Ledger): Promis
   await server.query('postgres', `drop database ${database} with (force)`);
 }
 
-/** Starts a service in live mode on a ledger. */
 export async function serve(
   { resources, seed, server }: Pick<Stage, 'resources' | 'seed' | 'server'>,
   { database }: Ledger,

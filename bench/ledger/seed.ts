@@ -25,7 +25,6 @@ export const HOT_CARDS = 1000;
 /** Simultaneous calls while the seed is made. */
 const CALLS = 8;
 
-/** A card program and its key. */
 export type SeedProgram = { readonly programId: string; readonly key: string };
 
 /** The initial state of every ledger of the bench. Ledgers are copies of one database. */

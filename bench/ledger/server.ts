@@ -30,7 +30,6 @@ export const LIVE = {
 /** Statements inside functions do not count separately: they are part of the statement that called the function. */
 const COUNT_STATEMENTS = "shared_preload_libraries = 'pg_stat_statements'\npg_stat_statements.save = off\n";
 
-/** A PostgreSQL server of the bench. */
 export type DatabaseServer = {
   /** The directory of the socket, as in libpq's PGHOST. */
   readonly host: string;
@@ -118,7 +117,6 @@ export async function createOperatorKey(resources: Resources, address: string): 
   return (await runProgram(resources, process.execPath, words, { environment })).output.trim();
 }
 
-/** The address of a database, as the service expects it. */
 export function databaseUrl({ host, port }: DatabaseServer, database: string): string {
   return `postgresql://transfer_service@/${database}?host=${encodeURIComponent(host)}&port=${port}`;
 }
@@ -142,7 +140,6 @@ const SETTINGS = [
 
 export type Settings = Readonly<Record<string, string>>;
 
-/** Reads the settings of a server, by name. */
 export async function readSettings(server: DatabaseServer): Promise<Settings> {
   const { rows } = await server.query(
     'postgres',

@@ -6,7 +6,6 @@ import type { LoadResult, Traffic } from './traffic.ts';
 
 const GENERATOR = fileURLToPath(new URL('generator.ts', import.meta.url));
 
-/** Runs the load generator in a separate process. */
 export async function runGenerator(resources: Resources, plan: GeneratorPlan): Promise<LoadResult> {
   const ending = await runProgram(resources, process.execPath, [GENERATOR], { input: JSON.stringify(plan) });
   const counted = JSON.parse(ending.output) as Omit<LoadResult, 'generatorCores'>;

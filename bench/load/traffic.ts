@@ -16,7 +16,6 @@ export function cardName(number: number): string {
   return `bench-${String(number).padStart(7, '0')}`;
 }
 
-/** Latencies in milliseconds at some percentiles. */
 export type Latencies = {
   readonly p50: number;
   readonly p90: number;
@@ -25,7 +24,6 @@ export type Latencies = {
   readonly maximum: number;
 };
 
-/** The counts of a generator. */
 export type LoadResult = {
   /** Transfers (or reads) with a response of 200 or 201. */
   readonly succeeded: number;

@@ -33,7 +33,6 @@ function rowsOf(outcomes: readonly Outcome[]): readonly (readonly string[])[] {
   ]);
 }
 
-/** The table for a terminal. */
 export function terminalTable(outcomes: readonly Outcome[]): string {
   return alignColumns([HEADINGS, ...rowsOf(outcomes)]);
 }

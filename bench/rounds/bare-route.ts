@@ -5,10 +5,8 @@ import type { Resources } from '../resources.ts';
 
 const SERVER = fileURLToPath(new URL('bare-route-server.ts', import.meta.url));
 
-/** A running bare route. */
 export type BareRoute = { readonly url: string; readonly processId: number; readonly stop: () => Promise<void> };
 
-/** Starts the bare route in a separate process. */
 export async function startBareRoute(resources: Resources): Promise<BareRoute> {
   const child = spawn(process.execPath, [SERVER], { stdio: ['pipe', 'pipe', 'inherit'] });
   const stop = resources.add('the bare route', async () => {

@@ -4,7 +4,6 @@ import { MANY_CONNECTIONS, warmUp } from '../measure.ts';
 import type { Site, Stage } from '../stage.ts';
 import { type BareRoute, startBareRoute } from './bare-route.ts';
 
-/** A stage on one PostgreSQL, and a service on one of its ledgers. */
 export type ServiceOnLedger = { readonly stage: Stage; readonly service: Served; readonly ledger: Ledger };
 
 /** The services that the workloads of one round share. Each is started when first needed. */

@@ -50,7 +50,6 @@ export type Memory = { hotRate: number };
 /** Seconds of warm-up for a workload whose service is already warm. */
 const SHORT_WARM_UP = 1;
 
-/** Runs one workload in a round. */
 export async function runWorkload(stage: Stage, round: Round, name: WorkloadName, memory: Memory): Promise<Run> {
   if (name === 'pgbench lone') return measurePgbench(stage, 100, 1, { withMedian: true });
   if (name.startsWith('pgbench')) {

@@ -4,7 +4,6 @@ import type { Scale } from '../pgbench.ts';
 import type { Rounds } from '../rounds/run-rounds.ts';
 import type { WorkloadName } from '../rounds/workloads.ts';
 
-/** Two workloads compared, round by round. */
 export type Comparison = {
   /** The median of the ratios of the rounds. Changes slower than a round do not affect it. */
   readonly ratio: number;
@@ -50,12 +49,10 @@ type Figure = {
   [Name in keyof Run]-?: Run[Name] extends number ? Name : never;
 }[keyof Run];
 
-/** One figure of each run. */
 export function figures(runs: readonly Run[], name: Figure): readonly number[] {
   return runs.map((run) => run[name]);
 }
 
-/** The median of one figure. */
 export function medianOf(runs: readonly Run[], name: Figure): number {
   return median(figures(runs, name));
 }

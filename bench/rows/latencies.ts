@@ -51,7 +51,6 @@ export function latencyAtHalfTheRate(rounds: Rounds): Outcome {
   };
 }
 
-/** One percentile of each run. */
 export function percentile(runs: readonly Run[], name: keyof Latencies): readonly number[] {
   return runs.map(({ latenciesMilliseconds }) => latenciesMilliseconds[name]);
 }

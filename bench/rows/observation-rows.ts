@@ -43,7 +43,6 @@ export function costOf({ serviceMicroseconds, postgresMicroseconds }: Run): numb
   return serviceMicroseconds + postgresMicroseconds;
 }
 
-/** The standard error of the mean of some values. */
 export function standardError(values: readonly number[]): number {
   const mean = values.reduce((sum, value) => sum + value, 0) / values.length;
   const variance = values.reduce((sum, value) => sum + (value - mean) ** 2, 0) / Math.max(1, values.length - 1);

@@ -13,7 +13,6 @@ import { compare, figures, medianOf } from './compare.ts';
 
 const NAMES = ['empty', 'filled', 'every card'] as const;
 
-/** The measurements of a filled ledger. */
 export type StoredLedger = {
   readonly runs: Readonly<Record<(typeof NAMES)[number], readonly Run[]>>;
   readonly reads: Readonly<Record<'empty' | 'filled', ReadLatencies>>;

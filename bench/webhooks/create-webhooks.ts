@@ -1,4 +1,3 @@
-/** A webhook to create. */
 export type NewWebhook = {
   readonly program_id: string;
   readonly url: string;
@@ -16,7 +15,6 @@ const PATH = '/api/v0.1/operator/webhook';
 /** Simultaneous calls. */
 const CALLS = 8;
 
-/** Creates webhooks, and returns their ids. */
 export async function createWebhooks(access: Access, webhooks: readonly NewWebhook[]): Promise<readonly string[]> {
   const ids: string[] = [];
   const left = [...webhooks];

@@ -6,7 +6,6 @@ import type { Resources } from '../resources.ts';
 
 const PROGRAM = fileURLToPath(new URL('receiver.ts', import.meta.url));
 
-/** The deliveries to a receiver. */
 export type Received = {
   /** Events accepted since the last `take`. */
   readonly count: number;
@@ -23,7 +22,6 @@ export type Received = {
   };
 };
 
-/** A receiver in a separate process. */
 export type Receiver = {
   /** For example http://127.0.0.1:40000. */
   readonly url: string;

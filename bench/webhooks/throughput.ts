@@ -18,7 +18,6 @@ const ENOUGH_PER_SECOND = 8_000;
 
 type Protocol = 'plain' | 'TLS';
 
-/** Deliveries of one run. */
 export type Throughput = {
   readonly ratePerSecond: number;
   /** CPU of a delivery. */

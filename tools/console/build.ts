@@ -41,13 +41,11 @@ async function buildInto(folder: string, stamp: string): Promise<Build> {
   return made;
 }
 
-/** The modules in Vite's output. */
 function modulesOf(built: Awaited<ReturnType<typeof import('vite').build>>): readonly string[] {
   const outputs = Array.isArray(built) ? built : 'output' in built ? [built] : [];
   return outputs.flatMap(({ output }) => output.flatMap((file) => (file.type === 'chunk' ? file.moduleIds : [])));
 }
 
-/** The files in a folder, as paths relative to it. */
 function filesIn(folder: string): readonly string[] {
   return readdirSync(folder, { recursive: true, withFileTypes: true })
     .filter((entry) => entry.isFile())

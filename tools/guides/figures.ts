@@ -226,7 +226,6 @@ const OTHERS: readonly RegExp[] = [
   /up to 32 characters \||14, 20 and 24 hours, each about 20 %|2, 5 and up to 24 hours/,
 ];
 
-/** The text with the numbers of the constants and settings. */
 export function withFigures(text: string): string {
   return replaceFigures(text, (before, number, after) => `${before}${number}${after}`);
 }

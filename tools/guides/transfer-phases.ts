@@ -15,7 +15,6 @@ const AMOUNT_NAMES: ReadonlyMap<bigint, string> = new Map([
   [AMOUNT - PART, 'the rest'],
 ]);
 
-/** A plan and the accounts before it. */
 type Step = { readonly plan: TransferPlan; readonly before: readonly Account[] };
 
 /** One phase in the life of a transfer, executed with the rules of the service. */

@@ -8,7 +8,6 @@ export type Direction = 'request' | 'reply';
 /** Resolves a reference of a document. */
 export type Resolve = (value: Json | undefined) => JsonObject;
 
-/** The state of a comparison. */
 type Comparison = {
   readonly direction: Direction;
   readonly released: Resolve;
@@ -153,7 +152,6 @@ function compareFields(before: JsonObject, after: JsonObject, path: string, comp
   ];
 }
 
-/** The values of objects with arbitrary names. */
 function compareMaps(before: JsonObject, after: JsonObject, path: string, comparison: Comparison): readonly string[] {
   const [was, is] = [before.additionalProperties, after.additionalProperties];
   if (typeof was !== 'object' || typeof is !== 'object') return [];

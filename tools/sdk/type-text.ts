@@ -44,7 +44,6 @@ export function collect(schema: SchemaShape, into: Map<string, SchemaShape>): vo
   for (const one of inner) collect(one, into);
 }
 
-/** The TypeScript type of a schema. */
 export function typeOf(schema: SchemaShape): string {
   if (schema['x-amount']) return 'Amount';
   const name = names.get(JSON.stringify(schema));
@@ -96,7 +95,6 @@ function rangeOf(name: string, { minimum, maximum, maxLength, anyOf = [], ...fie
   return `${figure(minimum)} to ${figure(maximum)}`;
 }
 
-/** Writes a doc comment with a text. */
 export function comment(text: string): string {
   const sentence = /[.:]$/.test(text) ? text : `${text}.`;
   if (sentence.length <= 100) return `/** ${sentence} */\n`;
@@ -109,7 +107,6 @@ export function comment(text: string): string {
   return `/**\n${lines.map((line) => ` * ${line}\n`).join('')} */\n`;
 }
 
-/** Formats the text of a file in sdk/generated. */
 export function formatted(file: string, text: string): string {
   const biome = join(root, 'node_modules/.bin/biome');
   const { stdout, stderr, status } = spawnSync(biome, ['check', '--write', `--stdin-file-path=sdk/generated/${file}`], {

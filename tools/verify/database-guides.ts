@@ -12,10 +12,8 @@ import type { PatroniCluster } from '../../verification/environments/cluster/pat
 import { root } from '../command.ts';
 import { DEBIAN_POSTGRES, reportMissing } from './reports.ts';
 
-/** A command in a guide, and its line. */
 export type GuideCommand = { readonly line: number; readonly command: string };
 
-/** The commands of a guide, in their order. */
 function commandsOf(guide: string): readonly GuideCommand[] {
   const listings = readListings(readFileSync(join(root, guide), 'utf8'));
   return listings.flatMap((listing) => (listing.kind === 'command' ? [listing] : []));
@@ -156,7 +154,6 @@ class Reader {
     requireTimes(output, 'Sync Standby', 1);
   }
 
-  /** Does the work of a systemd unit. */
   async #control([verb = '', ...rest]: readonly string[]): Promise<void> {
     const unit = rest.at(-1);
     if (verb !== 'enable' && verb !== 'restart') return;
@@ -170,7 +167,6 @@ class Reader {
     if (unit === 'patroni') await this.#cluster.untilWhole();
   }
 
-  /** Copies a file to another machine. */
   async #copy([from = '', to = '']: readonly string[]): Promise<void> {
     const [name = '', directory = ''] = to.split(':');
     const target = this.#cluster.databases.find((machine) => machine.name === name);

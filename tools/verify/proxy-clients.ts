@@ -16,7 +16,6 @@ export type Ask = {
   readonly from?: string;
 };
 
-/** A complete response. */
 export type Reply = {
   readonly status: number;
   readonly headers: IncomingHttpHeaders;
@@ -47,7 +46,6 @@ export function ask(port: number, { method = 'GET', path, headers, body, from }:
   });
 }
 
-/** An HTTP/2 connection to a proxy. */
 export type Connection = {
   readonly ask: (ask: Ask) => Promise<Reply>;
   /** Opens a stream and returns its data as it arrives. */
@@ -55,7 +53,6 @@ export type Connection = {
   readonly close: () => void;
 };
 
-/** Connects over TLS with HTTP/2 only. */
 export async function connectOverHttp2(port: number): Promise<Connection> {
   const session = connectHttp2(`https://127.0.0.1:${port}`, { servername: HOST_NAME, rejectUnauthorized: false });
   await once(session, 'connect');

@@ -7,10 +7,8 @@ import { connect, createServer } from 'node:net';
 import { join } from 'node:path';
 import { root } from '../command.ts';
 
-/** The host name in the recipes. */
 export const HOST_NAME = 'transfers.example.com';
 
-/** A proxy in front of one port of this machine. */
 export type RunningProxy = {
   readonly tlsPort: number;
   readonly clearPort: number;
