@@ -49,13 +49,10 @@ export const SUITES: Readonly<Record<string, readonly string[]>> = {
 export const SLOW: readonly string[] = [
   // Every further kill, fault, full disk and race; `npm test` keeps one of each.
   'test/api/clocks.test.ts',
-  'test/crashes/graceful.test.ts',
   'test/crashes/incident-end.test.ts',
   'test/crashes/lost-mark.test.ts',
-  'test/crashes/races-of-two.test.ts',
   'test/crashes/required-standby.test.ts',
   'test/crashes/standby.test.ts',
-  'test/crashes/two-processes.test.ts',
   'test/delivery/failures.test.ts',
   'test/delivery/outages.test.ts',
   'test/delivery/processes.test.ts',
@@ -81,6 +78,7 @@ export const SLOW: readonly string[] = [
   'test/store/races.test.ts',
   'test/store/standby.test.ts',
   'verification/campaigns/small-forms.test.ts',
+  'verification/environments/processes/snapshots.test.ts',
   // Every further start, setting, user, disk and copy of a database.
   'test/embedded/backup-failures.test.ts',
   'test/embedded/backups.test.ts',

@@ -2,7 +2,7 @@ import { formatMoney } from './money.ts';
 
 // Invariant: A limit is exact, even under concurrency
 // Kept by: counters change under the lock of their account
-// Tested by: `test/store/transfers.test.ts`, `test/crashes/races-of-two.test.ts`,
+// Tested by: `test/store/transfers.test.ts`, `verification/campaigns/changes.ts`,
 //   `test/api/transfers/limits.test.ts`
 
 /** The direction of money as a card sees it, onto it or off it. For a program: from funding onto its cards, or back. */

@@ -1,6 +1,6 @@
 // Invariant: A hold is captured, canceled or expires exactly once
 // Kept by: its two accounts are its lock
-// Tested by: `test/store/transfers.test.ts`, `test/crashes/races-of-two.test.ts`
+// Tested by: `test/store/transfers.test.ts`, `verification/campaigns/changes.ts`
 
 /**
  * Money that a pending transfer reserves at its source for its destination, in minor units. A hold exists only while it is open,
