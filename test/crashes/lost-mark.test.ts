@@ -3,7 +3,7 @@ import { writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { claimAttempts, markSent, toClaimedAttempt } from '../../server/store/processors/attempt.ts';
-import { type Ledger, openLedger } from '../harness/ledger.ts';
+import { type Ledger, openLedger, urlOf } from '../harness/ledger.ts';
 import { type ServiceProcess, startService, waitFor } from '../harness/process.ts';
 import { useDirectory } from '../harness/service.ts';
 import { type Pair, STANDBY, startPair } from '../harness/standby.ts';
@@ -27,9 +27,6 @@ let settings: Readonly<Record<string, string>>;
 let ledger: Ledger;
 const transferIds: string[] = [];
 
-const urlOf = ({ connection }: Pair['primary' | 'standby']): string =>
-  `postgresql://${connection.user}@/${connection.database}?host=${encodeURIComponent(connection.host)}&port=${connection.port}`;
-
 beforeAll(async () => {
   pair = await startPair();
   const traits = { max_in_flight: 1, ready_seconds: 86_400, can_resend: false, has_inquiry: true };
@@ -37,7 +34,7 @@ beforeAll(async () => {
   const file = join(directory.path, 'connectors.json');
   await writeFile(file, JSON.stringify({ connectors: [connector] }));
   settings = { DATA_DIR: directory.path, CONNECTORS: file, BANK_SECRET: secret };
-  service = await startService({ ...settings, DATABASE_URL: urlOf(pair.primary), DATABASE_STANDBY: 'required' });
+  service = await startService({ ...settings, DATABASE_URL: urlOf(pair.primary.connection), DATABASE_STANDBY: 'required' });
   ledger = openLedger({ ...pair.primary.connection, requiresStandby: true });
   await service.client.cards.create({ card_id: 'first', connector_id: 'bank', processor_token: 'first' });
   await service.client.cards.create({ card_id: 'others', connector_id: 'bank', processor_token: 'others' });
@@ -103,7 +100,7 @@ test('sends an order as new after a failover to a standby without its sent mark'
   await pair.primary.embedded.pause();
   await pair.standby.resume();
   await pair.promote();
-  service = await startService({ ...settings, DATABASE_URL: urlOf(pair.standby) });
+  service = await startService({ ...settings, DATABASE_URL: urlOf(pair.standby.connection) });
   for (const transferId of transferIds.slice(1)) {
     await waitFor(
       'the end of a transfer',

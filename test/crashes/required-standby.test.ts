@@ -1,7 +1,7 @@
 import { randomUUID } from 'node:crypto';
 import { afterAll, afterEach, beforeAll, expect, test } from 'vitest';
 import type { TransferBatchOutcomes } from '../../contract/transfers.ts';
-import { KEY_TEXT, type Ledger, openLedger } from '../harness/ledger.ts';
+import { KEY_TEXT, type Ledger, openLedger, urlOf } from '../harness/ledger.ts';
 import { runCommand, type ServiceProcess, startService, waitFor } from '../harness/process.ts';
 import { type DatabaseProxy, startProxy } from '../harness/proxy.ts';
 import { sendRaw } from '../harness/raw-request.ts';
@@ -27,12 +27,11 @@ let ledger: Ledger;
 
 beforeAll(async () => {
   pair = await startPair();
-  const { host, port, user, database } = pair.primary.connection;
-  const DATABASE_URL = `postgresql://${user}@/${database}?host=${encodeURIComponent(host)}&port=${port}`;
-  settings = { DATABASE_URL, DATABASE_STANDBY: 'required', DATA_DIR: directory.path };
+  const { connection } = pair.primary;
+  settings = { DATABASE_URL: urlOf(connection), DATABASE_STANDBY: 'required', DATA_DIR: directory.path };
   service = await startService(settings);
-  proxy = await startProxy(host);
-  ledger = openLedger({ ...pair.primary.connection, host: proxy.host, requiresStandby: true });
+  proxy = await startProxy(connection.host);
+  ledger = openLedger({ ...connection, host: proxy.host, requiresStandby: true });
 });
 
 afterAll(async () => {

@@ -14,7 +14,6 @@ const AFTER: readonly Fault[] = [
   { name: 'the service gets SIGTERM before the reply', outcomes: ['made'], arrange: stopAt('after_commit') },
   {
     name: 'the service gets SIGTERM while it waits for a lock',
-    outcomes: ['no'],
     code: 'service_unavailable',
     arrange: async (stage) => {
       const letGo = await holdLoads(stage);

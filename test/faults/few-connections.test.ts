@@ -2,11 +2,12 @@ import type pg from 'pg';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { REQUESTS } from '../../server/store/connection/connections.ts';
 import { LIMITS } from '../../server/store/connection/session-settings.ts';
-import { connect, openLedger } from '../harness/ledger.ts';
+import { connect, openLedger, urlOf } from '../harness/ledger.ts';
 import { type ServiceProcess, startInVain, startService, waitFor } from '../harness/process.ts';
-import { useDirectory } from '../harness/service.ts';
+import { type RawResponse, sendRaw } from '../harness/raw-request.ts';
+import { startForTest, useDirectory } from '../harness/service.ts';
 import { readinessOf, untilReadinessIs } from '../start/readiness-response.ts';
-import { openStage, type Stage } from './stage.ts';
+import { lay, openStage, type Stage } from './stage.ts';
 import { MAX_TRIES } from './verdict.ts';
 
 // The role allows fewer connections than the processes of the service would open.
@@ -30,38 +31,31 @@ afterAll(async () => {
 });
 
 function settingsOf(name: string, more: Readonly<Record<string, string>> = {}): Readonly<Record<string, string>> {
-  const { host, port, database } = stage.server.connection;
-  const DATABASE_URL = `postgresql://limited@/${database}?host=${encodeURIComponent(host)}&port=${port}`;
+  const DATABASE_URL = urlOf({ ...stage.server.connection, user: 'limited' });
   return { DATABASE_URL, DATA_DIR: `${directory.path}/${name}`, ...more };
 }
 
-type SentResponse = {
-  readonly status: number;
-  readonly code: string;
-  readonly headers: Headers;
-  readonly body: string;
-  readonly milliseconds: number;
-};
+/** Runs a function without the role's connections, or with fewer. */
+async function withConnections(count: number, run: () => Promise<void>): Promise<void> {
+  await superuser.query(`alter role limited connection limit ${count}`);
+  try {
+    await run();
+  } finally {
+    await superuser.query('alter role limited connection limit 20');
+  }
+}
 
-async function send(service: ServiceProcess, path: string, body?: object): Promise<SentResponse> {
+type SentResponse = RawResponse & { readonly milliseconds: number };
+
+async function send({ url }: ServiceProcess, path: string, body?: object): Promise<SentResponse> {
   const started = performance.now();
-  const response = await fetch(`${service.url}${path}`, {
-    ...(body === undefined ? {} : { method: 'POST', body: JSON.stringify(body) }),
-    headers: { 'Content-Type': 'application/json' },
-  });
-  const text = await response.text();
-  return {
-    status: response.status,
-    code: response.headers.get('error-code') ?? '',
-    headers: response.headers,
-    body: text,
-    milliseconds: performance.now() - started,
-  };
+  const response = await sendRaw(url, { method: body === undefined ? 'GET' : 'POST', path, body });
+  return { ...response, milliseconds: performance.now() - started };
 }
 
 /** Whether a request failed without effect because a slow machine could not open a connection in time. */
 function isTooSlow({ status, headers, milliseconds }: SentResponse): boolean {
-  return status === 500 && milliseconds >= LIMITS.connect && headers.get('money-moved') === 'no';
+  return status === 500 && milliseconds >= LIMITS.connect && headers['money-moved'] === 'no';
 }
 
 const transfer = (service: ServiceProcess): Promise<SentResponse> => send(service, '/api/v0.1/core/transfer', TRANSFER);
@@ -75,7 +69,7 @@ async function timelyTransfer(service: ServiceProcess): Promise<SentResponse> {
 
 /** The bodies of responses other than 201, 503 and the failures of a slow machine. */
 const unexpected = (responses: readonly SentResponse[]): readonly string[] =>
-  responses.filter((one) => one.status !== 201 && one.status !== 503 && !isTooSlow(one)).map(({ body }) => body);
+  responses.filter((one) => one.status !== 201 && one.status !== 503 && !isTooSlow(one)).map(({ text }) => text);
 
 const isReady = async (service: ServiceProcess): Promise<boolean> =>
   (await send(service, '/health/ready')).status === 200;
@@ -91,10 +85,7 @@ async function readMuch(service: ServiceProcess): Promise<void> {
 }
 
 async function connectionsOf(role: string): Promise<number> {
-  const { rows } = await superuser.query('select count(*)::integer as count from pg_stat_activity where usename = $1', [
-    role,
-  ]);
-  return rows[0]?.count as number;
+  return (await superuser.query('select from pg_stat_activity where usename = $1', [role])).rowCount ?? 0;
 }
 
 describe('two processes with 20 connections', () => {
@@ -135,18 +126,13 @@ describe('two processes with 20 connections', () => {
   });
 
   test('refuse transfers with 503 and are not ready without a connection, and then recover', async () => {
-    await superuser.query('alter role limited connection limit 0');
-    try {
+    await withConnections(0, async () => {
       await superuser.query("select pg_terminate_backend(pid) from pg_stat_activity where usename = 'limited'");
       await waitFor('the connections to go', async () => (await connectionsOf('limited')) === 0);
       const inVain = async (service: ServiceProcess): Promise<void> => {
         const [refused, readiness] = await Promise.all([timelyTransfer(service), readinessOf(service.url)]);
-        expect(refused).toMatchObject({ status: 503, code: 'service_unavailable' });
-        expect(Object.fromEntries(refused.headers)).toMatchObject({
-          'money-moved': 'no',
-          'should-retry': 'true',
-          'retry-after': '1',
-        });
+        const headers = { 'money-moved': 'no', 'should-retry': 'true', 'retry-after': '1' };
+        expect(refused).toMatchObject({ status: 503, fields: { Code: 'service_unavailable' }, headers });
         expect(readiness).toMatchObject({
           status: 503,
           reason: expect.stringMatching(/^no_connection$|^database_silent$/),
@@ -157,9 +143,7 @@ describe('two processes with 20 connections', () => {
         });
       };
       await Promise.all(services.map(inVain));
-    } finally {
-      await superuser.query('alter role limited connection limit 20');
-    }
+    });
     // Both are asked at once: a service reports few connections only until half a minute after it last lacked one.
     const short = await Promise.all(services.map(({ url }) => untilReadinessIs(url, 'few_connections')));
     for (const readiness of short) {
@@ -180,53 +164,34 @@ describe('two processes with 20 connections', () => {
 });
 
 test('a group of transfers waits for a connection only while its first request has time for a transaction', async () => {
-  await superuser.query('alter role limited connection limit 0');
-  const connection = { ...stage.server.connection, user: 'limited' };
-  const open = () => openLedger(connection, undefined, undefined, REQUESTS);
-  const [patient, hurried] = [open(), open()];
-  try {
+  await withConnections(0, async () => {
     const refused: string[] = [];
-    const outcomes = await Promise.all(
-      [
-        { name: 'patient', ledger: patient, time: 60_000 },
-        { name: 'hurried', ledger: hurried, time: 1600 },
-      ].map(async ({ name, ledger, time }) => {
-        const failure = await ledger
-          .call('create_transfer', TRANSFER, { deadline: performance.now() + time })
-          .catch((error: unknown) => error);
-        refused.push(name);
-        return failure;
-      }),
-    );
-    expect(outcomes).toMatchObject([
-      { busy: true, moneyMoved: 'no' },
-      { busy: true, moneyMoved: 'no' },
-    ]);
+    const call = async (name: string, time: number): Promise<void> => {
+      const connection = { ...stage.server.connection, user: 'limited' };
+      const ledger = openLedger(connection, undefined, undefined, REQUESTS);
+      const called = ledger.call('create_transfer', TRANSFER, { deadline: performance.now() + time });
+      await expect(called.finally(ledger.close)).rejects.toMatchObject({ busy: true, moneyMoved: 'no' });
+      refused.push(name);
+    };
+    await Promise.all([call('patient', 60_000), call('hurried', 1600)]);
     expect(refused).toEqual(['hurried', 'patient']);
-  } finally {
-    await superuser.query('alter role limited connection limit 20');
-    await Promise.all([patient.close(), hurried.close()]);
-  }
+  });
 });
 
 test('the service does not start with a role that allows fewer connections than a process needs', async () => {
-  await superuser.query('alter role limited connection limit 5');
-  try {
+  await withConnections(5, async () => {
     const { exitCode, errors } = await startInVain(settingsOf('few'));
     expect(exitCode).toBe(1);
     expect(errors).toMatch(
       /^\nThe service cannot start: the role limited allows 5 connections, [^\n]+\nRunbook: docs\/runbook\/few-connections\.md\n$/,
     );
     expect(errors).toContain('needs at least 6. Raise the limit (ALTER ROLE limited CONNECTION LIMIT)');
-  } finally {
-    await superuser.query('alter role limited connection limit 20');
-  }
+  });
 });
 
 test('the service works with the minimum of connections', async () => {
-  await superuser.query('alter role limited connection limit 6');
-  const service = await startService(settingsOf('fewest', { DATABASE_CONNECTIONS: '9' }));
-  try {
+  await withConnections(6, async () => {
+    const service = await startForTest(settingsOf('fewest', { DATABASE_CONNECTIONS: '9' }));
     expect(service.output()).toContain(
       'the role limited allows 6 connections, so this process opens at most 6 of its 9',
     );
@@ -237,10 +202,8 @@ test('the service works with the minimum of connections', async () => {
     expect(unexpected(responses)).toEqual([]);
     expect(await service.client.trialBalance.get()).toMatchObject({ balanced: true });
     expect(await connectionsOf('limited')).toBeLessThanOrEqual(6);
-  } finally {
     await service.stop();
-    await superuser.query('alter role limited connection limit 20');
-  }
+  });
 });
 
 describe('more requests than a pool has connections', () => {
@@ -253,12 +216,7 @@ describe('more requests than a pool has connections', () => {
     // Opens all connections first, so that opening them does not take time from the requests below.
     await many(50, create);
     const held = Promise.withResolvers<void>();
-    for (let count = 0; count < WRITERS; count += 1) {
-      stage.proxy.traps.push({
-        at: 'during_load',
-        spring: () => held.promise.then(() => 'go_on' as const),
-      });
-    }
+    for (let count = 0; count < WRITERS; count += 1) lay(stage, 'during_load', 'go_on', () => held.promise);
     let isOver = false;
     const reading = (async () => {
       while (!isOver) await send(stage.service(), '/api/v0.1/core/card/card_active');
@@ -272,14 +230,16 @@ describe('more requests than a pool has connections', () => {
     isOver = true;
     await reading;
     // On a slow machine the held requests may run out of time, but not the waiting ones.
-    expect(failed.length, failed[0]?.body).toBeLessThanOrEqual(WRITERS);
+    expect(failed.length, failed[0]?.text).toBeLessThanOrEqual(WRITERS);
   });
 
   test('get 500 instead of 503 if the database does not respond', async () => {
     stage.proxy.mute(true);
     try {
       const responses = await many(50, create);
-      expect(responses.filter(({ code }) => code !== 'unknown_create_card').map(({ body }) => body)).toEqual([]);
+      expect(responses.filter(({ fields }) => fields.Code !== 'unknown_create_card').map(({ text }) => text)).toEqual(
+        [],
+      );
     } finally {
       stage.proxy.mute(false);
       stage.proxy.cutAll();

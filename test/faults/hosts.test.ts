@@ -1,8 +1,6 @@
 import { randomUUID } from 'node:crypto';
 import { once } from 'node:events';
-import { writeFile } from 'node:fs/promises';
-import { createServer, type Server } from 'node:net';
-import { join } from 'node:path';
+import { type AddressInfo, createServer, type Server } from 'node:net';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import type { ServiceStatus } from '../../contract/service/status.ts';
 import type { TransferRecord } from '../../contract/transfers.ts';
@@ -10,10 +8,10 @@ import { OperationFailure } from '../../server/calls/call.ts';
 import type { WrittenReply } from '../../server/http/wire/reply.ts';
 import { REQUESTS } from '../../server/store/connection/connections.ts';
 import { hostsOf } from '../../server/store/connection/hosts/hosts.ts';
-import { connect, KEY_TEXT, type Ledger, openLedger, trialBalance } from '../harness/ledger.ts';
+import { connect, KEY_TEXT, type Ledger, openLedger, trialBalance, urlOf } from '../harness/ledger.ts';
 import { runCommand, type ServiceProcess, startService, temporaryDirectory, waitFor } from '../harness/process.ts';
 import { type DatabaseProxy, startProxy } from '../harness/proxy.ts';
-import { type Pair, startPair } from '../harness/standby.ts';
+import { becomeStandby, type Pair, startPair } from '../harness/standby.ts';
 
 // DATABASE_URL names several hosts. The primary is stopped during transfers, the standby promoted, and the old primary resumed.
 
@@ -28,12 +26,11 @@ async function start(): Promise<void> {
   silent = createServer(() => undefined);
   await once(silent.listen(0, '127.0.0.1'), 'listening');
   pair = await startPair();
-  const address = silent.address();
-  const silentPort = typeof address === 'object' ? address?.port : undefined;
-  const { port, user, database } = pair.primary.connection;
-  proxy = await startProxy(pair.primary.connection.host);
-  const hosts = encodeURIComponent(['127.0.0.1', pair.standby.connection.host, proxy.host].join());
-  url = `postgresql://${user}@/${database}?host=${hosts}&port=${silentPort},${pair.standby.connection.port},${port}`;
+  const { port: silentPort } = silent.address() as AddressInfo;
+  const { connection } = pair.primary;
+  proxy = await startProxy(connection.host);
+  const host = ['127.0.0.1', pair.standby.connection.host, proxy.host].join();
+  url = urlOf({ ...connection, host, port: `${silentPort},${pair.standby.connection.port},${connection.port}` });
   ledger = openLedger({ connectionString: url }, undefined, undefined, REQUESTS);
 }
 
@@ -68,7 +65,7 @@ async function outcomeOf(key: string, reply: Promise<WrittenReply>): Promise<Out
 }
 
 /** Counts a key's rows directly on one server. */
-async function countOn(server: { host: string; port: number; user: string; database: string }, key: string) {
+async function countOn(server: Pair['standby']['connection'], key: string) {
   const client = await connect({ ...server, user: 'postgres' });
   try {
     return (await client.query(`select from idempotency where ${KEY_TEXT} = $1`, [key])).rowCount;
@@ -169,11 +166,7 @@ describe('a primary that is stopped', () => {
     };
     await refuses('it was replaced by a standby that was promoted');
     expect(await countOn(pair.primary.connection, lost)).toBe(0);
-    // Restarts the old primary as a standby, as its operator would.
-    const { embedded } = pair.primary;
-    await embedded.pause();
-    await writeFile(join(embedded.dataDirectory, 'standby.signal'), '', { mode: 0o644 });
-    await embedded.resume();
+    await becomeStandby(pair.primary.embedded);
     await refuses('it is a standby');
     // Requests with enough time wait for the new primary.
     const waiting = Array.from({ length: 5 }, () => send(randomUUID()));
@@ -191,8 +184,7 @@ describe('a primary that still accepts writes after it was replaced', () => {
 
   test('has its later commits not acknowledged', async () => {
     // Without a synchronous standby, PostgreSQL lets the old primary commit.
-    await pair.ask("alter system set synchronous_standby_names = ''", []);
-    await pair.ask('select pg_reload_conf()', []);
+    await pair.setNames('');
     const held = Promise.withResolvers<void>();
     const reached = Promise.withResolvers<void>();
     proxy.traps.push({
@@ -218,8 +210,6 @@ describe('a primary that still accepts writes after it was replaced', () => {
     expect(idOf(await send(key))).toBe(transferId);
     const other = randomUUID();
     expect(idOf(await send(other))).toMatch(/^tr_/);
-    expect([await countOn(pair.standby.connection, key), await countOn(pair.standby.connection, other)]).toEqual([
-      1, 1,
-    ]);
+    for (const one of [key, other]) expect(await countOn(pair.standby.connection, one)).toBe(1);
   });
 });

@@ -1,6 +1,58 @@
 import { LIMITS } from '../../server/store/connection/session-settings.ts';
-import { during, type Fault, runFaults, trap } from './run-faults.ts';
-import { change, holdAccounts, holdLoads, lay, type Stage, terminateBackends, untilWaiting } from './stage.ts';
+import { during, type Fault, pauseServer, runFaults, trap } from './run-faults.ts';
+import {
+  change,
+  crashServerFully,
+  holdAccounts,
+  holdLoads,
+  lay,
+  type Stage,
+  terminateBackends,
+  untilReady,
+  untilWaiting,
+} from './stage.ts';
+
+/** Faults that exist before the request, and two that the service does not notice. */
+const BEFORE: readonly Fault[] = [
+  { name: 'the database server is stopped', arrange: pauseServer },
+  {
+    name: 'the server refuses connections',
+    arrange: during(async ({ proxy }) => {
+      await proxy.listen(false);
+      proxy.cutAll();
+      return () => proxy.listen(true);
+    }),
+  },
+  {
+    name: 'the server accepts connections but does not respond',
+    arrange: during(async ({ proxy }) => {
+      proxy.mute(true);
+      proxy.cutAll();
+      return async () => {
+        proxy.mute(false);
+        proxy.cutAll();
+      };
+    }),
+  },
+  { name: 'every idle connection was cut', outcomes: ['made'], arrange: after(({ proxy }) => proxy.cutAll()) },
+  { name: 'every idle connection was terminated', outcomes: ['made'], arrange: after(terminateBackends) },
+  {
+    name: 'the server crashed and has recovered',
+    outcomes: ['made'],
+    arrange: after(async (stage) => {
+      await crashServerFully(stage);
+      await untilReady(stage);
+    }),
+  },
+];
+
+/** A fault that is over when the request is sent. */
+function after(happen: (stage: Stage) => unknown): Fault['arrange'] {
+  return async (stage) => {
+    await happen(stage);
+    return {};
+  };
+}
 
 /** Another connection holds the locks that a load needs. Cuts or terminates the connection that waits for them. */
 const whileWaiting =
@@ -27,7 +79,6 @@ const LOAD: readonly Fault[] = [
   { name: 'the connection is cut at BEGIN', outcomes: ['made'], arrange: trap('before_load', 'cut') },
   {
     name: 'the connection is cut at BEGIN twice',
-    outcomes: ['no'],
     arrange: async (stage) => {
       lay(stage, 'before_load', 'cut');
       return { trap: lay(stage, 'before_load', 'cut') };
@@ -46,7 +97,6 @@ const LOAD: readonly Fault[] = [
   },
   {
     name: 'the backend is terminated while it waits for a lock, twice',
-    outcomes: ['no'],
     arrange: async (stage) => {
       const letGo = await holdLoads(stage);
       const terminate = () => untilWaiting(stage).then(() => terminateWaiting(stage));
@@ -56,20 +106,17 @@ const LOAD: readonly Fault[] = [
   },
   {
     name: 'another connection holds the accounts',
-    outcomes: ['no'],
     code: 'service_unavailable',
     together: true,
     arrange: during(holdAccounts),
   },
   {
     name: 'a statement reaches its time limit',
-    outcomes: ['no'],
     code: 'service_unavailable',
     least: LIMITS.statement,
     together: true,
-    arrange: during((stage) =>
+    arrange: during(
       change(
-        stage,
         `alter table switch rename to switch_kept;
           create view switch as select switch_kept.* from switch_kept
             right join (select pg_sleep(3)) as slow on true;
@@ -78,7 +125,7 @@ const LOAD: readonly Fault[] = [
       ),
     ),
   },
-  { name: 'the reply to the load never arrives', outcomes: ['no'], arrange: trap('during_load', 'swallow') },
+  { name: 'the reply to the load never arrives', arrange: trap('during_load', 'swallow') },
 ];
 
-runFaults('load', LOAD);
+runFaults('load', [...BEFORE, ...LOAD]);

@@ -4,9 +4,11 @@ import { join } from 'node:path';
 import { promisify } from 'node:util';
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { startEmbeddedPostgres } from '../../server/postgres/embedded-postgres.ts';
-import { connect, type EmbeddedTestServer, startEmbeddedServer } from '../harness/ledger.ts';
+import { connect, type EmbeddedTestServer, startEmbeddedServer, urlOf } from '../harness/ledger.ts';
 import { type ServiceProcess, startService, waitFor } from '../harness/process.ts';
+import { type RawResponse, sendRaw } from '../harness/raw-request.ts';
 import { useDirectory } from '../harness/service.ts';
+import { becomeStandby } from '../harness/standby.ts';
 import { untilReadinessIs } from '../start/readiness-response.ts';
 
 // The database serves reads but refuses writes: it has become a standby, or its disk takes no new file.
@@ -30,9 +32,7 @@ beforeAll(async () => {
   second = await startEmbeddedPostgres({ dataDirectory: copy });
   address = join(await mkdtemp('/tmp/address-'), 'host');
   await symlink(first.connection.host, address);
-  const { port, user, database } = first.connection;
-  const DATABASE_URL = `postgresql://${user}@/${database}?host=${encodeURIComponent(address)}&port=${port}`;
-  service = await startService({ DATABASE_URL, DATA_DIR: place });
+  service = await startService({ DATABASE_URL: urlOf({ ...first.connection, host: address }), DATA_DIR: place });
 });
 afterAll(async () => {
   await service.stop();
@@ -41,43 +41,21 @@ afterAll(async () => {
   await rm(join(address, '..'), { recursive: true, force: true });
 });
 
-type SentResponse = {
-  readonly status: number;
-  readonly code: string | null;
-  readonly moved: string | null;
-  body: string;
-};
+const TRANSFER = { amount: 1, card_id: 'card_active' };
+const CARD = '/api/v0.1/core/card';
+const UNMOVED = { status: 500, fields: { Code: 'unknown_create_transfer' }, headers: { 'money-moved': 'no' } };
 
-async function send(path: string, body?: object): Promise<SentResponse> {
-  const response = await fetch(`${service.url}${path}`, {
-    ...(body === undefined ? {} : { method: 'POST', body: JSON.stringify(body) }),
-    headers: { 'Content-Type': 'application/json' },
-  });
-  const text = await response.text();
-  const { status, headers } = response;
-  return { status, code: headers.get('error-code'), moved: headers.get('money-moved'), body: text };
-}
-
-const transfer = (): Promise<SentResponse> => send('/api/v0.1/core/transfer', { amount: 1, card_id: 'card_active' });
-const read = (): Promise<SentResponse> => send('/api/v0.1/core/card/card_active');
-const readiness = (): Promise<SentResponse> => send('/health/ready');
-
-async function balance(): Promise<number> {
-  return (JSON.parse((await read()).body) as { balance: number }).balance;
-}
-
-/** Restarts the first server as a standby. */
-async function makeStandby(): Promise<void> {
-  const { embedded } = first;
-  await embedded.pause();
-  await writeFile(join(embedded.dataDirectory, 'standby.signal'), '', { mode: 0o644 });
-  await embedded.resume();
-}
+const get = (path: string): Promise<RawResponse> => sendRaw(service.url, { method: 'GET', path });
+const transfer = (): Promise<RawResponse> => sendRaw(service.url, { body: TRANSFER });
+const createCard = (): Promise<RawResponse> => sendRaw(service.url, { path: CARD, body: {} });
+const read = (): Promise<RawResponse> => get(`${CARD}/card_active`);
+const readiness = (): Promise<RawResponse> => get('/health/ready');
+const untilReady = () => waitFor('readiness', async () => (await readiness()).status === 200);
 
 test('with a standby the service serves reads, is not ready, and refuses transfers without moving money', async () => {
   expect(await readiness()).toMatchObject({ status: 200 });
-  const before = await balance();
-  await makeStandby();
+  const { balance } = (await read()).fields;
+  await becomeStandby(first.embedded);
   await waitFor('a read', async () => (await read()).status === 200);
   expect(await readiness()).toMatchObject({ status: 503 });
   expect(await untilReadinessIs(service.url, 'database_read_only')).toMatchObject({
@@ -85,21 +63,21 @@ test('with a standby the service serves reads, is not ready, and refuses transfe
     runbook: 'docs/runbook/database-read-only.md',
     body: { Message: expect.stringMatching(/^The database is read-only or a standby, /) },
   });
-  expect(await transfer()).toMatchObject({ status: 500, code: 'unknown_create_transfer', moved: 'no' });
-  expect(await send('/api/v0.1/core/card', {})).toMatchObject({ status: 500, code: 'unknown_create_card' });
-  expect(await balance()).toBe(before);
+  expect(await transfer()).toMatchObject(UNMOVED);
+  expect(await createCard()).toMatchObject({ status: 500, fields: { Code: 'unknown_create_card' } });
+  expect((await read()).fields).toMatchObject({ balance });
 });
 
 test('the service finds the new primary as soon as the standby refuses a write', async () => {
-  expect(await transfer()).toMatchObject({ status: 500, moved: 'no' });
+  expect(await transfer()).toMatchObject(UNMOVED);
   // The address leads to the new primary from now on. Open connections still lead to the standby.
   await symlink(second.connection.host, `${address}.new`);
   await rename(`${address}.new`, address);
   // The first transfer may use a connection from before the change. Its refusal closes the other connections to the standby.
   const responses = [await transfer(), await transfer()];
   expect(responses.at(-1)).toMatchObject({ status: 201 });
-  await waitFor('readiness', async () => (await readiness()).status === 200);
-  expect(await send('/api/v0.1/core/card', {})).toMatchObject({ status: 201 });
+  await untilReady();
+  expect(await createCard()).toMatchObject({ status: 201 });
 });
 
 test('the service writes to a standby again once it is promoted', async () => {
@@ -111,7 +89,7 @@ test('the service writes to a standby again once it is promoted', async () => {
   const superuser = await connect({ ...first.connection, user: 'postgres' });
   await superuser.query('select pg_promote()');
   await superuser.end();
-  await waitFor('readiness', async () => (await readiness()).status === 200);
+  await untilReady();
   expect(await transfer()).toMatchObject({ status: 201 });
 });
 
@@ -129,5 +107,5 @@ test('the service is not ready while the disk takes no new file', async () => {
   } finally {
     await rm(files);
   }
-  await waitFor('readiness', async () => (await readiness()).status === 200);
+  await untilReady();
 });

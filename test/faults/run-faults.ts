@@ -9,8 +9,8 @@ import { judge, type Line, MAX_TRIES, type Outcome, outcomeOf, tableOf } from '.
 export type Fault = {
   /** What fails, and when. */
   readonly name: string;
-  /** The outcomes that a response may report. Any other means that the fault did not happen. */
-  readonly outcomes: readonly Outcome[];
+  /** The outcomes that a response may report, by default only `no`. Any other means that the fault did not happen. */
+  readonly outcomes?: readonly Outcome[];
   /**
    * Whether the server crashes and restarts. On a busy machine the restart can take longer than the deadline. Only after the
    * deadline may the outcome be unknown.
@@ -30,6 +30,9 @@ export type Fault = {
   readonly arrange: (stage: Stage, attempt: Attempt) => Promise<Arranged>;
 };
 
+/** Causes or prepares a fault of any request. */
+type Arrange = (stage: Stage) => Promise<Arranged>;
+
 /** A prepared fault. */
 export type Arranged = {
   /** Tells whether the fault happened. Absent for a fault that exists before the request. */
@@ -41,13 +44,27 @@ export type Arranged = {
 
 /** Springs a trap at a point of the transaction. `first` runs before its outcome. */
 export const trap =
-  (at: TrapPlace, outcome: TrapOutcome, first?: (stage: Stage) => unknown): Fault['arrange'] =>
+  (at: TrapPlace, outcome: TrapOutcome, first?: (stage: Stage) => unknown): Arrange =>
   async (stage) => ({ trap: lay(stage, at, outcome, () => first?.(stage)) });
 
 /** A fault that exists before the request, until the function that `begin` returns repairs it. */
 export const during =
-  (begin: (stage: Stage) => Promise<() => Promise<void>>): Fault['arrange'] =>
+  (begin: (stage: Stage) => Promise<() => Promise<void>>): Arrange =>
   async (stage) => ({ mend: await begin(stage) });
+
+/** The database server is stopped until the request has its response. */
+export const pauseServer: Arrange = during(async ({ server }) => {
+  await server.embedded.pause();
+  return () => server.embedded.resume();
+});
+
+/** The database server stops at a point of the transaction, until the request has its response. */
+export const downAt =
+  (at: TrapPlace): Arrange =>
+  async (stage) => ({
+    trap: lay(stage, at, 'cut', () => stage.server.embedded.pause()),
+    mend: () => stage.server.embedded.resume(),
+  });
 
 /** Runs every fault on a stage for this step. Prints the reported and the actual outcomes. */
 export function runFaults(step: string, faults: readonly Fault[]): void {
@@ -134,7 +151,7 @@ async function undergo(stage: Stage, fault: Fault, attempts: readonly Attempt[])
 function problemOf(fault: Fault, { operation }: Attempt, one: Heard): string | undefined {
   const { status = 201, text, fields } = one.response ?? {};
   const isGivenUp = fault.recovers === true && one.milliseconds >= DEADLINE_MILLISECONDS;
-  const outcomes = isGivenUp ? [...fault.outcomes, 'unknown'] : fault.outcomes;
+  const outcomes: readonly Outcome[] = [...(fault.outcomes ?? ['no']), ...(isGivenUp ? (['unknown'] as const) : [])];
   const outcome = outcomeOf(one);
   if (one.milliseconds <= (fault.least ?? 0)) return `it took only ${one.milliseconds} ms: ${text}`;
   if (!outcomes.includes(outcome)) return `${outcome} instead of ${outcomes.join(' or ')}: ${text}`;

@@ -4,106 +4,79 @@ import { LIMITS } from '../../server/store/connection/session-settings.ts';
 import { during, type Fault, runFaults, trap } from './run-faults.ts';
 import { change, holdWith, type Stage, terminateBackends } from './stage.ts';
 
-/** Creates a trigger that runs for every new posting. Returns its removal. */
-function onPosting(stage: Stage, does: string, kind = 'trigger', when = ''): Promise<() => Promise<void>> {
-  const deferred = kind === 'constraint trigger' ? 'deferrable initially deferred' : '';
-  return change(
-    stage,
-    `create function interfere() returns trigger language plpgsql as $body$ begin ${does}; return new; end $body$;
-      create ${kind} interfere ${kind === 'trigger' ? 'before' : 'after'} insert on posting ${deferred}
-        for each row ${when} execute function interfere()`,
-    'drop trigger interfere on posting; drop function interfere',
+/** A trigger that runs for every new posting, immediately or at COMMIT. */
+function onPosting(does: string, kind = 'trigger'): Fault['arrange'] {
+  const [time, deferred] = kind === 'trigger' ? ['before', ''] : ['after', 'deferrable initially deferred'];
+  return during(
+    change(
+      `create function interfere() returns trigger language plpgsql as $body$ begin ${does}; return new; end $body$;
+        create ${kind} interfere ${time} insert on posting ${deferred} for each row execute function interfere()`,
+      'drop trigger interfere on posting; drop function interfere',
+    ),
   );
 }
+
+/** A check constraint that new rows violate. */
+const constraint = (table: string, condition: string): Fault['arrange'] =>
+  during(
+    change(
+      `alter table ${table} add constraint refuses check (${condition}) not valid`,
+      `alter table ${table} drop constraint refuses`,
+    ),
+  );
 
 /** Terminates backends that are in a transaction. */
 const terminate = (stage: Stage) => terminateBackends(stage, "state = 'idle in transaction'");
 
-const SAVE: readonly Fault[] = [
-  {
-    name: 'a check constraint is violated',
-    outcomes: ['no'],
-    ofPostings: true,
-    arrange: during((stage) =>
-      change(
-        stage,
-        'alter table posting add constraint refuses check (amount <> 1) not valid',
-        'alter table posting drop constraint refuses',
-      ),
-    ),
-  },
-  {
-    name: 'the disk is full',
-    outcomes: ['no'],
-    ofPostings: true,
-    arrange: during((stage) => onPosting(stage, `raise exception 'no space left on device' using errcode = '53100'`)),
-  },
+/** Faults that affect only requests that write a posting. */
+const OF_POSTINGS: readonly Fault[] = [
+  { name: 'a check constraint is violated', arrange: constraint('posting', 'amount <> 1') },
+  { name: 'the disk is full', arrange: onPosting(`raise exception 'no space left on device' using errcode = '53100'`) },
   {
     name: 'every write ends in a deadlock',
-    outcomes: ['no'],
-    ofPostings: true,
     code: 'service_unavailable',
     together: true,
-    arrange: during((stage) => onPosting(stage, `raise exception 'deadlock detected' using errcode = '40P01'`)),
+    arrange: onPosting(`raise exception 'deadlock detected' using errcode = '40P01'`),
   },
   {
     name: 'a write reaches its time limit',
-    outcomes: ['no'],
     least: LIMITS.statement,
-    ofPostings: true,
     together: true,
     orBusy: true,
-    arrange: during((stage) => onPosting(stage, 'perform pg_sleep(3)')),
+    arrange: onPosting('perform pg_sleep(3)'),
   },
   {
     name: 'another connection holds the table of postings',
-    outcomes: ['no'],
-    ofPostings: true,
     code: 'service_unavailable',
     together: true,
     arrange: during(({ server }) => holdWith(server, 'lock table posting in share mode')),
   },
   {
-    name: 'the database refuses the account although the rules allow it',
-    outcomes: ['no'],
-    arrange: during((stage) =>
-      change(
-        stage,
-        `alter table account add constraint no_room check (program_id <> '${DEMO_PROGRAM_ID}' or sequence = 0) not valid`,
-        'alter table account drop constraint no_room',
-      ),
-    ),
+    name: 'COMMIT is refused by a deferred constraint',
+    arrange: onPosting(`raise exception 'refused at commit' using errcode = '23514'`, 'constraint trigger'),
   },
-  { name: 'the connection is cut before the writes', outcomes: ['no'], arrange: trap('before_save', 'cut') },
+];
+
+const SAVE: readonly Fault[] = [
+  {
+    name: 'the database refuses the account although the rules allow it',
+    arrange: constraint('account', `program_id <> '${DEMO_PROGRAM_ID}' or sequence = 0`),
+  },
+  { name: 'the connection is cut before the writes', arrange: trap('before_save', 'cut') },
   {
     // The connection stalls for longer than the service waits. Then it is cut.
     name: 'the writes never arrive and cause no error',
-    outcomes: ['no'],
     arrange: trap('before_save', 'cut', () => delay(2500)),
   },
-  {
-    name: 'the connection is cut between the writes and COMMIT',
-    outcomes: ['no'],
-    arrange: trap('before_commit', 'cut'),
-  },
+  { name: 'the connection is cut between the writes and COMMIT', arrange: trap('before_commit', 'cut') },
   {
     name: 'the backend is terminated between the writes and COMMIT',
-    outcomes: ['no'],
     arrange: trap('before_commit', 'go_on', terminate),
   },
   {
     name: 'the backend is terminated between the load and the writes',
-    outcomes: ['no'],
     arrange: trap('before_save', 'go_on', terminate),
-  },
-  {
-    name: 'COMMIT is refused by a deferred constraint',
-    outcomes: ['no'],
-    ofPostings: true,
-    arrange: during((stage) =>
-      onPosting(stage, `raise exception 'refused at commit' using errcode = '23514'`, 'constraint trigger'),
-    ),
   },
 ];
 
-runFaults('save', SAVE);
+runFaults('save', [...OF_POSTINGS.map((fault): Fault => ({ ...fault, ofPostings: true })), ...SAVE]);

@@ -1,7 +1,7 @@
 import type pg from 'pg';
 import { DEMO_PROGRAM_ID } from '../../domain/sandbox.ts';
 import { HOLD_SWITCH } from '../../server/store/locks.ts';
-import { connect, type Ledger, openLedger, startServer, type TestServer } from '../harness/ledger.ts';
+import { connect, type Ledger, openLedger, startServer, type TestServer, urlOf } from '../harness/ledger.ts';
 import { type ServiceProcess, startService, temporaryDirectory, waitFor } from '../harness/process.ts';
 import { type DatabaseProxy, startProxy, type TrapOutcome, type TrapPlace } from '../harness/proxy.ts';
 
@@ -24,9 +24,8 @@ export async function openStage(): Promise<Stage> {
   const server = await startServer();
   const proxy = await startProxy(server.connection.host);
   const ledger = openLedger(server.connection);
-  const { port, user, database } = server.connection;
-  const url = `postgresql://${user}@/${database}?host=${encodeURIComponent(proxy.host)}&port=${port}`;
-  const start = (): Promise<ServiceProcess> => startService({ DATABASE_URL: url, DATA_DIR: directory.path });
+  const DATABASE_URL = urlOf({ ...server.connection, host: proxy.host });
+  const start = (): Promise<ServiceProcess> => startService({ DATABASE_URL, DATA_DIR: directory.path });
   let service = await start();
   return {
     server,
@@ -78,30 +77,22 @@ export function lay(stage: Stage, at: TrapPlace, outcome: TrapOutcome, first?: (
 /** A trap that was laid. */
 export type Laid = { readonly sprung: boolean };
 
-/** Counts the service's backends that are not idle. */
-const AT_WORK = `select count(*)::integer as count from pg_stat_activity
-  where application_name = 'transfer-service' and state <> 'idle' and pid <> pg_backend_pid()`;
-
-/** Counts the service's backends that wait for a lock. */
-const WAITING = `select count(*)::integer as count from pg_stat_activity
-  where application_name = 'transfer-service' and wait_event_type = 'Lock'`;
+/** The service's backends, in SQL. */
+const BACKENDS = `pg_stat_activity where application_name = 'transfer-service' and pid <> pg_backend_pid()`;
 
 /** Waits until the service does nothing in the database. From then on the books do not change. */
 export async function untilAtRest(stage: Stage): Promise<void> {
-  await waitFor('the database to be at rest', () => isNone(stage, AT_WORK));
+  await waitFor('the database to be at rest', async () => (await countBackends(stage, "state <> 'idle'")) === 0);
 }
 
 /** Waits until a backend of the service waits for a lock, or until `isTooLate` returns true. */
 export async function untilWaiting(stage: Stage, isTooLate = (): boolean => false): Promise<void> {
-  await waitFor('a backend to wait for a lock', async () => isTooLate() || !(await isNone(stage, WAITING)));
+  const isWaiting = async () => (await countBackends(stage, "wait_event_type = 'Lock'")) > 0;
+  await waitFor('a backend to wait for a lock', async () => isTooLate() || isWaiting());
 }
 
-function isNone(stage: Stage, counting: string): Promise<boolean> {
-  return stage.ask(async (client) => {
-    const { rows } = await client.query<{ count: number }>(counting);
-    return rows[0]?.count === 0;
-  });
-}
+const countBackends = (stage: Stage, which: string): Promise<number> =>
+  stage.ask(async (client) => (await client.query(`select from ${BACKENDS} and ${which}`)).rowCount ?? 0);
 
 /** Locks the accounts of the demo program on another connection. Returns the function that releases them. */
 export async function holdAccounts({ server }: Stage): Promise<() => Promise<void>> {
@@ -134,10 +125,7 @@ export async function holdWith(
 
 /** Terminates the service's backends, as an administrator can. `which` is a condition in SQL. */
 export async function terminateBackends(stage: Stage, which = 'true'): Promise<void> {
-  await stage.ask((client) =>
-    client.query(`select pg_terminate_backend(pid) from pg_stat_activity
-      where application_name = 'transfer-service' and pid <> pg_backend_pid() and (${which})`),
-  );
+  await stage.ask((client) => client.query(`select pg_terminate_backend(pid) from ${BACKENDS} and (${which})`));
 }
 
 /** Shuts the server down without waiting for its backends. The supervisor restarts it at once. */
@@ -161,8 +149,10 @@ export async function untilReady(stage: Stage): Promise<void> {
   await untilAtRest(stage);
 }
 
-/** Changes the schema. Returns the function that undoes the change. */
-export async function change(stage: Stage, there: string, back: string): Promise<() => Promise<void>> {
-  await stage.ask((client) => client.query(there));
-  return () => stage.ask(async (client) => void (await client.query(back)));
+/** Changes the schema of a stage. The result undoes the change. */
+export function change(there: string, back: string): (stage: Stage) => Promise<() => Promise<void>> {
+  return async (stage) => {
+    await stage.ask((client) => client.query(there));
+    return () => stage.ask(async (client) => void (await client.query(back)));
+  };
 }

@@ -200,6 +200,16 @@ export function openLedger(
   return { databases, database, service, handlers, call, counts: overview.counts, close: () => databases.close() };
 }
 
+/** Returns the URL of a database. The service takes several hosts and ports, each list joined by commas. */
+export function urlOf({
+  host,
+  port,
+  user,
+  database,
+}: Omit<TestServer['connection'], 'port'> & { readonly port: number | string }): string {
+  return `postgresql://${user}@/${database}?host=${encodeURIComponent(host)}&port=${port}`;
+}
+
 /** Opens a plain connection next to the service, as another process or an operator, or to hold a lock. */
 export async function connect(connection: pg.ClientConfig): Promise<pg.Client> {
   const client = new pg.Client(connection);

@@ -85,9 +85,7 @@ function pairOf(primary: EmbeddedTestServer, standby: EmbeddedPostgres, stop: ()
       const asked = "select count(*)::integer as count from pg_stat_activity where wait_event = 'SyncRep'";
       return Number((await asSuperuser(embedded, asked))[0]?.count);
     },
-    endWaits: async () => {
-      await asSuperuser(embedded, "select pg_cancel_backend(pid) from pg_stat_activity where wait_event = 'SyncRep'");
-    },
+    endWaits: async () => void (await endWaits(embedded)),
     setNames: (names) => setNames(embedded, names),
     ask: async <Found extends pg.QueryResultRow>(text: string, values: readonly unknown[]) => {
       const client = await connect({ ...embedded.connection, user: 'postgres' });
@@ -107,6 +105,12 @@ function pairOf(primary: EmbeddedTestServer, standby: EmbeddedPostgres, stop: ()
   };
 }
 
+/** Ends the waits of commits for a standby, as an administrator does. Returns their number. */
+export async function endWaits(server: Pick<EmbeddedPostgres, 'connection'>): Promise<number> {
+  const cancel = "select pg_cancel_backend(pid) from pg_stat_activity where wait_event = 'SyncRep'";
+  return (await asSuperuser(server, cancel)).length;
+}
+
 async function crash(embedded: EmbeddedPostgres): Promise<void> {
   const killed = embedded.processId();
   const backends = await asSuperuser(embedded, 'select pid from pg_stat_activity');
@@ -123,7 +127,8 @@ async function crash(embedded: EmbeddedPostgres): Promise<void> {
   });
 }
 
-async function setNames(embedded: EmbeddedPostgres, names: string): Promise<void> {
+/** Sets `synchronous_standby_names` by a reload, and returns when all sessions have the new value. */
+export async function setNames(embedded: Pick<EmbeddedPostgres, 'connection'>, names: string): Promise<void> {
   await asSuperuser(embedded, `alter system set synchronous_standby_names = '${names}'`);
   await asSuperuser(embedded, 'select pg_reload_conf()');
   // A new session has the settings of the main process, which signals all other sessions when it has read them.
@@ -131,6 +136,13 @@ async function setNames(embedded: EmbeddedPostgres, names: string): Promise<void
     const [row] = await asSuperuser(embedded, "select current_setting('synchronous_standby_names') as names");
     return row?.names === names;
   });
+}
+
+/** Restarts a primary as a standby, as its operator would. */
+export async function becomeStandby(embedded: EmbeddedPostgres): Promise<void> {
+  await embedded.pause();
+  await writeAs(embedded, 'standby.signal', '');
+  await embedded.resume();
 }
 
 async function untilFollowing(embedded: EmbeddedPostgres): Promise<void> {
@@ -158,7 +170,10 @@ async function writeAs(owner: EmbeddedPostgres, name: string, text: string, path
   await chown(join(path, name), uid, gid);
 }
 
-async function asSuperuser(server: EmbeddedPostgres, statement: string): Promise<readonly Record<string, unknown>[]> {
+async function asSuperuser(
+  server: Pick<EmbeddedPostgres, 'connection'>,
+  statement: string,
+): Promise<readonly Record<string, unknown>[]> {
   const client = new pg.Client({ ...server.connection, user: 'postgres', database: 'postgres' });
   client.on('error', () => undefined);
   await client.connect();
