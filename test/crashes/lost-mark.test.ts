@@ -34,7 +34,11 @@ beforeAll(async () => {
   const file = join(directory.path, 'connectors.json');
   await writeFile(file, JSON.stringify({ connectors: [connector] }));
   settings = { DATA_DIR: directory.path, CONNECTORS: file, BANK_SECRET: secret };
-  service = await startService({ ...settings, DATABASE_URL: urlOf(pair.primary.connection), DATABASE_STANDBY: 'required' });
+  service = await startService({
+    ...settings,
+    DATABASE_URL: urlOf(pair.primary.connection),
+    DATABASE_STANDBY: 'required',
+  });
   ledger = openLedger({ ...pair.primary.connection, requiresStandby: true });
   await service.client.cards.create({ card_id: 'first', connector_id: 'bank', processor_token: 'first' });
   await service.client.cards.create({ card_id: 'others', connector_id: 'bank', processor_token: 'others' });
