@@ -40,7 +40,6 @@ export async function describeMachine(directory: string): Promise<Machine> {
   };
 }
 
-/** A tool of the system: its path and its version. */
 export type Tool = { readonly path: string; readonly version: string };
 
 /** Debian's folder with each major version of PostgreSQL. */

@@ -14,7 +14,6 @@ export const OBSERVATIONS = ['off', 'metrics', 'everything'] as const;
 /** One of {@link OBSERVATIONS}. */
 export type Observation = (typeof OBSERVATIONS)[number];
 
-/** The runs for each kind of observation, in the order of the rounds. */
 export type ObservationRuns = Readonly<Record<Observation, readonly Run[]>>;
 
 /** A difference of one percent is smaller than the noise between two runs of the same service. Only several rounds show it. */
@@ -60,7 +59,6 @@ async function measureOne(stage: Stage, settings: Readonly<Record<string, string
   }
 }
 
-/** Reads the metrics page at intervals, if there is one. */
 function scrape(url: string | undefined): { readonly stop: () => Promise<void> } {
   let last: Promise<unknown> = Promise.resolve();
   const read = async (from: string): Promise<void> => {
@@ -81,7 +79,6 @@ function scrape(url: string | undefined): { readonly stop: () => Promise<void> }
   };
 }
 
-/** Starts a collector that accepts traces and discards them. */
 async function startCollector(resources: Resources): Promise<string> {
   const server = createServer((request, response) => {
     request.resume();

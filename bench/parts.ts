@@ -13,7 +13,6 @@ import type { Stage } from './stage.ts';
 import { measureIsolation } from './webhooks/isolation.ts';
 import { measureThroughput } from './webhooks/throughput.ts';
 
-/** The rows that need pgbench. */
 export const PGBENCH_ROWS: readonly Row[] = [1, 2, 3, 8];
 
 type Findings = Pick<Results, 'outcomes' | 'stored' | 'profile' | 'omitted' | 'failed'>;

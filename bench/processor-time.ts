@@ -33,7 +33,6 @@ function runningChildrenTicks(processId: number): number {
   return ticks;
 }
 
-/** Resident memory of a process, in bytes. */
 export function residentBytes(processId: number): number {
   const kilobytes = /^VmRSS:\s+([0-9]+) kB$/m.exec(readFileSync(`/proc/${processId}/status`, 'utf8'))?.[1];
   return Number(kilobytes) * 1024;

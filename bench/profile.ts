@@ -10,7 +10,6 @@ import { readThreadTimes, type ThreadTimes } from './processor-time.ts';
 import type { Site, Stage } from './stage.ts';
 import { countsStatements, readStatements, resetStatements, type StatementTime } from './statements.ts';
 
-/** A function of the service and its self time for one transfer. */
 export type FunctionTime = { readonly name: string; readonly part: string; readonly microseconds: number };
 
 /** The CPU time of a transfer, by part of the program. */

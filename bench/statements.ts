@@ -12,7 +12,6 @@ export type StatementTime = {
 
 const EXTENSION = 'pg_stat_statements';
 
-/** Whether a server counts the time of statements. */
 export async function countsStatements(server: DatabaseServer): Promise<boolean> {
   const { rows } = await server.query('postgres', 'select from pg_extension where extname = $1', [EXTENSION]);
   return rows.length > 0;

@@ -7,7 +7,6 @@ export type Environment = {
   readonly key: string | undefined;
   readonly program: string | undefined;
   readonly webhookSecret: string | undefined;
-  /** Whether npm or npx started the command line. */
   readonly isRunByNpm: boolean;
   /** How the command line is started: `transfer-service`, or `npx transfer-service`. */
   readonly command?: string;

@@ -24,7 +24,6 @@ export const EXIT_CODES = {
   bug: 70,
 } as const;
 
-/** The text of a failure and the exit code for it. */
 export type FailureReport = { readonly text: string; readonly exitCode: number };
 
 /** The output could not be written. */
@@ -125,7 +124,6 @@ function lacksProgram({ Code, Message }: TransferServiceError): boolean {
   return Code.endsWith('_schema') && Message.startsWith("The required header 'Program-Id' is missing");
 }
 
-/** The resolution from the catalogue, and the command to run next. */
 async function whatToDo(error: TransferServiceError, { command }: FailureContext): Promise<string> {
   const indent = ' '.repeat(LABEL_WIDTH);
   // Loaded on demand: the contract takes longer to load than the rest of the command line.

@@ -50,7 +50,6 @@ export function yesOrNo(value: boolean): string {
   return value ? 'yes' : 'no';
 }
 
-/** One line for each pair, with the values aligned. */
 export function alignedLines(pairs: readonly Pair[]): string {
   const width = Math.max(0, ...pairs.map(([name]) => name.length)) + 1;
   return pairs.map(([name, value]) => `${`${name}:`.padEnd(width)} ${paintField(name, printable(value))}\n`).join('');

@@ -150,7 +150,6 @@ function tidyHelp(command: Command): void {
   }
 }
 
-/** A command in a list: its names and arguments. */
 function termOf(command: Command): string {
   const names = [command.name(), ...command.aliases()].join('|');
   return [names, ...command.registeredArguments.map((argument) => `<${argument.name()}>`)].join(' ');

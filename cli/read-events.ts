@@ -46,7 +46,6 @@ type Reading<Event> = {
   readonly placeOf: (event: Event) => number;
 };
 
-/** The events of the card program. */
 export function programEvents({ service }: Session): Reading<TransferServiceEvent> {
   return {
     stream: (options) => service.events.stream(options),
@@ -64,7 +63,6 @@ export function programEventsWithText(session: Session): Reading<ReceivedEvent<T
   };
 }
 
-/** The events of all card programs and of the service. */
 export function allEvents({ service }: Session): Reading<OperatorEventRecord> {
   return {
     stream: (options) => service.events.streamAllPrograms(options),
@@ -127,7 +125,6 @@ const TYPE_WIDTH = 18;
 /** Positions below a million are aligned. */
 const POSITION_WIDTH = 6;
 
-/** The position, the type and the subject of an event. */
 export function eventHead({ position, type, subject_id }: TransferServiceEvent): string {
   return printable(`${String(position).padStart(POSITION_WIDTH)}  ${type.padEnd(TYPE_WIDTH)}  ${subject_id}`);
 }
@@ -137,7 +134,6 @@ export function eventLine(event: TransferServiceEvent): string {
   return `${[plainTime(event.created_at), eventHead(event), summaryOf(event)].map(printable).join('  ').trimEnd()}\n`;
 }
 
-/** The line of an event for operators, which begins with its number and its card program. */
 export function operatorEventLine(event: OperatorEventRecord): string {
   const number = String(event.number).padStart(POSITION_WIDTH);
   return `${number}  ${printable(event.program_id ?? 'service')}  ${eventLine(event)}`;

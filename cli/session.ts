@@ -53,7 +53,6 @@ export type Session = CommandContext & {
   readonly showText: (value: unknown, text: string) => void;
 };
 
-/** The base URL of the service, from the options or the environment. */
 export function urlOf(options: GlobalOptions, environment: Environment): string {
   return options.url ?? environment.url;
 }
@@ -163,7 +162,6 @@ export function emptyText(
 /** The id of a key in the fields that say who did something. In a text of a caller, the quotes would be escaped. */
 const DONE_BY = /"(actor|author|caller|closed_by|created_by|resolved_by)":"(key_[0-9a-f]{32})"/g;
 
-/** The largest page of keys. */
 const PAGE_SIZE = 100;
 
 /**

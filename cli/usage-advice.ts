@@ -79,7 +79,6 @@ export function usageAdvice(program: Command, commandLine: readonly string[], co
   return lines.map((line) => `${line}\n`).join('');
 }
 
-/** The most similar of some names, if it can be a misspelling. */
 function similar(word: string, names: readonly string[]): string | undefined {
   const near = names
     .map((name) => ({ name, distance: name.startsWith(word) ? 1 : distanceOf(word.toLowerCase(), name) }))

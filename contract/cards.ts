@@ -136,7 +136,6 @@ export const CardRecord = Type.Object({
   updated_at: moment('When it was last changed'),
 });
 
-/** A line of a card's statement. */
 export const PostingRecord = Type.Object({
   sequence: Type.Integer({ description: "Number of the line in the card's statement, from 1" }),
   purpose: literals(['load', 'unload', 'card_to_card', 'reversal', 'deposit'], 'Why the money moved'),

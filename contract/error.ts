@@ -62,7 +62,6 @@ export type ErrorDefinition = {
   readonly resolver: 'caller' | 'support';
   /** The problem that a user saw. The page of errors leads from it to the code. */
   readonly problem: Problem;
-  /** What the code means, in a sentence. */
   readonly meaning: string;
   /** Other names for the search, which the other texts do not contain: phrases in lower case, separated by commas. */
   readonly alsoCalled: string;

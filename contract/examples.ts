@@ -99,7 +99,6 @@ function isNullable(schema: object, name: string): boolean {
   return shape.properties?.[name]?.anyOf?.some(({ type }) => type === 'null') ?? false;
 }
 
-/** The column names of an export, in order. */
 function columnsOf(id: OperationId): readonly string[] {
   return Object.keys(Object(Reflect.get(OPERATIONS[id].reply, 'properties')));
 }

@@ -63,7 +63,6 @@ const BOTH_CHANGED = {
   out: Type.Optional(nullable(DirectionLimitsPatch)),
 };
 
-/** The limits of a card, or of each card of a program. */
 export const CardLimits = Type.Object(
   { ...BOTH, maximum_balance: Type.Optional(maximumBalance) },
   { additionalProperties: false, description: 'Limits; an omitted limit does not apply' },

@@ -27,7 +27,6 @@ export const EXAMPLE_NOTICE = {
   retry_after_seconds: null,
 } as const;
 
-/** The time of most records in examples. */
 export const EXAMPLE_TIME = '2026-01-31T09:30:00.000Z';
 
 /** The time of later changes in examples. */

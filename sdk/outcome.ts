@@ -80,7 +80,6 @@ function consequenceOf({ moneyMoved, idempotencyKey }: FailedCall, { repeatable 
   return `${moved} Send the same request again${key}: it moves money at most once.`;
 }
 
-/** The operations that this process has already warned about. */
 const warned = new Set<OperationId>();
 
 /**

@@ -25,7 +25,6 @@ export type ClientSettings = {
   readonly warn: Warn | undefined;
 };
 
-/** The maximum duration of one attempt, and the maximum number of retries of a call. */
 type Limits = { readonly timeoutMilliseconds: number; readonly maxRetries: number };
 
 /** With a longer time, `setTimeout` would fire immediately. */

@@ -207,7 +207,6 @@ function openLane(
   });
 }
 
-/** Opens authentication for http, and the job that records the use of credentials. */
 function openCredentials({ authentication, background }: Databases) {
   const keys = openKeyUses(background);
   const sessions = openSessionUses(background);

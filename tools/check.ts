@@ -10,7 +10,6 @@ import { COUNTED, MISSING } from './verify/reports.ts';
 
 const BIN = 'node_modules';
 
-/** Scripts by name, each with its arguments. */
 type Checks = Readonly<Record<string, readonly [script: string, ...rest: string[]]>>;
 
 /** One checker process. Several would check shared files again, and slow down the other checks more than they save. */

@@ -2,7 +2,6 @@ import { spawn } from 'node:child_process';
 import { constants } from 'node:os';
 import { delimiter, join } from 'node:path';
 
-/** How a command ended. */
 export type Ending = {
   readonly succeeded: boolean;
   /** Whether the check found no problem but was not complete: see `INCOMPLETE`. */

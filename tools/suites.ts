@@ -11,7 +11,6 @@ export type Part = 'quick' | 'fast' | 'slow' | 'whole';
 const lies = (path: string, places: readonly string[]) =>
   places.some((place) => path === place || path.startsWith(`${place}/`));
 
-/** Each test file of the project with its suite, if it has one. */
 function findFiles(): readonly { readonly path: string; readonly suite: string | undefined }[] {
   const exclude = ['**/node_modules/**', 'data/**'];
   return globSync('**/*.test.{ts,tsx,mts,js,mjs}', { cwd: root, exclude }).map((path) => {

@@ -26,7 +26,6 @@ export type Ledger = {
 
 let made = 0;
 
-/** Copies the seed into a new database. */
 export async function createLedger({ server, seed }: Site): Promise<Ledger> {
   made += 1;
   const database = `bench_ledger_${made}`;

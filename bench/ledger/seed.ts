@@ -10,10 +10,8 @@ const FUNDING = 900_000_000_000;
 /** Never reached. Each limit is checked for every transfer, over all days of its period. */
 const LIMIT = 900_000_000_000;
 
-/** Three limits of the program. */
 const PROGRAM_LIMITS = { in: { daily_amount: LIMIT, weekly_amount: LIMIT, monthly_amount: LIMIT } } as const;
 
-/** Two limits of each card. */
 export const CARD_LIMITS = { in: { daily_amount: LIMIT, monthly_amount: LIMIT } } as const;
 
 /** Programs with one card each, to spread transfers over funding accounts. */

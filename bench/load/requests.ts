@@ -1,7 +1,6 @@
 import { randomFillSync } from 'node:crypto';
 import { AMOUNT, cardName, type Traffic } from './traffic.ts';
 
-/** A listed request: method, path, and the key and body of a replay. */
 export type ListedRequest = {
   readonly method: 'GET' | 'POST';
   readonly path: string;
@@ -9,7 +8,6 @@ export type ListedRequest = {
   readonly body?: string;
 };
 
-/** What to send: transfers, batches of transfers, or listed requests one after the other. */
 export type Sending =
   | { readonly kind: 'transfers' }
   | { readonly kind: 'batches'; readonly rows: number }

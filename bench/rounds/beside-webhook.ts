@@ -3,7 +3,6 @@ import { createWebhooks, deleteWebhook } from '../webhooks/create-webhooks.ts';
 import { startReceiver } from '../webhooks/run-receiver.ts';
 import type { ServiceOnLedger } from './round.ts';
 
-/** Deliveries per second to the webhook. */
 export const DELIVERIES_PER_SECOND = 1_000;
 
 /** Enough simultaneous requests for the rate. */

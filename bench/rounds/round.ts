@@ -28,7 +28,6 @@ export class Round {
     return this.#once('own', () => this.#startService(ownSite));
   }
 
-  /** The bare route, warmed up. */
   bareRoute(): Promise<BareRoute> {
     return this.#once('bare route', async () => {
       const route = await startBareRoute(this.#stage.resources);

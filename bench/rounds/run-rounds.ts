@@ -6,7 +6,6 @@ import { interleave } from './interleave.ts';
 import { Round } from './round.ts';
 import { type Memory, runWorkload, type WorkloadName } from './workloads.ts';
 
-/** The runs of each workload, one for each round. */
 export type Rounds = Readonly<Partial<Record<WorkloadName, readonly Run[]>>>;
 
 /** The workloads that the rows compare. Those with pgbench run at every number of clients. */

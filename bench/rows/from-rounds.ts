@@ -8,7 +8,6 @@ import { bestOfPgbench, compare, figures, medianOf, runsOf } from './compare.ts'
 import { costAgainstBareRoute, costAgainstPgbench } from './costs.ts';
 import { latencyAtHalfTheRate, latencyOfLoneCaller } from './latencies.ts';
 
-/** Circumstances that the targets of some rows depend on. */
 export type Circumstances = { readonly cores: number; readonly options: Options };
 
 /** A machine with this many cores or fewer has the targets for two. */

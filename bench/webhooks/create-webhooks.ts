@@ -7,7 +7,6 @@ export type NewWebhook = {
   readonly after?: number;
 };
 
-/** An operator's access to a service. */
 export type Access = { readonly url: string; readonly key: string };
 
 const PATH = '/api/v0.1/operator/webhook';

@@ -9,7 +9,6 @@ import type { Stage } from '../stage.ts';
 import { createWebhooks } from './create-webhooks.ts';
 import { type Received, type Receiver, startReceiver } from './run-receiver.ts';
 
-/** Deliveries per second to the healthy webhooks. */
 export const DELIVERIES_PER_SECOND = 500;
 
 /** Webhooks that never succeed. Half of them get no response, the others no connection. */

@@ -33,10 +33,8 @@ export type Receiver = {
   readonly stop: () => Promise<void>;
 };
 
-/** Files of a private key and its certificate. */
 export type Certificate = { readonly keyFile: string; readonly certificateFile: string };
 
-/** Starts a receiver. With a certificate it uses HTTPS. */
 export async function startReceiver(resources: Resources, certificate?: Certificate): Promise<Receiver> {
   const words = certificate === undefined ? [] : [certificate.keyFile, certificate.certificateFile];
   const child = fork(PROGRAM, words);

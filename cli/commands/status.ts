@@ -145,7 +145,6 @@ function webhooksText({ delivery, enabled, paused, failing }: ServiceStatus['web
     : `delivery ${delivery}; ${enabled} enabled, ${paused ?? 0} paused, ${failing ?? 0} failing`;
 }
 
-/** Whether the service is ready, why not, and since when. */
 function readyText({ ready, reason, since }: ServiceStatus['readiness']): string {
   return `${ready ? 'yes' : 'no'} (${reason}) since ${plainTime(since)}`;
 }

@@ -159,7 +159,6 @@ class ErrorTail {
     this.#newest = Math.max(at, this.#newest ?? at);
   }
 
-  /** Forgets errors that are not read any more. */
   #forget(): void {
     const newest = this.#newest;
     if (newest === undefined) return;
@@ -176,7 +175,6 @@ function isTemporary(error: unknown): boolean {
   return error instanceof TransferServiceError && (!(error instanceof RequestError) || error.shouldRetry);
 }
 
-/** Returns an error as one line: time, code, operation, request and message. */
 function errorText(error: Found): string {
   const { created_at, status, code, type, operation, request_id, program_id, message } = error;
   const paint = type === 'Request Error' ? warning : bad;

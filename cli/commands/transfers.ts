@@ -209,7 +209,6 @@ function addCreate(transfers: Command, context: CommandContext): void {
   });
 }
 
-/** The values of checks that are amounts of money. */
 const AMOUNT_NAMES = /^(available|balance|incoming|used)$|(^|_)amount$|_balance$/;
 
 function checkValueText(name: string, text: string, currency: unknown): string {
@@ -252,7 +251,6 @@ const isRefused = ({ error }: BatchOutcome): boolean => error?.Type === 'Request
 /** Whether the service failed for the row; its money may have moved. */
 const isFault = (row: BatchOutcome): boolean => row.error !== null && !isRefused(row);
 
-/** Counts the rows by outcome, and says what to do if the service failed for some. */
 function batchSummary(rows: readonly BatchOutcome[]): string {
   const faults = rows.filter(isFault);
   const failed = (moved: BatchOutcome['money_moved']): number =>

@@ -3,7 +3,6 @@ import { request as requestHttps } from 'node:https';
 import { parseJson } from '../../sdk/generated/parse-json.ts';
 import { signWebhook } from '../../sdk/webhook-signature.ts';
 
-/** The three calls of the adapter contract about an order. */
 export type Call = 'send' | 'inquire' | 'reverse';
 
 export type Order = {

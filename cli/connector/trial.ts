@@ -99,7 +99,6 @@ export class Trial {
     if (status !== wanted) throw new Violation(`${to}/${call} answered with ${described({ status, ...returned })}.`);
   }
 
-  /** Expects two answers to be about one execution. */
   expectSame(first: Answer, second: Answer): void {
     const [one, other] = [first.processor_reference, second.processor_reference];
     if (one !== null && other !== null && one !== other)

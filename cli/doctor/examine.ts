@@ -12,7 +12,6 @@ import type { Session } from '../session.ts';
 import { examineConnection } from './connection.ts';
 import { examineService } from './service.ts';
 
-/** The checks of one part: this machine, the connection, the service, the host. */
 export type Section = { readonly name: string; readonly checks: readonly Check[] };
 
 /** The version of Node that this command line needs. */

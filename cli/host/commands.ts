@@ -88,7 +88,6 @@ export const addHost: AddCommands = (program, context) => {
     .action(({ name }: { name: string }) => run('operator-key', name));
 };
 
-/** Runs a task of server/host/administration.ts in a separate process. */
 export function runAdministration(context: CommandContext, ...task: string[]): Promise<void> {
   return runServer(context, task);
 }

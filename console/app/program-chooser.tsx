@@ -14,7 +14,6 @@ import { shortId } from '../format/ids.ts';
 import { chooseProgram, goToProgram, putIntoUrl } from './chosen-program.ts';
 import type { Route } from './routes.ts';
 
-/** Shows the chosen program and opens the list of programs. */
 export function ProgramChooser() {
   const { can, allPrograms } = useSession();
   const { programId } = useProgram();

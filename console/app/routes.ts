@@ -7,7 +7,6 @@ export type Route = {
   readonly title: string;
   /** A shorter title for the navigation. */
   readonly name?: string;
-  /** Loads the code of the screen when it is first opened. */
   readonly load: () => Promise<Screen>;
   readonly scope: KeyScope | undefined;
   /** Whether it shows one card program, so the user must choose one first. */
@@ -238,7 +237,6 @@ export function preload({ load }: Route): void {
   load().catch(() => undefined);
 }
 
-/** Returns the route of a path, with the values of its parameters. */
 export function findRoute(path: string): { readonly route: Route; readonly parameters: Parameters } | undefined {
   for (const route of ROUTES) {
     const parameters = matchPath(route.path, path);

@@ -3,7 +3,6 @@ import { formatAmount } from './amounts.ts';
 import type { IdKind } from './ids.ts';
 import { formatNumber } from './operators/switch.ts';
 
-/** A part of a sentence: words, the id of a record, or a moment. */
 export type Part =
   | string
   | { readonly id: string; readonly kind: IdKind; readonly programId: string | null }

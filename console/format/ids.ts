@@ -87,7 +87,6 @@ export function shortId(id: string): string {
   return id.length <= 20 ? id : `${id.slice(0, 10)}…${id.slice(-6)}`;
 }
 
-/** A piece of a text: an id, the id of a card without its quotes, a moment, or the text between them. */
 export type TextPiece = { readonly text: string; readonly kind: 'id' | 'card' | 'moment' | 'text' };
 
 /**

@@ -76,7 +76,6 @@ function readLimit(field: string, text: string, currency: string): number | unde
   return /^\d{1,12}$/.test(text.trim()) ? Number(text.trim()) : undefined;
 }
 
-/** Returns each limit that is set as a row of a table, with its direction. */
 export function rowsOf(
   limits: Limits | null,
 ): readonly { readonly direction: string; readonly name: string; readonly value: number }[] {

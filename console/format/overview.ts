@@ -114,7 +114,6 @@ export function hourlySeries<Name extends string>(
   return { times: hours.map((hour) => hour * 3_600), values };
 }
 
-/** Returns the transfers of every hour of a day, by type. */
 export function transfersByHour(hours: NonNullable<Overview['hours']>, types: readonly TransferType[], now: number) {
   return hourlySeries(
     types,

@@ -130,7 +130,6 @@ function nightBefore(now: number): { readonly from: string; readonly to: string 
   return { from: begins.toISOString(), to: ends.toISOString() };
 }
 
-/** Whether a period has any bound. */
 export function isBounded({ period, from, to }: Period): boolean {
   return Object.hasOwn(PERIODS, period) || from !== '' || to !== '';
 }

@@ -192,7 +192,6 @@ export const CatalogueRecord = Type.Object({
 
 export type CatalogueRecord = Static<typeof CatalogueRecord>;
 
-/** The form of the codes of each family. */
 export const FAMILY_PATTERNS: Readonly<Record<CodeFamily['kind'], string>> = {
   schema: '<operation>_schema',
   unknown: 'unknown_<operation>',

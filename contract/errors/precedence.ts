@@ -1,7 +1,6 @@
 import type { RefusalCode } from '../../domain/error-codes.ts';
 import type { Operation } from '../operation.ts';
 
-/** A step of a request, and the codes that it can refuse an operation with. */
 type StepOfRequest = {
   /** What it checks. The text follows its number in a list. */
   readonly checks: string;

@@ -34,7 +34,6 @@ const KEY_NOTES = [
   'A key that is bound to a card program has its event there. Events of other keys are for operators only.',
 ] as const;
 
-/** The key that the example of key.rolled replaces. */
 const REPLACED = {
   ...Object(sampleOf(KeyRecord, false)),
   ...SHOP,

@@ -48,7 +48,6 @@ export const TRUNCATED_KINDS = [
 
 export type TruncatedKind = (typeof TRUNCATED_KINDS)[number];
 
-/** The balance of a card before and after a posting. */
 const BalanceChange = Type.Object({
   card_id: Type.String({ description: 'The card' }),
   before: Amount('Balance of the card before the posting'),

@@ -3,7 +3,6 @@ import { EVENT_CATALOGUE } from '../events/catalogue.ts';
 import { OPERATION_IDS, OPERATIONS } from '../operations.ts';
 import type { SchemaShape } from '../schema-parts.ts';
 
-/** A field of a schema, at any depth. */
 type FoundField = { readonly path: string; readonly shape: SchemaShape };
 
 /** Every field below a schema. The fields inside a union, a list or a map belong to the field around them. */
@@ -25,7 +24,6 @@ const descriptionOf = ({ description, anyOf = [] }: SchemaShape): string =>
 
 const isNullable = ({ anyOf = [] }: SchemaShape): boolean => anyOf.some(({ type }) => type === 'null');
 
-/** Finds problems with the descriptions of fields. */
 function problemsOf(fields: readonly FoundField[], isReply: boolean): readonly string[] {
   return fields.flatMap(({ path, shape }) => {
     const description = descriptionOf(shape);

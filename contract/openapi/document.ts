@@ -317,7 +317,6 @@ function queryParameters(query: TObject): readonly Parameter[] {
   });
 }
 
-/** Operations that set or remove the cookie of a session. */
 const SETS_COOKIE: readonly OperationId[] = ['create_session', 'delete_session'];
 
 function successOf(id: OperationId): JsonObject {

@@ -4,7 +4,6 @@ import { reference } from './json.ts';
 /** Minimum number of characters that a component must save for a repeated schema: about five lines. */
 const MIN_SAVED_CHARACTERS = 200;
 
-/** The length of a reference to a component. */
 const REFERENCE_CHARACTERS = 60;
 
 /**

@@ -10,7 +10,6 @@ const MOMENT_FORM =
   /^(\d{4}-\d{2}-\d{2})T((?:[01]\d|2[0-3]):[0-5]\d):([0-5]\d|60)(\.\d+)?(Z|[+-](?:[01]\d|2[0-3]):[0-5]\d)$/i;
 const DAY_MILLISECONDS = 86_400_000;
 
-/** The form of a date, for messages. */
 export const DATE_RULE = `a date from ${YEARS.first}-01-01 to ${YEARS.last}-12-31, as YYYY-MM-DD`;
 
 /** The form of a time, for messages. */

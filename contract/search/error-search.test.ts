@@ -174,7 +174,6 @@ const value = fc.oneof(
 );
 const number = fc.integer({ min: 600, max: 99_999_999 }).map(String);
 
-/** A message with other values. */
 const filled = (message: string) =>
   fc.array(fc.tuple(value, number), { minLength: 12, maxLength: 12 }).map((values) => {
     let at = 0;

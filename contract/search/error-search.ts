@@ -114,7 +114,6 @@ function bare(text: string): string {
     .toLowerCase();
 }
 
-/** The message of an entry that a text quotes. */
 type Quote = {
   readonly length: number;
   /** Undefined if several codes have the message. */

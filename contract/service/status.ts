@@ -22,7 +22,6 @@ const momentOrNull = (description: string) => nullable(moment(`${orNull(descript
 const booleanOrNull = (description: string) => nullable(Type.Boolean({ description: orNull(description) }));
 const runbook = 'Page of the runbook, from the root of the project';
 
-/** The fields of one part of the service. */
 const part = <Fields extends TProperties>(description: string, fields: Fields) => Type.Object(fields, { description });
 
 const StandbyRecord = Type.Object({

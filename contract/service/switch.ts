@@ -89,7 +89,6 @@ const transferCount = (description: string) =>
     { description },
   );
 
-/** What a change of the switch would affect. */
 export const SwitchPreview = Type.Object({
   scope: literals(SWITCH_SCOPES, 'What the change would apply to'),
   program_id: textOrNull('The card program; null for all'),

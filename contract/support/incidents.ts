@@ -22,7 +22,6 @@ import {
   textOrNull,
 } from '../schema-parts.ts';
 
-/** Maximum number of error codes of an incident. */
 export const MAX_INCIDENT_CODES = 20;
 
 /** Maximum number of cases that one request attaches, and that an incident proposes. */

@@ -102,7 +102,6 @@ export const NewWebhookRecord = Type.Object({
   ),
 });
 
-/** An event that is about to be sent to a webhook. */
 export const QueuedDelivery = Type.Object({
   webhook_id: Type.String({ description: 'The webhook' }),
   event_id: Type.String({ description: 'The event. Its attempt appears among the attempts of the webhook' }),

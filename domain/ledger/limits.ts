@@ -13,7 +13,6 @@ export const PERIODS = ['day', 'week', 'month'] as const;
 
 export type Period = (typeof PERIODS)[number];
 
-/** The maximum number of days of each period. */
 export const LONGEST_DAYS: Readonly<Record<Period, number>> = { day: 1, week: 7, month: 31 };
 
 /** The limits that one direction can have: on the size of one transfer, or on the total of a period. */

@@ -23,7 +23,6 @@ import { endsOf, type Finding, type TransferView } from './transfer-view.ts';
 /** An existing transfer, and its hold while that is open. */
 export type TransferWithHold = { readonly transfer: Transfer; readonly hold: Hold | undefined };
 
-/** The result of each command, for messages. */
 const RESULTS: Readonly<Record<TransferCommand, string>> = {
   create: 'created',
   execute: 'executed',

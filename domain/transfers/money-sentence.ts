@@ -20,7 +20,6 @@ export const MONEY_STATES = ['yes', 'no', 'held', 'moved_back', 'partly_moved_ba
 
 export type MoneyState = (typeof MONEY_STATES)[number];
 
-/** Whether money has moved, for each state. */
 export const MONEY_MOVED: Readonly<Record<MoneyState, MoneyMoved>> = {
   yes: 'yes',
   no: 'no',

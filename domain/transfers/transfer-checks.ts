@@ -18,7 +18,6 @@ import { type Finding, NOT_EVALUATED, type TransferView } from './transfer-view.
 /** One rule about creating a transfer. */
 export type TransferCheck = {
   readonly name: string;
-  /** Whether it needs a valid amount. */
   readonly needsAmount?: true;
   /** Whether it depends on balances or usage. For a scheduled transfer it runs only when the transfer is due. */
   readonly whenDue?: true;
@@ -124,7 +123,6 @@ export function examineSwitch(
   return { outcome: 'failed', saw, refusal: new Refusal('service_disabled', `${what}.`, { saw, ...wait }) };
 }
 
-/** Names the transfers that a connector's setting disables. */
 function disabledConnector({ connectorId, transferType, programId }: SwitchSetting): string {
   const kind = transferType === null ? '' : `transfers of type '${transferType}' at `;
   const where = programId === null ? '' : ' in this card program';

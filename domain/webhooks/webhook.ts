@@ -7,7 +7,6 @@ export const HEADER_NAME = "^[!#$%&'*+.^_`|~0-9A-Za-z-]+$";
 /** Pattern of its value: visible ASCII, with spaces between. */
 export const HEADER_VALUE = '^[\\x21-\\x7e]([\\x20-\\x7e]*[\\x21-\\x7e])?$';
 
-/** Maximum number of headers of a webhook. */
 export const MAX_WEBHOOK_HEADERS = 10;
 
 /** The part of an event that is sent: all of it, or everything except its `data`. */

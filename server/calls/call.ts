@@ -32,7 +32,6 @@ export function hasScope(caller: Caller, scope: KeyScope): boolean {
   return !('keyId' in caller) || includesScope(caller.scopes, scope);
 }
 
-/** A credential that was sent and refused. */
 export type RefusedCredential = {
   /** The origin of the request, past trusted proxies: an IPv4 address, or the first 64 bits of an IPv6 address. */
   readonly address: string;
@@ -166,10 +165,7 @@ export type StreamReply = { readonly stream: LiveStream };
 export type LiveStream = {
   /** The text to begin with. Invalid requests were refused before. */
   readonly first: string;
-  /**
-   * Reads on, and returns the text to send, which is empty if there is nothing new. After a failure it starts at the same
-   * position.
-   */
+  /** Returns the text to send, empty if there is nothing new. After a failure it starts at the same position. */
   readonly read: () => Promise<string>;
   /** Resolves when there may be something new, after `milliseconds`, or when `signal` aborts. Never rejects. */
   readonly forNews: (milliseconds: number, signal: AbortSignal) => Promise<void>;
@@ -185,10 +181,7 @@ export type RefusedRow = {
   readonly refused: number;
 };
 
-/**
- * One operation as http calls it. Throws a Refusal (domain) for a refusal and {@link OperationFailure} for a fault. Any other
- * error is a bug.
- */
+/** One operation as http calls it. Throws a Refusal or an {@link OperationFailure}. Any other error is a bug. */
 export type Handler = (call: AnyCall) => Promise<AnyReply>;
 
 export type AnyCall = CallContext & {
@@ -266,10 +259,7 @@ export type Gateway = {
    * which postpones the end of an idle session.
    */
   readonly authenticateSession: (token: string, isActive: boolean) => Promise<Caller>;
-  /**
-   * Whether a notice was signed with a secret of the connector, and recently. False for an unknown connector. Header names are in
-   * lower case. Never throws.
-   */
+  /** Whether a notice has a recent signature by a secret of the connector. False for an unknown one. Never throws. */
   readonly verifyNotice: VerifyNotice;
   /** Called for every refused credential, once for each request. Must not throw. */
   readonly onRefusedCredential: (refused: RefusedCredential) => void;

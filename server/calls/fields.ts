@@ -41,10 +41,7 @@ function toDirection(sent: DirectionLimitsPatch): DirectionLimitsChange {
   return change;
 }
 
-/**
- * Refuses limits whose minimum is above their maximum. For a change, that is only known once it is merged into the current
- * limits.
- */
+/** Refuses limits whose minimum is above their maximum. A change must be merged into the current limits first. */
 export function checkLimits(call: CallContext, field: Field, limits: Limits | null): void {
   const direction = limits === null ? undefined : contradictionIn(limits);
   if (limits === null || direction === undefined) return;
@@ -60,7 +57,6 @@ export function checkMetadata({ operation }: { readonly operation: MetadataOpera
   if (refusal !== undefined) throw refusal;
 }
 
-/** A pair of metadata to filter a list by. */
 export type MetadataPair = { readonly name: string; readonly value: string };
 
 type PairQuery = { readonly metadata_name?: string; readonly metadata_value?: string };

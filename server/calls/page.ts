@@ -97,10 +97,7 @@ export const MAX_EXAMINED = 5000;
 /** Time to fill a page, in milliseconds. After that the page is sent even if it is short. */
 const SEARCH_MILLISECONDS = 1000;
 
-/**
- * Reads a page. If matches are very rare, the page can be short or empty and still have a cursor. Only `next` shows whether there
- * is more.
- */
+/** Reads a page. If matches are very rare, it can be short: only `next` shows whether there is more. */
 export async function readFiltered<Item>(filtered: FilteredRead<Item>): Promise<Chunk<Item>> {
   const { call, limit, after, isFiltered, read, idOf } = filtered;
   const giveUpAt = performance.now() + SEARCH_MILLISECONDS;

@@ -24,6 +24,5 @@ export type GroupTrace = {
   readonly loaded: () => void;
   /** The decisions are made, and the group is saved. */
   readonly decided: () => void;
-  /** It is committed, or has failed. */
   readonly ended: (size: number, outcome: 'committed' | 'failed') => void;
 };

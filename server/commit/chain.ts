@@ -99,7 +99,6 @@ export class Chain<Item, Outcome, Name extends string> {
     this.#changed = Promise.withResolvers();
   }
 
-  /** Whether a group in flight has the same change as an item. */
   concerns(item: Item): boolean {
     const change = this.#changeOf(item);
     return change !== undefined && this.#links.some(({ changes }) => changes.includes(change));

@@ -69,10 +69,7 @@ export class Contention {
     return names.some((name) => this.#isHeld(name, now));
   }
 
-  /**
-   * Runs the work when a turn is free and no earlier item that needs one of these held names runs or waits. Resolves when the
-   * work is done.
-   */
+  /** Runs the work when a turn is free and no earlier item that needs one of these names runs or waits. */
   takeTurn<Result>(needs: readonly string[], run: () => Promise<Result>): Promise<Result> {
     const now = performance.now();
     const names = [...new Set(needs)].filter((name) => this.#isHeld(name, now));

@@ -14,7 +14,6 @@ import { LockingPath, type Reachable } from './locking-path.ts';
 // Tested by: `test/crashes/kill.test.ts`, `test/start/foreign-server.test.ts`
 
 export type LaneBounds = {
-  /** Maximum number of items in one transaction. */
   readonly batch: number;
   /** Maximum number of waiting items. Beyond it callers are refused at once. */
   readonly waiting: number;

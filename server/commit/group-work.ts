@@ -31,14 +31,10 @@ export type GroupWork<Item, Outcome, Name extends string> = {
   readonly chained?: ChainedWork<Item, Outcome, Name>;
 };
 
-/** How a group is decided on the uncommitted state of the groups before it. */
 export type ChainedWork<Item, Outcome, Name extends string> = {
   /** Begins a chain, which remembers the state that each group leaves for the next. */
   readonly begin: () => (items: readonly Item[]) => ChainedSteps<readonly Outcome[], Name>;
-  /**
-   * The item's change to data that is read from the database rather than remembered. The item waits for a group in flight with
-   * the same change.
-   */
+  /** A change to data that is read rather than remembered. The item waits for a group in flight with the same change. */
   readonly changeOf: (item: Item) => string | undefined;
   /** Called with the reason why a chain broke: a thrown value, or the error of PostgreSQL. */
   readonly onBreak?: (error: unknown) => void;
@@ -53,7 +49,6 @@ export type CommitObserver = {
   readonly onGroup: (path: CommitPath, size: number, milliseconds: number) => void;
   /** A chain broke: its groups are committed again, with locks. */
   readonly onBreak: () => void;
-  /** A commit of unknown outcome was looked up. */
   readonly onSettled: (settlement: Settlement) => void;
   /** So many transfers had an unknown outcome when their requests ended. */
   readonly onUnknown: (transfers: number) => void;

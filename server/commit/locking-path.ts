@@ -26,7 +26,6 @@ const RETRY_MILLISECONDS = 700;
 /** Pause between two attempts of an item whose locks others hold. */
 const PAUSE_MILLISECONDS = 25;
 
-/** A database that can be limited to the programs of a group. */
 export type Reachable = Pick<Database, 'forProgram'>;
 
 export type FailedGroup<Item, Outcome> = {
@@ -119,10 +118,7 @@ export class LockingPath<Item, Outcome, Name extends string> {
     if (again.length > 0) await this.commit(again, 'skip');
   }
 
-  /**
-   * Lets the items of a group that changed nothing wait for the new primary, if there are several hosts and the items have time
-   * for a transaction there.
-   */
+  /** Lets a group that changed nothing wait for the new primary, if there are several hosts and enough time. */
   #follow(group: readonly Pending<Item, Outcome>[], error: unknown): void {
     const { followsPrimary } = this.databaseOf(group);
     for (const pending of group) {

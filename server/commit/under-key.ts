@@ -35,7 +35,6 @@ export type KeyedWork<Record, Name extends string> = {
   readonly programId?: string;
   /** Locks the switch, before all other locks. For operations that hold it. */
   readonly hold?: Statement;
-  /** Names to lock in addition to the key. */
   readonly names?: readonly LockedName[];
   /** Sent once the names are locked. */
   readonly load: Steps<unknown, Name>['load'];

@@ -1,17 +1,11 @@
 import { isIP } from 'node:net';
 import ipaddr, { type IPv4, type IPv6 } from 'ipaddr.js';
 
-/**
- * A network: its first address, and how many leading bits its addresses share. A single address is a network with all of its
- * bits.
- */
+/** A network: its first address, and how many leading bits its addresses share (all bits for a single address). */
 export type Network = readonly [address: IPv4 | IPv6, prefix: number];
 
 export type AddressRules = {
-  /**
-   * Why requests cannot be sent to a URL, as a sentence. Does not look up names, because their addresses are checked at the
-   * connection.
-   */
+  /** Why requests cannot go to a URL, as a sentence. Looks up no names: their addresses are checked at the connection. */
   findUrlProblem(url: string): string | undefined;
   /** Whether a request of this protocol to this port may go to this address. */
   isAllowed(address: string, to: Destination): boolean;

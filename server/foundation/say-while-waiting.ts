@@ -1,4 +1,3 @@
-/** How often a waiting start or command reports what it waits for. */
 const SAY_EVERY_MILLISECONDS = 5_000;
 
 /**

@@ -9,7 +9,6 @@ const MAX_USER_INFO_LENGTH = 1_000;
 /** An http URL with a complete host. A later @ belongs to its path or to the surrounding text. */
 const PLAIN_HOST = /^(?:[a-z0-9.-]+|\[[0-9a-f:.]+\])(?::[0-9]{1,5})?[/?#\s,;)]/i;
 
-/** A host of a database URL, with its port. */
 const HOST = String.raw`(?:[\w.%-]*|\[[0-9a-f:.]+\])(?::[0-9]{1,5})?`;
 
 /** An unambiguous database URL: the user, its password, the rest of the address, the parameters. */

@@ -77,20 +77,14 @@ try {
   process.exitCode = 1;
 }
 
-/**
- * Ends the process on a signal. `exit` stops a PostgreSQL that this process started, and a signal alone does not trigger
- * `exit`.
- */
+/** Turns a signal into an exit, because only `exit` stops a PostgreSQL that this process started. */
 function endOnSignal(): void {
   for (const signal of ['SIGINT', 'SIGTERM', 'SIGHUP'] as const) {
     process.once(signal, () => process.exit(128 + constants.signals[signal]));
   }
 }
 
-/**
- * Prints the settings of the services that run with the data directory. If there are none, prints the settings that a start
- * from this shell would have, and its remarks about them.
- */
+/** Prints the settings of the running services, or, without any, those that a start from this shell would have. */
 function printConfiguration(): void {
   const { dataDirectory, dataDirectoryOrigin } = readDataDirectory();
   const services = findServices(dataDirectory, dataDirectoryOrigin);

@@ -243,10 +243,7 @@ async function requireConnections(
   return most;
 }
 
-/**
- * Throws a {@link StartupProblem} if the configured database is not safe to connect to: in live mode it must be on this
- * machine, or behind TLS. Does not connect.
- */
+/** Throws {@link StartupProblem} in live mode for a database neither on this machine nor behind TLS. Does not connect. */
 export function requireSafeConnection({ databaseUrl, mode }: CommandConfiguration): void {
   if (databaseUrl === null) return;
   let problem: string | undefined;
@@ -268,10 +265,7 @@ function refuseUnusable(error: unknown): never {
   );
 }
 
-/**
- * Updates the schema in a sandbox. In live mode an old schema is a {@link StartupProblem}, because the operator decides
- * when to change the schema of real books.
- */
+/** Updates the schema in a sandbox. In live mode an old one is a {@link StartupProblem}: the operator decides when. */
 export async function prepareSchema(
   databases: Databases,
   mode: LedgerMode,
@@ -304,10 +298,7 @@ function refuseOtherMode(ledger: LedgerMode | undefined, mode: LedgerMode): void
   );
 }
 
-/**
- * Throws a {@link StartupProblem} that names the `place` if the schema is old, or if the user of the database may not
- * assume the roles of the service.
- */
+/** Throws {@link StartupProblem} if the schema is old, or if the user may not assume the roles of the service. */
 export async function requireSchema({ settings, findRoleProblem }: Databases, place = 'the database'): Promise<void> {
   const pending = await pendingMigrations(settings);
   if (pending.length > 0) {

@@ -5,7 +5,6 @@ import type { HttpService } from './service.ts';
 import { respondToConnect, respondToParserError } from './wire/node-errors.ts';
 import type { ErrorRecordResponse } from './wire/record-response.ts';
 
-/** Node's server for one address. */
 export type AddressServer = Server<typeof IncomingMessage, typeof ErrorRecordResponse>;
 
 export type Begin = (request: IncomingMessage, response: ErrorRecordResponse, awaitsContinue: boolean) => void;

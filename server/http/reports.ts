@@ -20,10 +20,7 @@ export type ResponseEntry = {
    * batch with refused rows.
    */
   readonly code: ErrorCode | undefined;
-  /**
-   * Whether the error is not counted: the request is stray, such as one for /robots.txt, or a background request of the
-   * console.
-   */
+  /** Whether the error is not counted: a stray request, such as for /robots.txt, or a background request of the console. */
   readonly isStray: boolean;
   /** From reading the head to writing the whole response. 0 when the bytes were not a request. */
   readonly milliseconds: number;

@@ -40,7 +40,6 @@ export class RequestContext {
   programId: string | undefined = undefined;
   idempotencyKey: string | undefined = undefined;
   fields: Readonly<Record<string, unknown>> | undefined = undefined;
-  /** Names of fields that were sent and ignored. */
   ignored: readonly string[] = [];
   /** Whether the service is a sandbox. Set before any field is ignored. */
   isSandbox = false;

@@ -12,7 +12,6 @@ export type Method = 'DELETE' | 'GET' | 'HEAD' | 'PATCH' | 'POST';
 
 export type Parameters = Readonly<Record<string, string>>;
 
-/** The operation or page at a path. */
 export type Route = {
   /** The path with parameter names instead of values, for the log and the metrics. */
   readonly pattern: string;
@@ -119,7 +118,6 @@ export class Router {
 
 const NO_MESSAGE = undefined as never;
 
-/** Returns the refusal of a request without a route: wrong method or wrong path. */
 export function noRoute(router: Router, context: RequestContext): Refusal {
   const methods = context.path === '*' ? router.allMethods() : router.methodsOf(context.path);
   if (methods.length === 0)

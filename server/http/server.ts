@@ -226,7 +226,6 @@ function beginInTurn(
   });
 }
 
-/** Registers a request and puts it in the admission queue. */
 function admit(service: HttpService, context: RequestContext, response: ErrorRecordResponse): void {
   const { active, admissionQueue } = service;
   const { request } = context;

@@ -6,7 +6,6 @@ export type HttpSettings = {
   /** Limit for the request line and headers together. */
   readonly maxHeadBytes: number;
   readonly maxHeaders: number;
-  /** Time for the head of a request to arrive. */
   readonly headTimeoutMilliseconds: number;
   /** Time for the whole request to arrive, head and body. */
   readonly requestTimeoutMilliseconds: number;

@@ -13,7 +13,6 @@ import type { SchemaState } from '../store/migrations/compatibility.ts';
 /** A check that takes longer has failed: health probes expect a response within two seconds. */
 const CHECK_TIMEOUT_MILLISECONDS = 1500;
 
-/** Maximum wait for a synchronous standby to confirm a commit. */
 const CONFIRM_TIMEOUT_MILLISECONDS = 1000;
 
 /**

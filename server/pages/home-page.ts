@@ -64,7 +64,6 @@ function reasons(mode: 'sandbox' | 'live'): readonly (readonly [title: string, t
   ];
 }
 
-/** The guides that the page names: for integrators, and for operators. */
 const INTEGRATING = ['quickstart', 'errors-and-retries', 'idempotency', 'webhooks', 'sdk', 'go-live'];
 const RUNNING = ['go-live', 'deploy', 'keys', 'upgrades', 'monitoring', 'runbook', 'support-playbook'];
 

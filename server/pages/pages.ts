@@ -129,7 +129,6 @@ export function createPages(host: PageHost): Readonly<Record<string, PageHandler
   );
 }
 
-/** The URL of a service with default settings. */
 const DEFAULT_URL = 'http://localhost:8080';
 
 function parseRequest(host: PageHost, cache: PageCache, request: PageRequest): ParsedRequest {
@@ -264,7 +263,6 @@ function showGuide(request: ParsedRequest, name: string): PageResponse {
   return varying({ type: 'text/markdown; charset=utf-8', body: storedBody(guideMarkdown(guide)), headers: [] });
 }
 
-/** A placeholder for the URL of the service in the text of the OpenAPI document. */
 const URL_PLACE = 'https://url.invalid';
 
 /**

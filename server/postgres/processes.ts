@@ -7,7 +7,6 @@ import { promisify } from 'node:util';
 import { processExists } from '../foundation/data-directory.ts';
 import { codeOf } from '../foundation/startup-problem.ts';
 
-/** One step of ending processes: the signal, and the wait before the next step. */
 export type EndingStep = { signal: NodeJS.Signals; waitMilliseconds: number };
 
 /** PostgreSQL's three shutdowns: fast (disconnects clients, writes a checkpoint), immediate (recovers later), none. */

@@ -19,7 +19,6 @@ function headOf(oid: number, length: number, hasNull = false): Buffer {
   return head;
 }
 
-/** Returns an element: its length and its bytes. */
 function elementOf(bytes: Buffer): Buffer {
   const length = Buffer.alloc(4);
   length.writeInt32BE(bytes.length);

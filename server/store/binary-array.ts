@@ -241,7 +241,6 @@ export class ArrayWriter {
     this.#at += 4 + value.length;
   }
 
-  /** The bytes of hexadecimal digits. */
   hex(digits: string): void {
     const length = digits.length / 2;
     this.#reserve(4 + Math.ceil(length));

@@ -15,7 +15,6 @@ export class PlaceProblem extends Error {
   override readonly name = 'PlaceProblem';
 }
 
-/** The location of a ledger's tables: their schema, their node, and the nodes that they can be moved to. */
 export type LocatedLedger = { readonly schema: string; readonly node: Node; readonly workers: readonly Node[] };
 
 /** Citus distributes every schema except `public`. A ledger in `public` gets this one. */

@@ -52,7 +52,6 @@ const ERROR = columns({ ...LISTED_ERROR.columns, causes: json<readonly Cause[]>(
 
 export type LoggedError = RowOf<typeof ERROR.columns>;
 
-/** Why errors were not recorded. */
 export const DROP_REASONS = ['queue_full', 'spool_full', 'spool_torn', 'row_refused', 'unauthenticated'] as const;
 
 export type DropReason = (typeof DROP_REASONS)[number];

@@ -24,7 +24,6 @@ export type DisabledInPrograms = {
 /** Maximum number of card programs that a sentence names. If there are more, it gives the number. */
 export const MAX_NAMED_PROGRAMS = 3;
 
-/** The part of a connector that is disabled, in every card program or only in some. */
 export type DisabledAtConnector = {
   readonly connectorId: string;
   readonly types: DisabledTypes;
@@ -295,7 +294,6 @@ export type StandbyFigures = {
   readonly name: string;
   readonly state: string;
   readonly syncState: string;
-  /** WAL that it has not replayed. */
   readonly lagBytes: number;
   /** How long it took to replay the latest writes. Null once it has replayed everything, or if it does not report it. */
   readonly lagSeconds: number | null;

@@ -15,7 +15,6 @@ import {
   word,
 } from './sql.ts';
 
-/** How long an unused session stays valid. */
 export const IDLE_MINUTES = 15;
 
 /** How long a session stays valid in any case. */

@@ -12,7 +12,6 @@ const SOURCES = ['console', 'sdk', 'tools/console', 'package-lock.json'];
 /** Files in the folders of the sources that are not sources: the built console, and the package of the SDK. */
 const NO_SOURCE = /^(?:console\/built|sdk\/dist|sdk\/(?!.*\.ts$))|\.test\.ts$/;
 
-/** A hash of the paths and contents of every file that the build reads. */
 export function stampOf(root: string): string {
   const hash = createHash('sha256');
   for (const path of SOURCES.flatMap((source) => filesBelow(root, source))) {

@@ -90,13 +90,11 @@ export function view(changes: Partial<TransferView> = {}, accounts: readonly Acc
   };
 }
 
-/** The terms of a plain transfer of this type. */
 export function terms(type: TransferType, changes: Partial<TransferTerms> = {}): TransferTerms {
   const destinationCardName = type === 'card_to_card' ? 'destination card' : null;
   return { ...plainTerms(type, AMOUNT, 'card'), destinationCardName, ...changes };
 }
 
-/** A request for a plain transfer of this type. */
 export function asked(type: TransferType, changes: Partial<TransferTerms> = {}): TransferInput {
   const transferId = '00000000-0000-7000-8000-000000000001';
   return {
@@ -113,7 +111,6 @@ export function asked(type: TransferType, changes: Partial<TransferTerms> = {}):
   };
 }
 
-/** The time some days from now. */
 export function inDays(days: number): number {
   return NOW + days * DAY;
 }
@@ -124,7 +121,6 @@ export function requirePlan<Plan extends TransferPlan>(decision: Plan | Refusal)
   return decision;
 }
 
-/** The accounts after a plan. */
 export function accountsAfter({ accounts }: TransferPlan, before: readonly Account[] = ACCOUNTS): readonly Account[] {
   return before.map((one) => accounts.find(({ accountId }) => accountId === one.accountId) ?? one);
 }

@@ -8,7 +8,6 @@ import { ACCOUNTS, AMOUNT, accountsAfter, asked, inDays, requirePlan, view } fro
 
 const PART = 60n;
 
-/** The names of the amounts in the tables. */
 const AMOUNT_NAMES: ReadonlyMap<bigint, string> = new Map([
   [AMOUNT, 'the amount'],
   [PART, 'the part'],

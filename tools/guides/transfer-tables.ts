@@ -89,7 +89,6 @@ function codesOf({ name, examine }: TransferCheck): string {
   return [...found].map((code) => `\`${code}\``).join(', ');
 }
 
-/** Escapes a text for a cell of a table. */
 export function inCell(text: string): string {
   return text.replaceAll('\\', '\\\\').replaceAll('|', '\\|').replaceAll('<', '&lt;').replaceAll('\n', ' ');
 }

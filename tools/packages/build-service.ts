@@ -36,7 +36,6 @@ function copy(path: string): void {
   cpSync(join(root, path), join(draft, path), { recursive: true });
 }
 
-/** Writes the manifest of the bundle: the version, and that its files are modules. */
 function writeManifest(): void {
   const { name, version } = readManifest(root);
   writeFileSync(join(draft, 'package.json'), `${JSON.stringify({ name, version, type: 'module' }, null, 2)}\n`);

@@ -5,7 +5,6 @@ import type { Json, JsonObject } from '../../contract/openapi/json.ts';
 /** Whether callers send values of the schema or read them. */
 export type Direction = 'request' | 'reply';
 
-/** Resolves a reference of a document. */
 export type Resolve = (value: Json | undefined) => JsonObject;
 
 type Comparison = {

@@ -30,7 +30,6 @@ import { collect, comment, formatted, HEAD, names, objectType, typeOf } from './
 /** The definitions, with untyped schemas. */
 const OPERATIONS: Readonly<Record<OperationId, Operation>> = DEFINITIONS;
 
-/** The generated files of the SDK, with their text. */
 export function generatedSdk(): Readonly<Record<string, () => string>> {
   return {
     'sdk/generated/operations.ts': () => formatted('operations.ts', operationsFile()),

@@ -30,7 +30,6 @@ async function readNames(): Promise<ReadonlyMap<string, string>> {
   return found;
 }
 
-/** Adds the named schemas below a schema. */
 export function collect(schema: SchemaShape, into: Map<string, SchemaShape>): void {
   const name = names.get(JSON.stringify(schema));
   if (name !== undefined) into.set(name, schema);

@@ -54,7 +54,6 @@ export function packagesOf(lockfile: Lockfile): readonly (readonly [path: string
     .map(([path, locked]) => [path, locked.name ?? nameIn(path), locked] as const);
 }
 
-/** The packages of the modules in a bundle, by their paths in the lockfile. */
 export function packagesAmong(root: string, modules: readonly string[]): readonly string[] {
   const paths = modules.map((id) => relative(root, id.replace(/\?.*$/, '')));
   return [

@@ -17,7 +17,6 @@ import { root } from '../command.ts';
 const folder = join(root, 'tools/verify/clients');
 const generated = join(folder, 'generated');
 
-/** The generators, and the build of the program that tries their clients. */
 const STEPS: readonly (readonly string[])[] = [
   ['openapi-typescript', './generated/openapi.json', '-o', './generated/openapi-typescript.ts'],
   ['openapi-ts', '-i', './generated/openapi.json', '-o', './generated/hey-api', '-c', '@hey-api/client-fetch'],
@@ -145,7 +144,6 @@ function isSent(pairs: readonly Pair[] = []): readonly Pair[] {
   return pairs.filter(({ disabled }) => disabled !== true);
 }
 
-/** Creates objects for an operation, and returns their ids. */
 async function idsFor(url: string, id: OperationId | undefined): Promise<Readonly<Record<string, string>>> {
   if (id === undefined) return {};
   const post = async (path: string, body: object): Promise<Readonly<Record<string, string>>> => {

@@ -105,7 +105,6 @@ function transfer({ programKey }: LiveService): Ask & { readonly headers: Readon
   return { method: 'POST', path: TRANSFER, headers: bearer(programKey), body: '{"amount":100,"card_id":"card_1"}' };
 }
 
-/** Refusals of the service, and the headers about them. */
 async function checkErrorRecords({ proxy, service, http2 }: Trial): Promise<string> {
   const sent: readonly Ask[] = [
     { ...transfer(service), body: '{"card_id":"card_1"}' },
@@ -170,7 +169,6 @@ function streamOf({ programKey }: LiveService, after: number): Ask {
   return { path: `${EVENTS}?after=${after}`, headers: { ...bearer(programKey), accept: 'text/event-stream' } };
 }
 
-/** The position of the newest event. */
 async function lastPosition(http2: Connection, { programKey }: LiveService): Promise<number> {
   let after = 0;
   for (;;) {

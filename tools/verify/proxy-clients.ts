@@ -71,7 +71,6 @@ export async function connectOverHttp2(port: number): Promise<Connection> {
   return { ask: askOver, open, close: () => session.destroy() };
 }
 
-/** Reads a stream until its text meets a condition. */
 export async function readUntil(stream: Readable, isThere: (text: string) => boolean): Promise<string> {
   let text = '';
   for await (const chunk of stream.iterator({ destroyOnReturn: false })) {
@@ -102,7 +101,6 @@ export type Relay = {
   readonly stop: () => Promise<void>;
 };
 
-/** Starts a relay to a port of this machine. */
 export async function startRelay(servicePort: number): Promise<Relay> {
   let connections = 0;
   let sent = '';

@@ -74,7 +74,6 @@ function forwarder(session: Session, target: string, secret: string) {
   };
 }
 
-/** The first attempt that reaches the target. */
 async function reach(
   send: () => Promise<Attempt>,
   signal: AbortSignal,

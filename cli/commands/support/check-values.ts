@@ -16,7 +16,6 @@ const TIME_NAMES = /^(now|until)$|_(at|for)$/;
 
 const USED_OF_LIMIT = /^(\d+) of (\d+) used$/;
 
-/** The parts of an error that tell the currency of its checks. */
 type Checked = {
   readonly message?: string;
   readonly request?: Readonly<Record<string, unknown>> | null;

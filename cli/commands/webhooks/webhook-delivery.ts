@@ -100,7 +100,6 @@ type Wanted = {
   readonly known: readonly AttemptRecord[];
 };
 
-/** Waits for the attempt and prints it. */
 async function showResult(session: Session, wanted: Wanted): Promise<void> {
   const { queued, operator, waitSeconds } = wanted;
   const attempt = await waitForAttempt(session, wanted);

@@ -5,7 +5,6 @@ import 'uplot/dist/uPlot.min.css';
 /** The colour of a series in the theme. */
 export type SeriesTone = 'ink' | 'good' | 'waiting' | 'bad' | 'process' | 'quiet' | 'fourth' | 'fifth';
 
-/** A series of numbers over the times of its chart. */
 export type Series = {
   readonly label: string;
   readonly values: readonly (number | null)[];

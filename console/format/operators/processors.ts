@@ -4,7 +4,6 @@ import { formatNumber } from './switch.ts';
 
 type Status = ProcessorAttemptRecord['status'];
 
-/** A status in words, with the tone of its badge. */
 export type StatusWord = { readonly word: string; readonly tone: 'good' | 'waiting' | 'bad' | 'quiet' };
 
 /** Every status of an attempt, in the order that it goes through them. */

@@ -1,6 +1,5 @@
 import type { SwitchRecord } from '../../../sdk/client.ts';
 
-/** The transfers that a setting applies to. */
 export type SwitchScope = Pick<SwitchRecord, 'scope' | 'type' | 'program_id' | 'connector_id'>;
 
 const TYPES = { load: 'loads', unload: 'unloads', card_to_card: 'transfers between cards' } as const;

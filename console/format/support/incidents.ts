@@ -2,7 +2,6 @@ import type { CaseRecord, CreateIncidentBody, IncidentRecord, Overview, SwitchRe
 import { sentenceCase } from '../names.ts';
 import { formatNumber, type SwitchScope, scopeText } from '../operators/switch.ts';
 
-/** The properties that decide whether an incident covers an error. */
 export type CoveredError = {
   readonly program_id: string | null;
   readonly operation: string | null;

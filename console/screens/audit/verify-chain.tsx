@@ -10,7 +10,6 @@ import { formatCount } from '../../format/amounts.ts';
 
 type Verification = {
   readonly isRunning: boolean;
-  /** The number of entries in all portions. */
   readonly verified: number;
   readonly last: AuditPortion;
   readonly at: string;

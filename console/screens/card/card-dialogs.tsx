@@ -19,7 +19,6 @@ export type CardDialogParts = {
 
 type Input = { readonly cardId: string; readonly body: UpdateCardBody };
 
-/** Changes a card in the chosen program. */
 export function useUpdateCard() {
   return useAction(({ cardId, body }: Input, api, { programId }) => api.cards.update(cardId, body, { programId }));
 }

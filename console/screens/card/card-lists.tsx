@@ -120,7 +120,6 @@ const LINE_COLUMNS: readonly Column<PostingRecord>[] = [
   { title: 'Transfer', cell: ({ transfer_id }) => <Id id={transfer_id} /> },
 ];
 
-/** Shows the statement of a card, page by page. */
 export function CardStatement({ cardId, changes }: ListParts) {
   const pages = usePages((api, options, cursor) => api.cards.postings(cardId, { limit: ROWS, cursor }, options), {
     deps: [cardId, changes],

@@ -51,7 +51,6 @@ export function meaningOf(status: CardRecord['status']): string {
   return MEANINGS[status];
 }
 
-/** Returns the statuses that a user can change this status to. */
 export function movesFrom(status: CardRecord['status']): readonly CardMove[] {
   return CARD_MOVES[status];
 }

@@ -190,7 +190,6 @@ function CaseTable<Row extends CaseRecord>({
   );
 }
 
-/** The age of a case, as the link to it. */
 const AGE = {
   title: 'Opened',
   onPhone: 'note',

@@ -83,7 +83,6 @@ async function currencyOfCard(api: TransferService, cardId: string, options: Cal
   return cardCurrencyIn(await api.transfers.explain({ card_id: cardId, amount: 1 }, options)) ?? ANY_CURRENCY;
 }
 
-/** Returns the currency of the card, if the card was found. */
 function cardCurrencyIn({ checks }: TransferExplanation): string | undefined {
   const currency = checks.find(({ saw }) => typeof saw.card_currency === 'string')?.saw.card_currency;
   return typeof currency === 'string' ? currency : undefined;
@@ -96,7 +95,6 @@ function Form({
   onAsk,
 }: {
   readonly asked: ExplainForm;
-  /** The currency of the card, once it is known. */
   readonly currency: string | undefined;
   readonly pending: boolean;
   readonly onAsk: (form: ExplainForm) => void;

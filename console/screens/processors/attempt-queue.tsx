@@ -27,7 +27,6 @@ const NO_FILTER = { status: '', connector_id: '' };
 
 type Status = NonNullable<SearchAttemptsQuery['status']>;
 
-/** The filter options: attempts that need a person, all open attempts, and then each status. */
 const STATUS_OPTIONS: readonly (readonly [value: string, text: string])[] = [
   ['', 'Needs a person'],
   ['open', 'All open'],

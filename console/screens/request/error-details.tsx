@@ -8,7 +8,6 @@ import { useSession } from '../../data/session.ts';
 import { useOperation } from '../../data/use-operation.ts';
 import { currencyOfError, shownValues } from '../../format/requests/values.ts';
 
-/** Shows the details of an error: the values that decided, the request, and the causes of a fault. */
 export function ErrorDetails({ error }: { readonly error: InspectedErrorRecord }) {
   const { checks, request, causes } = error;
   const currency = useCurrency(error);
@@ -90,7 +89,6 @@ function Values({
   );
 }
 
-/** Shows the catalogue entry of a code: its meaning, its causes, and what to do. */
 export function ErrorCause({ code }: { readonly code: string }) {
   const state = useOperation((_, { signal }) => readCatalogueEntry(code, signal).then((entry) => ({ entry })), {
     deps: [code],

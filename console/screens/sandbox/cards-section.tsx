@@ -31,7 +31,6 @@ const CARDS: readonly SeededCard[] = [
 /** A load of 10.00, which some cards accept and others refuse, each for its reason. */
 const TRIED_AMOUNT = 1_000;
 
-/** Lists the seeded cards, each with a transfer to try. */
 export function CardsSection() {
   const { can } = useSession();
   const [tried, setTried] = useState('');

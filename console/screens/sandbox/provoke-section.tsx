@@ -101,7 +101,6 @@ type Provoked = {
   readonly status: number;
   readonly code: string | undefined;
   readonly requestId: string | undefined;
-  /** The headers about the error, as lines. */
   readonly headers: readonly string[];
   readonly body: string;
 };

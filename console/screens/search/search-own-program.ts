@@ -11,7 +11,6 @@ import type { Group, Hit } from './hits.ts';
 
 type Found = { readonly kind: Group['kind']; readonly hit: Hit };
 
-/** The scopes that decide what a caller of one card program can search. */
 export type OwnScopes = {
   readonly transfers: boolean;
   readonly cards: boolean;

@@ -30,7 +30,6 @@ const SCOPES = [
 /** Without a scope it is the chosen program, if there is one. `at` is the connector, and `only` the type of transfers at it. */
 const CHOICE = { scope: '', of: '', type: 'load', at: '', only: '' };
 
-/** The fields of the form other than the scope. */
 type StopDetails = { readonly reason: string; readonly until: string };
 
 const NO_DETAILS: StopDetails = { reason: '', until: '' };
@@ -252,10 +251,8 @@ function useWords(choice: typeof CHOICE): string {
   );
 }
 
-/** The types that go to a connector. */
 const ORDERED_TYPES = TRANSFER_TYPES.filter((type) => type !== 'card_to_card');
 
-/** Returns the single type that is chosen. */
 function typeOf({ scope, type, only }: typeof CHOICE): PreviewSwitchQuery['type'] {
   const chosen = scope === 'transfer_type' ? type : scope === 'connector' ? only : '';
   return TRANSFER_TYPES.find((one) => one === chosen);

@@ -88,7 +88,6 @@ function Attempt({ attempt }: { readonly attempt: ProcessorAttemptRecord }) {
   );
 }
 
-/** Names the next step of an attempt that has not ended. */
 function nextName(status: ProcessorAttemptRecord['status']): string {
   if (status === 'ready') return 'Sent next';
   if (status === 'sent') return 'Outcome unknown if no answer by';

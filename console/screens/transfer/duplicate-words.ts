@@ -26,7 +26,6 @@ type Compared = Pick<
 /** The mistake, if there should have been only one transfer. */
 const TWICE = { load: 'loaded twice', unload: 'charged twice', card_to_card: 'sent twice' } as const;
 
-/** Returns the transfers in the order of their creation. */
 export function inOrder(transfers: readonly TransferRecord[]): readonly TransferRecord[] {
   return transfers.toSorted((one, other) => Date.parse(one.created_at) - Date.parse(other.created_at));
 }
@@ -112,7 +111,6 @@ function differenceOf(earlier: Compared, later: Compared): string | undefined {
   return name === undefined ? undefined : `metadata differs in ${name}`;
 }
 
-/** Says when a transfer was scheduled. */
 function dueText({ scheduled_for: due }: Compared): string {
   return due === null ? 'at once' : `on ${formatMoment(due)}`;
 }

@@ -109,7 +109,6 @@ function CancelDialog({ transfer, onDone, onClose }: DialogParts) {
 
 type Input = { readonly id: string; readonly amount: number; readonly description?: string };
 
-/** Captures or reverses a transfer, in full or in part. */
 function AmountDialog({ action, transfer, onDone, onClose }: DialogParts & { readonly action: 'capture' | 'reverse' }) {
   const { transfer_id: id, currency, type } = transfer;
   const names = useCardNames(transfer);
@@ -176,7 +175,6 @@ function problemOf(amount: number | undefined, left: number, currency: string): 
   return amount > left ? `That is more than ${formatAmount(left, currency)}.` : undefined;
 }
 
-/** Returns the names of a transfer's cards, or their ids if they have no names. */
 function useCardNames({ card_id: cardId, destination_card_id: otherId, program_id: programId }: TransferRecord) {
   const card = useName('card', cardId, programId).name;
   const other = useName('card', otherId, programId).name;

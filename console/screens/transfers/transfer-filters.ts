@@ -25,7 +25,6 @@ export function filtersSet(filters: TransferFilters): readonly (keyof TransferFi
   return names.filter((name) => filters[name] !== '');
 }
 
-/** Returns the period of creation. */
 export function periodOf({ period, created_from: from, created_to: to }: TransferFilters): Period {
   return { period, from, to };
 }
@@ -64,7 +63,6 @@ export function queryOf(filters: TransferFilters, now: number): ExportTransfersQ
   };
 }
 
-/** Returns what is missing in the filters, by their names. */
 export function problemsOf(filters: TransferFilters): Partial<Readonly<Record<keyof TransferFilters, string>>> {
   if (isWhole(filters) || filters.metadata_value === '') return {};
   return { metadata_name: 'Enter the name of the pair.' };

@@ -3,7 +3,6 @@ import type { CallOptions, TextChunks, TransferService } from '../../../sdk/clie
 import { client } from '../../data/client.ts';
 import { useProgramId } from '../../data/program.ts';
 
-/** An export that is being read, has been saved, or has failed. */
 export type CsvState =
   | { readonly kind: 'idle' }
   | { readonly kind: 'reading'; readonly lines: number }

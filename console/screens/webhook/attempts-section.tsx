@@ -97,7 +97,6 @@ export function AttemptsSection({ webhookId }: { readonly webhookId: string }) {
   );
 }
 
-/** The filter by the status of the response. */
 export function StatusField({ value, onInput }: { readonly value: string; readonly onInput: (typed: string) => void }) {
   const isRight = value === '' || isStatusFilter(value);
   return (

@@ -83,10 +83,7 @@ function noticeOf(endpoint: Endpoint, answer: Answer): Notice | null {
   return notice === 'failing' && endpoint.isFailingTold ? null : notice;
 }
 
-/**
- * Returns the row of a failed event. Returns null if the event is sent again next without a row, or if its row does not
- * change.
- */
+/** Returns the row of a failed event, or null if the event is sent again without a row or its row does not change. */
 function storeFailure(endpoint: Endpoint, item: Item, failure: FailedAttempt): FailedDelivery | null {
   const isNew = item.place !== null;
   // A probe is not a retry of the event: it only tests the webhook.

@@ -33,10 +33,7 @@ export type Delivery = {
   readonly stop: () => Promise<void>;
 };
 
-/**
- * Prepares delivery in a separate thread, which starts only when there is a webhook. Without one, delivery costs only a
- * query at intervals.
- */
+/** Prepares delivery in a separate thread, which starts only when there is a webhook. */
 export function prepareDelivery(parts: DeliveryParts): Delivery {
   const delivery = new DeliveryThread(parts);
   return {

@@ -11,10 +11,7 @@ const TOLERANCE_MILLISECONDS = 2_000;
 const QUERIES = 5;
 
 export type ClockReports = {
-  /**
-   * Called when this machine's clock begins to differ, with the milliseconds that it is ahead of the database's clock
-   * (negative if behind).
-   */
+  /** Called when this machine's clock begins to differ, with the milliseconds that it is ahead (negative if behind). */
   readonly onDifference: (aheadMilliseconds: number) => void;
   readonly onFailure: (error: unknown) => void;
 };
@@ -40,10 +37,7 @@ export function followDatabaseClock(
   return { stop: () => clearInterval(timer) };
 }
 
-/**
- * Reads the database's clock, which dates ids and errors from then on. Returns how many milliseconds this machine's clock
- * is ahead of it.
- */
+/** Reads the database's clock. Returns how many milliseconds this machine's clock is ahead of it. */
 export async function readDatabaseClock(database: Database): Promise<number> {
   let shortest = Number.POSITIVE_INFINITY;
   for (let count = 0; count < QUERIES; count += 1) {

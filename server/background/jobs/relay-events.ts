@@ -10,10 +10,7 @@ import type { OnFailure } from './rounds.ts';
  */
 const PAUSE_MILLISECONDS = 50;
 
-/**
- * The maximum pause after a round that found nothing, because other processes may have committed. A commit in this process
- * ends it.
- */
+/** The maximum pause without work, because other processes may have committed. A commit in this process ends it. */
 const IDLE_MILLISECONDS = 250;
 
 const RETRY_MILLISECONDS = 1_000;

@@ -49,10 +49,7 @@ export function startPartitionMaintenance(
   return { stop: async () => void job.stop() };
 }
 
-/**
- * Creates the partitions of the coming days and months, and removes errors, events and attempts that are older than
- * configured.
- */
+/** Creates the partitions of the coming days and months, and removes errors, events and attempts past their age. */
 export function maintainPartitions(
   database: Database,
   { errorRetentionDays, errorCountRetentionDays, eventRetentionDays, attemptRetentionDays }: Retention,

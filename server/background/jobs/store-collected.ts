@@ -53,7 +53,6 @@ export function startCounting(
 /** Interval for writing uses. The use of a key is written at most once a minute. */
 const USES_INTERVAL_MILLISECONDS = 5_000;
 
-/** Interval for writing refused credentials, summed up. */
 const REFUSALS_INTERVAL_MILLISECONDS = 60_000;
 
 /** Writes the times when API keys and sessions were used, and the refused credentials, so that requests need not. */

@@ -19,7 +19,6 @@ export type Outgoing = {
   readonly isWanted?: () => boolean;
 };
 
-/** The result of a request: an answer with any status, or the reason why there is none. */
 export type Answer = { readonly milliseconds: number; readonly address: string | null } & (
   | ({ readonly status: number; readonly retryAfter: string | null; readonly error: null } & ReadBody)
   | {

@@ -64,7 +64,6 @@ export type CarryOutParts = ReportParts & {
   readonly onCall: NoteCall;
 };
 
-/** Carries out the attempts of one processor. */
 export type Carrier = RunningJob & {
   readonly inFlight: number;
   readonly whenIdle: () => Promise<void>;

@@ -76,10 +76,7 @@ class Portion {
     this.#signal = signal;
   }
 
-  /**
-   * Handles the notices of one connector. Notices about the same attempt are handled in order, and others in parallel.
-   * Never rejects.
-   */
+  /** Handles notices about the same attempt in order, and others in parallel. Never rejects. */
   async handleAll(notices: readonly WaitingNotice[]): Promise<void> {
     const byAttempt = Map.groupBy(notices, ({ body }) => body.attempt_id);
     await Promise.all(

@@ -38,7 +38,6 @@ export type ProcessorParts = {
   readonly obedient?: ReadonlySet<string>;
   readonly onFailure: OnFailure;
   readonly onCall?: NoteCall | undefined;
-  /** Called when the breaker of a connector opens in this process. */
   readonly onOpened?: ((connectorId: string, reason: string) => void) | undefined;
 };
 

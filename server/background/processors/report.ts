@@ -24,7 +24,6 @@ export type ReportParts = {
   readonly onFailure: OnFailure;
 };
 
-/** A processor's answer to a question, with the attempt in its state when the question was asked. */
 export type Answered = {
   readonly attempt: Attempt;
   readonly question: Question;
@@ -60,10 +59,7 @@ export async function recordAnswer(parts: ReportParts, answered: Answered, signa
   }
 }
 
-/**
- * Records an answer. Returns false if another process has changed the attempt since. Rejects if the answer may not have
- * been written.
- */
+/** Returns false if another process has changed the attempt since. Rejects if the answer may not have been written. */
 export async function recordOnce(
   parts: ReportParts,
   { attempt, question, answer, traits, now }: Answered,

@@ -21,7 +21,6 @@ const TRAITS: Traits = {
 /** An order with this behavior is sent to an address that refuses connections. */
 const REFUSED = 'refused';
 
-/** The settings of the simulator's connector, with a secret for this process and its simulator. */
 export function simulatorSettings(): ConnectorSettings {
   const secret = `whsec_${randomBytes(32).toString('base64')}`;
   const address = { mode: 'sandbox', url: 'http://127.0.0.1', allowedNetworks: [], ca: null } as const;

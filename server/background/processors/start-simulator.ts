@@ -24,10 +24,7 @@ export type SimulatorParts = {
 };
 
 export type SimulatorProcess = {
-  /**
-   * Starts the simulator unless it runs. Rejects with a sentence if it cannot be started. After it has died, the next call
-   * starts it again.
-   */
+  /** Starts the simulator unless it runs, also after it has died. Rejects with a sentence if it cannot be started. */
   readonly running: () => Promise<RunningSimulator>;
   /** Ends the simulator, if it runs, and waits until it has ended. Afterwards it does not start again. */
   readonly stop: () => Promise<void>;

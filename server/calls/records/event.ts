@@ -8,7 +8,6 @@ import type { Webhook } from '../../store/webhooks/webhook.ts';
 import type { Service } from '../call.ts';
 import { toOperationFailure } from '../read-rows.ts';
 
-/** The version of the API that defines the records in events. */
 export const EVENT_VERSION = 'v0.1';
 
 /** An event to write. A thin one has a null payload and no `data`. */
@@ -22,10 +21,7 @@ export function writeEvent(event: WrittenEvent): string {
   return `{${fieldsOf(event)}}`;
 }
 
-/**
- * Writes an event with its `number`, for operators. An event for every program belongs to no single one, and has no position
- * there.
- */
+/** Writes an event with its `number`, for operators. An event for every program has no program and no position. */
 export function writeOperatorEvent(event: WrittenEvent): string {
   if (event.isShared) return `{${fieldsOf({ ...event, programId: null, position: null })},"number":null}`;
   return `{${fieldsOf(event)},"number":${event.number}}`;
@@ -47,7 +43,6 @@ function fieldsOf({ eventId, type, position, programId, subjectId, createdAt, pa
   return payload === null ? text : `${text},"data":${payload}`;
 }
 
-/** An event of a stream of Server-Sent Events. */
 export function writeMessage(id: number, type: string, data: string): string {
   // Line breaks can only be white space between the parts of the JSON text, and readers join the lines again.
   return `id: ${id}\nevent: ${type}\ndata: ${data.replaceAll(/\r\n|\r|\n/g, '\ndata: ')}\n\n`;

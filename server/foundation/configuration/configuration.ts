@@ -139,10 +139,7 @@ export function readDataDirectory(
   return { dataDirectory: resolve(set), dataDirectoryOrigin: `${name} is ${quoted(set)}` };
 }
 
-/**
- * Runs `open` while the variables whose names begin with the prefix are hidden. It is for libraries that also read environment
- * variables, so that only the settings above decide.
- */
+/** Hides the variables with this prefix while `open` runs, for libraries that also read environment variables. */
 export function withoutVariables<T>(prefix: string, open: () => T): T {
   const hidden = Object.entries(process.env).filter(([name]) => name.startsWith(prefix));
   for (const [name] of hidden) delete process.env[name];

@@ -28,7 +28,6 @@ const MAX_SECRETS = 2;
 
 const DAY_SECONDS = 86_400;
 
-/** A trait in the file: its allowed values, and its default. */
 type TraitRow<Value> = {
   readonly name: string;
   readonly fallback: Value;

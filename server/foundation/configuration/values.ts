@@ -5,7 +5,6 @@ import { resolve } from 'node:path';
 import { findNetworkProblem } from '../networks.ts';
 import { codeOf } from '../startup-problem.ts';
 
-/** The type of a setting's text. */
 export type Kind<Value> = {
   /** As it follows "must be" in a message, with the unit. Also in docs/configuration.md. */
   readonly allowed: string;
@@ -63,7 +62,6 @@ export const SHARE: Kind<number> = {
   },
 };
 
-/** An address or a host name to listen on. */
 export const ADDRESS: Kind<string> = {
   allowed: 'an address such as 127.0.0.1 or a host name',
   parse: (text) => {
@@ -143,7 +141,6 @@ export const NETWORKS: Kind<readonly string[]> = {
   },
 };
 
-/** Certificates in PEM format, and the file that they are from. */
 export type Certificates = { readonly path: string; readonly certificates: string };
 
 export const CERTIFICATES: Kind<Certificates> = {

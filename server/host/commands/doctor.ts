@@ -181,10 +181,7 @@ async function examineSchema({ databases, place }: CommandDatabase, mode: string
   }
 }
 
-/**
- * Checks whether a commit survives the loss of the primary. Without a standby the result is only a hint, because not every
- * service needs one.
- */
+/** Checks whether a commit survives the loss of the primary. A missing standby is a hint: not every service needs one. */
 async function examineStandby(
   { databases }: CommandDatabase,
   { mode, databaseUrl, databaseStandby }: CommandConfiguration,

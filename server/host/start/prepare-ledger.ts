@@ -60,10 +60,7 @@ export async function prepareLedger(
   }
 }
 
-/**
- * Names the connectors that scheduled transfers wait for and that the settings lack. The transfers begin when a process has
- * the connector.
- */
+/** Names the connectors of scheduled transfers that the settings lack. The transfers wait for a process that has them. */
 export async function nameWaiting(
   database: Database,
   connectorIds: readonly string[],
@@ -98,11 +95,7 @@ async function requireOperatorKey(database: Database): Promise<void> {
   );
 }
 
-/**
- * Refuses to start without a connector whose processor may have moved money that is not recorded yet.
- *
- * @throws StartupProblem that names the connectors.
- */
+/** Refuses to start without a connector whose processor may have moved money that is not recorded (StartupProblem). */
 async function requireConnectors(database: Database, connectorIds: readonly string[]): Promise<void> {
   const rows = await database.read(COUNT_OPEN_ATTEMPTS);
   const missing = rows

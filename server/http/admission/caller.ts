@@ -195,11 +195,7 @@ export function requireScope(
 /** Inner UUID of the request's card program. '' for operations without a program, undefined if the header is missing. */
 export type ProgramChoice = string | undefined;
 
-/**
- * Returns the card program of the request: the program of the key, or the program in the Program-Id header.
- *
- * @throws {Refusal} forbidden, program_not_found; the errors of the gateway
- */
+/** Returns the program of the key or of Program-Id. Throws forbidden, program_not_found or the gateway's errors. */
 export function chooseProgram(
   gateway: Gateway,
   caller: Caller,
@@ -222,7 +218,6 @@ export function chooseProgram(
   return gateway.findProgram(named, deadline);
 }
 
-/** The refusal of a request without the Program-Id header that it needs. */
 export function programMissing(operation: OperationId): Refusal {
   const message =
     "The required header 'Program-Id' is missing: this API key can act in all card programs, so each request must name one.";

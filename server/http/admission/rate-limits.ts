@@ -8,10 +8,7 @@ import { callerAddress, type Policy, RateLimiter, type RateStatus, WINDOW_SECOND
 /** Extra cost of a refused credential, in requests. A caller that guesses keys gets a tenth of the rate. */
 const REFUSED_CREDENTIAL_COST = 9;
 
-/**
- * Maximum sessions per second that one key creates, averaged over ten seconds. Each session is a permanent entry in the
- * audit log.
- */
+/** Maximum sessions per second of one key, over ten seconds. Each is a permanent entry in the audit log. */
 const SIGN_INS_PER_SECOND = 2;
 
 /** Extra cost of a page, in requests. Pages are large and need no key. */
@@ -52,10 +49,7 @@ export class RateLimits {
     this.#trustedProxies = trustedProxies;
   }
 
-  /**
-   * Counts a request for its address. {@link admitAddress} refuses it later, because malformed requests and 404 take
-   * precedence.
-   */
+  /** Counts a request for its address. {@link admitAddress} refuses it, because malformed requests and 404 come first. */
   countAddress(context: RequestContext): void {
     if (this.#ofAddress === undefined) return;
     context.addressLimitRefusal = count(context, 'address', this.#ofAddress, this.addressOf(context));
@@ -83,7 +77,6 @@ export class RateLimits {
     throw new Refusal('rate_limited', message, { endsIn: waitMilliseconds });
   }
 
-  /** Charges the received bytes of a body to the API key. */
   chargeBody(context: RequestContext, bytes: number): void {
     this.#chargeKey(context, Math.floor(bytes / BYTES_PER_REQUEST));
   }
@@ -121,7 +114,6 @@ export class RateLimits {
     this.#chargeAddress(context, REFUSED_CREDENTIAL_COST);
   }
 
-  /** Charges a page to its address, and a search even more. */
   chargePage(context: RequestContext, isSearch: boolean): void {
     this.#chargeAddress(context, isSearch ? PAGE_COST + SEARCH_COST : PAGE_COST);
   }

@@ -11,10 +11,7 @@ import { headerOfProxy, isLoopbackAddress, isLoopbackAuthority } from './loopbac
 /** The session cookie over HTTPS. Its prefix keeps other hosts, and pages without TLS, from setting it. */
 const NAME = '__Host-console';
 
-/**
- * The cookie's name on this machine without TLS, followed by the port. Cookies ignore ports, and services must not share a
- * cookie.
- */
+/** The cookie's name without TLS, before the port: cookies ignore ports, and services must not share one. */
 const LOOPBACK_NAME = 'console-';
 
 /**
@@ -128,10 +125,7 @@ function loopbackName(host: string): string {
   return `${LOOPBACK_NAME}${/:([0-9]{1,5})$/.exec(host)?.[1] ?? '80'}`;
 }
 
-/**
- * Whether a request arrived over HTTPS, according to the outermost trusted proxy. The caller itself may have sent earlier
- * entries of the header.
- */
+/** Whether the outermost trusted proxy says HTTPS. The caller itself may have sent earlier entries of the header. */
 export function isForwardedAsHttps({ request }: RequestContext, trustedProxies: number): boolean {
   const sent = request.headers['x-forwarded-proto'];
   if (sent === undefined || trustedProxies === 0) return false;

@@ -67,10 +67,7 @@ export class Watchers {
     return controller.signal;
   }
 
-  /**
-   * Does the same for a request whose transfer is stored. If there are too many watchers, the returned signal has already
-   * aborted. Never throws.
-   */
+  /** Like {@link admit} for a stored transfer. With too many watchers, the signal has already aborted. Never throws. */
   admitStored(context: RequestContext): AbortSignal {
     try {
       return this.admit(context, 'transfer');

@@ -11,7 +11,6 @@ const TIMEOUT_MILLISECONDS = 10_000;
 const MAX_HEAD_BYTES = 8_192;
 const MAX_CONNECTIONS = 64;
 
-/** The page of metrics on a separate port. */
 export type MetricsPage = { readonly url: string; readonly close: () => Promise<void> };
 
 /** Listens for scrapes. Throws a {@link StartupProblem} if that is impossible. */

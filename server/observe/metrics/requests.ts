@@ -14,13 +14,11 @@ import type { Metrics } from './registry.ts';
 // Kept by: labels from closed sets; one job reads the figures (`server/background/jobs/read-figures.ts`)
 // Tested by: `server/observe/metrics/series.test.ts`, `test/metrics/metrics.test.ts`
 
-/** The label of requests without an operation. */
 const NO_OPERATION = 'none';
 
 /** The label of a success, which has no error code. */
 const NO_CODE = 'ok';
 
-/** The label of a request whose caller disconnected before the response. */
 const DISCONNECTED = 'disconnected';
 
 /** The label of codes that an operation does not define, such as one requested from a sandbox. */

@@ -13,7 +13,6 @@ const MIN_HOLE_BYTES = 1_048_576;
 
 const TAIL_CHUNK_BYTES = 131_072;
 
-/** The names of the files of the WAL and of its histories in the archive. */
 export async function listArchive(wal: string): Promise<ReadonlySet<string>> {
   return new Set(await readdir(wal));
 }

@@ -44,7 +44,6 @@ export function sumOf(text: string): string {
   return createHash('sha256').update(text).digest('hex');
 }
 
-/** Numbers of the first and the last WAL file that a copy needs. */
 export function segmentsOf({ startPosition, stopPosition }: Manifest): {
   readonly first: number;
   readonly last: number;

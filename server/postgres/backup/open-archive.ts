@@ -2,7 +2,6 @@ import type { Placement, ServerUser } from '../ledger-location.ts';
 import { type BackupDirectory, openBackupDirectory } from './backup-directory.ts';
 import { type ArchiveState, claimBackupDirectory, refuseNewLedger } from './ownership.ts';
 
-/** A directory for backups that belongs to a ledger, and the state recorded there. */
 export type ClaimedArchive = { readonly directory: BackupDirectory; readonly state: ArchiveState };
 
 export type OpenArchive = {

@@ -44,7 +44,6 @@ export function parsePosition(text: string): bigint {
   return (BigInt(`0x${high}`) << 32n) + BigInt(`0x${low}`);
 }
 
-/** Number of the WAL file that contains the byte at a position. */
 export function segmentAt(position: bigint): number {
   return Number(position / BigInt(SEGMENT_BYTES));
 }

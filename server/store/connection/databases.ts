@@ -27,7 +27,6 @@ export type Databases = {
   readonly application: Pick<Database, 'forProgram'>;
   /** For operators and loops: all programs. */
   readonly background: Database;
-  /** For finding the caller of a request. */
   readonly authentication: Database;
   readonly findRoleProblem: () => Promise<RoleProblem | undefined>;
   /** The host of DATABASE_URL in use. Undefined before the first connection, and for the embedded PostgreSQL. */

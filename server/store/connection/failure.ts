@@ -1,7 +1,6 @@
 import pg from 'pg';
 import { codeOf } from '../../foundation/startup-problem.ts';
 
-/** The facts in the error of a failed statement: PostgreSQL's code, and whether the connection was lost. */
 type FailureFacts = { readonly sqlState: string | undefined; readonly connectionLost: boolean };
 
 /** Reads an error of `pg`. An error with an SQLSTATE came from the server. Any other means a lost connection. */
@@ -141,7 +140,6 @@ export class StoreFailure extends Error {
     return this.sqlState === READ_ONLY || this.sqlState === '55000';
   }
 
-  /** The server was lost, or is not the primary any more. */
   get primaryLost(): boolean {
     return this.connectionLost || this.readOnly;
   }

@@ -29,7 +29,6 @@ export type PoolLimits = { readonly crowdedMilliseconds: number; readonly silent
 export type Health = {
   /** How many idle connections the server closed, or broke. */
   readonly losses: number;
-  /** When a transaction was last committed. */
   readonly committedAt: number;
   /** When a transaction last failed because of a full disk, an I/O error, or a COMMIT without a response. */
   readonly commitFailedAt: number;

@@ -75,7 +75,6 @@ const PINNED: readonly Setting[] = [
 /** The service's own setting of a session that requires a standby. */
 export const REQUIRED_STANDBY: Setting = ['service.standby', 'required'];
 
-/** SQL: whether a standby is required in this session. */
 export const STANDBY_IS_REQUIRED = `coalesce(current_setting('${REQUIRED_STANDBY[0]}', true), '') = '${REQUIRED_STANDBY[1]}'`;
 
 /**

@@ -59,7 +59,6 @@ const FOUND = columns({
   requestId: nullable(UUID),
 });
 
-/** Reads the events of some subjects in some transactions. */
 export const READ_EVENTS_OF_SUBJECTS = statement(
   // Without a name it is planned every time. A cached plan would cover all partitions.
   '',

@@ -266,7 +266,6 @@ export async function findEvents(
   return findInPlaces(database, rows.flat(), eventIds, programId);
 }
 
-/** Reads the requested events that are in the places. */
 async function findInPlaces(
   database: Database,
   all: readonly Row[],

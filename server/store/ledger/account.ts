@@ -60,7 +60,6 @@ const NAMED = {
   transfers: rows(NAMED_TRANSFER),
 };
 
-/** The accounts of the cards that requests name. */
 const OF_CARDS = `select found.program_id, of_card.account_id
   from :cards
   cross join lateral (

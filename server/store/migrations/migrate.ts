@@ -26,7 +26,6 @@ export type MigrateOptions = Applying & {
   readonly onNewer?: (names: readonly string[]) => void;
   /** How often to report a wait for another process that migrates, for tests. */
   readonly everyMilliseconds?: number;
-  /** This program's migrations if omitted. */
   readonly migrations?: readonly Migration[];
 };
 

@@ -98,7 +98,6 @@ const READ_OF_TRANSFERS = statementOfRows(
     ) as processor_attempt`,
 );
 
-/** Reads the last attempt of each of the transfers. */
 export function readLastAttempts(
   transfers: readonly { readonly programId: string; readonly transferId: string }[],
 ): Statement {
@@ -172,7 +171,6 @@ const UPDATE_REPORTED = statement(
     select case when (select count(*) from written) <> :number then refuse_changed_accounts() end`,
 );
 
-/** An attempt before and after a group. */
 export type DecidedAttempt = { readonly before: Attempt; readonly after: Attempt };
 
 /** Updates the attempts of a group. Fails as with changed accounts if one has changed since it was decided on. */

@@ -61,7 +61,6 @@ const CLOSE_BREAKER = statement(
     where connector_id = :connectorId`,
 );
 
-/** Closes the breaker of a connector for all processes. */
 export function closeBreaker(connectorId: string): Statement {
   return CLOSE_BREAKER({ connectorId });
 }

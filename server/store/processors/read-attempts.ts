@@ -4,7 +4,6 @@ import { REPLICATED } from '../connection/standby.ts';
 import { columns, NUMBER, nullable, statement, statementVariants, TEXT, TIME, UUID, word } from '../sql.ts';
 import { ATTEMPT_COLUMNS, toAttempt } from './attempt.ts';
 
-/** An attempt with the name of its card, as a response shows it. */
 export type ShownAttempt = {
   readonly attempt: Attempt;
   readonly cardName: string;
@@ -161,7 +160,6 @@ const COUNT = columns({
   oldestUnknownSince: nullable(TIME),
 });
 
-/** Counts the attempts that have not ended, by connector and status. */
 export const COUNT_OPEN_ATTEMPTS: Statement = {
   name: 'count_open_attempts',
   text: `select connector_id, status, count(*) as count, min(unknown_since) as oldest_unknown_since

@@ -96,7 +96,6 @@ export const toQueuedCase: (row: Row) => QueuedCase = QUEUED.read;
 
 export const toCase: (row: Row) => SupportCase = CASE.read;
 
-/** Reads the open or waiting case of a request. */
 export const readCaseOfRequest = statement(
   'read_case_of_request',
   { programId: UUID, requestId: UUID },
@@ -253,7 +252,6 @@ function listStatement(
   return LIST_CASES(name, text, { ...filter, after, count });
 }
 
-/** Finds a case by its id, in any program. */
 export const findCase = statement('find_case', { caseId: UUID }, 'select from support_case where case_id = :caseId');
 
 export const readSimilarCases = statement(

@@ -72,7 +72,6 @@ export const toCountedIncident: (row: Row) => CountedIncident = COUNTED.read;
 
 export const toIncident: (row: Row) => Incident = INCIDENT.read;
 
-/** Updates all changing columns of a locked incident. */
 export const updateIncident: (changed: Incident) => Statement = statement(
   'update_incident',
   INCIDENT.omit('scope', 'programId', 'operation', 'createdBy', 'startedAt').columns,

@@ -114,10 +114,7 @@ const READ_TRANSFERS_ALIKE = statement(
     ) as found on true`,
 );
 
-/**
- * Reads the ids of other transfers with the same card, type and amount that were created within `windowSeconds`, and
- * the time of the service as `now`.
- */
+/** Reads the ids of transfers with the same card, type and amount within `windowSeconds`, and the time as `now`. */
 export function readTransfersAlike(
   transfer: Transfer,
   bounds: { readonly windowSeconds: number; readonly maxExamined: number; readonly count: number },

@@ -102,10 +102,7 @@ export const REFERENCE_TAKER = columns({
   expiresAt: nullable(TIME),
 });
 
-/**
- * The columns of a transfer that completes when it is created. The others follow from these and are not sent, because each column
- * costs time.
- */
+/** The columns of a transfer that completes at once. The others follow from these, and each column costs time. */
 const COMPLETED = TRANSFER.omit(
   'capturedAmount',
   'reversedAmount',
@@ -128,7 +125,6 @@ const INSERT_COMPLETED = statement(
     select ${COMPLETED.names}, amount, 'completed', 'final', 'automatic', :now::timestamptz, :now, :now from :sent`,
 );
 
-/** Inserts transfers that were completed when they were created. */
 export function insertCompletedTransfers(transfers: readonly Transfer[], now: number): Statement {
   return INSERT_COMPLETED({ sent: transfers, now });
 }
@@ -168,10 +164,7 @@ export function readTransfers(programId: string, transferIds: readonly string[])
   return READ_TRANSFERS({ programId, transferIds });
 }
 
-/**
- * Reads transfers as last written, with their open holds. Must come after their accounts were locked, because both change only
- * under these locks.
- */
+/** Reads transfers with their open holds. Must come after their accounts were locked: both change only under these. */
 export const readTransfersForChange = statementOfRows(
   'read_transfers_for_change',
   NAMED_TRANSFER,

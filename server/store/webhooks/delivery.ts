@@ -61,7 +61,6 @@ export const readOldestRetry = statement(
     order by position limit 1`,
 );
 
-/** Reads the dead events of a webhook, in their order. */
 export const readDeadDeliveries = statement(
   'read_dead_webhook_deliveries',
   { webhookId: UUID, after: NUMBER, until: NUMBER, count: INTEGER },
@@ -83,7 +82,6 @@ const WAIT = columns({
   nextProbeAt: nullable(TIME),
 });
 
-/** An event that waits for a paused or disabled webhook. */
 export type Wait = ReturnType<typeof WAIT.read>;
 
 /** Reads which webhooks of a program are paused or disabled and have yet to get some of its events, oldest first. */

@@ -34,7 +34,6 @@ export type RunningReplay = ReturnType<typeof REPLAY.read>;
 
 export const toReplays = (found: readonly Row[]): readonly RunningReplay[] => found.map(REPLAY.read);
 
-/** Reads the running replays of the webhooks of some shards. */
 export const readRunningReplays = statement(
   'read_running_webhook_replays',
   { shards: many(SMALLINT) },

@@ -136,7 +136,6 @@ const HEALTH = columns({
   isFailingTold: BOOLEAN,
 });
 
-/** The health of a webhook, as decided on one version of it. */
 export type StoredHealth = ReturnType<typeof HEALTH.read>;
 
 /** Locks webhooks against changes by requests, so that a decision on an earlier version overwrites no change. */

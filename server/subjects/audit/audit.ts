@@ -23,7 +23,6 @@ export type Audited = {
   readonly details: string;
 };
 
-/** Actions in the audit log that are not operations. */
 export const OTHER_ACTIONS = ['refuse_credential', 'seed_sandbox'] as const;
 
 /** Operations that write an entry to the audit log, in the same transaction. */
@@ -50,10 +49,7 @@ export function auditOf(call: CallContext, audited: Audited): readonly Statement
   return [insertAuditEntries([{ ...audited, details, actor: actorOf(caller), action: operation, requestId }])];
 }
 
-/**
- * Adds the case (id on the wire) that the operator was working on to the details of an entry. Details that already name a
- * case keep it.
- */
+/** Adds the case (id on the wire) of the operator to the details of an entry, unless they already name one. */
 export function withCase(details: object, caseId: string | undefined): object {
   return caseId === undefined ? details : { case_id: caseId, ...details };
 }
@@ -67,10 +63,7 @@ export function withoutHolderValues(record: object): object {
   return withoutValues(record, [...HOLDER_FIELDS, 'note']);
 }
 
-/**
- * Returns a card program, a deposit or a withdrawal for the audit log without the callers' metadata, because the log is
- * kept forever.
- */
+/** Returns a record for the audit log without the callers' metadata, because the log is kept forever. */
 export function withoutMetadata(record: object): object {
   return withoutValues(record, ['metadata']);
 }
@@ -83,7 +76,6 @@ function withoutValues(record: object, names: readonly string[]): object {
   return { ...Object.fromEntries(members.filter(isKept)), ...(omitted.length === 0 ? {} : { omitted }) };
 }
 
-/** Returns the entry for an action that no request caused. */
 export function auditOther(
   action: (typeof OTHER_ACTIONS)[number],
   note: Omit<AuditNote, 'action' | 'requestId'>,

@@ -13,7 +13,6 @@ const WRITE_MILLISECONDS = 5000;
 
 type Sum = { readonly address: string | null; readonly shownAs: string | null; readonly reason: string; count: number };
 
-/** Refused credentials, counted until they are written. */
 export type RefusedCredentials = {
   readonly note: (refused: RefusedCredential) => void;
   /** Writes the counts to the audit log, one entry each. */

@@ -8,7 +8,6 @@ import { ChainWalk } from './chain-walk.ts';
 /** Entries read with one statement. */
 const PORTION = 1000;
 
-/** The result of a verification: the length of the chain, its last entry, and every fault. */
 export type AuditVerdict = {
   readonly entries: number;
   /** The number of the last entry, or 0 if there is none. Operators record it outside the log, with its hash. */
@@ -70,10 +69,7 @@ export async function verifyAuditPortion(service: Service, call: Call<'verify_au
   return { record };
 }
 
-/**
- * Verifies up to `count` entries after the entry `after`. Reads that entry again, to compare the first entry of the portion
- * with it.
- */
+/** Verifies up to `count` entries after the entry `after`, which is read again for comparison with the first one. */
 export async function verifyPortion(database: Database, after: number, count: number): Promise<AuditPortion> {
   const head = await readHead(database);
   const from = after === 0 ? BEFORE_ALL_ENTRIES : BigInt(after);

@@ -114,10 +114,7 @@ function refuseHalfConnector(call: CreateCall): void {
   throw schemaRefusal(call, message, `/${missing}`);
 }
 
-/**
- * Returns the new card's identity at its processor, or undefined for a card of this ledger. A simulator token that begins
- * with `sim_` names a behavior instead of a card.
- */
+/** Returns the card's identity at its processor, or undefined. A token that begins with `sim_` names a behavior. */
 function readAtProcessor(
   body: CreateCall['body'],
 ): { readonly connectorId: string; readonly tokenHash: string } | undefined {
@@ -127,10 +124,7 @@ function readAtProcessor(
   return { connectorId, tokenHash: tokenHashOf(token) };
 }
 
-/**
- * Returns the refusal of a card that is already registered. `ownName` is the card with the same processor token, if it is
- * in this program.
- */
+/** The refusal of a card that is already registered. `ownName` is that card, if it is in this program. */
 function registeredBefore({ connector_id: connectorId }: CreateCall['body'], ownName: string | null): Refusal {
   const message =
     ownName === null

@@ -119,10 +119,7 @@ function eraseBatch(database: Database, erasure: CardErasure, settings: ErasureS
   }
 }
 
-/**
- * Runs a batch in a transaction that locks the row of the erasure. Does nothing if another process has locked the row, or
- * has continued the erasure since it was read.
- */
+/** Runs a batch under the lock of the erasure. Does nothing if another process works on it or has continued it. */
 async function run<Name extends string>(
   database: Database,
   erasure: CardErasure,

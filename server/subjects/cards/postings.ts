@@ -42,10 +42,7 @@ export async function listPostings(service: Service, call: Call<'list_postings'>
   return { record };
 }
 
-/**
- * export_postings: a card's statement as comma-separated values, oldest line first, up to the last line at the start of the
- * export, or `card_not_found`.
- */
+/** export_postings: a card's statement as CSV, oldest line first, up to its last line at the start of the export. */
 export async function exportPostings(
   service: Service,
   call: Call<'export_postings'>,

@@ -25,10 +25,7 @@ export async function getCard(service: Service, call: Call<'get_card'>): Promise
   return { record: toCardRecord(toCardDetails(row)) };
 }
 
-/**
- * list_cards: a page, newest first, or ordered by id if the query has a prefix. If few cards match the filter, a page can
- * be short or empty and still have a cursor.
- */
+/** list_cards: newest first, or by id if the query has a prefix. A page can be short and still have a cursor. */
 export async function listCards(service: Service, call: Call<'list_cards'>): Promise<Reply<'list_cards'>> {
   const { programId, query } = call;
   const { limit = DEFAULT_LIMIT, cursor } = query;

@@ -14,7 +14,6 @@ export type RecorderSettings = UnauthenticatedSettings & {
   readonly spoolFirstAbove: number;
   /** How long the first error of a batch waits for others. */
   readonly gatherMilliseconds: number;
-  /** How often the spool is loaded into the database. */
   readonly loadIntervalMilliseconds: number;
   /** How often the recorder looks for spools of dead processes. */
   readonly adoptIntervalMilliseconds: number;
@@ -152,7 +151,6 @@ class Recorder {
     if (lost > 0) this.#onProblem(`${lost} errors were dropped, and the count could not be stored`);
   }
 
-  /** Stores the queue in batches until the recorder stops. */
   async #storeInTurn(): Promise<void> {
     while (!this.#isStopping) {
       if (this.#queue.length === 0) await this.#firstError();
@@ -262,7 +260,6 @@ type UnauthenticatedSettings = {
   readonly maxUnauthenticatedBurst: number;
   /** Errors per second in the long run, over all addresses. */
   readonly unauthenticatedPerSecond: number;
-  /** Maximum number per address and minute. */
   readonly maxUnauthenticatedPerAddressMinute: number;
 };
 

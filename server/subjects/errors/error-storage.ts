@@ -66,7 +66,6 @@ export class ErrorStorage {
     return this.#spool?.bytes ?? 0;
   }
 
-  /** Whether there are spooled errors or counts of dropped errors to store in the database. */
   get hasPending(): boolean {
     return this.#spool?.isEmpty === false || this.#drops.size > 0 || this.#sending.length > 0;
   }
@@ -113,10 +112,7 @@ export class ErrorStorage {
     }
   }
 
-  /**
-   * Stores the counts of dropped errors and closes the spool. Returns the number of dropped errors that no stored count
-   * includes.
-   */
+  /** Stores the counts of dropped errors and closes. Returns the number of errors that no stored count includes. */
   async close(): Promise<number> {
     const lost = (): number => [...this.#sending, ...this.#drops.values()].reduce((sum, { count }) => sum + count, 0);
     const isStored = !this.#isDown && (await this.#storeDrops());

@@ -14,7 +14,6 @@ import {
 } from '../../store/error-report.ts';
 import { insertEvents } from '../../store/events/insert-events.ts';
 
-/** Events per transaction. */
 const MAX_REPORTS = 100;
 
 const TIMEOUT_MILLISECONDS = 5_000;

@@ -16,7 +16,6 @@ const POLL_MILLISECONDS = 100;
 /** Pause after a failed poll. */
 const RETRY_MILLISECONDS = 1_000;
 
-/** A request that waits for an event after a position. */
 type Waiter = { readonly programId: string; readonly position: number; readonly wake: () => void };
 
 /**

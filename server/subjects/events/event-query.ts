@@ -19,10 +19,7 @@ export type EventQuery = {
   readonly waitMilliseconds: number;
 };
 
-/**
- * Reads the query of a list. Refuses a meaningless combination of parameters and a filter that nothing can match. Ignoring
- * it, or returning an empty list, would hide the mistake.
- */
+/** Reads the query of a list. Refuses contradictions, and filters that nothing can match: they hide a mistake. */
 export function readEventQuery(call: ListCall): EventQuery {
   const { limit = DEFAULT_LIMIT, cursor, after, wait } = call.query;
   if (wait !== undefined && after === undefined && call.stream === undefined) {

@@ -37,7 +37,6 @@ const SEARCH_MILLISECONDS = 1000;
 /** Time limit for a standby to confirm the events that were read, if commits wait for a standby. */
 const PROOF_MILLISECONDS = 3000;
 
-/** Returns the position (or number) of an event in the order of a source. */
 export function placeOf(source: EventSource, event: StoredEvent): number {
   return source.programId === undefined ? event.number : event.position;
 }

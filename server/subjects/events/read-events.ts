@@ -131,7 +131,6 @@ function streamFrom(
 ): LiveStream {
   const turns = forEachPiece(call);
   let position = start;
-  /** The last position that was sent to the reader. */
   let sent = start;
   const take = ({ events, end }: EventsRead): string => {
     position = end;

@@ -84,10 +84,7 @@ export function openAuthentication(
     onUse(caller.keyId);
     return caller;
   };
-  /**
-   * Returns the operator of a key that cannot be looked up now. Rethrows the failure for any other key, and for a refused
-   * key.
-   */
+  /** Returns the operator of a key that cannot be looked up. Rethrows the failure for any other or a refused key. */
   const findLast = (sent: string, failure: unknown): KeyCaller => {
     const known = cache.get(hash('sha256', sent, 'base64'));
     const isOperator = known?.caller.kind === 'operator_key' && known.lastUntil > performance.now();
@@ -151,7 +148,6 @@ const FORM = /^ts_([0-9a-f]{16})_([0-9a-f]{64})([0-9a-f]{8})$/;
 
 type KeyParts = { readonly publicPart: string; readonly secretHash: Buffer };
 
-/** Returns a new key, which is shown once, and its parts that are stored. */
 export function newKey(): KeyParts & { readonly key: string } {
   const publicPart = randomBytes(8).toString('hex');
   const secret = randomBytes(32).toString('hex');

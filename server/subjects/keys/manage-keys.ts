@@ -73,10 +73,7 @@ export async function createKey(service: Pick<Service, 'database'>, call: Create
   });
 }
 
-/**
- * Returns the sent card program of a new key. Returns undefined for a key for all programs, which must be requested
- * explicitly.
- */
+/** Returns the sent program of a new key. A key for all programs must be requested explicitly. */
 function readProgramId(call: CreateCall): string | undefined {
   const { program_id: programId, all_programs: forAll } = call.body;
   if (programId !== undefined && forAll === true) {
@@ -97,11 +94,7 @@ function refuseBoth(call: CreateCall): void {
   throw schemaRefusal(call, "'scopes' and 'role' exclude each other. Send one of them.", '/role');
 }
 
-/**
- * Returns the scopes of a new key: the sent ones, or the scopes of a role.
- *
- * @throws {Refusal} create_key_schema, forbidden
- */
+/** Returns the scopes of a new key: the sent ones, or a role's. Throws create_key_schema or forbidden. */
 function readScopes(call: CreateCall, isBound: boolean): readonly KeyScope[] {
   const { role } = call.body;
   const scopes = role === undefined ? readSentScopes(call) : inOrder(ROLES[role]);
@@ -187,10 +180,7 @@ const KEY_OMITTED =
   'The secret is in the first response only and is not stored. If that response was lost, roll this key with a new ' +
   'Idempotency-Key to get a new secret, or revoke it.';
 
-/**
- * Returns a new key as the contract shows it: with its secret in the first response, and without it (`secret` null) in a
- * replay.
- */
+/** Returns a new key. The secret is null in a replay. */
 function toNewKeyRecord(key: ApiKey, secret: string | null): NewKeyRecord {
   return { ...toKeyRecord(key), key: secret, key_omitted: secret === null ? KEY_OMITTED : null };
 }
@@ -251,10 +241,7 @@ export async function rollKey(service: Service, call: Call<'roll_key'>): Promise
   });
 }
 
-/**
- * Refuses to roll a key that no longer works, because clients would already be without a key, or a key that was already
- * rolled.
- */
+/** Refuses to roll a key that was already rolled, or no longer works: clients are already without a key. */
 function checkUsable(call: Call<'roll_key'>, key: ApiKey, now: Date): void {
   const { key_id: sentId } = call.params;
   if (key.revokedAt !== null) {

@@ -74,7 +74,6 @@ export class OverviewMaker {
     clearInterval(this.#timer);
   }
 
-  /** Stores the figures of this process, for the overviews of all processes. */
   async store(database: Pick<Database, 'writeUnguarded'>): Promise<void> {
     await this.counts.store(database);
     await this.#processes.store(database, this.#requests.minute());
@@ -123,10 +122,7 @@ export class OverviewMaker {
     return json;
   }
 
-  /**
-   * Returns the last reading. Starts a new one when it is due, but waits for it only if the last one is too old to be
-   * shown.
-   */
+  /** Returns the last reading. Waits for a new one only if the last is too old to be shown. */
   async #readings(service: Service): Promise<Reading> {
     const age = this.#reading === undefined ? Number.POSITIVE_INFINITY : performance.now() - this.#reading.at;
     if (this.#reading !== undefined && age < READ_MILLISECONDS) return this.#reading;

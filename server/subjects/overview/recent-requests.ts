@@ -3,7 +3,6 @@ import { Latencies } from '../../calls/responses/latencies.ts';
 import { OUTCOMES, type Outcomes, type ResponseCounter, type Series } from '../../calls/responses/response-counter.ts';
 import type { StoredMinute } from '../../store/overview/service-process.ts';
 
-/** The number of transfers since the process started, and of requests that now wait in the lane. */
 export type Gauges = { readonly transfers: number; readonly laneWaiting: number };
 
 /** Current figures cover the last minute. Shorter periods have too few requests for a 99th percentile. */

@@ -91,10 +91,7 @@ export async function listAttempts(service: Service, call: Call<'list_attempts'>
   return { record: { data: rows.map(toShownAttempt).map(toAttemptRecord) } };
 }
 
-/**
- * search_attempts: the attempts that have not ended, oldest first, or the attempts that ended in a given way, newest first.
- * If few match, a page can be short or empty and still have a cursor.
- */
+/** search_attempts: open attempts, oldest first, or ended ones, newest first. A page can be short and have a cursor. */
 export async function searchAttempts(
   service: Service,
   call: Call<'search_attempts'>,

@@ -90,10 +90,7 @@ const INVALID_VALUE = '22023';
 const NAME =
   /^(?:[A-Za-z_/+-]+|(?:posix\/)?(?:(?:Etc\/)?GMT[+-]?0|Etc\/GMT(?:\+[1-9]|\+1[0-2]|-[1-9]|-1[0-4])|(?:EST5E|CST6C|MST7M|PST8P)DT))$/;
 
-/**
- * Files of the time zone database that are not places: a zone that was never set, and the time zone of the server's
- * machine.
- */
+/** Files of the time zone database that are not places: a zone that was never set, and the server's own. */
 const PLACEHOLDER = /^(?:posix\/)?(?:Factory|localtime|posixrules)$/;
 
 /**
@@ -130,10 +127,7 @@ export async function listPrograms(service: Service, call: Call<'list_programs'>
 /** Maximum number of cached programs. Beyond it, the cache is cleared. */
 const MAX_CACHED = 100_000;
 
-/**
- * Finds the inner UUID of the program that a Program-Id header names. The result is cached, because programs are never
- * deleted.
- */
+/** Finds the inner UUID of a Program-Id header. Cached, because programs are never deleted. */
 export function openProgramSearch(database: Database): (sentId: string) => string | Promise<string> {
   const known = new Map<string, string>();
   const lookUp = async (sentId: string): Promise<string> => {

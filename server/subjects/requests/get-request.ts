@@ -65,10 +65,7 @@ export async function inspectRequest(
   return { record };
 }
 
-/**
- * Returns everything stored about a request, or undefined if nothing is. Not audited, because the caller shows no more than
- * the summary.
- */
+/** Returns everything stored about a request, or undefined. Not audited: the caller shows only the summary. */
 export async function findRequest(
   service: Service,
   requestId: string,
@@ -115,10 +112,7 @@ function requireFurtherScopes(caller: Caller): void {
   });
 }
 
-/**
- * The events that requests of a card program cause. Actions that only operators can take, such as a deposit, have other
- * types.
- */
+/** The events that a program's requests cause. Actions that only operators can take have other types. */
 const OWN_EVENTS = /^(?:transfer|reversal|card|webhook|case)\./;
 
 /** Whether a request failed in the card program, or had an effect in it that the program's own keys can cause. */
@@ -126,10 +120,7 @@ function hasEffectOfProgram({ error, transferCount, reversals, events }: Request
   return error !== null || transferCount + reversals.length > 0 || events.some(({ type }) => OWN_EVENTS.test(type));
 }
 
-/**
- * Waits until a failover cannot lose the transfers, because a client uses this look-up to decide whether to send the
- * request again.
- */
+/** Waits until a failover cannot lose the transfers: a client decides by them whether to send the request again. */
 async function confirmTransfers(database: Database, deadline: number, transfers: readonly Transfer[]): Promise<void> {
   const [latest] = transfers.toSorted((one, other) => other.updatedAt - one.updatedAt);
   if (latest === undefined) return;
@@ -182,10 +173,7 @@ function toRequestRecord(sentId: string, trace: RequestTrace, now: number): Requ
   };
 }
 
-/**
- * Returns the record as the card program sees it: without causes and checks, with the caller as errors and transfers show
- * it.
- */
+/** Returns the record as the card program sees it: without causes and checks, and with the caller as in errors. */
 function toProgramRequestRecord(
   sentId: string,
   trace: RequestTrace,

@@ -133,10 +133,7 @@ function rangeOf(receivedAt: Date, [from, to]: readonly [number, number], aheadM
   return { from: new Date(base + from * 1000), to: new Date(base + to * 1000) };
 }
 
-/**
- * Returns how many milliseconds the clock of a sandbox was ahead during a request. There are several values if it was moved
- * in the meantime.
- */
+/** How far a sandbox's clock was ahead during a request, in milliseconds. Several values if it was moved during it. */
 function toClockOffsets(moves: readonly Row[], { from }: TimeRange): readonly number[] {
   const clockOffsets = moves.map(
     (move) => Number((parseJson(String(move.details)) as { readonly seconds_ahead?: unknown }).seconds_ahead) * 1000,

@@ -34,7 +34,6 @@ export type SandboxDatabase = {
   readonly state: () => 'running' | 'starting' | 'stopped' | 'failed';
 };
 
-/** stop_database: stops the sandbox's database server until start_database. */
 export async function stopDatabase(
   database: SandboxDatabase | undefined,
   call: Call<'stop_database'>,

@@ -51,7 +51,6 @@ const SIGNS: Readonly<Record<string, readonly string[]>> = {
 /** Shorter parts occur in too many names. */
 export const MIN_NAME_LENGTH = 3;
 
-/** Finds the possible meanings of a search text. */
 export function readTerm(sent: string): Term {
   const text = sent.trim();
   const id = PREFIXES.map((prefix) => ({ prefix, inner: fromWireId(prefix, text) })).find(hasInner);

@@ -198,7 +198,6 @@ function findAmounts(context: SearchContext): Promise<readonly Found[]> {
   return findTransfersOf(context, context.term.amounts, []);
 }
 
-/** Finds transfers of an amount from or to the cards of a holder, given a part of the holder's name. */
 async function findAmountsOfHolder(context: SearchContext): Promise<readonly Found[]> {
   const { term, programIds, read } = context;
   if (term.ofHolder === undefined) return [];

@@ -20,7 +20,6 @@ import type { SupportCase } from '../../store/support/case.ts';
 import type { Incident } from '../../store/support/incident.ts';
 import type { WebhookDetails } from '../../store/webhooks/webhook.ts';
 
-/** A record that the search found, with its kind. */
 export type Found = { readonly kind: (typeof FOUND_KINDS)[number]; readonly record: FoundRecord };
 
 type Match = FoundRecord['matched'];

@@ -25,7 +25,6 @@ type Known = { readonly caller: KeyCaller; readonly until: number };
 
 type LookUp = { readonly startedAt: number; readonly known: Promise<Known> };
 
-/** Returns a new token and its hash, which is stored. */
 export function newToken(): { readonly token: string; readonly tokenHash: Buffer } {
   const token = randomBytes(32).toString('base64url');
   return { token, tokenHash: hashOf(token) };

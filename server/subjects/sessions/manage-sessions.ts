@@ -219,7 +219,6 @@ function sessionMissing(sentId: string): Refusal {
   return new Refusal('session_not_found', `There is no session with the id '${sentId}' that has not ended.`);
 }
 
-/** Returns the record of a session that ends now, and the statements that end it. */
 function endOf(call: Call<'delete_session' | 'revoke_session'>, row: Row) {
   const session = toListedSession(row);
   const { current: _, idle_ends_at: __, ends_at: ___, ...known } = toSessionRecord(session, undefined);

@@ -37,7 +37,6 @@ export type StatusSources = {
   readonly embedded: (() => Exclude<DatabaseState, 'up' | 'silent'> | 'running') | undefined;
   /** The host of DATABASE_URL that is in use, or undefined for the embedded PostgreSQL. */
   readonly host: () => UsedHost | undefined;
-  /** The maximum number of connections, the connections in use, the idle ones, and the requests that wait for one. */
   readonly connections: () => {
     readonly max: number;
     readonly inUse: number;
@@ -204,10 +203,7 @@ function agesOf({ backups }: StatusSources, { ledger, server }: Parts, uptimeSec
   };
 }
 
-/**
- * Returns the state of the database. If it has just responded, it is up. Otherwise the embedded server or the readiness
- * determines its state.
- */
+/** Returns the state of the database: up if it has just responded, else by the embedded server or the readiness. */
 function databaseState({ embedded }: StatusSources, reason: ReadinessReason, parts: Parts): DatabaseState {
   if (STATUS_PARTS.some((part) => parts[part] !== undefined)) return 'up';
   const state = embedded?.() ?? 'running';

@@ -34,7 +34,6 @@ type Subject = Pick<SupportCase, 'requestId' | 'transferId' | 'operation' | 'cod
   readonly type: ErrorType | null;
   readonly summary: string | null;
   readonly snapshot: OperatorCaseSnapshot | null;
-  /** Names of the cards that the texts of the case concern. */
   readonly cardNames: readonly string[];
 };
 
@@ -147,10 +146,7 @@ async function subjectOf(find: FindRequest, service: Service, call: Call<'create
 
 const NOTHING = { operation: null, code: null, type: null, moneyMoved: null } as const;
 
-/**
- * Returns the effects of a request. A request that has only just ended is looked up again until its error is stored, as
- * long as there is time.
- */
+/** Returns the effects of a request. If it has just ended, looks again until its error is stored, as time allows. */
 async function findSoon(
   find: FindRequest,
   service: Service,

@@ -252,7 +252,6 @@ function eventsOf(
   return reach.map((ofProgram) => ({ ...event, programId: ofProgram }));
 }
 
-/** Returns the record of a changed incident, and its entry in the audit log. */
 function recordOf(call: Call<ChangeId>, incident: CountedIncident, more: object = {}) {
   const record: OperatorIncidentRecord = toOperatorIncidentRecord(incident);
   const json = JSON.stringify(record);
@@ -261,10 +260,7 @@ function recordOf(call: Call<ChangeId>, incident: CountedIncident, more: object 
   return { record, json, audited };
 }
 
-/**
- * list_incidents: for a program's key, the incidents within the reach of the program; for any other caller, all. Newest
- * first.
- */
+/** list_incidents: those within the reach of a program's key, or all for other callers. Newest first. */
 export async function listIncidents(service: Service, call: Call<'list_incidents'>): Promise<Reply<'list_incidents'>> {
   const { status } = call.query;
   const { caller } = call;

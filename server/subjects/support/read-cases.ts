@@ -88,10 +88,7 @@ function readFilter(
   throw schemaRefusal(call, message, `/${name}`);
 }
 
-/**
- * inspect_case: the case with everything that support needs, or `case_not_found`. It shows causes and other programs'
- * cases, so the request is recorded in the audit log before the response is sent.
- */
+/** inspect_case: recorded in the audit log before the response, because it shows causes and other programs' cases. */
 export async function inspectCase(service: Service, call: Call<'inspect_case'>): Promise<Reply<'inspect_case'>> {
   const { database } = service;
   const found = await load(service, call);

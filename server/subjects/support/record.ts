@@ -64,10 +64,7 @@ export function withinScopes<Shown extends CaseRecord>(record: Shown, caller: Ca
   };
 }
 
-/**
- * Returns a reply about a case, {@link withinScopes}. This also applies to a replay: another key may have received its
- * first response.
- */
+/** Applies {@link withinScopes} to a reply, even a replay: another key may have received its first response. */
 export function replyWithinScopes(reply: JsonReply<CaseRecord>, caller: Caller): JsonReply<CaseRecord> {
   if (hasScope(caller, 'errors:read') && hasScope(caller, 'transfers:read')) return reply;
   if ('record' in reply) {

@@ -39,10 +39,7 @@ const GOES_ON: SwitchPreview['goes_on'] = [
   'Reads, statements and exports, events and webhooks, changes of cards, and deposits and withdrawals of funding.',
 ];
 
-/**
- * preview_switch: the effects of a change of the switch. It changes nothing, and the state may be different at the time of
- * the change.
- */
+/** preview_switch: the effects of a change of the switch, as of now. Changes nothing. */
 export async function previewSwitch(service: Service, call: Call<'preview_switch'>): Promise<Reply<'preview_switch'>> {
   const { program_id: sentId, type = null, connector_id: connectorId = null } = call.query;
   checkScope(call, call.query);

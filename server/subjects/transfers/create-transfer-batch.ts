@@ -91,7 +91,6 @@ class Row {
   readonly key: string | null;
   readonly #sent: JsonValue;
   readonly #storedKey: string | null;
-  /** Whether creating the transfer moved money. */
   #moved: ReturnType<typeof movedOf> = 'no';
   #result: { readonly outcome: Outcome } | { readonly thrown: unknown } | undefined = undefined;
 

@@ -31,10 +31,7 @@ export async function createTransfer(
   return toTransferReply(service, call, outcome, movedOf(call.body));
 }
 
-/**
- * Returns whether a created transfer has moved money. A hold for the caller or a scheduled transfer has not. For any other,
- * the status decides.
- */
+/** Whether a created transfer has moved money: not a hold for the caller or a scheduled one. Else the status decides. */
 export function movedOf({ capture, scheduled_for }: CreateTransferBody): 'no' | typeof movedBy {
   return capture === 'manual' || scheduled_for !== undefined ? 'no' : movedBy;
 }
@@ -91,10 +88,7 @@ export function waitForEnd(
   return wait(created);
 }
 
-/**
- * Returns the current transfer. If it cannot be read, returns its known state: the transfer exists, and an error would deny
- * that.
- */
+/** Returns the current transfer, or its known state if it cannot be read: an error would deny that it exists. */
 async function read(
   { database }: TransferService,
   { programId }: Pick<CallContext, 'programId'>,

@@ -264,10 +264,7 @@ export class Books {
     return writesOf(changes, { batchId, now: this.#moment });
   }
 
-  /**
-   * Returns the statements that write all decisions of a group in a chain. Keeps the changed accounts in memory for the
-   * next group.
-   */
+  /** Returns the writes of a group in a chain. Keeps the changed accounts in memory for the next group. */
   chainedWrites(batchId: string): ChainedWrites {
     const decided = this.#accounts.decided();
     const changes = { ...this.#changes, counts: this.#accounts.counts() };
@@ -377,10 +374,7 @@ export class Books {
     }
   }
 
-  /**
-   * Stores a first response. If the response has an event, its body is stored only in that event, which has this index in
-   * the group.
-   */
+  /** Stores a first response. If it has an event, its body is only there, at this index in the group. */
   #keep(request: TransferRequest, response: StoredResponse | undefined, eventIndex: number | null = null): void {
     const { key } = request;
     if (key === null || response === undefined) return;

@@ -85,10 +85,7 @@ function transferOf(request: TransferRequest, outcome: Decision): string | undef
 
 type OpenBooks = (loaded: Loaded<LoadName>, memory?: Memory) => Books;
 
-/**
- * Returns one transaction for a group. It loads everything that the requests need, decides them one after the other, and
- * writes all results.
- */
+/** Returns one transaction for a group, which loads the state, decides one request after the other, and writes all. */
 function lockedSteps(
   requests: readonly TransferRequest[],
   mode: LockMode,
@@ -110,10 +107,7 @@ function lockedSteps(
   };
 }
 
-/**
- * Returns the same for the groups of a chain. They lock no accounts, and each group leaves its results in memory for the
- * next.
- */
+/** Returns the same for a chain: locks no accounts, and each group leaves its results in memory for the next. */
 function chainedWork(
   committed: CommittedCards,
   interruptions: () => number,

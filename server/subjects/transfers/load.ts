@@ -68,7 +68,6 @@ export function isCreation(request: TransferRequest): request is CreateRequest {
   return request.command === 'create';
 }
 
-/** Returns the names that a request locks: its idempotency key and its reference, if any. */
 function namesOf(request: TransferRequest): readonly LockedName[] {
   const { programId, key } = request;
   const names: LockedName[] = [];
@@ -98,10 +97,7 @@ function cardNames(of: { readonly cardName: string; readonly destinationCardName
   return of.destinationCardName === null ? [of.cardName] : [of.cardName, of.destinationCardName];
 }
 
-/**
- * Returns the first item that a request needs and another transaction has locked, if the group skips locks (`missed`:
- * skipped names).
- */
+/** Returns the first item that a request needs and another transaction has locked (`missed`: skipped names). */
 export function findBlocked(
   request: TransferRequest,
   books: Books,
@@ -121,10 +117,7 @@ export function findBlocked(
   return undefined;
 }
 
-/**
- * Returns the cards of a group that are not in memory, without duplicates. Only a card-to-card transfer needs no funding
- * account.
- */
+/** Returns the cards that are not in memory, each once. Only a card-to-card transfer needs no funding account. */
 function cardsOf(requests: readonly CreateRequest[], memory: Memory | undefined): readonly NamedCard[] {
   const cards = new Map<string, NamedCard>();
   const add = (programId: string, name: string, withFunding: boolean): void => {

@@ -9,10 +9,7 @@ import type { Outcome } from './respond.ts';
 
 type Taker = Pick<Transfer, 'transferId' | 'status' | 'expiresAt'>;
 
-/**
- * Returned instead of an outcome if an expired hold still has the reference, because its expiry is not stored yet. The
- * request is not decided.
- */
+/** Returned instead of an outcome if an expired hold, whose expiry is not stored yet, still has the reference. */
 export class AwaitsExpiry {
   /** Inner UUID of the transfer with the hold. */
   readonly transferId: string;
@@ -30,7 +27,6 @@ export class References {
     this.#takers = new Map(rows.map((row) => REFERENCE_TAKER.read(row)).map((taker) => [keyOf(taker), taker]));
   }
 
-  /** Notes that a new transfer takes its reference, if it has one. */
   take(transfer: Transfer): void {
     if (transfer.reference !== null) this.#takers.set(keyOf(transfer), transfer);
   }

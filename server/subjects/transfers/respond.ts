@@ -14,7 +14,6 @@ import { readLastAttempts, toAttempt } from '../../store/processors/attempt.ts';
 import { readReversal, toReversal } from '../../store/transfers/reversal.ts';
 import { readTransfer, toTransfer } from '../../store/transfers/transfer.ts';
 
-/** The result of a request in a group: a new record with its JSON text, a replay, or a refusal. */
 export type Outcome = Decided | Replay | Refusal;
 
 type Decided = Required<RecordReply<TransferRecord | ReversalRecord>>;
@@ -28,7 +27,6 @@ export type Replay = {
   readonly originalRequestId: string | undefined;
 };
 
-/** Returns the first response to an idempotency key, for a request with this fingerprint. */
 export function replayOf(stored: StoredResponse, fingerprint: Fingerprint): Outcome {
   const first = replay(stored, fingerprint);
   if (first instanceof Refusal) return first;

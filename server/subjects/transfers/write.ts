@@ -72,7 +72,6 @@ export function noChanges(): BookChanges {
 /** Adds the changes of counters: one for each account, direction and day. */
 type CountedChanges = BookChanges & { readonly counts: readonly CounterChangeOf[] };
 
-/** The writes of a group in a chain. */
 export type ChainedWrites = {
   /** Sent immediately: rows with ids that the group generated, or with names that it has locked. */
   readonly early: readonly Statement[];

@@ -32,7 +32,6 @@ type UpdateCall = Call<UpdateId>;
 
 type Updated = RecordReply<WebhookRecord>;
 
-/** The webhook after a change of its status, and the statements that write the change. */
 type StatusChange = { readonly after: WebhookDetails; readonly writes: readonly Statement[] };
 
 /**
@@ -236,10 +235,7 @@ export async function rollWebhookSecret(service: WebhookService, call: Call<Roll
   return reply;
 }
 
-/**
- * Returns the earlier secrets that still sign, newest first. They sign until `until`, or until they expire if that is
- * earlier.
- */
+/** Returns the earlier secrets that still sign, newest first: until `until`, or their own earlier expiry. */
 function expireEarlier(
   secrets: readonly StoredSecret[],
   until: number,

@@ -26,10 +26,7 @@ export function createWebhook(service: WebhookService, call: Call<'create_webhoo
   return create(service, call, readSettings(service, call), call.programId);
 }
 
-/**
- * create_operator_webhook: works like create_webhook for the card program in the body, or for the events of all card
- * programs.
- */
+/** create_operator_webhook: like create_webhook, for the program in the body or the events of all programs. */
 export async function createOperatorWebhook(
   service: WebhookService,
   call: Call<'create_operator_webhook'>,

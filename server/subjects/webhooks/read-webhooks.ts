@@ -44,7 +44,6 @@ async function list(service: Service, call: Call<ListId>, filter: WebhookFilter)
   return { record };
 }
 
-/** list_webhook_attempts and list_operator_webhook_attempts: the attempts to send to a webhook, newest first. */
 export async function listWebhookAttempts(service: Service, call: Call<AttemptsId>): Promise<Reply<AttemptsId>> {
   const { event_id: sentId, succeeded, cursor } = call.query;
   readCursor(call, 'att', cursor);

@@ -54,10 +54,7 @@ const SECRET_OMITTED =
   'The secret is in the first response only. If that response was lost, roll the secret of this webhook with a new ' +
   'Idempotency-Key to get a new one.';
 
-/**
- * Returns a webhook with a new secret: with the secret's value in the first response, and without it (`secret` null) in a
- * replay.
- */
+/** Returns a webhook with a new secret. The secret is null in a replay. */
 export function toNewWebhookRecord(webhook: WebhookDetails, secret: string | null): NewWebhookRecord {
   return { ...toWebhookRecord(webhook), secret, secret_omitted: secret === null ? SECRET_OMITTED : null };
 }

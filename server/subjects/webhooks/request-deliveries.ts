@@ -112,10 +112,7 @@ export async function resendEvent(service: WebhookService, call: Call<ResendId>)
   return reply;
 }
 
-/**
- * Returns the position of an event. For a webhook of operators, returns its number, which an event for every program does
- * not have.
- */
+/** Returns the position of an event, or its number for operators, which an event for every program lacks. */
 function placeFor(programId: string | null, { position, number, isShared }: StoredEvent): number | null {
   if (programId !== null) return position;
   return isShared ? null : number;

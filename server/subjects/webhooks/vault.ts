@@ -73,7 +73,6 @@ export type WebhookKeys = {
   readonly origin: string;
 };
 
-/** The name of the file, in the data directory. */
 const FILE = 'webhook-key';
 
 /** Opens the keys of this process. `configured` are the keys of the setting, or null if it is not set. */
@@ -118,10 +117,7 @@ function readKeyFile(file: string): readonly Buffer[] {
   );
 }
 
-/**
- * Creates a key file. The file is linked once it is complete: another process finds the whole key or none, and of two new
- * keys the first one is kept.
- */
+/** Creates a key file. It is linked once complete: others find the whole key or none, and the first of two is kept. */
 function createKeyFile(file: string): void {
   mkdirSync(dirname(file), { recursive: true });
   const draft = `${file}-${randomUUID()}`;
@@ -161,10 +157,7 @@ export async function requireKeys(database: Database, { read, origin }: WebhookK
   if (used.some((id) => !keys.some((key) => key.equals(id)))) throw unknownKey(origin, keys.length);
 }
 
-/**
- * Checks the same at the start of the service, then uses the first key to encrypt again everything that other keys have
- * encrypted.
- */
+/** Checks the same at the start, then encrypts everything of other keys again with the first key. */
 export async function resealSecrets(database: Database, keys: WebhookKeys): Promise<void> {
   await requireKeys(database, keys);
   const [first] = keys.read();

@@ -52,10 +52,7 @@ export class Endpoint {
   isHalted = false;
   /** Whether nothing more is sent, because the shard is about to be released. */
   isDraining = false;
-  /**
-   * Whether this process no longer delivers to it, because another process does or the webhook is deleted. Its outcomes are
-   * not stored.
-   */
+  /** Whether this process no longer delivers to it. Its outcomes are then not stored. */
   isDropped = false;
   isFailingTold: boolean;
   storedHealth: Health;

@@ -56,7 +56,6 @@ export class EventFeed {
   readonly #listeners = new Set<() => void>();
   readonly #reading = new Map<number, { readonly version: number; readonly page: Promise<FeedPage | DeletedPage> }>();
   #pages: KeptPage[] = [];
-  /** The highest place that was read. */
   #end = 0;
   #version = 0;
   /** When the feed was at `version`, there was nothing after the place `end`. */

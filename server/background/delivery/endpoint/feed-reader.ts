@@ -9,7 +9,6 @@ import {
 
 const PAGE_EVENTS = 200;
 
-/** Maximum number of feeds that are read at once, each up to a page of events. */
 const MAX_FEEDS = 64;
 
 type Wanted = {

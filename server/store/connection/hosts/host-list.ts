@@ -3,7 +3,6 @@ import { isIPv6 } from 'node:net';
 // The hosts of DATABASE_URL in libpq's form, which `pg` cannot read: `h1:5432,h2/db` or `?host=h1,h2&port=5432,5433`, and
 // `target_session_attrs`.
 
-/** The hosts that DATABASE_URL names, in its order. */
 export type HostList = {
   /** For each host, the URL as if it named only this one. Exactly the URL itself if it names one or none. */
   readonly urls: readonly [string, ...string[]];

@@ -37,7 +37,6 @@ type Host = { readonly name: string; readonly connectionString: string };
 
 type Found = { readonly host: Host; readonly history: History | undefined };
 
-/** An open connection: its host, the timer until it is ready, and how to cut it. */
 type Opened = { readonly host: Host; readonly late: NodeJS.Timeout; readonly cut: () => void };
 
 const known = new Map<string, Hosts>();
@@ -145,7 +144,6 @@ export class Hosts {
     };
   }
 
-  /** Follows a client that is about to connect, until it ends. */
   #watch(client: pg.Client, host: Host): pg.Client {
     // A slow connection may lead to a host that is gone or stopped, so the search for another host runs until it is made.
     const late = setInterval(() => this.doubt(), this.leadMilliseconds).unref();
