@@ -24,14 +24,16 @@ const LANES = 5;
 type Answer = Readonly<Record<string, unknown>> & { readonly status: string };
 
 const secret = `whsec_${randomBytes(32).toString('base64')}`;
-const random = new Random(SEED, 3);
 let adapters: Document;
 let service: ServiceProcess;
 /** The first answers by the token of the card. A repeated question gets another answer. */
 const answered = new Map<string, Answer>();
 
+/** Each order has its own random numbers, so that a seed repeats a failure although several orders run at the same time. */
+const randomOfAnswers = new Map(Array.from({ length: ORDERS }, (_, at) => [`token-${at}`, new Random(SEED, 3, at)]));
+
 /** A random answer or notice about an order that the document allows. */
-function generateAbout(schema: Schema | undefined, order: Readonly<Record<string, unknown>>): Answer {
+function generateAbout(schema: Schema | undefined, order: Readonly<Record<string, unknown>>, random: Random): Answer {
   const said = generateValue(schema ?? {}, 'answer', random, () => undefined) as Answer;
   const { attempt_id, amount, currency } = order;
   // The document says that these three fields are the order's.
@@ -48,7 +50,8 @@ beforeAll(async () => {
       const operation = [...adapters.operations.values()].find((one) => one.path === path);
       const schema = operation?.responses.get(200)?.content?.['application/json']?.schema;
       const order = chunks.length === 0 ? {} : JSON.parse(Buffer.concat(chunks).toString());
-      const answer = path === '/health' ? { status: 'ok' } : generateAbout(schema, order);
+      const random = randomOfAnswers.get(order.processor_token) as Random;
+      const answer = path === '/health' ? { status: 'ok' } : generateAbout(schema, order, random);
       if (path === '/send' && !answered.has(order.processor_token)) answered.set(order.processor_token, answer);
       response.setHeader('Content-Type', 'application/json').end(JSON.stringify(answer));
     });
@@ -74,7 +77,7 @@ beforeAll(async () => {
 afterAll(() => expectBalancedBooks(service));
 
 /** Sends a notice and returns the status of the response. */
-async function notify(connectorId: string, said: object): Promise<number> {
+async function notify(connectorId: string, said: object, random: Random): Promise<number> {
   const body = JSON.stringify(said);
   const signature = signMessage({ id: `msg_${random.digits(20)}`, sentAt: new Date(), body }, [readSigningKey(secret)]);
   const headers = { 'Content-Type': 'application/json', ...signature };
@@ -125,10 +128,11 @@ test(`${ORDERS} orders end as documented with any answers and notices of adapter
       await waitFor(`${end}, as answered: ${JSON.stringify(first)}`, isEnded);
     }
     const { attempt_id } = before.attempt;
-    const notice = generateAbout(notices, { attempt_id, amount: 100 + at, currency: 'USD' });
-    expect(await notify(connector_id, notice), JSON.stringify(notice)).toBe(200);
+    const random = new Random(SEED, 4, at);
+    const notice = generateAbout(notices, { attempt_id, amount: 100 + at, currency: 'USD' }, random);
+    expect(await notify(connector_id, notice, random), JSON.stringify(notice)).toBe(200);
     // The document says that a repeated notice is the same notice.
-    expect(await notify(connector_id, notice), JSON.stringify(notice)).toBe(200);
+    expect(await notify(connector_id, notice, random), JSON.stringify(notice)).toBe(200);
     await waitFor(`the end of ${transfer_id}`, async () => {
       const { shown, attempt } = await look();
       const isEnded = ['approved', 'declined', 'failed', 'reversed'].includes(attempt.status);

@@ -126,9 +126,10 @@ test.concurrent.each(WORLDS)(
       for (const [kind, count] of outcome.refused) refused.set(kind, (refused.get(kind) ?? 0) + count);
       if (outcome.violation === undefined) continue;
       const shortest = (await shrink(() => newTarget(world, seed), steps, outcome.violation)) ?? outcome;
-      const { operation, problem } = shortest.violation ?? outcome.violation;
+      const { operation, rule, found } = shortest.violation ?? outcome.violation;
+      const commands = shortest.commands.map((toCommand) => toCommand());
       expect.fail(
-        `sequence ${sequence} of seed ${SEED}: ${operation} has ${problem}\n\n${shortest.commands.join('\n')}\n`,
+        `sequence ${sequence} of seed ${SEED}: ${operation} breaks the rule '${rule}': ${found}\n\n${commands.join('\n')}\n`,
       );
     }
     const kinds = [...refused].sort(([, left], [, right]) => right - left);

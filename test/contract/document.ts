@@ -73,6 +73,8 @@ export async function readDocument(url: string): Promise<Document> {
 /** The document, with its operations by id. */
 export class Document {
   readonly operations: ReadonlyMap<string, Operation>;
+  /** The codes of all errors. */
+  readonly errorCodes: ReadonlySet<string>;
   readonly #root: Json;
   readonly #ajv = new Ajv2020({ strict: false, allErrors: false, validateFormats: true });
   readonly #validators = new Map<Schema, ValidateFunction>();
@@ -91,6 +93,7 @@ export class Document {
       }
     }
     this.operations = operations;
+    this.errorCodes = new Set(root.components?.schemas?.ErrorCode?.enum);
   }
 
   /** The schema of the body of a webhook in the document. */

@@ -20,7 +20,7 @@ import {
 import { Reference } from './values.ts';
 import { damage, respellBytes, spoil, toShell } from './wire/changes.ts';
 import { draftOf, encode, type Plain } from './wire/draft.ts';
-import { problemOfRefusal } from './wire/refusal.ts';
+import { type Problem, problemOfRefusal } from './wire/refusal.ts';
 
 // Sequences of requests that the document allows, and the checks of each response.
 
@@ -40,7 +40,7 @@ type Sent = Plain & { readonly step: Step };
 type Received = { readonly status: number; readonly headers: Headers; readonly text: string; readonly json: unknown };
 
 /** A result that the document does not allow. */
-export type Violation = { readonly at: number; readonly operation: string; readonly problem: string };
+export type Violation = Problem & { readonly at: number; readonly operation: string };
 
 /** The results of a sequence. */
 export type Outcome = {
@@ -52,8 +52,8 @@ export type Outcome = {
   /** The number of requests that the service refuses because of their schema, by operation and message. */
   readonly refused: ReadonlyMap<string, number>;
   readonly violation: Violation | undefined;
-  /** The requests as curl commands. */
-  readonly commands: readonly string[];
+  /** The requests as commands of a shell, made when they are shown. */
+  readonly commands: readonly (() => string)[];
 };
 
 /** The first operations of every sequence, so that it knows existing records and one with an id of the caller. */
@@ -124,8 +124,8 @@ export async function shrink(
     const candidate = without(shortest, at);
     if (candidate === undefined) continue;
     const outcome = await runAgain(await newTarget(), candidate);
-    if (outcome.violation?.operation !== violation.operation) continue;
-    if (outcome.violation.problem.slice(0, 20) !== violation.problem.slice(0, 20)) continue;
+    const { operation, rule } = outcome.violation ?? {};
+    if (operation !== violation.operation || rule !== violation.rule) continue;
     shortest = candidate;
     found = outcome;
   }
@@ -146,7 +146,7 @@ function without(steps: readonly Step[], removed: number): readonly Step[] | und
 }
 
 /** The problem of a response that is missing, or that more bytes follow. */
-const UNREADABLE = 'no response, or more bytes than one response';
+const UNREADABLE: Problem = { rule: 'exactly one response', found: 'none, or more bytes' };
 
 /** One run of a sequence. */
 class Run {
@@ -155,7 +155,7 @@ class Run {
   readonly #target: Target;
   readonly #replies: Reply[] = [];
   readonly #refused = new Map<string, number>();
-  readonly #commands: string[] = [];
+  readonly #commands: (() => string)[] = [];
   readonly #conversation: Conversation;
   /** The methods that the document has, by path. */
   readonly #methods: ReadonlyMap<string, ReadonlySet<string>>;
@@ -193,7 +193,7 @@ class Run {
     const wire = new Random(step.wire);
     const problemOfBytes = await this.#problemOfBytes(operation, sent, wire);
     if (problemOfBytes !== undefined) {
-      this.violation = { at, operation: operation.id, problem: problemOfBytes };
+      this.violation = { at, operation: operation.id, ...problemOfBytes };
       return;
     }
     const before = takes(operation, 'If-Match') ? await this.#readAgain(sent) : undefined;
@@ -208,7 +208,7 @@ class Run {
       (await this.#problemOfRepeating(sent, received)) ??
       (await this.#problemOfFinding(operation, sent, received));
     if (received.status < 300) this.records.note(at, step, operation, sent.target.split('?')[0] ?? '', reply);
-    if (problem !== undefined) this.violation = { at, operation: operation.id, problem };
+    if (problem !== undefined) this.violation = { at, operation: operation.id, ...problem };
   }
 
   /** A value with its references replaced by values of earlier responses. */
@@ -253,7 +253,7 @@ class Run {
     sent: Sent,
     before: Received | undefined,
     { status, headers }: Received,
-  ): Promise<string | undefined> {
+  ): Promise<Problem | undefined> {
     const old = before?.headers.get('etag') ?? null;
     const isChanged = old !== null && status === 200 && headers.get('etag') !== null && headers.get('etag') !== old;
     if (!isChanged || sent.method !== 'PATCH') return undefined;
@@ -262,7 +262,7 @@ class Run {
       headers: { ...withoutKey(sent.headers, 'Content-Type'), 'If-Match': old },
     });
     if (again.status === 412 || isLockedOut(again)) return this.#problemOf(operation, sent, again);
-    return `answered a change of ${old} with ${again.status}: ${again.text}`;
+    return { rule: 'a refusal of a change of an older version', found: `${again.status} to ${old}: ${again.text}` };
   }
 
   /** Reads the record before a change. */
@@ -271,7 +271,7 @@ class Run {
   }
 
   #sendPlain(sent: Sent): Promise<Received> {
-    this.#commands.push(toCurl(this.#target.url, sent));
+    this.#commands.push(() => toCurl(this.#target.url, sent));
     return this.#send(sent);
   }
 
@@ -292,11 +292,11 @@ class Run {
     const made = this.#draftOf(operation, sent);
     respellBytes(made, random);
     const bytes = encode(made);
-    this.#commands.push(toShell(bytes, this.#target.url));
+    this.#commands.push(() => toShell(bytes, this.#target.url));
     return this.#retrying(async () => {
       const { responses, rest } = await this.#conversation.exchange(bytes, [made], made.closes);
       const [response] = responses;
-      if (response === undefined || rest !== '') return { status: 599, headers: new Headers(), text: UNREADABLE };
+      if (response === undefined || rest !== '') return { status: 599, headers: new Headers(), text: UNREADABLE.found };
       return { status: response.status, headers: headersOf(response), text: response.body };
     });
   }
@@ -317,7 +317,7 @@ class Run {
   }
 
   /** Sends the request with faults, or damaged bytes of it, before the request itself. */
-  async #problemOfBytes(operation: Operation, sent: Sent, random: Random): Promise<string | undefined> {
+  async #problemOfBytes(operation: Operation, sent: Sent, random: Random): Promise<Problem | undefined> {
     // Health checks accept more.
     if (!sent.target.startsWith('/api/')) return undefined;
     const made = this.#draftOf(operation, sent);
@@ -329,47 +329,55 @@ class Run {
     const bytes = encode(made);
     const { responses, rest } = await this.#conversation.exchange(bytes, [made], made.closes);
     const [response] = responses;
-    const problem = response === undefined || rest !== '' ? UNREADABLE : problemOfRefusal(response, made.planted);
+    const codes = this.#target.document.errorCodes;
+    const problem =
+      response === undefined || rest !== '' ? UNREADABLE : problemOfRefusal(response, { planted: made.planted, codes });
     if (problem === undefined) return undefined;
-    this.#commands.push(toShell(bytes, this.#target.url));
-    return `${problem} to ${made.faults.join(' and ')}: ${response?.body}`;
+    this.#commands.push(() => toShell(bytes, this.#target.url));
+    return { ...problem, found: `${problem.found} to ${made.faults.join(' and ')}: ${response?.body}` };
   }
 
   /** Damaged bytes may be refused or mean something else; each response is still one that the service may give. */
-  async #problemOfDamage(bytes: Buffer): Promise<string | undefined> {
+  async #problemOfDamage(bytes: Buffer): Promise<Problem | undefined> {
     this.#broken += 1;
     // Damaged bytes can have an effect that later requests depend on.
-    this.#commands.push(toShell(bytes, this.#target.url));
+    this.#commands.push(() => toShell(bytes, this.#target.url));
     this.#conversation.close();
     const { responses, rest } = await this.#conversation.sendAndEnd(bytes);
+    const expected = { planted: [], codes: this.#target.document.errorCodes };
     // A status that cannot be read is a problem as well.
-    const problems = responses.map((response) => (response.status < 400 ? undefined : problemOfRefusal(response, [])));
+    const problems = responses.map((response) =>
+      response.status < 400 ? undefined : problemOfRefusal(response, expected),
+    );
     const isEmpty = /^[\r\n]*$/.test(bytes.toString('latin1'));
     const problem =
       problems.find((one) => one !== undefined) ??
-      (responses.length === 0 && !isEmpty ? 'no response' : undefined) ??
-      (rest === '' ? undefined : `a part of a response, ${rest.slice(0, 80)}`);
-    return problem === undefined ? undefined : `${problem} to damaged bytes`;
+      (responses.length === 0 && !isEmpty ? { rule: 'a response', found: 'none' } : undefined) ??
+      (rest === '' ? undefined : { rule: 'whole responses', found: rest.slice(0, 80) });
+    return problem === undefined ? undefined : { ...problem, found: `${problem.found} to damaged bytes` };
   }
 
-  #problemOf(operation: Operation, { step, headers, target }: Sent, received: Received): string | undefined {
+  #problemOf(operation: Operation, { step, headers, target }: Sent, received: Received): Problem | undefined {
     const { status, text, json } = received;
-    if (status >= 500) return `the status ${status}: ${text}`;
-    if (NEVER.has(status)) return `the status ${status}, although the document allows the request: ${text}`;
+    if (status >= 500) return { rule: 'no fault of the service', found: `${status} ${text}` };
+    if (NEVER.has(status)) return { rule: 'no such refusal of an allowed request', found: `${status} ${text}` };
     const described = operation.responses.get(status);
-    if (described === undefined) return `the status ${status}, which the document does not list: ${text}`;
+    if (described === undefined) return { rule: 'a status that the document lists', found: `${status} ${text}` };
     const type = received.headers.get('content-type')?.split(';')[0] ?? '';
     const content = described.content?.[type];
-    if (text !== '' && content === undefined) return `the type ${type}, which the document does not list for ${status}`;
+    if (text !== '' && content === undefined)
+      return { rule: 'a media type that the document lists', found: `${type} for ${status}` };
     if (content?.schema !== undefined && type === 'application/json') {
       const problem = this.#target.document.problemOf(content.schema, json);
-      if (problem !== undefined) return `a body that its schema does not allow: ${problem} in ${text.slice(0, 1000)}`;
+      if (problem !== undefined)
+        return { rule: 'a body that its schema allows', found: `${problem} in ${text.slice(0, 1000)}` };
     }
     for (const [name, { schema }] of Object.entries(described.headers ?? {})) {
       const value = received.headers.get(name);
       if (value === null) continue;
       const problem = this.#target.document.problemOf(schema, typed(schema, value));
-      if (problem !== undefined) return `a header ${name} that its schema does not allow: ${value} ${problem}`;
+      if (problem !== undefined)
+        return { rule: 'headers that their schemas allow', found: `${name}: ${value} ${problem}` };
     }
     const code = received.headers.get('error-code') ?? '';
     if (status === 400 && code.endsWith('_schema')) {
@@ -379,7 +387,7 @@ class Run {
       const pointer = received.headers.get('error-field') ?? '';
       const isExplained = REFUSED_BEYOND_SCHEMA.some((one) => one.field.test(pointer) && one.says.test(message));
       if (step.added === undefined && !isExplained)
-        return `a refusal of ${pointer} that the document does not explain: ${message}`;
+        return { rule: 'a refusal that the document explains', found: `${pointer}: ${message}` };
       const field = pointer.split('/')[1];
       const isSent = (name: string): boolean =>
         Object.hasOwn((step.body ?? {}) as object, name) ||
@@ -388,7 +396,7 @@ class Run {
       const isOfOperation = (name: string): boolean =>
         Object.hasOwn(operation.body?.properties ?? {}, name) || takes(operation, name);
       if (field !== undefined && !isSent(field) && !isOfOperation(field))
-        return `an Error-Field that the request and the operation do not have: ${text}`;
+        return { rule: 'an Error-Field of the request or the operation', found: text };
     }
     const isOwn = step.credential === 'program' || step.credential === 'viewer';
     // A response may contain texts that the program has sent itself.
@@ -396,10 +404,10 @@ class Run {
     const leaked = isOwn
       ? this.#target.foreign.find((one) => text.includes(one) && !this.#said.includes(one))
       : undefined;
-    return leaked === undefined ? undefined : `something of another card program: ${leaked}`;
+    return leaked === undefined ? undefined : { rule: 'nothing of another card program', found: leaked };
   }
 
-  async #problemOfLocation(sent: Sent, { status, headers, json }: Received): Promise<string | undefined> {
+  async #problemOfLocation(sent: Sent, { status, headers, json }: Received): Promise<Problem | undefined> {
     const location = headers.get('location');
     if (status !== 201 || location === null || sent.step.credential === 'viewer') return undefined;
     const read = await this.#send({
@@ -409,48 +417,51 @@ class Run {
       body: undefined,
     });
     if (isLockedOut(read)) return undefined;
-    if (read.status !== 200) return `a Location ${location} that responds with ${read.status}: ${read.text}`;
+    if (read.status !== 200)
+      return { rule: 'a Location that exists', found: `${location}: ${read.status} ${read.text}` };
     const made = (json ?? {}) as Record<string, unknown>;
     const found = (read.json ?? {}) as Record<string, unknown>;
     // A deposit has no separate address, so its Location is the program's.
     const [idField = ''] = Object.keys(made);
     if (found[idField] !== made[idField]) {
       const isOwn = location.endsWith(`/${encodeURIComponent(String(made[idField]))}`);
-      return isOwn ? `a Location ${location} that leads to something else: ${read.text}` : undefined;
+      return isOwn ? { rule: 'the Location of the record', found: `${location}: ${read.text}` } : undefined;
     }
     for (const name of Object.keys((sent.step.body ?? {}) as object)) {
       const isShown = Object.hasOwn(made, name) && Object.hasOwn(found, name) && name !== 'status';
       if (isShown && !isDeepStrictEqual(made[name], found[name])) {
-        return `a GET with another ${name} than the POST: ${JSON.stringify([made[name], found[name]])}`;
+        const values = JSON.stringify([made[name], found[name]]);
+        return { rule: 'the same record from POST and GET', found: `${name}: ${values}` };
       }
     }
     return undefined;
   }
 
   /** Checks that the same key and meaning get the same bytes. */
-  async #problemOfRepeating(sent: Sent, { status, text }: Received): Promise<string | undefined> {
+  async #problemOfRepeating(sent: Sent, { status, text }: Received): Promise<Problem | undefined> {
     if (sent.headers['Idempotency-Key'] === undefined || status >= 300 || sent.method !== 'POST') return undefined;
     const again = await this.#send(sent);
     if (isLockedOut(again)) return undefined;
     if (again.headers.get('idempotent-replayed') === null) {
       // An explanation says what would happen, and stores nothing under the key.
       const isStored = sent.step.operation !== 'explain_transfer';
-      return isStored && again.status < 300 ? `a second success for the same key: ${again.text}` : undefined;
+      const isSecond = isStored && again.status < 300;
+      return isSecond ? { rule: 'one success for a key', found: again.text } : undefined;
     }
     // Only the first response contains a key or a secret.
     const isSecret = /"(key|secret)":"/.test(text);
     if (again.status !== status || (!isSecret && again.text !== text))
-      return `another response to the same key: ${again.text}`;
+      return { rule: 'the same response to the same key', found: again.text };
     if (sent.body === undefined) return undefined;
     const respelled = JSON.stringify(respell(JSON.parse(sent.body)));
     const other = await this.#send({ ...sent, body: respelled });
     if (other.status !== status && !isLockedOut(other))
-      return `${other.status} to the same key with the same meaning, ${respelled}: ${other.text}`;
+      return { rule: 'the same status to the same meaning', found: `${other.status} to ${respelled}: ${other.text}` };
     return undefined;
   }
 
   /** Checks that the list at the same path contains the new record, also with filters for the sent values. */
-  async #problemOfFinding(operation: Operation, sent: Sent, { status, json }: Received): Promise<string | undefined> {
+  async #problemOfFinding(operation: Operation, sent: Sent, { status, json }: Received): Promise<Problem | undefined> {
     if (status !== 201 || sent.step.credential === 'viewer') return undefined;
     const list = [...this.#target.document.operations.values()].find(
       (one) => one.method === 'GET' && one.path === operation.path && one.responses.has(200),
@@ -477,9 +488,10 @@ class Run {
       const target = `${sent.target.split('?')[0]}?${new URLSearchParams(Object.fromEntries([...query, ['limit', '100']]))}`;
       const listed = await this.#send({ method: 'GET', target, headers: withoutKey(sent.headers), body: undefined });
       if (isLockedOut(listed)) return undefined;
-      if (listed.status !== 200) return `a list that refuses a stored value, ${target}: ${listed.text}`;
+      if (listed.status !== 200)
+        return { rule: 'a list that accepts a stored value', found: `${target}: ${listed.text}` };
       if (!listed.text.includes(JSON.stringify(record[idField])) && !listed.text.includes('"next_cursor":"')) {
-        return `a list without the new record, ${target}`;
+        return { rule: 'a list with the new record', found: target };
       }
     }
     return undefined;
@@ -492,13 +504,13 @@ function problemOfIgnoring(
   { step, headers, body }: Sent,
   before: Received | undefined,
   { status, json }: Received,
-): string | undefined {
+): Problem | undefined {
   if (status >= 300) return undefined;
-  if (step.added?.header !== undefined) return `ignored the header ${step.added.header}`;
+  if (step.added?.header !== undefined) return { rule: 'no ignored header', found: step.added.header };
   const tag = headers['If-Match'];
   const current = before?.headers.get('etag') ?? null;
   if (tag !== undefined && current !== null && current !== tag)
-    return `made a change of ${tag} although the version is ${current}`;
+    return { rule: 'a change of the current version only', found: `${tag}, not ${current}` };
   if (method !== 'PATCH' && status !== 201) return undefined;
   const shown = (json ?? {}) as Readonly<Record<string, unknown>>;
   const said: unknown = body === undefined ? {} : JSON.parse(body);
@@ -507,7 +519,7 @@ function problemOfIgnoring(
     if (value === '' && method !== 'PATCH') continue;
     // Null means the default of a field. A status can change later.
     if (name !== 'status' && typeof value !== 'object' && Object.hasOwn(shown, name) && !isSame(shown[name], value))
-      return `accepted ${name} ${JSON.stringify(value)} and shows ${JSON.stringify(shown[name])}`;
+      return { rule: 'no ignored field', found: `${name}: ${JSON.stringify([value, shown[name]])}` };
   }
   return undefined;
 }

@@ -1,3 +1,7 @@
+import { createHash } from 'node:crypto';
+import { writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
 import type { Random } from '../../harness/random.ts';
 import { type Draft, encode } from './draft.ts';
 import { FAULTY_BODY } from './faulty-body.ts';
@@ -48,11 +52,17 @@ export function damage(made: Draft, random: Random): Buffer {
   return bytes;
 }
 
-/** Returns a shell command that sends the bytes. Cuts long ones. */
+/** The length from which a command has its bytes in a file. */
+const MAX_COMMAND = 4000;
+
+/** Returns a shell command that sends the bytes. Writes a file with the bytes if the command would be too long to read. */
 export function toShell(bytes: Buffer, url: string): string {
   const { hostname, port } = new URL(url);
   const text = bytes.toString('latin1').replaceAll(/[^ -~]|['\\%]/g, (unit) => {
     return `\\x${unit.charCodeAt(0).toString(16).padStart(2, '0')}`;
   });
-  return `printf '${text.length > 4000 ? `${text.slice(0, 2000)}…${text.slice(-500)}` : text}' | nc ${hostname} ${port}`;
+  if (text.length <= MAX_COMMAND) return `printf '${text}' | nc ${hostname} ${port}`;
+  const file = join(tmpdir(), `contract-${createHash('sha256').update(bytes).digest('hex').slice(0, 12)}.http`);
+  writeFileSync(file, bytes);
+  return `nc ${hostname} ${port} < ${file}`;
 }

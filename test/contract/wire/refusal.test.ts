@@ -5,6 +5,7 @@ import { problemOfRefusal, problemOfText } from './refusal.ts';
 // Shows that the check finds every problem it must.
 
 const NUMBER = '4111111111111111';
+const EXPECTED = { planted: [NUMBER], codes: new Set(['create_transfer_schema']) };
 
 function refused(message: string, change: (response: ReceivedResponse) => object = () => ({})): ReceivedResponse {
   const body = JSON.stringify({ Message: message, Status: 400, Code: 'create_transfer_schema', Type: 'Request Error' });
@@ -24,10 +25,15 @@ function refused(message: string, change: (response: ReceivedResponse) => object
 
 const without = (header: string) =>
   refused('No.', ({ head }) => ({ head: head.replace(new RegExp(`\r\n${header}: [^\r]*`), '') }));
+const withCode = (code: string) =>
+  refused('No.', ({ head, body }) => ({
+    head: head.replaceAll('create_transfer_schema', code),
+    body: body.replace('create_transfer_schema', code),
+  }));
 const withBody = (from: string, to: string) => refused('No.', ({ body }) => ({ body: body.replace(from, to) }));
 
 test('accepts an error record', () => {
-  expect(problemOfRefusal(refused('The amount is missing.'), [NUMBER])).toBeUndefined();
+  expect(problemOfRefusal(refused('The amount is missing.'), EXPECTED)).toBeUndefined();
 });
 
 describe('finds', () => {
@@ -41,6 +47,7 @@ describe('finds', () => {
     ['a fifth member', withBody('}', ',"Extra":1}')],
     ['another status in the body', withBody('400', '404')],
     ['another code in the body', withBody('_schema', '_x')],
+    ['a code that the document does not have', withCode('create_transfer_invalid')],
     ['no message', refused('')],
     ['advice to contact support for a mistake of the caller', refused('Please contact support.')],
     ['no request id', without('Request-Id')],
@@ -48,7 +55,7 @@ describe('finds', () => {
     ['no advice on retries', without('Should-Retry')],
     ['an unknown outcome', refused('No.', ({ head }) => ({ head: head.replace('Moved: no', 'Moved: unknown') }))],
   ])('%s', (_, response) => {
-    expect(problemOfRefusal(response, [NUMBER])).toBeDefined();
+    expect(problemOfRefusal(response, EXPECTED)).toBeDefined();
   });
 
   test('the status 500 in any response', () => {

@@ -8,57 +8,67 @@ const INSIDE =
 /** Adds the directory of this clone. */
 const INTERNAL = new RegExp(`${INSIDE.source}|${RegExp.escape(`${resolve(import.meta.dirname, '../../..')}/`)}`);
 
+/** A rule that a response breaks, and what was found instead. Two runs fail in the same way if they break the same rule. */
+export type Problem = { readonly rule: string; readonly found: string };
+
+/** What a response to a faulty request is compared with: the planted card numbers, and the error codes of the document. */
+export type Expected = { readonly planted: readonly string[]; readonly codes: ReadonlySet<string> };
+
 /**
  * Returns the problem of a response to a faulty request, or undefined if the response is an error record of the specification
- * and repeats no card number of the request.
+ * with a documented code, and repeats no card number of the request.
  */
-export function problemOfRefusal(response: ReceivedResponse, planted: readonly string[]): string | undefined {
+export function problemOfRefusal(response: ReceivedResponse, { planted, codes }: Expected): Problem | undefined {
   const { status, head, body } = response;
-  if (Number.isNaN(status)) return 'a response without a status line';
-  if (status < 400) return `the status ${status} despite the fault`;
-  return problemOfRecord(response) ?? problemOfText(`${head}\n${body}`, status, planted);
+  if (Number.isNaN(status)) return { rule: 'a status line', found: head };
+  if (status < 400) return { rule: 'a refusal of the fault', found: `the status ${status}` };
+  return problemOfRecord(response, codes) ?? problemOfText(`${head}\n${body}`, status, planted);
 }
 
 /** Returns a problem in a response's text: internal text, the status 500, or a card number of the request. */
-export function problemOfText(text: string, status: number, planted: readonly string[]): string | undefined {
+export function problemOfText(text: string, status: number, planted: readonly string[]): Problem | undefined {
   const internal = status >= 400 ? INTERNAL.exec(text)?.[0] : undefined;
-  if (internal !== undefined) return `the internal text '${internal}'`;
-  if (status === 500) return `the status 500: ${text}`;
+  if (internal !== undefined) return { rule: 'no internal text', found: internal };
+  if (status === 500) return { rule: 'no status 500', found: text };
   const joined = text.replaceAll(/[ .\-\u00a0]/g, '');
   const echoed = status >= 400 ? planted.find((number) => joined.includes(number)) : undefined;
-  return echoed === undefined ? undefined : `the card number ${echoed} of the request`;
+  return echoed === undefined ? undefined : { rule: 'no card number of the request', found: echoed };
 }
 
-function problemOfRecord({ status, head, body }: ReceivedResponse): string | undefined {
-  const code = headerOf(head, 'Error-Code') ?? '';
-  if (!/^[a-z][a-z_]+$/.test(code)) return `the Error-Code '${code}'`;
-  if (!/^req_[0-9a-f]{32}$/.test(headerOf(head, 'Request-Id') ?? '')) return 'no Request-Id';
-  if (headerOf(head, 'Link') !== `</errors/${code}>; rel="describedby"`) return 'no Link to its code';
+function problemOfRecord(response: ReceivedResponse, codes: ReadonlySet<string>): Problem | undefined {
+  const { status, head, body } = response;
+  const header = (name: string): string => headerOf(head, name) ?? '';
+  const broken = (rule: string, found: string): Problem => ({ rule, found });
+  const code = header('Error-Code');
+  if (!codes.has(code)) return broken('an Error-Code of the document', code);
+  if (!/^req_[0-9a-f]{32}$/.test(header('Request-Id'))) return broken('a Request-Id', header('Request-Id'));
+  if (header('Link') !== `</errors/${code}>; rel="describedby"`) return broken('a Link to the code', header('Link'));
   // Browsers get a page for a path that does not exist.
-  const isPage = code === 'route_not_found' && headerOf(head, 'Content-Type') === 'text/html; charset=utf-8';
-  if (!isPage && headerOf(head, 'Content-Type') !== 'application/json; charset=utf-8')
-    return 'a media type other than JSON';
-  if (headerOf(head, 'Cache-Control') !== 'no-store') return 'a body that caches may store';
-  if (!['true', 'false'].includes(headerOf(head, 'Should-Retry') ?? '')) return 'no Should-Retry';
-  const moved = headerOf(head, 'Money-Moved');
-  if (moved !== undefined && moved !== 'no') return `Money-Moved: ${moved}`;
-  if (isPage) return body.startsWith('<!doctype html>') ? undefined : 'a page without a document type';
+  const isPage = code === 'route_not_found' && header('Content-Type') === 'text/html; charset=utf-8';
+  if (!isPage && header('Content-Type') !== 'application/json; charset=utf-8')
+    return broken('the media type of JSON', header('Content-Type'));
+  if (header('Cache-Control') !== 'no-store') return broken('a body that no cache stores', header('Cache-Control'));
+  if (!['true', 'false'].includes(header('Should-Retry'))) return broken('a Should-Retry', header('Should-Retry'));
+  if (!['', 'no'].includes(header('Money-Moved'))) return broken('no moved money', header('Money-Moved'));
+  if (isPage) return body.startsWith('<!doctype html>') ? undefined : broken('a document type', body.slice(0, 200));
   return problemOfBody(body, status, code);
 }
 
-function problemOfBody(body: string, status: number, code: string): string | undefined {
+function problemOfBody(body: string, status: number, code: string): Problem | undefined {
   let record: Readonly<Record<string, unknown>>;
   try {
     record = JSON.parse(body);
   } catch {
-    return `a body that is not JSON: ${body.slice(0, 200)}`;
+    return { rule: 'a body of JSON', found: body.slice(0, 200) };
   }
   const { Message, Status, Code, Type } = record;
-  if (Object.keys(record).join() !== 'Message,Status,Code,Type') return `members other than the four: ${body}`;
-  if (Status !== status || Code !== code) return `a body that contradicts the head: ${body}`;
-  if (typeof Message !== 'string' || Message === '' || !Message.isWellFormed()) return `no message: ${body}`;
+  if (Object.keys(record).join() !== 'Message,Status,Code,Type') return { rule: 'the four members', found: body };
+  if (Status !== status || Code !== code) return { rule: 'a body that agrees with the head', found: body };
+  if (typeof Message !== 'string' || Message === '' || !Message.isWellFormed())
+    return { rule: 'a message', found: body };
   // Support cannot help with a faulty request: only the caller can correct it.
-  return Message.includes('contact support') === (Type !== 'Request Error') ? undefined : `the wrong advice: ${body}`;
+  const isRightAdvice = Message.includes('contact support') === (Type !== 'Request Error');
+  return isRightAdvice ? undefined : { rule: 'advice to contact support only when it can help', found: body };
 }
 
 function headerOf(head: string, name: string): string | undefined {
