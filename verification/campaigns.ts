@@ -196,20 +196,6 @@ export const CAMPAIGNS: readonly Campaign[] = [
     run: async (setting) => (await import('./campaigns/rolling-restart.ts')).run(setting),
   },
   {
-    name: 'overload',
-    environment: 'processes: a service',
-    nemesis: 'ten times the rate that the same run could sustain, for some seconds',
-    generator: '6,000 callers',
-    checkers: 'its own',
-    proves:
-      'every response is 201 or a true 503; accepted requests within 6 s (p99); memory below 1 GiB; half the rate again within ' +
-      '10 s; nothing lost or duplicated',
-    unit: 'seconds of overload',
-    counts: { small: 2, middle: 15, large: 120 },
-    ring: 'by hand',
-    run: async (setting) => (await import('./campaigns/overload.ts')).run(setting),
-  },
-  {
     name: 'processors',
     environment: 'processes: a service, and a card processor',
     nemesis:

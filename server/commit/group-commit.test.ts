@@ -109,3 +109,32 @@ test('counts items that wait for locks towards the bound of a lane, even between
   expect(await both).toEqual(['a', 'b']);
   await expect.poll(() => lane.waiting).toBe(0);
 });
+
+test.for([
+  ['admits items that can be committed in time at the pace of the last groups', 1, 0],
+  ['refuses items that would wait too long at the pace of the last groups', 100, 88],
+] as const)('%s', async ([, groupMilliseconds, refused]) => {
+  let now = performance.now();
+  const clock = vi.spyOn(performance, 'now').mockImplementation(() => now);
+  onTestFinished(() => clock.mockRestore());
+  const decide = (items: readonly number[]) => {
+    now += groupMilliseconds;
+    return { result: items, writes: [] };
+  };
+  const work = {
+    stepsOf: (items: readonly number[]) => ({ load: {}, decide: () => decide(items) }),
+    programOf: () => 'program',
+    needsOf: () => [],
+    transferOf: () => undefined,
+    traceOf: () => undefined,
+  };
+  const lane = new GroupCommit<number, number, never>(committing().database, work, { batch: 10, waiting: 10_000 });
+  const submit = (count: number) =>
+    Promise.allSettled(Array.from({ length: count }, (_, item) => lane.submit(item, now + 3_600_000)));
+  await submit(200);
+  // The first 512 may always wait.
+  const outcomes = await submit(600);
+  const reasons = outcomes.flatMap((outcome) => (outcome.status === 'rejected' ? [outcome.reason] : []));
+  expect(reasons.length).toBe(refused);
+  for (const reason of reasons) expect(reason).toMatchObject({ busy: true, moneyMoved: 'no' });
+});

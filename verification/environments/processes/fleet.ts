@@ -1,4 +1,4 @@
-import { readFile, rm } from 'node:fs/promises';
+import { rm } from 'node:fs/promises';
 import { createServer } from 'node:net';
 import type { Resources } from '../../../bench/resources.ts';
 import { startServer, type TestServer } from '../../../test/harness/ledger.ts';
@@ -62,15 +62,6 @@ export async function startFleet(resources: Resources, processes: number, beginn
       await stopServer();
     },
   };
-}
-
-/** Returns why this many simultaneous connections are impossible, or undefined if they are possible. */
-export async function lackOfDescriptors(connections: number): Promise<string | undefined> {
-  const limits = await readFile('/proc/self/limits', 'utf8');
-  // Node raises its limit to the hard limit.
-  const most = Number(/Max open files +[0-9]+ +([0-9]+)/.exec(limits)?.[1] ?? Number.POSITIVE_INFINITY);
-  const needed = connections + 500;
-  return most >= needed ? undefined : `it needs ${needed} open files, and ulimit -Hn is ${most}`;
 }
 
 async function startMember(
