@@ -35,10 +35,7 @@ export type Findings = {
   readonly notRun?: string;
 };
 
-/** The command that runs a campaign without being asked: `npm test`, `npm run verify`, or none. */
-export type Ring = 'npm test' | 'npm run verify' | 'npm run verify -- citus' | 'by hand';
-
-/** What a campaign does and proves, in words for its table. */
+/** What a campaign does and proves, in words for the table. */
 type Described = {
   readonly name: string;
   readonly environment: string;
@@ -46,16 +43,14 @@ type Described = {
   readonly generator: string;
   readonly checkers: string;
   readonly proves: string;
-  readonly ring: Ring;
+  /** The command that also runs the campaign, in its small form. By default only a person runs it. */
+  readonly ring?: 'npm test' | 'npm run verify' | 'npm run verify -- citus';
 };
 
-/** A campaign of `npm run campaigns`. Its ring runs the small form. */
+/** A campaign of `npm run campaigns`. */
 export type Campaign = Described & {
-  /** The unit of `count`. */
-  readonly unit: string;
-  readonly counts: Readonly<Record<Scale, number>>;
-  /** A lower count than the small form's, because each attack takes ten seconds or more. */
-  readonly countInVerify?: number;
+  /** The count of each scale, in this unit. `inVerify` replaces `small` there, if each attack takes ten seconds or more. */
+  readonly counts: Readonly<Record<Scale, number>> & { readonly unit: string; readonly inVerify?: number };
   /** Whether `isControl` makes the campaign lose transfers. Others run against a service that lies. */
   readonly hasOwnControl?: boolean;
   readonly run: (setting: Setting) => Promise<Findings>;

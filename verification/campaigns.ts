@@ -14,19 +14,17 @@ const ON_CLUSTER = {
   environment: 'cluster: as `failover`',
   generator: 'as `failover`',
   checkers: 'as `failover`',
-  ring: 'by hand',
 } as const;
 
-const FAILOVER = { unit: 'failovers', counts: { small: 5, middle: 30, large: 100 }, hasOwnControl: true } as const;
+const FAILOVER = { counts: { unit: 'failovers', small: 5, middle: 30, large: 100 }, hasOwnControl: true } as const;
 
-const SWITCHOVER = { ...ON_CLUSTER, unit: 'switchovers', counts: { small: 2, middle: 10, large: 30 } } as const;
+const SWITCHOVER = { ...ON_CLUSTER, counts: { unit: 'switchovers', small: 2, middle: 10, large: 30 } } as const;
 
 const PATRONI = {
   ...ON_CLUSTER,
   nemesis: 'the leader hands over to its synchronous standby, or loses power',
   proves: 'as `failover`, without the time limit: the pauses are reported',
-  unit: 'changes of the leader',
-  counts: { small: 2, middle: 10, large: 40 },
+  counts: { unit: 'changes of the leader', small: 2, middle: 10, large: 40 },
 } as const;
 
 const ON_PLACEMENT = {
@@ -45,9 +43,8 @@ export const CAMPAIGNS: readonly Campaign[] = [
     generator: '96 clients at both services or one with the load of transfers',
     checkers: 'transfers, snapshots',
     proves: `${HONEST}; a running service responds to every request; recovery p99 below 5 s`,
-    unit: 'kills',
-    counts: { small: 20, middle: 100, large: 1000 },
-    ring: 'by hand',
+    counts: { unit: 'kills', small: 20, middle: 100, large: 1000 },
+    ring: 'npm test',
     run: async (setting) => (await import('./campaigns/kills.ts')).run(setting),
   },
   {
@@ -59,9 +56,7 @@ export const CAMPAIGNS: readonly Campaign[] = [
     generator: '96 clients with the load of transfers',
     checkers: 'transfers, snapshots',
     proves: HONEST,
-    unit: 'cuts',
-    counts: { small: 200, middle: 1000, large: 10_000 },
-    ring: 'by hand',
+    counts: { unit: 'cuts', small: 200, middle: 1000, large: 10_000 },
     run: async (setting) => (await import('./campaigns/commit-cuts.ts')).run(setting),
   },
   {
@@ -71,9 +66,7 @@ export const CAMPAIGNS: readonly Campaign[] = [
     generator: '96 clients with the load of transfers',
     checkers: 'transfers, snapshots',
     proves: `${HONEST}; every request gets a response, every failure is the error record; it works again within 10 s`,
-    unit: 'faults',
-    counts: { small: 50, middle: 200, large: 2000 },
-    ring: 'by hand',
+    counts: { unit: 'faults', small: 50, middle: 200, large: 2000 },
     run: async (setting) => (await import('./campaigns/proxy-faults.ts')).run(setting),
   },
   {
@@ -88,8 +81,7 @@ export const CAMPAIGNS: readonly Campaign[] = [
       'every reader has positions 1, 2, 3 and so on with the same contents, and so has the list from newest to oldest; events ' +
       'read before a check are in the books after the kill; each acknowledged change has one event, after the events of ' +
       'changes that were acknowledged before it was sent',
-    unit: 'kills',
-    counts: { small: 4, middle: 40, large: 200 },
+    counts: { unit: 'kills', small: 4, middle: 40, large: 200 },
     ring: 'npm run verify',
     run: async (setting) => (await import('./campaigns/events.ts')).run(setting),
   },
@@ -105,8 +97,7 @@ export const CAMPAIGNS: readonly Campaign[] = [
       'its receiver accepts every subscribed event; a webhook gets no event that is missing from the books after the next ' +
       'kill; each body equals the event, byte for byte, and is signed; strict webhooks keep the order; accepted events come ' +
       'again only after a kill, no more than can be in flight: ten, the `concurrency`, and one in strict order',
-    unit: 'kills',
-    counts: { small: 4, middle: 40, large: 200 },
+    counts: { unit: 'kills', small: 4, middle: 40, large: 200 },
     ring: 'npm run verify',
     run: async (setting) => (await import('./campaigns/webhooks.ts')).run(setting),
   },
@@ -118,8 +109,7 @@ export const CAMPAIGNS: readonly Campaign[] = [
     generator: '24 clients with the load of transfers',
     checkers: 'transfers',
     proves: `each start reports the full disk in one sentence; ${HONEST}; failures are the error record; the service works within 10 s of getting space`,
-    unit: 'full disks',
-    counts: { small: 2, middle: 6, large: 20 },
+    counts: { unit: 'full disks', small: 2, middle: 6, large: 20 },
     ring: 'npm run verify',
     run: async (setting) => (await import('./campaigns/disk-full.ts')).run(setting),
   },
@@ -131,8 +121,7 @@ export const CAMPAIGNS: readonly Campaign[] = [
       '16 clients move money between random cards, some of it held and captured or canceled; 3 readers sum snapshots',
     checkers: 'snapshots',
     proves: 'no snapshot has a wrong sum or an account below its floor',
-    unit: 'reads',
-    counts: { small: 10_000, middle: 100_000, large: 1_000_000 },
+    counts: { unit: 'reads', small: 10_000, middle: 100_000, large: 1_000_000 },
     ring: 'npm run verify',
     run: async (setting) => (await import('./campaigns/bank.ts')).run(setting),
   },
@@ -148,8 +137,7 @@ export const CAMPAIGNS: readonly Campaign[] = [
       'deciding all requests again one by one, in the database’s commit order, gives the same results, and the same refusals ' +
       'word for word; a request sent after a response comes after it in that order; locks from outside do not delay other ' +
       'requests for long',
-    unit: 'transfers',
-    counts: { small: 2_000, middle: 100_000, large: 1_000_000 },
+    counts: { unit: 'transfers', small: 2_000, middle: 100_000, large: 1_000_000 },
     ring: 'npm run verify',
     run: async (setting) => (await import('./campaigns/changes.ts')).run(setting),
   },
@@ -161,8 +149,7 @@ export const CAMPAIGNS: readonly Campaign[] = [
     checkers: 'transfers',
     proves:
       'the trial balance is zero; nothing from before the backup is missing; old keys return their first responses',
-    unit: 'restores',
-    counts: { small: 1, middle: 3, large: 10 },
+    counts: { unit: 'restores', small: 1, middle: 3, large: 10 },
     ring: 'npm run verify',
     run: async (setting) => (await import('./campaigns/restore.ts')).run(setting),
   },
@@ -176,9 +163,7 @@ export const CAMPAIGNS: readonly Campaign[] = [
     proves:
       'after a restore to a random millisecond the sums are zero, every transfer acknowledged before it is there, and none that ' +
       'was sent after it; the head of the audit log is in the original log',
-    unit: 'restores',
-    counts: { small: 2, middle: 10, large: 40 },
-    ring: 'by hand',
+    counts: { unit: 'restores', small: 2, middle: 10, large: 40 },
     run: async (setting) => (await import('./campaigns/point-in-time.ts')).run(setting),
   },
   {
@@ -190,8 +175,7 @@ export const CAMPAIGNS: readonly Campaign[] = [
     proves:
       'every response is a success, a 409 or a true 503; readiness fails first; requests without a response are few and made no ' +
       'transfer or reversal; the books balance',
-    unit: 'restarts',
-    counts: { small: 4, middle: 50, large: 150 },
+    counts: { unit: 'restarts', small: 4, middle: 50, large: 150 },
     ring: 'npm run verify',
     run: async (setting) => (await import('./campaigns/rolling-restart.ts')).run(setting),
   },
@@ -207,9 +191,8 @@ export const CAMPAIGNS: readonly Campaign[] = [
       'each transfer ends in one of its true outcomes, and answers say so; no order is executed twice, or after its time; after ' +
       'a kill the service is ready within 5 s (p99) and nothing is open after 60 s; an unknown attempt ends within 2 s once the ' +
       'processor knows its result',
-    unit: 'rounds of a cell',
     // 20 and 500 rounds of every cell.
-    counts: { small: 24, middle: 2_920, large: 73_000 },
+    counts: { unit: 'rounds of a cell', small: 24, middle: 2_920, large: 73_000 },
     ring: 'npm run verify',
     run: async (setting) => (await import('./campaigns/processors.ts')).run(setting),
   },
@@ -227,8 +210,8 @@ export const CAMPAIGNS: readonly Campaign[] = [
       `${HONEST}; events have no gap, and everything that readers and webhooks got is in the books, in order; from the order to ` +
       'promote to the first transfer less than 3 s (p99)',
     ring: 'npm run verify',
-    countInVerify: 3,
-    run: async (setting) => (await import('./campaigns/failovers/failover.ts')).run(setting, 'one_address'),
+    counts: { ...FAILOVER.counts, inVerify: 3 },
+    run: async (setting) => (await import('./campaigns/cluster.ts')).failover(setting),
   },
   {
     ...ON_CLUSTER,
@@ -237,7 +220,7 @@ export const CAMPAIGNS: readonly Campaign[] = [
     environment: 'cluster: as `failover`, but the services know both hosts',
     nemesis: 'as `failover`',
     proves: 'as `failover`',
-    run: async (setting) => (await import('./campaigns/failovers/failover.ts')).run(setting, 'all_hosts'),
+    run: async (setting) => (await import('./campaigns/cluster.ts')).failover(setting, 'all_hosts'),
   },
   {
     ...ON_CLUSTER,
@@ -247,30 +230,26 @@ export const CAMPAIGNS: readonly Campaign[] = [
       'connections lead to it for up to 3 s more; or only the services do not reach it, and their requests arrive later',
     proves:
       'as `failover`; the primary acknowledges nothing alone, and its unacknowledged commits are not in the books',
-    unit: 'isolations',
-    counts: { small: 3, middle: 6, large: 20 },
+    counts: { unit: 'isolations', small: 3, middle: 6, large: 20, inVerify: 1 },
     hasOwnControl: true,
     ring: 'npm run verify',
-    countInVerify: 1,
-    run: async (setting) => (await import('./campaigns/failovers/isolated-primary.ts')).run(setting),
+    run: async (setting) => (await import('./campaigns/cluster.ts')).isolatedPrimary(setting),
   },
   {
     ...ON_CLUSTER,
     name: 'standby-gone',
     nemesis: 'the standby is killed, or cut off in both directions, for up to 8 s',
     proves: 'as `failover`; nothing is acknowledged without the standby; readiness says so within 2 s (p99)',
-    unit: 'absences',
-    counts: { small: 2, middle: 6, large: 20 },
+    counts: { unit: 'absences', small: 2, middle: 6, large: 20, inVerify: 1 },
     ring: 'npm run verify',
-    countInVerify: 1,
-    run: async (setting) => (await import('./campaigns/failovers/standby-gone.ts')).run(setting),
+    run: async (setting) => (await import('./campaigns/cluster.ts')).standbyGone(setting),
   },
   {
     ...SWITCHOVER,
     name: 'switchover',
     nemesis: 'the primary is stopped properly, its standby is promoted, and the old primary follows it',
     proves: 'as `failover`; no request fails if the service was unavailable for less than 3 s',
-    run: async (setting) => (await import('./campaigns/failovers/switchover.ts')).run(setting, 'one_address'),
+    run: async (setting) => (await import('./campaigns/cluster.ts')).switchover(setting),
   },
   {
     ...SWITCHOVER,
@@ -278,58 +257,58 @@ export const CAMPAIGNS: readonly Campaign[] = [
     environment: 'cluster: as `failover`, but the services know both hosts',
     nemesis: 'as `switchover`',
     proves: 'as `switchover`',
-    run: async (setting) => (await import('./campaigns/failovers/switchover.ts')).run(setting, 'all_hosts'),
+    run: async (setting) => (await import('./campaigns/cluster.ts')).switchover(setting, 'all_hosts'),
   },
   {
     ...PATRONI,
     name: 'patroni',
     environment: 'cluster: the four machines of [Three machines](three-machines.md) as network namespaces',
-    run: async (setting) => (await import('./campaigns/failovers/patroni.ts')).run(setting),
+    run: async (setting) => (await import('./campaigns/cluster.ts')).patroni(setting, 'one_address'),
   },
   {
     ...PATRONI,
     name: 'patroni-of-hosts',
     environment: 'cluster: as `patroni`, without HAProxy: the services know the three hosts',
-    run: async (setting) => (await import('./campaigns/failovers/patroni.ts')).run(setting, undefined, 'all_hosts'),
+    run: async (setting) => (await import('./campaigns/cluster.ts')).patroni(setting, 'all_hosts'),
   },
   {
     ...PATRONI,
     name: 'patroni-in-folder',
     environment: 'cluster: as `patroni`, with the Patroni whose source is in `PATRONI_SOURCE`',
-    run: async (setting) => (await import('./campaigns/failovers/patroni.ts')).runFromFolder(setting),
+    run: async (setting) => (await import('./campaigns/cluster.ts')).patroniInFolder(setting),
   },
   {
     ...ON_PLACEMENT,
     name: 'place-moves',
     nemesis: 'the placement moves to the other worker',
     proves: 'as `failover`; the service is unavailable for less than 2 s around a move (p99)',
-    unit: 'moves',
-    run: async (setting) => (await import('./campaigns/failovers/places.ts')).PLACE_MOVES(setting),
+    counts: { ...ON_PLACEMENT.counts, unit: 'moves' },
+    run: async (setting) => (await import('./campaigns/cluster.ts')).placeMoves(setting),
   },
   {
     ...ON_PLACEMENT,
     name: 'place-workers',
     nemesis: 'SIGKILL of all processes of the worker that has the placement',
     proves: 'as `failover`',
-    unit: 'kills',
-    run: async (setting) => (await import('./campaigns/failovers/places.ts')).PLACE_WORKERS(setting),
+    counts: { ...ON_PLACEMENT.counts, unit: 'kills' },
+    run: async (setting) => (await import('./campaigns/cluster.ts')).placeWorkers(setting),
   },
   {
     ...ON_PLACEMENT,
     name: 'place-coordinators',
     nemesis: 'the coordinator is gone for two seconds',
     proves: 'as `failover`; transfers continue without the coordinator',
-    unit: 'kills',
-    run: async (setting) => (await import('./campaigns/failovers/places.ts')).PLACE_COORDINATORS(setting),
+    counts: { ...ON_PLACEMENT.counts, unit: 'kills' },
+    run: async (setting) => (await import('./campaigns/cluster.ts')).placeCoordinators(setting),
   },
   {
     ...ON_PLACEMENT,
     name: 'place-denials',
     nemesis: 'successful responses to COMMIT arrive as errors',
     proves: 'as `failover`',
-    unit: 'attacks',
+    counts: { ...ON_PLACEMENT.counts, unit: 'attacks' },
     hasOwnControl: true,
-    run: async (setting) => (await import('./campaigns/failovers/places.ts')).PLACE_DENIALS(setting),
+    run: async (setting) => (await import('./campaigns/cluster.ts')).placeDenials(setting),
   },
 ];
 

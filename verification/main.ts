@@ -66,7 +66,8 @@ function machine() {
 
 async function runOne(campaign: Campaign, options: Options, liar: string | undefined): Promise<Result> {
   const { seed, control: isControl } = options;
-  const { name, unit, counts, hasOwnControl } = campaign;
+  const { name, counts, hasOwnControl } = campaign;
+  const { unit } = counts;
   const count = options.count ?? counts[options.scale];
   say(`\n${name}: ${count} ${unit}`);
   const main = hasOwnControl === true ? undefined : liar;

@@ -1,4 +1,4 @@
-import { killPostgres, killServer } from '../../verification/nemeses/killing.ts';
+import { killPostgres, killServer } from '../../verification/nemeses/kill.ts';
 import { startServer } from '../harness/ledger.ts';
 import { ledgerDirectory } from '../harness/ledger-directory.ts';
 import { embeddedServerOf, temporaryDirectory, waitFor } from '../harness/process.ts';

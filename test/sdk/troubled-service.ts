@@ -1,6 +1,6 @@
 import { afterAll } from 'vitest';
 import { TransferService } from '../../sdk/client.ts';
-import { replaceDatabase } from '../../verification/nemeses/killing.ts';
+import { replaceDatabase } from '../../verification/nemeses/kill.ts';
 import { ledgerDirectory } from '../harness/ledger-directory.ts';
 import { type ServiceProcess, startService, waitFor } from '../harness/process.ts';
 import { deadUrl } from './canned-service.ts';

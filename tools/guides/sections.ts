@@ -111,13 +111,11 @@ function logEventTable(): string {
 function campaignTable(): string {
   return table(
     ['campaign', 'environment', 'nemesis', 'generator', 'checkers', 'proves', 'small, middle, large', 'small form in'],
-    CAMPAIGNS.map(({ name, environment, nemesis, generator, checkers, proves, unit, counts, ring }) => [
+    CAMPAIGNS.map(({ name, environment, nemesis, generator, checkers, proves, counts, ring }) => [
       `\`${name}\``,
       ...[environment, nemesis, generator, checkers, proves].map(inCell),
-      `${Object.values(counts)
-        .map((count) => count.toLocaleString('en'))
-        .join('; ')} ${unit}`,
-      ring === 'by hand' ? ring : `\`${ring}\``,
+      `${[counts.small, counts.middle, counts.large].map((count) => count.toLocaleString('en')).join('; ')} ${counts.unit}`,
+      ring === undefined ? 'by hand' : `\`${ring}\``,
     ]),
   );
 }

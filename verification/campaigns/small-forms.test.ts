@@ -14,8 +14,8 @@ const OF_VERIFY = CAMPAIGNS.filter(({ ring }) => ring === 'npm run verify');
 async function runSmall(campaign: Campaign, isControl = false): Promise<Findings & { readonly again: string }> {
   const resources = new Resources();
   const seed = 1 + Math.floor(Math.random() * 999_999_999);
-  const { name, countInVerify, counts } = campaign;
-  const count = countInVerify ?? counts.small;
+  const { name, counts } = campaign;
+  const count = counts.inVerify ?? counts.small;
   const again = `npm run campaigns -- --only ${name} --seed ${seed} --count ${count}${isControl ? ' --control' : ''}`;
   const setting = { seed, count, resources, progress: () => undefined, main: undefined, isControl, inHaste: true };
   try {

@@ -2,7 +2,7 @@ import { spawn } from 'node:child_process';
 import { readFile, rm } from 'node:fs/promises';
 import { join } from 'node:path';
 import { TEMPLATES } from '../../test/harness/ledger-templates.ts';
-import { killTree } from '../environments/processes/process-tree.ts';
+import { killTree } from '../nemeses/kill.ts';
 
 /** Test files of one run. `only` selects the tests whose names match it. */
 export type Portion = { readonly files: readonly string[]; readonly only?: string | undefined };

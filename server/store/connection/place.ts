@@ -7,7 +7,7 @@ import { READ_ONLY } from './failure.ts';
 
 // Invariant: A transaction of a place takes its locks where its rows are
 // Kept by: `REQUIRE_PLACE` after the first write of every transaction; a place is not moved while a transaction has written
-// Tested by: `verification/campaigns/failovers/places.ts`
+// Tested by: `verification/campaigns/cluster.ts`
 
 /** SQL: whether the tables on the search path belong to a place. False without Citus. */
 export const IS_PLACE = "(pg_catalog.to_regprocedure('require_place()') is not null)";

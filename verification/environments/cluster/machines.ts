@@ -5,6 +5,7 @@ import { join } from 'node:path';
 import { promisify } from 'node:util';
 import type { Resources } from '../../../bench/resources.ts';
 import { isRunning, waitFor } from '../../../test/harness/process.ts';
+import { signal } from '../../nemeses/kill.ts';
 
 const execute = promisify(execFile);
 
@@ -119,14 +120,6 @@ export class Machine {
     if (pid === undefined) throw new Error(`${this.name} has no power`);
     const enter = ['--target', String(pid), '--mount', '--net', `--wd=${cwd}`];
     return ['nsenter', [...enter, 'setpriv', `--reuid=${user}`, `--regid=${user}`, '--init-groups', '--', ...words]];
-  }
-}
-
-function signal(pid: number, name: NodeJS.Signals): void {
-  try {
-    process.kill(pid, name);
-  } catch {
-    // Already ended.
   }
 }
 

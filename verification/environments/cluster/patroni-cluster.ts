@@ -3,9 +3,11 @@ import { randomBytes } from 'node:crypto';
 import { chmod, chown, mkdir, readFile, writeFile } from 'node:fs/promises';
 import { join, resolve } from 'node:path';
 import type { Resources } from '../../../bench/resources.ts';
+import { SERVICE } from '../../../test/harness/postgres/postgres-server.ts';
 import { temporaryDirectory, waitFor } from '../../../test/harness/process.ts';
-import type { Addressing } from './cluster.ts';
+import { pause } from '../../campaign.ts';
 import { lackOfNamespaces, type Machine, makeMachines } from './machines.ts';
+import type { Addressing } from './pair-cluster.ts';
 
 /** The folder with the files of docs/three-machines.md. */
 export const FILES = resolve(import.meta.dirname, '../../../ops/patroni');
@@ -18,8 +20,6 @@ const OWN = {
   onDisk: ['/var/lib/postgresql', '/var/lib/etcd'],
   inMemory: ['/var/run/postgresql'],
 } as const;
-
-const SERVICE = 'transfer_service';
 
 /** Debian's packages, each with a command that succeeds if it is installed. */
 const NEEDED = [
@@ -94,6 +94,10 @@ export class PatroniCluster {
   /** The machine with HAProxy. */
   readonly application: Machine;
   readonly #program: PatroniProgram;
+  /** The last leader that was told to hand over, or lost. */
+  #former: Machine | undefined;
+  /** The machine without power. */
+  #lost: Machine | undefined;
 
   private constructor(machines: readonly Machine[], program: PatroniProgram, addressing: Addressing) {
     const application = machines.at(-1);
@@ -218,16 +222,11 @@ export class PatroniCluster {
     });
   }
 
-  /** Returns whether the machine's etcd is the leader. */
-  async leadsEtcd(machine: Machine): Promise<boolean> {
-    const words = ['etcdctl', '--endpoints=http://127.0.0.1:2379', 'endpoint', 'status', '--write-out=json'];
-    const found = await machine.run('root', words, { ETCDCTL_API: '3' });
-    const [status] = JSON.parse(found) as readonly { Status: { leader: number; header: { member_id: number } } }[];
-    return status !== undefined && status.Status.leader === status.Status.header.member_id;
-  }
-
   /** Does the same as `patronictl switchover`, through Patroni's REST API, which is the same in all versions. */
-  async switchOver(leader: Machine, candidate: Machine): Promise<void> {
+  async handOver(): Promise<void> {
+    const leader = await this.#chooseLeader();
+    const [candidate] = await this.findSynchronous();
+    if (candidate === undefined) throw new Error('there is no synchronous standby');
     const { PATRONI_RESTAPI_USERNAME = '', PATRONI_RESTAPI_PASSWORD = '' } = assignmentsIn(
       await readFile(leader.pathOf('/etc/patroni_env.conf'), 'utf8'),
     );
@@ -241,12 +240,35 @@ export class PatroniCluster {
     if (answer.status !== 200) throw new Error(`the switchover was refused with ${answer.status}: ${text}`);
   }
 
-  /** Turns a machine on again after a loss of power, and starts its programs. */
-  async restore(machine: Machine): Promise<void> {
-    await machine.boot();
-    await this.own(machine);
-    await this.startEtcd(machine);
-    await this.startPatroni(machine);
+  /** Ends every process on the machine of the leader. */
+  async losePrimary(): Promise<void> {
+    this.#lost = await this.#chooseLeader();
+    await this.#lost.losePower();
+  }
+
+  /** Waits until Patroni has another leader. */
+  async replacePrimary(): Promise<void> {
+    while ((await this.findLeader()) === this.#former) await pause(50);
+    await this.untilLeader();
+  }
+
+  /** Turns a lost machine on again, and waits until two standbys follow the leader. */
+  async complete(): Promise<void> {
+    const machine = this.#lost;
+    this.#lost = undefined;
+    if (machine !== undefined) {
+      await machine.boot();
+      await this.own(machine);
+      await this.startEtcd(machine);
+      await this.startPatroni(machine);
+    }
+    await this.untilWhole();
+  }
+
+  async #chooseLeader(): Promise<Machine> {
+    await this.untilWhole();
+    this.#former = await this.untilLeader();
+    return this.#former;
   }
 
   async #install(): Promise<void> {

@@ -10,7 +10,7 @@ import {
 import { SERVICE } from '../../../test/harness/postgres/postgres-server.ts';
 import { temporaryDirectory } from '../../../test/harness/process.ts';
 import { type DatabaseProxy, startProxy } from '../../../test/harness/proxy.ts';
-import { killServer } from '../../nemeses/killing.ts';
+import { killTree } from '../../nemeses/kill.ts';
 
 /** A ledger in a Citus cluster with two workers. Services know the addresses of both workers. */
 export class PlaceCluster {
@@ -78,7 +78,8 @@ export class PlaceCluster {
 
   /** Kills all processes of the worker that has the tables. It restarts at once. */
   async killWorker(): Promise<void> {
-    await kill(this.#place);
+    const { processId } = this.#place.server;
+    if (processId !== undefined) await killTree(processId);
   }
 
   /** Ends the coordinator without a clean shutdown, until {@link resumeCoordinator}. */
@@ -89,9 +90,4 @@ export class PlaceCluster {
   async resumeCoordinator(): Promise<void> {
     await this.#cluster.coordinator.server.start();
   }
-}
-
-async function kill({ server }: CitusNode): Promise<void> {
-  const { processId } = server;
-  if (processId !== undefined) await killServer(processId, true);
 }

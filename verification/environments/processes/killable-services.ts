@@ -2,8 +2,7 @@ import type { Resources } from '../../../bench/resources.ts';
 import { type ServiceProcess, startService } from '../../../test/harness/process.ts';
 import { pause } from '../../campaign.ts';
 import { untilAtWork } from '../../generators/loads.ts';
-import { killPostgres } from '../../nemeses/killing.ts';
-import { killTree } from './process-tree.ts';
+import { killPostgres, killTree } from '../../nemeses/kill.ts';
 import { startTwoServices, type TwoServices } from './two-services.ts';
 
 /**

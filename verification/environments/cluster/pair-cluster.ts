@@ -1,5 +1,6 @@
 import { join } from 'node:path';
 import type { Resources } from '../../../bench/resources.ts';
+import { SERVICE } from '../../../test/harness/postgres/postgres-server.ts';
 import { temporaryDirectory, waitFor } from '../../../test/harness/process.ts';
 import { Link } from '../../nemeses/link.ts';
 import { DatabaseNode } from './database-node.ts';
@@ -7,13 +8,11 @@ import { DatabaseNode } from './database-node.ts';
 /** Whether commits on the primary wait for the standby. If not, a failover can lose acknowledged transfers. */
 export type Replication = 'synchronous' | 'asynchronous';
 
-/** How services find the primary: by one address that always leads to it, as with HAProxy, or by both nodes' addresses. */
+/** How services find the primary: by one address that always leads to it, as with HAProxy, or by the nodes' addresses. */
 export type Addressing = 'one_address' | 'all_hosts';
 
-const SERVICE = 'transfer_service';
-
 /** A primary, its standby, and a link between them that can withhold data. Services reach the primary at `databaseUrl`. */
-export class Cluster {
+export class PairCluster {
   readonly databaseUrl: string;
   /** Carries the replication from the primary to the standby. */
   readonly link: Link;
@@ -23,6 +22,8 @@ export class Cluster {
   readonly #entrance: Link | undefined;
   #primary: DatabaseNode;
   #standby: DatabaseNode;
+  /** Whether the standby is a primary that was shut down, so that it needs no copy to follow the new one. */
+  #canFollow = false;
 
   private constructor(
     [primary, standby]: readonly [DatabaseNode, DatabaseNode],
@@ -34,7 +35,7 @@ export class Cluster {
     this.#primary = primary;
     this.#standby = standby;
     this.link = link;
-    this.#linkDirectory = join(directory, 'link');
+    this.#linkDirectory = directory;
     this.#replication = replication;
     this.#entrance = entrances.length === 1 ? entrances[0] : undefined;
     const hosts = entrances.map(({ port }) => `127.0.0.1:${port}`).join();
@@ -42,11 +43,7 @@ export class Cluster {
   }
 
   /** Starts both nodes with an empty database for the service. Ending `resources` stops and removes them. */
-  static async start(
-    resources: Resources,
-    replication: Replication,
-    addressing: Addressing = 'one_address',
-  ): Promise<Cluster> {
+  static async start(resources: Resources, replication: Replication, addressing: Addressing): Promise<PairCluster> {
     const { path, remove } = await temporaryDirectory();
     resources.add('the files of the cluster', remove);
     const nodes = await DatabaseNode.pair(path);
@@ -57,12 +54,13 @@ export class Cluster {
       resources.add('a link', () => opened.close());
       return opened;
     };
-    const link = await open(Link.inDirectory(join(path, 'link'), primary.socket));
+    const directory = join(path, 'link');
+    const link = await open(Link.inDirectory(directory, primary.socket));
     const targets = addressing === 'one_address' ? [primary] : [primary, standby];
     const entrances = await Promise.all(targets.map(({ socket }) => open(Link.atPort(socket))));
     await primary.start();
-    const cluster = new Cluster(nodes, path, link, entrances, replication);
-    await cluster.rebuild();
+    const cluster = new PairCluster(nodes, directory, link, entrances, replication);
+    await cluster.complete();
     return cluster;
   }
 
@@ -79,12 +77,27 @@ export class Cluster {
     return this.#primary.connection;
   }
 
+  /** Shuts the primary down, which waits until the standby has everything. */
+  async handOver(): Promise<void> {
+    this.#entrance?.leadTo(undefined);
+    await this.#primary.stop();
+    this.#entrance?.cut();
+    this.#canFollow = true;
+  }
+
   /** Ends the primary like a loss of power. Data in transit to the standby is lost. */
-  async killPrimary(): Promise<void> {
+  async losePrimary(): Promise<void> {
     this.#entrance?.leadTo(undefined);
     await this.#primary.kill();
     this.link.cut();
     this.#entrance?.cut();
+  }
+
+  /** Promotes the standby, and leads new connections to it. The new primary has no standby to wait for yet. */
+  async replacePrimary(): Promise<void> {
+    await this.#standby.ask('select pg_promote()');
+    [this.#primary, this.#standby] = [this.#standby, this.#primary];
+    this.#entrance?.leadTo(this.#primary.socket);
   }
 
   /** Separates primary and standby in both directions. Services still reach the primary. */
@@ -102,41 +115,19 @@ export class Cluster {
     this.#entrance?.pass();
   }
 
-  /**
-   * Promotes the standby, and leads new connections to it. The new primary has no standby to wait for yet. Calls `begins` just
-   * before the promotion.
-   */
-  async promote(begins: () => void = () => undefined): Promise<void> {
-    begins();
-    await this.#standby.ask('select pg_promote()');
-    [this.#primary, this.#standby] = [this.#standby, this.#primary];
-    this.#entrance?.leadTo(this.#primary.socket);
-  }
-
-  /** Swaps the roles. Shuts the primary down, which waits until the standby has everything, and promotes the standby. */
-  async switchOver(begins: () => void): Promise<void> {
-    begins();
-    this.#entrance?.leadTo(undefined);
-    await this.#primary.stop();
-    this.#entrance?.cut();
-    await this.promote();
-    this.link.leadTo(this.#primary.socket);
-    await this.#standby.follow(this.#linkDirectory);
-    await this.#standby.start();
-    await this.untilFollowing();
-  }
-
   /** Cuts the services' open connections, which may lead to the old primary. */
   cutEntrance(): void {
     this.#entrance?.cut();
   }
 
-  /** Rebuilds the other node, in any state, as a standby of the primary, and waits until it follows. */
-  async rebuild(): Promise<void> {
-    await this.#standby.kill();
+  /** Makes the other node, in any state, a standby of the primary, and waits until it follows. */
+  async complete(): Promise<void> {
+    if (!this.#canFollow) await this.#standby.kill();
     this.link.cut();
     this.link.leadTo(this.#primary.socket);
-    await this.#standby.copyFrom(this.#primary, this.#linkDirectory);
+    if (this.#canFollow) await this.#standby.follow(this.#linkDirectory);
+    else await this.#standby.copyFrom(this.#primary, this.#linkDirectory);
+    this.#canFollow = false;
     await this.#standby.start();
     await this.untilFollowing();
   }
@@ -154,6 +145,18 @@ export class Cluster {
     await this.#untilStandby(`flush_lsn >= '${lsn}'`);
   }
 
+  /** Counts the transfers, all unacknowledged, that only the old primary has. */
+  async countLeftBehind(): Promise<number> {
+    // Ends the waits for the standby, as an administrator would. The transfers then become visible on this server only.
+    await this.#standby.ask("select pg_terminate_backend(pid) from pg_stat_activity where wait_event = 'SyncRep'");
+    const idsOn = async (node: DatabaseNode): Promise<readonly string[]> => {
+      const rows = await node.ask<{ id: string }>('select transfer_id::text as id from transfer');
+      return rows.map(({ id }) => id);
+    };
+    const there = new Set(await idsOn(this.#primary));
+    return (await idsOn(this.#standby)).filter((id) => !there.has(id)).length;
+  }
+
   async #untilStandby(condition: string): Promise<void> {
     const { name } = this.#standby;
     const asked = `select from pg_stat_replication where application_name = '${name}' and ${condition}`;
@@ -167,7 +170,7 @@ export class Cluster {
   async #doCommitsWait(): Promise<boolean> {
     this.link.withhold('from_server');
     let isOver = false;
-    const commit = this.#primary.ask("select pg_logical_emit_message(true, 'torture', 'probe')").finally(() => {
+    const commit = this.#primary.ask("select pg_logical_emit_message(true, 'campaign', 'probe')").finally(() => {
       isOver = true;
     });
     try {

@@ -1,6 +1,6 @@
 import type { Agent } from 'node:http';
-import { keptConnections, NoResponse, sendRaw } from '../../../test/harness/raw-request.ts';
-import { pause } from '../../campaign.ts';
+import { keptConnections, NoResponse, sendRaw } from '../../test/harness/raw-request.ts';
+import { pause } from '../campaign.ts';
 
 /** The interval between requests, in milliseconds. Requests do not wait for earlier responses. */
 const BETWEEN = 20;
@@ -39,6 +39,11 @@ export class Pulse {
       if (performance.now() - time > most) return Number.POSITIVE_INFINITY;
       await pause(5);
     }
+  }
+
+  /** Counts the acknowledged transfers that were sent after a time. */
+  acknowledgedSince(time: number): number {
+    return this.beats.filter(({ sentAt, status }) => status === 201 && sentAt > time).length;
   }
 
   /** Returns the longest time without an acknowledged transfer that ended after `from`, in milliseconds. */

@@ -1,0 +1,387 @@
+import { randomBytes } from 'node:crypto';
+import { mkdir } from 'node:fs/promises';
+import { join } from 'node:path';
+import type pg from 'pg';
+import { Resources } from '../../bench/resources.ts';
+import { type ServiceProcess, startService, temporaryDirectory, waitFor } from '../../test/harness/process.ts';
+import { sendRaw } from '../../test/harness/raw-request.ts';
+import { boundOf, type Findings, pause, type Setting, streamOf, Tally } from '../campaign.ts';
+import { expectationOf, untilDelivered } from '../checkers/deliveries/delivered.ts';
+import { countRepeats, wrongDeliveries } from '../checkers/deliveries/judge.ts';
+import { type EventBooks, readEventBooks, type Timeline, tellEvents } from '../checkers/events/event-books.ts';
+import { wrongReading } from '../checkers/events/judge.ts';
+import { forgetTexts, type Reader, readByPull, readByStream } from '../checkers/events/readers.ts';
+import { readBooksAt, readTexts } from '../checkers/transfers/books.ts';
+import { type Ledger, overLedgers } from '../environments/processes/ledgers.ts';
+import { type Endpoint, endpoint } from '../environments/processes/receiver/endpoints.ts';
+import { Owner } from '../environments/processes/receiver/owner.ts';
+import { Receiver } from '../environments/processes/receiver/run-receiver.ts';
+import { readSnapshots } from '../environments/processes/snapshots.ts';
+import { timelineOf, untilRelayed } from '../generators/events/attacked-ledger.ts';
+import { makePrograms, type Programs, uuidOf } from '../generators/events/programs.ts';
+import { Load } from '../generators/load.ts';
+import { contradictionsIn, judge, tallyLoad, untilAtWork } from '../generators/loads.ts';
+import { Pulse } from '../generators/pulse.ts';
+import { copyWithMistake } from '../mutants/copy.ts';
+import type { Nemesis, Target } from '../nemeses/nemesis.ts';
+
+/** Enough for several groups to be in flight when the primary fails. */
+const CLIENTS = 48;
+
+/** Attacks per ledger. After each, the whole books are compared, so they must stay small. */
+const ATTACKS_OF_LEDGER = 10;
+
+/** The number of acknowledged transfers before an attack. */
+const TRANSFERS_BEFORE = 300;
+
+/** The longest wait for acknowledged transfers before an attack, in milliseconds. */
+const LONGEST_BEFORE = 8_000;
+
+/** The longest time until transfers succeed after a fault, in milliseconds. */
+const WRITING_WITHIN = 120_000;
+
+/** The time after the repair in which requests are still counted, in milliseconds. */
+const AFTERWARDS = 500;
+
+/** The number of requests to repeat at the end of a ledger. */
+const SENT_AGAIN = 200;
+
+/** The interval between recorded times of an interruption, in milliseconds. */
+const BETWEEN_NOTES = 500;
+
+/**
+ * A request's deadline passed during its transaction, so the response is `unknown` and only the key leads to the transfer. This
+ * is correct and depends on the speed of the machine. It counts as `unnamed`, not as a violation.
+ */
+const UNNAMED = /a 500 named undefined but made/;
+
+/** The longest time for relays and readers to catch up once there are no requests, in milliseconds. */
+const CAUGHT_UP_WITHIN = 60_000;
+
+/** The strict webhook has few types, so that it keeps up with the load by one delivery at a time. */
+const WEBHOOKS: readonly Endpoint[] = [
+  endpoint('strict', 'demo', { order: 'strict', types: ['transfer.canceled', 'transfer.pending'] }),
+  endpoint('parallel', 'demo', { types: ['reversal.*'] }),
+];
+
+/** The services and their users. */
+type Users = {
+  readonly services: readonly ServiceProcess[];
+  readonly programs: Programs;
+  readonly receiver: Receiver;
+  readonly owner: Owner;
+  readonly readers: readonly Reader[];
+};
+
+/** A database cluster: the primary's addresses for the services and for this process. */
+export type Cluster = { readonly databaseUrl: string; readonly connection: pg.ClientConfig };
+
+/** A campaign on a cluster. Times are in milliseconds. */
+export type Plan<Environment extends Cluster> = {
+  readonly start: (resources: Resources) => Promise<Environment>;
+  /** Attack in turn. */
+  readonly nemeses: readonly Nemesis<Environment>[];
+  /** The maximum p99 of figures. */
+  readonly bounds?: Readonly<Record<string, number>>;
+  readonly writingWithin?: number;
+  /** No request may fail if transfers were impossible for less than this time. */
+  readonly waitsFor?: number;
+  /** A mistake in the service's code. */
+  readonly mistake?: string | undefined;
+  /** Further figures. */
+  readonly figures?: Findings['figures'];
+};
+
+/** Attacks one ledger after another, until there are enough attacks or violations. */
+export async function attackCluster<Environment extends Cluster>(
+  setting: Setting,
+  plan: Plan<Environment>,
+): Promise<Findings> {
+  const { resources } = setting;
+  const main = plan.mistake === undefined ? setting.main : await copyWithMistake(resources, plan.mistake);
+  const tally = new Tally();
+  await overLedgers(setting, tally, ATTACKS_OF_LEDGER, (ledger) =>
+    AttackedCluster.run({ ...setting, main }, tally, ledger, plan),
+  );
+  for (const [figure, onQuietMachine] of Object.entries(plan.bounds ?? {})) {
+    const [{ p99 }, most] = [tally.spread(figure), boundOf(setting, onQuietMachine)];
+    if (p99 > most) tally.violate('times', [`p99 of ${figure} is ${p99} ms, the maximum is ${most} ms`]);
+  }
+  return {
+    figures: { ...plan.figures, clients: CLIENTS, processes: 2, ...tally.figures() },
+    violations: tally.violations,
+  };
+}
+
+/** Two service processes on a database cluster, with clients, readers of events, and webhooks. */
+class AttackedCluster<Environment extends Cluster> {
+  readonly #cluster: Environment;
+  readonly #tally = new Tally();
+  readonly #load: Load;
+  readonly #random: () => number;
+  readonly #users: Users;
+  /** When deliveries of webhooks may have been repeated, in milliseconds since 1970. */
+  readonly #interruptions: number[] = [];
+  #noting: NodeJS.Timeout | undefined;
+
+  private constructor({ seed }: Setting, ledger: number, cluster: Environment, users: Users) {
+    this.#cluster = cluster;
+    this.#users = users;
+    this.#random = streamOf(seed, ledger, 1);
+    this.#load = new Load(CLIENTS, `ledger-${ledger}`, streamOf(seed, ledger, 2));
+  }
+
+  /** Starts one ledger with everything it needs, attacks it, and stops it. */
+  static async run<Environment extends Cluster>(
+    setting: Setting,
+    tally: Tally,
+    ledger: Ledger,
+    plan: Plan<Environment>,
+  ): Promise<void> {
+    const started = new Resources();
+    const end = setting.resources.add('the cluster', () => started.endAll(() => undefined));
+    let attacked: AttackedCluster<Environment> | undefined;
+    try {
+      const cluster = await plan.start(started);
+      attacked = new AttackedCluster(setting, ledger.number, cluster, await startUsers(started, cluster, setting));
+      started.add(
+        'the snapshots',
+        readSnapshots(async () => cluster.connection, attacked.#tally),
+      );
+      await attacked.#makeCards();
+      await attacked.#withstand(setting, ledger, plan);
+    } finally {
+      await attacked?.stopLoad();
+      await end();
+      forgetTexts();
+      if (attacked !== undefined) tally.take(attacked.#tally);
+    }
+  }
+
+  async stopLoad(): Promise<void> {
+    this.#endInterruption();
+    await this.#load.pause();
+  }
+
+  /** Makes the attacks on one ledger. Compares everything after each attack and at the end. */
+  async #withstand(setting: Setting, { done, attacks }: Ledger, plan: Plan<Environment>): Promise<void> {
+    let where = '';
+    for (let number = done + 1; number <= done + attacks && this.#tally.violations.length === 0; number += 1) {
+      const nemesis = plan.nemeses[number % plan.nemeses.length];
+      if (nemesis === undefined) throw new Error('there is no nemesis');
+      where = `${nemesis.name} ${number}`;
+      this.#load.start(...this.#urls);
+      const pulse = new Pulse(this.#urls);
+      try {
+        await this.#untilLoaded();
+        await this.#attack(nemesis, pulse, plan, where);
+      } finally {
+        await this.#load.pause();
+        await pulse.stop();
+      }
+      await this.#check(where);
+      setting.progress(number, `${this.#tally.count('violations')} violations`);
+    }
+    await this.#checkEnd(`after ${where}`);
+  }
+
+  async #attack(nemesis: Nemesis<Environment>, pulse: Pulse, plan: Plan<Environment>, where: string): Promise<void> {
+    const { name, lasts: [least, most] = [0, 0], acknowledged } = nemesis;
+    const tally = this.#tally;
+    const target: Target<Environment> = { environment: this.#cluster, random: this.#random, tally, urls: this.#urls };
+    tally.add(name);
+    await nemesis.prepare?.(target, performance.now());
+    if (acknowledged !== 'some') this.#beginInterruption();
+    const begunAt = performance.now();
+    await nemesis.inject(target, begunAt);
+    const injectedAt = performance.now();
+    await nemesis.during?.(target, begunAt);
+    await pause(least + this.#random() * (most - least));
+    const during = pulse.acknowledgedSince(injectedAt);
+    tally.add(`acknowledged_during_${name}`, during);
+    if (acknowledged === 'none' && during > 0) tally.violate(where, [`${during} transfers were acknowledged`]);
+    if (acknowledged === 'some' && during === 0) tally.violate(where, ['no transfer was acknowledged']);
+    const healedAt = performance.now();
+    await nemesis.heal?.(target, healedAt);
+    const within = plan.writingWithin ?? WRITING_WITHIN;
+    const writing = await pulse.firstAfter(healedAt, within);
+    this.#endInterruption();
+    if (writing > within) tally.violate(where, [`no transfer within ${within} ms`]);
+    tally.time(`writing_again_after_${name}`, writing);
+    await nemesis.repair?.(target, healedAt);
+    await pause(AFTERWARDS);
+    this.#judgeRequests(pulse, begunAt, plan, where, name);
+  }
+
+  /** Counts the requests since the beginning of an attack, and those that failed. */
+  #judgeRequests(pulse: Pulse, from: number, { waitsFor = 0 }: Plan<Environment>, where: string, name: string): void {
+    const silence = pulse.longestSilence(from);
+    this.#tally.time(`pause_of_${name}`, silence);
+    const requests = pulse.beats.filter(({ answeredAt }) => answeredAt > from);
+    const failed = requests.filter(({ status }) => status !== 201);
+    this.#tally.add(`requests_in_${name}`, requests.length);
+    this.#tally.add(`failed_in_${name}`, failed.length);
+    if (silence >= waitsFor || failed.length === 0) return;
+    const statuses = [...new Set(failed.map(({ status }) => status))].join(', ');
+    this.#tally.violate(where, [
+      `${failed.length} of ${requests.length} requests failed (${statuses}) but could have waited`,
+    ]);
+  }
+
+  get #service(): ServiceProcess {
+    const [first] = this.#users.services;
+    if (first === undefined) throw new Error('there is no service');
+    return first;
+  }
+
+  get #urls(): readonly string[] {
+    return this.#users.services.map(({ url }) => url);
+  }
+
+  /** Makes the cards. Retries, because a busy machine may be too slow. */
+  async #makeCards(): Promise<void> {
+    for (const card_id of this.#load.cards) {
+      const raw = { path: '/api/v0.1/core/card', headers: { 'Idempotency-Key': card_id }, body: { card_id } };
+      await waitFor(`the card ${card_id}`, async () => (await sendRaw(this.#service.url, raw)).status === 201);
+    }
+  }
+
+  /** Waits for some acknowledged transfers, and then for a random time. */
+  async #untilLoaded(): Promise<void> {
+    const wanted = this.#load.made + TRANSFERS_BEFORE;
+    const started = performance.now();
+    while (this.#load.made < wanted && performance.now() - started < LONGEST_BEFORE) await pause(10);
+    await pause(this.#random() * 200);
+  }
+
+  /** Marks the start of an interruption. Until its end, deliveries may repeat, because their results may not be stored. */
+  #beginInterruption(): void {
+    const note = () => this.#interruptions.push(Date.now());
+    note();
+    this.#noting = setInterval(note, BETWEEN_NOTES).unref();
+  }
+
+  #endInterruption(): void {
+    clearInterval(this.#noting);
+    this.#interruptions.push(Date.now());
+  }
+
+  /** Compares the primary with everything that clients, readers and receivers have received. The load must be paused. */
+  async #check(where: string): Promise<void> {
+    const { receiver } = this.#users;
+    const readings = this.#users.readers.map((reader) => ({ reader, seen: [...reader.seen] }));
+    const deliveries = await receiver.read();
+    await this.#judgeBooks(where);
+    const { timelines, problems } = this.#tell(await this.#readEvents());
+    this.#tally.violate(where, problems);
+    for (const { reader, seen } of readings) this.#judgeReader(where, { ...reader, seen }, timelines, 0);
+    this.#judgeDeliveries(where, deliveries, timelines, new Map());
+  }
+
+  /** Repeats requests without a final response, waits until everything has arrived, and compares it. */
+  async #checkEnd(where: string): Promise<void> {
+    const { receiver, owner, readers } = this.#users;
+    // A lost transfer can never settle: capturing it always fails as not found.
+    if (this.#tally.violations.length > 0) {
+      return tallyLoad(this.#tally, this.#load, await readBooksAt(this.#cluster.connection, this.#load.cards));
+    }
+    await this.#load.settle(this.#urls[1] ?? '', SENT_AGAIN);
+    const books = await this.#judgeBooks(where, await readTexts(this.#service.client));
+    tallyLoad(this.#tally, this.#load, books);
+    const due = this.#tell(await untilRelayed(() => this.#readEvents(), this.#tally, CAUGHT_UP_WITHIN)).timelines;
+    await untilDelivered({ owner, receiver, connection: this.#cluster.connection }, this.#tally, where, due);
+    const leastOf = ({ source, wants }: Reader): number =>
+      timelineOf(source.programId, due).filter(({ type }) => wants(type)).length;
+    const from = performance.now();
+    while (
+      readers.some((reader) => reader.seen.length < leastOf(reader)) &&
+      performance.now() - from < CAUGHT_UP_WITHIN
+    )
+      await pause(20);
+    await Promise.all(readers.map((reader) => reader.stop()));
+    // Later events, such as of a recorded error, may or may not have been read and delivered.
+    const events = await this.#readEvents();
+    const { timelines, problems } = this.#tell(events);
+    this.#tally.violate(where, problems);
+    for (const reader of readers) this.#judgeReader(where, reader, timelines, leastOf(reader));
+    const deliveries = await receiver.read();
+    this.#judgeDeliveries(where, deliveries, timelines, due);
+    this.#tally.add('events', events.events.length);
+    for (const reader of readers) this.#tally.add('read', reader.seen.length);
+    for (const list of deliveries.values()) {
+      this.#tally.add('deliveries', list.length);
+      this.#tally.add('delivered_again', countRepeats(list));
+    }
+  }
+
+  async #judgeBooks(where: string, texts?: ReadonlyMap<string, string>) {
+    const books = await readBooksAt(this.#cluster.connection, this.#load.cards, texts);
+    const lost = contradictionsIn(this.#load, books).filter((problem) => problem.includes('lost: '));
+    this.#tally.add('lost', new Set(lost.map((problem) => problem.split(':')[0])).size);
+    const judged = new Tally();
+    judge(judged, where, this.#load, books);
+    const unnamed = judged.violations.filter((problem) => UNNAMED.test(problem));
+    this.#tally.add('unnamed', unnamed.length);
+    const wrong = judged.violations.filter((problem) => !unnamed.includes(problem));
+    this.#tally.violate(
+      where,
+      wrong.map((problem) => problem.slice(`${where}: `.length)),
+    );
+    return books;
+  }
+
+  #readEvents(): Promise<EventBooks> {
+    return readEventBooks(this.#cluster.connection);
+  }
+
+  #tell(books: EventBooks) {
+    const { demo, other } = this.#users.programs;
+    return tellEvents(books, [uuidOf(demo), uuidOf(other)]);
+  }
+
+  #judgeReader(where: string, reader: Reader, timelines: ReadonlyMap<string, Timeline>, least: number): void {
+    const broken = reader.takeProblems().map((problem) => `${reader.name}: ${problem}`);
+    const timeline = timelineOf(reader.source.programId, timelines);
+    this.#tally.violate(where, [...wrongReading(reader, timeline, least), ...broken]);
+  }
+
+  #judgeDeliveries(
+    where: string,
+    deliveries: Awaited<ReturnType<Receiver['read']>>,
+    timelines: ReadonlyMap<string, Timeline>,
+    due: ReadonlyMap<string, Timeline>,
+  ): void {
+    for (const webhook of this.#users.owner.webhooks) {
+      const timeline = timelineOf(webhook.programId, timelines);
+      const circumstances = { kills: this.#interruptions, due: timelineOf(webhook.programId, due) };
+      const found = deliveries.get(webhook.name) ?? [];
+      this.#tally.violate(where, wrongDeliveries(expectationOf(webhook), found, timeline, circumstances));
+    }
+  }
+}
+
+async function startUsers(resources: Resources, { databaseUrl }: Cluster, { seed, main }: Setting): Promise<Users> {
+  const { path, remove } = await temporaryDirectory();
+  resources.add('the files of the services', remove);
+  // Both services read the secrets of webhooks.
+  const settings = { DATABASE_URL: databaseUrl, LOG_LEVEL: 'silent', WEBHOOK_KEY: randomBytes(32).toString('base64') };
+  const services: ServiceProcess[] = [];
+  for (const name of ['first', 'second']) {
+    await mkdir(join(path, name));
+    const service = await startService({ ...settings, DATA_DIR: join(path, name) }, main);
+    resources.add(`the ${name} service`, async () => void (await service.stop()));
+    services.push(service);
+  }
+  const urls = (): readonly string[] => services.map(({ url }) => url);
+  await Promise.all(urls().map((url) => untilAtWork(url)));
+  const receiver = await Receiver.start(join(path, 'deliveries.jsonl'), seed);
+  resources.add('the receiver', () => receiver.stop());
+  const [owning] = services;
+  if (owning === undefined) throw new Error('there is no service');
+  const programs = await makePrograms({ owner: owning });
+  const owner = await Owner.start(programs, receiver, () => owning.url, WEBHOOKS);
+  const source = { name: 'the first program', programId: programs.demo };
+  const readers = [readByPull(source, urls, 0), readByStream(source, urls, 1)];
+  resources.add('the readers', async () => void (await Promise.all(readers.map((reader) => reader.stop()))));
+  return { services, programs, receiver, owner, readers };
+}

@@ -1,0 +1,35 @@
+import type { Tally } from '../campaign.ts';
+
+/** The target of a nemesis: an environment under load. */
+export type Target<Environment> = {
+  readonly environment: Environment;
+  readonly random: () => number;
+  /** Collects figures. A nemesis reports no violations: if it cannot act, it throws. */
+  readonly tally: Tally;
+  /** The addresses of the services. */
+  readonly urls: readonly string[];
+};
+
+/** `since` is the beginning of the last `inject` or `heal`, by `performance.now()`. */
+type Act<Environment> = (target: Target<Environment>, since: number) => Promise<void>;
+
+/**
+ * Something that goes wrong. A campaign combines it with any environment that can express it, and calls these functions in the
+ * order in which they are listed. Times are in milliseconds.
+ */
+export type Nemesis<Environment> = {
+  readonly name: string;
+  /** Waits for the right moment, or changes something that no caller notices. */
+  readonly prepare?: Act<Environment>;
+  readonly inject: Act<Environment>;
+  /** Waits for what must happen while the fault lasts. */
+  readonly during?: Act<Environment>;
+  /** The shortest and the longest time that the fault lasts after that. */
+  readonly lasts?: readonly [least: number, most: number];
+  /** The transfers that are sent and acknowledged while the fault lasts: there must be none, or some. */
+  readonly acknowledged?: 'none' | 'some';
+  /** Ends the fault. From here on, transfers must succeed again. Without it, the environment heals automatically. */
+  readonly heal?: Act<Environment>;
+  /** Makes the environment complete again, after the first transfer has succeeded. */
+  readonly repair?: Act<Environment>;
+};
