@@ -26,7 +26,7 @@ function chooseNode() {
   throw new SetupProblem(describeMissingNode());
 }
 
-/** Installs the dependencies if need be. From then on signals go to the program that is run, if it has its own process. */
+/** Installs the dependencies if they are missing or outdated. Signals then go to the started program, if it is a separate process. */
 async function prepare() {
   if (Number.parseInt(process.versions.node, 10) < 20) {
     throw new SetupProblem(`Node 20 or later is needed to start, and this is ${process.versions.node}.`);
@@ -52,8 +52,8 @@ async function endWithProblem(run) {
 }
 
 /**
- * Installs the dependencies if need be, runs a TypeScript file (its path counts from the project's root) with the
- * arguments, and ends this process with the file's exit code: 128 and the signal's number if a signal ended it.
+ * Installs the dependencies if they are missing or outdated, runs a TypeScript file (its path is relative to the project's root)
+ * with the arguments, and exits with its exit code: 128 plus the signal's number if a signal ended it.
  */
 export function runTypeScript(file, commandLineArguments) {
   return endWithProblem(async () => {

@@ -63,7 +63,7 @@ export async function reportFailure(error: unknown, where: FailureContext): Prom
   return { text: `This is a bug in transfer-service. ${text}\n`, exitCode: EXIT_CODES.bug };
 }
 
-/** What is wrong, first and in one sentence. */
+/** Returns the beginning of a failure's text: what went wrong, in one sentence. */
 function errorLine(message: string, { width }: Pick<FailureContext, 'width'>): string {
   const [first = '', ...rest] = wrap(printable(message), 'error: ', '', width ?? Number.POSITIVE_INFINITY)
     .trimEnd()
@@ -161,7 +161,7 @@ function keyHint(error: {
   return `Run the command again with --idempotency-key ${printable(error.idempotencyKey)}: it ${effect} at most once.\n`;
 }
 
-/** What is wrong with the connection. Node's messages about a certificate would suggest options of Node. */
+/** Describes a connection failure in our own words, because Node's messages about certificates suggest options of Node. */
 function connectionMessage(error: ConnectionFailure): string {
   const problem = tlsProblem(error, URL.canParse(error.baseUrl) ? new URL(error.baseUrl).hostname : error.baseUrl);
   return problem === undefined ? error.message : `There is no TLS connection to ${error.baseUrl}. ${problem}`;
@@ -219,7 +219,7 @@ function asJson(value: object): string {
   return `${printableJson(value, 2)}\n`;
 }
 
-/** What is wrong with TLS, and what to do; undefined if the error is not of TLS. */
+/** Describes a TLS error and what to do about it. Returns undefined for other errors. */
 export function tlsProblem(error: unknown, host: string): string | undefined {
   const code = codeOf(error) ?? '';
   if (code === 'CERT_HAS_EXPIRED') return 'The certificate has expired. Renew it.';

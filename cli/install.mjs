@@ -26,7 +26,7 @@ export function pinnedNode(root) {
 const stampPath = (root) => join(root, 'node_modules', '.transfer-service-installed');
 const lockPath = (root) => join(root, '.install-lock');
 
-/** What an install depends on: another lockfile, processor or C library needs another install. */
+/** Hashes everything that an install depends on. A different lockfile, CPU or C library requires a new install. */
 function fingerprint(root) {
   const parts = [process.platform, process.arch, libraryOfC(), readFileSync(join(root, 'package-lock.json'))];
   const hash = createHash('sha256');
@@ -54,8 +54,8 @@ function isExecutable(path) {
 const fits = (list, own) => list === undefined || list.includes(own);
 
 /**
- * Whether npm's own record of node_modules agrees with the lockfile, as after `npm ci` by hand: then nothing is installed
- * again. Optional packages for other platforms may be missing.
+ * Whether npm's own record of node_modules matches the lockfile, for example after someone ran `npm ci`. Nothing is then
+ * installed again. Optional packages for other platforms may be missing.
  */
 function installedByHand(root) {
   const record = readIfThere(join(root, 'node_modules', '.package-lock.json'));
@@ -94,7 +94,7 @@ function isAlive(pid) {
   }
 }
 
-/** A process on another host (a shared volume) can only be judged by the age of its last sign of life. */
+/** Whether the owner of a lock is gone. If it is on another host (a shared volume), only the age of the lock file can tell. */
 function isStale(path, owner) {
   let silentSeconds;
   try {
@@ -103,8 +103,8 @@ function isStale(path, owner) {
     return false;
   }
   if (owner.host !== hostname()) return silentSeconds > 60;
-  // npm keeps running if this process is killed: while it writes, no other process may install. After five minutes without a
-  // write the process id must have been reused.
+  // If the owner is killed, its npm keeps running, and no other process may install while npm writes. After five minutes
+  // without a write, another process must be using the process id.
   return silentSeconds > 300 || (!isAlive(owner.pid) && !isAlive(owner.installer));
 }
 
@@ -145,7 +145,7 @@ function removeStale(path, seen) {
 
 const pause = (milliseconds) => new Promise((resolve) => setTimeout(resolve, milliseconds));
 
-/** Waits while another process installs; false if its install has made ours unnecessary. */
+/** Waits while another process installs. Returns false if that install has made ours unnecessary. */
 async function lockUnlessInstalled(root, owner, wanted, { what, withNode }) {
   const path = lockPath(root);
   let told = false;
@@ -173,7 +173,7 @@ function npmCommand() {
 /** How often the progress of an install is logged when the output is not a terminal. */
 const SAY_EVERY_MILLISECONDS = 10_000;
 
-/** On a terminal a line that counts the seconds; elsewhere a line now and then, so that a log is not silent for long. */
+/** Shows the seconds on a terminal. Elsewhere it prints a line at intervals, so that a log is never silent for long. */
 function showProgress(what, everyMilliseconds = SAY_EVERY_MILLISECONDS) {
   const started = Date.now();
   const seconds = () => Math.round((Date.now() - started) / 1000);
@@ -192,7 +192,7 @@ function showProgress(what, everyMilliseconds = SAY_EVERY_MILLISECONDS) {
 
 function runNpm(root, onStart) {
   const [command, ...before] = npmCommand();
-  // Warnings about engines are about the machine's Node, which only starts the pinned one. Development packages are
+  // Ignores warnings about engines: they concern the machine's Node, which only starts the pinned one. Development packages are
   // included explicitly because NODE_ENV=production would leave them out and `npm test` needs them.
   const options = [
     '--loglevel=error',
@@ -252,8 +252,8 @@ async function install(root, owner, wanted, signals, { what, sayEveryMillisecond
 const OF_THE_PROJECT = { what: 'the dependencies', withNode: true };
 
 /**
- * Installs what package-lock.json names, unless it is installed already. `signals` holds the child that signals are passed
- * to, and the first signal received: one during the install ends it.
+ * Installs the packages of package-lock.json unless they are installed. A signal during the install ends it: `signals` has
+ * the first signal received, and the child that gets it.
  */
 export async function ensureInstalled(root, signals, subject = OF_THE_PROJECT) {
   const wanted = fingerprint(root);

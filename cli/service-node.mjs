@@ -1,5 +1,5 @@
-// Finds the Node for programs that run the service or work with its database, and runs them in a child process that gets our
-// signals. Plain JavaScript without packages, because in a fresh clone it runs on the machine's Node before anything is
+// Finds the Node that runs the service and programs that use its database. Runs them in a child process and passes our
+// signals to it. Plain JavaScript without packages, because in a fresh clone it runs on the machine's Node before anything is
 // installed.
 import { spawn } from 'node:child_process';
 import { closeSync, existsSync, openSync, readFileSync, readSync } from 'node:fs';
@@ -7,7 +7,7 @@ import { constants } from 'node:os';
 import { dirname, join } from 'node:path';
 import { inOptionalPackage, placeOf, programAt } from '../installation.mjs';
 
-/** The oldest Node that runs the service, and TypeScript without a build. */
+/** The oldest Node that can run the service, and TypeScript without a build. */
 export const OLDEST_NODE_OF_SERVICE = 24;
 
 /** A failure that the reader can fix; its message says how, so no stack is shown. */
@@ -23,8 +23,8 @@ export class SetupProblem extends Error {
 }
 
 /**
- * `glibc`, `musl`, or an empty string on other systems. Read from the loader that is named at the beginning of this Node's
- * executable, since the report of the process takes 50 ms.
+ * Returns `glibc`, `musl`, or an empty string on other systems. Reads the name of the loader at the beginning of Node's
+ * executable, because a report of the process takes 50 ms.
  */
 export function libraryOfC() {
   if (process.platform !== 'linux') return '';
@@ -51,7 +51,7 @@ function beginningOf(path) {
   return bytes.toString('latin1');
 }
 
-/** The package that has the pinned Node for this machine; undefined where none is published. */
+/** Returns the package with the pinned Node for this machine, or undefined if none is published for it. */
 export function packageOfPinnedNode() {
   if (process.platform !== 'linux' || (process.arch !== 'x64' && process.arch !== 'arm64')) return undefined;
   return libraryOfC() === 'glibc' ? `node-linux-${process.arch}` : undefined;
@@ -71,7 +71,7 @@ export function describeMissingNode() {
 }
 
 /**
- * The Node for the service: the pinned one where it is installed, else the machine's, if that is new enough.
+ * Returns the path of the Node for the service: the pinned one if it is installed, otherwise the machine's if it is new enough.
  *
  * @returns {string}
  */
@@ -90,8 +90,8 @@ function chooseNode() {
 }
 
 /**
- * Whether a SIGINT came from Ctrl-C. The terminal sends that to every process of its foreground group, so our child
- * has it already; passing it on would make one Ctrl-C look like two, and a second one means "at once".
+ * Whether a SIGINT came from Ctrl-C. The terminal sends it to every process of its foreground group, so our child already
+ * has it. If we passed it on, one Ctrl-C would look like two, and the second one means "stop at once".
  */
 function terminalSignalsTheGroup() {
   if (process.platform !== 'linux') return process.stdin.isTTY === true;
@@ -115,8 +115,8 @@ function terminalSignalsTheGroup() {
  */
 
 /**
- * Passes each kind of signal on to the child, once: npm repeats what its script gets already from the terminal or from
- * a supervisor that signals a whole group. Before the child runs, a signal ends this process.
+ * Passes each kind of signal on to the child once. npm repeats signals that its script already gets from the terminal, or
+ * from a supervisor that signals the whole group. Before the child runs, a signal ends this process.
  *
  * @returns {Signals}
  */
@@ -143,8 +143,8 @@ export function passSignalsOn() {
 }
 
 /**
- * A signal ends npm's shell without telling this process, and npm may be killed. Then nothing could stop the child any
- * more, which would keep its port: so their end counts as a SIGTERM. Only for a process that npm started: a program in the
+ * Treats the end of npm, or of npm's shell, as a SIGTERM. A signal can end them without reaching this process. Nothing
+ * would then stop the child, and it would keep its port. Only for a process that npm started, because a program in the
  * background of a shell should outlive the shell.
  */
 export function endWithNpm() {
@@ -158,7 +158,7 @@ export function endWithNpm() {
 }
 
 /**
- * Runs a program of Node, and gives its exit code: 128 and the signal's number if a signal ended it.
+ * Runs a program with Node and returns its exit code: 128 plus the signal's number if a signal ended it.
  *
  * @param {string} node
  * @param {readonly string[]} commandLine
@@ -175,7 +175,7 @@ export function runToTheEnd(node, commandLine, signals) {
 }
 
 /**
- * Runs the service. A clone builds its console first, where the sources have changed; the package has it.
+ * Runs the service. In a clone it first builds the console if its sources have changed. The package contains the console.
  *
  * @param {string} node
  * @param {Signals} signals
@@ -192,11 +192,11 @@ export async function runService(node, signals) {
 }
 
 /**
- * Runs a task of server/host/administration.ts on the Node for it, and gives what it printed on standard output.
+ * Runs a task of server/host/administration.ts with the service's Node, and returns its exit code and standard output.
  *
  * @param {readonly string[]} task
  * @returns {Promise<{ readonly exitCode: number, readonly output: string }>}
- * @throws {SetupProblem} if there is no Node for it
+ * @throws {SetupProblem} if no Node is new enough
  */
 export async function readFromServiceNode(task) {
   const child = spawn(chooseNode(), [programAt('server/host/administration'), ...task], {
@@ -213,11 +213,11 @@ export async function readFromServiceNode(task) {
 }
 
 /**
- * Runs the service until it ends, or with a task server/host/administration.ts, on the Node for it; gives the exit code.
+ * Runs the service, or a task of server/host/administration.ts, with the service's Node. Returns the exit code when it ends.
  *
  * @param {{ readonly task?: readonly string[], readonly isRunByNpm: boolean }} options
  * @returns {Promise<number>}
- * @throws {SetupProblem} if there is no Node for it
+ * @throws {SetupProblem} if no Node is new enough
  */
 export async function runOnServiceNode({ task, isRunByNpm }) {
   const node = chooseNode();

@@ -24,7 +24,7 @@ The processor executes them: use its test environment. Exits with 1 if the
 adapter breaks a rule.`;
 
 export const addConnector: AddCommands = (program, context) => {
-  const connector = program.command('connector').description('the adapters of processors');
+  const connector = program.command('connector').description('check the adapter of a processor');
   addCommand<CheckOptions>(connector, context, {
     name: 'check <url>',
     argument: 'base URL of the adapter',

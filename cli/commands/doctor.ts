@@ -11,15 +11,15 @@ import { pageOf } from './runbook.ts';
 type DoctorOptions = { readonly host?: boolean; readonly remote?: boolean };
 
 const OPTIONS: OptionsFor<DoctorOptions> = {
-  host: { flag: '--host', help: 'also the host of the service (default: if the URL is on this machine)' },
-  remote: { flag: '--remote', help: 'only the checks that work from here', conflicts: ['host'] },
+  host: { flag: '--host', help: 'also check the host of the service (default if the URL is on this machine)' },
+  remote: { flag: '--remote', help: 'check only what can be checked from here', conflicts: ['host'] },
 };
 
 const NOTES = `
 Checks this machine, the connection, what responds at the URL, and the key.
-On the host of the service also its settings, port, data directory, database,
-schema, operator key and backups; the settings are those of this shell. Nothing
-is changed. Exits with 1 if there is a problem; warnings do not count.`;
+On the host of the service it also checks the settings, port, data directory,
+database, schema, operator key and backups, with the settings of this shell. It
+changes nothing. Exits with 1 if there is a problem, but not for warnings.`;
 
 const MARKS: Readonly<Record<Check['outcome'], string>> = {
   ok: good('ok'.padEnd(7)),

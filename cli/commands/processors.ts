@@ -82,8 +82,7 @@ export const addProcessors: AddCommands = (program, context) => {
   addAttempts(program, context);
   addCommand(program, context, {
     name: 'connectors',
-    description:
-      'show the connectors to processors, the work that waits for them, and why they are disabled; for operators',
+    description: 'show the connectors to processors, their pending work, and why they are disabled; for operators',
     run: async ({ service, showText, width }) => {
       const found = await service.connectors.list();
       showText(found, connectorsText(found.data, width));

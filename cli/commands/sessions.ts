@@ -5,7 +5,7 @@ import { showChanged } from '../session.ts';
 
 /** Adds `sessions current | list | revoke`. Signing in and out is for browsers, which keep the cookie of a session. */
 export const addSessions: AddCommands = (program, context) => {
-  const sessions = program.command('sessions').description('sessions of the console, and who is calling');
+  const sessions = program.command('sessions').description('sessions of the console, and which key you use');
   addCommand(sessions, context, {
     name: 'current',
     description: 'show which key the command uses, and what it may do',

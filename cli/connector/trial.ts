@@ -149,7 +149,7 @@ function shown(value: unknown): string {
   return value === undefined ? 'missing' : JSON.stringify(value).slice(0, MAX_EXCERPT_CHARACTERS);
 }
 
-/** What came, in a few words. */
+/** Describes a response for a message: its status and the beginning of its body. */
 function described({ status, text }: Pick<Returned, 'status' | 'text'>): string {
   const excerpt = excerptOf(text);
   if (status === undefined) return excerpt;

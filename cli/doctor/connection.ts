@@ -13,8 +13,8 @@ const SOON_DAYS = 14;
 const DAY_MILLISECONDS = 86_400_000;
 
 /**
- * Checks the way to a URL, step by step: name, connection, TLS. Ends with the first step that fails, as those after it
- * would only fail for the same reason.
+ * Checks the connection to a URL step by step: name, connection, TLS. Stops at the first failure, because the later steps
+ * would fail for the same reason.
  */
 export async function examineConnection(url: URL, command: string): Promise<readonly Check[]> {
   const host = url.hostname.replace(/^\[|\]$/g, '');

@@ -50,8 +50,8 @@ export function nodeOf(version: string): Check {
 }
 
 /**
- * Checks the host of the service, with the settings of this shell. The service was found to respond at the port `serving`.
- * `server/host/commands/doctor.ts` does it in a separate process, because the command line also runs where no service is installed.
+ * Checks the host of the service, with the settings of this shell. The service responds at the port `serving`.
+ * `server/host/commands/doctor.ts` does this in a separate process, because the command line also runs where no service is installed.
  */
 async function examineHost(serving: number | undefined): Promise<readonly Check[]> {
   try {

@@ -21,7 +21,7 @@ export type Called = {
   readonly command: string;
 };
 
-/** Checks what responds at a URL, and what the key may do there. Ends as soon as the rest would fail for the same reason. */
+/** Checks what responds at a URL, and what the key may do there. Stops when all further checks would fail for the same reason. */
 export async function examineService(called: Called): Promise<readonly Check[]> {
   const { url } = called;
   const live = await ask(`${url}/health/live`);
@@ -58,7 +58,7 @@ async function ask(url: string): Promise<Answer | Error> {
   }
 }
 
-/** Why what responds is not the service; undefined if it is. */
+/** Returns why the responding program cannot be the service, or undefined if it is the service. */
 function identityOf(answer: Answer | Error, url: string): Check | undefined {
   const name = 'service';
   if (answer instanceof Error) {
@@ -86,7 +86,7 @@ async function readVersion(url: string): Promise<string> {
   return version ?? '(unknown version)';
 }
 
-/** The difference of the clocks, within a second and the time of the request. */
+/** Compares the clocks, to within a second plus the duration of the request. */
 function clockOf(answer: Answer | Error): Check {
   const name = 'clock';
   const date = answer instanceof Error ? null : answer.headers.get('date');
@@ -123,7 +123,7 @@ function messageIn(text: string): string {
   }
 }
 
-/** Checks the key, the card program and, with the key of an operator, what needs attention. */
+/** Checks the key and the card program. With an operator's key, also reports problems that need attention. */
 async function examineCaller(called: Called, readiness: Check): Promise<readonly Check[]> {
   const { service, hasKey, command } = called;
   let current: CurrentSession;
@@ -143,7 +143,7 @@ async function examineCaller(called: Called, readiness: Check): Promise<readonly
   return [keyOf(current, hasKey), ok('mode', current.mode), ...(await examineStatus(called, current))];
 }
 
-/** The key may be valid: the service could not look it up, usually because it is not ready. */
+/** The check of a key that may be valid: the service could not look it up, usually because it is not ready. */
 function uncheckedKey({ Message }: TransferServiceError, { outcome, message, runbook }: Check): Check {
   if (outcome !== 'problem') return problem('key', `The key could not be checked: ${Message}`, 'not-ready');
   return { name: 'key', outcome: 'problem', message: `The key could not be checked: ${message}`, runbook };
@@ -159,7 +159,7 @@ function keyOf(current: CurrentSession, hasKey: boolean): Check {
   return ok('key', hasKey ? `valid for ${reach}; ${may}` : `none, and none is needed; ${reach}; ${may}`);
 }
 
-/** What needs attention, which only an operator's key may read. */
+/** Reads the problems that need attention. Requires an operator's key. */
 async function examineStatus({ service }: Called, { scopes }: CurrentSession): Promise<readonly Check[]> {
   if (!scopes.includes('operator:read') && !scopes.includes('operator')) return [];
   try {

@@ -86,12 +86,12 @@ type FilteredRead<Item> = {
   readonly idOf: (item: Item) => string;
 };
 
-/** How many times the items of a page the first statement of a filtered list examines. */
+/** For a filtered list, the first statement examines this many times the size of a page. */
 const FIRST_EXAMINED_RATIO = 10;
 
-/** How many times more items each further statement examines, up to a maximum that takes a few hundredths of a second. */
+/** Each further statement examines this many times more than the one before, up to {@link MAX_EXAMINED}. */
 const EXAMINED_GROWTH = 10;
-/** Maximum number of items that one statement compares with a filter. */
+/** Maximum number of items that one statement compares with a filter. That takes a few hundredths of a second. */
 export const MAX_EXAMINED = 5000;
 
 /** Time to fill a page, in milliseconds. After that the page is sent even if it is short. */

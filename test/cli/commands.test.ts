@@ -27,7 +27,7 @@ describe('the card program of a command', () => {
     ]);
   });
 
-  test('the environment does not narrow the switch or bind a key', async () => {
+  test('in the environment does not narrow the switch or bind a key', async () => {
     service.play({ status: 200, body: SETTING });
     await type('switch disable --reason test', { program });
     await type('switch enable', { program });
@@ -35,7 +35,7 @@ describe('the card program of a command', () => {
     expect(service.received.map(({ body }) => body).join()).not.toContain(program);
   });
 
-  test('a deposit requires it, as an option or in the environment', async () => {
+  test('is required for a deposit, as an option or in the environment', async () => {
     service.play({ status: 201, body: MOVEMENT });
     expect(await type('deposits create --amount 5')).toMatchObject({ exitCode: 2 });
     expect(service.received).toEqual([]);

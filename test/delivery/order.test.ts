@@ -102,7 +102,7 @@ test('skips events that were deleted while the webhook was disabled', async () =
     'select max(number + count - 1) as last from event_position where program_id = $1',
     `${program.programId.slice(5, 13)}-${program.programId.slice(13, 17)}-${program.programId.slice(17, 21)}-${program.programId.slice(21, 25)}-${program.programId.slice(25)}`,
   );
-  // As drop_event_partition does for a day.
+  // Does the same as drop_event_partition for a day.
   await sql('update event_deletion set up_to_number = $1', numbers[0]?.last);
   await sql('delete from event_position where number <= $1', numbers[0]?.last);
   const last = (await program.transfer(2)) + 1;

@@ -168,7 +168,7 @@ describe('refuses a time that cannot be restored, and names the possible ones', 
 test("refuses WAL that PostgreSQL's user cannot read, and says what to do", async () => {
   const backup = inside('fetched');
   await copyBackup(BACKUP_DIR, backup);
-  // As root, another owner of the directory is enough. Other users take the right from themselves.
+  // If the test runs as root, it changes the directory's owner. Otherwise it removes the user's own permission.
   const command = isRoot ? ['chown', '-R', '0:0'] : ['chmod', '-R', 'u-r'];
   const names = isRoot ? [] : await readdir(join(backup, 'wal'));
   const files = isRoot ? [join(backup, 'wal')] : names.map((name) => join(backup, 'wal', name));
@@ -197,7 +197,7 @@ test('refuses a backup directory without backups, and DATABASE_URL', async () =>
   );
 });
 
-test('restores to a time without transactions after the service has recorded that no WAL is missing', async () => {
+test('restores to a time after the last transaction, once the service has recorded that no WAL is missing', async () => {
   await service.stop();
   const idle = new Date().toISOString();
   const before = (await state()).coveredUntil ?? '';

@@ -152,7 +152,7 @@ describe('with the database', () => {
     expect(rows[0]?.request.description).toBe('a\ufffdb');
   });
 
-  test('bounds the queue in a flood, and stored and dropped errors add up', async () => {
+  test('bounds the queue when errors flood in, and counts every error as stored or dropped', async () => {
     const { recorder, troubles } = await start(
       { maxQueuedErrors: 1_000, spoolFirstAbove: 500 },
       { maxSpoolBytes: 300_000 },
@@ -188,7 +188,7 @@ describe('unauthenticated errors', () => {
   const stranger = (address: string | undefined): Report =>
     report({ caller: undefined, programId: undefined, code: 'route_not_found', address });
 
-  test('are recorded up to a budget per address and only counted beyond it, without effect on other errors', async () => {
+  test('are recorded up to a budget per address and then only counted, and do not affect other errors', async () => {
     const { recorder } = await start({ maxUnauthenticatedPerAddressMinute: 20 });
     for (let count = 0; count < 300; count += 1) {
       recorder.record(stranger('203.0.113.9'));

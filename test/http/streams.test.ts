@@ -95,7 +95,7 @@ async function openStream(started: HttpTestServer, request = STREAM): Promise<Ra
 }
 
 describe('a stream', () => {
-  it('begins at once, with headers against buffering, and sends new events', async () => {
+  it('begins at once, with headers that prevent buffering, and sends new events', async () => {
     const source = new Source();
     const started = await serveSource(source);
     const connection = await openStream(started);
@@ -223,7 +223,7 @@ describe('a stream without events', () => {
 describe('a card program has at most 10 streams', () => {
   const ofProgram = (id: string) => bare('GET', EVENTS, ['Host: localhost', ACCEPT, `Program-Id: ${id}`]);
 
-  it('and one more when one ends, independent of other programs and operators', async () => {
+  it('and accepts a new one when one ends, regardless of other programs and operators', async () => {
     const source = new Source();
     const started = await serveSource(source);
     const streams: RawConnection[] = [];

@@ -7,7 +7,7 @@ import { openAddressRules } from '../../server/subjects/webhooks/addresses.ts';
 const RUNS = { numRuns: 5_000 };
 const HTTPS = { protocol: 'https:', port: 443 };
 
-/** Networks with borders where a mistake would show. */
+/** Networks whose first and last addresses would show a mistake. */
 const BORDERS = [
   ...['0.0.0.0/8', '10.0.0.0/8', '100.64.0.0/10', '127.0.0.0/8', '169.254.0.0/16', '172.16.0.0/12', '192.0.0.0/24'],
   ...['192.0.2.0/24', '192.31.196.0/24', '192.52.193.0/24', '192.88.99.0/24', '192.168.0.0/16', '192.175.48.0/24'],
@@ -56,7 +56,7 @@ const atBorder = tuple(constantFrom(...BORDERS), constantFrom(0, 1), integer({ m
 const AZURE = '168.63.129.16';
 
 describe('a public address', () => {
-  test('in IPv4 is unicast for ipaddr.js', () => {
+  test('in IPv4 is one that ipaddr.js calls unicast', () => {
     for (const addresses of [anyIpv4, atBorder.filter((bytes) => bytes.length === 4)]) {
       assert(
         property(addresses, (bytes) => {
@@ -69,7 +69,7 @@ describe('a public address', () => {
     }
   });
 
-  test('in IPv6 is also unicast, and inside 2000::/3', () => {
+  test('in IPv6 is also one that ipaddr.js calls unicast, and is inside 2000::/3', () => {
     // The former 6bone, and the unassigned part of 2001::/23.
     const alsoRefused = ['3ffe::/16', '2001::/23'].map((cidr) => ipaddr.IPv6.parseCIDR(cidr));
     for (const addresses of [anyIpv6, atBorder.filter((bytes) => bytes.length === 16)]) {

@@ -43,7 +43,7 @@ const wait = (time_ms: number) => new Promise((done) => setTimeout(done, time_ms
 beforeAll(async () => {
   directories = await Promise.all([ledgerDirectory(), temporaryDirectory(), temporaryDirectory()]);
   const [own, other] = directories;
-  // Limits that no test reaches, even on a fast machine.
+  // No test reaches these limits, even on a fast machine.
   const rates = { RATE_LIMIT_PER_ADDRESS: '999999', RATE_LIMIT_PER_KEY: '999999' };
   environment = { MODE: 'live', DATA_DIR: own?.path ?? '', SUPPORT_CONTACT: 'help@bank.test', ...rates };
   const { output, errors } = await runCommand(['operator-key', 'create', '--name', 'first'], environment);
@@ -119,7 +119,7 @@ describe('an API key', () => {
     if (swapped !== key) expect(readKeyParts(swapped)).toBeUndefined();
   });
 
-  test('with a known public part and another secret is refused like an unknown one', async () => {
+  test('with a known public part and a wrong secret is refused like an unknown key', async () => {
     const [working, revoked] = [await newKey(), await newKey()];
     const expired = await newExpiredKey();
     await operator.keys.revoke(revoked.key_id);
@@ -181,7 +181,7 @@ describe('scopes', () => {
   });
 
   test.each(KEY_SCOPES)(
-    'the operations of %s are open to a key with it, and closed to a key with all others',
+    'the operations of %s accept a key with this scope, and refuse a key with all others',
     async (scope) => {
       const keyWith = async (scopes: KeyScope[]) =>
         (await withSecret(operator.keys.create({ name: scope, scopes, all_programs: true }))).key;
@@ -232,7 +232,7 @@ describe('scopes', () => {
 });
 
 describe('a key ends', () => {
-  test('on every process within a second of its revocation, even under load', async () => {
+  test('in every process within a second of its revocation, even under load', async () => {
     const made = await newKey();
     let revokedAt = Number.POSITIVE_INFINITY;
     type Seen = { readonly sentAt: number; readonly response: RawResponse };

@@ -160,7 +160,7 @@ const FURTHER: Partial<Readonly<Record<OperationId, readonly Attempt[]>>> = {
   ],
 };
 
-/** The things of a program that fit in the same path parameter. */
+/** The ids of a program that fit in the same path parameter. */
 const EVERY: Partial<Readonly<Record<Thing, readonly (keyof Omit<ProgramData, 'cursors'>)[]>>> = {
   card: ['card', 'namedCard'],
   closedCard: ['card'],
@@ -199,7 +199,7 @@ function attemptsOf(operation: OperationId): readonly Attempt[] {
 }
 
 /**
- * What a response reveals: without the ids that were sent, and without the parts that differ in every two responses.
+ * Returns a response without the ids that were sent and without the parts that always differ: the rest is what it reveals.
  */
 function tellingOf({ status, headers, text }: RawResponse, asked: ProgramData) {
   const { cursors, ...ids } = asked;

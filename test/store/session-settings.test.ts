@@ -7,7 +7,7 @@ import { useConnection, useServer } from '../harness/use-ledger.ts';
 
 // A role and a database whose session settings differ from those of a new PostgreSQL.
 
-/** The service needs other values for all of them. An ordinary user may set all of them. */
+/** The service needs different values for all of these settings. An ordinary user may set them. */
 const HOSTILE: Readonly<Record<string, string>> = {
   DateStyle: 'German',
   IntervalStyle: 'sql_standard',

@@ -58,8 +58,8 @@ export function isUnfit(error: unknown): boolean {
 }
 
 /**
- * No connection was available in time. `crowded`: others of this process received responses during the wait, so there are too few
- * connections. Otherwise the database is silent. `cause` is the server's error if it refused a connection.
+ * No connection was available in time. `crowded`: other connections of this process received responses during the wait, so there
+ * are too few connections. Otherwise the database is silent. `cause` is the server's error if it refused a connection.
  */
 export class NoConnection extends Error {
   override readonly name = 'NoConnection';

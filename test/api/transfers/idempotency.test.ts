@@ -72,7 +72,7 @@ describe('a replay', () => {
     expectReplay(await send(odd, LOAD), second);
   });
 
-  test('makes one transfer of fifty concurrent requests, and fifty equal responses', async () => {
+  test('of fifty concurrent requests creates one transfer and fifty equal responses', async () => {
     const key = newKey();
     const before = await balance();
     const responses = await Promise.all(Array.from({ length: 50 }, () => sendUntilServed(() => send(key, LOAD))));
@@ -107,7 +107,7 @@ describe('another request with the same key', () => {
     ['another card', { ...LOAD, card_id: 'card_empty' }],
     ['an ignored field', { ...LOAD, note: 'x' }],
     ['metadata', { ...LOAD, metadata: { a: 'b' } }],
-  ])('%s is refused with a 422, and the first response stays', async (_, other) => {
+  ])('%s is refused with a 422, and the first response is kept', async (_, other) => {
     const key = newKey();
     const first = await send(key, LOAD);
     const before = await balance();
@@ -130,7 +130,7 @@ describe('another request with the same key', () => {
     expect(originalOf(second)).toBe(first.headers['request-id']);
   });
 
-  test('leads from the error log to the first request, as a replayed refusal does', async () => {
+  test('names the first request in the error log, as a replayed refusal does', async () => {
     const key = newKey();
     const { client } = running();
     const refused = { amount: 1, card_id: 'card_closed' };
@@ -162,7 +162,7 @@ describe('another request with the same key', () => {
   });
 });
 
-describe('a response that is not stored, so that the key can still succeed', () => {
+describe('is not stored, so that the key can still succeed: a response with', () => {
   test('400', async () => {
     const key = newKey();
     for (const body of [{ card_id: 'card_active' }, { ...LOAD, amount: 8.5 }, { ...LOAD, currency: 'EUR' }]) {

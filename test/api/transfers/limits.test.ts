@@ -80,7 +80,7 @@ describe('get_card_limits', () => {
     expect(Math.abs(Date.parse(response.evaluated_at) - NOON)).toBeLessThan(600_000);
   });
 
-  test('is the available balance without limits, but at most the maximum of one transfer', async () => {
+  test('is the available balance if there are no limits, but at most the maximum of one transfer', async () => {
     const made = await program({ funding: 700 });
     const card = await made.card(undefined, 200);
     expect(await card.limits()).toMatchObject({
@@ -299,7 +299,7 @@ describe('which limit applies', () => {
     await own.load(1, { type: 'card_to_card', destination_card_id: inherited.cardId });
   });
 
-  test('allows nothing more for a limit below the used amount, and nothing for a limit of 0', async () => {
+  test('refuses everything if a limit is below the used amount, or is 0', async () => {
     const card = await (await program()).card({ in: { daily_amount: 100, daily_count: 5 } });
     await card.load(80);
     await card.update({ in: { daily_amount: 50, daily_count: 1 } });
