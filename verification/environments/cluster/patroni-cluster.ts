@@ -70,14 +70,11 @@ function assignmentsIn(text: string): Settings {
   return Object.fromEntries(lines.map(([, name = '', value = '']) => [name, value]));
 }
 
-/** Adapts a machine's file to the test machines. Throws if a replaced text is missing. */
-async function adapt(path: string, replacements: readonly (readonly [string, string])[]): Promise<void> {
+/** Adapts a machine's file to the test machines. Throws if the text is missing. */
+async function adapt(path: string, from: string, to: string): Promise<void> {
   const text = await readFile(path, 'utf8');
-  for (const [from] of replacements) if (!text.includes(from)) throw new Error(`${path} has no ${from}`);
-  await writeFile(
-    path,
-    replacements.reduce((changed, [from, to]) => changed.replace(from, to), text),
-  );
+  if (!text.includes(from)) throw new Error(`${path} has no ${from}`);
+  await writeFile(path, text.replace(from, to));
 }
 
 /** Step 1 of the guide on each machine with a database. */
@@ -163,8 +160,7 @@ export class PatroniCluster {
   async startPatroni(machine: Machine): Promise<void> {
     const config = machine.pathOf('/etc/patroni/config.yml');
     // Test machines have no watchdog.
-    if ((await readFile(config, 'utf8')).includes('required'))
-      await adapt(config, [['mode: required', 'mode: automatic']]);
+    if ((await readFile(config, 'utf8')).includes('required')) await adapt(config, 'mode: required', 'mode: automatic');
     const { words, settings } = this.#program;
     const passwords = assignmentsIn(await readFile(machine.pathOf('/etc/patroni_env.conf'), 'utf8'));
     const environment = { ...settings, ...(await dropInOf('patroni', machine)), ...passwords };
@@ -176,56 +172,55 @@ export class PatroniCluster {
     const { application } = this;
     // The service under test runs outside of this machine.
     const file = '/etc/haproxy/haproxy.cfg';
-    await adapt(application.pathOf(file), [['bind 127.0.0.1:5432', `bind ${application.address}:5432`]]);
+    await adapt(application.pathOf(file), 'bind 127.0.0.1:5432', `bind ${application.address}:5432`);
     application.start('root', 'haproxy', ['haproxy', '-db', '-f', file], {});
   }
 
   /** Waits until all members of etcd are healthy. */
-  untilEtcd(): Promise<void> {
-    return waitFor('etcd', () => this.#isEtcdHealthy());
+  async untilEtcd(): Promise<void> {
+    const endpoints = DATABASES.map((name) => `http://${name}:2379`).join();
+    const words = ['etcdctl', `--endpoints=${endpoints}`, 'endpoint', 'health'];
+    const [machine] = this.databases;
+    await waitFor('etcd', async () =>
+      machine === undefined
+        ? false
+        : machine.run('root', words, { ETCDCTL_API: '3' }).then(
+            () => true,
+            () => false,
+          ),
+    );
   }
 
   /** Returns the machine whose Patroni reports that it has the primary. */
   async findLeader(): Promise<Machine | undefined> {
-    const roles = await Promise.all(
-      this.databases.map(async (machine) => ({ machine, isLeader: (await ask(machine, '/primary')) === 200 })),
-    );
-    return roles.find(({ isLeader }) => isLeader)?.machine;
+    return (await this.#findAll('/primary'))[0];
   }
 
   async untilLeader(): Promise<Machine> {
-    let leader: Machine | undefined;
-    await waitFor('a leader', async () => {
-      leader = await this.findLeader();
-      return leader !== undefined;
-    });
-    if (leader === undefined) throw new Error('there is no leader');
-    return leader;
+    await waitFor('a leader', async () => (await this.findLeader()) !== undefined);
+    return (await this.findLeader()) ?? this.untilLeader();
   }
 
-  /** Returns the machines with a synchronous standby, which has every acknowledged commit. */
-  async findSynchronous(): Promise<readonly Machine[]> {
-    const states = await Promise.all(
-      this.databases.map(async (machine) => ({ machine, isFit: (await ask(machine, '/synchronous')) === 200 })),
-    );
-    return states.filter(({ isFit }) => isFit).map(({ machine }) => machine);
+  /** Returns the machines whose Patroni confirms this role. */
+  async #findAll(role: string): Promise<readonly Machine[]> {
+    const statuses = await Promise.all(this.databases.map((machine) => ask(machine, role)));
+    return this.databases.filter((_, index) => statuses[index] === 200);
   }
 
   /** Waits for a leader, a synchronous standby, and streaming on the third machine. */
   async untilWhole(): Promise<void> {
     await waitFor('a leader and two standbys', async () => {
-      const leader = await this.findLeader();
-      if (leader === undefined || (await this.findSynchronous()).length === 0) return false;
-      const others = this.databases.filter((machine) => machine !== leader);
-      const states = await Promise.all(others.map((machine) => ask(machine, '/replica?lag=1MB')));
-      return states.every((status) => status === 200);
+      const [leader, synchronous, replicas] = await Promise.all(
+        ['/primary', '/synchronous', '/replica?lag=1MB'].map((role) => this.#findAll(role)),
+      );
+      return leader?.length === 1 && synchronous?.length !== 0 && replicas?.length === this.databases.length - 1;
     });
   }
 
   /** Does the same as `patronictl switchover`, through Patroni's REST API, which is the same in all versions. */
   async handOver(): Promise<void> {
     const leader = await this.#chooseLeader();
-    const [candidate] = await this.findSynchronous();
+    const [candidate] = await this.#findAll('/synchronous');
     if (candidate === undefined) throw new Error('there is no synchronous standby');
     const { PATRONI_RESTAPI_USERNAME = '', PATRONI_RESTAPI_PASSWORD = '' } = assignmentsIn(
       await readFile(leader.pathOf('/etc/patroni_env.conf'), 'utf8'),
@@ -291,17 +286,6 @@ export class PatroniCluster {
       `create database ${SERVICE} owner ${SERVICE}`,
     ])
       await leader.run('postgres', ['psql', '-v', 'ON_ERROR_STOP=1', '-c', statement]);
-  }
-
-  async #isEtcdHealthy(): Promise<boolean> {
-    const [machine] = this.databases;
-    const endpoints = DATABASES.map((name) => `http://${name}:2379`).join();
-    const words = ['etcdctl', `--endpoints=${endpoints}`, 'endpoint', 'health'];
-    if (machine === undefined) return false;
-    return machine.run('root', words, { ETCDCTL_API: '3' }).then(
-      () => true,
-      () => false,
-    );
   }
 }
 
