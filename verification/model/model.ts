@@ -128,7 +128,8 @@ export class Model {
   readonly attempts = new Map<string, { readonly transfer: string; readonly status: AttemptStatus }>();
   /** Programs whose funding became low since this list was last emptied. */
   readonly low: LowFunding[] = [];
-  #switches: readonly Switching[] = [];
+  /** The settings of the switch. */
+  switches: readonly Switching[] = [];
   /** References of deposits and withdrawals. They are never free again. */
   readonly #movementReferences = new Set<string>();
 
@@ -252,7 +253,7 @@ export class Model {
       }
       case 'change_switch': {
         const isOther = ({ program, type }: Switching): boolean => program !== change.program || type !== change.type;
-        this.#switches = [...this.#switches.filter(isOther), change];
+        this.switches = [...this.switches.filter(isOther), change];
       }
     }
   }
@@ -339,7 +340,7 @@ export class Model {
   }
 
   isDisabled(program: string, type: TransferType): boolean {
-    return this.#switches.some(
+    return this.switches.some(
       (setting) =>
         setting.disabled &&
         (setting.until === null || setting.until > this.books.now) &&

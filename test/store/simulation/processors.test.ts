@@ -36,10 +36,11 @@ import {
   saidBy,
   toWaitingNotice,
 } from '../../../server/store/processors/notices.ts';
-import type { Ask } from '../../../verification/environments/memory/ask.ts';
-import { handle, openService } from '../../../verification/environments/memory/service-process.ts';
+import { handle } from '../../../verification/environments/memory/requests.ts';
+import { openService } from '../../../verification/environments/memory/service-process.ts';
 import { PROCESSOR_STATEMENTS } from '../../../verification/environments/memory/statements/processors.ts';
 import { CARDS_AT_PROCESSOR, CONNECTOR_ID, PROGRAMS } from '../../../verification/environments/memory/world.ts';
+import type { Request } from '../../../verification/model/commands.ts';
 import { TRAITS } from '../../fixtures/processors.ts';
 import { connect } from '../../harness/ledger.ts';
 import { Random } from '../../harness/random.ts';
@@ -66,7 +67,7 @@ const programId = PROGRAMS[0]?.programId ?? '';
 const cards = [...CARDS_AT_PROCESSOR];
 const traits: Traits = { ...TRAITS, canResend: true, settleDelaySeconds: 2, notFoundFinalSeconds: 5 };
 
-async function ask(wanted: Ask): Promise<string> {
+async function ask(wanted: Request): Promise<string> {
   const deadline = performance.now() + 240_000;
   await nextMillisecond();
   const own = { ...service, database: database.forProgram(programId) };
@@ -79,14 +80,17 @@ async function ask(wanted: Ask): Promise<string> {
   }
 }
 
-const load = (amount: number): Ask => ({
-  ...{ does: 'create', program: 0, type: random.chance(0.6) ? 'load' : 'unload', card: random.pick(cards) },
-  ...{ destination: null, amount: BigInt(amount), holds: false, expiresAt: null, scheduledFor: null },
-  ...{ reference: null, waits: null, isPoison: false },
+const load = (amount: number): Request => ({
+  ...{ does: 'create', program: '0', waits: null, isPoison: false },
+  asked: {
+    ...{ program: '0', type: random.chance(0.6) ? 'load' : 'unload', card: random.pick(cards), destination: null },
+    ...{ amount: BigInt(amount), capture: 'automatic', expiresAt: null, scheduledFor: null },
+    ...{ reference: null, currency: null },
+  },
 });
 
-const allow = (disabled: boolean): Ask => ({
-  ...{ does: 'change_switch', program: 0, scope: 'load', disabled, until: null },
+const allow = (disabled: boolean): Request => ({
+  ...{ does: 'change_switch', program: '0', setting: { program: '0', type: 'load', disabled, until: null } },
 });
 
 const attempts = (): readonly Attempt[] => tables.all('processor_attempt').map(toAttempt);
@@ -190,7 +194,7 @@ async function reportLate(): Promise<void> {
 
 async function operate(): Promise<void> {
   const { attemptId, status } = drawAttempt();
-  const resolution = { does: 'resolve', program: 0, attempt: toWireId('pat', attemptId) } as const;
+  const resolution = { does: 'resolve', program: '0', attempt: toWireId('pat', attemptId) } as const;
   await ask({ ...resolution, wasExecuted: random.chance(0.5) });
   await database.read(readLastAttempts(attempts().slice(0, 3)));
   if (!hasFailed(status)) return;
@@ -215,7 +219,7 @@ async function tryBreaker(): Promise<void> {
 }
 
 test('random histories of attempts have the same results in PostgreSQL', async () => {
-  await ask({ does: 'deposit', program: 0, amount: 5_000n, reference: null });
+  await ask({ does: 'deposit', program: '0', currency: 'USD', amount: 5_000n, reference: null });
   let taken = 0;
   for (let count = 0; count < 120; count += 1) {
     if (count % 2 === 0) await ask(load(1 + random.below(30)));

@@ -22,14 +22,17 @@ import { probeNow } from '../../../server/store/webhooks/status.ts';
 import { lockWebhook, readWebhook } from '../../../server/store/webhooks/webhook.ts';
 import { eraseInBatches } from '../../../server/subjects/cards/erase-in-batches.ts';
 import { settleDue } from '../../../server/subjects/transfers/settle-due.ts';
-import type { Ask } from '../../../verification/environments/memory/ask.ts';
-import { Asking, EVERY_SUBJECT } from '../../../verification/environments/memory/requests.ts';
-import { handle, openService } from '../../../verification/environments/memory/service-process.ts';
+import { CallersKnow } from '../../../verification/environments/memory/callers.ts';
+import { drawWorkload, EVERY_SUBJECT } from '../../../verification/environments/memory/profile.ts';
+import { handle } from '../../../verification/environments/memory/requests.ts';
+import { openService } from '../../../verification/environments/memory/service-process.ts';
 import { PROCESSOR_STATEMENTS } from '../../../verification/environments/memory/statements/processors.ts';
 import { STATEMENTS } from '../../../verification/environments/memory/statements/statements.ts';
 import type { StoredRow } from '../../../verification/environments/memory/store/parameters.ts';
 import { Transaction } from '../../../verification/environments/memory/store/transaction.ts';
-import { PROGRAMS } from '../../../verification/environments/memory/world.ts';
+import { CURRENCY, PROGRAMS, programOf } from '../../../verification/environments/memory/world.ts';
+import { Commands } from '../../../verification/generators/commands.ts';
+import type { Request } from '../../../verification/model/commands.ts';
 import { connect } from '../../harness/ledger.ts';
 import { Random } from '../../harness/random.ts';
 import { nextMillisecond, useBoth } from './both.ts';
@@ -41,8 +44,8 @@ const { pairWith, passTime, compareTable } = both;
 const service = openService(database, { batch: 64, waiting: 64 });
 
 /** Makes a request. Returns the code of its refusal, or the id of the new transfer or webhook. */
-async function ask(wanted: Ask, key: string | null): Promise<{ readonly code?: string; readonly id?: string }> {
-  const own = { ...service, database: database.forProgram(PROGRAMS[wanted.program]?.programId ?? '') };
+async function ask(wanted: Request, key: string | null): Promise<{ readonly code?: string; readonly id?: string }> {
+  const own = { ...service, database: database.forProgram(programOf(wanted.program).programId) };
   const deadline = performance.now() + 240_000;
   await nextMillisecond();
   try {
@@ -73,10 +76,11 @@ async function eraseCard(card: string): Promise<void> {
   for (const { transfer_id, card_id, destination_card_id, status } of tables.all('transfer')) {
     const names = [card_id, destination_card_id].map((id) => tables.newest('card', String(id))?.name);
     if (status !== 'pending' || !names.includes(card)) continue;
-    await ask({ does: 'cancel', program: 0, transfer: toWireId('tr', String(transfer_id)), amount: null }, null);
+    await ask({ does: 'cancel', program: '0', transfer: toWireId('tr', String(transfer_id)) }, null);
   }
-  await ask({ does: 'update_card', program: 0, card, status: 'closed' }, null);
-  expect(await ask({ does: 'erase', program: 0, card }, 'erasure')).toEqual({});
+  const closed = { status: 'closed', expiresOn: null, balanceTo: 'funding' } as const;
+  await ask({ does: 'update_card', program: '0', card, ...closed }, null);
+  expect(await ask({ does: 'erase', program: '0', card }, 'erasure')).toEqual({});
   const [row] = await database.read(readErasure({ programId: PROGRAMS[0]?.programId ?? '', cardName: card }));
   await database.writeUnguarded(postponeErasure(toErasure(row as StoredRow), 0));
   const onFailure = (error: unknown): never => {
@@ -94,27 +98,30 @@ async function settle(): Promise<number> {
 }
 
 async function enableAll(): Promise<void> {
-  for (const program of PROGRAMS.keys()) {
-    for (const scope of ['service', 'program', 'load', 'unload', 'card_to_card'] as const) {
-      await ask({ does: 'change_switch', program, scope, disabled: false, until: null }, null);
+  for (const program of ['0', '1']) {
+    const enabled = { disabled: false, until: null };
+    await ask({ does: 'change_switch', program, setting: { program: null, type: null, ...enabled } }, null);
+    for (const type of [null, 'load', 'unload', 'card_to_card'] as const) {
+      await ask({ does: 'change_switch', program, setting: { program, type, ...enabled } }, null);
     }
   }
 }
 
 test('random histories have the same results in PostgreSQL', async () => {
-  const asking = new Asking(new Random(20_261_123), () => time.clock, EVERY_SUBJECT, true);
+  const random = new Random(20_261_123);
+  const known = new CallersKnow(() => time.clock);
+  const commands = new Commands(random, known, drawWorkload(random, EVERY_SUBJECT, { asksAll: true }));
   const refused = new Set<string>();
   let settled = 0;
   // Funding for many transfers.
-  for (const program of PROGRAMS.keys()) {
-    await ask({ does: 'deposit', program, amount: 2_000n, reference: null }, null);
+  for (const program of ['0', '1']) {
+    await ask({ does: 'deposit', program, currency: CURRENCY, amount: 2_000n, reference: null }, null);
   }
   for (let count = 0; count < 350; count += 1) {
-    const wanted = asking.next();
+    const wanted = commands.next() as Request;
     const { code, id } = await ask(wanted, count % 3 === 0 ? `key ${count % 40}` : null);
     if (code !== undefined) refused.add(code);
-    if (wanted.does === 'create' && id !== undefined) asking.known.push({ id, program: wanted.program });
-    if (wanted.does === 'create_webhook' && id !== undefined) asking.webhooks.push({ id, program: wanted.program });
+    if (id !== undefined) known.learn(wanted, { transfer_id: id, webhook_id: id });
     // Moves the clock by a fraction of a millisecond, which no record shows.
     if (count % 7 === 0) await passTime(count % 2 === 0 ? 400 : 0.7);
     if (count % 9 === 0) settled += await settle();
@@ -174,7 +181,7 @@ const COMPARED = [
 
 test('the leases, cursors and health of webhooks are the same in PostgreSQL', async () => {
   const programId = PROGRAMS[0]?.programId ?? '';
-  await ask({ does: 'create_webhook', program: 0, fromFirst: true }, null);
+  await ask({ does: 'create_webhook', program: '0', fromFirst: true }, null);
   const webhooks = tables
     .all('webhook_state')
     .map((row) => ({ ...row, ...tables.newest('webhook', String(row.webhook_id)) }));

@@ -1,14 +1,15 @@
 import { randomUUID } from 'node:crypto';
 import type pg from 'pg';
 import { toWireId } from '../../../domain/identifier.ts';
-import { type DirectionLimits, LIMIT_NAMES, type Limits } from '../../../domain/ledger/limits.ts';
 import { Refusal } from '../../../domain/refusal.ts';
 import { NO_API_KEY } from '../../../domain/transfers/transfer.ts';
 import { fromLimits } from '../../../server/store/ledger/limits.ts';
 import type { TransferLane } from '../../../server/subjects/transfers/lane.ts';
 import type { TransferRequest } from '../../../server/subjects/transfers/request.ts';
 import type { Ledger } from '../../../test/harness/ledger.ts';
-import { CURRENCIES, type Opening, type Refused, type Step } from './transfer-steps.ts';
+import type { Command, LimitChange, OpeningProgram } from '../../model/commands.ts';
+import type { Refused } from '../../model/model.ts';
+import { CURRENCIES } from './facts.ts';
 
 /** The longest wait, in milliseconds. It finds a lane that hangs, but not a slow machine. */
 const MAX_WAIT_MILLISECONDS = 120_000;
@@ -77,7 +78,7 @@ export class LaneLedger {
   }
 
   /** Creates the program in its initial state. */
-  async open({ zone, limits, cardLimits, funding, cards }: Opening): Promise<void> {
+  async open({ zone, limits, cardLimits, funding, cards }: OpeningProgram): Promise<void> {
     const names = [
       ...CURRENCIES.flatMap((currency) => [`world ${currency}`, `funding ${currency}`]),
       ...cards.map(({ name }) => name),
@@ -88,7 +89,7 @@ export class LaneLedger {
     const opened = CURRENCIES.flatMap((currency) => {
       const world = { balance: 0n, sequence: 0n };
       const brought = [
-        { name: `funding ${currency}`, kind: 'funding', owner_id: this.programId, balance: funding[currency] },
+        { name: `funding ${currency}`, kind: 'funding', owner_id: this.programId, balance: funding[currency] ?? 0n },
         ...cards
           .filter((card) => card.currency === currency)
           .map(({ name, balance }) => ({ name, kind: 'card', owner_id: id(name), balance })),
@@ -137,11 +138,11 @@ export class LaneLedger {
   }
 
   /** The lane's request for a step about transfers. Undefined for any other step. */
-  requestOf(step: Step): TransferRequest | undefined {
+  requestOf(step: Command): TransferRequest | undefined {
     const { programId } = this;
     const origin = { programId, requestId: randomUUID(), key: null, operator: null } as const;
     if (step.does === 'create') {
-      const { card: cardName, destination: destinationCardName, ...terms } = step.asked;
+      const { program: _program, card: cardName, destination: destinationCardName, ...terms } = step.asked;
       const notes = { description: null, metadata: {} };
       return {
         ...origin,
@@ -151,8 +152,8 @@ export class LaneLedger {
         notes,
       };
     }
-    if (!('transfer' in step)) return undefined;
-    const transferId = this.#transfers[step.transfer] ?? '';
+    if (!isAboutTransfer(step)) return undefined;
+    const transferId = this.#transfers[Number(step.transfer)] ?? '';
     const sentId = toWireId('tr', transferId);
     switch (step.does) {
       case 'capture':
@@ -185,51 +186,39 @@ export class LaneLedger {
   }
 
   /** Changes the program or a card. No request about this program may be in progress. */
-  async arrange(step: Step, transfers: number): Promise<Refused | null> {
-    const { programId } = this;
-    const run = async (text: string, ...values: readonly unknown[]): Promise<void> =>
-      void (await this.#client.query(text, [programId, ...values]));
+  async arrange(step: Command, transfers: number): Promise<Refused | null> {
+    const params = { program_id: toWireId('prog', this.programId) };
     switch (step.does) {
-      case 'put_card_status':
-        await run('update card set status = $3 where program_id = $1 and name = $2', step.card, step.status);
-        break;
-      case 'put_card_limits':
-        await run(
-          'update card set limits = $3 where program_id = $1 and name = $2',
-          step.card,
-          jsonOf(fromLimits(step.limits)),
-        );
-        break;
-      case 'put_program_limits':
-        await run(
-          `update program set ${step.each ? 'card_limits' : 'limits'} = $2 where program_id = $1`,
-          jsonOf(fromLimits(step.limits)),
-        );
-        break;
+      case 'put_card_status': {
+        const text = 'update card set status = $3 where program_id = $1 and name = $2';
+        await this.#client.query(text, [this.programId, step.card, step.status]);
+        return null;
+      }
+      case 'update_program': {
+        const { limit, cardLimit } = step;
+        const body =
+          limit === undefined ? { card_limits: cardLimit && patchOf(cardLimit) } : { limits: patchOf(limit) };
+        await this.#ledger.call('update_program', body, { params });
+        return null;
+      }
       case 'deposit': {
         const { currency, amount } = step;
-        const params = { program_id: toWireId('prog', programId) };
         await this.#ledger.call('create_deposit', { amount, currency }, { params, idempotencyKey: randomUUID() });
-        break;
+        return null;
       }
-      case 'update_card':
-        return this.#updateCard(step, transfers);
+      case 'limit_card':
+        return this.#updateCard(step.card, { limits: patchOf(step.limit) }, transfers);
+      case 'update_card': {
+        const { status, expiresOn: expires_on, balanceTo: balance_to } = step;
+        const given = Object.entries({ status, expires_on, balance_to }).filter(([, value]) => value !== null);
+        return this.#updateCard(step.card, Object.fromEntries(given), transfers);
+      }
       default:
         throw new Error(`${step.does} does not change the program or a card`);
     }
-    return null;
   }
 
-  async #updateCard(
-    { card, status, expiresOn, limits, balanceTo }: Extract<Step, { does: 'update_card' }>,
-    transfers: number,
-  ): Promise<Refused | null> {
-    const body = {
-      ...(status === null ? {} : { status }),
-      ...(balanceTo === null ? {} : { balance_to: balanceTo }),
-      ...(expiresOn === null ? {} : { expires_on: expiresOn }),
-      ...(limits === null ? {} : { limits: replacing(limits) }),
-    };
+  async #updateCard(card: string, body: object, transfers: number): Promise<Refused | null> {
     const { programId } = this;
     try {
       await this.#ledger.call('update_card', body, { programId, params: { card_id: card } });
@@ -298,15 +287,15 @@ function jsonOf(value: unknown): string | null {
   return JSON.stringify(value, (_, inner: unknown) => (typeof inner === 'bigint' ? Number(inner) : inner));
 }
 
-/** The request body that sets these limits and removes all others. */
-function replacing({ in: incoming, out, maximumBalance }: Limits): object {
-  const whole = (limits: DirectionLimits): object =>
-    Object.fromEntries(
-      (Object.keys(LIMIT_NAMES) as (keyof typeof LIMIT_NAMES)[]).map((name) => {
-        const value = limits[name];
-        return [name, value === undefined ? null : Number(value)];
-      }),
-    );
-  const most = maximumBalance === null ? null : Number(maximumBalance);
-  return { in: whole(incoming), out: whole(out), maximum_balance: most };
+/** A patch that sets or removes one limit. */
+function patchOf({ direction, name, value }: LimitChange): object {
+  const patch = { [name]: value === null ? null : Number(value) };
+  return direction === null ? patch : { [direction]: patch };
+}
+
+/** Whether a lane carries out a command about an existing transfer. */
+export function isAboutTransfer(
+  command: Command,
+): command is Exclude<Extract<Command, { transfer: string }>, { does: 'update_transfer' }> {
+  return 'transfer' in command && command.does !== 'update_transfer';
 }

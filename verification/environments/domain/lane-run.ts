@@ -1,13 +1,15 @@
 import type pg from 'pg';
-import { contradictionIn } from '../../../domain/ledger/limits.ts';
 import { HOLD_SWITCH } from '../../../server/store/locks.ts';
 import { openTransferLane, type TransferLane } from '../../../server/subjects/transfers/lane.ts';
 import type { Ledger } from '../../../test/harness/ledger.ts';
-import { LaneLedger, setClock, shown } from './lane-ledger.ts';
-import type { Command } from './transfer-commands.ts';
-import { type CreateHistory, Run } from './transfer-run.ts';
-import type { Refused, Step } from './transfer-steps.ts';
-import { DOMAIN } from './transfer-world.ts';
+import { Random } from '../../../test/harness/random.ts';
+import { Coverage } from '../../generators/commands.ts';
+import type { Transfer } from '../../model/books.ts';
+import type { Command, OpeningProgram } from '../../model/commands.ts';
+import type { Refused } from '../../model/model.ts';
+import { isAboutTransfer, LaneLedger, setClock, shown } from './lane-ledger.ts';
+import { Run, type Story } from './run.ts';
+import { DOMAIN } from './world.ts';
 
 /** Small groups, so that many of them follow each other. */
 const BOUNDS = { batch: 8, waiting: 4096, remembered: { accounts: 4, bytes: 10_000 } };
@@ -27,17 +29,15 @@ export type Lanes = { readonly next: () => boolean; readonly onLane?: (lane: Tra
 export async function runThroughLane(
   client: pg.Client,
   ledger: Ledger,
-  stories: readonly CreateHistory[],
+  stories: readonly Story[],
   lanes: Lanes,
 ): Promise<LaneRun> {
   const [first] = stories;
   if (first === undefined) return { steps: 0, problems: [] };
-  const [{ now }] = first;
+  const { now } = first.opening;
   await client.query('delete from switch');
   await setClock(client, now);
-  const tellers = stories.map(
-    ([opening, commands], index) => new Teller(client, ledger, [{ ...opening, now }, commands], index === 0),
-  );
+  const tellers = stories.map((story, index) => new Teller(client, ledger, { story, now, isFirst: index === 0 }));
   for (const teller of tellers) await teller.open();
   let lane: TransferLane | undefined;
   for (let left = true; left; ) {
@@ -63,8 +63,8 @@ export async function runThroughLane(
   };
 }
 
-function isForAll(step: Step): boolean {
-  return step.does === 'switch' && step.setting.program === null;
+function isForAll(step: Command): boolean {
+  return step.does === 'change_switch' && step.setting.program === null;
 }
 
 /** Runs one story through a lane. */
@@ -74,22 +74,29 @@ class Teller {
   readonly #client: pg.Client;
   readonly #run: Run;
   readonly #place: LaneLedger;
-  readonly #opening: CreateHistory[0];
-  readonly #commands: Command[];
-  /** The remaining steps of the current command. */
-  #ahead: Step[] = [];
+  readonly #opening: OpeningProgram;
+  readonly #story: Story;
+  #drawn = 0;
+  /** The next commands. */
+  #ahead: Command[] = [];
   readonly #told: string[] = [];
   /** The requests that create transfers, by the number of the transfer. */
   readonly #arriving = new Map<number, Promise<void>>();
   readonly #isFirst: boolean;
 
-  constructor(client: pg.Client, ledger: Ledger, [opening, commands]: CreateHistory, isFirst: boolean) {
+  constructor(
+    client: pg.Client,
+    ledger: Ledger,
+    { story, now, isFirst }: { readonly story: Story; readonly now: number; readonly isFirst: boolean },
+  ) {
+    const [opening] = story.opening.programs;
+    if (opening === undefined) throw new Error('there is no program');
     this.#isFirst = isFirst;
     this.#client = client;
     this.#opening = opening;
-    this.#run = new Run(opening, DOMAIN, new Map());
+    this.#story = story;
+    this.#run = new Run({ ...story.opening, now }, DOMAIN, new Coverage());
     this.#place = new LaneLedger(client, ledger);
-    this.#commands = [...commands];
   }
 
   open(): Promise<void> {
@@ -100,13 +107,13 @@ class Teller {
   async burst(lane: TransferLane): Promise<void> {
     const sent: Promise<void>[] = [];
     for (let step = this.#peek(); step !== undefined; step = this.#peek()) {
-      if (step.does !== 'create' && !('transfer' in step)) break;
+      if (step.does !== 'create' && !isAboutTransfer(step)) break;
       // A change of a transfer needs its id.
-      if ('transfer' in step) await this.#arriving.get(step.transfer);
+      if (isAboutTransfer(step)) await this.#arriving.get(Number(step.transfer));
       // A reference becomes free when the end of its transfer is committed.
       if (step.does === 'create' && this.#namesakes(step).length > 0) await Promise.all(sent);
       this.#ahead.shift();
-      const index = this.#run.model.transfers.length;
+      const index = this.#run.serial.books.transfers.size;
       const sending = this.#send(lane, step, index);
       if (step.does === 'create') this.#arriving.set(index, sending);
       sent.push(sending);
@@ -114,7 +121,7 @@ class Teller {
     await Promise.all(sent);
   }
 
-  async #send(lane: TransferLane, step: Step, index: number): Promise<void> {
+  async #send(lane: TransferLane, step: Command, index: number): Promise<void> {
     const request = this.#place.requestOf(step);
     if (request === undefined) throw new Error(`${step.does} is not about a transfer`);
     const expected = this.#take(step);
@@ -123,77 +130,74 @@ class Teller {
   }
 
   /** Changes the program or a card. Returns the step, or undefined at the end of the story. */
-  async arrange(): Promise<Step | undefined> {
+  async arrange(): Promise<Command | undefined> {
     const step = this.#peek();
     if (step === undefined) return undefined;
     this.#ahead.shift();
-    const transfers = this.#run.model.transfers.length;
+    const transfers = this.#run.serial.books.transfers.size;
     const expected = this.#take(step);
-    if (step.does === 'switch') await this.#throwSwitch(step.setting);
+    if (step.does === 'change_switch') await this.#throwSwitch(step.setting);
     else if (step.does !== 'wait_until') this.#judge(step, expected, await this.#place.arrange(step, transfers));
     return step;
   }
 
   /** Applies a step of the first story that affects all programs. */
-  follow(step: Step): void {
+  follow(step: Command): void {
     this.#take(step);
   }
 
-  #take(step: Step): Refused | null {
+  #take(step: Command): Refused | null {
     this.steps += 1;
     this.#told.push(JSON.stringify(step, (_, value) => (typeof value === 'bigint' ? Number(value) : value)));
     return this.#run.take(step);
   }
 
-  #judge(step: Step, expected: Refused | null, found: Refused | null): void {
+  #judge(step: Command, expected: Refused | null, found: Refused | null): void {
     if (expected?.code === found?.code && (found?.about ?? '').includes(expected?.about ?? '')) return;
     this.#say(
       `${step.does}: ${found?.code ?? 'done'} (${found?.about}) instead of ${expected?.code ?? 'done'} (${expected?.about})`,
     );
   }
 
-  /** The next step of the story that is possible here. */
-  #peek(): Step | undefined {
+  /** The next command of the story that is possible here. */
+  #peek(): Command | undefined {
     for (;;) {
-      const [step] = this.#ahead;
-      if (step !== undefined) return step;
-      const command = this.#commands.shift();
-      if (command === undefined) return undefined;
-      this.#ahead = this.#run.stepsOf(command).flatMap((each) => this.#fit(each));
+      const [command] = this.#ahead;
+      if (command !== undefined) return command;
+      const number = this.#story.commands[this.#drawn];
+      if (number === undefined) return undefined;
+      this.#drawn += 1;
+      this.#ahead = [...this.#fit(this.#run.next(new Random(this.#story.seed, number)))];
     }
   }
 
-  /** The numbers of the earlier transfers with the same reference as a new one. */
-  #namesakes({ asked }: Extract<Step, { does: 'create' }>): readonly number[] {
-    const { transfers } = this.#run.model;
-    return transfers.flatMap(({ reference }, at) => (reference !== null && reference === asked.reference ? [at] : []));
+  /** The earlier transfers with the same reference as a new one. */
+  #namesakes({ asked }: Extract<Command, { does: 'create' }>): readonly (readonly [string, Transfer])[] {
+    const { reference } = asked;
+    return [...this.#run.serial.books.transfers].filter(([, one]) => reference !== null && one.reference === reference);
   }
 
-  /** Leaves out steps that the database cannot store, and adds the steps that the lane takes automatically. */
-  #fit(step: Step): readonly Step[] {
-    if (step.does === 'create') {
-      const { books, transfers } = this.#run.model;
-      const isOver = (at: number): boolean =>
-        transfers[at]?.status === 'pending' && (transfers[at].expiresAt ?? books.now + 1) <= books.now;
-      const expired = this.#namesakes(step).filter(isOver);
-      return [...expired.map((transfer) => ({ does: 'expire', transfer }) as const), step];
+  /** Leaves out commands that the database cannot store, and adds the ones that the lane takes automatically. */
+  #fit(command: Command): readonly Command[] {
+    if (command.does === 'create') {
+      const { books } = this.#run.serial;
+      const isOver = ({ status, expiresAt }: Transfer): boolean =>
+        status === 'pending' && (expiresAt ?? books.now + 1) <= books.now;
+      const expired = this.#namesakes(command).filter(([, transfer]) => isOver(transfer));
+      return [...expired.map(([transfer]) => ({ does: 'expire', transfer }) as const), command];
     }
-    if (step.does === 'put_card_status' && step.status === 'expired') return [{ ...step, status: 'lost' }];
-    // The database accepts limits that contradict each other, but update_card refuses them.
-    if (step.does === 'update_card') {
-      const limits = step.limits ?? this.#run.model.books.cards.get(step.card)?.limits ?? null;
-      if (limits !== null && contradictionIn(limits) !== undefined) return [];
-    }
-    const isOfAll = step.does === 'wait_until' || isForAll(step);
-    if (isOfAll && !this.#isFirst) return [];
-    if (step.does === 'switch' && step.setting.program === null && step.setting.type !== null) {
-      return [{ ...step, setting: { ...step.setting, type: null } }];
-    }
-    return [step];
+    if (command.does === 'put_card_status' && command.status === 'expired') return [{ ...command, status: 'lost' }];
+    const isOfAll = command.does === 'wait_until' || isForAll(command);
+    return isOfAll && !this.#isFirst ? [] : [command];
   }
 
-  async #throwSwitch({ program, type, disabled, until }: Extract<Step, { does: 'switch' }>['setting']): Promise<void> {
-    if (program === 'other') return;
+  async #throwSwitch({
+    program,
+    type,
+    disabled,
+    until,
+  }: Extract<Command, { does: 'change_switch' }>['setting']): Promise<void> {
+    if (program === 'another') return;
     await this.#client.query('begin');
     await this.#client.query(HOLD_SWITCH.text);
     await this.#client.query(

@@ -1,11 +1,10 @@
-import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
 import { NOTHING_USED } from '../../../domain/ledger/limits.ts';
 import { Refusal } from '../../../domain/refusal.ts';
 import type { TransferView } from '../../../domain/transfers/transfer-view.ts';
 import { calendarAt } from '../../../test/harness/local-time.ts';
-import { agreement, RUNS, told } from './transfer-run.ts';
-import { type Decisions, DOMAIN } from './transfer-world.ts';
+import { findDifference } from './run.ts';
+import { type Decisions, DOMAIN } from './world.ts';
 
 /** Hides or changes a part of the view of a decision. */
 const blind =
@@ -143,26 +142,26 @@ const MISTAKES: Readonly<Record<string, Partial<Decisions>>> = {
 
 describe('random stories', () => {
   // The same stories every time, so that the result does not depend on chance.
-  test.each(Object.entries(MISTAKES))('find a domain that %s', (_mistake, wrong) => {
-    const outcome = fc.check(agreement({ ...DOMAIN, ...wrong }), { numRuns: RUNS, seed: 1, endOnFailure: true });
-    expect(outcome.failed).toBe(true);
-    expect(`${outcome.errorInstance}`).toContain('The domain and the model differ.');
+  const find = (mistake: string): string =>
+    findDifference({ ...DOMAIN, ...MISTAKES[mistake] }, { stories: 2000, firstSeed: 1 }) ?? '';
+
+  test.each(Object.keys(MISTAKES))('find a domain that %s', (mistake) => {
+    expect(find(mistake)).toContain('The domain and the model differ.');
   });
 
   test('show a mistake in as few steps as possible', () => {
-    const wrong = { ...DOMAIN, ...MISTAKES['captures an expired hold before the loop has expired it'] };
-    const lines = told(fc.check(agreement(wrong), { numRuns: RUNS, seed: 1 }), wrong).split('\n');
+    const lines = find('captures an expired hold before the loop has expired it').split('\n');
     expect(lines.filter((line) => /^ +[0-9]/.test(line))).toEqual([
-      expect.stringMatching(/^ {2}1\. 20\S+Z create \{asked \{type .*, capture manual\}\} -> done$/),
+      expect.stringMatching(/^ {2}1\. 20\S+Z create \{.*, capture manual.*\} -> done$/),
       expect.stringMatching(/^ {2}2\. 20\S+Z wait_until \{now 20\S+Z\} -> done$/),
       expect.stringMatching(
-        /^ {2}3\. 20\S+Z capture \{transfer 0.*\} -> refused, invalid_transfer_status: has been expired since /,
+        /^ {2}3\. 20\S+Z capture \{.*transfer 0.*\} -> refused, invalid_transfer_status: has been expired since /,
       ),
     ]);
     expect(lines.slice(-3)).toEqual([
       'domain: done',
       expect.stringMatching(/^model: {2}refused, invalid_transfer_status: has been expired since /),
-      expect.stringMatching(/^Found in story \d+: \{ seed: 1, path: '[\d:]+' \}$/),
+      expect.stringMatching(/^Found in the story of seed \d+$/),
     ]);
   });
 });

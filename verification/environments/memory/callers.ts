@@ -1,11 +1,15 @@
 import { randomUUID } from 'node:crypto';
+import { toWireId } from '../../../domain/identifier.ts';
 import type { Random } from '../../../test/harness/random.ts';
-import { describeAsk } from './ask.ts';
+import { Commands, type Known, type Workload } from '../../generators/commands.ts';
+import type { Request } from '../../model/commands.ts';
 import type { Attempt, Judge, Wish } from './judge.ts';
-import { Asking, canHaveKey, type Subjects } from './requests.ts';
+import { drawWorkload, type Subjects } from './profile.ts';
+import { canHaveKey, describeRequest } from './requests.ts';
 import type { ServiceProcess } from './service-process.ts';
 import type { SimulatedTime } from './simulated-time.ts';
 import type { Watcher } from './store/connection.ts';
+import { CURRENCY, PROGRAMS } from './world.ts';
 
 /** The time limit of a request, the same as over HTTP. */
 const REQUEST_MILLISECONDS = 5_000;
@@ -22,7 +26,8 @@ export class Callers {
   readonly #time: SimulatedTime;
   readonly #judge: Judge;
   readonly #note: Watcher['onStep'];
-  readonly #asking: Asking;
+  readonly #known: CallersKnow;
+  readonly #commands: Commands;
   #left: number;
   /** The longest pause before a new request, in milliseconds. */
   readonly #pace: number;
@@ -37,7 +42,7 @@ export class Callers {
     random: Random,
     time: SimulatedTime,
     judge: Judge,
-    { wishes, pace, subjects }: { readonly wishes: number; readonly pace: number; readonly subjects: Subjects },
+    { wishes, pace, subjects, findResolvable }: Asked,
     note: Watcher['onStep'],
   ) {
     this.#random = random;
@@ -46,7 +51,8 @@ export class Callers {
     this.#left = wishes;
     this.#pace = pace;
     this.#note = note;
-    this.#asking = new Asking(random, () => time.clock, subjects);
+    this.#known = new CallersKnow(() => time.clock);
+    this.#commands = new Commands(random, this.#known, drawWorkload(random, subjects, { findResolvable }));
   }
 
   get canAsk(): boolean {
@@ -74,7 +80,7 @@ export class Callers {
     const random = this.#random;
     this.#left -= 1;
     if (this.#pace > 0) this.#pause();
-    const ask = this.#asking.next();
+    const ask = this.#commands.next() as Request;
     if (ask.does === 'resolve') this.#judge.processors.noteResolution(ask.attempt, ask.wasExecuted);
     const key = canHaveKey(ask) && random.chance(0.5) ? `key ${this.#left}` : null;
     const wish: Wish = { ask, key, possible: new Set(), committed: undefined, isOver: false };
@@ -107,11 +113,11 @@ export class Callers {
     this.#open.set(attempt, { process, attempts });
     this.#judge.onAttempt(attempt);
     const { ask, key } = wish;
-    this.#note?.(`${process.name} is asked to ${describeAsk(ask)}${key === null ? '' : ` under ${key}`}`);
+    this.#note?.(`${process.name} is asked to ${describeRequest(ask)}${key === null ? '' : ` under ${key}`}`);
     const end = (answer: Parameters<Judge['onAnswer']>[1], shown: string): void => {
       // A dead process sends nothing.
       if (!this.#open.delete(attempt)) return;
-      this.#note?.(`${process.name} answers ${describeAsk(ask)} with ${shown}`);
+      this.#note?.(`${process.name} answers ${describeRequest(ask)} with ${shown}`);
       this.#judge.onAnswer(attempt, answer, this.#time.now);
       const isClear = !('thrown' in answer) || attempt.isToldNo;
       if (!('thrown' in answer)) this.#learn(wish, 'json' in answer ? answer.json : undefined);
@@ -129,11 +135,42 @@ export class Callers {
     else wish.isOver = true;
   }
 
-  /** Remembers a transfer or a webhook for later requests. */
   #learn({ ask }: Wish, json: string | undefined): void {
-    if (json === undefined) return;
-    const record = JSON.parse(json) as { readonly transfer_id: string; readonly webhook_id: string };
-    if (ask.does === 'create') this.#asking.known.push({ id: record.transfer_id, program: ask.program });
-    if (ask.does === 'create_webhook') this.#asking.webhooks.push({ id: record.webhook_id, program: ask.program });
+    if (json !== undefined) this.#known.learn(ask, JSON.parse(json));
+  }
+}
+
+/** How many requests callers send, the longest pause before each, and what they are about. */
+export type Asked = { readonly wishes: number; readonly pace: number; readonly subjects: Subjects } & Pick<
+  Workload,
+  'findResolvable'
+>;
+
+/** What callers know: the programs, and the transfers and webhooks whose creation was answered. */
+export class CallersKnow implements Known {
+  readonly programs = PROGRAMS.map(({ cards }, index) => ({
+    program: String(index),
+    cards: cards.map(({ name }) => ({ name, currency: CURRENCY })),
+  }));
+  readonly transfers: { readonly id: string; readonly program: string }[] = [];
+  readonly webhooks = PROGRAMS.map(({ webhookId }, index) => ({
+    id: toWireId('wh', webhookId),
+    program: String(index),
+  }));
+  readonly #clock: () => number;
+
+  constructor(clock: () => number) {
+    this.#clock = clock;
+  }
+
+  get now(): number {
+    return this.#clock();
+  }
+
+  /** Remembers a new transfer or webhook for later requests. */
+  learn({ does, program }: Request, record: { readonly transfer_id?: string; readonly webhook_id?: string }): void {
+    const { transfer_id, webhook_id } = record;
+    if (does === 'create' && transfer_id !== undefined) this.transfers.push({ id: transfer_id, program });
+    if (does === 'create_webhook' && webhook_id !== undefined) this.webhooks.push({ id: webhook_id, program });
   }
 }

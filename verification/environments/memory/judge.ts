@@ -4,21 +4,22 @@ import { Refusal } from '../../../domain/refusal.ts';
 import { type AnyReply, OperationFailure } from '../../../server/calls/call.ts';
 import { payloadOf } from '../../../test/fixtures/stored-events.ts';
 import { sum } from '../../model/books.ts';
-import { type Ask, describeAsk, isOfOperators, movesMoney } from './ask.ts';
+import type { Opening, Request } from '../../model/commands.ts';
+import { SerialBooks } from '../../model/serial-books.ts';
 import { JudgeOfAccounts } from './judges/judge-of-accounts.ts';
 import { JudgeOfEvents } from './judges/judge-of-events.ts';
 import { JudgeOfProcessors } from './judges/judge-of-processors.ts';
 import { JudgeOfWebhooks } from './judges/judge-of-webhooks.ts';
 import { isOfWebhook, type ReadEvent, read, readEntry, showsProgram, sorted } from './read-event.ts';
-import { type Opening, SerialBooks } from './serial-books.ts';
+import { describeRequest, isOfOperators, movesMoney } from './requests.ts';
 import { NOTHING, timeOf } from './store/meaning.ts';
 import type { StoredRow } from './store/parameters.ts';
 import type { Tables, Written } from './store/transaction.ts';
-import { PROGRAMS } from './world.ts';
+import { CURRENCY, nameOf, PROGRAMS, programOf } from './world.ts';
 
 /** A caller's request with all of its retries. */
 export type Wish = {
-  readonly ask: Ask;
+  readonly ask: Request;
   readonly key: string | null;
   /** The codes of refusals that were correct at some time since the request was first sent. */
   readonly possible: Set<string>;
@@ -75,7 +76,7 @@ export class Judge {
   constructor(tables: Tables, clock: () => number) {
     this.#tables = tables;
     this.#clock = clock;
-    this.#books = new SerialBooks(openingOf(tables));
+    this.#books = new SerialBooks(openingOf(tables, clock()));
     const say = (problem: string): void => this.say(problem);
     this.#webhooks = new JudgeOfWebhooks(tables, this.#books, say);
     this.#events = new JudgeOfEvents(tables, say);
@@ -129,7 +130,7 @@ export class Judge {
     attempt.isOpen = false;
     const { wish, deadline } = attempt;
     const { ask, committed, possible } = wish;
-    const about = (): string => describeAsk(ask);
+    const about = (): string => describeRequest(ask);
     if (now > deadline + LATE_MILLISECONDS)
       this.say(`${about()} got its response ${Math.round(now - deadline)} ms too late`);
     if (!('thrown' in answer)) {
@@ -139,7 +140,7 @@ export class Judge {
       if (json !== undefined && committed !== undefined && json !== committed && showsEvent(ask)) {
         this.say(`${about()} got the response ${json}, but its event is ${committed}`);
       }
-      if (ask.does === 'create' && ask.scheduledFor === null && committed !== undefined) {
+      if (ask.does === 'create' && ask.asked.scheduledFor === null && committed !== undefined) {
         const { transfer_id } = JSON.parse(committed) as { readonly transfer_id: string };
         const { moneyMoved } = answer as { readonly moneyMoved?: string };
         if (!this.processors.isTrue(transfer_id, moneyMoved))
@@ -175,7 +176,7 @@ export class Judge {
 
   /** Whether a failed transfer may keep its reference, because its processor has moved the money after all. */
   #isInDoubt({ ask }: Wish, code: string): boolean {
-    return code === 'duplicate_reference' && ask.does === 'create' && this.#books.isInDoubt(ask);
+    return code === 'duplicate_reference' && ask.does === 'create' && this.#books.isInDoubt(ask.asked);
   }
 
   /** Called when a receiver has received the event with this position. */
@@ -253,11 +254,11 @@ export class Judge {
       this.#sweep = String(event.subject_id);
       return;
     }
-    const about = (): string => describeAsk(ask);
+    const about = (): string => describeRequest(ask);
     if (wish.committed !== undefined) this.say(`${about()} was committed twice`);
     if (attempt.isToldNo) this.say(`${about()} was committed after its caller got the response that it was not`);
     if (at < attempt.sentAt - 1 || at > this.#clock() + 1) this.say(`${about()} has a wrong time, ${at}`);
-    const refusal = this.#books.refusalOf(ask, at);
+    const refusal = this.#books.refuse(ask, at)?.code;
     // Enabling a paused webhook makes its probe due.
     const isProbe = ask.does === 'update_webhook' && ask.status === 'enabled' && refusal === 'unchanged';
     if (refusal !== undefined && !isProbe)
@@ -289,21 +290,21 @@ export class Judge {
     const low = this.#books.model.low.shift();
     const isEqual =
       low !== undefined &&
-      PROGRAMS[Number(low.program)]?.programId === event.program_id &&
+      nameOf(event.program_id) === low.program &&
       record.available === Number(low.available) &&
       record.threshold === Number(low.threshold);
     if (!isEqual) this.say(`the event that the funds of ${event.program_id} are low is wrong: ${event.payload}`);
   }
 
   #compareProgram(row: StoredRow, events: readonly ReadEvent[]): void {
-    const index = PROGRAMS.findIndex(({ programId }) => programId === row.program_id);
-    const { threshold } = this.#books.model.books.program(String(index));
-    if (row.name !== this.#books.names[index] || row.funding_low_threshold !== threshold)
+    const index = nameOf(row.program_id);
+    const { threshold } = this.#books.books.program(index);
+    if (row.name !== this.#books.names.get(index) || row.funding_low_threshold !== threshold)
       this.say(`the program ${index} is ${row.name}, ${row.funding_low_threshold} in the database`);
     const told = events.findLast(
       ({ event }) => event.type === 'program.updated' && event.program_id === row.program_id,
     );
-    const funds = this.#tables.newest('account', PROGRAMS[index]?.fundingId ?? '') ?? {};
+    const funds = this.#tables.newest('account', programOf(index).fundingId) ?? {};
     if (told === undefined || !showsProgram(told, row, funds))
       this.say(`the program ${index} differs from its event: ${told?.event.payload}`);
   }
@@ -311,7 +312,7 @@ export class Judge {
   /** Compares a stored transfer with its books and its last event, or the event that was written with it. */
   #compareTransfer(row: StoredRow, events: readonly ReadEvent[]): void {
     const id = toWireId('tr', String(row.transfer_id));
-    const book = this.#books.model.books.transfers.get(id);
+    const book = this.#books.books.transfers.get(id);
     const isErased = [row.card_id, row.destination_card_id].some(
       (card) => this.#tables.newest('card_erasure', String(card)) !== undefined,
     );
@@ -357,7 +358,7 @@ export class Judge {
 
   #compareCard(row: StoredRow, events: readonly ReadEvent[]): void {
     const last = events.findLast(({ event }) => event.subject_id === row.name);
-    const status = this.#books.model.books.cards.get(String(row.name))?.status;
+    const status = this.#books.books.cards.get(String(row.name))?.status;
     if (status !== row.status) this.say(`the card ${row.name} is ${row.status} instead of ${status}`);
     if (last === undefined) return;
     const { event, record } = last;
@@ -374,7 +375,7 @@ export class Judge {
   }
 
   #notePossible(wish: Wish, at: number): void {
-    const code = this.#books.refusalOf(wish.ask, at);
+    const code = this.#books.refuse(wish.ask, at)?.code;
     if (code !== undefined) wish.possible.add(code);
   }
 
@@ -389,24 +390,25 @@ export class Judge {
 }
 
 /** The initial programs, read from the tables. */
-function openingOf(tables: Tables): Opening {
+function openingOf(tables: Tables, now: number): Opening {
   const balanceOf = (accountId: string): bigint => tables.newest('account', accountId)?.balance as bigint;
-  return PROGRAMS.map(({ programId, fundingId, webhookId, cards }) => {
+  const programs = PROGRAMS.map(({ programId, fundingId, webhookId, cards }) => {
     const program = tables.newest('program', programId);
     return {
-      name: String(program?.name),
+      ...{ name: String(program?.name), zone: 'UTC', currency: CURRENCY },
       threshold: program?.funding_low_threshold as bigint | null,
       limits: limitsOf(program?.limits),
       cardLimits: limitsOf(program?.card_limits),
-      webhook: toWireId('wh', webhookId),
-      funding: balanceOf(fundingId),
+      webhooks: [toWireId('wh', webhookId)],
+      funding: { [CURRENCY]: balanceOf(fundingId) },
       cards: cards.map(({ name, cardId, accountId }) => ({
-        name,
+        ...{ name, currency: CURRENCY, status: 'active' as const, expiresOn: null, limits: null },
         balance: balanceOf(accountId),
         isElsewhere: tables.newest('card', cardId)?.connector_id !== null,
       })),
     };
   });
+  return { now, programs };
 }
 
 /** The model's form of the limits of a row. */
@@ -420,7 +422,7 @@ function limitsOf(stored: unknown): Limits | null {
 }
 
 /** Whether the response of a success equals the payload of its event. Only responses contain secrets. */
-function showsEvent(ask: Ask): boolean {
+function showsEvent(ask: Request): boolean {
   if (ask.does === 'create') return ask.waits === null;
   return ask.does !== 'erase' && ask.does !== 'resolve' && !ask.does.endsWith('_webhook');
 }

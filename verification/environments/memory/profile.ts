@@ -1,7 +1,61 @@
 import { Random } from '../../../test/harness/random.ts';
+import { aheadInSeconds, type Kind, type Workload } from '../../generators/commands.ts';
 import { drawProcessor, type ProcessorProfile } from './processors/profile.ts';
-import type { Subjects } from './requests.ts';
 import type { ProgramLimits } from './world.ts';
+
+/** The subjects of requests, in addition to transfers, cards and webhooks. */
+export type Subjects = {
+  /** Whether holds end and transfers are scheduled. */
+  readonly due: boolean;
+  readonly limits: boolean;
+  readonly programs: boolean;
+  readonly switch: boolean;
+};
+
+export const EVERY_SUBJECT: Subjects = { due: true, limits: true, programs: true, switch: true };
+
+/** Draws the requests of a schedule. Each kind appears in proportion to its weight. With `asksAll` each has one. */
+export function drawWorkload(
+  random: Random,
+  { due, limits, programs, switch: throwsSwitch }: Subjects,
+  { asksAll = false, findResolvable }: Pick<Workload, 'findResolvable'> & { readonly asksAll?: boolean } = {},
+): Workload {
+  const hasProcessor = findResolvable !== undefined;
+  const chance = (from: number): number => (asksAll || random.chance(0.6) ? random.below(from) + 1 : 0);
+  const weights: readonly (readonly [Kind, number])[] = [
+    ['create', 4],
+    ['capture', chance(4)],
+    ['cancel', chance(3)],
+    ['reverse', chance(3)],
+    ['update_transfer', chance(5)],
+    ['update_card', chance(2)],
+    ['erase', chance(1)],
+    ['limit_card', limits ? 1 : 0],
+    ['update_program', limits || programs ? 2 : 0],
+    ['deposit', programs ? 1 : 0],
+    ['withdraw', programs ? 2 : 0],
+    ['change_switch', throwsSwitch ? 3 : 0],
+    ['resolve', hasProcessor ? 2 : 0],
+  ];
+  // Few requests are about webhooks, and in many schedules none.
+  const ofWebhooks = [
+    'create_webhook',
+    'update_webhook',
+    'update_webhook',
+    'update_webhook',
+    'delete_webhook',
+  ] as const;
+  const ofLimits = ['limit', 'cardLimit', 'limit', 'cardLimit'] as const;
+  const ofPrograms = ['name', 'threshold', 'name', 'threshold'] as const;
+  const kinds = weights.flatMap(([kind, weight]) => new Array<Kind>(weight).fill(kind));
+  return {
+    kinds: [...kinds, ...(asksAll || random.chance(0.4) ? ofWebhooks : [])],
+    members: [...(limits ? ofLimits : []), ...(programs ? ofPrograms : [])],
+    // A processor holds no money for a caller.
+    ...{ scale: 1, manual: hasProcessor ? 0.15 : 0.5, namesMovements: true, findResolvable },
+    times: due ? { scheduled: 0.4, ending: 0.6, ahead: aheadInSeconds } : null,
+  };
+}
 
 /** The parameters of a schedule, drawn from its seed. Some schedules have many faults, and some have none. */
 export type Profile = {

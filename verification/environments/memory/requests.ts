@@ -1,257 +1,79 @@
 import type { OperationId } from '../../../contract/operations.ts';
 import { toWireId } from '../../../domain/identifier.ts';
-import type { LimitName } from '../../../domain/ledger/limits.ts';
 import { NO_API_KEY } from '../../../domain/transfers/transfer.ts';
-import type { AnyCall, Call, Caller } from '../../../server/calls/call.ts';
+import type { AnyCall, AnyReply, Caller } from '../../../server/calls/call.ts';
 import type { RequestTrace } from '../../../server/calls/trace.ts';
-import type { Random } from '../../../test/harness/random.ts';
-import { type Ask, isOfOperators } from './ask.ts';
-import { PROGRAMS } from './world.ts';
+import type { AnyService } from '../../../server/handlers.ts';
+import { eraseCardHolder } from '../../../server/subjects/cards/erase-card-holder.ts';
+import { updateCard } from '../../../server/subjects/cards/update-card.ts';
+import { createDeposit, createWithdrawal } from '../../../server/subjects/programs/funding.ts';
+import { updateProgram } from '../../../server/subjects/programs/manage-programs.ts';
+import { changeSwitch } from '../../../server/subjects/switch/switch.ts';
+import {
+  cancelTransfer,
+  captureTransfer,
+  reverseTransfer,
+  updateTransfer,
+} from '../../../server/subjects/transfers/change-transfer.ts';
+import { createTransfer } from '../../../server/subjects/transfers/create-transfer.ts';
+import { resolveAttempt } from '../../../server/subjects/transfers/resolve-attempt.ts';
+import { deleteWebhook, updateWebhook } from '../../../server/subjects/webhooks/change-webhook.ts';
+import { createWebhook } from '../../../server/subjects/webhooks/create-webhook.ts';
+import type { LimitChange, Request } from '../../model/commands.ts';
+import { programOf } from './world.ts';
 
-const OPERATION: Readonly<Record<Ask['does'], OperationId>> = {
-  create: 'create_transfer',
-  capture: 'capture_transfer',
-  cancel: 'cancel_transfer',
-  reverse: 'reverse_transfer',
-  update_transfer: 'update_transfer',
-  update_card: 'update_card',
-  limit_card: 'update_card',
-  update_program: 'update_program',
-  deposit: 'create_deposit',
-  withdraw: 'create_withdrawal',
-  change_switch: 'change_switch',
-  erase: 'erase_card_holder',
-  create_webhook: 'create_webhook',
-  update_webhook: 'update_webhook',
-  delete_webhook: 'delete_webhook',
-  resolve: 'resolve_attempt',
+type Kind = Request['does'];
+
+/** How the service carries out a kind of request, and whether it accepts an idempotency key. */
+type Handling = {
+  readonly operation: OperationId;
+  readonly handler: (service: AnyService, call: never) => Promise<AnyReply>;
+  readonly hasKey?: true;
+  /** Whether it may move money. If so, a failure says whether it did. */
+  readonly movesMoney?: true;
+  /** Whether only operators may send it. Such requests are in the audit log. */
+  readonly isOfOperators?: true;
 };
 
-/** Operations that accept an idempotency key. */
-const KEYED: ReadonlySet<Ask['does']> = new Set([
-  ...(['create', 'capture', 'cancel', 'reverse', 'erase', 'create_webhook'] as const),
-  ...(['deposit', 'withdraw', 'change_switch'] as const),
-]);
+const money = { movesMoney: true, hasKey: true } as const;
+const operator = { isOfOperators: true } as const;
 
-/** The subjects of requests, in addition to transfers, cards and webhooks. */
-export type Subjects = {
-  /** Whether holds end and transfers are scheduled. */
-  readonly due: boolean;
-  readonly limits: boolean;
-  readonly programs: boolean;
-  readonly switch: boolean;
-  /** What an operator can report about attempts at a processor. Undefined without a processor. */
-  readonly findResolvable?: (isWrong: boolean) => readonly Ask[];
+const HANDLING: Readonly<Record<Kind, Handling>> = {
+  create: { operation: 'create_transfer', handler: createTransfer, ...money },
+  capture: { operation: 'capture_transfer', handler: captureTransfer, ...money },
+  cancel: { operation: 'cancel_transfer', handler: cancelTransfer, ...money },
+  reverse: { operation: 'reverse_transfer', handler: reverseTransfer, ...money },
+  update_transfer: { operation: 'update_transfer', handler: updateTransfer },
+  update_card: { operation: 'update_card', handler: updateCard },
+  limit_card: { operation: 'update_card', handler: updateCard },
+  update_program: { operation: 'update_program', handler: updateProgram, ...operator },
+  deposit: { operation: 'create_deposit', handler: createDeposit, ...money, ...operator },
+  withdraw: { operation: 'create_withdrawal', handler: createWithdrawal, ...money, ...operator },
+  change_switch: { operation: 'change_switch', handler: changeSwitch, hasKey: true, ...operator },
+  resolve: { operation: 'resolve_attempt', handler: resolveAttempt, movesMoney: true, ...operator },
+  erase: { operation: 'erase_card_holder', handler: eraseCardHolder, hasKey: true },
+  create_webhook: { operation: 'create_webhook', handler: createWebhook, hasKey: true, ...operator },
+  update_webhook: { operation: 'update_webhook', handler: updateWebhook, ...operator },
+  delete_webhook: { operation: 'delete_webhook', handler: deleteWebhook, ...operator },
 };
 
-export const EVERY_SUBJECT: Subjects = { due: true, limits: true, programs: true, switch: true };
-
-/** Transfers become due, and holds end, within this time. */
-const SOON_MILLISECONDS = 2_000;
-
-/** Draws the requests of callers. */
-export class Asking {
-  readonly #random: Random;
-  /** The ids of the transfers that callers know, on the wire, with the index of their program. */
-  readonly known: { readonly id: string; readonly program: number }[] = [];
-  /** The same for webhooks. */
-  readonly webhooks = PROGRAMS.map(({ webhookId }, program) => ({ id: toWireId('wh', webhookId), program }));
-  #count = 0;
-  /** Each kind appears in proportion to its probability in this schedule. */
-  readonly #kinds: readonly Ask['does'][];
-
-  readonly #clock: () => number;
-  readonly #subjects: Subjects;
-
-  /** With `asksAll` every kind of request has a chance. */
-  constructor(random: Random, clock: () => number, subjects: Subjects, asksAll = false) {
-    this.#random = random;
-    this.#clock = clock;
-    this.#subjects = subjects;
-    const chance = (from: number): number => (asksAll || random.chance(0.6) ? random.below(from) + 1 : 0);
-    const weights: readonly (readonly [Ask['does'], number])[] = [
-      ['create', 4],
-      ['capture', chance(4)],
-      ['cancel', chance(3)],
-      ['reverse', chance(3)],
-      ['update_transfer', chance(5)],
-      ['update_card', chance(2)],
-      ['erase', chance(1)],
-      ['limit_card', subjects.limits ? 1 : 0],
-      ['update_program', subjects.limits || subjects.programs ? 2 : 0],
-      ['deposit', subjects.programs ? 1 : 0],
-      ['withdraw', subjects.programs ? 2 : 0],
-      ['change_switch', subjects.switch ? 3 : 0],
-      ['resolve', subjects.findResolvable === undefined ? 0 : 2],
-      ...this.#webhookWeights(asksAll),
-    ];
-    this.#kinds = weights.flatMap(([kind, weight]) => Array.from({ length: weight }, () => kind));
-  }
-
-  /** Few requests are about webhooks, and in many schedules none. */
-  #webhookWeights(asksAll: boolean): readonly (readonly [Ask['does'], number])[] {
-    if (!asksAll && !this.#random.chance(0.4)) return [];
-    return [
-      ['create_webhook', 1],
-      ['update_webhook', 3],
-      ['delete_webhook', 1],
-    ];
-  }
-
-  next(): Ask {
-    const random = this.#random;
-    const does = random.pick(this.#kinds);
-    if (does === 'create_webhook' || does === 'update_webhook' || does === 'delete_webhook') return this.#webhook(does);
-    if (does === 'update_card' || does === 'erase' || does === 'limit_card') return this.#card(does);
-    if (does === 'update_program') return this.#updateProgram();
-    if (does === 'deposit' || does === 'withdraw') return this.#moveFunding(does);
-    if (does === 'change_switch') return this.#changeSwitch();
-    if (does === 'resolve') return this.#resolve();
-    if (does === 'create' || this.known.length === 0) return this.#create();
-    // Mostly recent transfers, so that several requests are about the same one.
-    const recent = this.known.slice(-3);
-    const { id: transfer, program } = random.pick(random.chance(0.8) ? recent : this.known);
-    if (does === 'update_transfer') {
-      this.#count += 1;
-      return { does, program, transfer, name: random.pick(['color', 'order']), value: `v${this.#count}` };
-    }
-    const isPart = does !== 'cancel' && random.chance(0.5);
-    return { does, program, transfer, amount: isPart ? BigInt(1 + random.below(20)) : null };
-  }
-
-  #create(): Ask {
-    const random = this.#random;
-    const program = random.chance(0.85) ? 0 : 1;
-    const cards = (PROGRAMS[program]?.cards ?? []).map(({ name }) => name);
-    const isAtProcessor = this.#subjects.findResolvable !== undefined && random.chance(0.8);
-    const type = random.pick(isAtProcessor ? WITH_PROCESSOR : ANY_TYPE);
-    const card = random.pick(cards);
-    const others = cards.filter((name) => name !== card);
-    const isBetween = type === 'card_to_card' && others.length > 0;
-    return {
-      does: 'create',
-      program,
-      type: type === 'card_to_card' && !isBetween ? 'load' : type,
-      card,
-      destination: isBetween ? random.pick(others) : null,
-      amount: BigInt(1 + random.below(random.chance(0.3) ? 120 : 20)),
-      ...this.#times(),
-      reference: random.chance(0.1) ? `order ${random.below(3)}` : null,
-      waits: this.#isWaitedFor() ? 1 + random.below(8) : null,
-      isPoison: random.chance(0.03),
-    };
-  }
-
-  #isWaitedFor(): boolean {
-    return this.#subjects.findResolvable !== undefined && this.#random.chance(0.2);
-  }
-
-  /** Whether money is held, until when, and when the transfer is due. */
-  #times(): Pick<Extract<Ask, { does: 'create' }>, 'holds' | 'expiresAt' | 'scheduledFor'> {
-    const random = this.#random;
-    // A processor holds no money for a caller.
-    const holds = random.chance(this.#subjects.findResolvable === undefined ? 0.5 : 0.15);
-    if (!this.#subjects.due) return { holds, expiresAt: null, scheduledFor: null };
-    const scheduledFor = random.chance(0.4) ? this.#soon(this.#clock()) : null;
-    const expiresAt = holds && random.chance(0.6) ? this.#soon(scheduledFor ?? this.#clock()) : null;
-    return { holds, expiresAt, scheduledFor };
-  }
-
-  #soon(from: number): number {
-    return Math.round(from) + 2 + this.#random.below(this.#random.chance(0.3) ? 30 : SOON_MILLISECONDS);
-  }
-
-  #updateProgram(): Ask {
-    const random = this.#random;
-    const program = random.chance(0.85) ? 0 : 1;
-    const { limits, programs } = this.#subjects;
-    const member = random.pick([
-      ...(limits ? (['limits', 'card_limits', 'limits', 'card_limits'] as const) : []),
-      ...(programs ? (['name', 'funding_low_threshold', 'name', 'funding_low_threshold'] as const) : []),
-    ]);
-    this.#count += 1;
-    if (member === 'name') return { does: 'update_program', program, member, limit: '', value: BigInt(this.#count) };
-    if (member === 'funding_low_threshold') {
-      const value = random.chance(0.2) ? null : BigInt(60 + random.below(70));
-      return { does: 'update_program', program, member, limit: '', value };
-    }
-    return { does: 'update_program', program, member, ...this.#limit(member === 'card_limits') };
-  }
-
-  /** A limit for a card, or for all cards together. A few limits are removed again. */
-  #limit(isOfCard: boolean): { readonly limit: string; readonly value: bigint | null } {
-    const random = this.#random;
-    const name = random.pick(isOfCard ? CARD_LIMITS : PERIOD_LIMITS);
-    const [from, below] = RANGES[name];
-    const limit = name === 'maximum_balance' ? name : `${random.pick(['in', 'out'] as const)} ${name}`;
-    return { limit, value: random.chance(0.15) ? null : BigInt(from + random.below(below)) };
-  }
-
-  #moveFunding(does: 'deposit' | 'withdraw'): Ask {
-    const random = this.#random;
-    return {
-      does,
-      program: random.chance(0.85) ? 0 : 1,
-      amount: BigInt(1 + random.below(60)),
-      reference: random.chance(0.2) ? `movement ${random.below(3)}` : null,
-    };
-  }
-
-  #changeSwitch(): Ask {
-    const random = this.#random;
-    const scope = random.pick(['service', 'program', 'program', 'load', 'unload', 'card_to_card'] as const);
-    const disabled = random.chance(0.5);
-    const until = disabled && random.chance(0.5) ? this.#soon(this.#clock()) : null;
-    return { does: 'change_switch', program: random.chance(0.85) ? 0 : 1, scope, disabled, until };
-  }
-
-  /** Resolves an attempt, or sends another request if there is none. */
-  #resolve(): Ask {
-    const random = this.#random;
-    const found = this.#subjects.findResolvable?.(random.chance(0.1)) ?? [];
-    return found.length === 0 ? this.#create() : random.pick(found);
-  }
-
-  #card(does: 'update_card' | 'erase' | 'limit_card'): Ask {
-    const random = this.#random;
-    const program = random.chance(0.85) ? 0 : 1;
-    const card = random.pick(PROGRAMS[program]?.cards ?? []).name;
-    if (does === 'erase') return { does, program, card };
-    if (does === 'limit_card') return { does, program, card, ...this.#limit(true) };
-    const status = random.pick(['active', 'inactive', 'lost', 'active', 'inactive', 'closed'] as const);
-    return { does, program, card, status };
-  }
-
-  #webhook(does: 'create_webhook' | 'update_webhook' | 'delete_webhook'): Ask {
-    const random = this.#random;
-    const { id: webhook, program } = random.pick(this.webhooks);
-    if (does === 'create_webhook') return { does, program, fromFirst: random.chance(0.5) };
-    if (does === 'delete_webhook') return { does, program, webhook };
-    const status = random.pick(['enabled', 'disabled'] as const);
-    return { does, program, webhook, status, skips: status === 'enabled' && random.chance(0.4) };
-  }
+export function canHaveKey({ does }: Request): boolean {
+  return HANDLING[does].hasKey === true;
 }
 
-const ANY_TYPE = ['load', 'load', 'unload', 'card_to_card'] as const;
-const WITH_PROCESSOR = ['load', 'load', 'unload'] as const;
+export function movesMoney({ does }: Request): boolean {
+  return HANDLING[does].movesMoney === true;
+}
 
-/** The values of limits, from the lowest. One transfer or a few use them up. The minimum is below the maximum. */
-const RANGES: Readonly<Record<LimitName | 'maximum_balance', readonly [from: number, below: number]>> = {
-  daily_amount: [10, 40],
-  daily_count: [1, 3],
-  weekly_amount: [15, 50],
-  weekly_count: [1, 4],
-  monthly_amount: [20, 60],
-  monthly_count: [2, 4],
-  minimum_amount: [1, 4],
-  maximum_amount: [10, 30],
-  maximum_balance: [20, 60],
-};
+export function isOfOperators({ does }: Request): boolean {
+  return HANDLING[does].isOfOperators === true;
+}
 
-const CARD_LIMITS = Object.keys(RANGES) as readonly (keyof typeof RANGES)[];
-
-/** The limits of all cards together. Only limits of periods exist there. */
-const PERIOD_LIMITS = CARD_LIMITS.filter((name) => !/^m(?:in|ax)imum_/.test(name));
+/** Describes a request for messages. */
+export function describeRequest({ does, ...members }: Request): string {
+  const shown = (_: string, value: unknown) => (typeof value === 'bigint' ? Number(value) : (value ?? undefined));
+  return `${does} ${JSON.stringify(members, shown)}`;
+}
 
 export type Sending = {
   readonly requestId: string;
@@ -260,128 +82,129 @@ export type Sending = {
   readonly trace: RequestTrace | undefined;
 };
 
-/** Whether the request accepts an idempotency key. */
-export function canHaveKey({ does }: Ask): boolean {
-  return KEYED.has(does);
-}
-
-/** The call that a handler gets. */
-export function toCall<Id extends OperationId>(ask: Ask, sending: Sending): Call<Id> {
+/** Carries out a request. */
+export async function handle(service: AnyService, request: Request, sending: Sending): Promise<AnyReply> {
+  const { operation, handler } = HANDLING[request.does];
   const { requestId, key, deadline, trace } = sending;
-  const { params, body } = membersOf(ask);
-  const programId = PROGRAMS[ask.program]?.programId ?? '';
+  const { params, body } = membersOf(request);
+  const { programId } = programOf(request.program);
   const call: AnyCall = {
-    operation: OPERATION[ask.does],
-    requestId,
-    trace,
-    caller: callerOf(ask, programId),
-    programId,
-    params,
+    ...{ operation, requestId, trace, deadline, programId, params, body, query: {}, idempotencyKey: key },
     sent: body as AnyCall['sent'],
-    idempotencyKey: key,
-    deadline,
-    query: {},
-    body,
-    ...(ask.does === 'create' && ask.waits !== null ? { waitSeconds: ask.waits } : {}),
+    caller: callerOf(request, programId),
+    ...(request.does === 'create' && request.waits !== null ? { waitSeconds: request.waits } : {}),
   };
-  return call as Call<Id>;
+  const reply = handler(service, call as never);
+  return request.does === 'create' ? waitFor(await reply, deadline) : reply;
 }
 
-function callerOf(ask: Ask, programId: string): Caller {
+/** The reply of a request that waits for a processor. It waits in the same way as the HTTP server. */
+async function waitFor(first: AnyReply, deadline: number): Promise<AnyReply> {
+  let reply = first;
+  while ('wait' in reply) {
+    const isOver = performance.now() >= deadline;
+    if (!isOver) await reply.wait.forNews(new AbortController().signal);
+    reply = await reply.wait.resume(isOver);
+  }
+  return reply;
+}
+
+function callerOf(request: Request, programId: string): Caller {
   const key = { keyId: NO_API_KEY, scopes: [] };
-  return isOfOperators(ask) ? { kind: 'operator_key', ...key } : { kind: 'program_key', programId, ...key };
+  return isOfOperators(request) ? { kind: 'operator_key', ...key } : { kind: 'program_key', programId, ...key };
 }
 
-function membersOf(ask: Ask): {
+type Members = {
   readonly params: Readonly<Record<string, string>>;
   readonly body: Readonly<Record<string, unknown>>;
-} {
-  switch (ask.does) {
+};
+
+function membersOf(request: Request): Members {
+  switch (request.does) {
     case 'create': {
-      const { type, card, destination, holds, expiresAt, scheduledFor, reference, isPoison, amount } = ask;
+      const { type, card, destination, amount, currency, reference, capture, expiresAt, scheduledFor } = request.asked;
       const body = {
-        type,
-        card_id: card,
-        amount: asSent(amount),
-        ...(destination === null ? {} : { destination_card_id: destination }),
-        ...(holds ? { capture: 'manual' } : {}),
-        ...(expiresAt === null ? {} : { expires_at: asMoment(expiresAt) }),
-        ...(scheduledFor === null ? {} : { scheduled_for: asMoment(scheduledFor) }),
-        ...(reference === null ? {} : { reference }),
+        ...{ type, card_id: card, amount: asSent(amount), destination_card_id: destination },
+        ...{ capture: capture === 'manual' ? capture : null, currency, reference },
+        ...{ expires_at: asMoment(expiresAt), scheduled_for: asMoment(scheduledFor) },
         // PostgreSQL cannot store text with a null character.
-        ...(isPoison ? { description: 'poison \0' } : {}),
+        description: request.isPoison ? 'poison \0' : null,
       };
-      return { params: {}, body };
+      return { params: {}, body: given(body) };
+    }
+    case 'capture':
+    case 'cancel':
+    case 'reverse': {
+      const { amount = null } = request as { amount?: bigint | null };
+      return { params: { transfer_id: request.transfer }, body: given({ amount: amount && asSent(amount) }) };
     }
     case 'update_transfer':
-      return { params: { transfer_id: ask.transfer }, body: { metadata: { [ask.name]: ask.value } } };
+      return { params: { transfer_id: request.transfer }, body: { metadata: { [request.name]: request.value } } };
     case 'update_card': {
-      const balanceTo = ask.status === 'closed' ? { balance_to: 'funding' } : {};
-      return { params: { card_id: ask.card }, body: { status: ask.status, ...balanceTo } };
+      const { status, expiresOn: expires_on, balanceTo: balance_to } = request;
+      return { params: { card_id: request.card }, body: given({ status, expires_on, balance_to }) };
     }
     case 'limit_card':
-      return { params: { card_id: ask.card }, body: { limits: asPatch(ask) } };
+      return { params: { card_id: request.card }, body: { limits: asPatch(request.limit) } };
     case 'update_program':
-      return { params: { program_id: idOf(ask) }, body: { [ask.member]: asMember(ask) } };
+      return { params: { program_id: idOf(request) }, body: asProgram(request) };
     case 'deposit':
     case 'withdraw': {
-      const reference = ask.reference === null ? {} : { reference: ask.reference };
-      return { params: { program_id: idOf(ask) }, body: { amount: asSent(ask.amount), ...reference } };
+      const { amount, reference } = request;
+      return { params: { program_id: idOf(request) }, body: { amount: asSent(amount), ...given({ reference }) } };
     }
     case 'change_switch': {
-      const { scope, disabled, until } = ask;
-      const body = {
-        disabled,
-        ...(disabled ? { reason: 'an incident' } : {}),
-        ...(until === null ? {} : { until: asMoment(until) }),
-        ...(scope === 'service' ? {} : { program_id: idOf(ask) }),
-        ...(scope === 'service' || scope === 'program' ? {} : { type: scope }),
-      };
-      return { params: {}, body };
+      const { program, type, disabled, until } = request.setting;
+      const reason = disabled ? 'an incident' : null;
+      const scope = { program_id: program && toWireId('prog', programOf(program).programId), type };
+      return { params: {}, body: { disabled, ...given({ reason, until: asMoment(until), ...scope }) } };
     }
     case 'erase':
-      return { params: { card_id: ask.card }, body: {} };
+      return { params: { card_id: request.card }, body: {} };
     case 'create_webhook':
-      return { params: {}, body: { url: 'https://example.com', ...(ask.fromFirst ? { after: 0 } : {}) } };
-    case 'update_webhook':
-      return {
-        params: { webhook_id: ask.webhook },
-        body: { status: ask.status, ...(ask.skips ? { resume: 'now' } : {}) },
-      };
-    case 'delete_webhook':
-      return { params: { webhook_id: ask.webhook }, body: {} };
-    case 'resolve': {
-      const outcome = ask.wasExecuted ? 'executed' : 'not_executed';
-      return { params: { attempt_id: ask.attempt }, body: { outcome, note: 'the processor has said so' } };
+      return { params: {}, body: { url: 'https://example.com', ...(request.fromFirst ? { after: 0 } : {}) } };
+    case 'update_webhook': {
+      const { webhook: webhook_id, status, skips } = request;
+      return { params: { webhook_id }, body: { status, ...(skips ? { resume: 'now' } : {}) } };
     }
-    default: {
-      const body = ask.amount === null ? {} : { amount: asSent(ask.amount) };
-      return { params: { transfer_id: ask.transfer }, body };
+    case 'delete_webhook':
+      return { params: { webhook_id: request.webhook }, body: {} };
+    case 'resolve': {
+      const outcome = request.wasExecuted ? 'executed' : 'not_executed';
+      return { params: { attempt_id: request.attempt }, body: { outcome, note: 'the processor has said so' } };
     }
   }
+}
+
+/** The members that are not null. */
+function given(members: Readonly<Record<string, unknown>>): Readonly<Record<string, unknown>> {
+  return Object.fromEntries(Object.entries(members).filter(([, value]) => value !== null));
 }
 
 function asSent(amount: bigint): { readonly source: string; readonly quoted: boolean } {
   return { source: String(amount), quoted: false };
 }
 
-function asMoment(time: number): string {
-  return new Date(time).toISOString();
+function asMoment(time: number | null): string | null {
+  return time === null ? null : new Date(time).toISOString();
 }
 
-function idOf({ program }: Ask): string {
-  return toWireId('prog', PROGRAMS[program]?.programId ?? '');
+function idOf({ program }: Request): string {
+  return toWireId('prog', programOf(program).programId);
 }
 
-function asMember({ member, limit, value }: Extract<Ask, { does: 'update_program' }>): unknown {
-  if (member === 'name') return `Program ${value}`;
-  return member === 'funding_low_threshold' ? asNumber(value) : asPatch({ limit, value });
+function asProgram(request: Extract<Request, { does: 'update_program' }>): Readonly<Record<string, unknown>> {
+  const { name, threshold, limit, cardLimit } = request;
+  if (name !== undefined) return { name };
+  if (limit !== undefined) return { limits: asPatch(limit) };
+  if (cardLimit !== undefined) return { card_limits: asPatch(cardLimit) };
+  return { funding_low_threshold: asNumber(threshold ?? null) };
 }
 
 /** A patch that sets or removes one limit. */
-function asPatch({ limit, value }: { readonly limit: string; readonly value: bigint | null }): unknown {
-  const [direction = '', name] = limit.split(' ');
-  return { [direction]: name === undefined ? asNumber(value) : { [name]: asNumber(value) } };
+function asPatch({ direction, name, value }: LimitChange): Readonly<Record<string, unknown>> {
+  const patch = { [name]: asNumber(value) };
+  return direction === null ? patch : { [direction]: patch };
 }
 
 function asNumber(value: bigint | null): number | null {

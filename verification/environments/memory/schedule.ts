@@ -117,9 +117,8 @@ class Schedule {
     const { processors } = this.#judge;
     if (drawn !== undefined) this.#processor = this.#openProcessor(drawn, note);
     processors.processor = this.#processor;
-    const findResolvable = processors.findResolvable.bind(processors);
-    const subjects = { ...this.#profile.subjects, ...(drawn === undefined ? {} : { findResolvable }) };
-    const asked = { ...this.#profile, subjects };
+    const findResolvable = drawn && processors.findResolvable.bind(processors);
+    const asked = { ...this.#profile, findResolvable };
     this.#callers = new Callers(new Random(seed, 3), time, this.#judge, asked, note);
   }
 

@@ -9,32 +9,17 @@ import type { LaneBounds } from '../../../server/commit/group-commit.ts';
 import type { CommitObserver } from '../../../server/commit/group-work.ts';
 import type { AnyService } from '../../../server/handlers.ts';
 import type { Database } from '../../../server/store/connection/database.ts';
-import { eraseCardHolder } from '../../../server/subjects/cards/erase-card-holder.ts';
 import { eraseInBatches } from '../../../server/subjects/cards/erase-in-batches.ts';
-import { updateCard } from '../../../server/subjects/cards/update-card.ts';
 import { receiveNotice } from '../../../server/subjects/processors/receive-notice.ts';
-import { createDeposit, createWithdrawal } from '../../../server/subjects/programs/funding.ts';
-import { updateProgram } from '../../../server/subjects/programs/manage-programs.ts';
-import { changeSwitch } from '../../../server/subjects/switch/switch.ts';
-import {
-  cancelTransfer,
-  captureTransfer,
-  reverseTransfer,
-  updateTransfer,
-} from '../../../server/subjects/transfers/change-transfer.ts';
-import { createTransfer } from '../../../server/subjects/transfers/create-transfer.ts';
 import { type OnCreated, openTransferLane } from '../../../server/subjects/transfers/lane.ts';
-import { resolveAttempt } from '../../../server/subjects/transfers/resolve-attempt.ts';
-import { deleteWebhook, updateWebhook } from '../../../server/subjects/webhooks/change-webhook.ts';
-import { createWebhook } from '../../../server/subjects/webhooks/create-webhook.ts';
 import type { WebhookTools } from '../../../server/subjects/webhooks/tools.ts';
-import type { Ask } from './ask.ts';
+import type { Request } from '../../model/commands.ts';
 import { Delivering, type DeliveryWorld, VAULT } from './delivering.ts';
 import type { Asker, SentNotice, SimulatedProcessor } from './processors/processor.ts';
-import { type Sending, toCall } from './requests.ts';
+import { handle, type Sending } from './requests.ts';
 import type { Connection, Server } from './store/connection.ts';
 import { openSimulatedDatabases, type SimulatedDatabases } from './store/pool.ts';
-import { CONNECTOR_ID, PROGRAMS } from './world.ts';
+import { CONNECTOR_ID, programOf } from './world.ts';
 
 /** Small batches, so that an erasure takes many transactions. */
 const ERASURE = {
@@ -110,10 +95,10 @@ export class ServiceProcess implements Asker {
   }
 
   /** Carries out a request, like a request over HTTP. */
-  handle(ask: Ask, sent: Omit<Sending, 'trace'>): Promise<AnyReply> {
+  handle(request: Request, sent: Omit<Sending, 'trace'>): Promise<AnyReply> {
     const sending = { ...sent, trace: this.#trace };
-    const database = this.databases.application.forProgram(PROGRAMS[ask.program]?.programId ?? '');
-    return handle({ ...this.#service, database }, ask, sending);
+    const database = this.databases.application.forProgram(programOf(request.program).programId);
+    return handle({ ...this.#service, database }, request, sending);
   }
 
   /** Stores a notice of a processor, like a request over HTTP. */
@@ -149,51 +134,4 @@ export function openService(
   const told = { connectorState: processors.stateOf, onProcessor: processors.noteTransfer };
   const transfers = openTransferLane(databases, { ...listeners, ...told, compactsPayloads: true, bounds });
   return { transfers, processors, webhooks: WEBHOOK_TOOLS, supportContact: '' } as Omit<AnyService, 'database'>;
-}
-
-/** The reply of a request that waits for a processor. It waits in the same way as the HTTP server. */
-async function waitFor(first: AnyReply, deadline: number): Promise<AnyReply> {
-  let reply = first;
-  while ('wait' in reply) {
-    const isOver = performance.now() >= deadline;
-    if (!isOver) await reply.wait.forNews(new AbortController().signal);
-    reply = await reply.wait.resume(isOver);
-  }
-  return reply;
-}
-
-export async function handle(service: AnyService, ask: Ask, sending: Sending): Promise<AnyReply> {
-  switch (ask.does) {
-    case 'create':
-      return waitFor(await createTransfer(service, toCall(ask, sending)), sending.deadline);
-    case 'resolve':
-      return resolveAttempt(service, toCall(ask, sending));
-    case 'capture':
-      return captureTransfer(service, toCall(ask, sending));
-    case 'cancel':
-      return cancelTransfer(service, toCall(ask, sending));
-    case 'reverse':
-      return reverseTransfer(service, toCall(ask, sending));
-    case 'update_transfer':
-      return updateTransfer(service, toCall(ask, sending));
-    case 'update_card':
-    case 'limit_card':
-      return updateCard(service, toCall(ask, sending));
-    case 'update_program':
-      return updateProgram(service, toCall(ask, sending));
-    case 'deposit':
-      return createDeposit(service, toCall(ask, sending));
-    case 'withdraw':
-      return createWithdrawal(service, toCall(ask, sending));
-    case 'change_switch':
-      return changeSwitch(service, toCall(ask, sending));
-    case 'erase':
-      return eraseCardHolder(service, toCall(ask, sending));
-    case 'create_webhook':
-      return createWebhook(service, toCall(ask, sending));
-    case 'update_webhook':
-      return updateWebhook(service, toCall(ask, sending));
-    case 'delete_webhook':
-      return deleteWebhook(service, toCall(ask, sending));
-  }
 }

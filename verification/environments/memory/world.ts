@@ -14,7 +14,8 @@ const FUNDING = 100n;
 /** The initial balance of each card. */
 const ON_CARD = 30n;
 
-const CURRENCY = 'USD';
+/** The currency of both programs. */
+export const CURRENCY = 'USD';
 
 /** A card program with its cards. They exist from the start. */
 export type SimulatedProgram = {
@@ -37,6 +38,18 @@ export const PROGRAMS: readonly SimulatedProgram[] = [3, 1].map((cards, index) =
     name: `card_${index + 1}_${number + 1}`,
   })),
 }));
+
+/** A program by its name in the model, which is its number. */
+export function programOf(name: string): SimulatedProgram {
+  const program = PROGRAMS[Number(name)];
+  if (program === undefined) throw new Error(`there is no program ${name}`);
+  return program;
+}
+
+/** The name of a program in the model. */
+export function nameOf(programId: unknown): string {
+  return String(PROGRAMS.findIndex((program) => program.programId === programId));
+}
 
 /** The connector of the cards whose money is at a processor. */
 export const CONNECTOR_ID = 'processor';

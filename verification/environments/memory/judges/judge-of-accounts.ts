@@ -1,9 +1,9 @@
 import { fundingOf, suspenseOf } from '../../../model/books.ts';
-import { CURRENCY, type SerialBooks } from '../serial-books.ts';
+import type { SerialBooks } from '../../../model/serial-books.ts';
 import { timeOf } from '../store/meaning.ts';
 import type { StoredRow } from '../store/parameters.ts';
 import type { Tables } from '../store/transaction.ts';
-import { PROGRAMS } from '../world.ts';
+import { CURRENCY, nameOf, PROGRAMS } from '../world.ts';
 
 /** The accounts of the serial books, by their names there. */
 const BOOKED: ReadonlyMap<string, string> = new Map(
@@ -36,7 +36,7 @@ export class JudgeOfAccounts {
     }
     for (const [id, sum] of sums) if (sum !== 0n) this.#say(`the balances of program ${id} add up to ${sum}`);
     for (const [name, row] of this.#stored()) {
-      const book = this.#books.model.books.sums(name);
+      const book = this.#books.books.sums(name);
       const isEqual = row?.balance === book.balance && row?.held === book.held && row?.incoming === book.incoming;
       if (isEqual) continue;
       const found = `${row?.balance}/${row?.held}/${row?.incoming}`;
@@ -52,7 +52,7 @@ export class JudgeOfAccounts {
       stored.set(`${NAMES.get(account_id)} ${direction} ${dayOf(day_start)}`, `${amount} in ${count}`);
     }
     for (const name of BOOKED.keys()) {
-      for (const [counted, { amount, count }] of this.#books.model.books.sums(name).counted) {
+      for (const [counted, { amount, count }] of this.#books.books.sums(name).counted) {
         const key = `${name} ${counted}`;
         const found = stored.get(key) ?? '0 in 0';
         if (found !== `${amount} in ${count}`) this.#say(`${key} counts ${found} instead of ${amount} in ${count}`);
@@ -67,8 +67,7 @@ export class JudgeOfAccounts {
     for (const [name, accountId] of BOOKED) yield [name, this.#tables.newest('account', accountId)];
     for (const row of this.#tables.all('account')) {
       if (row.kind !== 'suspense') continue;
-      const index = PROGRAMS.findIndex(({ programId }) => programId === row.program_id);
-      yield [suspenseOf(String(index), CURRENCY), row];
+      yield [suspenseOf(nameOf(row.program_id), CURRENCY), row];
     }
   }
 }

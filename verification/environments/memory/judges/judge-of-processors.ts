@@ -1,13 +1,13 @@
 import { isDeepStrictEqual } from 'node:util';
 import { fromWireId, toWireId } from '../../../../domain/identifier.ts';
 import { type AttemptStatus, hasFailed, isEnded } from '../../../../domain/processors/attempt.ts';
-import type { Ask } from '../ask.ts';
+import type { Request } from '../../../model/commands.ts';
+import type { SerialBooks } from '../../../model/serial-books.ts';
 import type { Entry, OpenCall, SimulatedProcessor } from '../processors/processor.ts';
-import type { SerialBooks } from '../serial-books.ts';
 import { NOTHING, timeOf } from '../store/meaning.ts';
 import type { StoredRow } from '../store/parameters.ts';
 import type { Tables, Written } from '../store/transaction.ts';
-import { PROGRAMS } from '../world.ts';
+import { nameOf } from '../world.ts';
 
 const ANY_END = ['approved', 'declined', 'failed', 'reversed'] as const;
 
@@ -115,7 +115,7 @@ export class JudgeOfProcessors {
   }
 
   #compareHold({ transfer_id, expires_at }: StoredRow): void {
-    const transfer = this.#books.model.books.transfers.get(toWireId('tr', String(transfer_id)));
+    const transfer = this.#books.books.transfers.get(toWireId('tr', String(transfer_id)));
     if (transfer?.isElsewhere === true && expires_at !== null) this.#say('the hold of an attempt expires');
   }
 
@@ -229,12 +229,12 @@ export class JudgeOfProcessors {
   }
 
   /** The resolutions that an operator can send. With `isWrong` they contradict the processor. */
-  findResolvable(isWrong: boolean): readonly Extract<Ask, { does: 'resolve' }>[] {
+  findResolvable(isWrong: boolean): readonly Request[] {
     const { processor } = this;
     if (processor === undefined) return [];
     return [...this.#known.values()].flatMap(({ attempt_id, program_id, status, not_after }) => {
       const attempt = toWireId('pat', String(attempt_id));
-      const program = PROGRAMS.findIndex(({ programId }) => programId === program_id);
+      const program = nameOf(program_id);
       const hasMoved = processor.hasMoved(attempt);
       const asked = { does: 'resolve', program, attempt, wasExecuted: hasMoved !== isWrong } as const;
       // With reversals, no operator can know the result: the request may be on its way.

@@ -1,6 +1,6 @@
 import { toWireId } from '../../../../domain/identifier.ts';
+import type { SerialBooks } from '../../../model/serial-books.ts';
 import type { ReadEvent } from '../read-event.ts';
-import type { SerialBooks } from '../serial-books.ts';
 import type { StoredRow } from '../store/parameters.ts';
 import type { Tables } from '../store/transaction.ts';
 

@@ -5,7 +5,6 @@ import { available } from '../../../domain/ledger/ledger.ts';
 import {
   cardLimitsFor,
   type Direction,
-  LIMIT_NAMES,
   type LimitState,
   type Limits,
   type LimitsChange,
@@ -35,22 +34,10 @@ import {
 } from '../../../domain/transfers/transfer.ts';
 import type { TransferView } from '../../../domain/transfers/transfer-view.ts';
 import { calendarAt, dayIn } from '../../../test/harness/local-time.ts';
-import {
-  accountFact,
-  type CardStep,
-  CURRENCIES,
-  cardFact,
-  type Fact,
-  limitFact,
-  type Opening,
-  outlookFact,
-  type Refused,
-  type Side,
-  type Step,
-  type Switching,
-  transferFact,
-} from './transfer-steps.ts';
-import { insist, PROGRAM, WorldBooks } from './transfer-world-books.ts';
+import { type Command, type LimitChange, type Opening, type OpeningCard, withLimit } from '../../model/commands.ts';
+import type { Refused } from '../../model/model.ts';
+import { CURRENCIES, type Fact, PROGRAM as NAME } from './facts.ts';
+import { insist, PROGRAM, WorldBooks } from './world-books.ts';
 
 /** The decisions of the domain. The tests replace one of them with a broken version. */
 export type Decisions = {
@@ -77,8 +64,15 @@ export const DOMAIN: Decisions = {
 const OTHER_PROGRAM = '00000000-0000-7000-8000-0000000000bb';
 const NO_NOTES = {};
 
+type CardChange = Parameters<typeof decideCardUpdate>[0]['change'];
+
+const NO_CHANGE: CardChange = {
+  ...{ status: undefined, balanceTo: undefined, expiresOn: undefined, limits: undefined },
+  ...{ holderReference: undefined, lastFour: undefined, metadata: undefined },
+};
+
 /** The service without its store. Keeps the state in memory, asks the domain for decisions, and carries out the plans. */
-export class World implements Side {
+export class World {
   readonly books = new WorldBooks();
   now: number;
   readonly #zone: string;
@@ -88,40 +82,77 @@ export class World implements Side {
   #cardLimits: Limits | null;
   #switches: readonly SwitchSetting[] = [];
 
-  constructor(opening: Opening, decisions: Decisions = DOMAIN) {
-    this.now = opening.now;
-    this.#zone = opening.zone;
+  constructor({ now, programs: [program] }: Opening, decisions: Decisions = DOMAIN) {
+    if (program === undefined) throw new Error('there is no program');
+    this.now = now;
+    this.#zone = program.zone;
     this.#decisions = decisions;
-    this.#limits = opening.limits;
-    this.#cardLimits = opening.cardLimits;
+    this.#limits = program.limits;
+    this.#cardLimits = program.cardLimits;
     for (const currency of CURRENCIES) {
       this.books.open('world', `world ${currency}`, currency);
       this.books.open('funding', `funding ${currency}`, currency);
-      this.books.bring(currency, `funding ${currency}`, opening.funding[currency]);
+      this.books.bring(currency, `funding ${currency}`, program.funding[currency] ?? 0n);
     }
-    this.#cards = new Map(opening.cards.map((card) => [card.name, cardOf(card)]));
-    for (const { name, currency, balance } of opening.cards) {
+    this.#cards = new Map(program.cards.map((card) => [card.name, cardOf(card)]));
+    for (const { name, currency, balance } of program.cards) {
       this.books.open('card', name, currency);
       this.books.bring(currency, name, balance);
     }
   }
 
-  perform(step: Step): Refused | null {
-    if (step.does === 'create') return this.#create(step);
-    if (step.does === 'update_card') return this.#updateCard(step);
-    if (!('transfer' in step)) {
-      this.#arrange(step);
-      return null;
+  /** Returns null if the command was done. */
+  perform(command: Command): Refused | null {
+    switch (command.does) {
+      case 'create':
+        return this.#create(command);
+      case 'update_card': {
+        const { card, status, expiresOn, balanceTo } = command;
+        return this.#updateCard(card, {
+          status: status ?? undefined,
+          expiresOn: expiresOn ?? undefined,
+          balanceTo: balanceTo ?? undefined,
+        });
+      }
+      case 'limit_card':
+        return this.#updateCard(command.card, { limits: changeOf(command.limit) });
+      case 'capture':
+      case 'cancel':
+      case 'expire':
+      case 'execute':
+      case 'reverse': {
+        const transfer = this.books.transfers[Number(command.transfer)];
+        if (transfer === undefined) throw new Error(`there is no transfer ${command.transfer}`);
+        const view = this.#view(transfer.cardName, transfer.destinationCardName, null);
+        const existing = { transfer, hold: this.books.holdOf(transfer) };
+        return this.#response(command.does, transfer, this.#decide(command, existing, view));
+      }
+      case 'deposit':
+        if (!this.books.takes(command.currency, command.amount)) return { code: 'limit_exceeded', about: '' };
+        this.books.bring(command.currency, `funding ${command.currency}`, command.amount);
+        return null;
+      case 'update_program':
+        if (command.limit !== undefined) this.#limits = withLimit(this.#limits, command.limit);
+        if (command.cardLimit !== undefined) this.#cardLimits = withLimit(this.#cardLimits, command.cardLimit);
+        return null;
+      case 'put_card_status': {
+        const card = this.#cards.get(command.card);
+        if (card !== undefined) this.#cards.set(command.card, { ...card, status: command.status });
+        return null;
+      }
+      case 'wait_until':
+        this.now = command.now;
+        return null;
+      case 'change_switch':
+        this.#throw(command);
+        return null;
+      default:
+        throw new Error(`the domain does not decide on ${command.does}`);
     }
-    const transfer = this.books.transfers[step.transfer];
-    if (transfer === undefined) throw new Error(`there is no transfer ${step.transfer}`);
-    const view = this.#view(transfer.cardName, transfer.destinationCardName, null);
-    const existing = { transfer, hold: this.books.holdOf(transfer) };
-    return this.#response(step.does, transfer, this.#decide(step, existing, view));
   }
 
-  #create({ asked }: Extract<Step, { does: 'create' }>): Refused | null {
-    const { card: cardName, destination: destinationCardName, ...terms } = asked;
+  #create({ asked }: Extract<Command, { does: 'create' }>): Refused | null {
+    const { program: _program, card: cardName, destination: destinationCardName, ...terms } = asked;
     const request = { creation: this.#creation(), terms: { ...terms, cardName, destinationCardName }, notes: NO_NOTES };
     const view = this.#view(cardName, destinationCardName, asked.reference);
     return this.#response('create', undefined, this.#decisions.create(request, view));
@@ -139,11 +170,15 @@ export class World implements Side {
     };
   }
 
-  #decide(step: Extract<Step, { transfer: number }>, existing: TransferWithHold, view: TransferView) {
+  #decide(
+    command: Extract<Command, { does: Exclude<TransferCommand, 'create' | 'report'> }>,
+    existing: TransferWithHold,
+    view: TransferView,
+  ) {
     const { transfer } = existing;
-    switch (step.does) {
+    switch (command.does) {
       case 'capture':
-        return refuseDisabled(transfer, view) ?? this.#decisions.capture(existing, step.amount, view);
+        return refuseDisabled(transfer, view) ?? this.#decisions.capture(existing, command.amount, view);
       case 'cancel':
         return this.#decisions.cancel(existing, view);
       case 'expire':
@@ -151,13 +186,8 @@ export class World implements Side {
       case 'execute':
         return this.#decisions.execute(transfer, view);
       case 'reverse': {
-        const asked = {
-          reversalId: 'reversal',
-          requestId: 'request',
-          createdBy: null,
-          description: null,
-          amount: step.amount,
-        };
+        const origin = { reversalId: 'reversal', requestId: 'request', createdBy: null, description: null };
+        const asked = { ...origin, amount: command.amount };
         return refuseDisabled(transfer, view) ?? this.#decisions.reverse(transfer, asked, view);
       }
     }
@@ -169,19 +199,10 @@ export class World implements Side {
     return null;
   }
 
-  #updateCard({ card: name, status, expiresOn, limits, balanceTo }: CardStep): Refused | null {
+  #updateCard(name: string, changed: Partial<CardChange>): Refused | null {
     const card = this.#cards.get(name);
     const profile = card && { card, holderReference: null, lastFour: null, metadata: {} };
-    const change = {
-      status: status ?? undefined,
-      balanceTo: balanceTo ?? undefined,
-      expiresOn: expiresOn ?? undefined,
-      // The model replaces all limits of a card at once.
-      limits: limits === null ? undefined : replacing(limits),
-      holderReference: undefined,
-      lastFour: undefined,
-      metadata: undefined,
-    };
+    const change = { ...NO_CHANGE, ...changed };
     const asked = { cardName: name, change, creation: this.#creation() };
     const plan = this.#decisions.updateCard(asked, profile, this.#view(name, null, null));
     if (plan instanceof Refusal) return { code: plan.code, about: plan.message };
@@ -189,27 +210,12 @@ export class World implements Side {
     return plan.sweep === null ? null : this.#response('create', undefined, plan.sweep);
   }
 
-  #arrange(step: Step): void {
-    if (step.does === 'put_card_status') this.#change(step.card, { status: step.status });
-    if (step.does === 'put_card_limits') this.#change(step.card, { limits: step.limits });
-    if (step.does === 'put_program_limits' && step.each) this.#cardLimits = step.limits;
-    if (step.does === 'put_program_limits' && !step.each) this.#limits = step.limits;
-    if (step.does === 'deposit') this.books.bring(step.currency, `funding ${step.currency}`, step.amount);
-    if (step.does === 'wait_until') this.now = step.now;
-    if (step.does === 'switch') this.#throw(step.setting);
-  }
-
-  #throw({ program, type, disabled, until }: Switching): void {
-    const programId = program === null ? null : program === 'this' ? PROGRAM : OTHER_PROGRAM;
+  #throw({ setting: { program, type, disabled, until } }: Extract<Command, { does: 'change_switch' }>): void {
+    const programId = program === null ? null : program === NAME ? PROGRAM : OTHER_PROGRAM;
     const isOther = (other: SwitchSetting) => other.programId !== programId || other.transferType !== type;
     const scope = { programId, transferType: type, connectorId: null };
     const setting = { ...scope, disabled, until, reason: null, actor: 'test', since: this.now };
     this.#switches = [...this.#switches.filter(isOther), setting];
-  }
-
-  #change(name: string, changed: Partial<Card>): void {
-    const card = this.#cards.get(name);
-    if (card !== undefined) this.#cards.set(name, { ...card, ...changed });
   }
 
   #rules(): ProgramRules {
@@ -244,43 +250,40 @@ export class World implements Side {
     };
   }
 
-  overdue() {
-    const { transfers } = this.books;
-    const numbers = (isWanted: (transfer: Transfer) => boolean): readonly number[] =>
-      transfers.flatMap((transfer, index) => (isWanted(transfer) ? [index] : []));
-    const isOver = (transfer: Transfer): boolean =>
-      (this.books.holdOf(transfer)?.expiresAt ?? this.now + 1) <= this.now;
-    const isDue = ({ status, scheduledFor }: Transfer): boolean =>
-      status === 'scheduled' && scheduledFor !== null && scheduledFor <= this.now;
-    return { expired: numbers(isOver), due: numbers(isDue) };
+  /** The transfers for the background loop: holds past their end, and due transfers. */
+  overdue(): { readonly expired: readonly string[]; readonly due: readonly string[] } {
+    const ids = (isWanted: (transfer: Transfer) => boolean): readonly string[] =>
+      this.books.transfers.flatMap((transfer, index) => (isWanted(transfer) ? [String(index)] : []));
+    return {
+      expired: ids((transfer) => (this.books.holdOf(transfer)?.expiresAt ?? this.now + 1) <= this.now),
+      due: ids(({ status, scheduledFor }) => status === 'scheduled' && (scheduledFor ?? this.now + 1) <= this.now),
+    };
   }
 
+  /** Everything that a caller can read. */
   facts(): readonly Fact[] {
-    const transfers = this.books.transfers.map((each, index) => this.#transferFact(each, index));
-    return [...this.#accountFacts(), ...this.#cardFacts(), ...transfers, ...this.#limitFacts()];
-  }
-
-  #cardFacts(): readonly Fact[] {
     const today = dayIn(this.#zone, this.now);
-    return [...this.#cards].map(([name, card]) => {
-      return cardFact(name, { status: cardStatusOn(card, today), lastDay: card.expiresOn });
-    });
-  }
-
-  #accountFacts(): readonly Fact[] {
-    return [...this.books.accounts].map(([name, account]) => {
-      const { balance, held, incoming, sequence: lines } = account;
-      return accountFact(name, { balance, held, incoming, available: available(account), lines });
-    });
+    return [
+      ...[...this.books.accounts].map(([name, account]) => {
+        const { balance, held, incoming, sequence: lines } = account;
+        return { about: `account ${name}`, values: { balance, held, incoming, available: available(account), lines } };
+      }),
+      ...[...this.#cards].map(([name, card]) => {
+        return { about: `card ${name}`, values: { status: cardStatusOn(card, today), lastDay: card.expiresOn } };
+      }),
+      ...this.books.transfers.map((each, index) => this.#transferFact(each, index)),
+      ...this.#limitFacts(),
+    ];
   }
 
   #transferFact(kept: Transfer, index: number): Fact {
     const transfer = transferAt(kept, this.now);
-    const { status, outcome, capturedAmount, reversedAmount, error, expiresAt, updatedAt, completedAt } = transfer;
+    const { status, outcome, capturedAmount: captured, reversedAmount: reversed } = transfer;
     insist(status === statusAt(kept, this.now), 'a transfer is shown in its current state');
-    const amounts = { captured: capturedAmount, reversed: reversedAmount };
-    const code = error === null ? null : Reflect.get(error, 'Code');
-    return transferFact(index, { status, outcome, ...amounts, error: code, expiresAt, updatedAt, completedAt });
+    const error = transfer.error === null ? null : Reflect.get(transfer.error, 'Code');
+    const { expiresAt, updatedAt, completedAt } = transfer;
+    const times = { expiresAt, updatedAt, completedAt };
+    return { about: `transfer ${index}`, values: { status, outcome, captured, reversed, error, ...times } };
   }
 
   #limitFacts(): readonly Fact[] {
@@ -301,34 +304,33 @@ export class World implements Side {
     ]);
   }
 
+  /** The result of get_card_limits for a card. */
   outlook(name: string): readonly Fact[] {
     const view = this.#view(name, null, null);
     if (view.card === undefined) throw new Error(`there is no card ${name}`);
     const outlook = outlookOf(view.card, view);
+    const values = { value: null, source: null, left: null, ...outlook.maximumBalance };
     return [
       ...(['in', 'out'] as const).flatMap((direction) => {
         const { code, most, least, limits } = outlook[direction];
         const states = limits.map((state) => factOf(name, direction, state));
-        return [outlookFact(name, direction, { code, most, least }), ...states];
+        return [{ about: `outlook of ${name} ${direction}`, values: { code, most, least } }, ...states];
       }),
-      outlookFact(name, 'balance', { value: null, source: null, left: null, ...outlook.maximumBalance }),
+      { about: `outlook of ${name} balance`, values },
     ];
   }
 }
 
-function factOf(whose: string, direction: Direction, state: LimitState): Fact {
-  const { name, value, source, used, left, freesAt } = state;
-  return limitFact(whose, direction, { name, value, source, used, left, freesAt });
+function factOf(whose: string, direction: Direction, { name, value, source, used, left, freesAt }: LimitState): Fact {
+  return { about: `limit of ${whose} ${direction}`, values: { name, value, source, used, left, freesAt } };
 }
 
 /** A card. The ids of accounts name their owners. */
-function cardOf({ name, currency, status, expiresOn, limits }: Opening['cards'][number]): Card {
+function cardOf({ name, currency, status, expiresOn, limits }: OpeningCard): Card {
   const ids = { programId: PROGRAM, cardId: name, accountId: name, fundingAccountId: `funding ${currency}` };
   return { ...ids, name, status, currency, expiresOn, limits, connectorId: null };
 }
 
-/** The change that sets these limits of a card and removes all others. */
-function replacing({ in: incoming, out, maximumBalance }: Limits): LimitsChange {
-  const lifted = Object.fromEntries(Object.keys(LIMIT_NAMES).map((name) => [name, null]));
-  return { in: { ...lifted, ...incoming }, out: { ...lifted, ...out }, maximumBalance };
+function changeOf({ direction, name, value }: LimitChange): LimitsChange {
+  return direction === null ? { maximumBalance: value } : { [direction]: { [name]: value } };
 }

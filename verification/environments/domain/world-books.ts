@@ -10,7 +10,7 @@ import {
 import type { TransferPlan } from '../../../domain/transfers/create-transfer.ts';
 import type { Hold } from '../../../domain/transfers/hold.ts';
 import { TRANSFER_MOVES, type Transfer, type TransferCommand } from '../../../domain/transfers/transfer.ts';
-import { CURRENCIES, type Currency } from './transfer-steps.ts';
+import { CURRENCIES } from './facts.ts';
 
 /** The program of all accounts. */
 export const PROGRAM = '00000000-0000-7000-8000-0000000000aa';
@@ -56,12 +56,12 @@ export class WorldBooks {
   }
 
   /** Whether a deposit fits. The service would refuse a larger one. */
-  takes(currency: Currency, amount: bigint): boolean {
+  takes(currency: string, amount: bigint): boolean {
     return canTake(this.account(`world ${currency}`), amount) && canGive(this.account(`funding ${currency}`), amount);
   }
 
   /** Deposits money from outside. */
-  bring(currency: Currency, to: string, amount: bigint): void {
+  bring(currency: string, to: string, amount: bigint): void {
     if (amount === 0n) return;
     const ends = { source: this.account(`world ${currency}`), destination: this.account(to) };
     const { posting, source, destination } = post({ index: 0, purpose: 'deposit', ...ends, amount });

@@ -1,0 +1,414 @@
+import type { LimitName } from '../../domain/ledger/limits.ts';
+import type { Random } from '../../test/harness/random.ts';
+import { type Books, LIMIT_NAMES, LIMITS, sum, type Transfer } from '../model/books.ts';
+import { nextPeriodAfter } from '../model/calendar.ts';
+import type { Command, LimitChange, Request } from '../model/commands.ts';
+import { LARGEST_AMOUNT, type Model, type Refused } from '../model/model.ts';
+
+export type Kind = Command['does'];
+
+/** The times of transfers: the shares that are scheduled, and whose hold has an end, and how many milliseconds ahead. */
+export type Times = { readonly scheduled: number; readonly ending: number; readonly ahead: (random: Random) => number };
+
+/** What a generator produces. */
+export type Workload = {
+  /** A kind that is listed more often comes more often. */
+  readonly kinds: readonly Kind[];
+  /** Multiplies amounts. With 1, most transfers are of up to 20 minor units. */
+  readonly scale: number;
+  /** The share of transfers that hold money first. */
+  readonly manual: number;
+  readonly times: Times | null;
+  /** The members of programs that change. */
+  readonly members: readonly ('name' | 'threshold' | 'limit' | 'cardLimit')[];
+  /** Whether deposits and withdrawals have references. */
+  readonly namesMovements: boolean;
+  /** What an operator can report about attempts at a processor. Undefined without a processor. */
+  readonly findResolvable?: ((isWrong: boolean) => readonly Request[]) | undefined;
+};
+
+/** The things that commands are about. The lists may grow. */
+export type Known = {
+  readonly now: number;
+  /** The programs of the model, by name. Most commands are about the first. */
+  readonly programs: readonly { readonly program: string; readonly cards: readonly KnownCard[] }[];
+  readonly transfers: readonly { readonly id: string; readonly program: string }[];
+  readonly webhooks: readonly { readonly id: string; readonly program: string }[];
+  /** If the model is known, commands suit its state, and a few are about cards that do not exist or have another currency. */
+  readonly model?: Model;
+};
+
+export type KnownCard = { readonly name: string; readonly currency: string };
+
+export const HOUR = 3_600_000;
+export const DAY = 24 * HOUR;
+
+/** The lowest value of each limit, and by how much it may be higher. One transfer or a few use it up. */
+const RANGES: Readonly<Record<LimitName | 'maximum_balance', readonly [from: number, below: number]>> = {
+  daily_amount: [10, 40],
+  daily_count: [1, 3],
+  weekly_amount: [15, 50],
+  weekly_count: [1, 4],
+  monthly_amount: [20, 60],
+  monthly_count: [2, 4],
+  minimum_amount: [1, 4],
+  maximum_amount: [10, 30],
+  maximum_balance: [20, 60],
+};
+
+/** The limits of a card. */
+export const CARD_LIMITS = Object.keys(RANGES) as readonly (keyof typeof RANGES)[];
+
+/** The limits of all cards together. Only limits of periods exist there. */
+export const PERIOD_LIMITS = CARD_LIMITS.filter((name) => name !== 'maximum_balance' && LIMITS[name][0] !== null);
+
+const TYPES = ['load', 'load', 'unload', 'card_to_card'] as const;
+/** A processor moves no money between cards. */
+const TYPES_AT_PROCESSOR = ['load', 'load', 'unload'] as const;
+
+const STATUSES = ['active', 'inactive', 'lost', 'active', 'inactive', 'closed'] as const;
+const RARE_STATUSES = ['active', 'inactive', 'stolen', 'fraud', 'closed'] as const;
+const PUT = ['preactive', 'inactive', 'lost', 'lost', 'stolen', 'fraud', 'expired', 'closed', 'closed'] as const;
+
+/** Draws the value of a limit. */
+export function drawLimit(random: Random, name: keyof typeof RANGES, scale: number): bigint {
+  const [from, below] = RANGES[name];
+  const unit = name.endsWith('count') ? 1 : scale;
+  return BigInt(from * unit + random.below(below * unit));
+}
+
+/** Repeats each kind as often as its weight says. */
+export function weighed(weights: Readonly<Partial<Record<Kind, number>>>): readonly Kind[] {
+  return Object.entries(weights).flatMap(([kind, weight]) => new Array<Kind>(weight).fill(kind as Kind));
+}
+
+/** Draws commands. */
+export class Commands {
+  readonly #random: Random;
+  readonly #known: Known;
+  readonly #workload: Workload;
+  #count = 0;
+
+  constructor(random: Random, known: Known, workload: Workload) {
+    this.#random = random;
+    this.#known = known;
+    this.#workload = workload;
+  }
+
+  next(): Command {
+    const random = this.#random;
+    const does = random.pick(this.#workload.kinds);
+    switch (does) {
+      case 'create':
+        return this.#create();
+      case 'capture':
+      case 'reverse':
+      case 'cancel':
+      case 'expire':
+      case 'execute':
+      case 'update_transfer':
+        return this.#changeTransfer(does);
+      case 'update_card':
+      case 'limit_card':
+      case 'put_card_status':
+      case 'erase':
+        return this.#changeCard(does);
+      case 'update_program':
+        return this.#updateProgram();
+      case 'deposit':
+      case 'withdraw': {
+        const [program, cards] = this.#program();
+        const currency = this.#rarely(0.5) ? random.pick(cards).currency : (cards[0]?.currency ?? '');
+        const amount = this.#amount(60);
+        const isNamed = this.#workload.namesMovements && random.chance(0.2);
+        return { does, program, currency, amount, reference: isNamed ? `movement ${random.below(3)}` : null };
+      }
+      case 'change_switch':
+        return this.#changeSwitch();
+      case 'resolve': {
+        const found = this.#workload.findResolvable?.(random.chance(0.1)) ?? [];
+        return found.length === 0 ? this.#create() : random.pick(found);
+      }
+      case 'create_webhook':
+      case 'update_webhook':
+      case 'delete_webhook':
+        return this.#changeWebhook(does);
+      case 'wait_until':
+        return { does, now: this.#later() };
+    }
+  }
+
+  /** Whether a command is a rare one. Only if the model is known. */
+  #rarely(probability: number): boolean {
+    return this.#known.model !== undefined && this.#random.chance(probability);
+  }
+
+  #program(): readonly [program: string, cards: readonly KnownCard[]] {
+    const [first, second = first] = this.#known.programs;
+    const found = this.#random.chance(0.85) ? first : second;
+    return [found?.program ?? '', found?.cards ?? []];
+  }
+
+  /** A card. If the model is known, mostly one of the first two, so that one command affects the next. */
+  #card(cards: readonly KnownCard[]): KnownCard {
+    if (this.#rarely(0.025)) return { name: 'nobody', currency: '' };
+    return this.#random.pick(this.#rarely(0.7) ? cards.slice(0, 2) : cards);
+  }
+
+  #amount(most: number): bigint {
+    return BigInt(1 + this.#random.below(most * this.#workload.scale));
+  }
+
+  #soon(from: number, { ahead }: Times): number {
+    return Math.round(from) + ahead(this.#random);
+  }
+
+  #create(): Command {
+    const random = this.#random;
+    const { findResolvable, times, manual } = this.#workload;
+    const [program, cards] = this.#program();
+    const isAtProcessor = findResolvable !== undefined && random.chance(0.8);
+    const drawn = random.pick(isAtProcessor ? TYPES_AT_PROCESSOR : TYPES);
+    const card = this.#card(cards);
+    const destination = drawn === 'card_to_card' ? this.#destination(cards, card) : null;
+    const type = drawn === 'card_to_card' && destination === null ? 'load' : drawn;
+    const most = random.chance(0.3) ? 120 : 20;
+    const amount = this.#rarely(0.02) ? random.pick([1n, LARGEST_AMOUNT]) : this.#amount(most);
+    const isHeld = random.chance(manual);
+    const { now } = this.#known;
+    const scheduledFor = times !== null && random.chance(times.scheduled) ? this.#soon(now, times) : null;
+    const isEnding = times !== null && isHeld && random.chance(times.ending);
+    const expiresAt = isEnding ? this.#soon(scheduledFor ?? now, times) : null;
+    const capture = isHeld ? 'manual' : 'automatic';
+    const reference = random.chance(0.1) ? `order ${random.below(3)}` : null;
+    const currency = this.#rarely(0.03) ? random.pick(cards).currency : null;
+    const terms = { amount, currency, reference, capture, expiresAt, scheduledFor } as const;
+    return {
+      ...{ does: 'create', program, asked: { program, type, card: card.name, destination, ...terms } },
+      waits: findResolvable !== undefined && random.chance(0.2) ? 1 + random.below(8) : null,
+      isPoison: random.chance(0.03),
+    };
+  }
+
+  /** Another card, mostly in the same currency. */
+  #destination(cards: readonly KnownCard[], { name, currency }: KnownCard): string | null {
+    if (this.#rarely(0.03)) return 'nobody of nobody';
+    const others = cards.filter((other) => other.name !== name);
+    const isMixed = currency === '' || this.#rarely(0.03);
+    const fitting = isMixed ? others : others.filter((other) => other.currency === currency);
+    return fitting.length === 0 ? null : this.#random.pick(fitting).name;
+  }
+
+  /** Mostly changes a recent transfer, so that several commands are about the same one. */
+  #changeTransfer(does: keyof typeof APT): Command {
+    const random = this.#random;
+    const { model, transfers } = this.#known;
+    if (transfers.length === 0) return this.#create();
+    const apt = this.#rarely(0.8) ? this.#suitable(APT[does]) : transfers;
+    const wanted = apt.length === 0 ? transfers : apt;
+    const { id: transfer, program } = random.pick(
+      random.chance(model === undefined ? 0.8 : 0.5) ? wanted.slice(-3) : wanted,
+    );
+    if (does === 'expire' || does === 'execute') return { does, transfer };
+    if (does === 'cancel') return { does, program, transfer };
+    if (does === 'update_transfer') {
+      this.#count += 1;
+      return { does, program, transfer, name: random.pick(['color', 'order']), value: `v${this.#count}` };
+    }
+    return { does, program, transfer, amount: random.chance(0.5) ? this.#part(transfer) : null };
+  }
+
+  #part(transfer: string): bigint {
+    const whole = this.#rarely(0.3) ? this.#known.model?.books.transfers.get(transfer)?.amount : undefined;
+    return whole === undefined ? this.#amount(20) : whole + this.#random.pick([-1n, 0n, 1n]) || 1n;
+  }
+
+  /** The transfers for which a condition holds. */
+  #suitable(isSuitable: (transfer: Transfer, books: Books) => boolean): Known['transfers'] {
+    const { books } = this.#known.model ?? {};
+    return this.#known.transfers.filter(({ id }) => {
+      const transfer = books?.transfers.get(id);
+      return books !== undefined && transfer !== undefined && isSuitable(transfer, books);
+    });
+  }
+
+  #changeCard(does: 'update_card' | 'limit_card' | 'put_card_status' | 'erase'): Command {
+    const random = this.#random;
+    const [program, cards] = this.#program();
+    if (does === 'put_card_status') {
+      return { does, card: random.pick(cards).name, status: random.chance(0.5) ? 'active' : random.pick(PUT) };
+    }
+    if (does === 'update_card') {
+      const { name: card } = this.#card(cards);
+      const expiresOn = this.#rarely(0.2) ? this.#dayAhead() : null;
+      const status = expiresOn !== null && random.chance(0.6) ? null : this.#status();
+      const balanceTo = status === 'closed' && !this.#rarely(0.4) ? 'funding' : null;
+      return { does, program, card, status, expiresOn, balanceTo };
+    }
+    const { name: card } = random.pick(cards);
+    return does === 'erase' ? { does, program, card } : { does, program, card, limit: this.#limitOfCard(card) };
+  }
+
+  #status() {
+    return this.#rarely(0.4) ? this.#random.pick(RARE_STATUSES) : this.#random.pick(STATUSES);
+  }
+
+  #dayAhead(): string {
+    return new Date(this.#known.now + (this.#random.below(42) - 1) * DAY).toISOString().slice(0, 'YYYY-MM-DD'.length);
+  }
+
+  /** A limit. If the model is known, often a maximum balance of about what is on the card or on hold for it. */
+  #limitOfCard(card: string): LimitChange {
+    const { model } = this.#known;
+    if (model === undefined || !this.#random.chance(0.6)) return this.#limit(CARD_LIMITS);
+    const { balance, incoming } = model.books.sums(card);
+    const most = balance + incoming - this.#amount(12) + this.#amount(3);
+    return { direction: null, name: 'maximum_balance', value: most > 0n ? most : 0n };
+  }
+
+  /** One of these limits. A few are removed again. */
+  #limit(names: readonly (keyof typeof RANGES)[]): LimitChange {
+    const random = this.#random;
+    const name = random.pick(names);
+    const direction = name === 'maximum_balance' ? null : random.pick(['in', 'out'] as const);
+    return { direction, name, value: random.chance(0.15) ? null : drawLimit(random, name, this.#workload.scale) };
+  }
+
+  #updateProgram(): Command {
+    const random = this.#random;
+    const [program] = this.#program();
+    const does = 'update_program';
+    const member = random.pick(this.#workload.members);
+    this.#count += 1;
+    if (member === 'name') return { does, program, name: `Program ${this.#count}` };
+    if (member === 'limit') return { does, program, limit: this.#limit(PERIOD_LIMITS) };
+    if (member === 'cardLimit') return { does, program, cardLimit: this.#limit(CARD_LIMITS) };
+    return { does, program, threshold: random.chance(0.2) ? null : BigInt(60 + random.below(70)) };
+  }
+
+  /** A setting for all programs, for one, or for one type of transfers of one. */
+  #changeSwitch(): Command {
+    const random = this.#random;
+    const scope = random.pick(['service', 'program', 'program', 'load', 'unload', 'card_to_card'] as const);
+    const disabled = random.chance(0.5);
+    const until = disabled && random.chance(0.5) ? this.#endOfSwitch() : null;
+    const [own] = this.#program();
+    const program = this.#rarely(0.2) ? 'another' : own;
+    const type = scope === 'service' || scope === 'program' ? null : scope;
+    const setting = { program: scope === 'service' ? null : program, type, disabled, until };
+    return { does: 'change_switch', program: own, setting };
+  }
+
+  #endOfSwitch(): number {
+    const { ahead = aheadInSeconds } = this.#workload.times ?? {};
+    return Math.round(this.#known.now) + Math.max(2, ahead(this.#random));
+  }
+
+  #changeWebhook(does: 'create_webhook' | 'update_webhook' | 'delete_webhook'): Command {
+    const random = this.#random;
+    const { id: webhook, program } = random.pick(this.#known.webhooks);
+    if (does === 'create_webhook') return { does, program, fromFirst: random.chance(0.5) };
+    if (does === 'delete_webhook') return { does, program, webhook };
+    const status = random.pick(['enabled', 'disabled'] as const);
+    return { does, program, webhook, status, skips: status === 'enabled' && random.chance(0.4) };
+  }
+
+  /** A later time, mostly close to one when something starts or ends. The clock of a sandbox can also go back. */
+  #later(): number {
+    const random = this.#random;
+    const { now, model } = this.#known;
+    const near = random.pick([-1, 0, 0, 1]);
+    const drawn = random.below(18);
+    if (drawn < 4) {
+      const period = random.pick(['day', 'day', 'day', 'week', 'week', 'month'] as const);
+      return nextPeriodAfter(now, period, model?.books.program(this.#program()[0]).zone ?? 'UTC') + near;
+    }
+    if (drawn < 10) {
+      const open = this.#suitable(APT.cancel);
+      const { scheduledFor = null, expiresAt = null } =
+        open.length === 0 ? {} : (model?.books.transfer(random.pick(open).id) ?? {});
+      const time = random.chance(0.5) ? (scheduledFor ?? expiresAt) : (expiresAt ?? scheduledFor);
+      if (time !== null) return time + near;
+    }
+    const until = model?.switches.at(-1)?.until ?? null;
+    if (drawn < 11 && until !== null) return until + near;
+    if (drawn < 12) return now - (1 + random.below(72)) * HOUR;
+    if (drawn < 13) return now + (1 + random.below(20)) * DAY + 1;
+    return now + (random.chance(0.5) ? (1 + random.below(30)) * HOUR : (1 + random.below(90)) * 1000);
+  }
+}
+
+/** Up to two seconds ahead, and often only a moment. */
+export function aheadInSeconds(random: Random): number {
+  return 2 + random.below(random.chance(0.3) ? 30 : 2_000);
+}
+
+/** Which transfers a command suits. It may still be refused for other reasons. */
+const APT = {
+  capture: (transfer: Transfer, books: Books) => books.status(transfer) === 'pending',
+  cancel: (transfer: Transfer, books: Books) => ['pending', 'scheduled'].includes(books.status(transfer)),
+  expire: (transfer: Transfer) => transfer.status === 'pending',
+  execute: ({ status, scheduledFor }: Transfer, { now }: Books) => status === 'scheduled' && (scheduledFor ?? 0) <= now,
+  reverse: ({ captured, reversals }: Transfer) => captured > sum(reversals),
+  update_transfer: () => true,
+};
+
+/** Every refusal that commands of each kind can get. Tests of an environment check that it has seen those of its kinds. */
+export const REFUSALS: Readonly<Partial<Record<Kind, readonly string[]>>> = {
+  create: [
+    ...['create_transfer_schema', 'service_disabled', 'card_not_found', 'currency_mismatch', 'duplicate_reference'],
+    ...['card_not_activated', 'card_suspended', 'card_closed', 'card_expired', 'card_lost', 'card_suspected_fraud'],
+    ...['amount_too_small', 'amount_too_large', 'limit_exceeded', 'insufficient_funds'],
+  ],
+  capture: [
+    ...['invalid_transfer_status', 'service_disabled', 'amount_too_large', 'limit_exceeded'],
+    ...['card_suspended', 'card_closed', 'card_lost', 'card_suspected_fraud'],
+  ],
+  cancel: ['invalid_transfer_status'],
+  expire: ['invalid_transfer_status'],
+  execute: ['invalid_transfer_status', 'service_disabled'],
+  reverse: ['invalid_transfer_status', 'service_disabled', 'amount_too_large', 'card_closed', 'insufficient_funds'],
+  update_card: ['card_not_found', 'invalid_card_status', 'card_not_empty'],
+  update_transfer: ['card_erased'],
+  erase: ['card_not_closed'],
+  withdraw: ['insufficient_funds', 'duplicate_reference'],
+  update_webhook: ['webhook_not_found'],
+  delete_webhook: ['webhook_not_found'],
+};
+
+/** Counts what a generator has produced, and what was refused. */
+export class Coverage {
+  readonly #counts = new Map<string, number>();
+
+  count(what: string): void {
+    this.#counts.set(what, this.timesOf(what) + 1);
+  }
+
+  timesOf(what: string): number {
+    return this.#counts.get(what) ?? 0;
+  }
+
+  note(command: Command, refused: Refused | null): void {
+    this.count(`produced ${command.does}`);
+    const { limit = null, cardLimit = null } = command as { limit?: LimitChange; cardLimit?: LimitChange };
+    for (const change of [limit, cardLimit]) if (change !== null) this.count(`produced limit ${change.name}`);
+    if (refused === null) return;
+    this.count(`refused ${command.does} ${refused.code}`);
+    const [, name] = /^'(\w+)' limit/.exec(refused.about ?? '') ?? [];
+    if (name !== undefined) this.count(`refused for limit ${name}`);
+  }
+
+  /** The kinds, limits and refusals of a workload that came less often than `atLeast`. */
+  missing({ kinds }: Workload, atLeast: number): readonly string[] {
+    const own = [...new Set(kinds)];
+    const limits = own.includes('limit_card') ? [...LIMIT_NAMES, 'maximum_balance'] : [];
+    const wanted = [
+      ...own.flatMap((kind) => [
+        `produced ${kind}`,
+        ...(REFUSALS[kind] ?? []).map((code) => `refused ${kind} ${code}`),
+      ]),
+      ...limits.flatMap((name) => [`produced limit ${name}`, `refused for limit ${name}`]),
+    ];
+    return wanted.filter((what) => this.timesOf(what) < atLeast).map((what) => `${what}: ${this.timesOf(what)}`);
+  }
+}
