@@ -62,7 +62,7 @@ export type Request = { readonly program: string } & (
 );
 
 /**
- * A request, or an event that nobody requests: time passes, a background job changes a transfer, or a card gets a status that the
+ * A request, or something that happens without one: time passes, a background job changes a transfer, or a card gets a status that the
  * service would not give it. The rules must hold there too.
  */
 export type Command =
