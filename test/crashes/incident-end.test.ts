@@ -1,7 +1,7 @@
 import pg from 'pg';
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import type { TransferService } from '../../sdk/client.ts';
-import { startTwoServices, type TwoServices } from '../../verification/environments/processes/two-services.ts';
+import { startTwoServices, type TwoServices } from '../../verification/environments/processes/services.ts';
 import { patientClient } from '../harness/client/patience.ts';
 import { type ServiceProcess, waitFor } from '../harness/process.ts';
 

@@ -1,7 +1,7 @@
 import { randomBytes } from 'node:crypto';
 import type pg from 'pg';
 import { afterAll, beforeAll, expect, onTestFinished, test } from 'vitest';
-import { startTwoServices, type TwoServices } from '../../verification/environments/processes/two-services.ts';
+import { startTwoServices, type TwoServices } from '../../verification/environments/processes/services.ts';
 import { type ServiceProcess, startService, waitFor } from '../harness/process.ts';
 import { connect, createWebhook, newProgram, type Program, webhookWhen } from './arrange.ts';
 import { type Receiver, receiverForTest } from './receiver.ts';
@@ -12,7 +12,7 @@ let first: ServiceProcess;
 let second: ServiceProcess;
 let database: pg.Client;
 beforeAll(async () => {
-  services = await startTwoServices(undefined, undefined, {}, key);
+  services = await startTwoServices(undefined, { ofBoth: key });
   [first, second] = services.both;
   database = await connect(services.databaseUrl);
 });

@@ -6,19 +6,14 @@ import { Resources } from '../../bench/resources.ts';
 import { type ServiceProcess, startService, temporaryDirectory, waitFor } from '../../test/harness/process.ts';
 import { sendRaw } from '../../test/harness/raw-request.ts';
 import { boundOf, type Findings, pause, type Setting, streamOf, Tally } from '../campaign.ts';
-import { expectationOf, untilDelivered } from '../checkers/deliveries/delivered.ts';
-import { countRepeats, wrongDeliveries } from '../checkers/deliveries/judge.ts';
-import { type EventBooks, readEventBooks, type Timeline, tellEvents } from '../checkers/events/event-books.ts';
-import { wrongReading } from '../checkers/events/judge.ts';
-import { forgetTexts, type Reader, readByPull, readByStream } from '../checkers/events/readers.ts';
 import { readBooksAt, readTexts } from '../checkers/transfers/books.ts';
+import { Consumers } from '../environments/processes/consumers.ts';
 import { type Ledger, overLedgers } from '../environments/processes/ledgers.ts';
-import { type Endpoint, endpoint } from '../environments/processes/receiver/endpoints.ts';
-import { Owner } from '../environments/processes/receiver/owner.ts';
-import { Receiver } from '../environments/processes/receiver/run-receiver.ts';
+import { Receiver } from '../environments/processes/receiver.ts';
 import { readSnapshots } from '../environments/processes/snapshots.ts';
-import { timelineOf, untilRelayed } from '../generators/events/attacked-ledger.ts';
-import { makePrograms, type Programs, uuidOf } from '../generators/events/programs.ts';
+import { makePrograms } from '../generators/events/callers.ts';
+import { Reader } from '../generators/events/readers.ts';
+import { type Endpoint, endpoint, Webhooks } from '../generators/events/webhooks.ts';
 import { Load } from '../generators/load.ts';
 import { contradictionsIn, judge, tallyLoad, untilAtWork } from '../generators/loads.ts';
 import { Pulse } from '../generators/pulse.ts';
@@ -65,13 +60,7 @@ const WEBHOOKS: readonly Endpoint[] = [
 ];
 
 /** The services and their users. */
-type Users = {
-  readonly services: readonly ServiceProcess[];
-  readonly programs: Programs;
-  readonly receiver: Receiver;
-  readonly owner: Owner;
-  readonly readers: readonly Reader[];
-};
+type Users = { readonly services: readonly ServiceProcess[]; readonly consumers: Consumers };
 
 /** A database cluster: the primary's addresses for the services and for this process. */
 export type Cluster = { readonly databaseUrl: string; readonly connection: pg.ClientConfig };
@@ -116,15 +105,14 @@ export async function attackCluster<Environment extends Cluster>(
 /** Two service processes on a database cluster, with clients, readers of events, and webhooks. */
 class AttackedCluster<Environment extends Cluster> {
   readonly #cluster: Environment;
-  readonly #tally = new Tally();
+  readonly #tally: Tally;
   readonly #load: Load;
   readonly #random: () => number;
   readonly #users: Users;
-  /** When deliveries of webhooks may have been repeated, in milliseconds since 1970. */
-  readonly #interruptions: number[] = [];
   #noting: NodeJS.Timeout | undefined;
 
-  private constructor({ seed }: Setting, ledger: number, cluster: Environment, users: Users) {
+  private constructor({ seed }: Setting, ledger: number, cluster: Environment, users: Users, tally: Tally) {
+    this.#tally = tally;
     this.#cluster = cluster;
     this.#users = users;
     this.#random = streamOf(seed, ledger, 1);
@@ -143,17 +131,18 @@ class AttackedCluster<Environment extends Cluster> {
     let attacked: AttackedCluster<Environment> | undefined;
     try {
       const cluster = await plan.start(started);
-      attacked = new AttackedCluster(setting, ledger.number, cluster, await startUsers(started, cluster, setting));
+      const found = new Tally();
+      const users = await startUsers(started, cluster, setting, found);
+      attacked = new AttackedCluster(setting, ledger.number, cluster, users, found);
       started.add(
         'the snapshots',
-        readSnapshots(async () => cluster.connection, attacked.#tally),
+        readSnapshots(async () => cluster.connection, found),
       );
       await attacked.#makeCards();
       await attacked.#withstand(setting, ledger, plan);
     } finally {
       await attacked?.stopLoad();
       await end();
-      forgetTexts();
       if (attacked !== undefined) tally.take(attacked.#tally);
     }
   }
@@ -256,31 +245,24 @@ class AttackedCluster<Environment extends Cluster> {
 
   /** Marks the start of an interruption. Until its end, deliveries may repeat, because their results may not be stored. */
   #beginInterruption(): void {
-    const note = () => this.#interruptions.push(Date.now());
+    const note = () => this.#users.consumers.kills.push(Date.now());
     note();
     this.#noting = setInterval(note, BETWEEN_NOTES).unref();
   }
 
   #endInterruption(): void {
     clearInterval(this.#noting);
-    this.#interruptions.push(Date.now());
+    this.#users.consumers.kills.push(Date.now());
   }
 
   /** Compares the primary with everything that clients, readers and receivers have received. The load must be paused. */
   async #check(where: string): Promise<void> {
-    const { receiver } = this.#users;
-    const readings = this.#users.readers.map((reader) => ({ reader, seen: [...reader.seen] }));
-    const deliveries = await receiver.read();
     await this.#judgeBooks(where);
-    const { timelines, problems } = this.#tell(await this.#readEvents());
-    this.#tally.violate(where, problems);
-    for (const { reader, seen } of readings) this.#judgeReader(where, { ...reader, seen }, timelines, 0);
-    this.#judgeDeliveries(where, deliveries, timelines, new Map());
+    await this.#users.consumers.check(where);
   }
 
   /** Repeats requests without a final response, waits until everything has arrived, and compares it. */
   async #checkEnd(where: string): Promise<void> {
-    const { receiver, owner, readers } = this.#users;
     // A lost transfer can never settle: capturing it always fails as not found.
     if (this.#tally.violations.length > 0) {
       return tallyLoad(this.#tally, this.#load, await readBooksAt(this.#cluster.connection, this.#load.cards));
@@ -288,30 +270,7 @@ class AttackedCluster<Environment extends Cluster> {
     await this.#load.settle(this.#urls[1] ?? '', SENT_AGAIN);
     const books = await this.#judgeBooks(where, await readTexts(this.#service.client));
     tallyLoad(this.#tally, this.#load, books);
-    const due = this.#tell(await untilRelayed(() => this.#readEvents(), this.#tally, CAUGHT_UP_WITHIN)).timelines;
-    await untilDelivered({ owner, receiver, connection: this.#cluster.connection }, this.#tally, where, due);
-    const leastOf = ({ source, wants }: Reader): number =>
-      timelineOf(source.programId, due).filter(({ type }) => wants(type)).length;
-    const from = performance.now();
-    while (
-      readers.some((reader) => reader.seen.length < leastOf(reader)) &&
-      performance.now() - from < CAUGHT_UP_WITHIN
-    )
-      await pause(20);
-    await Promise.all(readers.map((reader) => reader.stop()));
-    // Later events, such as of a recorded error, may or may not have been read and delivered.
-    const events = await this.#readEvents();
-    const { timelines, problems } = this.#tell(events);
-    this.#tally.violate(where, problems);
-    for (const reader of readers) this.#judgeReader(where, reader, timelines, leastOf(reader));
-    const deliveries = await receiver.read();
-    this.#judgeDeliveries(where, deliveries, timelines, due);
-    this.#tally.add('events', events.events.length);
-    for (const reader of readers) this.#tally.add('read', reader.seen.length);
-    for (const list of deliveries.values()) {
-      this.#tally.add('deliveries', list.length);
-      this.#tally.add('delivered_again', countRepeats(list));
-    }
+    await this.#users.consumers.checkEnd(where, this.#urls);
   }
 
   async #judgeBooks(where: string, texts?: ReadonlyMap<string, string>) {
@@ -329,38 +288,14 @@ class AttackedCluster<Environment extends Cluster> {
     );
     return books;
   }
-
-  #readEvents(): Promise<EventBooks> {
-    return readEventBooks(this.#cluster.connection);
-  }
-
-  #tell(books: EventBooks) {
-    const { demo, other } = this.#users.programs;
-    return tellEvents(books, [uuidOf(demo), uuidOf(other)]);
-  }
-
-  #judgeReader(where: string, reader: Reader, timelines: ReadonlyMap<string, Timeline>, least: number): void {
-    const broken = reader.takeProblems().map((problem) => `${reader.name}: ${problem}`);
-    const timeline = timelineOf(reader.source.programId, timelines);
-    this.#tally.violate(where, [...wrongReading(reader, timeline, least), ...broken]);
-  }
-
-  #judgeDeliveries(
-    where: string,
-    deliveries: Awaited<ReturnType<Receiver['read']>>,
-    timelines: ReadonlyMap<string, Timeline>,
-    due: ReadonlyMap<string, Timeline>,
-  ): void {
-    for (const webhook of this.#users.owner.webhooks) {
-      const timeline = timelineOf(webhook.programId, timelines);
-      const circumstances = { kills: this.#interruptions, due: timelineOf(webhook.programId, due) };
-      const found = deliveries.get(webhook.name) ?? [];
-      this.#tally.violate(where, wrongDeliveries(expectationOf(webhook), found, timeline, circumstances));
-    }
-  }
 }
 
-async function startUsers(resources: Resources, { databaseUrl }: Cluster, { seed, main }: Setting): Promise<Users> {
+async function startUsers(
+  resources: Resources,
+  { databaseUrl, connection }: Cluster,
+  { seed, main }: Setting,
+  tally: Tally,
+): Promise<Users> {
   const { path, remove } = await temporaryDirectory();
   resources.add('the files of the services', remove);
   // Both services read the secrets of webhooks.
@@ -374,14 +309,16 @@ async function startUsers(resources: Resources, { databaseUrl }: Cluster, { seed
   }
   const urls = (): readonly string[] => services.map(({ url }) => url);
   await Promise.all(urls().map((url) => untilAtWork(url)));
-  const receiver = await Receiver.start(join(path, 'deliveries.jsonl'), seed);
+  const receiver = await Receiver.start(streamOf(seed, 4));
   resources.add('the receiver', () => receiver.stop());
   const [owning] = services;
   if (owning === undefined) throw new Error('there is no service');
-  const programs = await makePrograms({ owner: owning });
-  const owner = await Owner.start(programs, receiver, () => owning.url, WEBHOOKS);
+  const programs = await makePrograms(owning.client);
+  const webhooks = await Webhooks.create(WEBHOOKS, programs, receiver, () => owning.url);
   const source = { name: 'the first program', programId: programs.demo };
-  const readers = [readByPull(source, urls, 0), readByStream(source, urls, 1)];
-  resources.add('the readers', async () => void (await Promise.all(readers.map((reader) => reader.stop()))));
-  return { services, programs, receiver, owner, readers };
+  const readers = [new Reader('pull', source, urls, 0), new Reader('stream', source, urls, 1)];
+  const caughtUpWithin = CAUGHT_UP_WITHIN;
+  const consumers = new Consumers({ tally, connection, programs, readers, webhooks, caughtUpWithin });
+  resources.add('the consumers', () => consumers.stop());
+  return { services, consumers };
 }

@@ -3,8 +3,8 @@ import { embeddedServerOf } from '../../test/harness/process.ts';
 import { keptConnections, sendRaw } from '../../test/harness/raw-request.ts';
 import { type Findings, type Setting, streamOf, Tally } from '../campaign.ts';
 import { readBooks } from '../checkers/transfers/books.ts';
+import { startTwoServices, type TwoServices } from '../environments/processes/services.ts';
 import { wrongSums } from '../environments/processes/snapshots.ts';
-import { startTwoServices, type TwoServices } from '../environments/processes/two-services.ts';
 
 const CLIENTS = 16;
 const READERS = 3;

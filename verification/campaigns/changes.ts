@@ -5,7 +5,7 @@ import { connectTo, readHistory, recordHistory } from '../checkers/changes/histo
 import { judgeHistory } from '../checkers/changes/judge.ts';
 import { type Held, holdCard, holdKey } from '../checkers/changes/locks.ts';
 import { type Ledger, overLedgers } from '../environments/processes/ledgers.ts';
-import { startTwoServices, type TwoServices } from '../environments/processes/two-services.ts';
+import { startTwoServices, type TwoServices } from '../environments/processes/services.ts';
 import { Changers, pauseWhile } from '../generators/changes/changers.ts';
 import { type Record, sendChange } from '../generators/changes/requests.ts';
 import { type Phase, type Place, pick, Traffic } from '../generators/changes/traffic.ts';

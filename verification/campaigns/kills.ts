@@ -1,13 +1,14 @@
 import { Resources } from '../../bench/resources.ts';
 import { boundOf, type Findings, pause, type Setting, streamOf, Tally } from '../campaign.ts';
 import { readBooks, readTexts } from '../checkers/transfers/books.ts';
+import { type Ledger, overLedgers, SIDE_BY_SIDE } from '../environments/processes/ledgers.ts';
 import {
   chooseVictims,
-  KillableServices,
   oncePostgresIsBack,
+  startTwoServices,
+  type TwoServices,
   type Victims,
-} from '../environments/processes/killable-services.ts';
-import { type Ledger, overLedgers, SIDE_BY_SIDE } from '../environments/processes/ledgers.ts';
+} from '../environments/processes/services.ts';
 import { readSnapshots } from '../environments/processes/snapshots.ts';
 import { Load } from '../generators/load.ts';
 import { judge, makeCards, tallyLoad } from '../generators/loads.ts';
@@ -44,10 +45,10 @@ class Siege {
   readonly #random: () => number;
   /** Whether clients use both services, which then break each other's chains. With one service, a chain lasts until a kill. */
   readonly #usesBoth: boolean;
-  readonly #services: KillableServices;
+  readonly #services: TwoServices;
   readonly #inHaste: boolean;
 
-  private constructor({ seed, inHaste = false }: Setting, ledger: number, services: KillableServices) {
+  private constructor({ seed, inHaste = false }: Setting, ledger: number, services: TwoServices) {
     this.#random = streamOf(seed, ledger, 1);
     this.#load = new Load(inHaste ? CLIENTS_IN_HASTE : CLIENTS, `ledger-${ledger}`, streamOf(seed, ledger, 2));
     this.#inHaste = inHaste;
@@ -68,9 +69,9 @@ class Siege {
       else await started.endAll(() => undefined);
     });
     try {
-      siege = new Siege(setting, ledger.number, await KillableServices.start(started, main));
+      siege = new Siege(setting, ledger.number, await startTwoServices(started, { main }));
       await siege.#withstand(ledger, killed);
-      await siege.#services.stop();
+      await siege.#services.stopAll();
     } finally {
       await end();
       if (siege !== undefined) tally.take(siege.#tally);

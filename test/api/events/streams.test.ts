@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
-import { startTwoServices, type TwoServices } from '../../../verification/environments/processes/two-services.ts';
+import { startTwoServices, type TwoServices } from '../../../verification/environments/processes/services.ts';
 import { programKey, withSecret } from '../../harness/keys.ts';
 import { type ServiceProcess, startService } from '../../harness/process.ts';
 import { refusalOf, startForTest } from '../../harness/service.ts';

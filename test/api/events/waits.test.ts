@@ -1,6 +1,6 @@
 import pg from 'pg';
 import { afterAll, beforeAll, expect, test } from 'vitest';
-import { startTwoServices, type TwoServices } from '../../../verification/environments/processes/two-services.ts';
+import { startTwoServices, type TwoServices } from '../../../verification/environments/processes/services.ts';
 import { programKey, withSecret } from '../../harness/keys.ts';
 import type { ServiceProcess } from '../../harness/process.ts';
 import { startForTest } from '../../harness/service.ts';

@@ -1,27 +1,40 @@
-import { NoResponse, type RawResponse, sendRaw } from '../../../test/harness/raw-request.ts';
+import { DEMO_PROGRAM } from '../../../contract/samples.ts';
+import type { TransferService } from '../../../sdk/client.ts';
+import { NoResponse, type RawRequest, sendRaw } from '../../../test/harness/raw-request.ts';
 import { pause } from '../../campaign.ts';
-import { type Fact, markOf } from '../../checkers/events/judge.ts';
-import type { Addresses } from '../../checkers/events/readers.ts';
+import { type Acknowledged, markOf } from '../../checkers/events/checker.ts';
+import type { Addresses } from './readers.ts';
 
 const CARD = '/api/v0.1/core/card';
 const TRANSFER = '/api/v0.1/core/transfer';
 const PROGRAM = '/api/v0.1/operator/program';
 const SWITCH = '/api/v0.1/operator/switch';
 
+/** The card program of the load, and the card program of the callers. */
+export type Programs = { readonly demo: string; readonly other: string };
+
+/** Creates the second program with enough money for all callers. */
+export async function makePrograms({ programs, deposits }: TransferService): Promise<Programs> {
+  const { program_id: other } = await programs.create({ name: 'The second program', currency: 'USD' });
+  await deposits.create(other, { amount: 1_000_000_000 });
+  return { demo: DEMO_PROGRAM, other };
+}
+
 /** The random part of the time until a scheduled transfer is due or a hold expires, in milliseconds. */
 const AHEAD = 1_500;
 
-/** The pause before a retry, in milliseconds. */
-const BEFORE_REPEAT = 50;
+/** The pause after a failed request, in milliseconds. */
+const AFTER_FAILURE = 50;
 
 /** The maximum number of new card programs per caller. Each program gets every shared event. */
 const MAX_PROGRAMS = 5;
 
 type Body = Readonly<Record<string, unknown>>;
 
-/** Sends requests of many kinds, one after the other, and records the acknowledged ones as facts. */
+/** Sends requests of many kinds, one after the other. Each has a mark that its event contains. */
 export class Caller {
-  readonly facts: Fact[] = [];
+  /** In the order of the responses. */
+  readonly acknowledged: Acknowledged[] = [];
   readonly #ledger: number;
   readonly #number: number;
   readonly #programId: string;
@@ -42,58 +55,48 @@ export class Caller {
 
   async run(goesOn: () => boolean): Promise<void> {
     while (goesOn()) {
-      await this.#step();
+      await this.#step(this.#newMark());
       await pause(this.#random() * 10);
     }
   }
 
-  async #step(): Promise<void> {
+  async #step(mark: string): Promise<unknown> {
+    const card_id = this.#card;
     const chance = this.#random();
-    if (this.#card === undefined || chance < 0.1) return this.#createCard();
-    if (chance < 0.35) return this.#updateCard(this.#card);
-    if (chance < 0.65) return this.#transfer(this.#card);
-    if (chance < 0.8) return this.#hold(this.#card);
-    if (chance < 0.9) return this.#schedule(this.#card);
+    if (card_id === undefined || chance < 0.1) return this.#createCard(mark);
+    const metadata = { mark };
+    if (chance < 0.35)
+      return this.#send('card.updated', mark, `${CARD}/${card_id}`, { holder_reference: mark }, 'PATCH');
+    if (chance < 0.65) {
+      const amount = 1 + Math.floor(this.#random() * 50);
+      return this.#send('transfer.completed', mark, TRANSFER, { amount, card_id, metadata });
+    }
+    if (chance < 0.8) return this.#hold(mark, { amount: 5, card_id, metadata });
+    if (chance < 0.9) {
+      const body = { amount: 3, card_id, metadata, scheduled_for: this.#soon() };
+      return this.#send('transfer.scheduled', mark, TRANSFER, body);
+    }
     if (chance < 0.99) return this.#changeSwitch();
-    return this.#createProgram();
+    if (this.#programs >= MAX_PROGRAMS) return undefined;
+    this.#programs += 1;
+    return this.#send('program.created', mark, PROGRAM, { name: mark, currency: 'USD' });
   }
 
-  async #createCard(): Promise<void> {
-    const mark = this.#newMark();
+  async #createCard(mark: string): Promise<void> {
     const card_id = `caller-${this.#number}-${this.#steps}`;
-    const made = await this.#send('card.created', mark, { path: CARD, body: { card_id, holder_reference: mark } });
+    const made = await this.#send('card.created', mark, CARD, { card_id, holder_reference: mark });
     if (made !== undefined) this.#card = card_id;
   }
 
-  async #updateCard(card: string): Promise<void> {
-    const mark = this.#newMark();
-    const body = { holder_reference: mark };
-    await this.#send('card.updated', mark, { method: 'PATCH', path: `${CARD}/${card}`, body });
-  }
-
-  async #transfer(card_id: string): Promise<void> {
-    const mark = this.#newMark();
-    const body = { amount: 1 + Math.floor(this.#random() * 50), card_id, metadata: { mark } };
-    await this.#send('transfer.completed', mark, { path: TRANSFER, body });
-  }
-
   /** Creates a hold, and captures it, cancels it or lets it expire. */
-  async #hold(card_id: string): Promise<void> {
-    const mark = this.#newMark();
-    const expires_at = this.#soon();
-    const body = { amount: 5, card_id, capture: 'manual', expires_at, metadata: { mark } };
-    const made = await this.#send('transfer.pending', mark, { path: TRANSFER, body });
+  async #hold(mark: string, body: Body): Promise<void> {
+    const hold = { ...body, capture: 'manual', expires_at: this.#soon() };
+    const made = await this.#send('transfer.pending', mark, TRANSFER, hold);
     const chance = this.#random();
     if (made === undefined || chance < 0.3) return;
-    const path = `${TRANSFER}/${made.fields.transfer_id}`;
-    if (chance < 0.7) await this.#send('transfer.completed', mark, { path: `${path}/capture`, body: { amount: 5 } });
-    else await this.#send('transfer.canceled', mark, { path: `${path}/cancel` });
-  }
-
-  async #schedule(card_id: string): Promise<void> {
-    const mark = this.#newMark();
-    const body = { amount: 3, card_id, scheduled_for: this.#soon(), metadata: { mark } };
-    await this.#send('transfer.scheduled', mark, { path: TRANSFER, body });
+    const path = `${TRANSFER}/${made.transfer_id}`;
+    if (chance < 0.7) await this.#send('transfer.completed', mark, `${path}/capture`, { amount: 5 });
+    else await this.#send('transfer.canceled', mark, `${path}/cancel`);
   }
 
   /** Disables and enables unloads, which no caller makes. Or enables the whole service, which is already enabled. */
@@ -102,35 +105,25 @@ export class Caller {
     const scope = isForAll ? {} : { program_id: this.#programId, type: 'unload' };
     for (const disabled of isForAll ? [false] : [true, false]) {
       const mark = this.#newMark();
-      await this.#send('switch.changed', mark, { path: SWITCH, body: { ...scope, disabled, reason: mark } });
+      await this.#send('switch.changed', mark, SWITCH, { ...scope, disabled, reason: mark });
     }
   }
 
-  async #createProgram(): Promise<void> {
-    if (this.#programs >= MAX_PROGRAMS) return;
-    this.#programs += 1;
-    const mark = this.#newMark();
-    await this.#send('program.created', mark, { path: PROGRAM, body: { name: mark, currency: 'USD' } });
-  }
-
-  /** Sends a request once, because it has no idempotency key. Returns the response if it succeeds. */
-  async #send(
-    type: string,
-    mark: string,
-    raw: { readonly method?: string; readonly path: string; readonly body?: Body },
-  ): Promise<RawResponse | undefined> {
+  /** Sends a request once, because it has no idempotency key. Returns the fields of the response if it succeeds. */
+  async #send(type: string, mark: string, path: string, body?: Body, method = 'POST'): Promise<Body | undefined> {
     const urls = this.#addresses();
     const url = urls[Math.floor(this.#random() * urls.length)] ?? '';
     try {
-      const response = await sendRaw(url, { headers: { 'Program-Id': this.#programId }, ...raw });
-      if (response.status < 300) {
-        this.facts.push({ type, mark });
-        return response;
+      const raw: RawRequest = { method, path, headers: { 'Program-Id': this.#programId }, body };
+      const { status, fields } = await sendRaw(url, raw);
+      if (status < 300) {
+        this.acknowledged.push({ type, mark });
+        return fields;
       }
     } catch (error) {
       if (!(error instanceof NoResponse)) throw error;
     }
-    await pause(BEFORE_REPEAT);
+    await pause(AFTER_FAILURE);
     return undefined;
   }
 

@@ -1,28 +1,20 @@
-import { mkdtemp, rm } from 'node:fs/promises';
-import { tmpdir } from 'node:os';
-import { join } from 'node:path';
 import { Webhook } from 'standardwebhooks';
 import { afterAll, beforeAll, expect, test } from 'vitest';
-import { NoResponse, sendRaw } from '../../../../test/harness/raw-request.ts';
-import type { Delivery } from '../../../checkers/deliveries/notes.ts';
-import { Receiver } from './run-receiver.ts';
+import { NoResponse, sendRaw } from '../../../test/harness/raw-request.ts';
+import { streamOf } from '../../campaign.ts';
+import { Receiver } from './receiver.ts';
 
-// The receiver of the row `webhooks` must record requests and responses, even if it is restarted.
+// The receiver of the webhooks must record requests and responses, even if it is restarted.
 
 const [FIRST, SECOND] = [1, 2].map((byte) => `whsec_${Buffer.alloc(32, byte).toString('base64')}`) as [string, string];
 
-let directory: string;
 let receiver: Receiver;
 
 beforeAll(async () => {
-  directory = await mkdtemp(join(tmpdir(), 'receiver-'));
-  receiver = await Receiver.start(join(directory, 'notes'), 1);
-  await receiver.addSecret('good', FIRST);
+  receiver = await Receiver.start(streamOf(1));
+  receiver.addSecret('good', FIRST);
 });
-afterAll(async () => {
-  await receiver.stop();
-  await rm(directory, { recursive: true });
-});
+afterAll(() => receiver.stop());
 
 /** Sends an event with the signatures of some secrets. */
 async function deliver(webhook: string, id: string, ...secrets: readonly string[]): Promise<number> {
@@ -36,16 +28,12 @@ async function deliver(webhook: string, id: string, ...secrets: readonly string[
   return (await sendRaw(receiver.url, { path: `/${webhook}`, headers, body })).status;
 }
 
-async function deliveriesOf(webhook: string): Promise<readonly Delivery[]> {
-  return (await receiver.read()).get(webhook) ?? [];
-}
-
 test('records each delivery and the secrets that signed it', async () => {
   expect(await deliver('good', 'evt_1', FIRST)).toBe(204);
-  await receiver.addSecret('good', SECOND);
+  receiver.addSecret('good', SECOND);
   expect(await deliver('good', 'evt_2', SECOND, FIRST)).toBe(204);
   expect(await deliver('good', 'evt_3', SECOND)).toBe(204);
-  expect(await deliveriesOf('good')).toMatchObject([
+  expect(receiver.deliveriesOf('good')).toMatchObject([
     { eventId: 'evt_1', verified: [0], status: 204 },
     { eventId: 'evt_2', verified: [0, 1], status: 204 },
     { eventId: 'evt_3', verified: [1], status: 204 },
@@ -57,23 +45,23 @@ test.for([
   ['limits', 429],
   ['slow', 204],
 ] as const)('the kind %s answers %i', async ([kind, status]) => {
-  await receiver.conduct(kind, { kind });
+  receiver.conduct(kind, { kind });
   expect(await deliver(kind, 'evt_1')).toBe(status);
-  expect(await deliveriesOf(kind)).toMatchObject([{ verified: [], status }]);
+  expect(receiver.deliveriesOf(kind)).toMatchObject([{ verified: [], status }]);
 });
 
 test('records a delivery without a response if it closes the connection', async () => {
-  await receiver.conduct('closes', { kind: 'closes' });
+  receiver.conduct('closes', { kind: 'closes' });
   await expect(deliver('closes', 'evt_1')).rejects.toThrow(NoResponse);
-  expect((await deliveriesOf('closes')).map(({ status }) => status)).toEqual([undefined]);
+  expect(receiver.deliveriesOf('closes').map(({ status }) => status)).toEqual([undefined]);
 });
 
 test('keeps its records after a restart', async () => {
-  await receiver.conduct('black-hole', { kind: 'black hole' });
+  receiver.conduct('black-hole', { kind: 'black hole' });
   const lost = expect(deliver('black-hole', 'evt_1')).rejects.toThrow(NoResponse);
-  await expect.poll(async () => (await deliveriesOf('black-hole')).length).toBe(1);
+  await expect.poll(() => receiver.deliveriesOf('black-hole').length).toBe(1);
   await receiver.restart(lost);
   expect(await deliver('good', 'evt_4', FIRST)).toBe(204);
-  expect((await deliveriesOf('good')).at(-1)).toMatchObject({ eventId: 'evt_4', verified: [0], status: 204 });
-  expect((await deliveriesOf('black-hole')).map(({ status }) => status)).toEqual([undefined]);
+  expect(receiver.deliveriesOf('good').at(-1)).toMatchObject({ eventId: 'evt_4', verified: [0], status: 204 });
+  expect(receiver.deliveriesOf('black-hole').map(({ status }) => status)).toEqual([undefined]);
 });

@@ -1,23 +1,29 @@
-import { createHash } from 'node:crypto';
 import { describe, expect, test } from 'vitest';
-import type { Timeline } from '../events/event-books.ts';
-import { type Circumstances, countRepeats, type Expectation, wrongDeliveries } from './judge.ts';
-import type { Delivery } from './notes.ts';
+import { ALL_BY_NUMBER, type Timelines } from '../events/history.ts';
+import {
+  checkDeliveries,
+  countRepeats,
+  type Delivery,
+  type DeliveryHistory,
+  hashOf,
+  type Subscription,
+} from './checker.ts';
 
-// Tests the judge of the row `webhooks` with correct deliveries and with versions that have one mistake each.
+// Correct deliveries, and versions with one planted violation each.
 
-const TIMELINE: Timeline = ['card.created', 'transfer.pending', 'transfer.completed', 'card.updated'].map(
-  (type, index) => ({
-    type,
-    eventId: `evt_${index + 1}`,
-    place: index + 1,
-    text: '',
-    body: { full: `full ${index + 1}`, thin: `thin ${index + 1}` },
-  }),
-);
+const TIMELINE = ['card.created', 'transfer.pending', 'transfer.completed', 'card.updated'].map((type, index) => ({
+  type,
+  eventId: `evt_${index + 1}`,
+  place: index + 1,
+  text: '',
+  body: { full: `full ${index + 1}`, thin: `thin ${index + 1}` },
+}));
 
-const WEBHOOK: Expectation = {
+const TIMELINES: Timelines = new Map([[ALL_BY_NUMBER, TIMELINE]]);
+
+const WEBHOOK: Subscription = {
   name: 'webhook',
+  programId: undefined,
   order: 'parallel',
   payload: 'full',
   types: null,
@@ -29,12 +35,9 @@ const KILLED_AT = 3_000;
 
 /** An accepted delivery of the event at a position. */
 const got = (position: number, more: Partial<Delivery> & { readonly body?: string } = {}): Delivery => ({
-  webhook: 'webhook',
   at: 500,
   eventId: `evt_${position}`,
-  hash: createHash('sha256')
-    .update(more.body ?? `full ${position}`)
-    .digest('base64'),
+  hash: hashOf(more.body ?? `full ${position}`),
   verified: [0],
   status: 204,
   ...more,
@@ -43,19 +46,18 @@ const got = (position: number, more: Partial<Delivery> & { readonly body?: strin
 const afterKill = { at: 4_000 };
 const ALL = [1, 2, 3, 4].map((position) => got(position));
 
-const judge = (
+const check = (
   deliveries: readonly Delivery[],
-  webhook: Partial<Expectation> = {},
-  circumstances: Partial<Circumstances> = {},
-): string =>
-  wrongDeliveries({ ...WEBHOOK, ...webhook }, deliveries, TIMELINE, {
-    kills: [KILLED_AT],
-    due: TIMELINE,
-    ...circumstances,
-  }).join('\n');
+  webhook: Partial<Subscription> = {},
+  more: Partial<DeliveryHistory> = {},
+): string => {
+  const subscription = { ...WEBHOOK, ...webhook };
+  const around = { timelines: TIMELINES, due: TIMELINES, kills: [KILLED_AT], ...more };
+  return checkDeliveries({ subscription, deliveries, ...around }).join('\n');
+};
 
-describe('wrongDeliveries', () => {
-  test.for<[string, readonly Delivery[], Partial<Expectation>?]>([
+describe('checkDeliveries', () => {
+  test.for<[string, readonly Delivery[], Partial<Subscription>?]>([
     ['one delivery of each event', ALL],
     ['any order', ALL.toReversed()],
     ['the correct order, if strict', ALL, { order: 'strict' }],
@@ -77,14 +79,14 @@ describe('wrongDeliveries', () => {
       { payload: 'thin' },
     ],
   ])('accepts %s', ([, deliveries, webhook]) => {
-    expect(judge(deliveries, webhook)).toBe('');
+    expect(check(deliveries, webhook)).toBe('');
   });
 
   test('accepts missing events that are not due yet', () => {
-    expect(judge([], {}, { due: [] })).toBe('');
+    expect(check([], {}, { due: new Map() })).toBe('');
   });
 
-  test.for<[string, readonly Delivery[], RegExp, Partial<Expectation>?]>([
+  test.for<[string, readonly Delivery[], RegExp, Partial<Subscription>?]>([
     ['a missing event', ALL.toSpliced(1, 1), /lost: 1 of 4 events, such as 2 \(transfer.pending\)/],
     ['an event that was never accepted', [...ALL.slice(0, 3), got(4, { status: 500 })], /lost: 1 of 4/],
     ['an event that does not exist', [...ALL, got(5)], /evt_5 is not in the books/],
@@ -117,17 +119,17 @@ describe('wrongDeliveries', () => {
       /3 came before 2 was accepted/,
       { order: 'strict' },
     ],
-  ])('finds %s', ([, deliveries, problem, webhook]) => {
-    expect(judge(deliveries, webhook)).toMatch(problem);
+  ])('finds %s', ([, deliveries, violation, webhook]) => {
+    expect(check(deliveries, webhook)).toMatch(violation);
   });
 
   test('accepts repeats after each of several kills', () => {
     // Two deliveries are in flight at each of the two kills. All four are repeated after the second kill.
     const again = [got(1), got(2), got(3, { at: 3_100 }), got(4, { at: 3_100 })];
     const late = [1, 2, 3, 4].map((position) => got(position, { at: 5_000 }));
-    expect(judge([...again, ...late], {}, { kills: [KILLED_AT, 4_000] })).toBe('');
-    expect(judge([...again, ...late], {}, { kills: [4_000] })).toMatch(/2 more events were repeated than the 2/);
-    expect(judge([...again, ...late], {}, { kills: [5_500] })).toMatch(/repeated without a kill/);
+    expect(check([...again, ...late], {}, { kills: [KILLED_AT, 4_000] })).toBe('');
+    expect(check([...again, ...late], {}, { kills: [4_000] })).toMatch(/2 more events were repeated than the 2/);
+    expect(check([...again, ...late], {}, { kills: [5_500] })).toMatch(/repeated without a kill/);
   });
 
   test('countRepeats counts only repeats of accepted events', () => {

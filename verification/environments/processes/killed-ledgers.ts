@@ -1,0 +1,161 @@
+import { Resources } from '../../../bench/resources.ts';
+import { type Findings, pause, type Setting, streamOf, Tally } from '../../campaign.ts';
+import { readBooks } from '../../checkers/transfers/books.ts';
+import { Caller, makePrograms, type Programs } from '../../generators/events/callers.ts';
+import { Load } from '../../generators/load.ts';
+import { judge, makeCards } from '../../generators/loads.ts';
+import type { Consumers } from './consumers.ts';
+import { type Ledger, overLedgers, SIDE_BY_SIDE } from './ledgers.ts';
+import { chooseVictims, startTwoServices, type TwoServices, type TwoSettings } from './services.ts';
+
+/** The amount of work on a ledger. */
+export type Work = {
+  /** Clients that move money in the first program. */
+  readonly clients: number;
+  /** Callers that send all other requests, in the second program. */
+  readonly callers: number;
+  /** Transfers from one kill to the next. */
+  readonly transfersBetweenKills: number;
+  /** Requests that are repeated at the end. */
+  readonly sentAgain: number;
+};
+
+/** The consumers of a ledger's events, and the actions of a campaign around the kills. */
+export type Attended = {
+  readonly consumers: Consumers;
+  /** Runs during the wait for the transfers before a kill. `share` is the share of kills already done. */
+  readonly beforeKill?: (share: number) => Promise<void>;
+  /** Compares everything when all requests have their final responses. */
+  readonly checkEnd: (where: string) => Promise<unknown>;
+};
+
+/** A campaign that kills services and PostgreSQL under load, while consumers receive the events. */
+export type KillCampaign = {
+  readonly work: Work;
+  readonly settings: (ledger: number) => TwoSettings;
+  /** Starts the consumers. */
+  readonly attend: (ledger: KilledLedger, resources: Resources) => Promise<Attended>;
+};
+
+/** Kills per ledger. After each, all events of the ledger are compared with everything that was received. */
+const KILLS_OF_LEDGER = 10;
+
+/** The longest wait for the transfers between two kills, in milliseconds. */
+const LONGEST_BETWEEN = 8_000;
+
+/** A ledger whose two services are killed, with its clients and callers, from its first start to the last kill. */
+export class KilledLedger {
+  readonly tally = new Tally();
+  readonly services: TwoServices;
+  readonly programs: Programs;
+  readonly callers: readonly Caller[];
+  readonly random: () => number;
+  /** The stream of the receiver's behaviour. */
+  readonly randomOfReceiver: () => number;
+  readonly #load: Load;
+  readonly #work: Work;
+
+  constructor({ seed }: Setting, number: number, services: TwoServices, programs: Programs, work: Work) {
+    this.services = services;
+    this.programs = programs;
+    this.#work = work;
+    this.random = streamOf(seed, number, 1);
+    this.randomOfReceiver = streamOf(seed, number, 4);
+    this.#load = new Load(work.clients, `ledger-${number}`, streamOf(seed, number, 2));
+    this.callers = Array.from(
+      { length: work.callers },
+      (_, index) => new Caller(number, index, programs.other, () => services.urls, streamOf(seed, number, 3, index)),
+    );
+  }
+
+  /** Calls `checked` after checking each kill. */
+  async withstand({ done, attacks: kills }: Ledger, attended: Attended, checked: () => void): Promise<void> {
+    const { tally, services } = this;
+    const load = this.#load;
+    await makeCards(load, services.owner);
+    let goesOn = true;
+    load.start(...services.urls);
+    const calling = Promise.all(this.callers.map((caller) => caller.run(() => goesOn)));
+    try {
+      for (let kill = 1; kill <= kills && !tally.isEnough; kill += 1) {
+        await Promise.all([this.#untilEnough(), attended.beforeKill?.((kill - 1) / kills)]);
+        await this.#kill(kill, attended.consumers);
+        await attended.consumers.check(`kill ${done + kill}`);
+        checked();
+      }
+    } finally {
+      goesOn = false;
+      await load.pause();
+      await calling;
+    }
+    if (tally.violations.length > 0) return;
+    await load.settle(services.other.url, this.#work.sentAgain);
+    const where = `after kill ${done + kills}`;
+    await attended.checkEnd(where);
+    judge(tally, where, load, await readBooks(services.path, load.cards));
+    tally.add('transfers', load.made);
+  }
+
+  async #untilEnough(): Promise<void> {
+    const wanted = this.#load.made + this.#work.transfersBetweenKills;
+    const started = performance.now();
+    while (this.#load.made < wanted && performance.now() - started < LONGEST_BETWEEN) await pause(10);
+    await pause(this.random() * 300);
+  }
+
+  async #kill(kill: number, consumers: Consumers): Promise<void> {
+    const victims = chooseVictims(kill, this.random);
+    this.tally.add(`kills_${victims}`);
+    const milliseconds = await this.services.kill(victims, this.random, {
+      kills: () => consumers.kills.push(Date.now()),
+      expectDeath: (url) => this.#load.expectDeath(url),
+      moved: () => this.#load.redirect(...this.services.urls),
+    });
+    if (milliseconds === Number.POSITIVE_INFINITY)
+      return this.tally.violate('recovery', [`no transfer within 60 s of: ${victims}`]);
+    this.tally.time('recovery', milliseconds);
+  }
+}
+
+/** Runs a campaign on several ledgers. */
+export async function killUnderLoad(setting: Setting, campaign: KillCampaign): Promise<Findings> {
+  const tally = new Tally();
+  let kills = 0;
+  const checked = (): void => setting.progress(++kills, `${tally.count('violations')} violations`);
+  const run = (ledger: Ledger): Promise<void> => killLedger(setting, campaign, tally, ledger, checked);
+  await overLedgers(setting, tally, KILLS_OF_LEDGER, run, SIDE_BY_SIDE);
+  const { clients, callers } = campaign.work;
+  const figures = { clients, callers, processes: 2, ledgers_side_by_side: SIDE_BY_SIDE, ...tally.figures() };
+  return { figures, violations: tally.violations };
+}
+
+async function killLedger(
+  setting: Setting,
+  { work, settings, attend }: KillCampaign,
+  tally: Tally,
+  ledger: Ledger,
+  checked: () => void,
+): Promise<void> {
+  const { main } = setting;
+  const resources = new Resources();
+  let killed: KilledLedger | undefined;
+  const end = setting.resources.add('the ledger', async () => {
+    // Keeps a ledger with a violation, except in the negative control.
+    if (killed !== undefined && killed.tally.violations.length > 0 && main === undefined) {
+      killed.services.isKept = true;
+      killed.tally.violate(`ledger ${ledger.number}`, [`its files are in ${killed.services.path}`]);
+    }
+    await resources.endAll(() => undefined);
+  });
+  try {
+    const services = await startTwoServices(resources, { main, ...settings(ledger.number) });
+    killed = new KilledLedger(setting, ledger.number, services, await makePrograms(services.owner.client), work);
+    const attended = await attend(killed, resources);
+    resources.add('the consumers', () => attended.consumers.stop());
+    await killed.withstand(ledger, attended, checked);
+    await services.stopAll();
+  } finally {
+    await end();
+    if (killed !== undefined) tally.take(killed.tally);
+  }
+}
