@@ -7,11 +7,11 @@ import { PoolGroup } from '../../../server/store/connection/pool.ts';
 import { Standby } from '../../../server/store/connection/standby.ts';
 import { freezeClock, setClock } from '../../../verification/environments/domain/lane-ledger.ts';
 import { EPOCH, SimulatedTime } from '../../../verification/environments/memory/simulated-time.ts';
-import { STATEMENTS } from '../../../verification/environments/memory/statements/statements.ts';
-import { Connection, Server } from '../../../verification/environments/memory/store/connection.ts';
-import { partsOf, type StoredRow } from '../../../verification/environments/memory/store/parameters.ts';
-import { type Tables, Transaction } from '../../../verification/environments/memory/store/transaction.ts';
 import { firstRows, openTables, PROGRAMS, webhookRows } from '../../../verification/environments/memory/world.ts';
+import { Connection, Server } from '../../../verification/environments/memory-store/connection.ts';
+import { partsOf, type StoredRow } from '../../../verification/environments/memory-store/parameters.ts';
+import { STATEMENTS } from '../../../verification/environments/memory-store/statements.ts';
+import { type Tables, Transaction } from '../../../verification/environments/memory-store/transaction.ts';
 import { Random } from '../../harness/random.ts';
 import { useConnection, useServer } from '../../harness/use-ledger.ts';
 

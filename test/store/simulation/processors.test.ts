@@ -38,8 +38,8 @@ import {
 } from '../../../server/store/processors/notices.ts';
 import { handle } from '../../../verification/environments/memory/requests.ts';
 import { openService } from '../../../verification/environments/memory/service-process.ts';
-import { PROCESSOR_STATEMENTS } from '../../../verification/environments/memory/statements/processors.ts';
 import { CARDS_AT_PROCESSOR, CONNECTOR_ID, PROGRAMS } from '../../../verification/environments/memory/world.ts';
+import { PROCESSOR_STATEMENTS } from '../../../verification/environments/memory-store/processors.ts';
 import type { Request } from '../../../verification/model/commands.ts';
 import { TRAITS } from '../../fixtures/processors.ts';
 import { connect } from '../../harness/ledger.ts';

@@ -26,11 +26,11 @@ import { CallersKnow } from '../../../verification/environments/memory/callers.t
 import { drawWorkload, EVERY_SUBJECT } from '../../../verification/environments/memory/profile.ts';
 import { handle } from '../../../verification/environments/memory/requests.ts';
 import { openService } from '../../../verification/environments/memory/service-process.ts';
-import { PROCESSOR_STATEMENTS } from '../../../verification/environments/memory/statements/processors.ts';
-import { STATEMENTS } from '../../../verification/environments/memory/statements/statements.ts';
-import type { StoredRow } from '../../../verification/environments/memory/store/parameters.ts';
-import { Transaction } from '../../../verification/environments/memory/store/transaction.ts';
 import { CURRENCY, PROGRAMS, programOf } from '../../../verification/environments/memory/world.ts';
+import type { StoredRow } from '../../../verification/environments/memory-store/parameters.ts';
+import { PROCESSOR_STATEMENTS } from '../../../verification/environments/memory-store/processors.ts';
+import { STATEMENTS } from '../../../verification/environments/memory-store/statements.ts';
+import { Transaction } from '../../../verification/environments/memory-store/transaction.ts';
 import { Commands } from '../../../verification/generators/commands.ts';
 import type { Request } from '../../../verification/model/commands.ts';
 import { connect } from '../../harness/ledger.ts';

@@ -3,12 +3,12 @@ import { toWireId } from '../../../domain/identifier.ts';
 import type { Random } from '../../../test/harness/random.ts';
 import { Commands, type Known, type Workload } from '../../generators/commands.ts';
 import type { Request } from '../../model/commands.ts';
+import type { Watcher } from '../memory-store/connection.ts';
 import type { Attempt, Judge, Wish } from './judge.ts';
 import { drawWorkload, type Subjects } from './profile.ts';
 import { canHaveKey, describeRequest } from './requests.ts';
 import type { ServiceProcess } from './service-process.ts';
 import type { SimulatedTime } from './simulated-time.ts';
-import type { Watcher } from './store/connection.ts';
 import { CURRENCY, PROGRAMS } from './world.ts';
 
 /** The time limit of a request, the same as over HTTP. */

@@ -21,9 +21,9 @@ import {
 } from '../../../server/store/webhooks/state.ts';
 import type { Vault } from '../../../server/subjects/webhooks/vault.ts';
 import type { Random } from '../../../test/harness/random.ts';
+import type { Tables } from '../memory-store/transaction.ts';
 import type { Judge } from './judge.ts';
 import type { SimulatedTime } from './simulated-time.ts';
-import type { Tables } from './store/transaction.ts';
 
 /** How often leases are renewed. */
 const POLL_MILLISECONDS = 1_000;

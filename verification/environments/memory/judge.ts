@@ -3,18 +3,18 @@ import type { Limits } from '../../../domain/ledger/limits.ts';
 import { Refusal } from '../../../domain/refusal.ts';
 import { type AnyReply, OperationFailure } from '../../../server/calls/call.ts';
 import { payloadOf } from '../../../test/fixtures/stored-events.ts';
+import { JudgeOfAccounts } from '../../checkers/commits/judge-of-accounts.ts';
+import { JudgeOfEvents } from '../../checkers/commits/judge-of-events.ts';
+import { JudgeOfProcessors } from '../../checkers/commits/judge-of-processors.ts';
+import { JudgeOfWebhooks } from '../../checkers/commits/judge-of-webhooks.ts';
 import { sum } from '../../model/books.ts';
 import type { Opening, Request } from '../../model/commands.ts';
 import { SerialBooks } from '../../model/serial-books.ts';
-import { JudgeOfAccounts } from './judges/judge-of-accounts.ts';
-import { JudgeOfEvents } from './judges/judge-of-events.ts';
-import { JudgeOfProcessors } from './judges/judge-of-processors.ts';
-import { JudgeOfWebhooks } from './judges/judge-of-webhooks.ts';
+import { NOTHING, timeOf } from '../memory-store/meaning.ts';
+import type { StoredRow } from '../memory-store/parameters.ts';
+import type { Tables, Written } from '../memory-store/transaction.ts';
 import { isOfWebhook, type ReadEvent, read, readEntry, showsProgram, sorted } from './read-event.ts';
 import { describeRequest, isOfOperators, movesMoney } from './requests.ts';
-import { NOTHING, timeOf } from './store/meaning.ts';
-import type { StoredRow } from './store/parameters.ts';
-import type { Tables, Written } from './store/transaction.ts';
 import { CURRENCY, nameOf, PROGRAMS, programOf } from './world.ts';
 
 /** A caller's request with all of its retries. */

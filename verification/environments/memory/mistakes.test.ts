@@ -1,6 +1,6 @@
 import { expect, test } from 'vitest';
+import { MISTAKES } from '../../mutants/simulation/mistakes.ts';
 import { runCampaign } from './campaign.ts';
-import { MISTAKES } from './mistakes/mistakes.ts';
 import { runSchedule } from './schedule.ts';
 
 /** The maximum number of schedules to find a mistake. Most take a few dozen, the rarest known one a few hundred. */

@@ -1,6 +1,6 @@
 import { Random } from '../../../test/harness/random.ts';
 import { aheadInSeconds, type Kind, type Workload } from '../../generators/commands.ts';
-import { drawProcessor, type ProcessorProfile } from './processors/profile.ts';
+import { drawProcessor, type ProcessorProfile } from './processor-profile.ts';
 import type { ProgramLimits } from './world.ts';
 
 /** The subjects of requests, in addition to transfers, cards and webhooks. */
@@ -152,7 +152,7 @@ function draw(random: Random, { pace, ...subjects }: ReturnType<typeof drawSubje
  */
 export function drawProfile(seed: number, random: Random, hasProcessor: boolean): Profile {
   const own = new Random(seed, 8);
-  // In this series of numbers no seed of `mistakes/` has a processor. A processor would change their schedules.
+  // In this series of numbers no seed of `verification/mutants/simulation/` has a processor. A processor would change their schedules.
   const isDrawn = new Random(seed, 59).chance(WITH_PROCESSOR);
   const processor = drawProcessor(own, hasProcessor || isDrawn ? 1 : 0);
   return withProcessor(draw(random, drawSubjects(new Random(seed, 6))), processor, own);

@@ -1,5 +1,5 @@
 import { payloadOf } from '../../../test/fixtures/stored-events.ts';
-import type { StoredRow } from './store/parameters.ts';
+import type { StoredRow } from '../memory-store/parameters.ts';
 
 /** An event with its parsed payload. */
 export type ReadEvent = { readonly event: StoredRow; readonly record: Readonly<Record<string, unknown>> };

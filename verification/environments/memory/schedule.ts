@@ -1,16 +1,16 @@
 import { Random } from '../../../test/harness/random.ts';
+import { type Connection, Server } from '../memory-store/connection.ts';
+import type { Meanings } from '../memory-store/meaning.ts';
+import type { StoredRow } from '../memory-store/parameters.ts';
+import { STATEMENTS } from '../memory-store/statements.ts';
+import { type Tables, Transaction } from '../memory-store/transaction.ts';
 import { Callers } from './callers.ts';
 import { Judge } from './judge.ts';
-import { SimulatedProcessor } from './processors/processor.ts';
-import type { ProcessorProfile } from './processors/profile.ts';
+import { SimulatedProcessor } from './processor.ts';
+import type { ProcessorProfile } from './processor-profile.ts';
 import { drawProfile, EVES, LIMITS, type Profile } from './profile.ts';
 import { type LaneListeners, ServiceProcess } from './service-process.ts';
 import { inSimulatedTime, SimulatedTime, settle } from './simulated-time.ts';
-import { STATEMENTS } from './statements/statements.ts';
-import { type Connection, Server } from './store/connection.ts';
-import type { Meanings } from './store/meaning.ts';
-import type { StoredRow } from './store/parameters.ts';
-import { type Tables, Transaction } from './store/transaction.ts';
 import { CARDS_AT_PROCESSOR, openTables } from './world.ts';
 
 /** The result of a schedule. */

@@ -14,11 +14,11 @@ import { receiveNotice } from '../../../server/subjects/processors/receive-notic
 import { type OnCreated, openTransferLane } from '../../../server/subjects/transfers/lane.ts';
 import type { WebhookTools } from '../../../server/subjects/webhooks/tools.ts';
 import type { Request } from '../../model/commands.ts';
+import type { Connection, Server } from '../memory-store/connection.ts';
+import { openSimulatedDatabases, type SimulatedDatabases } from '../memory-store/pool.ts';
 import { Delivering, type DeliveryWorld, VAULT } from './delivering.ts';
-import type { Asker, SentNotice, SimulatedProcessor } from './processors/processor.ts';
+import type { Asker, SentNotice, SimulatedProcessor } from './processor.ts';
 import { handle, type Sending } from './requests.ts';
-import type { Connection, Server } from './store/connection.ts';
-import { openSimulatedDatabases, type SimulatedDatabases } from './store/pool.ts';
 import { CONNECTOR_ID, programOf } from './world.ts';
 
 /** Small batches, so that an erasure takes many transactions. */

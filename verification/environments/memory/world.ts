@@ -1,8 +1,8 @@
 import { MAXIMUM_BALANCE } from '../../../domain/ledger/money.ts';
 import { SHARDS } from '../../../server/store/webhooks/shard.ts';
 import { shardOf } from '../../../server/store/webhooks/webhook.ts';
-import type { StoredRow } from './store/parameters.ts';
-import { Tables, Transaction } from './store/transaction.ts';
+import type { StoredRow } from '../memory-store/parameters.ts';
+import { Tables, Transaction } from '../memory-store/transaction.ts';
 
 /** The UUID of an object that exists from the start. */
 const idOf = (kind: number, number: number): string =>

@@ -1,5 +1,5 @@
-import type { Traits } from '../../../../domain/processors/order.ts';
-import type { Random } from '../../../../test/harness/random.ts';
+import type { Traits } from '../../../domain/processors/order.ts';
+import type { Random } from '../../../test/harness/random.ts';
 
 /** The behavior of the processor in a schedule. */
 export type ProcessorProfile = {

@@ -1,5 +1,5 @@
-import { Places } from '../../../../server/background/delivery/endpoint/places.ts';
-import { NOTHING } from '../store/meaning.ts';
+import { Places } from '../../../server/background/delivery/endpoint/places.ts';
+import { NOTHING } from '../../environments/memory-store/meaning.ts';
 import { type NamedMistake, run } from './make.ts';
 
 /** The delivery to webhooks. */

@@ -1,9 +1,9 @@
-import { fundingOf, suspenseOf } from '../../../model/books.ts';
-import type { SerialBooks } from '../../../model/serial-books.ts';
-import { timeOf } from '../store/meaning.ts';
-import type { StoredRow } from '../store/parameters.ts';
-import type { Tables } from '../store/transaction.ts';
-import { CURRENCY, nameOf, PROGRAMS } from '../world.ts';
+import { CURRENCY, nameOf, PROGRAMS } from '../../environments/memory/world.ts';
+import { timeOf } from '../../environments/memory-store/meaning.ts';
+import type { StoredRow } from '../../environments/memory-store/parameters.ts';
+import type { Tables } from '../../environments/memory-store/transaction.ts';
+import { fundingOf, suspenseOf } from '../../model/books.ts';
+import type { SerialBooks } from '../../model/serial-books.ts';
 
 /** The accounts of the serial books, by their names there. */
 const BOOKED: ReadonlyMap<string, string> = new Map(

@@ -1,7 +1,7 @@
 import { isDeepStrictEqual } from 'node:util';
-import { type Meanings, NOTHING, timeOf } from '../store/meaning.ts';
-import type { StoredRow } from '../store/parameters.ts';
-import type { Run, Transaction } from '../store/transaction.ts';
+import { type Meanings, NOTHING, timeOf } from './meaning.ts';
+import type { StoredRow } from './parameters.ts';
+import type { Run, Transaction } from './transaction.ts';
 
 const ATTEMPT = [
   ...(['program_id', 'attempt_id', 'transfer_id', 'card_id', 'connector_id', 'kind', 'amount', 'currency'] as const),

@@ -1,7 +1,7 @@
-import { databaseError } from '../store/database-error.ts';
-import { type Meanings, NOTHING } from '../store/meaning.ts';
-import { columnsOf, type Given, type StoredRow } from '../store/parameters.ts';
-import type { Run, Transaction } from '../store/transaction.ts';
+import { databaseError } from './database-error.ts';
+import { type Meanings, NOTHING } from './meaning.ts';
+import { columnsOf, type Given, type StoredRow } from './parameters.ts';
+import type { Run, Transaction } from './transaction.ts';
 
 export const ACCOUNT_COLUMNS = [
   'program_id',

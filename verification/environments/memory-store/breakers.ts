@@ -1,5 +1,5 @@
-import { type Meanings, NOTHING, timeOf } from '../store/meaning.ts';
-import { columnsOf, type StoredRow } from '../store/parameters.ts';
+import { type Meanings, NOTHING, timeOf } from './meaning.ts';
+import { columnsOf, type StoredRow } from './parameters.ts';
 
 /** The breakers of connectors. */
 export const BREAKER_STATEMENTS: Meanings = {

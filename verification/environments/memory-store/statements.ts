@@ -1,9 +1,9 @@
-import type { Meanings } from '../store/meaning.ts';
 import { ACCOUNT_STATEMENTS } from './accounts.ts';
 import { CARD_STATEMENTS } from './cards.ts';
 import { CONTROL_STATEMENTS } from './control.ts';
 import { ERASURE_STATEMENTS } from './erasure.ts';
 import { EVENT_STATEMENTS } from './events.ts';
+import type { Meanings } from './meaning.ts';
 import { PROCESSOR_STATEMENTS } from './processors.ts';
 import { PROGRAM_STATEMENTS } from './programs.ts';
 import { SWITCH_STATEMENTS } from './switch.ts';

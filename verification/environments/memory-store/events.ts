@@ -1,7 +1,7 @@
-import { EVERY_PROGRAM } from '../../../../domain/event.ts';
-import { type Meaning, type Meanings, NOTHING } from '../store/meaning.ts';
-import type { StoredRow } from '../store/parameters.ts';
-import type { Run, Transaction } from '../store/transaction.ts';
+import { EVERY_PROGRAM } from '../../../domain/event.ts';
+import { type Meaning, type Meanings, NOTHING } from './meaning.ts';
+import type { StoredRow } from './parameters.ts';
+import type { Run, Transaction } from './transaction.ts';
 
 const insertEvents: Meaning = function* (transaction, { rows, values: [batchId, now] }) {
   for (const row of rows('events')) {

@@ -1,8 +1,8 @@
-import { toWireId } from '../../../../domain/identifier.ts';
-import type { SerialBooks } from '../../../model/serial-books.ts';
-import type { ReadEvent } from '../read-event.ts';
-import type { StoredRow } from '../store/parameters.ts';
-import type { Tables } from '../store/transaction.ts';
+import { toWireId } from '../../../domain/identifier.ts';
+import type { ReadEvent } from '../../environments/memory/read-event.ts';
+import type { StoredRow } from '../../environments/memory-store/parameters.ts';
+import type { Tables } from '../../environments/memory-store/transaction.ts';
+import type { SerialBooks } from '../../model/serial-books.ts';
 
 /** Checks webhooks and their cursors. */
 export class JudgeOfWebhooks {

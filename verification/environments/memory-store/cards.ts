@@ -1,9 +1,9 @@
-import { READ_DAYS } from '../../../../server/store/ledger/limits.ts';
-import { type Meaning, type Meanings, NOTHING } from '../store/meaning.ts';
-import { columnsOf, type StoredRow } from '../store/parameters.ts';
-import type { Transaction } from '../store/transaction.ts';
+import { READ_DAYS } from '../../../server/store/ledger/limits.ts';
 import { cardsOf, raiseVersion, shown } from './accounts.ts';
+import { type Meaning, type Meanings, NOTHING } from './meaning.ts';
+import { columnsOf, type StoredRow } from './parameters.ts';
 import { disabledScopes } from './switch.ts';
+import type { Transaction } from './transaction.ts';
 
 const DAY = 86_400_000;
 

@@ -1,6 +1,6 @@
 import pg from 'pg';
-import { LIMITS } from '../../../../server/store/connection/session-settings.ts';
-import type { SimulatedTime } from '../simulated-time.ts';
+import { LIMITS } from '../../../server/store/connection/session-settings.ts';
+import type { SimulatedTime } from '../memory/simulated-time.ts';
 import { databaseError } from './database-error.ts';
 import type { Meanings } from './meaning.ts';
 import { type Given, partsOf, type StoredRow } from './parameters.ts';

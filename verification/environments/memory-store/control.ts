@@ -1,4 +1,4 @@
-import { type Meanings, NOTHING } from '../store/meaning.ts';
+import { type Meanings, NOTHING } from './meaning.ts';
 import { SWITCH } from './switch.ts';
 
 /** The fence of transactions, the locks of names, stored responses of idempotency keys, and the audit log. */

@@ -1,9 +1,9 @@
 import type pg from 'pg';
-import type { Connections } from '../../../../server/store/connection/connections.ts';
-import { Database } from '../../../../server/store/connection/database.ts';
-import type { Databases } from '../../../../server/store/connection/databases.ts';
-import { PoolGroup } from '../../../../server/store/connection/pool.ts';
-import { Standby } from '../../../../server/store/connection/standby.ts';
+import type { Connections } from '../../../server/store/connection/connections.ts';
+import { Database } from '../../../server/store/connection/database.ts';
+import type { Databases } from '../../../server/store/connection/databases.ts';
+import { PoolGroup } from '../../../server/store/connection/pool.ts';
+import { Standby } from '../../../server/store/connection/standby.ts';
 import { asClient, Connection, type Server } from './connection.ts';
 
 /** The connections of a process. There are always enough: waiting for one is not simulated. */

@@ -1,10 +1,10 @@
-import { TRANSFER_CHECKS, type TransferCheck } from '../../../../domain/transfers/transfer-checks.ts';
-import { NOT_EVALUATED } from '../../../../domain/transfers/transfer-view.ts';
-import { ExaminedAccounts } from '../../../../server/subjects/transfers/examined-accounts.ts';
-import { Memory } from '../../../../server/subjects/transfers/memory.ts';
-import { type Meaning, type Meanings, NOTHING, timeOf } from '../store/meaning.ts';
-import type { StoredRow } from '../store/parameters.ts';
-import type { Transaction } from '../store/transaction.ts';
+import { TRANSFER_CHECKS, type TransferCheck } from '../../../domain/transfers/transfer-checks.ts';
+import { NOT_EVALUATED } from '../../../domain/transfers/transfer-view.ts';
+import { ExaminedAccounts } from '../../../server/subjects/transfers/examined-accounts.ts';
+import { Memory } from '../../../server/subjects/transfers/memory.ts';
+import { type Meaning, type Meanings, NOTHING, timeOf } from '../../environments/memory-store/meaning.ts';
+import type { StoredRow } from '../../environments/memory-store/parameters.ts';
+import type { Transaction } from '../../environments/memory-store/transaction.ts';
 import { change, findingIn, meaning, type NamedMistake, run } from './make.ts';
 
 /** Replaces parts of a check of transfers. */

@@ -1,11 +1,11 @@
-import { type Meanings, NOTHING, timeOf } from '../store/meaning.ts';
-import { columnsOf, type Given, type StoredRow } from '../store/parameters.ts';
-import type { Run, Transaction } from '../store/transaction.ts';
 import { refuseChanged, shown } from './accounts.ts';
 import { BREAKER_STATEMENTS } from './breakers.ts';
 import { calendarAt } from './cards.ts';
+import { type Meanings, NOTHING, timeOf } from './meaning.ts';
 import { NOTICE_STATEMENTS } from './notices.ts';
+import { columnsOf, type Given, type StoredRow } from './parameters.ts';
 import { disabledScopes } from './switch.ts';
+import type { Run, Transaction } from './transaction.ts';
 
 const CHANGED = [
   ...([

@@ -1,4 +1,4 @@
-import { timeOf } from '../store/meaning.ts';
+import { timeOf } from '../../environments/memory-store/meaning.ts';
 import { type NamedMistake, run } from './make.ts';
 
 /** Attempts at processors. Mistakes in the steps are in `verification/mutants/processors`. */

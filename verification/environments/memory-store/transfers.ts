@@ -1,8 +1,8 @@
-import { databaseError } from '../store/database-error.ts';
-import { type Meanings, NOTHING, timeOf } from '../store/meaning.ts';
-import { columnsOf, type StoredRow } from '../store/parameters.ts';
-import type { Run, Transaction } from '../store/transaction.ts';
+import { databaseError } from './database-error.ts';
+import { type Meanings, NOTHING, timeOf } from './meaning.ts';
+import { columnsOf, type StoredRow } from './parameters.ts';
 import { disabledScopes } from './switch.ts';
+import type { Run, Transaction } from './transaction.ts';
 
 function ofProgram(transaction: Transaction, programId: unknown, transferId: unknown): StoredRow | undefined {
   const row = transaction.find('transfer', String(transferId));

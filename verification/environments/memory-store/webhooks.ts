@@ -1,6 +1,6 @@
-import { type Meanings, NOTHING, timeOf } from '../store/meaning.ts';
-import { columnsOf, type StoredRow } from '../store/parameters.ts';
-import type { Run, Transaction } from '../store/transaction.ts';
+import { type Meanings, NOTHING, timeOf } from './meaning.ts';
+import { columnsOf, type StoredRow } from './parameters.ts';
+import type { Run, Transaction } from './transaction.ts';
 
 const shardKey = (shard: unknown): string => String(shard);
 const shown = ({ shard, epoch }: StoredRow): StoredRow => ({ shard, epoch });

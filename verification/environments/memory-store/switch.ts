@@ -1,6 +1,6 @@
-import { type Meanings, NOTHING, timeOf } from '../store/meaning.ts';
-import type { StoredRow } from '../store/parameters.ts';
-import type { Transaction } from '../store/transaction.ts';
+import { type Meanings, NOTHING, timeOf } from './meaning.ts';
+import type { StoredRow } from './parameters.ts';
+import type { Transaction } from './transaction.ts';
 
 /** The lock of the switch. Everything that moves money shares it. */
 export const SWITCH = 'switch';

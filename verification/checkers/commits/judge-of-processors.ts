@@ -1,13 +1,13 @@
 import { isDeepStrictEqual } from 'node:util';
-import { fromWireId, toWireId } from '../../../../domain/identifier.ts';
-import { type AttemptStatus, hasFailed, isEnded } from '../../../../domain/processors/attempt.ts';
-import type { Request } from '../../../model/commands.ts';
-import type { SerialBooks } from '../../../model/serial-books.ts';
-import type { Entry, OpenCall, SimulatedProcessor } from '../processors/processor.ts';
-import { NOTHING, timeOf } from '../store/meaning.ts';
-import type { StoredRow } from '../store/parameters.ts';
-import type { Tables, Written } from '../store/transaction.ts';
-import { nameOf } from '../world.ts';
+import { fromWireId, toWireId } from '../../../domain/identifier.ts';
+import { type AttemptStatus, hasFailed, isEnded } from '../../../domain/processors/attempt.ts';
+import type { Entry, OpenCall, SimulatedProcessor } from '../../environments/memory/processor.ts';
+import { nameOf } from '../../environments/memory/world.ts';
+import { NOTHING, timeOf } from '../../environments/memory-store/meaning.ts';
+import type { StoredRow } from '../../environments/memory-store/parameters.ts';
+import type { Tables, Written } from '../../environments/memory-store/transaction.ts';
+import type { Request } from '../../model/commands.ts';
+import type { SerialBooks } from '../../model/serial-books.ts';
 
 const ANY_END = ['approved', 'declined', 'failed', 'reversed'] as const;
 

@@ -1,9 +1,9 @@
-import { databaseError } from '../store/database-error.ts';
-import { type Meanings, NOTHING } from '../store/meaning.ts';
-import { columnsOf, type StoredRow } from '../store/parameters.ts';
-import type { Run, Transaction } from '../store/transaction.ts';
 import { ACCOUNT_COLUMNS, raiseVersion } from './accounts.ts';
 import { calendarAt } from './cards.ts';
+import { databaseError } from './database-error.ts';
+import { type Meanings, NOTHING } from './meaning.ts';
+import { columnsOf, type StoredRow } from './parameters.ts';
+import type { Run, Transaction } from './transaction.ts';
 
 const PROGRAM = [
   ...(['program_id', 'name', 'currency', 'time_zone', 'created_at', 'limits', 'card_limits'] as const),

@@ -1,6 +1,6 @@
-import { type Meanings, NOTHING } from '../store/meaning.ts';
-import type { StoredRow } from '../store/parameters.ts';
 import { raiseVersion } from './accounts.ts';
+import { type Meanings, NOTHING } from './meaning.ts';
+import type { StoredRow } from './parameters.ts';
 
 const FIRST_ID = '00000000-0000-0000-0000-000000000000';
 

@@ -1,10 +1,10 @@
-import type { Answer, Order, OrderRequest, OrderStatus } from '../../../../domain/processors/order.ts';
-import type { Connector } from '../../../../server/background/processors/http-connector.ts';
-import type { NoticeBody } from '../../../../server/store/processors/notices.ts';
-import type { Random } from '../../../../test/harness/random.ts';
-import type { SimulatedTime } from '../simulated-time.ts';
-import { CONNECTOR_ID } from '../world.ts';
-import type { ProcessorProfile } from './profile.ts';
+import type { Answer, Order, OrderRequest, OrderStatus } from '../../../domain/processors/order.ts';
+import type { Connector } from '../../../server/background/processors/http-connector.ts';
+import type { NoticeBody } from '../../../server/store/processors/notices.ts';
+import type { Random } from '../../../test/harness/random.ts';
+import type { ProcessorProfile } from './processor-profile.ts';
+import type { SimulatedTime } from './simulated-time.ts';
+import { CONNECTOR_ID } from './world.ts';
 
 /** A notice that a processor sends. */
 export type SentNotice = NoticeBody & { readonly notice_id: string };

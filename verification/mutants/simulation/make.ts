@@ -1,8 +1,8 @@
-import type { Mistake } from '../schedule.ts';
-import { STATEMENTS } from '../statements/statements.ts';
-import type { Meaning } from '../store/meaning.ts';
-import type { StoredRow } from '../store/parameters.ts';
-import type { Transaction } from '../store/transaction.ts';
+import type { Mistake } from '../../environments/memory/schedule.ts';
+import type { Meaning } from '../../environments/memory-store/meaning.ts';
+import type { StoredRow } from '../../environments/memory-store/parameters.ts';
+import { STATEMENTS } from '../../environments/memory-store/statements.ts';
+import type { Transaction } from '../../environments/memory-store/transaction.ts';
 
 /**
  * A mistake that the simulation must find. The schedule of `seed` once found it and is tried first. Other schedules run

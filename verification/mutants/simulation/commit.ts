@@ -1,9 +1,9 @@
-import { Chain } from '../../../../server/commit/chain.ts';
-import { Contention } from '../../../../server/commit/contention.ts';
-import { LockingPath } from '../../../../server/commit/locking-path.ts';
-import { Database } from '../../../../server/store/connection/database.ts';
-import { ExaminedAccounts } from '../../../../server/subjects/transfers/examined-accounts.ts';
-import { NOTHING } from '../store/meaning.ts';
+import { Chain } from '../../../server/commit/chain.ts';
+import { Contention } from '../../../server/commit/contention.ts';
+import { LockingPath } from '../../../server/commit/locking-path.ts';
+import { Database } from '../../../server/store/connection/database.ts';
+import { ExaminedAccounts } from '../../../server/subjects/transfers/examined-accounts.ts';
+import { NOTHING } from '../../environments/memory-store/meaning.ts';
 import { change, meaning, type NamedMistake, run, scanningWith } from './make.ts';
 
 /** The guard of chains. */

@@ -1,8 +1,8 @@
-import { EVERY_PROGRAM, SERVICE_ITSELF } from '../../../../domain/event.ts';
-import type { ReadEvent } from '../read-event.ts';
-import type { StoredRow } from '../store/parameters.ts';
-import type { Tables } from '../store/transaction.ts';
-import { PROGRAMS } from '../world.ts';
+import { EVERY_PROGRAM, SERVICE_ITSELF } from '../../../domain/event.ts';
+import type { ReadEvent } from '../../environments/memory/read-event.ts';
+import { PROGRAMS } from '../../environments/memory/world.ts';
+import type { StoredRow } from '../../environments/memory-store/parameters.ts';
+import type { Tables } from '../../environments/memory-store/transaction.ts';
 
 /** A committed transaction: its number, and the programs whose funding it changed. */
 type Commit = { readonly number: number; readonly funding: ReadonlySet<unknown> };
