@@ -12,7 +12,7 @@ import { progressOf, type Result, tableOf } from './report.ts';
 const LIE = 'answer-before-commit';
 
 /** Violations that reveal a lie about money: an acknowledged transfer is gone, or a denied one was made. */
-const LIES = /lost: |said that no money moved, and it made/;
+const LIES = /lost: |said that no money moved, but it made/;
 
 const say = (line: string): void => void process.stdout.write(`${line}\n`);
 const resources = new Resources();

@@ -5,10 +5,9 @@ import { Resources } from '../../bench/resources.ts';
 import { startEmbeddedPostgres } from '../../server/postgres/embedded-postgres.ts';
 import { reportMissing } from '../../tools/verify/reports.ts';
 import { streamOf, Tally } from '../../verification/campaign.ts';
-import { readBooksAt, readTexts } from '../../verification/checkers/transfers/books.ts';
+import { readBooksAt, readTexts } from '../../verification/checkers/books.ts';
 import { type Fleet, startFleet } from '../../verification/environments/processes/fleet.ts';
 import { Load } from '../../verification/generators/load.ts';
-import { judge, makeCards, responsesOf, tallyLoad } from '../../verification/generators/loads.ts';
 import { runToEnd, temporaryDirectory, waitFor } from '../harness/process.ts';
 import { type Arrivals, SENDS_WEBHOOKS, startReceiver, wrongArrivals } from './receiver.ts';
 import { findNewestTag, NoRelease, type Release, unpackRelease } from './release.ts';
@@ -67,7 +66,7 @@ async function upgradeAndGoBack(release: Release, kills: number, tally: Tally): 
   const fleet = await startFleet(resources, 2, { server, main: release.main, settings: SENDS_WEBHOOKS });
   const webhooks = await createWebhooks(fleet);
   const load = new Load(CLIENTS, 'upgrade', streamOf(1));
-  await makeCards(load, fleet.process(0));
+  await load.makeCards(fleet.process(0));
   load.start(...fleet.urls);
   const operators = startOperators(fleet);
   const state = async (what: string, mains: readonly string[]): Promise<void> => {
@@ -102,10 +101,10 @@ async function upgradeAndGoBack(release: Release, kills: number, tally: Tally): 
     const texts = await readTexts(fleet.process(0).client);
     members ??= Object.keys(JSON.parse([...texts.values()][0] ?? '{}'));
     const books = await readBooksAt(embedded.connection, load.cards, texts);
-    judge(tally, `everything sent again to ${what}`, load, { ...books, members });
-    if (main === NEW) tallyLoad(tally, load, books);
+    load.judge(tally, `everything sent again to ${what}`, { ...books, members });
+    if (main === NEW) load.count(tally, books);
   }
-  const dishonest = responsesOf(load).filter(({ status }) => ![200, 201, 409, 503].includes(status));
+  const dishonest = load.responses.filter(({ status }) => ![200, 201, 409, 503].includes(status));
   tally.violate(
     'responses',
     dishonest.map(({ status, text }) => `a ${status}: ${text}`),

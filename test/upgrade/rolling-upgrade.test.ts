@@ -2,11 +2,10 @@ import { expect, test } from 'vitest';
 import { Resources } from '../../bench/resources.ts';
 import { streamOf, Tally } from '../../verification/campaign.ts';
 import { judgeResponses, restartOne } from '../../verification/campaigns/rolling-restart.ts';
-import { readBooksAt, readTexts } from '../../verification/checkers/transfers/books.ts';
-import { findMadeInSilence } from '../../verification/checkers/transfers/checker.ts';
+import { readBooksAt, readTexts } from '../../verification/checkers/books.ts';
+import { findContradictions, findMadeInSilence } from '../../verification/checkers/responses.ts';
 import { startFleet } from '../../verification/environments/processes/fleet.ts';
 import { Load } from '../../verification/generators/load.ts';
-import { contradictionsIn, makeCards, responsesOf } from '../../verification/generators/loads.ts';
 import { startInVain, waitFor } from '../harness/process.ts';
 import { sendRaw } from '../harness/raw-request.ts';
 import { useDirectory } from '../harness/service.ts';
@@ -32,7 +31,7 @@ test('this version runs on the schema of the next one, alone and next to it, unt
     const fleet = await startFleet(resources, 2);
     const settings = { DATABASE_URL: fleet.server.embedded.url };
     const load = new Load(CLIENTS, 'upgrade', streamOf(1));
-    await makeCards(load, fleet.process(0));
+    await load.makeCards(fleet.process(0));
     load.start(...fleet.urls);
     const goOn = async (what: string): Promise<void> => {
       const before = load.made;
@@ -59,7 +58,10 @@ test('this version runs on the schema of the next one, alone and next to it, unt
     judgeResponses(load, tally, 'the upgrade');
     await load.settle(fleet.urls[0] ?? '', 100);
     const books = await readBooksAt(fleet.server.connection, load.cards, await readTexts(fleet.process(0).client));
-    tally.violate('the books', [...contradictionsIn(load, books), ...findMadeInSilence(responsesOf(load), books)]);
+    tally.violate('the books', [
+      ...findContradictions(load.operations, books),
+      ...findMadeInSilence(load.responses, books),
+    ]);
     expect(tally.violations).toEqual([]);
 
     expect(await afterNext.migrate(settings)).toMatchObject({ exitCode: 0 });

@@ -178,7 +178,7 @@ class Reader {
   /** Makes a transfer at the address of the guide after the switchover, and runs the command that checks the books. */
   async #runService(words: readonly string[]): Promise<void> {
     const { runCommand, startService, temporaryDirectory } = await import('../../test/harness/process.ts');
-    const { untilAtWork } = await import('../../verification/generators/loads.ts');
+    const { untilAtWork } = await import('../../verification/generators/load.ts');
     const { path, remove } = await temporaryDirectory();
     const removeFiles = this.#resources.add('the files of the service', remove);
     const [, address = ''] = /^(postgresql:\S+)$/m.exec(readFileSync(join(root, THREE_MACHINES), 'utf8')) ?? [];

@@ -6,7 +6,8 @@ import { Resources } from '../../bench/resources.ts';
 import { type ServiceProcess, startService, temporaryDirectory, waitFor } from '../../test/harness/process.ts';
 import { sendRaw } from '../../test/harness/raw-request.ts';
 import { boundOf, type Findings, pause, type Setting, streamOf, Tally } from '../campaign.ts';
-import { readBooksAt, readTexts } from '../checkers/transfers/books.ts';
+import { readBooksAt, readTexts } from '../checkers/books.ts';
+import { findContradictions } from '../checkers/responses.ts';
 import { Consumers } from '../environments/processes/consumers.ts';
 import { type Ledger, overLedgers } from '../environments/processes/ledgers.ts';
 import { Receiver } from '../environments/processes/receiver.ts';
@@ -14,8 +15,7 @@ import { readSnapshots } from '../environments/processes/snapshots.ts';
 import { makePrograms } from '../generators/events/callers.ts';
 import { Reader } from '../generators/events/readers.ts';
 import { type Endpoint, endpoint, Webhooks } from '../generators/events/webhooks.ts';
-import { Load } from '../generators/load.ts';
-import { contradictionsIn, judge, tallyLoad, untilAtWork } from '../generators/loads.ts';
+import { Load, untilAtWork } from '../generators/load.ts';
 import { Pulse } from '../generators/pulse.ts';
 import { copyWithMistake } from '../mutants/copy.ts';
 import type { Nemesis, Target } from '../nemeses/nemesis.ts';
@@ -265,20 +265,20 @@ class AttackedCluster<Environment extends Cluster> {
   async #checkEnd(where: string): Promise<void> {
     // A lost transfer can never settle: capturing it always fails as not found.
     if (this.#tally.violations.length > 0) {
-      return tallyLoad(this.#tally, this.#load, await readBooksAt(this.#cluster.connection, this.#load.cards));
+      return this.#load.count(this.#tally, await readBooksAt(this.#cluster.connection, this.#load.cards));
     }
     await this.#load.settle(this.#urls[1] ?? '', SENT_AGAIN);
     const books = await this.#judgeBooks(where, await readTexts(this.#service.client));
-    tallyLoad(this.#tally, this.#load, books);
+    this.#load.count(this.#tally, books);
     await this.#users.consumers.checkEnd(where, this.#urls);
   }
 
   async #judgeBooks(where: string, texts?: ReadonlyMap<string, string>) {
     const books = await readBooksAt(this.#cluster.connection, this.#load.cards, texts);
-    const lost = contradictionsIn(this.#load, books).filter((problem) => problem.includes('lost: '));
+    const lost = findContradictions(this.#load.operations, books).filter((problem) => problem.includes('lost: '));
     this.#tally.add('lost', new Set(lost.map((problem) => problem.split(':')[0])).size);
     const judged = new Tally();
-    judge(judged, where, this.#load, books);
+    this.#load.judge(judged, where, books);
     const unnamed = judged.violations.filter((problem) => UNNAMED.test(problem));
     this.#tally.add('unnamed', unnamed.length);
     const wrong = judged.violations.filter((problem) => !unnamed.includes(problem));

@@ -2,7 +2,7 @@ import pg from 'pg';
 import { embeddedServerOf } from '../../test/harness/process.ts';
 import { keptConnections, sendRaw } from '../../test/harness/raw-request.ts';
 import { type Findings, type Setting, streamOf, Tally } from '../campaign.ts';
-import { readBooks } from '../checkers/transfers/books.ts';
+import { readBooks } from '../checkers/books.ts';
 import { startTwoServices, type TwoServices } from '../environments/processes/services.ts';
 import { wrongSums } from '../environments/processes/snapshots.ts';
 

@@ -1,18 +1,32 @@
 import { runCommand } from '../../test/harness/process.ts';
-import { keptConnections } from '../../test/harness/raw-request.ts';
 import { boundOf, type Findings, type Setting, streamOf, Tally } from '../campaign.ts';
-import { connectTo, readHistory, recordHistory } from '../checkers/changes/history.ts';
-import { judgeHistory } from '../checkers/changes/judge.ts';
-import { type Held, holdCard, holdKey } from '../checkers/changes/locks.ts';
+import { readBooksAt } from '../checkers/books.ts';
+import { connectTo, readCommits, recordCommits } from '../checkers/commits.ts';
+import type { AdministrativeChange } from '../checkers/history.ts';
+import { checkSerialOrder } from '../checkers/serial-order.ts';
 import { type Ledger, overLedgers } from '../environments/processes/ledgers.ts';
 import { startTwoServices, type TwoServices } from '../environments/processes/services.ts';
-import { Changers, pauseWhile } from '../generators/changes/changers.ts';
-import { type Record, sendChange } from '../generators/changes/requests.ts';
-import { type Phase, type Place, pick, Traffic } from '../generators/changes/traffic.ts';
+import { Changers, pauseWhile, sendChange } from '../generators/changers.ts';
+import { Load, type Mix, type ProgramCards, pick } from '../generators/load.ts';
+import { type Held, holdCard, holdKey } from '../nemeses/locks.ts';
 
 /** Clients per service: enough for a group to be decided while the previous one is being saved. */
 const CLIENTS = 96;
 const CLIENTS_IN_HASTE = 48;
+
+/** Few requests wait for another one, so that chains grow. A refused request is not repeated: its rule may have changed. */
+const MIX: Mix = {
+  doubled: 0.03,
+  held: 0.15,
+  expiring: 0.02,
+  changes: 0.12,
+  reversible: 0.2,
+  changedAgain: { hold: 0.1, other: 0.1 },
+  changing: 0.25,
+  referenced: 0.1,
+  amounts: { load: 50, unload: 90, card_to_card: 90 },
+  retries: false,
+};
 
 /** Transfers per ledger. Its whole history is replayed afterwards. */
 const TRANSFERS_OF_LEDGER = 50_000;
@@ -33,29 +47,25 @@ const HELD_MILLISECONDS_IN_HASTE = 900;
 /** The longest time of a transfer during a lock that it does not need, in milliseconds, on an idle machine. */
 const BESIDE_A_LOCK = 2_500;
 
-async function makePlace(record: Record, { both: [first] }: TwoServices, name: string): Promise<Place> {
-  const created = await sendChange(record, first.url, {
-    what: 'program_created',
-    path: '/api/v0.1/operator/program',
-    body: { name, currency: 'USD' },
-  });
+async function makeProgram(
+  history: AdministrativeChange[],
+  { both: [first] }: TwoServices,
+  name: string,
+): Promise<ProgramCards> {
+  const path = '/api/v0.1/operator/program';
+  const body = { name, currency: 'USD' };
+  const created = await sendChange(history, first.url, { what: 'program_created', path, body });
   const programId = String(created.fields.program_id);
-  await sendChange(record, first.url, {
+  await sendChange(history, first.url, {
     what: 'deposit',
-    path: `/api/v0.1/operator/program/${programId}/deposit`,
+    path: `${path}/${programId}/deposit`,
     headers: { 'Idempotency-Key': `opening-${name}` },
     body: { amount: FUNDING },
   });
   const make = async (kind: string, count: number): Promise<string[]> => {
     const names = Array.from({ length: count }, (_, index) => `${kind}-${name}-${index}`);
-    for (const card_id of names) {
-      await sendChange(record, first.url, {
-        what: 'card_created',
-        path: '/api/v0.1/core/card',
-        headers: { 'Program-Id': programId },
-        body: { card_id },
-      });
-    }
+    const card = { what: 'card_created', path: '/api/v0.1/core/card', headers: { 'Program-Id': programId } };
+    for (const card_id of names) await sendChange(history, first.url, { ...card, body: { card_id } });
     return names;
   };
   return { programId, steady: await make('steady', STEADY_CARDS), changing: await make('changing', CHANGING_CARDS) };
@@ -67,9 +77,9 @@ class Trial {
   readonly #tally: Tally;
   readonly #ledger: Ledger;
   readonly #services: TwoServices;
-  readonly #record: Record = { sent: [], changes: [], unanswered: 0 };
+  readonly #changes: AdministrativeChange[] = [];
   readonly #held: Held[] = [];
-  readonly #traffic: Traffic;
+  readonly #load: Load;
   readonly #random: () => number;
 
   constructor(setting: Setting, tally: Tally, ledger: Ledger, services: TwoServices) {
@@ -78,8 +88,8 @@ class Trial {
     this.#ledger = ledger;
     this.#services = services;
     this.#random = streamOf(setting.seed, ledger.number, 1);
-    const clients = setting.inHaste === true ? CLIENTS_IN_HASTE : CLIENTS;
-    this.#traffic = new Traffic(this.#record, this.#urls, clients, streamOf(setting.seed, ledger.number, 2));
+    const clients = 2 * (setting.inHaste === true ? CLIENTS_IN_HASTE : CLIENTS);
+    this.#load = new Load(clients, `ledger-${ledger.number}`, streamOf(setting.seed, ledger.number, 2), MIX);
   }
 
   get #urls(): readonly string[] {
@@ -89,15 +99,20 @@ class Trial {
   async run(): Promise<void> {
     const client = await connectTo(this.#services.databaseUrl);
     try {
-      await recordHistory(client);
+      await recordCommits(client);
       // Earlier decisions have no number. On a busy machine the services may still be starting.
       const { rows } = await client.query<{ now: Date }>('select clock_timestamp() as now');
-      const places = [];
-      for (const name of ['hot', 'one', 'two']) places.push(await makePlace(this.#record, this.#services, name));
-      await this.#attack(places);
-      const { problems, figures } = judgeHistory(await readHistory(client, rows[0]?.now ?? new Date(0)), this.#record);
-      this.#tally.violate(`ledger ${this.#ledger.number}`, problems);
+      const programs = [];
+      for (const name of ['hot', 'one', 'two']) programs.push(await makeProgram(this.#changes, this.#services, name));
+      await this.#attack(programs);
+      const commits = await readCommits(client, rows[0]?.now ?? new Date(0));
+      const where = `ledger ${this.#ledger.number}`;
+      const { problems, figures } = checkSerialOrder(commits, this.#load.operations, this.#changes);
+      this.#tally.violate(where, problems);
       for (const [what, count] of Object.entries(figures)) this.#tally.add(what, count);
+      // Closed cards lose their balance without a request for a transfer. The serial order explains all balances.
+      const books = await readBooksAt({ connectionString: this.#services.databaseUrl }, []);
+      this.#load.judge(this.#tally, where, { ...books, balances: undefined });
       // The quick form may end before anything is in flight.
       const isTrial = this.#setting.inHaste === true || figures.chained !== 0;
       if (!isTrial) this.#tally.violate('chains', ['no group was chained, so chains were not tested']);
@@ -112,7 +127,7 @@ class Trial {
    * On one program, the two services break each other's chains, and so do changes and locks. On separate programs, each
    * service has a chain until the next change.
    */
-  async #attack([hot, one, two]: readonly Place[]): Promise<void> {
+  async #attack([hot, one, two]: readonly ProgramCards[]): Promise<void> {
     if (hot === undefined || one === undefined || two === undefined) throw new Error('a program is missing');
     const apart = [[one], [two]];
     const swapped = [[two], [one]];
@@ -121,58 +136,64 @@ class Trial {
       [hot, two],
     ];
     const phases = [
-      { share: 0.45, places: apart, isDense: false },
-      { share: 0.05, places: [[hot], [hot]], isDense: true },
-      { share: 0.4, places: swapped, isDense: false },
-      { share: 0.05, places: apart, isDense: true },
-      { share: 0.05, places: mixed, isDense: true },
+      { share: 0.45, used: apart, isDense: false },
+      { share: 0.05, used: [[hot], [hot]], isDense: true },
+      { share: 0.4, used: swapped, isDense: false },
+      { share: 0.05, used: apart, isDense: true },
+      { share: 0.05, used: mixed, isDense: true },
     ];
-    const made = (): number => this.#traffic.made;
-    const changers = new Changers({ record: this.#record, urls: this.#urls, random: this.#random, made });
+    const load = this.#load;
+    const made = (): number => load.made;
+    const changers = new Changers({ history: this.#changes, urls: this.#urls, random: this.#random, made });
     let until = 0;
-    for (const { share, places: ofServices, isDense } of phases) {
+    for (const { share, used, isDense } of phases) {
       until += share * this.#ledger.attacks;
-      const goesOn = (): boolean => this.#traffic.made < until;
-      const phase: Phase = { places: ofServices, isCrossed: isDense };
-      const places = [...new Set(ofServices.flat())];
-      const around = isDense
-        ? [changers.runDensely(places, goesOn), this.#holdLocks(places, goesOn)]
-        : [changers.runSparsely(places, goesOn)];
-      await Promise.all([this.#traffic.run(phase, goesOn), ...around]);
-      this.#setting.progress(this.#ledger.done + this.#traffic.made, `${this.#tally.count('violations')} violations`);
+      const goesOn = (): boolean => load.made < until;
+      const programs = [...new Set(used.flat())];
+      load.use(used, isDense);
+      load.start(...this.#urls);
+      await Promise.all(
+        isDense
+          ? [changers.runDensely(programs, goesOn), this.#holdLocks(programs, goesOn)]
+          : [changers.runSparsely(programs, goesOn)],
+      );
+      await load.pause();
+      this.#tell();
     }
   }
 
+  #tell(): void {
+    this.#setting.progress(this.#ledger.done + this.#load.made, `${this.#tally.count('violations')} violations`);
+  }
+
   /** Locks accounts of cards and keys of new requests directly in the database, one at a time. */
-  async #holdLocks(places: readonly Place[], goesOn: () => boolean): Promise<void> {
+  async #holdLocks(programs: readonly ProgramCards[], goesOn: () => boolean): Promise<void> {
     const client = await connectTo(this.#services.databaseUrl);
-    const agent = keptConnections(4);
     const requests: Promise<unknown>[] = [];
     const most = this.#setting.inHaste === true ? HELD_MILLISECONDS_IN_HASTE : HELD_MILLISECONDS;
     try {
       while (goesOn()) {
-        const place = pick(places, this.#random);
+        const program = pick(programs, this.#random);
         const milliseconds = this.#random() * most;
         const wait = () => pauseWhile(goesOn, milliseconds);
         if (this.#random() < 0.6) {
           // Usually an unchanged card: a change that waits for its account would block changes of the switch.
-          const cards = this.#random() < 0.8 ? place.steady.slice(-HELD_CARDS) : place.changing;
-          this.#held.push(await holdCard(client, place, pick(cards, this.#random), wait));
+          const cards = this.#random() < 0.8 ? program.steady.slice(-HELD_CARDS) : program.changing;
+          this.#held.push(await holdCard(client, program.programId, pick(cards, this.#random), wait));
         } else {
           const key = `held-key-${this.#held.length}`;
           const sendAndWait = (): Promise<void> => {
-            requests.push(this.#traffic.sendUnder(key, place, agent));
+            requests.push(this.#load.sendUnder(key, program));
             return wait();
           };
-          this.#held.push(await holdKey(client, place, key, sendAndWait));
+          this.#held.push(await holdKey(client, program.programId, key, sendAndWait));
         }
         this.#tally.add('locks_held');
-        this.#setting.progress(this.#ledger.done + this.#traffic.made, `${this.#tally.count('violations')} violations`);
+        this.#tell();
         await pauseWhile(goesOn, this.#random() * 2 * most);
       }
       await Promise.all(requests);
     } finally {
-      agent.destroy();
       await client.end();
     }
   }
@@ -180,10 +201,10 @@ class Trial {
   /** Checks the times of new transfers during locks that they did not need, if no change blocked everything. */
   #checkDelays(): void {
     const bound = boundOf(this.#setting, BESIDE_A_LOCK);
-    const waitedFor = this.#record.changes.filter(({ what }) => /^(switch|program)_/.test(what));
-    for (const { key, asked, sentAt, heard } of this.#record.sent) {
+    const waitedFor = this.#changes.filter(({ what }) => /^(switch|program)_/.test(what));
+    for (const { key, asked, sentAt, responses } of this.#load.operations) {
       if (asked.does !== 'create') continue;
-      const gotAt = Math.max(...heard.map(({ at }) => at));
+      const gotAt = Math.max(...responses.map(({ at }) => at));
       const needs = [key, asked.card, asked.destination];
       const beside = this.#held.filter(({ from, until }) => sentAt < until && gotAt > from);
       if (waitedFor.some((change) => sentAt < change.gotAt && gotAt > change.sentAt)) continue;

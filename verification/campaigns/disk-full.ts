@@ -5,9 +5,8 @@ import { promisify } from 'node:util';
 import pg from 'pg';
 import { embeddedServerOf, type ServiceProcess, startService, temporaryDirectory } from '../../test/harness/process.ts';
 import { boundOf, type Findings, pause, type Setting, streamOf, Tally } from '../campaign.ts';
-import { readBooks } from '../checkers/transfers/books.ts';
-import { Load } from '../generators/load.ts';
-import { judge, makeCards, responsesOf, tallyLoad, untilAtWork } from '../generators/loads.ts';
+import { readBooks } from '../checkers/books.ts';
+import { Load, untilAtWork } from '../generators/load.ts';
 import { startOnFullDisk } from './disk-full-starts.ts';
 
 const execute = promisify(execFile);
@@ -115,12 +114,12 @@ async function fillUp(setting: Setting, tally: Tally, disks: Disks, service: Ser
   const random = streamOf(setting.seed, 1);
   const { url } = service;
   const patience = setting.inHaste === true ? 0.25 : 1;
-  await makeCards(load, service);
+  await load.makeCards(service);
   for (let round = 1; round <= setting.count && !tally.isEnough; round += 1) {
     const disk: Disk = round % 2 === 1 ? 'log' : 'data';
     load.start(url);
     await pause((300 + random() * 700) * patience);
-    const failures = () => responsesOf(load).filter(({ status }) => status >= 500).length;
+    const failures = () => load.responses.filter(({ status }) => status >= 500).length;
     const before = failures();
     // Read before the disk is full: a stopped server has no address.
     const { databaseUrl } = await embeddedServerOf(disks.path.data);
@@ -146,7 +145,7 @@ async function fillUp(setting: Setting, tally: Tally, disks: Disks, service: Ser
     setting.progress(round, `${tally.count('violations')} violations`);
   }
   await load.settle(url, SENT_AGAIN);
-  tallyLoad(tally, load, await check(disks, load, tally, 'everything sent again'));
+  load.count(tally, await check(disks, load, tally, 'everything sent again'));
 }
 
 /** Waits until the service is not ready. Load balancers must notice the full disk even before a request fails. */
@@ -166,7 +165,7 @@ async function findNotReady(setting: Setting, tally: Tally, url: string, round: 
 
 async function check({ path }: Disks, load: Load, tally: Tally, where: string) {
   const books = await readBooks(path.data, load.cards);
-  judge(tally, where, load, books);
+  load.judge(tally, where, books);
   return books;
 }
 

@@ -1,6 +1,6 @@
 import { Resources } from '../../bench/resources.ts';
 import { boundOf, type Findings, pause, type Setting, streamOf, Tally } from '../campaign.ts';
-import { readBooks, readTexts } from '../checkers/transfers/books.ts';
+import { readBooks, readTexts } from '../checkers/books.ts';
 import { type Ledger, overLedgers, SIDE_BY_SIDE } from '../environments/processes/ledgers.ts';
 import {
   chooseVictims,
@@ -11,7 +11,6 @@ import {
 } from '../environments/processes/services.ts';
 import { readSnapshots } from '../environments/processes/snapshots.ts';
 import { Load } from '../generators/load.ts';
-import { judge, makeCards, tallyLoad } from '../generators/loads.ts';
 
 /** Enough for several groups to be in flight when something is killed. */
 const CLIENTS = 96;
@@ -82,7 +81,7 @@ class Siege {
     const { owner, databaseUrl } = this.#services;
     const stopReading = readSnapshots(async () => ({ connectionString: databaseUrl }), this.#tally);
     try {
-      await makeCards(this.#load, owner);
+      await this.#load.makeCards(owner);
       for (let kill = 1; kill <= kills && !this.#tally.isEnough; kill += 1) {
         this.#load.start(...this.#loaded(kill));
         await this.#untilEnough(kill);
@@ -98,7 +97,7 @@ class Siege {
     if (this.#tally.violations.length > 0) return;
     await this.#load.settle(this.#services.other.url, SENT_AGAIN);
     const where = `after kill ${done + kills}, everything sent again`;
-    tallyLoad(this.#tally, this.#load, await this.#check(where, await readTexts(this.#services.owner.client)));
+    this.#load.count(this.#tally, await this.#check(where, await readTexts(this.#services.owner.client)));
   }
 
   /** The addresses that clients use before and after a kill. */
@@ -132,7 +131,7 @@ class Siege {
 
   async #check(where: string, texts?: ReadonlyMap<string, string>) {
     const books = await oncePostgresIsBack(() => readBooks(this.#services.path, this.#load.cards, texts));
-    judge(this.#tally, where, this.#load, books);
+    this.#load.judge(this.#tally, where, books);
     return books;
   }
 }

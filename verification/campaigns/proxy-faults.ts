@@ -2,7 +2,7 @@ import type { Stage } from '../../test/faults/stage.ts';
 import type { TrapPlace } from '../../test/harness/proxy.ts';
 import { type Findings, pause, type Setting, Tally } from '../campaign.ts';
 import { attackWire, type Ledger, overLedgers } from '../environments/processes/ledgers.ts';
-import { untilAtWork } from '../generators/loads.ts';
+import { untilAtWork } from '../generators/load.ts';
 
 /** Enough for several groups to be in flight when the network fails. */
 const CLIENTS = 96;

@@ -1,11 +1,11 @@
 import { join } from 'node:path';
 import { embeddedServerOf, startService, temporaryDirectory } from '../../test/harness/process.ts';
 import { type Findings, pause, type Setting, streamOf, Tally } from '../campaign.ts';
-import { readBooks, readTexts } from '../checkers/transfers/books.ts';
-import { booksOf, isDone } from '../checkers/transfers/checker.ts';
+import { readBooks, readTexts } from '../checkers/books.ts';
+import { isCreation, isDone } from '../checkers/history.ts';
+import { booksOf, findContradictions } from '../checkers/responses.ts';
 import { copyRunning } from '../environments/processes/physical-copy.ts';
 import { Load } from '../generators/load.ts';
-import { contradictionsIn, makeCards } from '../generators/loads.ts';
 
 const CLIENTS = 24;
 
@@ -27,14 +27,16 @@ async function backUpAndRestore(setting: Setting, tally: Tally, round: number): 
   const loadTime = setting.inHaste === true ? LOAD_TIME.inHaste : LOAD_TIME.usual;
   const service = await startService({ DATA_DIR: original.path, LOG_LEVEL: 'silent' });
   const stop = setting.resources.add('the service', async () => void (await service.stop()));
-  await makeCards(before, service);
+  await before.makeCards(service);
   before.start(service.url);
   await pause(loadTime);
   await before.pause();
   await before.settle(service.url, 0);
   during.start(service.url);
   await pause(loadTime / 4);
-  const firstHalf = new Set(during.stories.filter(({ responses }) => responses.some(isDone)).map(({ key }) => key));
+  const firstHalf = new Set(
+    during.operations.filter((each) => isCreation(each) && each.responses.some(isDone)).map(({ key }) => key),
+  );
   const begun = performance.now();
   await backUp(original.path, join(copy.path, 'postgresql'));
   tally.time('backup', performance.now() - begun);
@@ -58,7 +60,7 @@ async function backUpAndRestore(setting: Setting, tally: Tally, round: number): 
     `round ${round}`,
     lost.map((key) => `lost: ${key} was acknowledged before the backup began`),
   );
-  tally.add('transfers_before', before.stories.length);
+  tally.add('transfers_before', before.operations.filter(isCreation).length);
   tally.add('transfers_during', [...kept].filter((key) => key.startsWith('during')).length);
   // Requests from before the backup still return their original response, and move no money.
   await before.settle(restored.url, Number.MAX_SAFE_INTEGER);
@@ -76,7 +78,7 @@ async function judge(
   read: () => Promise<ReadonlyMap<string, string>>,
 ): Promise<void> {
   const books = await readBooks(path, load.cards, await read());
-  tally.violate(where, contradictionsIn(load, booksOf('before', books)));
+  tally.violate(where, findContradictions(load.operations, booksOf('before', books)));
 }
 
 export async function run(setting: Setting): Promise<Findings> {

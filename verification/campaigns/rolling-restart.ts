@@ -1,19 +1,10 @@
 import { get } from 'node:http';
 import { NoResponse } from '../../test/harness/raw-request.ts';
 import { boundOf, type Findings, pause, type Setting, streamOf, Tally } from '../campaign.ts';
-import { readBooksAt, readTexts } from '../checkers/transfers/books.ts';
-import { findMadeInSilence } from '../checkers/transfers/checker.ts';
-import { watchLateness } from '../checkers/transfers/lateness.ts';
+import { readBooksAt, readTexts } from '../checkers/books.ts';
+import { findContradictions, findMadeInSilence } from '../checkers/responses.ts';
 import { type Fleet, startFleet } from '../environments/processes/fleet.ts';
 import { Load } from '../generators/load.ts';
-import {
-  brokenRecordsIn,
-  contradictionsIn,
-  makeCards,
-  responsesOf,
-  silencesOf,
-  tallyLoad,
-} from '../generators/loads.ts';
 
 const CLIENTS = 24;
 
@@ -38,7 +29,7 @@ async function restartInTurn(setting: Setting, tally: Tally, ledger: number, res
   const fleet = await startFleet(setting.resources, ledger % 2 === 0 ? 2 : 3);
   try {
     const load = new Load(CLIENTS, `ledger-${ledger}`, streamOf(setting.seed, ledger, 2));
-    await makeCards(load, fleet.process(0));
+    await load.makeCards(fleet.process(0));
     const random = streamOf(setting.seed, ledger, 1);
     load.start(...fleet.urls);
     for (let restart = 1; restart <= restarts && !tally.isEnough; restart += 1) {
@@ -54,10 +45,10 @@ async function restartInTurn(setting: Setting, tally: Tally, ledger: number, res
     const texts = await readTexts(fleet.process(0).client);
     const books = await readBooksAt(fleet.server.connection, load.cards, texts);
     tally.violate(`ledger ${ledger}`, [
-      ...contradictionsIn(load, books),
-      ...findMadeInSilence(responsesOf(load), books),
+      ...findContradictions(load.operations, books),
+      ...findMadeInSilence(load.responses, books),
     ]);
-    tallyLoad(tally, load, books);
+    load.count(tally, books);
   } finally {
     await fleet.end();
   }
@@ -98,6 +89,25 @@ export async function restartOne(
   tally.add('restarts');
 }
 
+/** Measures the longest time that this process, with its clients, did not run, in milliseconds. */
+export function watchLateness(): { readonly end: () => number } {
+  let lastAt = performance.now();
+  let longest = 0;
+  const look = (): void => {
+    const now = performance.now();
+    longest = Math.max(longest, now - lastAt);
+    lastAt = now;
+  };
+  const timer = setInterval(look, 5);
+  return {
+    end: () => {
+      clearInterval(timer);
+      look();
+      return longest;
+    },
+  };
+}
+
 /** Polls a process's readiness on new connections, as a load balancer does. */
 function watchReadiness(url: string): { readonly end: () => Promise<readonly string[]> } {
   const seen: string[] = [];
@@ -132,9 +142,8 @@ function askReadiness(url: string): Promise<string> {
 
 /** Checks that all responses are allowed, and that running processes responded to every request. */
 export function judgeResponses(load: Load, tally: Tally, where: string): void {
-  const responses = responsesOf(load);
+  const { responses } = load;
   const say = (problems: readonly string[]): void => tally.violate(where, problems);
-  say(brokenRecordsIn(responses).map((text) => `no error record: ${text}`));
   say(responses.filter(({ status }) => !HONEST.has(status)).map(({ status, text }) => `a ${status}: ${text}`));
   for (const { status, text, moneyMoved } of responses) {
     if (status !== 503) continue;
@@ -145,7 +154,7 @@ export function judgeResponses(load: Load, tally: Tally, where: string): void {
   if (load.unansweredByTheLiving > 0)
     say([`${load.unansweredByTheLiving} requests to running processes had no response`]);
   tally.add('crossed_on_kept', load.brokenConnections);
-  tally.add('crossed_on_new', silencesOf(load) - load.brokenConnections);
+  tally.add('crossed_on_new', load.unanswered - load.brokenConnections);
 }
 
 /**

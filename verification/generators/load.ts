@@ -1,50 +1,108 @@
 import type { Agent } from 'node:http';
+import { DEMO_PROGRAM } from '../../contract/samples.ts';
+import type { ServiceProcess } from '../../test/harness/process.ts';
 import { keptConnections, NoResponse, type RawResponse, sendRaw } from '../../test/harness/raw-request.ts';
-import { isDone, isKept } from '../checkers/transfers/checker.ts';
-import type { Change, ChangeHistory, CreateHistory, ReceivedResponse, Terms } from '../checkers/transfers/history.ts';
+import { pause, type Tally } from '../campaign.ts';
+import type { Books } from '../checkers/books.ts';
+import {
+  type Change,
+  type Creation,
+  isCreation,
+  isDone,
+  isKept,
+  type Operation,
+  type Response,
+  responsesOf,
+} from '../checkers/history.ts';
+import { findContradictions } from '../checkers/responses.ts';
 
-type Open = { readonly key: string; readonly responses: ReceivedResponse[]; silences: number };
-type OpenStory = Open & { readonly terms: Terms };
-type OpenChange = Open & { readonly change: Change };
+type OpenOperation<Asked = Creation | Change> = Operation<Asked> & {
+  readonly responses: Response[];
+  unanswered: number;
+};
 
-/** The share of requests that are sent twice at the same time, as if a user clicked twice. */
-const DOUBLED = 0.1;
+/** A card program, and the cards that its transfers use. */
+export type ProgramCards = {
+  /** On the wire. */
+  readonly programId: string;
+  /** Cards that nothing else changes. */
+  readonly steady: readonly string[];
+  /** Cards that change continuously. A new card replaces each closed one. */
+  readonly changing: string[];
+};
 
-/** The share of transfers with a hold. */
-const HELD = 0.35;
+/** The kinds of requests. Shares are from 0 to 1. */
+export type Mix = {
+  /** Requests that are sent twice at the same time, as if a user clicked twice. */
+  readonly doubled: number;
+  /** Transfers with a hold, and holds that expire soon. */
+  readonly held: number;
+  readonly expiring: number;
+  /** Requests that change an existing transfer, if there is one. */
+  readonly changes: number;
+  /** Acknowledged transfers without a hold that are reversed later. */
+  readonly reversible: number;
+  /** Holds and others that can be changed a second time, so that two requests compete. */
+  readonly changedAgain: { readonly hold: number; readonly other: number };
+  /** Transfers on cards that change, and transfers with a reference. */
+  readonly changing: number;
+  readonly referenced: number;
+  /** The largest amount of each type, in minor units. Some transfers exceed the balance. */
+  readonly amounts: Readonly<Record<Creation['type'], number>>;
+  /** Whether requests are sent again until they have a final response. */
+  readonly retries: boolean;
+};
 
-/** The share of requests that change an existing transfer, if there is one. */
-const CHANGES = 0.4;
+/** A load is reversed once: more than the remaining amount is refused, and that response is not stored under its key. */
+const MIX: Mix = {
+  doubled: 0.1,
+  held: 0.35,
+  expiring: 0,
+  changes: 0.4,
+  reversible: 1,
+  changedAgain: { hold: 0.1, other: 0 },
+  changing: 0,
+  referenced: 0,
+  amounts: { load: 100, unload: 300, card_to_card: 200 },
+  retries: true,
+};
 
-/** The share of holds that stay in the list after a change, so that two requests try to end the same hold. */
-const LEFT = 0.1;
+/** The time until a hold expires that expires soon, in milliseconds. */
+const EXPIRES_IN = 3_000;
+
+/** The share of references that were used before. */
+const REFERENCE_AGAIN = 0.1;
 
 /** The maximum number of transfers that wait to be changed. */
-const WAITING_MOST = 200;
+const MAX_WAITING = 200;
 
 /** The pause after a lost response or a failure, in milliseconds. */
 const BEFORE_REPEAT = 60;
 
 const CARDS = 8;
 
-/**
- * Clients that move money continuously. They retry requests without a final response under the same key, and record all
- * requests and responses.
- */
+const TRANSFER = '/api/v0.1/core/transfer';
+
+/** Clients that move money continuously, and the history of their requests and responses. */
 export class Load {
   readonly cards = Array.from({ length: CARDS }, (_, index) => `card-of-load-${index}`);
-  readonly #stories = new Map<string, OpenStory>();
-  readonly #changes = new Map<string, OpenChange>();
-  /** Acknowledged transfers that can be changed: holds, and loads that can be reversed. */
-  readonly #waiting: { readonly transferId: string; readonly terms: Terms }[] = [];
+  readonly #operations: OpenOperation[] = [];
+  /** Acknowledged transfers that can be changed. */
+  readonly #waiting: { readonly program: ProgramCards; readonly transferId: string; readonly asked: Creation }[] = [];
+  readonly #unsettled: OpenOperation[] = [];
   readonly #clients: number;
   readonly #name: string;
   readonly #random: () => number;
+  readonly #mix: Mix;
   #agent: Agent = keptConnections(1);
   #goesOn = false;
   #running: Promise<unknown> = Promise.resolve();
-  readonly #unsettled: (OpenStory | OpenChange)[] = [];
   #urls: readonly string[] = [];
+  /** The programs that the clients of each address use. */
+  #programs: readonly (readonly ProgramCards[])[] = [[{ programId: DEMO_PROGRAM, steady: this.cards, changing: [] }]];
+  /** Whether the second copy of a request goes to another address. */
+  #isCrossed = true;
+  #references = 0;
   /** The addresses of services that were killed or will be killed soon. */
   readonly #dead = new Set<string>();
   /** The number of kept connections that broke. A kill may break them, a stop must not. */
@@ -54,21 +112,37 @@ export class Load {
   /** The number of requests to a running service that got no response or no connection. */
   unansweredByTheLiving = 0;
   /** The different causes of `unansweredByTheLiving`. */
-  readonly unansweredCauses = new Set<string>();
+  readonly #unansweredCauses = new Set<string>();
 
   /** `random` returns numbers from 0 (inclusive) to 1 (exclusive). */
-  constructor(clients: number, name = 'key', random: () => number = Math.random) {
+  constructor(clients: number, name = 'key', random: () => number = Math.random, mix: Mix = MIX) {
     this.#clients = clients;
     this.#name = name;
     this.#random = random;
+    this.#mix = mix;
   }
 
-  get stories(): readonly CreateHistory[] {
-    return [...this.#stories.values()];
+  get operations(): readonly Operation[] {
+    return this.#operations;
   }
 
-  get changes(): readonly ChangeHistory[] {
-    return [...this.#changes.values()];
+  get responses(): readonly Response[] {
+    return responsesOf(this.#operations);
+  }
+
+  /** The number of requests that may have arrived but got no response. */
+  get unanswered(): number {
+    return this.#operations.reduce((sum, { unanswered }) => sum + unanswered, 0);
+  }
+
+  async makeCards(service: ServiceProcess): Promise<void> {
+    for (const card_id of this.cards) await service.client.cards.create({ card_id });
+  }
+
+  /** Sets the programs that the clients of each address use. */
+  use(programs: readonly (readonly ProgramCards[])[], isCrossed: boolean): void {
+    this.#programs = programs;
+    this.#isCrossed = isCrossed;
   }
 
   /** Starts the clients. Each client uses one of these addresses. */
@@ -98,135 +172,212 @@ export class Load {
     this.#agent.destroy();
   }
 
-  /** Retries every unsettled request until it has a final response, and repeats `again` settled requests once. */
+  /** Retries every unsettled request until it has a final response, and repeats the last `again` requests once. */
   async settle(baseUrl: string, again: number): Promise<void> {
     this.#agent = keptConnections(this.#clients);
-    for (let story = this.#unsettled.shift(); story !== undefined; story = this.#unsettled.shift()) {
-      await this.#send(() => baseUrl, story);
+    for (let open = this.#unsettled.shift(); open !== undefined; open = this.#unsettled.shift()) {
+      await this.#send(() => baseUrl, open);
     }
-    const half = Math.ceil(again / 2);
-    const settled = [...[...this.#stories.values()].slice(-half), ...[...this.#changes.values()].slice(-half)];
-    for (let at = 0; at < settled.length; at += this.#clients) {
-      await Promise.all(settled.slice(at, at + this.#clients).map((story) => this.#attempt(baseUrl, story)));
+    const settled = this.#operations.slice(-again);
+    for (let at = 0; at < settled.length && again > 0; at += this.#clients) {
+      await Promise.all(settled.slice(at, at + this.#clients).map((operation) => this.#attempt(baseUrl, operation)));
     }
     this.#agent.destroy();
   }
 
+  /** Sends a load of one minor unit with this key to all addresses at the same time. */
+  async sendUnder(key: string, program: ProgramCards): Promise<void> {
+    const card = this.#pick(program.steady);
+    const terms = { type: 'load', amount: 1, card, destination: null, capture: 'automatic' } as const;
+    const operation = this.#add(key, program, { does: 'create', ...terms, reference: null, expiresAt: null });
+    await Promise.all(this.#urls.map((url) => this.#attempt(url, operation)));
+  }
+
   async #client(index: number): Promise<void> {
-    const urlOf = (copy: number): string => this.#urls[(index + copy) % this.#urls.length] ?? '';
-    while (this.#goesOn) await this.#send(urlOf, this.#unsettled.shift() ?? this.#newRequest());
-  }
-
-  /**
-   * Sends a request once, or twice at the same time, to both services if there are two. Without a final response it is sent
-   * again later.
-   */
-  async #send(urlOf: (copy: number) => string, story: OpenStory | OpenChange): Promise<void> {
-    const copies = this.#random() < DOUBLED ? 2 : 1;
-    await Promise.all(Array.from({ length: copies }, (_, copy) => this.#attempt(urlOf(copy), story)));
-    if ('terms' in story) this.#offer(story);
-    if (story.responses.some(isKept)) {
-      if ('terms' in story && story.responses.some(isDone)) this.made += 1;
-      return;
+    const urlOf = (copy: number): string =>
+      this.#urls[(index + (this.#isCrossed ? copy : 0)) % this.#urls.length] ?? '';
+    while (this.#goesOn) {
+      const programs = this.#programs[index % this.#programs.length] ?? [];
+      await this.#send(urlOf, this.#unsettled.shift() ?? this.#newOperation(programs));
     }
-    this.#unsettled.push(story);
-    await new Promise((wake) => setTimeout(wake, BEFORE_REPEAT));
   }
 
-  async #attempt(baseUrl: string, story: OpenStory | OpenChange): Promise<void> {
-    const headers = { 'Idempotency-Key': story.key };
+  /** Sends a request once, or twice at the same time. Without a final response it is sent again later. */
+  async #send(urlOf: (copy: number) => string, operation: OpenOperation): Promise<void> {
+    const copies = this.#random() < this.#mix.doubled ? 2 : 1;
+    await Promise.all(Array.from({ length: copies }, (_, copy) => this.#attempt(urlOf(copy), operation)));
+    const { responses } = operation;
+    if (isCreation(operation) && responses.some(isDone)) this.#offer(operation);
+    if (responses.some(isKept) || (!this.#mix.retries && responses.length > 0)) return;
+    this.#unsettled.push(operation);
+    await pause(BEFORE_REPEAT);
+  }
+
+  async #attempt(baseUrl: string, operation: OpenOperation): Promise<void> {
+    const { key, programId } = operation;
+    const headers = { 'Idempotency-Key': key, 'Program-Id': programId };
     // A service that was dead at the time of the request owes no response, even if it is back before the request fails.
     const wasDead = this.#dead.has(baseUrl);
     try {
-      const raw = { headers, ...('terms' in story ? creationOf(story) : changeOf(story)) };
-      story.responses.push(toReceived(await sendRaw(baseUrl, raw, this.#agent)));
+      const response = await sendRaw(baseUrl, { headers, ...requestOf(operation) }, this.#agent);
+      operation.responses.push(toResponse(response));
     } catch (error) {
       if (!(error instanceof NoResponse)) throw error;
       if (!wasDead && !this.#dead.has(baseUrl)) {
         this.unansweredByTheLiving += 1;
-        this.unansweredCauses.add(causeOf(error));
+        this.#unansweredCauses.add(causeOf(error));
       }
       if (error.isRefused) return;
-      story.silences += 1;
+      operation.unanswered += 1;
       if (error.isReused) this.brokenConnections += 1;
     }
   }
 
+  #add<Asked extends Creation | Change>(key: string, { programId }: ProgramCards, asked: Asked): OpenOperation<Asked> {
+    const operation = { key, programId, asked, sentAt: performance.now(), responses: [], unanswered: 0 };
+    this.#operations.push(operation);
+    return operation;
+  }
+
+  #newOperation(programs: readonly ProgramCards[]): OpenOperation {
+    const change = this.#random() < this.#mix.changes ? this.#newChange(programs) : undefined;
+    const program = this.#pick(programs);
+    const key = `${this.#name}-${this.#operations.length + 1}`;
+    return change === undefined
+      ? this.#add(key, program, this.#newCreation(program))
+      : this.#add(key, change.program, change.asked);
+  }
+
+  /** Half are loads, so that there is money to move. */
+  #newCreation(program: ProgramCards): Creation {
+    const { amounts, held, expiring, referenced } = this.#mix;
+    const chance = this.#random();
+    const type = chance < 0.5 ? 'load' : chance < 0.75 ? 'unload' : 'card_to_card';
+    const card = this.#card(program);
+    const isHeld = this.#random() < held;
+    return {
+      does: 'create',
+      type,
+      amount: 1 + Math.floor(this.#random() * amounts[type]),
+      card,
+      destination: type === 'card_to_card' ? this.#card(program, card) : null,
+      capture: isHeld ? 'manual' : 'automatic',
+      reference: this.#random() < referenced ? this.#reference() : null,
+      expiresAt: isHeld && this.#random() < expiring ? new Date(Date.now() + EXPIRES_IN).toISOString() : null,
+    };
+  }
+
+  #card({ steady, changing }: ProgramCards, not?: string): string {
+    const card = this.#pick(this.#random() < this.#mix.changing ? changing : steady);
+    return card === not ? this.#pick(steady.filter((name) => name !== not)) : card;
+  }
+
+  #reference(): string {
+    const isAgain = this.#random() < REFERENCE_AGAIN;
+    if (!isAgain) this.#references += 1;
+    return `reference-${isAgain ? this.#references - Math.floor(this.#random() * 20) : this.#references}`;
+  }
+
   /** Adds an acknowledged transfer to the list for later changes. */
-  #offer({ terms, responses }: OpenStory): void {
+  #offer({ asked, programId, responses }: Operation<Creation>): void {
+    this.made += 1;
+    const program = this.#programs.flat().find((each) => each.programId === programId);
+    const isWanted = asked.capture === 'manual' || this.#random() < this.#mix.reversible;
     const response = responses.find(isDone);
-    const isOfUse = terms.capture === 'manual' || terms.type === 'load';
-    if (response === undefined || !isOfUse || this.#waiting.length > WAITING_MOST) return;
-    const { transfer_id: transferId } = JSON.parse(response.text) as { transfer_id: string };
-    this.#waiting.push({ transferId, terms });
+    if (program === undefined || response === undefined || !isWanted || this.#waiting.length > MAX_WAITING) return;
+    const { transfer_id: transferId } = JSON.parse(response.text) as { readonly transfer_id: string };
+    this.#waiting.push({ program, transferId, asked });
   }
 
-  #newRequest(): OpenStory | OpenChange {
-    const isChange = this.#random() < CHANGES;
-    return (isChange ? this.#newChange() : undefined) ?? this.#newStory();
-  }
-
-  #newChange(): OpenChange | undefined {
+  /** Changes a waiting transfer of these programs. Some stay in the list, so that two requests change them. */
+  #newChange(
+    programs: readonly ProgramCards[],
+  ): { readonly program: ProgramCards; readonly asked: Change } | undefined {
     const at = Math.floor(this.#random() * this.#waiting.length);
     const waiting = this.#waiting[at];
-    if (waiting === undefined) return undefined;
-    const { transferId, terms } = waiting;
-    const isHold = terms.capture === 'manual';
-    // A load is reversed once. A reversal of more than the remaining amount gets a 400, which is not stored under its key.
-    if (!isHold || this.#random() > LEFT) this.#waiting.splice(at, 1);
-    const verb = !isHold ? 'reverse' : this.#random() < 0.6 ? 'capture' : 'cancel';
-    const amount = verb === 'cancel' ? 0 : 1 + Math.floor(this.#random() * terms.amount);
-    const key = `${this.#name}-change-${this.#changes.size + 1}`;
-    const story = { key, change: { verb, transferId, amount }, responses: [], silences: 0 } as const;
-    const open: OpenChange = { ...story, responses: [] };
-    this.#changes.set(key, open);
-    return open;
+    if (waiting === undefined || !programs.includes(waiting.program)) return undefined;
+    const { program, transferId, asked } = waiting;
+    const isHold = asked.capture === 'manual';
+    const { hold, other } = this.#mix.changedAgain;
+    if (this.#random() >= (isHold ? hold : other)) this.#waiting.splice(at, 1);
+    const does = !isHold ? 'reverse' : this.#random() < 0.6 ? 'capture' : 'cancel';
+    const amount = does === 'cancel' ? 0 : 1 + Math.floor(this.#random() * asked.amount);
+    return { program, asked: { does, transferId, amount } };
   }
 
-  #newStory(): OpenStory {
-    const key = `${this.#name}-${this.#stories.size + 1}`;
-    const story = { key, terms: this.#newTerms(), responses: [], silences: 0 };
-    this.#stories.set(key, story);
-    return story;
+  #pick<Item>(items: readonly Item[]): Item {
+    return pick(items, this.#random);
   }
 
-  /** Half are loads, so that there is money to move. Some of the other transfers exceed the balance. */
-  #newTerms(): Terms {
-    const amount = 1 + Math.floor(this.#random() * 100);
-    const chance = this.#random();
-    const cardId = this.#card(0);
-    const capture = this.#random() < HELD ? 'manual' : 'automatic';
-    if (chance < 0.5) return { type: 'load', amount, cardId, destinationCardId: null, capture };
-    if (chance < 0.75) return { type: 'unload', amount: amount * 3, cardId, destinationCardId: null, capture };
-    const destinationCardId =
-      this.cards.find((card) => card !== cardId && this.#random() < 0.5) ?? this.#card(1, cardId);
-    return { type: 'card_to_card', amount: amount * 2, cardId, destinationCardId, capture };
+  /**
+   * Counts contradictions between the books and the responses as violations. A running service must respond to every
+   * request.
+   */
+  judge(tally: Tally, where: string, books: Books): void {
+    tally.violate(where, findContradictions(this.operations, books));
+    if (this.unansweredByTheLiving > 0) {
+      const causes = [...this.#unansweredCauses].join(', ');
+      tally.violate(where, [`${this.unansweredByTheLiving} requests to a running service had no response: ${causes}`]);
+    }
   }
 
-  #card(least: number, not?: string): string {
-    const others = this.cards.filter((card) => card !== not);
-    return others[least + Math.floor(this.#random() * (others.length - least))] ?? 'card-of-load-0';
+  /** Adds the figures of the load. */
+  count(tally: Tally, { transfers }: Books): void {
+    const { responses } = this;
+    const countOf = (is: (response: Response) => boolean): number => responses.filter(is).length;
+    tally.add('transfers', transfers.length);
+    tally.add('reversals', transfers.flatMap(({ reversals }) => reversals).length);
+    tally.add('acknowledged', countOf(isDone));
+    tally.add(
+      'replayed',
+      countOf(({ replayed }) => replayed),
+    );
+    tally.add(
+      'refused_409',
+      countOf(({ status }) => status === 409),
+    );
+    tally.add(
+      'failed_5xx',
+      countOf(({ status }) => status >= 500),
+    );
+    tally.add(
+      'unknown',
+      countOf(({ moneyMoved }) => moneyMoved === 'unknown'),
+    );
+    tally.add('unanswered', this.unanswered);
+    tally.add('unanswered_by_the_living', this.unansweredByTheLiving);
   }
 }
 
-function creationOf({ key, terms }: OpenStory) {
-  const { type, amount, cardId, destinationCardId, capture } = terms;
-  const body = {
-    amount,
-    card_id: cardId,
-    type,
-    ...(destinationCardId === null ? {} : { destination_card_id: destinationCardId }),
-    ...(capture === 'manual' ? { capture } : {}),
-    metadata: { key },
-  };
-  return { body };
+export function pick<Item>(items: readonly Item[], random: () => number): Item {
+  const item = items[Math.floor(random() * items.length)];
+  if (item === undefined) throw new Error('the list is empty');
+  return item;
 }
 
-function changeOf({ key, change }: OpenChange) {
-  const { verb, transferId, amount } = change;
-  const path = `/api/v0.1/core/transfer/${transferId}/${verb}`;
-  if (verb === 'cancel') return { path };
-  return { path, body: verb === 'capture' ? { amount } : { amount, description: key } };
+function requestOf({ key, asked }: Operation): { readonly path?: string; readonly body?: object } {
+  switch (asked.does) {
+    case 'create': {
+      const { type, amount, card, destination, capture, reference, expiresAt } = asked;
+      const body = {
+        amount,
+        card_id: card,
+        type,
+        ...(destination === null ? {} : { destination_card_id: destination }),
+        ...(capture === 'manual' ? { capture } : {}),
+        ...(expiresAt === null ? {} : { expires_at: expiresAt }),
+        ...(reference === null ? {} : { reference }),
+        metadata: { key },
+      };
+      return { body };
+    }
+    case 'cancel':
+      return { path: `${TRANSFER}/${asked.transferId}/cancel` };
+    case 'capture':
+      return { path: `${TRANSFER}/${asked.transferId}/capture`, body: { amount: asked.amount } };
+    case 'reverse':
+      return { path: `${TRANSFER}/${asked.transferId}/reverse`, body: { amount: asked.amount, description: key } };
+  }
 }
 
 function causeOf({ message, idleMilliseconds }: NoResponse): string {
@@ -235,7 +386,7 @@ function causeOf({ message, idleMilliseconds }: NoResponse): string {
 }
 
 /** Returns the parts of a response that are compared. */
-export function toReceived({ status, text, headers }: RawResponse): ReceivedResponse {
+function toResponse({ status, text, headers }: RawResponse): Response {
   const header = (name: string): string | undefined => {
     const value = headers[name];
     return typeof value === 'string' ? value : undefined;
@@ -248,5 +399,21 @@ export function toReceived({ status, text, headers }: RawResponse): ReceivedResp
     shouldRetry: header('should-retry'),
     transferId: header('transfer-id'),
     replayed: header('idempotent-replayed') === 'true',
+    at: performance.now(),
   };
+}
+
+/** Waits until the service makes a transfer. Returns the time in milliseconds, or Infinity after `most` milliseconds. */
+export async function untilAtWork(url: string, most = 60_000): Promise<number> {
+  const started = performance.now();
+  while (performance.now() - started < most) {
+    try {
+      const { status } = await sendRaw(url, { body: { amount: 1, card_id: 'card_active' } });
+      if (status === 201) return performance.now() - started;
+    } catch (error) {
+      if (!(error instanceof NoResponse)) throw error;
+    }
+    await pause(20);
+  }
+  return Number.POSITIVE_INFINITY;
 }

@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest';
-import { readBooksAt } from '../../../verification/checkers/transfers/books.ts';
+import { readBooksAt } from '../../../verification/checkers/books.ts';
 import { freezeClock } from '../../../verification/environments/domain/lane-ledger.ts';
 import { runThroughLane } from '../../../verification/environments/domain/lane-run.ts';
 import { drawStory } from '../../../verification/environments/domain/run.ts';

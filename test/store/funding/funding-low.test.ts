@@ -4,8 +4,8 @@ import type { FundingLowRecord } from '../../../contract/events/programs.ts';
 import { fromWireId } from '../../../domain/identifier.ts';
 import { Refusal } from '../../../domain/refusal.ts';
 import type { AnyCall } from '../../../server/calls/call.ts';
-import { FundingReplay } from '../../../verification/checkers/changes/funding-replay.ts';
-import { countChained, readHistory, recordHistory } from '../../../verification/checkers/changes/history.ts';
+import { countChained, readCommits, recordCommits } from '../../../verification/checkers/commits.ts';
+import { SerialReplay } from '../../../verification/checkers/serial-replay.ts';
 import { storedEvents } from '../../fixtures/stored-events.ts';
 import { type Ledger, UNLIMITED } from '../../harness/ledger.ts';
 import { checkBalances, useConnection, useLedger, useServer } from '../../harness/use-ledger.ts';
@@ -20,7 +20,7 @@ const other = useLedger(server.connection, undefined, undefined, UNLIMITED);
 /** A service with new chains. */
 const chained = useLedger(server.connection, undefined, undefined, UNLIMITED);
 const client = await useConnection(server.connection);
-await recordHistory(client);
+await recordCommits(client);
 
 checkBalances(ledger);
 
@@ -251,10 +251,9 @@ test('funding.low is sent exactly at each crossing, in chained groups of two ser
     run(chained, steps.slice(8), 20),
     thresholds(),
   ]);
-  const { transactions, accounts } = await readHistory(client, since);
-  const funding = accounts.find(({ programId, kind }) => programId === program.programId && kind === 'funding');
-  const replay = new FundingReplay(program.wireId, funding?.accountId ?? '');
-  for (const transaction of transactions) replay.run(transaction);
+  const commits = await readCommits(client, since);
+  const replay = new SerialReplay(commits);
+  for (const transaction of commits.transactions) replay.run(transaction);
   expect(replay.problems).toEqual([]);
   expect(replay.crossings).toBeGreaterThan(10);
   expect(await program.lows()).toHaveLength(replay.crossings);

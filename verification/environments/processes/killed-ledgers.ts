@@ -1,9 +1,8 @@
 import { Resources } from '../../../bench/resources.ts';
 import { type Findings, pause, type Setting, streamOf, Tally } from '../../campaign.ts';
-import { readBooks } from '../../checkers/transfers/books.ts';
+import { readBooks } from '../../checkers/books.ts';
 import { Caller, makePrograms, type Programs } from '../../generators/events/callers.ts';
 import { Load } from '../../generators/load.ts';
-import { judge, makeCards } from '../../generators/loads.ts';
 import type { Consumers } from './consumers.ts';
 import { type Ledger, overLedgers, SIDE_BY_SIDE } from './ledgers.ts';
 import { chooseVictims, startTwoServices, type TwoServices, type TwoSettings } from './services.ts';
@@ -72,7 +71,7 @@ export class KilledLedger {
   async withstand({ done, attacks: kills }: Ledger, attended: Attended, checked: () => void): Promise<void> {
     const { tally, services } = this;
     const load = this.#load;
-    await makeCards(load, services.owner);
+    await load.makeCards(services.owner);
     let goesOn = true;
     load.start(...services.urls);
     const calling = Promise.all(this.callers.map((caller) => caller.run(() => goesOn)));
@@ -92,7 +91,7 @@ export class KilledLedger {
     await load.settle(services.other.url, this.#work.sentAgain);
     const where = `after kill ${done + kills}`;
     await attended.checkEnd(where);
-    judge(tally, where, load, await readBooks(services.path, load.cards));
+    load.judge(tally, where, await readBooks(services.path, load.cards));
     tally.add('transfers', load.made);
   }
 

@@ -1,9 +1,8 @@
 import { availableParallelism } from 'node:os';
 import { openStage, type Stage, untilAtRest } from '../../../test/faults/stage.ts';
 import { type Setting, streamOf, type Tally } from '../../campaign.ts';
-import { readBooksAt } from '../../checkers/transfers/books.ts';
+import { readBooksAt } from '../../checkers/books.ts';
 import { Load } from '../../generators/load.ts';
-import { judge, makeCards, tallyLoad } from '../../generators/loads.ts';
 import { readSnapshots } from './snapshots.ts';
 
 /** One of a row's ledgers. A row spreads its attacks over several ledgers, because it compares whole books. */
@@ -69,10 +68,10 @@ export async function attackWire(setting: Setting, tally: Tally, ledger: Ledger,
     const check = async (where: string) => {
       await untilAtRest(stage);
       const books = await readBooksAt(stage.server.connection, load.cards);
-      judge(tally, `ledger ${ledger.number}, ${where}`, load, books);
+      load.judge(tally, `ledger ${ledger.number}, ${where}`, books);
       return books;
     };
-    await makeCards(load, stage.service());
+    await load.makeCards(stage.service());
     load.start(url);
     const stopReading = readSnapshots(async () => stage.server.connection, tally);
     try {
@@ -83,7 +82,7 @@ export async function attackWire(setting: Setting, tally: Tally, ledger: Ledger,
     }
     await check('after the attacks');
     await load.settle(url, attack.sentAgain);
-    tallyLoad(tally, load, await check('everything sent again'));
+    load.count(tally, await check('everything sent again'));
   } finally {
     await end();
   }

@@ -2,7 +2,7 @@ import { Resources } from '../../../bench/resources.ts';
 import { ledgerDirectory } from '../../../test/harness/ledger-directory.ts';
 import { embeddedServerOf, type ServiceProcess, startService } from '../../../test/harness/process.ts';
 import { pause } from '../../campaign.ts';
-import { untilAtWork } from '../../generators/loads.ts';
+import { untilAtWork } from '../../generators/load.ts';
 import { killPostgres, killTree } from '../../nemeses/kill.ts';
 
 type Settings = Readonly<Record<string, string>>;

@@ -1,23 +1,70 @@
 import pg from 'pg';
-import { toWireId } from '../../../domain/identifier.ts';
-import type { TransferService } from '../../../sdk/client.ts';
-import { payloadOf } from '../../../test/fixtures/stored-events.ts';
-import { KEY_TEXT } from '../../../test/harness/ledger.ts';
-import { embeddedServerOf } from '../../../test/harness/process.ts';
-import type { Books } from './checker.ts';
-import type { Found, Terms } from './history.ts';
-import type { FoundEvent, Records, StoredResponse } from './records.ts';
+import { toWireId } from '../../domain/identifier.ts';
+import type { TransferService } from '../../sdk/client.ts';
+import { payloadOf } from '../../test/fixtures/stored-events.ts';
+import { KEY_TEXT } from '../../test/harness/ledger.ts';
+import { embeddedServerOf } from '../../test/harness/process.ts';
+import type { Creation } from './history.ts';
 
-type TransferRow = {
+export type FoundReversal = {
+  readonly reversalId: string;
+  readonly requestId: string;
+  /** The idempotency key, which every request also has as its description. */
+  readonly key: string;
+  readonly amount: number;
+};
+
+/** A transfer in the ledger. */
+export type Found = {
+  readonly transferId: string;
+  readonly requestId: string;
+  /** The idempotency key, which every request also has in its metadata. */
+  readonly key: string;
+  readonly terms: Omit<Creation, 'does' | 'expiresAt'>;
+  readonly status: string;
+  readonly capturedAmount: number;
+  readonly reversals: readonly FoundReversal[];
+  /** The exact record that the service shows; undefined if it was not read. */
+  readonly text?: string | undefined;
+};
+
+/** The stored first response to a key. */
+export type StoredResponse = {
+  /** The operation of the key, such as `create_transfer`. */
+  readonly operation: string;
+  readonly key: string;
+  readonly status: number;
+  /** The id of the transfer or reversal on the wire; null for a refusal. */
+  readonly subjectId: string | null;
+  readonly body: string | null;
+  /** The `Code` of a refusal. */
+  readonly code: string | null;
+  /** The `Message` of a refusal. */
+  readonly message: string | null;
+};
+
+export type FoundEvent = { readonly type: string; readonly subjectId: string; readonly payload: string };
+
+/** The transfers in the ledger, their records and the balances of their cards. Undefined parts are not compared. */
+export type Books = {
+  readonly transfers: readonly Found[];
+  /** The balances of the cards before the transfers. */
+  readonly opening: ReadonlyMap<string, number>;
+  readonly balances?: ReadonlyMap<string, number> | undefined;
+  readonly stored?: readonly StoredResponse[] | undefined;
+  readonly events?: readonly FoundEvent[] | undefined;
+  /** The count of each fault of the books, without zeros. */
+  readonly faults: Readonly<Record<string, string>>;
+  /** The members of a transfer record to compare: those that every tested version has. Undefined compares all members. */
+  readonly members?: readonly string[];
+};
+
+type TransferRow = Pick<Creation, 'type' | 'capture' | 'card' | 'destination' | 'reference'> & {
   readonly transfer_id: string;
   readonly request_id: string;
   readonly key: string;
-  readonly type: Terms['type'];
-  readonly capture: Terms['capture'];
   readonly amount: string;
   readonly captured_amount: string;
-  readonly card: string;
-  readonly destination: string | null;
   readonly status: string;
   readonly reversals: readonly {
     readonly reversal_id: string;
@@ -30,7 +77,7 @@ type TransferRow = {
 /** Reads every transfer of a load directly from the database: a mistake in the service's reads could hide one in its writes. */
 const TRANSFERS = `select transfer.transfer_id, transfer.request_id, transfer.metadata->>'key' as key, transfer.type,
     transfer.capture, transfer.amount, transfer.captured_amount, card.name as card, destination.name as destination,
-    transfer.status, coalesce((
+    transfer.reference, transfer.status, coalesce((
       select json_agg(json_build_object('reversal_id', reversal_id, 'request_id', reversal.request_id,
         'key', reversal.description, 'amount', reversal.amount))
       from reversal
@@ -88,7 +135,7 @@ const FAULTS = `with moved as materialized (
     )) as postings_without_transfer`;
 
 /** Reads the stored responses of the operations that create or change transfers. */
-const KEPT = `select operation, ${KEY_TEXT} as key, status, idempotency.subject_id, body, payload, code, message,
+const STORED = `select operation, ${KEY_TEXT} as key, status, idempotency.subject_id, body, payload, code, message,
     idempotency.program_id, event.subject_id as event_subject
   from idempotency
   left join event on event.batch_id = idempotency.batch_id and event.index = event_index
@@ -101,7 +148,7 @@ const EVENTS = `select type, subject_id, payload, program_id from event
     select 'tr_' || replace(transfer_id::text, '-', '') from transfer where not metadata ? 'key'
   )`;
 
-type KeptRow = Omit<StoredResponse, 'subjectId'> & {
+type StoredRow = Omit<StoredResponse, 'subjectId'> & {
   readonly subject_id: string | null;
   readonly payload: string | null;
   readonly event_subject: string | null;
@@ -109,15 +156,12 @@ type KeptRow = Omit<StoredResponse, 'subjectId'> & {
 };
 type EventRow = Omit<FoundEvent, 'subjectId'> & { readonly subject_id: string };
 
-/** The books and their faults: the count of each fault, without zeros. */
-export type BooksWithFaults = Books & { readonly records: Records; readonly faults: Readonly<Record<string, string>> };
-
 /** Reads the books of a data directory whose PostgreSQL runs. `texts` are the records that the service shows. */
 export async function readBooks(
   dataDirectory: string,
   cards: readonly string[],
   texts: ReadonlyMap<string, string> = new Map(),
-): Promise<BooksWithFaults> {
+): Promise<Books> {
   const { databaseUrl } = await embeddedServerOf(dataDirectory);
   return readBooksAt({ connectionString: databaseUrl }, cards, texts);
 }
@@ -149,7 +193,7 @@ export async function readBooksAt(
   connection: pg.ClientConfig,
   cards: readonly string[],
   texts: ReadonlyMap<string, string> = new Map(),
-): Promise<BooksWithFaults> {
+): Promise<Books> {
   const client = await connectWhenUp(connection);
   try {
     // In one snapshot: a backend may still commit after its service was killed.
@@ -160,13 +204,14 @@ export async function readBooksAt(
       [cards],
     );
     const faults = await client.query<Record<string, string>>(FAULTS);
-    const kept = await client.query<KeptRow>(KEPT);
+    const stored = await client.query<StoredRow>(STORED);
     const events = await client.query<EventRow>(EVENTS);
     return {
       transfers: transfers.rows.map((row) => toFound(row, texts)),
       opening: new Map(cards.map((card) => [card, 0])),
       balances: new Map(balances.rows.map(({ name, balance }) => [name, Number(balance)])),
-      records: { kept: kept.rows.map(toKept), events: events.rows.map(toEvent) },
+      stored: stored.rows.map(toStored),
+      events: events.rows.map(toEvent),
       faults: Object.fromEntries(Object.entries(faults.rows[0] ?? {}).filter(([, count]) => count !== '0')),
     };
   } finally {
@@ -174,7 +219,7 @@ export async function readBooksAt(
   }
 }
 
-function toKept({ subject_id, event_subject, program_id, payload, ...row }: KeptRow): StoredResponse {
+function toStored({ subject_id, event_subject, program_id, payload, ...row }: StoredRow): StoredResponse {
   const prefix = row.operation === 'reverse_transfer' ? 'rev' : 'tr';
   const event = { payload, program_id, subject_id: event_subject };
   return {
@@ -189,19 +234,14 @@ function toEvent(row: EventRow): FoundEvent {
 }
 
 function toFound(row: TransferRow, texts: ReadonlyMap<string, string>): Found {
+  const { key, type, card, destination, capture, reference, status } = row;
   const transferId = toWireId('tr', row.transfer_id);
   return {
     transferId,
     requestId: toWireId('req', row.request_id),
-    key: row.key,
-    terms: {
-      type: row.type,
-      amount: Number(row.amount),
-      cardId: row.card,
-      destinationCardId: row.destination,
-      capture: row.capture,
-    },
-    status: row.status,
+    key,
+    terms: { type, amount: Number(row.amount), card, destination, capture, reference },
+    status,
     capturedAmount: Number(row.captured_amount),
     reversals: row.reversals.map(({ reversal_id, request_id, key, amount }) => ({
       reversalId: toWireId('rev', reversal_id),

@@ -1,11 +1,11 @@
 import { expect, test } from 'vitest';
-import type { CardRecord } from '../../../contract/cards.ts';
-import type { ProgramRecord } from '../../../contract/programs.ts';
-import type { TransferRecord } from '../../../contract/transfers.ts';
-import { fromWireId } from '../../../domain/identifier.ts';
-import type { WrittenReply } from '../../../server/http/wire/reply.ts';
-import { trialBalance } from '../../../test/harness/ledger.ts';
-import { useConnection, useLedger, useServer } from '../../../test/harness/use-ledger.ts';
+import type { CardRecord } from '../../contract/cards.ts';
+import type { ProgramRecord } from '../../contract/programs.ts';
+import type { TransferRecord } from '../../contract/transfers.ts';
+import { fromWireId } from '../../domain/identifier.ts';
+import type { WrittenReply } from '../../server/http/wire/reply.ts';
+import { trialBalance } from '../../test/harness/ledger.ts';
+import { useConnection, useLedger, useServer } from '../../test/harness/use-ledger.ts';
 import { readBooksAt } from './books.ts';
 
 // `readBooksAt` must find every fault that the books can have.

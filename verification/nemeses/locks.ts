@@ -1,8 +1,7 @@
 import type pg from 'pg';
-import { fromWireId } from '../../../domain/identifier.ts';
-import { hashKey } from '../../../server/store/idempotency.ts';
-import { hashOf } from '../../../server/store/locks.ts';
-import type { Place } from '../../generators/changes/traffic.ts';
+import { fromWireId } from '../../domain/identifier.ts';
+import { hashKey } from '../../server/store/idempotency.ts';
+import { hashOf } from '../../server/store/locks.ts';
 
 /** A lock that the test held. Times are from `performance.now()`. */
 export type Held = {
@@ -15,7 +14,7 @@ export type Held = {
 /** Locks the account of a card directly in the database while a function runs. */
 export function holdCard(
   client: pg.Client,
-  { programId }: Place,
+  programId: string,
   name: string,
   meanwhile: () => Promise<void>,
 ): Promise<Held> {
@@ -27,7 +26,7 @@ export function holdCard(
 /** Locks an idempotency key of create_transfer directly in the database while a function runs. */
 export function holdKey(
   client: pg.Client,
-  { programId }: Place,
+  programId: string,
   key: string,
   meanwhile: () => Promise<void>,
 ): Promise<Held> {

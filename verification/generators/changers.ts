@@ -1,10 +1,10 @@
-import { type RawResponse, sendRaw } from '../../../test/harness/raw-request.ts';
-import { pause } from '../../campaign.ts';
-import { type Record, sendChange } from './requests.ts';
-import { type Place, pick } from './traffic.ts';
+import { type RawResponse, sendRaw } from '../../test/harness/raw-request.ts';
+import { pause } from '../campaign.ts';
+import type { AdministrativeChange } from '../checkers/history.ts';
+import { type ProgramCards, pick } from './load.ts';
 
 export type Setting = {
-  readonly record: Record;
+  readonly history: AdministrativeChange[];
   readonly urls: readonly string[];
   readonly random: () => number;
   /** The number of transfers acknowledged so far. */
@@ -27,7 +27,7 @@ const PROGRAM = '/api/v0.1/operator/program';
 /** Makes all changes except transfers. */
 export class Changers {
   readonly #setting: Setting;
-  #places: readonly Place[] = [];
+  #places: readonly ProgramCards[] = [];
   #changes = 0;
 
   constructor(setting: Setting) {
@@ -35,7 +35,7 @@ export class Changers {
   }
 
   /** Changes these programs and their cards continuously, while `goesOn`. */
-  async runDensely(places: readonly Place[], goesOn: () => boolean): Promise<void> {
+  async runDensely(places: readonly ProgramCards[], goesOn: () => boolean): Promise<void> {
     this.#places = places;
     const loop = async (change: () => Promise<unknown>, milliseconds = PAUSE_MILLISECONDS): Promise<void> => {
       while (goesOn()) {
@@ -54,7 +54,7 @@ export class Changers {
   }
 
   /** Makes one change at a time, while `goesOn`. Chains can grow in the pauses. */
-  async runSparsely(places: readonly Place[], goesOn: () => boolean): Promise<void> {
+  async runSparsely(places: readonly ProgramCards[], goesOn: () => boolean): Promise<void> {
     this.#places = places;
     const { random } = this.#setting;
     const changes = [
@@ -89,7 +89,7 @@ export class Changers {
   }
 
   /** Closes a card, moves its balance to the funding account and creates a new card. Fails if the card has holds. */
-  async #replace(place: Place, at: number, name: string): Promise<void> {
+  async #replace(place: ProgramCards, at: number, name: string): Promise<void> {
     const { status } = await this.#updateCard(place, name, { status: 'closed', balance_to: 'funding' }, 'card_closed');
     if (status >= 300) return;
     this.#changes += 1;
@@ -142,52 +142,52 @@ export class Changers {
   /** Sets a threshold near the funds of a program, so that they soon cross it, or removes it. */
   async #changeThreshold(): Promise<void> {
     this.#changes += 1;
-    const { random, record, urls } = this.#setting;
+    const { random, history, urls } = this.#setting;
     const { programId } = pick(this.#places, random);
     const path = `${PROGRAM}/${programId}`;
     const { fields } = await sendRaw(pick(urls, random), { method: 'GET', path });
     const [funding] = (fields.funding ?? []) as readonly { readonly available: number }[];
     const near = Math.max(1, (funding?.available ?? 0) - 500 + Math.floor(random() * 1_000));
     const body = { name: `Program ${this.#changes}`, funding_low_threshold: random() < 0.2 ? null : near };
-    await sendChange(record, pick(urls, random), { what: 'threshold_changed', method: 'PATCH', path, body });
+    await sendChange(history, pick(urls, random), { what: 'threshold_changed', method: 'PATCH', path, body });
   }
 
-  async #updateProgram({ programId }: Place, change: object): Promise<void> {
+  async #updateProgram({ programId }: ProgramCards, change: object): Promise<void> {
     this.#changes += 1;
-    const { random, record, urls } = this.#setting;
+    const { random, history, urls } = this.#setting;
     const body = { ...change, name: `Program ${this.#changes}` };
     const what = 'limits' in change && change.limits === null ? 'program_limits_raised' : 'program_limits_lowered';
-    await sendChange(record, pick(urls, random), { what, method: 'PATCH', path: `${PROGRAM}/${programId}`, body });
+    await sendChange(history, pick(urls, random), { what, method: 'PATCH', path: `${PROGRAM}/${programId}`, body });
   }
 
   async #throwSwitch(): Promise<void> {
-    const { random, record, urls } = this.#setting;
+    const { random, history, urls } = this.#setting;
     const { programId } = pick(this.#places, random);
     const scope = pick([{}, { program_id: programId }, { program_id: programId, type: 'load' }], random);
     for (const disabled of [true, false]) {
       this.#changes += 1;
       const body = { ...scope, disabled, reason: `change ${this.#changes}` };
       const what = disabled ? 'switch_disabled' : 'switch_enabled';
-      let { status } = await sendChange(record, pick(urls, random), { what, path: '/api/v0.1/operator/switch', body });
+      let { status } = await sendChange(history, pick(urls, random), { what, path: '/api/v0.1/operator/switch', body });
       // Repeats the request until it succeeds: other transactions may hold the locks.
       while (!disabled && status >= 500) {
-        ({ status } = await sendChange(record, pick(urls, random), { what, path: '/api/v0.1/operator/switch', body }));
+        ({ status } = await sendChange(history, pick(urls, random), { what, path: '/api/v0.1/operator/switch', body }));
       }
       if (disabled) await pause(random() * DISABLED_MILLISECONDS);
     }
   }
 
   async #fund(): Promise<void> {
-    const { random, record, urls } = this.#setting;
+    const { random, history, urls } = this.#setting;
     const { programId } = pick(this.#places, random);
     this.#changes += 1;
     const what = random() < 0.6 ? 'deposit' : 'withdrawal';
     const headers = { 'Idempotency-Key': `funding-${this.#changes}` };
     const body = { amount: 1 + Math.floor(random() * 5_000) };
-    await sendChange(record, pick(urls, random), { what, path: `${PROGRAM}/${programId}/${what}`, headers, body });
+    await sendChange(history, pick(urls, random), { what, path: `${PROGRAM}/${programId}/${what}`, headers, body });
   }
 
-  #updateCard(place: Place, name: string, change: object, what: string): Promise<RawResponse> {
+  #updateCard(place: ProgramCards, name: string, change: object, what: string): Promise<RawResponse> {
     this.#changes += 1;
     const body = { ...change, holder_reference: `change ${this.#changes}` };
     return this.#send(what, place, { method: 'PATCH', path: `${CARD}/${name}`, body });
@@ -195,11 +195,11 @@ export class Changers {
 
   #send(
     what: string,
-    { programId }: Place,
+    { programId }: ProgramCards,
     raw: { readonly method?: string; readonly path: string; readonly body: object },
   ): Promise<RawResponse> {
-    const { record, urls, random } = this.#setting;
-    return sendChange(record, pick(urls, random), { what, headers: { 'Program-Id': programId }, ...raw });
+    const { history, urls, random } = this.#setting;
+    return sendChange(history, pick(urls, random), { what, headers: { 'Program-Id': programId }, ...raw });
   }
 }
 
@@ -207,4 +207,17 @@ export class Changers {
 export async function pauseWhile(goesOn: () => boolean, milliseconds: number): Promise<void> {
   const end = performance.now() + milliseconds;
   while (goesOn() && performance.now() < end) await pause(Math.max(1, Math.min(20, end - performance.now())));
+}
+
+/** Sends a change and adds it to the history. */
+export async function sendChange(
+  history: AdministrativeChange[],
+  url: string,
+  raw: Parameters<typeof sendRaw>[1] & { readonly what: string },
+): Promise<RawResponse> {
+  const sentAt = performance.now();
+  const response = await sendRaw(url, raw);
+  const { status, text } = response;
+  history.push({ what: raw.what, sentAt, gotAt: performance.now(), status, text });
+  return response;
 }

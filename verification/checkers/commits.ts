@@ -1,10 +1,12 @@
 import pg from 'pg';
-import type { AccountKind } from '../../../domain/ledger/ledger.ts';
-import { payloadOf } from '../../../test/fixtures/stored-events.ts';
-import { KEY_TEXT } from '../../../test/harness/ledger.ts';
+import { toWireId } from '../../domain/identifier.ts';
+import type { AccountKind } from '../../domain/ledger/ledger.ts';
+import { payloadOf } from '../../test/fixtures/stored-events.ts';
+import { KEY_TEXT } from '../../test/harness/ledger.ts';
+import type { FoundEvent } from './books.ts';
 
 /** An account after a transaction. */
-export type LoggedAccount = {
+export type CommittedAccount = {
   readonly accountId: string;
   readonly balance: bigint;
   readonly held: bigint;
@@ -12,45 +14,33 @@ export type LoggedAccount = {
   readonly sequence: bigint;
 };
 
-export type LoggedEvent = { readonly type: string; readonly subjectId: string; readonly payload: string };
-
 /** A committed transaction: its events in the order of its decisions, and the accounts that it changed. */
 export type Transaction = {
   readonly position: number;
-  readonly events: readonly LoggedEvent[];
-  readonly accounts: readonly LoggedAccount[];
+  readonly events: readonly FoundEvent[];
+  readonly accounts: readonly CommittedAccount[];
 };
 
 /** The status of the first response to a key, and the transaction that stored it. `now` is in milliseconds since 1970. */
 export type StoredKey = { readonly position: number; readonly status: number; readonly now: number };
 
-/** The fields of a card that never change. */
-export type KnownCard = {
+/** The owner of an account, which never changes. */
+export type AccountOwner = {
+  /** On the wire. */
   readonly programId: string;
-  readonly cardId: string;
-  readonly name: string;
-  readonly currency: string;
-  readonly accountId: string;
-  readonly fundingAccountId: string;
-};
-
-/** The fields of an account that never change. */
-export type KnownAccount = {
-  readonly programId: string;
-  readonly accountId: string;
   readonly kind: AccountKind;
-  readonly ownerId: string;
   readonly currency: string;
-  readonly floor: bigint | null;
+  /** The name of its card; null for other accounts. */
+  readonly card: string | null;
 };
 
-/** Everything committed to a ledger, in order. */
-export type History = {
+/** Everything committed to a ledger, in the order of its commits. */
+export type Commits = {
   readonly transactions: readonly Transaction[];
   /** By operation and key. */
   readonly keys: ReadonlyMap<string, StoredKey>;
-  readonly cards: readonly KnownCard[];
-  readonly accounts: readonly KnownAccount[];
+  /** By the id of the account. */
+  readonly owners: ReadonlyMap<string, AccountOwner>;
   /** See `countChained`. */
   readonly chained: number;
 };
@@ -77,8 +67,8 @@ const INSTALL = `
   create trigger torture_log after insert on write_batch for each row execute function torture_log();
 `;
 
-/** Starts recording. Call it before the first change that `readHistory` should return. */
-export async function recordHistory(client: pg.Client): Promise<void> {
+/** Starts recording. Call it before the first change that `readCommits` should return. */
+export async function recordCommits(client: pg.Client): Promise<void> {
   await client.query(INSTALL);
 }
 
@@ -118,22 +108,20 @@ const KEYS = `select operation || ' ' || ${KEY_TEXT} as name, xmin::text as xid,
 
 const ACCOUNTS = 'select xid, account from torture_log where account is not null order by position';
 
-const CARDS = `select program_id as "programId", card_id as "cardId", name, currency, account_id as "accountId",
-    funding_account_id as "fundingAccountId" from card`;
-
-const KNOWN = `select program_id as "programId", account_id as "accountId", kind, owner_id as "ownerId", currency, floor
-  from account`;
+const OWNERS = `select account.account_id, account.program_id, kind, account.currency, card.name as card
+  from account left join card using (program_id, account_id)`;
 
 /** Reads the records since a moment, in one snapshot. */
-export async function readHistory(client: pg.Client, since: Date): Promise<History> {
+export async function readCommits(client: pg.Client, since: Date): Promise<Commits> {
   await client.query('begin isolation level repeatable read, read only');
   const positions = await client.query<{ xid: string; position: string }>(POSITIONS);
   const events = await client.query<Record<'xid' | 'type' | 'subject_id' | 'payload', string>>(EVENTS, [since]);
   const keys = await client.query<{ name: string; xid: string; status: number; now: string }>(KEYS, [since]);
   const updates = await client.query<{ xid: string; account: AccountRow }>(ACCOUNTS);
   const chained = await countChained(client);
-  const cards = await client.query<KnownCard>(CARDS);
-  const accounts = await client.query<Omit<KnownAccount, 'floor'> & { floor: string | null }>(KNOWN);
+  const owners = await client.query<Omit<AccountOwner, 'programId'> & Record<'account_id' | 'program_id', string>>(
+    OWNERS,
+  );
   await client.query('rollback');
 
   const positionOf = new Map(positions.rows.map(({ xid, position }) => [xid, Number(position)]));
@@ -151,7 +139,7 @@ export async function readHistory(client: pg.Client, since: Date): Promise<Histo
       subjectId: event.subject_id,
       payload: payloadOf(event),
     })),
-    accounts: (updatesOf.get(xid) ?? []).map(({ account }) => toLogged(account)),
+    accounts: (updatesOf.get(xid) ?? []).map(({ account }) => toAccount(account)),
   }));
   for (const { xid } of events.rows) place(xid);
   return {
@@ -160,12 +148,16 @@ export async function readHistory(client: pg.Client, since: Date): Promise<Histo
       keys.rows.map(({ name, xid, status, now }) => [name, { position: place(xid), status, now: Number(now) }]),
     ),
     chained,
-    cards: cards.rows,
-    accounts: accounts.rows.map((row) => ({ ...row, floor: row.floor === null ? null : BigInt(row.floor) })),
+    owners: new Map(
+      owners.rows.map(({ account_id, program_id, ...owner }) => [
+        account_id,
+        { ...owner, programId: toWireId('prog', program_id) },
+      ]),
+    ),
   };
 }
 
-function toLogged({ account_id, balance, held, incoming, sequence }: AccountRow): LoggedAccount {
+function toAccount({ account_id, balance, held, incoming, sequence }: AccountRow): CommittedAccount {
   return {
     accountId: account_id,
     balance: BigInt(balance),

@@ -1,0 +1,211 @@
+import { randomUUID } from 'node:crypto';
+import { expect, test } from 'vitest';
+import { errorRecord } from '../../contract/errors/catalogue.ts';
+import { fromWireId } from '../../domain/identifier.ts';
+import { Refusal } from '../../domain/refusal.ts';
+import { useConnection, useLedger, useServer } from '../../test/harness/use-ledger.ts';
+import { type Commits, readCommits, recordCommits, type Transaction } from './commits.ts';
+import type { AdministrativeChange, Operation, Response } from './history.ts';
+import { checkSerialOrder } from './serial-order.ts';
+
+// The checker must accept a correct history, and find the mistake in each version of it that has one.
+
+const server = await useServer();
+const ledger = useLedger(server.connection);
+const client = await useConnection(server.connection);
+await recordCommits(client);
+
+const operations: Operation[] = [];
+const changes: AdministrativeChange[] = [];
+let programId = '';
+
+async function change(what: string, ...call: Parameters<typeof ledger.call>): Promise<string> {
+  const sentAt = performance.now();
+  const { status, body: text } = await ledger.call(...call);
+  changes.push({ what, sentAt, gotAt: performance.now(), status, text });
+  return text;
+}
+
+async function transfer(type: 'load' | 'unload', amount: number, more: object = {}): Promise<void> {
+  const key = `key-${operations.length}`;
+  const terms = { type, amount, card: 'a', destination: null, capture: 'automatic', reference: null } as const;
+  const asked = { does: 'create', ...terms, ...more, expiresAt: null } as const;
+  const sentAt = performance.now();
+  const inner = { programId: fromWireId('prog', programId) ?? '', idempotencyKey: key };
+  const body = { amount, card_id: 'a', type, description: key, ...more };
+  const { status, text } = await ledger.call('create_transfer', body, inner).then(
+    (reply) => ({ status: reply.status, text: reply.body }),
+    (error: unknown) => {
+      if (!(error instanceof Refusal)) throw error;
+      const record = errorRecord(error.code, error.message);
+      return { status: record.Status, text: JSON.stringify(record) };
+    },
+  );
+  const headers = { moneyMoved: 'no', shouldRetry: 'false', transferId: undefined, replayed: false };
+  const response: Response = { requestId: key, status, text, ...headers, at: performance.now() };
+  operations.push({ key, programId, asked, sentAt, responses: [response], unanswered: 0 });
+}
+
+const program = JSON.parse(await change('program', 'create_program', { name: 'A', currency: 'USD' }));
+programId = program.program_id;
+const params = { program_id: programId };
+await change('deposit', 'create_deposit', { amount: 1_000 }, { params, idempotencyKey: randomUUID() });
+const of = { programId: fromWireId('prog', programId) ?? '' };
+await change('card', 'create_card', { card_id: 'a' }, of);
+await transfer('load', 100);
+await change('suspend', 'update_card', { status: 'inactive' }, { ...of, params: { card_id: 'a' } });
+await transfer('load', 10);
+await change('activate', 'update_card', { status: 'active' }, { ...of, params: { card_id: 'a' } });
+await transfer('unload', 90);
+await transfer('unload', 90);
+await change('disable', 'change_switch', { disabled: true, reason: 'test' });
+await transfer('load', 5);
+await change('enable', 'change_switch', { disabled: false, reason: 'test' });
+await change('limit', 'update_card', { limits: { in: { daily_amount: 130 } } }, { ...of, params: { card_id: 'a' } });
+await transfer('load', 20);
+await transfer('load', 20);
+
+const commits = await readCommits(client, new Date(0));
+
+/** The history with its transactions in another order. The list of positions stays the same. */
+function reordered(order: (transactions: Transaction[]) => readonly Transaction[]): Commits {
+  const positions = commits.transactions.map(({ position }) => position);
+  const moved = order([...commits.transactions]);
+  const placeOf = new Map(moved.map(({ position }, index) => [position, positions[index] ?? 0]));
+  return {
+    ...commits,
+    transactions: moved.map((one) => ({ ...one, position: placeOf.get(one.position) ?? 0 })),
+    keys: new Map(
+      [...commits.keys].map(([name, stored]) => [name, { ...stored, position: placeOf.get(stored.position) ?? 0 }]),
+    ),
+  };
+}
+
+const isAbout = (text: string) => (one: Transaction) => one.events.some(({ payload }) => payload.includes(text));
+
+/** The history with the transaction `late` moved in front of `early`. */
+const before = (late: string, early: string): Commits =>
+  reordered((all) => {
+    const moved = all.splice(all.findIndex(isAbout(late)), 1);
+    all.splice(all.findIndex(isAbout(early)), 0, ...moved);
+    return all;
+  });
+
+const edited = (edit: (one: Transaction) => Transaction): Commits => ({
+  ...commits,
+  transactions: commits.transactions.map(edit),
+});
+
+test('accepts a correct history', () => {
+  const { problems, figures } = checkSerialOrder(commits, operations, changes);
+  expect(problems).toEqual([]);
+  expect(figures).toMatchObject({
+    create: 3,
+    refused_card_suspended: 1,
+    refused_insufficient_funds: 1,
+    refused_service_disabled: 1,
+    refused_limit_exceeded: 1,
+    refusals_replayed: 3,
+  });
+});
+
+test.for<readonly [string, Commits, RegExp]>([
+  [
+    'a load to a suspended card',
+    before('"status":"inactive"', '"description":"key-0"'),
+    /at that point it is refused: card_suspended/,
+  ],
+  [
+    'a transfer while the service was disabled',
+    before('"reason":"test"', '"description":"key-2"'),
+    /at that point it is refused: service_disabled/,
+  ],
+  ['a load above a lowered limit', before('"daily_amount":130', '"description":"key-0"'), /instead of/],
+  [
+    'a transfer before a change that its caller already knew',
+    before('"description":"key-2"', '"status":"inactive"'),
+    /was sent after the response to/,
+  ],
+  [
+    'a refusal that was no longer correct',
+    reordered((all) => {
+      const at = all.findIndex(({ position }) => position === commits.keys.get('create_transfer key-1')?.position);
+      const moved = all.splice(at, 1);
+      all.splice(all.findIndex(isAbout('"description":"key-2"')), 0, ...moved);
+      return all;
+    }),
+    /key-1 got a refusal that was not correct/,
+  ],
+  [
+    'a lost transfer',
+    edited((one) => (isAbout('"description":"key-2"')(one) ? { ...one, events: [] } : one)),
+    /lost: it was done at undefined/,
+  ],
+  [
+    'a transfer without a request',
+    edited((one) => ({
+      ...one,
+      events: one.events.map((event) => ({ ...event, payload: event.payload.replace('key-2', 'key-x') })),
+    })),
+    /it was done at undefined/,
+  ],
+  [
+    'an account with a wrong balance',
+    edited((one) => ({
+      ...one,
+      accounts: one.accounts.map((account) => ({ ...account, balance: account.balance + 1n })),
+    })),
+    /has balance .* instead of balance/,
+  ],
+  ['a response without a stored key', { ...commits, keys: new Map() }, /is not stored/],
+])('finds %s', ([, lie, problem]) => {
+  expect(checkSerialOrder(lie, operations, changes).problems).toContainEqual(expect.stringMatching(problem));
+});
+
+/** The operations with one of them sent, and answered, later. */
+const later = (key: string, sentAt: number, at?: number): readonly Operation[] =>
+  operations.map((one) =>
+    one.key === key
+      ? { ...one, sentAt, responses: one.responses.map((each) => ({ ...each, at: at ?? each.at })) }
+      : one,
+  );
+
+const atOf = (key: string): number => operations.find((one) => one.key === key)?.responses[0]?.at ?? 0;
+
+/** The operations with one of the responses in other words. */
+const reworded = (key: string, from: string, to: string): readonly Operation[] =>
+  operations.map((one) =>
+    one.key === key
+      ? { ...one, responses: one.responses.map((each) => ({ ...each, text: each.text.replace(from, to) })) }
+      : one,
+  );
+
+test.for<readonly [string, readonly Operation[], RegExp]>([
+  [
+    'a transfer that was sent after the response to a change but done before it',
+    later('key-0', performance.now()),
+    /^key-0 was sent after the response to/,
+  ],
+  [
+    'an unstored refusal that was never correct between the request and its response',
+    later('key-4', atOf('key-5'), atOf('key-5')),
+    /key-4 got a refusal that was not correct/,
+  ],
+  [
+    'a refusal with outdated figures of the balance',
+    reworded('key-3', '0.10 USD available', '0.20 USD available'),
+    /key-3 got a refusal that was not correct/,
+  ],
+  [
+    'a refusal with outdated figures of a limit',
+    reworded('key-6', '1.20 USD used', '1.00 USD used'),
+    /key-6 got a refusal that was not correct/,
+  ],
+  [
+    'a refusal with another scope of the switch',
+    reworded('key-4', 'The service is disabled.', 'The service is disabled for this card program.'),
+    /key-4 got a refusal that was not correct/,
+  ],
+])('finds %s', ([, lie, problem]) => {
+  expect(checkSerialOrder(commits, lie, changes).problems).toContainEqual(expect.stringMatching(problem));
+});
