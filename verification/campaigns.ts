@@ -132,10 +132,10 @@ export const CAMPAIGNS: readonly Campaign[] = [
     generator:
       '96 clients at each service use one shared program and separate ones, while a caller changes cards, limits, the rules of ' +
       'programs, the switch and the funding',
-    checkers: 'changes',
+    checkers: 'transfers, serial order',
     proves:
-      'deciding all requests again one by one, in the database’s commit order, gives the same results, and the same refusals ' +
-      'word for word; a request sent after a response comes after it in that order; locks from outside do not delay other ' +
+      'deciding all requests again one by one by the model, in the database’s commit order, gives the same results, and the ' +
+      'same refusals with the same figures; a request sent after a response comes after it in that order; locks from outside do not delay other ' +
       'requests for long',
     counts: { unit: 'transfers', small: 2_000, middle: 100_000, large: 1_000_000 },
     ring: 'npm run verify',

@@ -51,6 +51,7 @@ programId = program.program_id;
 const params = { program_id: programId };
 await change('deposit', 'create_deposit', { amount: 1_000 }, { params, idempotencyKey: randomUUID() });
 const of = { programId: fromWireId('prog', programId) ?? '' };
+await change('threshold', 'update_program', { funding_low_threshold: 905 }, { params });
 await change('card', 'create_card', { card_id: 'a' }, of);
 await transfer('load', 100);
 await change('suspend', 'update_card', { status: 'inactive' }, { ...of, params: { card_id: 'a' } });
@@ -106,6 +107,7 @@ test('accepts a correct history', () => {
     refused_service_disabled: 1,
     refused_limit_exceeded: 1,
     refusals_replayed: 3,
+    funding_low: 1,
   });
 });
 
@@ -156,6 +158,33 @@ test.for<readonly [string, Commits, RegExp]>([
       accounts: one.accounts.map((account) => ({ ...account, balance: account.balance + 1n })),
     })),
     /has balance .* instead of balance/,
+  ],
+  [
+    'a missing funding.low',
+    edited((one) => ({ ...one, events: one.events.filter(({ type }) => type !== 'funding.low') })),
+    /there is no event funding.low/,
+  ],
+  [
+    'a funding.low with a wrong amount',
+    edited((one) => ({
+      ...one,
+      events: one.events.map((event) => ({
+        ...event,
+        payload: event.payload.replace('"available":900', '"available":901'),
+      })),
+    })),
+    /funding.low is .* instead of/,
+  ],
+  [
+    'a record with a wrong captured amount',
+    edited((one) => ({
+      ...one,
+      events: one.events.map((event) => ({
+        ...event,
+        payload: event.payload.replace('"captured_amount":90', '"captured_amount":89'),
+      })),
+    })),
+    /instead of/,
   ],
   ['a response without a stored key', { ...commits, keys: new Map() }, /is not stored/],
 ])('finds %s', ([, lie, problem]) => {

@@ -147,7 +147,7 @@ class SerialOrder {
     const left = [...active, ...waiting.slice(next)].filter((refused) => !isCorrect(replay, refused));
     for (const refused of left) this.#sayIncorrect(refused.from, refused);
     this.problems.push(...replay.problems);
-    this.#count('funding_low', replay.crossings);
+    this.#count('funding_low', replay.lows.length);
     this.#count('transactions', transactions.length);
     this.#count('chained', chained);
   }

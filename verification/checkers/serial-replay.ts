@@ -5,7 +5,7 @@ import type { ReversalRecord } from '../../contract/transfer-actions.ts';
 import type { TransferRecord } from '../../contract/transfers.ts';
 import { toLimits } from '../../server/store/ledger/limits.ts';
 import { destinationOf, fundingOf, type StandingLimit, sourceOf, sum, worldOf } from '../model/books.ts';
-import { type Change, Model, type Refused } from '../model/model.ts';
+import { type Change, type LowFunding, Model, type Refused } from '../model/model.ts';
 import type { FoundEvent } from './books.ts';
 import type { AccountOwner, Commits, Transaction } from './commits.ts';
 import type { Operation } from './history.ts';
@@ -31,8 +31,8 @@ export type Expected = { readonly code: string; readonly parts: readonly string[
  */
 export class SerialReplay {
   readonly problems: string[] = [];
-  /** The number of times that the funding of a program became low. */
-  crossings = 0;
+  /** Every time that the funding of a program became low. */
+  readonly lows: LowFunding[] = [];
   readonly #model = new Model();
   readonly #owners: ReadonlyMap<string, AccountOwner>;
   /** The first record of each transfer. */
@@ -143,11 +143,11 @@ export class SerialReplay {
     const { program_id: program } = data;
     if (type === 'program.created') this.#createProgram(data as ProgramRecord);
     if (type === 'program.created' || IGNORED.has(type) || (program !== null && !this.#isCovered(program))) return;
-    const low = this.#lows.get(program);
-    if (type === 'funding.low' || low !== undefined) {
+    const due = this.#lows.get(program);
+    if (type === 'funding.low' || due !== undefined) {
       this.#lows.delete(program);
       const found = type === 'funding.low' ? payload : undefined;
-      if (found !== low) throw new Error(`funding.low is ${found} instead of ${low}`);
+      if (found !== due) throw new Error(`funding.low is ${found} instead of ${due}`);
       if (type === 'funding.low') return;
     }
     if (type.startsWith('transfer.')) this.#transfer(type, data as TransferRecord, payload);
@@ -158,8 +158,9 @@ export class SerialReplay {
     else if (type === 'program.updated') this.#updateProgram(data as ProgramRecord);
     else if (type === 'switch.changed') this.#changeSwitch(data as SwitchRecord);
     else throw new Error('unknown event');
-    for (const { program: name, available, threshold } of this.#model.low.splice(0)) {
-      this.crossings += 1;
+    for (const low of this.#model.low.splice(0)) {
+      const { program: name, available, threshold } = low;
+      this.lows.push(low);
       const { currency } = this.#model.books.program(name);
       const { transfer_id = null, movement_id = null } = data;
       const figures = { available: Number(available), threshold: Number(threshold) };
