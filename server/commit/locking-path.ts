@@ -37,8 +37,8 @@ export type FailedGroup<Item, Outcome> = {
 /**
  * Commits groups that lock their accounts when they are loaded, one group after the other, and everything that the chain could
  * not commit. Failures are isolated:
- * - When a lock times out, the group is committed without the items that need it. These items, and later ones that need the same
- *   lock before it is free, are tried alone ({@link Contention}).
+ * - When a lock times out, the group is committed without the items that need it. They are tried alone ({@link Contention}), like
+ *   later items that need the same lock before it is free.
  * - A group that fails because of one row is halved until that row is alone.
  * - While an ambiguous commit is resolved, or a standby is awaited, the next group is already being committed.
  */

@@ -243,7 +243,7 @@ async function requireConnections(
   return most;
 }
 
-/** Throws {@link StartupProblem} in live mode for a database neither on this machine nor behind TLS. Does not connect. */
+/** Throws {@link StartupProblem} in live mode for a database on another machine without TLS. Does not connect. */
 export function requireSafeConnection({ databaseUrl, mode }: CommandConfiguration): void {
   if (databaseUrl === null) return;
   let problem: string | undefined;

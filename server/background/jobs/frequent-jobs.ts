@@ -60,7 +60,7 @@ export function startErasingCardHolders(database: Database, onFailure: OnFailure
 /** Maximum delay after a change of an incident, even if another process made it. */
 const INCIDENT_INTERVAL_MILLISECONDS = 1_000;
 
-/** Keeps the open incidents in memory, and resolves the cases of resolved incidents, even those of other processes. */
+/** Keeps the open incidents in memory, and resolves the cases of resolved incidents of all processes. */
 export function startFollowingIncidents(
   database: Database,
   incidents: OpenIncidents,

@@ -9,7 +9,7 @@ import { eventIdOf } from './read-events.ts';
  * expensive. So they are found through their transaction, whose id contains its time.
  */
 const MOMENT = columns({
-  /** Earliest and latest time at which the transaction began, by the database's clock. */
+  /** Earliest and latest possible start of the transaction, by the database's clock. */
   earliest: DATE,
   latest: DATE,
   /** Whether these times are by the clock of the service, which can be ahead of the database's in a sandbox. */

@@ -108,7 +108,7 @@ export const READ_EVENTS = statement(
 type Filter = { readonly types?: readonly string[] | undefined; readonly subjectId?: string | null | undefined };
 type EventRow = ReturnType<typeof EVENT.read>;
 
-/** The events of some places, by transaction, program and offset, and the number up to which events are deleted. */
+/** The events of some places, by transaction, program and offset, and the highest number of a deleted event. */
 type FoundEvents = {
   readonly of: (place: EventPlace, offset: number) => EventRow | undefined;
   readonly deleted: Row['deleted'];

@@ -82,8 +82,8 @@ const RELAY_EVENTS = statement(
 );
 
 /**
- * Gives positions to the events of up to `count` committed transactions that have none yet, in the order in which the
- * transactions wrote their fences, by the database's clock. If one transaction began after another was answered, it comes later.
+ * Gives positions to the events of up to `count` committed transactions that have none yet, in the order of their
+ * fences, by the database's clock. If one transaction began after another was answered, it comes later.
  * A transaction that commits after younger ones were numbered comes after those. Must follow {@link HOLD_RELAY} in the same
  * transaction.
  * `withinSeconds` limits the search to the fences of the last seconds, because recently numbered ones stay in the index until no

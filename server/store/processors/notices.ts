@@ -153,7 +153,7 @@ const MAX_PAUSE_SECONDS = 600;
 
 /**
  * Postpones a notice that could not be handled, and the others about its attempt: by 1 s, then by twice as long each time. Rows
- * that another process holds are skipped, so that neither process waits for the other. Returns the rows that it postponed.
+ * that another process holds are skipped, so that the processes do not wait for each other. Returns the rows that it postponed.
  */
 export function markNoticeFailed({ connectorId, noticeId, attempt }: WaitingNotice): Statement {
   return MARK_FAILED({ connectorId, noticeId, attemptId: attempt?.attemptId ?? null, maxPause: MAX_PAUSE_SECONDS });

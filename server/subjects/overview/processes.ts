@@ -45,7 +45,7 @@ export class Processes {
     return (await database.read(listProcesses(MAX_PROCESSES))).map(toListedProcess);
   }
 
-  /** Returns the figures of all running processes, together and for each. Those of this process are current (`minute`). */
+  /** Returns the figures of all running processes, together and for each. The figures of this process are current (`minute`). */
   show(
     listed: readonly ListedProcess[],
     minute: StoredMinute,

@@ -75,7 +75,7 @@ function changeEvents(record: SwitchRecord, programId: string | null): readonly 
   ];
 }
 
-/** Refuses an unknown connector. One that left the settings can still be enabled if the ledger has its setting. */
+/** Refuses an unknown connector. A connector that left the settings can still be enabled if the ledger has its setting. */
 export function requireKnown({ processors }: Service, connectorId: string | null, rows: readonly Row[]): void {
   if (connectorId === null || rows.some((row) => row.connector_id === connectorId)) return;
   requireConnector(processors, connectorId);

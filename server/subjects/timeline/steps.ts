@@ -243,7 +243,7 @@ function reversalSteps(reversal: Reversal, { transfer, postings }: TimelineFacts
   ];
 }
 
-/** Returns the balances of the transfer's cards before and after a posting, not those of the funding account. */
+/** Returns the balances of the transfer's cards before and after a posting, but not the balance of the funding account. */
 function balancesOf(posting: CausedPosting | undefined, transfer: Transfer): TimelineStep['balances'] {
   if (posting === undefined) return [];
   const { amount, sourceBalance, destinationBalance } = posting;

@@ -118,7 +118,7 @@ async function* readPages({ database }: Service, call: CallContext, filter: Tran
   } while (after !== null);
 }
 
-/** Returns the filter of a list. Refuses one that nothing can match, because an empty list would hide the mistake. */
+/** Returns the filter of a list. Refuses a filter without possible matches, because an empty list would hide the mistake. */
 function readTransferFilter(call: Call<'list_transfers'> | Call<'export_transfers'>): TransferFilter {
   const { query } = call;
   const { from, to } = readPeriod(call, query);

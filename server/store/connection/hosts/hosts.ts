@@ -54,8 +54,8 @@ export function hostsOf(settings: object): Hosts | undefined {
 
 /**
  * The hosts of one DATABASE_URL: the one in use, since when, and why others cannot be used.
- * With several hosts, or with `target_session_attrs=read-write`, all hosts are asked at the same time for one that can be written
- * to. That host is trusted until there is a reason for doubt. A single host without this parameter is connected to directly.
+ * With several hosts, or with `target_session_attrs=read-write`, all hosts are asked at the same time whether they accept
+ * writes. A host that does is trusted until there is a reason for doubt. A single host without this parameter is connected to directly.
  */
 export class Hosts {
   readonly mustWrite: boolean;
