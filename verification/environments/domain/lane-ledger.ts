@@ -198,13 +198,12 @@ export class LaneLedger {
         const { limit, cardLimit } = step;
         const body =
           limit === undefined ? { card_limits: cardLimit && patchOf(cardLimit) } : { limits: patchOf(limit) };
-        await this.#ledger.call('update_program', body, { params });
-        return null;
+        return refusalOf(this.#ledger.call('update_program', body, { params }));
       }
       case 'deposit': {
         const { currency, amount } = step;
-        await this.#ledger.call('create_deposit', { amount, currency }, { params, idempotencyKey: randomUUID() });
-        return null;
+        const at = { params, idempotencyKey: randomUUID() };
+        return refusalOf(this.#ledger.call('create_deposit', { amount, currency }, at));
       }
       case 'limit_card':
         return this.#updateCard(step.card, { limits: patchOf(step.limit) }, transfers);
@@ -220,12 +219,8 @@ export class LaneLedger {
 
   async #updateCard(card: string, body: object, transfers: number): Promise<Refused | null> {
     const { programId } = this;
-    try {
-      await this.#ledger.call('update_card', body, { programId, params: { card_id: card } });
-    } catch (error) {
-      if (error instanceof Refusal) return { code: error.code, about: error.message };
-      throw error;
-    }
+    const refused = await refusalOf(this.#ledger.call('update_card', body, { programId, params: { card_id: card } }));
+    if (refused !== null) return refused;
     // The money on the card has become a transfer.
     const { rows } = await this.#client.query<{ transfer_id: string }>(
       'select transfer_id from transfer where program_id = $1 and not transfer_id = any($2)',
@@ -270,6 +265,17 @@ export class LaneLedger {
           ] as const,
       ),
     ]);
+  }
+}
+
+/** The refusal of a call, or null if it succeeds. */
+async function refusalOf(call: Promise<unknown>): Promise<Refused | null> {
+  try {
+    await call;
+    return null;
+  } catch (error) {
+    if (error instanceof Refusal) return { code: error.code, about: error.message };
+    throw error;
   }
 }
 

@@ -129,10 +129,10 @@ class Teller {
     this.#judge(step, expected, found);
   }
 
-  /** Changes the program or a card. Returns the step, or undefined at the end of the story. */
+  /** Changes the program or a card, if that is next. Returns the next step, or undefined at the end of the story. */
   async arrange(): Promise<Command | undefined> {
     const step = this.#peek();
-    if (step === undefined) return undefined;
+    if (step === undefined || step.does === 'create' || isAboutTransfer(step)) return step;
     this.#ahead.shift();
     const transfers = this.#run.serial.books.transfers.size;
     const expected = this.#take(step);
@@ -141,9 +141,12 @@ class Teller {
     return step;
   }
 
-  /** Applies a step of the first story that affects all programs. */
+  /** Applies a step of the first story that affects all programs. The next command is drawn again, because it can depend on it. */
   follow(step: Command): void {
     this.#take(step);
+    if (this.#ahead.length === 0) return;
+    this.#ahead = [];
+    this.#drawn -= 1;
   }
 
   #take(step: Command): Refused | null {
