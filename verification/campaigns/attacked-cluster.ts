@@ -292,14 +292,18 @@ class AttackedCluster<Environment extends Cluster> {
 
 async function startUsers(
   resources: Resources,
-  { databaseUrl, connection }: Cluster,
+  cluster: Cluster,
   { seed, main }: Setting,
   tally: Tally,
 ): Promise<Users> {
   const { path, remove } = await temporaryDirectory();
   resources.add('the files of the services', remove);
   // Both services read the secrets of webhooks.
-  const settings = { DATABASE_URL: databaseUrl, LOG_LEVEL: 'silent', WEBHOOK_KEY: randomBytes(32).toString('base64') };
+  const settings = {
+    DATABASE_URL: cluster.databaseUrl,
+    LOG_LEVEL: 'silent',
+    WEBHOOK_KEY: randomBytes(32).toString('base64'),
+  };
   const services: ServiceProcess[] = [];
   for (const name of ['first', 'second']) {
     await mkdir(join(path, name));
@@ -317,8 +321,15 @@ async function startUsers(
   const webhooks = await Webhooks.create(WEBHOOKS, programs, receiver, () => owning.url);
   const source = { name: 'the first program', programId: programs.demo };
   const readers = [new Reader('pull', source, urls, 0), new Reader('stream', source, urls, 1)];
-  const caughtUpWithin = CAUGHT_UP_WITHIN;
-  const consumers = new Consumers({ tally, connection, programs, readers, webhooks, caughtUpWithin });
+  const consumers = new Consumers({
+    tally,
+    // Read each time: after a failover, another database is the primary.
+    connection: () => cluster.connection,
+    programs,
+    readers,
+    webhooks,
+    caughtUpWithin: CAUGHT_UP_WITHIN,
+  });
   resources.add('the consumers', () => consumers.stop());
   return { services, consumers };
 }

@@ -40,7 +40,7 @@ async function attend({ tally, services, programs, callers }: KilledLedger): Pro
     new Reader('pull', transfers, addresses, 1),
   ];
   const connection = { connectionString: services.databaseUrl };
-  const consumers = new Consumers({ tally, connection, programs, readers, caughtUpWithin: 30_000 });
+  const consumers = new Consumers({ tally, connection: () => connection, programs, readers, caughtUpWithin: 30_000 });
   const checkEnd = async (where: string): Promise<void> => {
     const timelines = await consumers.checkEnd(where, services.urls);
     const acknowledged = callers.map((caller) => caller.acknowledged);

@@ -14,7 +14,8 @@ const DELIVERED_WITHIN = 180_000;
 /** The consumers of a ledger's events, and the places to read and report. */
 export type Consumed = {
   readonly tally: Tally;
-  readonly connection: pg.ClientConfig;
+  /** Leads to the current primary. */
+  readonly connection: () => pg.ClientConfig;
   readonly programs: Programs;
   readonly readers: readonly Reader[];
   readonly webhooks?: Webhooks;
@@ -104,7 +105,7 @@ export class Consumers {
   }
 
   #readTables(): Promise<EventTables> {
-    return oncePostgresIsBack(() => readEventTables(this.#ledger.connection));
+    return oncePostgresIsBack(() => readEventTables(this.#ledger.connection()));
   }
 
   /** Reads the tables until the relays are idle and no transfer will become due. */
@@ -128,7 +129,7 @@ export class Consumers {
     if (webhooks === undefined) return;
     const from = performance.now();
     for (;;) {
-      const waiting = await webhooks.hurry(connection);
+      const waiting = await webhooks.hurry(connection());
       if (waiting === undefined) return tally.time('delivered', performance.now() - from);
       if (performance.now() - from > DELIVERED_WITHIN) return tally.violate(where, [waiting]);
       await pause(200);
