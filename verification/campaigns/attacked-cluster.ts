@@ -321,6 +321,7 @@ async function startUsers(
   const webhooks = await Webhooks.create(WEBHOOKS, programs, receiver, () => owning.url);
   const source = { name: 'the first program', programId: programs.demo };
   const readers = [new Reader('pull', source, urls, 0), new Reader('stream', source, urls, 1)];
+  for (const reader of readers) reader.meetsOldPrimaries = true;
   const consumers = new Consumers({
     tally,
     // Read each time: after a failover, another database is the primary.

@@ -66,6 +66,12 @@ export class Reader implements Reading {
     this.#reading = this.#read(WAYS[how]);
   }
 
+  /**
+   * Whether a failover may leave the services connections to the old primary for a moment. It lacks events that the reader has,
+   * so it refuses to read on after them.
+   */
+  meetsOldPrimaries = false;
+
   /** Returns new violations: responses that no client should get, and places that do not follow each other. */
   takeViolations(): readonly string[] {
     return this.#violations.splice(0).map((violation) => `${this.name}: ${violation}`);
@@ -98,11 +104,12 @@ export class Reader implements Reading {
     if (this.#violations.length < ENOUGH) this.#violations.push(violation);
   }
 
-  /** Records an interruption. It is a violation unless the response is a 5xx or missing (599). */
+  /** Records an interruption. It is a violation unless the response is a 5xx or missing (599), or an allowed stale read. */
   async interrupt(status: number, text = ''): Promise<void> {
     if (this.#end.signal.aborted) return;
     this.interruptions += 1;
-    if (status < 500) this.say(`a ${status}: ${text}`);
+    const isStale = this.meetsOldPrimaries && status === 400 && text.includes('but the last event has position');
+    if (status < 500 && !isStale) this.say(`a ${status}: ${text}`);
     await pause(BEFORE_REPEAT);
   }
 
