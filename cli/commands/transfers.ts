@@ -88,7 +88,7 @@ const TRANSFER_OPTIONS: OptionsFor<TransferOptions> = {
   ...KEY_OPTION,
 };
 
-/** The captured amount where it is not the amount, and what was reversed, if anything. */
+/** Shows the captured amount only if it differs from the amount, and the reversed amount only if it is not zero. */
 const COLUMNS: readonly Column<TransferRecord>[] = [
   'transfer_id',
   'type',

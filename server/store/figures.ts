@@ -36,7 +36,7 @@ export type DisabledAtConnector = {
 const LEDGER = columns({
   /** Age of the oldest transaction whose events have no position. */
   relayLagSeconds: nullable(NUMBER),
-  /** How late the oldest transfer is that is due or whose hold has expired. */
+  /** How overdue the oldest scheduled transfer or expired hold is. */
   dueLateSeconds: nullable(NUMBER),
   /** Settings of the switch that are in force: for the whole service, and for programs. */
   serviceDisabled: NUMBER,

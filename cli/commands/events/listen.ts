@@ -51,7 +51,7 @@ export function addListen(events: Command, context: CommandContext): void {
   });
 }
 
-/** Delivers one event, however many attempts that takes; rejects only if the signal aborts it. */
+/** Tries to deliver one event, and skips it after the last attempt. Rejects only if the signal aborts it. */
 function forwarder(session: Session, target: string, secret: string) {
   const { json, write, writeError } = session;
   return async ({ event, text }: ReceivedEvent<TransferServiceEvent>, signal: AbortSignal): Promise<void> => {

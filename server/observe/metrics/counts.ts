@@ -39,7 +39,7 @@ export function countCommits(metrics: Metrics): CommitObserver {
   } satisfies Record<Settlement, unknown>;
   const unknown = metrics.counter({
     name: 'transfers_unknown_total',
-    help: 'Transfers that were not known to be made or not when their request ended.',
+    help: 'Transfers whose outcome was still unknown when their request ended.',
   })();
   for (const count of [breaks, unknown, ...Object.values(byOutcome)]) count.inc(0);
   return {

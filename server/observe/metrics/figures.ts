@@ -57,7 +57,7 @@ export function showFigures(
 function showLedger(metrics: Metrics): (figures: LedgerFigures) => void {
   const gauge = (name: string, help: string) => metrics.gauge({ name, help })();
   const relayLag = gauge('relay_lag_seconds', 'Age of the oldest transaction whose events have no position.');
-  const due = gauge('due_seconds', 'How late the oldest transfer is that is due or whose hold has expired.');
+  const due = gauge('due_seconds', 'How overdue the oldest scheduled transfer or expired hold is.');
   const disabled = metrics.gauge({
     name: 'switch_disabled',
     help: 'Disabled by the switch: 1 for the whole service, and the number of programs and of connectors that are disabled wholly or partly.',

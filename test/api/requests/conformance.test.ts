@@ -51,7 +51,7 @@ const GIVEN: Readonly<Record<string, () => Promise<() => Promise<void>>>> = {
     return async () => {
       await service().database.start();
       const ready = async () => (await sendRaw(service().url, { method: 'GET', path: '/health/ready' })).status === 200;
-      await waitFor('the database responses again', ready);
+      await waitFor('the database to respond again', ready);
     };
   },
   'an operator disabled the service': async () => {
