@@ -319,9 +319,8 @@ async function startUsers(
   if (owning === undefined) throw new Error('there is no service');
   const programs = await makePrograms(owning.client);
   const webhooks = await Webhooks.create(WEBHOOKS, programs, receiver, () => owning.url);
-  const source = { name: 'the first program', programId: programs.demo };
+  const source = { name: 'the first program', programId: programs.demo, meetsOldPrimaries: true };
   const readers = [new Reader('pull', source, urls, 0), new Reader('stream', source, urls, 1)];
-  for (const reader of readers) reader.meetsOldPrimaries = true;
   const consumers = new Consumers({
     tally,
     // Read each time: after a failover, another database is the primary.

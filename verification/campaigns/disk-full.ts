@@ -41,7 +41,7 @@ async function mountDisks(): Promise<Disks> {
   try {
     for (const disk of ['data', 'log'] as const) {
       await mkdir(path[disk]);
-      await execute('mount', ['-t', 'tmpfs', '-o', `size=${ROOM[disk]}m`, 'torture', path[disk]]);
+      await execute('mount', ['-t', 'tmpfs', '-o', `size=${ROOM[disk]}m`, 'campaign', path[disk]]);
       await chmod(path[disk], 0o711);
     }
     return { path, end };

@@ -1,13 +1,11 @@
-import { Resources } from '../../bench/resources.ts';
 import { boundOf, type Findings, pause, type Setting, streamOf, Tally } from '../campaign.ts';
 import { readBooks, readTexts } from '../checkers/books.ts';
 import { type Ledger, overLedgers, SIDE_BY_SIDE } from '../environments/processes/ledgers.ts';
 import {
   chooseVictims,
   oncePostgresIsBack,
-  startTwoServices,
   type TwoServices,
-  type Victims,
+  withTwoServices,
 } from '../environments/processes/services.ts';
 import { readSnapshots } from '../environments/processes/snapshots.ts';
 import { Load } from '../generators/load.ts';
@@ -37,9 +35,8 @@ const SENT_AGAIN = 400;
 const RECOVERY = 5_000;
 
 /** One ledger with two services, from its first start to the last kill. */
-class Siege {
-  /** The findings on this ledger. Other ledgers may run at the same time. */
-  readonly #tally = new Tally();
+class KilledBooks {
+  readonly #tally: Tally;
   readonly #load: Load;
   readonly #random: () => number;
   /** Whether clients use both services, which then break each other's chains. With one service, a chain lasts until a kill. */
@@ -47,7 +44,8 @@ class Siege {
   readonly #services: TwoServices;
   readonly #inHaste: boolean;
 
-  private constructor({ seed, inHaste = false }: Setting, ledger: number, services: TwoServices) {
+  constructor({ seed, inHaste = false }: Setting, ledger: number, services: TwoServices, tally: Tally) {
+    this.#tally = tally;
     this.#random = streamOf(seed, ledger, 1);
     this.#load = new Load(inHaste ? CLIENTS_IN_HASTE : CLIENTS, `ledger-${ledger}`, streamOf(seed, ledger, 2));
     this.#inHaste = inHaste;
@@ -56,28 +54,7 @@ class Siege {
   }
 
   /** Calls `killed` after checking each kill. */
-  static async run(setting: Setting, tally: Tally, ledger: Ledger, killed: () => void): Promise<void> {
-    const { main } = setting;
-    const started = new Resources();
-    let siege: Siege | undefined;
-    const end = setting.resources.add('the services', async () => {
-      if (siege !== undefined) await siege.#services.killAll();
-      // Keeps a ledger with a violation, except in the negative control.
-      if (siege !== undefined && siege.#tally.violations.length > 0 && main === undefined)
-        siege.#tally.violate(`ledger ${ledger.number}`, [`its files are in ${siege.#services.path}`]);
-      else await started.endAll(() => undefined);
-    });
-    try {
-      siege = new Siege(setting, ledger.number, await startTwoServices(started, { main }));
-      await siege.#withstand(ledger, killed);
-      await siege.#services.stopAll();
-    } finally {
-      await end();
-      if (siege !== undefined) tally.take(siege.#tally);
-    }
-  }
-
-  async #withstand({ done, attacks: kills }: Ledger, killed: () => void): Promise<void> {
+  async withstand({ done, attacks: kills }: Ledger, killed: () => void): Promise<void> {
     const { owner, databaseUrl } = this.#services;
     const stopReading = readSnapshots(async () => ({ connectionString: databaseUrl }), this.#tally);
     try {
@@ -85,7 +62,7 @@ class Siege {
       for (let kill = 1; kill <= kills && !this.#tally.isEnough; kill += 1) {
         this.#load.start(...this.#loaded(kill));
         await this.#untilEnough(kill);
-        await this.#kill(kill, chooseVictims(kill, this.#random));
+        await this.#kill(kill);
         await this.#load.pause();
         await this.#check(`kill ${done + kill}`);
         killed();
@@ -117,16 +94,11 @@ class Siege {
   }
 
   /** Kills processes, while the clients continue with the others. */
-  async #kill(kill: number, victims: Victims): Promise<void> {
-    this.#tally.add(`kills_${victims}`);
-    const milliseconds = await this.#services.kill(victims, this.#random, {
+  async #kill(kill: number): Promise<void> {
+    await this.#services.kill(chooseVictims(kill, this.#random), this.#random, this.#tally, {
       expectDeath: (url) => this.#load.expectDeath(url),
       moved: () => this.#load.redirect(...this.#loaded(kill)),
     });
-    if (milliseconds === Number.POSITIVE_INFINITY)
-      return this.#tally.violate('recovery', [`no transfer within 60 s of: ${victims}`]);
-    this.#tally.time('recovery', milliseconds);
-    this.#tally.time(`recovery_${victims}`, milliseconds);
   }
 
   async #check(where: string, texts?: ReadonlyMap<string, string>) {
@@ -140,7 +112,11 @@ export async function run(setting: Setting): Promise<Findings> {
   const tally = new Tally();
   let kills = 0;
   const tell = (): void => setting.progress(++kills, `${tally.count('violations')} violations`);
-  await overLedgers(setting, tally, KILLS_OF_LEDGER, (ledger) => Siege.run(setting, tally, ledger, tell), SIDE_BY_SIDE);
+  const runOn = (ledger: Ledger): Promise<void> =>
+    withTwoServices(setting, tally, ledger.number, {}, (services, found) =>
+      new KilledBooks(setting, ledger.number, services, found).withstand(ledger, tell),
+    );
+  await overLedgers(setting, tally, KILLS_OF_LEDGER, runOn, SIDE_BY_SIDE);
   const { p99 } = tally.spread('recovery');
   const most = boundOf(setting, RECOVERY);
   if (p99 > most) tally.violate('recovery', [`p99 is ${p99} ms, the maximum is ${most} ms`]);

@@ -90,7 +90,7 @@ export async function restartOne(
 }
 
 /** Measures the longest time that this process, with its clients, did not run, in milliseconds. */
-export function watchLateness(): { readonly end: () => number } {
+function watchLateness(): { readonly end: () => number } {
   let lastAt = performance.now();
   let longest = 0;
   const look = (): void => {

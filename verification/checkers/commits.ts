@@ -53,18 +53,18 @@ export type Commits = {
  * account that it has read after its predecessor does.
  */
 const INSTALL = `
-  create unlogged table torture_log (position bigserial, xid bigint not null, account jsonb, snapshot pg_snapshot);
-  create function torture_log() returns trigger language plpgsql security definer set search_path = public, pg_temp as $$
+  create unlogged table commit_log (position bigserial, xid bigint not null, account jsonb, snapshot pg_snapshot);
+  create function commit_log() returns trigger language plpgsql security definer set search_path = public, pg_temp as $$
   begin
-    insert into torture_log (xid, account, snapshot) values (
+    insert into commit_log (xid, account, snapshot) values (
       pg_current_xact_id()::text::bigint,
       case when tg_table_name = 'account' then to_jsonb(new) end,
       case when tg_table_name <> 'account' then pg_current_snapshot() end
     );
     return null;
   end $$;
-  create trigger torture_log after update on account for each row execute function torture_log();
-  create trigger torture_log after insert on write_batch for each row execute function torture_log();
+  create trigger commit_log after update on account for each row execute function commit_log();
+  create trigger commit_log after insert on write_batch for each row execute function commit_log();
 `;
 
 /** Starts recording. Call it before the first change that `readCommits` should return. */
@@ -86,7 +86,7 @@ type AccountRow = {
   readonly sequence: number;
 };
 
-const POSITIONS = 'select xid, max(position) as position from torture_log group by xid';
+const POSITIONS = 'select xid, max(position) as position from commit_log group by xid';
 
 /**
  * A transaction that locks its accounts before it decides inserts its fence after their last writer has committed. A
@@ -94,9 +94,9 @@ const POSITIONS = 'select xid, max(position) as position from torture_log group 
  */
 const CHAINED = `select count(distinct written.xid) as chained from (
     select xid, lag(xid) over (partition by account->>'account_id' order by position) as writer
-    from torture_log where account is not null
+    from commit_log where account is not null
   ) as written
-  join torture_log as fence on fence.xid = written.xid and fence.account is null
+  join commit_log as fence on fence.xid = written.xid and fence.account is null
   where writer <> written.xid and not pg_visible_in_snapshot(writer::text::xid8, fence.snapshot)`;
 
 const EVENTS = `select event.xmin::text as xid, type, subject_id, payload, program_id from event
@@ -106,7 +106,7 @@ const KEYS = `select operation || ' ' || ${KEY_TEXT} as name, xmin::text as xid,
     (extract(epoch from created_at) * 1000)::bigint as now
   from idempotency where created_at >= $1`;
 
-const ACCOUNTS = 'select xid, account from torture_log where account is not null order by position';
+const ACCOUNTS = 'select xid, account from commit_log where account is not null order by position';
 
 const OWNERS = `select account.account_id, account.program_id, kind, account.currency, card.name as card
   from account left join card using (program_id, account_id)`;

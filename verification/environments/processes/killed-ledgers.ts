@@ -1,11 +1,11 @@
-import { Resources } from '../../../bench/resources.ts';
+import type { Resources } from '../../../bench/resources.ts';
 import { type Findings, pause, type Setting, streamOf, Tally } from '../../campaign.ts';
 import { readBooks } from '../../checkers/books.ts';
 import { Caller, makePrograms, type Programs } from '../../generators/events/callers.ts';
 import { Load } from '../../generators/load.ts';
 import type { Consumers } from './consumers.ts';
 import { type Ledger, overLedgers, SIDE_BY_SIDE } from './ledgers.ts';
-import { chooseVictims, startTwoServices, type TwoServices, type TwoSettings } from './services.ts';
+import { chooseVictims, type TwoServices, type TwoSettings, withTwoServices } from './services.ts';
 
 /** The amount of work on a ledger. */
 export type Work = {
@@ -42,9 +42,17 @@ const KILLS_OF_LEDGER = 10;
 /** The longest wait for the transfers between two kills, in milliseconds. */
 const LONGEST_BETWEEN = 8_000;
 
+/** What a ledger is made of. */
+type Parts = {
+  readonly services: TwoServices;
+  readonly programs: Programs;
+  readonly tally: Tally;
+  readonly work: Work;
+};
+
 /** A ledger whose two services are killed, with its clients and callers, from its first start to the last kill. */
 export class KilledLedger {
-  readonly tally = new Tally();
+  readonly tally: Tally;
   readonly services: TwoServices;
   readonly programs: Programs;
   readonly callers: readonly Caller[];
@@ -54,7 +62,8 @@ export class KilledLedger {
   readonly #load: Load;
   readonly #work: Work;
 
-  constructor({ seed }: Setting, number: number, services: TwoServices, programs: Programs, work: Work) {
+  constructor({ seed }: Setting, number: number, { services, programs, tally, work }: Parts) {
+    this.tally = tally;
     this.services = services;
     this.programs = programs;
     this.#work = work;
@@ -103,58 +112,29 @@ export class KilledLedger {
   }
 
   async #kill(kill: number, consumers: Consumers): Promise<void> {
-    const victims = chooseVictims(kill, this.random);
-    this.tally.add(`kills_${victims}`);
-    const milliseconds = await this.services.kill(victims, this.random, {
+    await this.services.kill(chooseVictims(kill, this.random), this.random, this.tally, {
       kills: () => consumers.kills.push(Date.now()),
       expectDeath: (url) => this.#load.expectDeath(url),
       moved: () => this.#load.redirect(...this.services.urls),
     });
-    if (milliseconds === Number.POSITIVE_INFINITY)
-      return this.tally.violate('recovery', [`no transfer within 60 s of: ${victims}`]);
-    this.tally.time('recovery', milliseconds);
   }
 }
 
 /** Runs a campaign on several ledgers. */
-export async function killUnderLoad(setting: Setting, campaign: KillCampaign): Promise<Findings> {
+export async function killUnderLoad(setting: Setting, { work, settings, attend }: KillCampaign): Promise<Findings> {
   const tally = new Tally();
   let kills = 0;
   const checked = (): void => setting.progress(++kills, `${tally.count('violations')} violations`);
-  const run = (ledger: Ledger): Promise<void> => killLedger(setting, campaign, tally, ledger, checked);
+  const run = (ledger: Ledger): Promise<void> =>
+    withTwoServices(setting, tally, ledger.number, settings(ledger.number), async (services, found, started) => {
+      const programs = await makePrograms(services.owner.client);
+      const killed = new KilledLedger(setting, ledger.number, { services, programs, tally: found, work });
+      const attended = await attend(killed, started);
+      started.add('the consumers', () => attended.consumers.stop());
+      await killed.withstand(ledger, attended, checked);
+    });
   await overLedgers(setting, tally, KILLS_OF_LEDGER, run, SIDE_BY_SIDE);
-  const { clients, callers } = campaign.work;
+  const { clients, callers } = work;
   const figures = { clients, callers, processes: 2, ledgers_side_by_side: SIDE_BY_SIDE, ...tally.figures() };
   return { figures, violations: tally.violations };
-}
-
-async function killLedger(
-  setting: Setting,
-  { work, settings, attend }: KillCampaign,
-  tally: Tally,
-  ledger: Ledger,
-  checked: () => void,
-): Promise<void> {
-  const { main } = setting;
-  const resources = new Resources();
-  let killed: KilledLedger | undefined;
-  const end = setting.resources.add('the ledger', async () => {
-    // Keeps a ledger with a violation, except in the negative control.
-    if (killed !== undefined && killed.tally.violations.length > 0 && main === undefined) {
-      killed.services.isKept = true;
-      killed.tally.violate(`ledger ${ledger.number}`, [`its files are in ${killed.services.path}`]);
-    }
-    await resources.endAll(() => undefined);
-  });
-  try {
-    const services = await startTwoServices(resources, { main, ...settings(ledger.number) });
-    killed = new KilledLedger(setting, ledger.number, services, await makePrograms(services.owner.client), work);
-    const attended = await attend(killed, resources);
-    resources.add('the consumers', () => attended.consumers.stop());
-    await killed.withstand(ledger, attended, checked);
-    await services.stopAll();
-  } finally {
-    await end();
-    if (killed !== undefined) tally.take(killed.tally);
-  }
 }

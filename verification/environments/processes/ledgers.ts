@@ -5,7 +5,7 @@ import { readBooksAt } from '../../checkers/books.ts';
 import { Load } from '../../generators/load.ts';
 import { readSnapshots } from './snapshots.ts';
 
-/** One of a row's ledgers. A row spreads its attacks over several ledgers, because it compares whole books. */
+/** One of a campaign's ledgers. A campaign spreads its attacks over several ledgers, because it compares whole books. */
 export type Ledger = {
   readonly number: number;
   /** The number of attacks on earlier ledgers. */
@@ -14,13 +14,13 @@ export type Ledger = {
 };
 
 /**
- * The number of simultaneous ledgers in rows with kills. Recovery mostly waits for starts, and two processors per ledger are
+ * The number of simultaneous ledgers in campaigns with kills. Recovery mostly waits for starts, and two processors per ledger are
  * enough for its services, PostgreSQL and clients. The measured recovery includes their effect on each other.
  */
 export const SIDE_BY_SIDE = Math.max(1, Math.min(4, Math.floor(availableParallelism() / 2)));
 
 /**
- * Runs a row's attacks on several ledgers, up to `sideBySide` at a time. Starts no new ledger once there are enough
+ * Runs a campaign's attacks on several ledgers, up to `sideBySide` at a time. Starts no new ledger once there are enough
  * violations.
  */
 export async function overLedgers(

@@ -15,7 +15,7 @@ export async function copyRunning(superuser: pg.ClientConfig, source: string, ta
   const client = await connect(superuser);
   try {
     await client.query("select pg_create_physical_replication_slot('backup', true)");
-    await client.query("select pg_backup_start('torture', true)");
+    await client.query("select pg_backup_start('campaign', true)");
     await mkdir(target);
     const left = ['./postmaster.pid', './postmaster.opts', './pg_wal/*', './pg_replslot/*'];
     // tar exits with 1 if a file changed while it was read. The WAL repairs that.

@@ -1,7 +1,7 @@
 import { Resources } from '../../../bench/resources.ts';
 import { ledgerDirectory } from '../../../test/harness/ledger-directory.ts';
 import { embeddedServerOf, type ServiceProcess, startService } from '../../../test/harness/process.ts';
-import { pause } from '../../campaign.ts';
+import { pause, type Setting, Tally } from '../../campaign.ts';
 import { untilAtWork } from '../../generators/load.ts';
 import { killPostgres, killTree } from '../../nemeses/kill.ts';
 
@@ -162,10 +162,12 @@ export class TwoServices extends Services {
   }
 
   /**
-   * Kills processes, restarts the services, and waits until both make transfers. Returns the duration in milliseconds, or
-   * Infinity if that never happens. If only PostgreSQL was killed, it is killed again during recovery in one of ten cases.
+   * Kills processes, restarts the services, and waits until both make transfers. Adds the time of the recovery to the tally,
+   * and a violation if it never happens. If only PostgreSQL was killed, it is killed again during recovery in one of ten cases.
    */
-  async kill(victims: Victims, random: () => number, { kills, expectDeath, moved }: Witness): Promise<number> {
+  async kill(victims: Victims, random: () => number, tally: Tally, witness: Witness): Promise<void> {
+    const { kills, expectDeath, moved } = witness;
+    tally.add(`kills_${victims}`);
     const killedAt = performance.now();
     const { services: dying, postgres } = VICTIMS[victims];
     kills?.();
@@ -181,7 +183,9 @@ export class TwoServices extends Services {
       await killPostgres(this.path, true).catch(() => undefined);
     }
     const rests = await Promise.all(this.urls.map((url) => untilAtWork(url)));
-    return rests.includes(Number.POSITIVE_INFINITY) ? Number.POSITIVE_INFINITY : performance.now() - killedAt;
+    if (rests.includes(Number.POSITIVE_INFINITY))
+      return tally.violate('recovery', [`no transfer within 60 s of: ${victims}`]);
+    for (const what of ['recovery', `recovery_${victims}`]) tally.time(what, performance.now() - killedAt);
   }
 }
 
@@ -195,6 +199,36 @@ export async function startTwoServices(
   services.databaseUrl = (await embeddedServerOf(services.path)).databaseUrl;
   await services.add({ DATABASE_URL: services.databaseUrl, ...ofBoth, ...ofSecond });
   return services;
+}
+
+/**
+ * Runs a part of a campaign on two services with a tally of their own, because other ledgers may run at the same time. Keeps the
+ * files of a ledger with a violation, except in the negative control.
+ */
+export async function withTwoServices(
+  { main, resources }: Setting,
+  tally: Tally,
+  ledger: number,
+  settings: TwoSettings,
+  run: (services: TwoServices, found: Tally, started: Resources) => Promise<void>,
+): Promise<void> {
+  const [started, found] = [new Resources(), new Tally()];
+  let services: TwoServices | undefined;
+  const end = resources.add('the services and their ledger', async () => {
+    if (services !== undefined && found.violations.length > 0 && main === undefined) {
+      services.isKept = true;
+      found.violate(`ledger ${ledger}`, [`its files are in ${services.path}`]);
+    }
+    await started.endAll(() => undefined);
+  });
+  try {
+    services = await startTwoServices(started, { main, ...settings });
+    await run(services, found, started);
+    await services.stopAll();
+  } finally {
+    await end();
+    tally.take(found);
+  }
 }
 
 /** How long to wait for PostgreSQL after a kill, in milliseconds. */

@@ -11,6 +11,11 @@ export type Source = {
   readonly programId: string | undefined;
   /** Reads only these events: a type, or a group such as `transfer.*`. */
   readonly type?: string;
+  /**
+   * Whether a failover may leave the services connections to the old primary for a moment. It lacks events that the reader has,
+   * so it refuses to read on after them.
+   */
+  readonly meetsOldPrimaries?: boolean;
 };
 
 /** Returns the current addresses of the services. */
@@ -66,12 +71,6 @@ export class Reader implements Reading {
     this.#reading = this.#read(WAYS[how]);
   }
 
-  /**
-   * Whether a failover may leave the services connections to the old primary for a moment. It lacks events that the reader has,
-   * so it refuses to read on after them.
-   */
-  meetsOldPrimaries = false;
-
   /** Returns new violations: responses that no client should get, and places that do not follow each other. */
   takeViolations(): readonly string[] {
     return this.#violations.splice(0).map((violation) => `${this.name}: ${violation}`);
@@ -108,7 +107,8 @@ export class Reader implements Reading {
   async interrupt(status: number, text = ''): Promise<void> {
     if (this.#end.signal.aborted) return;
     this.interruptions += 1;
-    const isStale = this.meetsOldPrimaries && status === 400 && text.includes('but the last event has position');
+    const isStale =
+      this.source.meetsOldPrimaries === true && status === 400 && text.includes('but the last event has position');
     if (status < 500 && !isStale) this.say(`a ${status}: ${text}`);
     await pause(BEFORE_REPEAT);
   }
