@@ -220,8 +220,12 @@ export function inspect(files: readonly ProjectFile[]): readonly string[] {
     .map(({ path, line, sentence }) => `${path}:${line}: ${sentence}`);
 }
 
-/** The files that git tracks or would add. Without git, as in an unpacked archive, all files. */
-function listPaths(root: string): readonly string[] {
+/** Returns the paths of the files that git tracks or would add. Without git, as in an unpacked archive, of all files. */
+export function listPaths(root: string): readonly string[] {
+  return listed(root).filter((path) => statSync(join(root, path), { throwIfNoEntry: false })?.isFile() === true);
+}
+
+function listed(root: string): readonly string[] {
   if (!existsSync(join(root, '.git'))) {
     return globSync('**', { cwd: root, exclude: (path) => /(?:^|\/)(?:node_modules|data|\.git)$/.test(path) });
   }
@@ -240,7 +244,6 @@ function listPaths(root: string): readonly string[] {
 
 function readFiles(root: string): readonly ProjectFile[] {
   return listPaths(root)
-    .filter((path) => statSync(join(root, path), { throwIfNoEntry: false })?.isFile() === true)
     .map((path) => ({ path, text: readFileSync(join(root, path), 'utf8') }))
     .filter(({ text }) => !text.includes('\0'));
 }

@@ -16,6 +16,7 @@ import { tmpdir } from 'node:os';
 import { delimiter, join, sep } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { promisify } from 'node:util';
+import { listPaths } from '../../tools/tidy.ts';
 
 /** A package as its users get it. */
 export type Packed = {
@@ -110,9 +111,7 @@ async function pack(name: string, from: 'sdk' | '.', sources: readonly string[])
  */
 export function copyClone(copy: string): void {
   mkdirSync(copy);
-  const list = execFileSync('git', ['ls-files', '-z', '--cached', '--others', '--exclude-standard'], { cwd: ROOT });
-  for (const path of list.toString().split('\0'))
-    if (existsSync(join(ROOT, path)) && path !== '') cpSync(join(ROOT, path), join(copy, path));
+  for (const path of listPaths(ROOT)) cpSync(join(ROOT, path), join(copy, path));
   // Hard links are faster than copies, and npm does not follow a symbolic link to the folder.
   const [modules, copied] = [join(ROOT, 'node_modules'), join(copy, 'node_modules')];
   try {

@@ -11,6 +11,7 @@ import {
   readMigrationChecksums,
   withNewChecksums,
 } from '../../tools/migration-rules.ts';
+import { listPaths } from '../../tools/tidy.ts';
 
 const committed = readFileSync(join(root, CHECKSUMS_FILE), 'utf8');
 
@@ -57,12 +58,6 @@ const RELEASED: readonly string[] = [
   'bf87af7b',
 ];
 
-/** Everything that `npm run generate` reads. */
-const COPIED = [
-  ...['cli', 'console', 'contract', 'docs', 'domain', 'sdk', 'server', 'tools'],
-  ...['ARCHITECTURE.md', 'README.md', 'SECURITY.md', 'installation.mjs', 'package.json'],
-];
-
 describe('npm run generate, on a copy of the project', () => {
   let copy = '';
   const file = (path: string) => join(copy, path);
@@ -71,9 +66,7 @@ describe('npm run generate, on a copy of the project', () => {
 
   beforeEach(() => {
     copy = mkdtempSync(join(tmpdir(), 'transfer-service-checksums-'));
-    for (const part of COPIED) {
-      cpSync(join(root, part), file(part), { recursive: true });
-    }
+    for (const path of listPaths(root)) cpSync(join(root, path), file(path));
     symlinkSync(join(root, 'node_modules'), file('node_modules'));
   });
   afterEach(() => rmSync(copy, { recursive: true, force: true }));
