@@ -4,26 +4,26 @@
 export const START_SETTINGS = [
   {
     name: 'MODE',
-    purpose: 'sandbox: for development and tests, without keys; live: for real money (default: sandbox)',
+    purpose: 'sandbox: for development and tests, needs no keys; live: for real money (default: sandbox)',
   },
   {
     name: 'HOST',
     purpose:
-      'address to listen on, over HTTP without TLS; if other machines can reach it, terminate TLS in front of the service (default: 127.0.0.1 and ::1)',
+      'address to listen on, with plain HTTP; if other machines can reach it, put a proxy with TLS in front of the service (default: 127.0.0.1 and ::1)',
   },
   { name: 'PORT', purpose: 'port to listen on; 0 selects a free port (default: 8080)' },
   {
     name: 'DATABASE_URL',
-    purpose: 'PostgreSQL 15 or later, on one host or several; the embedded PostgreSQL if not set',
+    purpose: 'URL of PostgreSQL 15 or later, on one or several hosts; if not set, the embedded PostgreSQL is used',
   },
   {
     name: 'DATA_DIR',
     purpose:
-      'directory for the data of the embedded PostgreSQL, the errors that are stored while the database is unavailable, and the webhook key (default: ./data)',
+      'directory for the data of the embedded PostgreSQL, errors recorded while the database is unavailable, and the webhook key (default: ./data)',
   },
   {
     name: 'BACKUP_DIR',
     purpose:
-      'directory for the backups of the embedded PostgreSQL; it must exist, be outside DATA_DIR, and should be on another disk; no backups if not set',
+      'directory for backups of the embedded PostgreSQL; it must exist outside DATA_DIR, and should be on another disk; if not set, no backups are made',
   },
 ];

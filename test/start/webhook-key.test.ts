@@ -90,7 +90,7 @@ describe('without WEBHOOK_KEY', () => {
       const { errors } = first.client;
       await waitFor('the error is recorded', () => errors.inspect(requestId).then(Boolean, () => false));
       const { causes } = await errors.inspect(requestId);
-      expect(JSON.stringify(causes)).toContain('Set WEBHOOK_KEY to the key that they are encrypted with');
+      expect(JSON.stringify(causes)).toContain('Set WEBHOOK_KEY to that key');
     }
     expect(await readdir(other)).not.toContain('webhook-key');
     expect(await webhooks.update(id, { description: 'x' })).toMatchObject({ description: 'x' });
@@ -124,7 +124,7 @@ describe('WEBHOOK_KEY', () => {
     expect(`${ending.errors}${ending.output}`).not.toContain(value.slice(0, 8));
   });
 
-  test('is changed by a start with the new key before the earlier one, which encrypts everything again', async () => {
+  test('is changed by a start with the new key before the previous one, which encrypts everything again', async () => {
     const DATA_DIR = await directoryForTest();
     const [first, second] = [newKey(), newKey()];
     const secret = await runOnce({ DATA_DIR, WEBHOOK_KEY: first });

@@ -31,15 +31,15 @@ import {
 const days = (min: number) => numberOf('days', { min, max: 3_650 });
 const notSet = () => null;
 
-/** Responses to idempotency keys are stored in their events, and replays are exact for this many days. */
+/** Replays are exact for this many days, because the responses to idempotency keys are stored in events. */
 export const MIN_EVENT_RETENTION_DAYS = 31;
 
-/** The contract promises integrators one response per key for this many days. */
+/** The contract promises one response per idempotency key for this many days. */
 export const MIN_KEY_RETENTION_DAYS = 30;
 
 /**
- * Default limits of live mode, in requests per second and process: far more than a normal caller sends, and less than a process
- * can serve, so that one faulty caller leaves capacity for others.
+ * Default limits in live mode, in requests per second and process. They are far above the rate of a normal caller and below the
+ * capacity of a process, so that a faulty caller leaves room for others.
  */
 const LIVE_ADDRESS_RATE = 2_000;
 const LIVE_KEY_RATE = 1_000;
@@ -47,26 +47,26 @@ const LIVE_KEY_RATE = 1_000;
 const rate = numberOf('requests per second', { min: 1, max: 999_999, zero: 'for no limit' });
 
 /**
- * Buffers of a live ledger in MB: a quarter of the memory (bytes), bounded because PostgreSQL searches all of them when it drops
- * a table.
+ * Returns the size of a live ledger's buffers in MB: a quarter of the machine's memory (in bytes). It is bounded, because
+ * PostgreSQL searches all buffers when it drops a table.
  */
 export function liveBuffersMegabytes(memory: number): number {
   return Math.min(4096, Math.max(256, Math.floor(memory / 4 / 1024 ** 2)));
 }
 
-/** Only this machine, where a sandbox needs no key. */
+/** Only this machine can reach these, so a sandbox needs no key. */
 const DEFAULT_HOSTS = ['127.0.0.1', '::1'];
 
 /** Developers receive webhooks on their own machine. */
 const LOOPBACK = ['127.0.0.1', '::1'];
 
-/** Every setting by its field of the configuration, in the order of the documentation. */
+/** Every setting, by its field in the configuration and in the order of the documentation. */
 export const SETTINGS = {
   mode: {
     name: 'MODE',
     kind: oneOf('sandbox', 'live'),
     fallback: 'sandbox',
-    purpose: 'sandbox: for development and tests, without keys; live: for real money',
+    purpose: 'sandbox: for development and tests, needs no keys; live: for real money',
     readBy: 'commands',
     isInHelp: true,
   },
@@ -76,7 +76,7 @@ export const SETTINGS = {
     fallback: DEFAULT_HOSTS.join(' and '),
     unset: () => DEFAULT_HOSTS,
     purpose:
-      'address to listen on, over HTTP without TLS; if other machines can reach it, terminate TLS in front of the service',
+      'address to listen on, with plain HTTP; if other machines can reach it, put a proxy with TLS in front of the service',
     readBy: 'commands',
     isInHelp: true,
     show: (hosts: readonly string[]) => hosts.join(' '),
@@ -95,7 +95,7 @@ export const SETTINGS = {
     kind: DATABASE_URL,
     fallback: '',
     unset: notSet,
-    purpose: 'PostgreSQL 15 or later, on one host or several; the embedded PostgreSQL if not set',
+    purpose: 'URL of PostgreSQL 15 or later, on one or several hosts; if not set, the embedded PostgreSQL is used',
     isSecret: true,
     mayBeInFile: true,
     readBy: 'commands',
@@ -106,7 +106,7 @@ export const SETTINGS = {
     name: 'DATABASE_SCHEMA',
     kind: SCHEMA,
     fallback: 'public',
-    purpose: 'database schema of the tables; created by migrate if it is missing',
+    purpose: 'database schema that contains the tables; migrate creates it if it is missing',
     readBy: 'commands',
   },
   databaseConnections: {
@@ -121,8 +121,7 @@ export const SETTINGS = {
     kind: oneOf('optional', 'required'),
     fallback: 'optional',
     purpose:
-      'required: the service writes only if the PostgreSQL of DATABASE_URL has a synchronous standby set, and each commit ' +
-      'waits for it',
+      'required: the service writes only if the PostgreSQL of DATABASE_URL has a synchronous standby that each commit waits for',
     readBy: 'commands',
   },
   /** Absolute path. */
@@ -131,8 +130,7 @@ export const SETTINGS = {
     kind: DIRECTORY,
     fallback: './data',
     purpose:
-      'directory for the data of the embedded PostgreSQL, the errors that are stored while the database is unavailable, and ' +
-      'the webhook key',
+      'directory for the data of the embedded PostgreSQL, errors recorded while the database is unavailable, and the webhook key',
     readBy: 'commands',
     isInHelp: true,
   },
@@ -142,7 +140,7 @@ export const SETTINGS = {
     kind: numberOf('MB', { min: 16, max: 1_048_576 }),
     fallback: "256 in the sandbox; in live mode a quarter of the machine's memory, 256 to 4096",
     unset: ({ mode }) => (mode === 'live' ? liveBuffersMegabytes(machineMemory()) : 256),
-    purpose: 'memory of the embedded PostgreSQL for pages of its tables',
+    purpose: "size of the embedded PostgreSQL's page cache (shared_buffers)",
     readBy: 'service',
   },
   /** Absolute path, or null for no backups. */
@@ -152,8 +150,8 @@ export const SETTINGS = {
     fallback: '',
     unset: notSet,
     purpose:
-      'directory for the backups of the embedded PostgreSQL; it must exist, be outside DATA_DIR, and should be on another ' +
-      'disk; no backups if not set',
+      'directory for backups of the embedded PostgreSQL; it must exist outside DATA_DIR, and should be on another disk; if not ' +
+      'set, no backups are made',
     readBy: 'commands',
     isInHelp: true,
   },
@@ -161,28 +159,28 @@ export const SETTINGS = {
     name: 'BACKUP_RETENTION_DAYS',
     kind: days(1),
     fallback: '14',
-    purpose: 'number of past days of which you can restore any second; backups that this does not need are deleted',
+    purpose: 'days that a restore can go back, to any second; backups that are not needed for this are deleted',
     readBy: 'commands',
   },
   supportContact: {
     name: 'SUPPORT_CONTACT',
     kind: TEXT,
     fallback: 'support@example.com',
-    purpose: 'how customers reach support, quoted in messages; live mode requires it',
+    purpose: 'contact that error messages give to customers, such as an email address; required in live mode',
     readBy: 'service',
   },
   errorRetentionDays: {
     name: 'ERROR_RETENTION_DAYS',
     kind: days(1),
     fallback: '90',
-    purpose: 'number of days to keep errors; they are deleted by whole months',
+    purpose: 'days to keep errors; they are deleted a whole month at a time',
     readBy: 'service',
   },
   eventRetentionDays: {
     name: 'EVENT_RETENTION_DAYS',
     kind: days(MIN_EVENT_RETENTION_DAYS),
     fallback: '90',
-    purpose: 'number of days to keep events; you cannot read from an older position',
+    purpose: 'days to keep events; older positions can no longer be read',
     readBy: 'service',
   },
   errorCountRetentionDays: {
@@ -190,14 +188,14 @@ export const SETTINGS = {
     kind: days(1),
     fallback: 'as ERROR_RETENTION_DAYS',
     unset: ({ errorRetentionDays }) => errorRetentionDays,
-    purpose: 'number of days to keep the hourly counts of errors and transfers; they contain no texts',
+    purpose: 'days to keep the hourly counts of errors and transfers; they contain no texts',
     readBy: 'service',
   },
   attemptRetentionDays: {
     name: 'WEBHOOK_ATTEMPT_RETENTION_DAYS',
     kind: days(1),
     fallback: '14',
-    purpose: 'number of days to keep webhook deliveries and their responses',
+    purpose: 'days to keep webhook deliveries and their responses',
     readBy: 'service',
   },
   refusedKeyRetentionDays: {
@@ -205,8 +203,7 @@ export const SETTINGS = {
     kind: days(MIN_KEY_RETENTION_DAYS),
     fallback: '30',
     purpose:
-      'number of days to keep a refusal (409) under its idempotency key; after that, the same request with the same key ' +
-      'is carried out',
+      'days to keep a refusal (409) under its idempotency key; after that, the same request with the same key is carried out',
     readBy: 'service',
   },
   addressRatePerSecond: {
@@ -215,8 +212,8 @@ export const SETTINGS = {
     fallback: `${LIVE_ADDRESS_RATE} in live mode, 0 in the sandbox`,
     unset: ({ mode }) => (mode === 'live' ? LIVE_ADDRESS_RATE : 0),
     purpose:
-      'maximum requests per second from one address, averaged over 10 seconds; a page counts as 10, or as 30 if ' +
-      'it is rendered for the Host of the request, a search of the errors as 50, an invalid key as 10',
+      'maximum requests per second from one address, averaged over 10 seconds; an invalid key counts as 10, a page as 10, a ' +
+      'page rendered for the Host of the request as 30, a search of the errors as 50',
     readBy: 'service',
   },
   keyRatePerSecond: {
@@ -225,8 +222,8 @@ export const SETTINGS = {
     fallback: `${LIVE_KEY_RATE} in live mode, 0 in the sandbox`,
     unset: ({ mode }) => (mode === 'live' ? LIVE_KEY_RATE : 0),
     purpose:
-      'maximum requests per second with one API key, averaged over 10 seconds; each further row of a batch and ' +
-      'each 1,024 bytes of a body count as one more',
+      'maximum requests per second with one API key, averaged over 10 seconds; each 1,024 bytes of a body, and each row of a ' +
+      'batch after the first, count as one more',
     readBy: 'service',
   },
   overloadDelayMilliseconds: {
@@ -234,8 +231,8 @@ export const SETTINGS = {
     kind: numberOf('milliseconds', { min: 1, max: 60_000, zero: 'to never refuse requests because of the delay' }),
     fallback: '100',
     purpose:
-      'the process refuses requests with 503 while the mean delay of its event loop, over a second, is above this; a busy ' +
-      'machine may need more',
+      'the process responds 503 while the mean delay of its event loop over the last second is longer than this; raise it on ' +
+      'a busy machine',
     readBy: 'service',
   },
   keepAliveTimeoutMilliseconds: {
@@ -243,8 +240,8 @@ export const SETTINGS = {
     kind: numberOf('milliseconds', { min: 1_000, max: 3_600_000 }),
     fallback: '75000',
     purpose:
-      'the service keeps an idle connection for this time and 5 seconds more; set it to more than the idle time-out of the ' +
-      'balancer or proxy in front of the service',
+      'time that an idle connection stays open, plus 5 seconds; set it longer than the idle time-out of the load balancer or ' +
+      'proxy in front of the service',
     readBy: 'service',
   },
   trustedProxies: {
@@ -260,7 +257,7 @@ export const SETTINGS = {
     kind: ORIGIN,
     fallback: 'the URL of each request',
     unset: notSet,
-    purpose: 'URL that callers use, shown on the pages and in /openapi.json',
+    purpose: 'URL under which callers reach the service, shown on its pages and in /openapi.json',
     readBy: 'service',
   },
   webhookAllowedNetworks: {
@@ -269,7 +266,7 @@ export const SETTINGS = {
     fallback: `${LOOPBACK.join(', ')} in a sandbox that only this machine can reach, otherwise none`,
     unset: ({ mode, hosts }) => (mode === 'sandbox' && hosts.every(isLoopback) ? LOOPBACK : []),
     purpose:
-      'additional addresses and private networks for webhooks; loopback, link-local and metadata addresses one by one',
+      'private addresses and networks that webhooks may also use; list loopback, link-local and metadata addresses one by one',
     readBy: 'service',
   },
   /** Null for none. */
@@ -278,17 +275,17 @@ export const SETTINGS = {
     kind: CERTIFICATES,
     fallback: '',
     unset: notSet,
-    purpose: "certificates to trust for webhooks, in addition to Node's",
+    purpose: "file of certificates to trust for webhooks, in addition to Node's",
     readBy: 'service',
     show: (certificates: Certificates | null) => certificates?.path ?? '',
   },
-  /** The current one first; null for one in the data directory. */
+  /** The current key first. Null for the key in the data directory. */
   webhookKeys: {
     name: 'WEBHOOK_KEY',
     kind: WEBHOOK_KEYS,
     fallback: 'a key in DATA_DIR/webhook-key, created when needed',
     unset: notSet,
-    purpose: 'key that encrypts webhook secrets; to change it, set the new key, a comma, and the earlier one',
+    purpose: 'key that encrypts webhook secrets; to change it, set the new key, a comma, and the previous key',
     isSecret: true,
     mayBeInFile: true,
     readBy: 'commands',
@@ -300,7 +297,7 @@ export const SETTINGS = {
     kind: CONNECTORS,
     fallback: '',
     unset: notSet,
-    purpose: 'connectors to card processors, with the names of their secret variables; none if not set',
+    purpose: 'file that lists the connectors to card processors, and the variables with their secrets; none if not set',
     readBy: 'service',
     show: (connectors: Connectors | null) => connectors?.path ?? '',
   },
@@ -310,21 +307,21 @@ export const SETTINGS = {
     kind: PORT,
     fallback: '',
     unset: notSet,
-    purpose: 'port of the page /metrics for Prometheus; 0 selects a free port; no metrics if not set',
+    purpose: 'port of the page /metrics for Prometheus; 0 selects a free port; if not set, there are no metrics',
     readBy: 'service',
   },
   metricsHost: {
     name: 'METRICS_HOST',
     kind: ADDRESS,
     fallback: '127.0.0.1',
-    purpose: 'address of METRICS_PORT; the page needs no key, so let only Prometheus reach it',
+    purpose: 'address to serve METRICS_PORT on; the page needs no key, so let only Prometheus reach it',
     readBy: 'service',
   },
   logLevel: {
     name: 'LOG_LEVEL',
     kind: oneOf('fatal', 'error', 'warn', 'info', 'debug', 'trace', 'silent'),
     fallback: 'info',
-    purpose: 'lowest level of the log lines that are written',
+    purpose: 'lowest level of log lines to write',
     readBy: 'service',
   },
   logFormat: {
@@ -338,7 +335,7 @@ export const SETTINGS = {
     name: 'REQUEST_LOG',
     kind: oneOf('off', 'errors', 'all'),
     fallback: 'off',
-    purpose: 'requests that get a log line each, at any LOG_LEVEL',
+    purpose: 'requests to log, one line each, regardless of LOG_LEVEL',
     readBy: 'service',
   },
   /** URL of the collector, without `/v1/traces`; null for no traces. */
@@ -347,7 +344,8 @@ export const SETTINGS = {
     kind: COLLECTOR_URL,
     fallback: '',
     unset: notSet,
-    purpose: 'URL of the OpenTelemetry collector that gets traces, as OTLP over HTTP with JSON; no traces if not set',
+    purpose:
+      'URL of the OpenTelemetry collector for traces (OTLP over HTTP with JSON); if not set, there are no traces',
     readBy: 'service',
   },
   tracesHeaders: {
@@ -355,7 +353,7 @@ export const SETTINGS = {
     kind: HEADERS,
     fallback: '',
     unset: notSet,
-    purpose: 'headers of the requests to the collector',
+    purpose: 'headers of requests to the collector',
     isSecret: true,
     readBy: 'service',
   },
@@ -370,12 +368,12 @@ export const SETTINGS = {
     name: 'OTEL_SERVICE_NAME',
     kind: TEXT,
     fallback: 'transfer-service',
-    purpose: 'name of the service in its traces',
+    purpose: 'name of the service in traces',
     readBy: 'service',
   },
 } as const satisfies Readonly<Record<string, Setting>>;
 
-/** Every environment variable as help and documentation list it, including variables that name a file. */
+/** Every environment variable for the help and the documentation, including the variables that name a file. */
 export const LISTED_SETTINGS = Object.values<Setting>(SETTINGS).flatMap((setting) => {
   const { name, kind, fallback, purpose, mayBeInFile, readBy, isInHelp = false } = setting;
   const own = { name, allowed: kind.allowed, fallback, purpose, readBy, isInHelp };
@@ -387,7 +385,7 @@ export const LISTED_SETTINGS = Object.values<Setting>(SETTINGS).flatMap((setting
       name: fileSettingOf(name),
       allowed: 'a file',
       fallback: '',
-      purpose: `file that contains ${name}, instead of that setting; a trailing line break is removed`,
+      purpose: `file that contains the value of ${name}, to set instead of it; a trailing line break is removed`,
       isInHelp: false,
     },
   ];

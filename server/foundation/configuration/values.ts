@@ -167,7 +167,7 @@ function isCertificate(pem: string): boolean {
   }
 }
 
-/** One key, or the current one and the earlier one. */
+/** One key, or the current key and the previous one. */
 export const WEBHOOK_KEYS: Kind<readonly Buffer[]> = {
   allowed: '32 bytes in Base64, as "openssl rand -base64 32" prints them, or two such keys with a comma between them',
   parse: (text) => {

@@ -10,11 +10,14 @@ const SIZES = [1, 2, 4, 8, 16, 32, 64, 128, 256];
 const SECONDS = [0.002, 0.005, 0.01, 0.02, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5];
 
 export function countCommits(metrics: Metrics): CommitObserver {
-  const size = metrics.histogram({ name: 'group_size', help: 'Transfers that were committed together.' }, SIZES)();
+  const size = metrics.histogram(
+    { name: 'group_size', help: 'Transfers per group. A group is committed together.' },
+    SIZES,
+  )();
   const seconds = metrics.histogram(
     {
       name: 'commit_seconds',
-      help: 'Time from the first statement of a group of transfers to its commit: chained, or with its accounts locked.',
+      help: 'Time to commit a group of transfers, from its first statement, by path (chained, or locking its accounts).',
       labels: ['path'],
     },
     SECONDS,
@@ -25,11 +28,11 @@ export function countCommits(metrics: Metrics): CommitObserver {
   };
   const breaks = metrics.counter({
     name: 'chain_breaks_total',
-    help: 'Broken chains of groups, whose groups were committed again with locks.',
+    help: 'Chains of groups that broke. Their groups were committed again with locks.',
   })();
   const settlements = metrics.counter({
     name: 'settlements_total',
-    help: 'Commits without a certain response that were looked up, by the result.',
+    help: 'Commits whose response was lost or unclear and that were looked up, by result.',
     labels: ['outcome'],
   });
   const byOutcome = {
@@ -39,7 +42,7 @@ export function countCommits(metrics: Metrics): CommitObserver {
   } satisfies Record<Settlement, unknown>;
   const unknown = metrics.counter({
     name: 'transfers_unknown_total',
-    help: 'Transfers whose outcome was still unknown when their request ended.',
+    help: 'Transfers whose outcome was still unknown at the end of the request.',
   })();
   for (const count of [breaks, unknown, ...Object.values(byOutcome)]) count.inc(0);
   return {
@@ -54,22 +57,22 @@ export function countCommits(metrics: Metrics): CommitObserver {
 }
 
 /**
- * After this time without a report, no request of the last report is in flight: each ends within its time limit of 15
- * seconds, and the thread reports that a second later. A crashed thread reports nothing.
+ * After this time without a report, the requests in the last report have ended: each has a time limit of 15 seconds, and the
+ * thread reports its end a second later. A crashed thread reports nothing.
  */
 const MAX_REPORT_AGE_MILLISECONDS = 30_000;
 
 export function countDeliveries(metrics: Metrics): (deliveries: Deliveries) => void {
   const attempts = metrics.counter({
     name: 'webhook_attempts_total',
-    help: 'Deliveries to webhooks, by outcome.',
+    help: 'Webhook deliveries, by outcome.',
     labels: ['outcome'],
   });
   const succeeded = attempts('succeeded');
   const failed = attempts('failed');
   const timedOut = attempts('timed_out');
   for (const count of [succeeded, failed, timedOut]) count.inc(0);
-  const inFlight = metrics.gauge({ name: 'webhook_requests_in_flight', help: 'Requests to webhooks in flight.' })();
+  const inFlight = metrics.gauge({ name: 'webhook_requests_in_flight', help: 'Webhook requests in flight.' })();
   inFlight.set(0);
   let reportedAt = 0;
   metrics.beforePage(() => {
@@ -102,13 +105,13 @@ export const JOBS = [
 export type Job = (typeof JOBS)[number];
 
 /**
- * Counts every failed round of a job, so that a job that always fails keeps counting. For the delivery of webhooks, which
- * retries each second and has its own alerts, only the first of several failures in a row counts.
+ * Counts every failed round of a job, so a job that always fails keeps counting. Webhook delivery retries each second and has
+ * its own alerts, so several of its failures in a row count as one.
  */
 export function countJobFailures(metrics: Metrics): (job: Job) => void {
   const failures = metrics.counter({
     name: 'job_failures_total',
-    help: 'Failed runs of background jobs. The task webhooks counts only the first of several in a row.',
+    help: 'Failed runs of background jobs. For the task webhooks, several failures in a row count as one.',
     labels: ['task'],
   });
   const byJob = Object.fromEntries(JOBS.map((job) => [job, failures(job)])) as Record<Job, ReturnType<typeof failures>>;

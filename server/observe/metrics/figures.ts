@@ -15,9 +15,8 @@ export type ShownFigures = {
 };
 
 /**
- * Shows the latest figures that the job has read. Figures that were never read are not shown. `directories` has one
- * directory on each disk that must not become full, by a name from a closed set. `connectorIds` are the connectors of the
- * settings.
+ * Shows the latest figures that the job has read, and nothing before the first reading. `directories` has one directory for
+ * each disk that must not fill up, by a name from a closed set. `connectorIds` are the connectors in the settings.
  */
 export function showFigures(
   metrics: Metrics,
@@ -33,7 +32,7 @@ export function showFigures(
   };
   const readAt = metrics.gauge({
     name: 'figures_read_timestamp_seconds',
-    help: 'When the figures of a part (ledger, webhooks, support, processors, server) were last read from the database.',
+    help: 'When each part of the figures (ledger, webhooks, support, processors, server) was last read from the database.',
     labels: ['part'],
   });
   const levels = {
@@ -56,11 +55,11 @@ export function showFigures(
 
 function showLedger(metrics: Metrics): (figures: LedgerFigures) => void {
   const gauge = (name: string, help: string) => metrics.gauge({ name, help })();
-  const relayLag = gauge('relay_lag_seconds', 'Age of the oldest transaction whose events have no position.');
-  const due = gauge('due_seconds', 'How overdue the oldest scheduled transfer or expired hold is.');
+  const relayLag = gauge('relay_lag_seconds', 'Age of the oldest transaction whose events have no position yet.');
+  const due = gauge('due_seconds', 'Time since the oldest overdue scheduled transfer or expired hold was due.');
   const disabled = metrics.gauge({
     name: 'switch_disabled',
-    help: 'Disabled by the switch: 1 for the whole service, and the number of programs and of connectors that are disabled wholly or partly.',
+    help: 'Disabled by the switch: 1 if the whole service is, and how many programs and connectors are, wholly or partly.',
     labels: ['scope'],
   });
   const [service, programs, connectors] = [disabled('service'), disabled('program'), disabled('connector')];
@@ -68,7 +67,7 @@ function showLedger(metrics: Metrics): (figures: LedgerFigures) => void {
   const low = gauge('funding_low', 'Card programs whose available funding is below their funding_low_threshold.');
   const verified = gauge('books_verified_timestamp_seconds', 'When the last verification of the books ended.');
   const duration = gauge('books_verification_seconds', 'How long the last verification of the books took.');
-  const balanced = gauge('books_balanced', 'Whether the books balanced at the last verification, 1 or 0.');
+  const balanced = gauge('books_balanced', 'Whether the last verification found the books balanced, 1 or 0.');
   return (figures) => {
     relayLag.set(orZero(figures.relayLagSeconds));
     due.set(orZero(figures.dueLateSeconds));
@@ -95,17 +94,17 @@ function showWebhooks(metrics: Metrics): (figures: WebhookFigures) => void {
   const byStatus = [webhooks('enabled'), webhooks('paused'), webhooks('disabled')] as const;
   const failing = metrics.gauge({
     name: 'webhooks_failing',
-    help: 'Webhooks that are not disabled and whose last deliveries all failed.',
+    help: 'Webhooks, except disabled ones, whose latest deliveries all failed.',
   })();
   const lag = metrics.gauge({
     name: 'webhook_oldest_undelivered_seconds',
-    help: 'Age of the oldest event that was not sent to a webhook yet, by the status of the webhook.',
+    help: 'Age of the oldest event that has not been sent to its webhook, by the status of the webhook.',
     labels: ['status'],
   });
   const [enabledLag, pausedLag] = [lag('enabled'), lag('paused')];
   const stored = metrics.gauge({
     name: 'webhook_failed_events',
-    help: 'Events that failed: waiting to be sent again, or undelivered after the last retry (dead); counted up to 10,000 each.',
+    help: 'Failed events: waiting for a retry, or undelivered after the last one (dead). Each count stops at 10,000.',
     labels: ['state'],
   });
   const [waiting, dead] = [stored('waiting'), stored('dead')];
@@ -126,29 +125,32 @@ function showServer(metrics: Metrics): (figures: ServerFigures) => void {
   const bytes = gauge('database_bytes', 'Size of the database.');
   const connections = gauge(
     'database_connections',
-    "All connections to the database server, including other programs'.",
+    'Connections to the database server, including those of other programs.',
   );
-  const maxConnections = gauge('database_max_connections', 'Connections that the database server allows.');
+  const maxConnections = gauge('database_max_connections', 'Maximum connections of the database server.');
   const waits = gauge('synchronous_replication', 'Whether commits wait for a standby, 1 or 0.');
   const standbys = metrics.gauge({
     name: 'standbys',
-    help: 'Connected standbys, the standbys that commits wait for, and how many of these must have a commit; absent without the right to see them (pg_monitor).',
+    help: 'Standbys that are connected, standbys that commits wait for (synchronous), and how many of those must confirm a commit (required). Absent without the right to see standbys (pg_monitor).',
     labels: ['kind'],
   });
   const survives = gauge(
     'primary_loss_survived',
-    'Whether a commit acknowledged now would survive the loss of the primary, 1 or 0; absent if PostgreSQL cannot know.',
+    'Whether a commit made now would survive the loss of the primary, 1 or 0. Absent if PostgreSQL cannot know.',
   );
   const lag = gauge(
     'replication_lag_bytes',
-    'WAL that the standby furthest behind has not replayed; absent without the right to see standbys.',
+    'WAL that the slowest standby has not replayed yet. Absent without the right to see standbys.',
   );
   const lateness = gauge(
     'replication_lag_seconds',
-    'Time that the slowest standby took to replay the last writes, 0 if all have everything; absent without the right to see standbys.',
+    'Time that the slowest standby took to replay the latest writes, 0 if all are up to date. Absent without the right to see standbys.',
   );
   const archives = gauge('archiving', 'Whether the database server archives its WAL, 1 or 0.');
-  const failed = gauge('archive_failures', 'Failed tries to archive a WAL file, since the statistics began.');
+  const failed = gauge(
+    'archive_failures',
+    'Failed tries to archive a WAL file since the statistics of PostgreSQL were reset.',
+  );
   const lastArchived = gauge('last_archived_timestamp_seconds', 'When a WAL file was last archived.');
   const lastFailed = gauge('last_archive_failure_timestamp_seconds', 'When archiving a WAL file last failed.');
   return (figures) => {

@@ -24,8 +24,8 @@ export function follow(count: BoundCounter): (total: number) => void {
 const MAX_AGE_MILLISECONDS = 60_000;
 
 /**
- * Leaves gauges out of the page until they are renewed, and again if they are not renewed for a minute, because ages would
- * stand still.
+ * Leaves gauges out of the page until they are set, and again when they have not been set for a minute: an age would
+ * otherwise stop growing.
  */
 export function leaveOutOld(metrics: Metrics, gauges: readonly BoundGauge[]): () => void {
   for (const gauge of gauges) gauge.remove();
@@ -39,18 +39,18 @@ export function leaveOutOld(metrics: Metrics, gauges: readonly BoundGauge[]): ()
 }
 
 export function showLane(metrics: Metrics, lane: TransferLane): void {
-  const waiting = metrics.gauge({ name: 'lane_waiting', help: 'Transfers that wait to be committed.' })();
+  const waiting = metrics.gauge({ name: 'lane_waiting', help: 'Transfers waiting to be committed.' })();
   metrics.beforePage(() => waiting.set(lane.waiting));
 }
 
 export function showReadiness(metrics: Metrics, readiness: Pick<ReadinessCheck, 'latest'>): void {
   const ready = metrics.gauge({
     name: 'ready',
-    help: 'Whether operations can be served, 1 or 0, at the last check of /health/ready.',
+    help: 'Whether the last check of /health/ready found the service ready, 1 or 0.',
   })();
   const states = metrics.gauge({
     name: 'readiness',
-    help: 'The state of the service: 1 for one reason, 0 for the others.',
+    help: 'The state of the service: 1 for the current reason, 0 for all others.',
     labels: ['reason'],
   });
   const byReason = READINESS_REASONS.map((reason) => [reason, states(reason)] as const);
@@ -64,14 +64,14 @@ export function showReadiness(metrics: Metrics, readiness: Pick<ReadinessCheck, 
 export function showConnections(metrics: Metrics, databases: Pick<Databases, 'pools' | 'health' | 'host'>): void {
   const labels = ['role', 'kind'];
   const define = (name: string, help: string) => metrics.gauge({ name, help, labels });
-  const waiting = define('pool_waiting', 'Requests that wait for a database connection.');
+  const waiting = define('pool_waiting', 'Requests waiting for a database connection.');
   const lent = define('pool_in_use', 'Database connections in use.');
   const open = define('pool_open', 'Database connections that are open.');
   const max = define('pool_max', 'Database connections that this process may open.');
   const losses = follow(
     metrics.counter({
       name: 'connection_losses_total',
-      help: 'Idle database connections that the server closed, or that broke.',
+      help: 'Idle database connections that broke or were closed by the server.',
     })(),
   );
   showHost(metrics, databases.host);
@@ -90,7 +90,7 @@ export function showConnections(metrics: Metrics, databases: Pick<Databases, 'po
 function showHost(metrics: Metrics, read: Databases['host']): void {
   const since = metrics.gauge({
     name: 'database_host_since_timestamp_seconds',
-    help: 'Since when this process has used this host of DATABASE_URL; absent for other hosts, and for the embedded server.',
+    help: 'When this process began to use this host of DATABASE_URL. Absent for other hosts and for the embedded server.',
     labels: ['host'],
   });
   let shown: { readonly name: string; readonly gauge: BoundGauge } | undefined;
@@ -106,12 +106,12 @@ function showHost(metrics: Metrics, read: Databases['host']): void {
 }
 
 export function showErrorLog(metrics: Metrics, errors: Pick<ErrorRecorder, 'figures'>, maxSpoolBytes: number): void {
-  const queued = metrics.gauge({ name: 'errors_queued', help: 'Errors in memory, not stored yet.' })();
+  const queued = metrics.gauge({ name: 'errors_queued', help: 'Errors in memory that are not stored yet.' })();
   const spool = metrics.gauge({
     name: 'spool_bytes',
-    help: 'Bytes of errors on this machine that wait for the database.',
+    help: 'Size of the errors on the disk of this machine that wait for the database.',
   })();
-  const max = metrics.gauge({ name: 'spool_max_bytes', help: 'Bytes that may wait in the spool.' })();
+  const max = metrics.gauge({ name: 'spool_max_bytes', help: 'Maximum size of these errors on disk (the spool).' })();
   const dropped = metrics.counter({
     name: 'errors_dropped_total',
     help: 'Error responses that are not in the error log, by reason.',
@@ -129,15 +129,18 @@ export function showErrorLog(metrics: Metrics, errors: Pick<ErrorRecorder, 'figu
 
 export type BackupFigures = Pick<BackupStatus, 'lastCopyAt' | 'failures' | 'coveredUntil' | 'isCopying'>;
 
-/** Shows the backups of the embedded server. Without BACKUP_DIR there is nothing to show, which is not an error. */
+/** Shows the backups of the embedded server. `read` is undefined without BACKUP_DIR. */
 export function showBackups(metrics: Metrics, read: (() => BackupFigures) | undefined): void {
   const gauge = (name: string, help: string) => metrics.gauge({ name, help })();
   const isOn = gauge('backup_enabled', 'Whether the service takes backups itself (BACKUP_DIR), 1 or 0.');
-  const last = gauge('last_backup_timestamp_seconds', 'When the last complete copy of the ledger was finished.');
+  const last = gauge('last_backup_timestamp_seconds', 'When the last full copy of the ledger was completed.');
   const covered = gauge('backup_covered_timestamp_seconds', 'Everything committed before this time can be restored.');
   const copying = gauge('backup_copying', 'Whether a copy is being taken, 1 or 0.');
   const failures = follow(
-    metrics.counter({ name: 'backup_failures_total', help: 'Failures of copies, or of maintaining the archive.' })(),
+    metrics.counter({
+      name: 'backup_failures_total',
+      help: 'Failed copies, and failures to maintain the WAL archive.',
+    })(),
   );
   isOn.set(read === undefined ? 0 : 1);
   if (read === undefined) return;

@@ -21,7 +21,7 @@ export function showProcess(
   metrics
     .gauge({
       name: 'info',
-      help: 'Always 1; the labels are the versions of the service and of Node, and the mode.',
+      help: 'Always 1. The labels are the versions of the service and of Node, and the mode.',
       labels: ['version', 'node', 'mode'],
     })(version, process.versions.node, mode)
     .set(1);
@@ -29,7 +29,7 @@ export function showProcess(
     .gauge({ name: 'start_timestamp_seconds', help: 'When the process started.' })()
     .set(Math.round(performance.timeOrigin) / 1000);
   const processor = follow(
-    metrics.counter({ name: 'cpu_seconds_total', help: 'CPU time of the process with all its threads.' })(),
+    metrics.counter({ name: 'cpu_seconds_total', help: 'CPU time of the process, all threads included.' })(),
   );
   const memory = metrics.gauge({ name: 'memory_bytes', help: 'Resident memory of the process.' })();
   const heap = metrics.gauge({ name: 'heap_bytes', help: 'JavaScript heap in use by the main thread.' })();
@@ -45,7 +45,7 @@ export function showProcess(
 function showEventLoop(metrics: Metrics): { readonly stop: () => void } {
   const delay = metrics.gauge({
     name: 'event_loop_delay_seconds',
-    help: 'How late the event loop was in the last 15 seconds: median, 99th percentile (p99) and maximum.',
+    help: 'Delay of the event loop in the last 15 seconds: median, 99th percentile (p99) and maximum.',
     labels: ['statistic'],
   });
   const levels = [

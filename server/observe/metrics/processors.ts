@@ -20,18 +20,18 @@ const OPEN_STATUSES = [
 const OTHER_CONNECTOR = 'other';
 
 /**
- * Shows the latest figures of attempts and breaks, and nothing once they are old. Labels are the connectors of the
- * settings, so their number is bounded.
+ * Shows the latest figures of attempts and breaks, unless they are old. The labels are the connectors in the settings, so
+ * their number is bounded.
  */
 export function showProcessors(metrics: Metrics, connectorIds: readonly string[]): (figures: ProcessorFigures) => void {
   const open = metrics.gauge({
     name: 'processor_attempts_open',
-    help: 'Attempts at processors that have not ended, by connector and status.',
+    help: 'Attempts at processors that are still open, by connector and status.',
     labels: ['connector', 'status'],
   });
   const oldest = metrics.gauge({
     name: 'processor_oldest_unknown_seconds',
-    help: 'How long the outcome of the oldest such attempt has been unknown, by connector.',
+    help: 'Longest time that the outcome of an open attempt has been unknown, by connector.',
     labels: ['connector'],
   });
   const breaks = metrics.gauge({
@@ -57,7 +57,7 @@ export function showProcessors(metrics: Metrics, connectorIds: readonly string[]
       const own = openAttempts.filter(({ connectorId: id }) =>
         connector === OTHER_CONNECTOR ? !connectorIds.includes(id) : id === connector,
       );
-      // A start is refused while such attempts are open, so there are none, unless another process has other settings.
+      // The service does not start while such attempts are open, so there are none unless another process has other settings.
       if (connector === OTHER_CONNECTOR && own.length === 0) {
         for (const gauge of [unknown, ...byStatus.map(({ count }) => count)]) gauge.remove();
         continue;
@@ -75,7 +75,7 @@ export function showConnectors(metrics: Metrics, { statuses }: Pick<Processors, 
   const up = metrics.gauge({ name: 'connector_up', help: 'Whether a connector takes new transfers, 1 or 0.', labels });
   const inFlight = metrics.gauge({
     name: 'connector_calls_in_flight',
-    help: 'Calls to a connector without an answer so far.',
+    help: 'Calls to a connector that wait for an answer.',
     labels,
   });
   metrics.beforePage(() => {
@@ -115,11 +115,11 @@ export type CallCounts = {
 export function countCalls(metrics: Metrics): CallCounts {
   const calls = metrics.counter({
     name: 'connector_calls_total',
-    help: 'Calls to a connector (orders, inquiries, reversals), by its answer.',
+    help: 'Calls to a connector (orders, inquiries, reversals), by answer.',
     labels: ['connector', 'outcome'],
   });
   const seconds = metrics.histogram(
-    { name: 'connector_call_seconds', help: 'Time of a call to a connector.', labels: ['connector'] },
+    { name: 'connector_call_seconds', help: 'Duration of a call to a connector.', labels: ['connector'] },
     CALL_SECONDS,
   );
   type Counts = { readonly time: BoundHistogram; readonly byOutcome: ReadonlyMap<Answer['outcome'], BoundCounter> };

@@ -28,7 +28,7 @@ const OTHER_CODE = 'other';
 export function showRequests(metrics: Metrics, responses: ResponseCounter): void {
   const requests = metrics.counter({
     name: 'requests_total',
-    help: 'Responses, by operation, kind of operation, error code (ok for a success) and HTTP status.',
+    help: 'Responses by operation, kind of operation, error code (ok for a success) and HTTP status.',
     labels: ['operation', 'kind', 'code', 'status'],
   });
   metrics.shownHistogram(
@@ -39,7 +39,7 @@ export function showRequests(metrics: Metrics, responses: ResponseCounter): void
   const unknown = follow(
     metrics.counter({
       name: 'money_unknown_total',
-      help: 'Failed requests whose response could not say whether money moved (Money-Moved: unknown).',
+      help: 'Failed requests with Money-Moved: unknown, because the service could not tell whether money moved.',
     })(),
   );
   const codes = new Map<OperationId | undefined, ReadonlySet<ErrorCode>>([

@@ -4,33 +4,32 @@ import { leaveOutOld } from './parts.ts';
 import type { BoundGauge, Metrics } from './registry.ts';
 
 /**
- * Shows the latest figures of cases and incidents, and nothing once they are old, because the age of a case would stand
- * still.
+ * Shows the latest figures of cases and incidents. Old figures are not shown, because a case would seem not to age.
  */
 export function showSupport(metrics: Metrics): (figures: SupportFigures) => void {
   const open = metrics.gauge({
     name: 'cases_open',
-    help: 'Cases that wait for support, by the urgency of their error and the severity that the caller gave.',
+    help: 'Cases that wait for support, by the urgency of the error and the severity set by the caller.',
     labels: ['urgency', 'severity'],
   });
   const unanswered = metrics.gauge({
     name: 'case_oldest_unanswered_seconds',
-    help: 'Age of the oldest open case that support has not answered, by the urgency of its error.',
+    help: 'Age of the oldest open case without a reply from support, by the urgency of the error.',
     labels: ['urgency'],
   });
   const incident = metrics.gauge({
     name: 'incident_oldest_update_seconds',
-    help: 'Time since the last update of the open incident that has gone longest without one.',
+    help: 'Longest time that an open incident has gone without an update.',
   })();
   const ofLatest = (name: string, help: string) => {
-    const gauge = metrics.gauge({ name, help: `${help}, of the latest 100 resolved cases.`, labels: ['share'] });
+    const gauge = metrics.gauge({ name, help: `${help} (latest 100 resolved cases).`, labels: ['share'] });
     return [gauge('0.5'), gauge('0.9')] as const;
   };
   const response = ofLatest(
     'case_first_response_seconds',
-    'Time within which half and nine tenths got a first response',
+    'Time within which 50 % and 90 % of cases got a first response',
   );
-  const resolution = ofLatest('case_resolution_seconds', 'Time within which half and nine tenths were resolved');
+  const resolution = ofLatest('case_resolution_seconds', 'Time within which 50 % and 90 % of cases were resolved');
   const byUrgency = ERROR_URGENCIES.map((byError) => ({
     byError,
     oldest: unanswered(byError),

@@ -173,7 +173,7 @@ function unknownKey(origin: string, count: number): StartupProblem {
   return new StartupProblem(
     'webhook-key',
     `The secrets of webhooks in the database are encrypted with a key that this process does not have: ${here}. ` +
-      'Set WEBHOOK_KEY to the key that they are encrypted with; to change the key, to the new one, a comma, and the earlier one. ' +
+      'Set WEBHOOK_KEY to that key, or to change the key, to the new key, a comma, and the previous key. ' +
       'The key of a service without WEBHOOK_KEY is in the file webhook-key of its DATA_DIR.',
   );
 }
