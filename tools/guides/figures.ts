@@ -89,7 +89,7 @@ const FIGURES: readonly (readonly [value: number, ...phrases: readonly string[]]
   [
     defaultOf('ERROR_RETENTION_DAYS'),
     'for {} days unless the operator has chosen',
-    'errors after {} days, unless your operator',
+    'they are deleted after {} days, unless your operator',
     '{} days, in whole months',
   ],
   [
