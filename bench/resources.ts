@@ -28,7 +28,7 @@ export class Resources {
     return this.#isOver;
   }
 
-  /** The number of resources. Pass it to {@link endAll} to keep the earlier ones. */
+  /** The number of resources. Pass it to {@link endAll} to keep the resources added so far. */
   get count(): number {
     return this.#ends.length;
   }

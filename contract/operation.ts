@@ -4,7 +4,7 @@ import { maxBodyBytesOf } from './reading/request-size.ts';
 import type { SchemaShape } from './schema-parts.ts';
 import type { KeyScope, OPERATOR_SCOPES, PROGRAM_SCOPES } from './scope.ts';
 
-/** The media type of a merge patch (RFC 7396). The body of a PATCH is read as one, also when sent as `application/json`. */
+/** The media type of a merge patch (RFC 7396). The body of a PATCH is read as one, even when sent as `application/json`. */
 export const MERGE_PATCH = 'application/merge-patch+json';
 
 /** One operation of the API. Routes, validation, OpenAPI, the reference, the SDK and the tests all follow from it. */

@@ -20,7 +20,7 @@ const notReady = (sentence: string, retryAfterSeconds: number): State => ({
 export const READINESS = {
   ready: ready('Every operation can be served.'),
   few_connections: ready('The service works with fewer database connections than it is set to have.'),
-  schema_newer: ready('The schema of the database is of a newer version of the service, which this version can use.'),
+  schema_newer: ready('The database has the schema of a newer version of the service. This version can use it.'),
   database_starting: notReady('The database is starting, so no operation can be served yet.', 1),
   database_stopped: notReady('The database of the sandbox was stopped with stop_database.', 10),
   database_failed: notReady('The embedded database cannot be started, so no operation can be served.', 10),
@@ -33,11 +33,8 @@ export const READINESS = {
   disk_full: notReady('The disk of the database is full, so nothing can be written.', 10),
   no_connection: notReady('The database has no connection left for the service, so nothing can be written.', 1),
   write_failing: notReady('The database fails to write or to commit.', 1),
-  schema_older: notReady('The schema of the database is of an older version of the service.', 10),
-  schema_too_new: notReady(
-    'The schema of the database is of a version that this version of the service cannot use.',
-    10,
-  ),
+  schema_older: notReady('The database has the schema of an older version of the service.', 10),
+  schema_too_new: notReady('The database has a schema that this version of the service cannot use.', 10),
   service_closing: notReady('The service is closing.', 1),
 } as const satisfies Readonly<Record<string, State>>;
 

@@ -28,21 +28,21 @@ const OPTIONS: OptionsFor<TailOptions> = {
   operation: { flag: '--operation <operation>', help: 'only this operation, such as create_transfer' },
   card_id: {
     flag: '--card <card_id>',
-    help: 'only errors about this card; errors of invalid request bodies have none',
+    help: 'only errors about this card, without those of invalid request bodies',
   },
-  created_from: { ...TIME_OPTIONS.created_from, help: 'start with the errors after this time (default: now)' },
-  allPrograms: { flag: '--all-programs', help: 'of all card programs and of unknown callers; for operators' },
+  created_from: { ...TIME_OPTIONS.created_from, help: 'print errors from this time on (default: from now on)' },
+  allPrograms: { flag: '--all-programs', help: 'errors of all card programs and unknown callers; for operators' },
 };
 
 const NOTES = `
-After a lost connection or a restart of the service it continues where it was.
-An error that is recorded late, such as after a failure of the database, is
-printed when it is recorded. Press Ctrl-C to stop.`;
+If the connection is lost or the service restarts, the command continues where
+it was. Errors that are recorded late, such as after a database failure, are
+printed late. Press Ctrl-C to stop.`;
 
 const POLL_MILLISECONDS = 1_000;
 /**
- * The error log is ordered by the time of the request, and an error is recorded when the request ends, or when the database
- * is back. So every tenth poll also reads errors as old as this, or as the last outage.
+ * The error log is ordered by the time of the request. But an error is only recorded when the request ends, or when the
+ * database is back. Every tenth poll therefore looks for new errors as far back as this, or to the last outage.
  */
 const LATE_MILLISECONDS = 600_000;
 const POLLS_PER_LATE_POLL = 10;
@@ -50,7 +50,7 @@ const POLLS_PER_LATE_POLL = 10;
 export function addTailErrors(errors: Command, context: CommandContext): void {
   addCommand<TailOptions>(errors, context, {
     name: 'tail',
-    description: 'print errors as they are recorded; with --json one JSON record per line',
+    description: 'print errors as they are recorded (with --json, one JSON record per line)',
     options: OPTIONS,
     notes: NOTES,
     run: async (session, { allPrograms = false, created_from, ...filters }) => {
@@ -72,7 +72,7 @@ class ErrorTail {
   readonly #session: Session;
   readonly #list: List;
   readonly #print: (error: Found) => void;
-  /** The errors that were printed or already existed at the start, by id, with their times. */
+  /** The times of errors that were printed or that existed at the start, by id. */
   readonly #known = new Map<string, number>();
   /** Errors before this are not new. */
   #begin: string | undefined;
@@ -117,7 +117,7 @@ class ErrorTail {
     }
   }
 
-  /** Without a time to start from, all present errors count as known. */
+  /** Without a time to start from, all existing errors count as known. */
   async #begun(from: string | undefined, signal: AbortSignal): Promise<void> {
     if (from !== undefined) {
       this.#begin = from;
@@ -128,7 +128,7 @@ class ErrorTail {
     this.#begin = data[0]?.created_at;
   }
 
-  /** Prints new errors, oldest first. A quick poll stops at the first known error; a late one reads on. */
+  /** Prints new errors, oldest first. A quick poll stops reading at the first known error, a late poll continues. */
   async #look(isLate: boolean, signal: AbortSignal): Promise<void> {
     const found: Found[] = [];
     let cursor: string | undefined;
@@ -145,7 +145,7 @@ class ErrorTail {
     this.#forget();
   }
 
-  /** Errors from this time on are read. */
+  /** The time from which a poll reads errors. */
   #from(): string | undefined {
     if (this.#newest === undefined) return this.#begin;
     const late = Math.min(this.#newest, this.#beforeOutage ?? this.#newest) - LATE_MILLISECONDS;

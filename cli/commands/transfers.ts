@@ -44,7 +44,7 @@ import {
 
 const TRANSFER_ID = 'transfer id, tr_...';
 
-/** One pair of metadata is one option. */
+/** A pair of metadata is given as one option. */
 type Filters = Omit<ExportTransfersQuery, 'raw' | 'metadata_name' | 'metadata_value'> & { readonly metadata?: Pairs };
 
 const FILTER_OPTIONS: OptionsFor<Filters> = {
@@ -69,17 +69,17 @@ const TRANSFER_OPTIONS: OptionsFor<TransferOptions> = {
   currency: { flag: '--currency <code>', help: "ISO 4217 code; must be the card's currency" },
   capture: {
     flag: '--capture <method>',
-    help: 'manual places a hold, to capture later (default: automatic)',
+    help: 'manual: place a hold, and capture it later (default: automatic)',
     choices: ['automatic', 'manual'],
   },
   expires_at: {
     flag: '--expires-at <time>',
-    help: 'when the hold expires, up to 90 days ahead: a time, or 36h from now (default: 7d)',
+    help: 'when the hold expires, at most 90 days from now: a time, or a duration such as 36h (default: 7d)',
     read: readLater,
   },
   scheduled_for: {
     flag: '--scheduled-for <time>',
-    help: 'execution time in UTC: 2030-01-31, "2030-01-31 12:00", or 36h from now (default: now)',
+    help: 'execution time in UTC, such as 2030-01-31 or "2030-01-31 12:00", or a duration such as 36h (default: now)',
     read: readLater,
   },
   description: { flag: '--description <text>', help: 'free text' },
@@ -182,7 +182,7 @@ function addCreate(transfers: Command, context: CommandContext): void {
   });
   addCommand<TransferOptions>(transfers, context, {
     name: 'explain',
-    description: 'run the checks of create and show the result of each, without moving money',
+    description: 'run all checks of create and show their results, without moving money',
     options: TRANSFER_OPTIONS,
     run: async ({ service, showText, width }, { idempotencyKey, amount, ...body }) => {
       const typed = { ...body, ...amountFields(amount, body.currency) };
@@ -234,8 +234,8 @@ function addCreateBatch(transfers: Command, context: CommandContext): void {
 type BatchOutcome = TransferBatchOutcomes['data'][number];
 
 const BATCH_NOTES = `
-Each row has its own idempotency_key. The exit code is that of the worst row: 3
-if the service failed for one, else 1 if one was refused.`;
+Each row has its own idempotency_key. The exit code is 3 if the service failed
+for a row, otherwise 1 if it refused a row.`;
 
 const BATCH_COLUMNS: readonly Column<BatchOutcome>[] = [
   'index',
@@ -246,9 +246,9 @@ const BATCH_COLUMNS: readonly Column<BatchOutcome>[] = [
   { heading: 'result', show: ({ transfer, error }) => transfer?.transfer_id ?? error?.Code ?? null },
 ];
 
-/** Whether the row was refused; its money has not moved. */
+/** Whether the row was refused. Its money has not moved. */
 const isRefused = ({ error }: BatchOutcome): boolean => error?.Type === 'Request Error';
-/** Whether the service failed for the row; its money may have moved. */
+/** Whether the service failed for the row. Its money may have moved. */
 const isFault = (row: BatchOutcome): boolean => row.error !== null && !isRefused(row);
 
 function batchSummary(rows: readonly BatchOutcome[]): string {
@@ -257,22 +257,22 @@ function batchSummary(rows: readonly BatchOutcome[]): string {
     faults.filter(({ money_moved }) => money_moved === moved).length;
   const counts: readonly (readonly [count: number, text: string])[] = [
     [rows.filter(({ transfer, replayed }) => transfer !== null && !replayed).length, 'created'],
-    [rows.filter(({ transfer, replayed }) => transfer !== null && replayed).length, 'created before'],
+    [rows.filter(({ transfer, replayed }) => transfer !== null && replayed).length, 'already created'],
     [rows.filter(isRefused).length, 'refused'],
     [failed('no'), 'failed (no money moved)'],
     [failed('yes'), 'failed (the money has moved)'],
     [failed('unknown'), 'unknown (money may have moved)'],
   ];
   const shown = counts.filter(([count]) => count > 0).map(([count, text]) => `${count} ${text}`);
-  const advice = 'Send the batch again with the same keys to get the missing outcomes: no row moves money twice.';
+  const advice = 'To get the missing outcomes, send the batch again with the same keys. No row moves money twice.';
   return `${shown.join(', ')}\n${faults.length === 0 ? '' : wrap(advice, '', '')}`;
 }
 
 type WithAmount<Body> = Omit<Body, 'amount'> & KeyOption & { readonly amount?: TypedAmount };
 
 /**
- * The amount of a request about a transfer. The API takes it in the currency of the transfer, so a currency that was typed
- * is compared with that one first.
+ * Returns the amount for a request about a transfer. The API expects it in the transfer's currency, so a typed currency is
+ * compared first.
  */
 async function amountOf(
   { service }: Session,
@@ -318,7 +318,7 @@ function addMoneyChanges(transfers: Command, context: CommandContext): void {
     options: {
       amount: {
         flag: '--amount <amount>',
-        help: `${AMOUNT_HELP} (default: all that was not reversed yet)`,
+        help: `${AMOUNT_HELP} (default: the amount that is not reversed yet)`,
         read: readAmount,
       },
       description: { flag: '--description <text>', help: 'free text, such as the reason' },

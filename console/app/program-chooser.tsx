@@ -52,7 +52,7 @@ export function ProgramChooser() {
 
 const MAX_PROGRAMS = 100;
 
-/** Lists the programs by name, with a field for programs beyond the first hundred. */
+/** Lists the first hundred programs by name. The field filters them, and accepts the id of any other program. */
 function ProgramList({ onChoose }: { readonly onChoose: (programId: string) => void }) {
   const { programId } = useProgram();
   const [text, setText] = useState('');
@@ -76,7 +76,7 @@ function ProgramList({ onChoose }: { readonly onChoose: (programId: string) => v
         hint={
           data?.next_cursor === null
             ? undefined
-            : `Only the first ${MAX_PROGRAMS} are listed. For any other, paste its id.`
+            : `Only the first ${MAX_PROGRAMS} programs are listed. For another program, paste its id.`
         }
       />
       {error !== undefined && <ErrorRecord error={error} />}
@@ -100,8 +100,8 @@ function ProgramList({ onChoose }: { readonly onChoose: (programId: string) => v
 }
 
 /**
- * Asks for a card program if the screen needs one and none is chosen. A shared link to one record may lack its program, so such
- * a screen searches for the program first.
+ * Asks for a card program if the screen needs one and none is chosen. A shared link to a record may not name its program, so
+ * screens of a record search for it first.
  */
 export function ProgramPrompt({
   route,
@@ -111,7 +111,7 @@ export function ProgramPrompt({
 }: {
   readonly route: Route;
   readonly parameters: Parameters;
-  /** Whether the program is only the last choice, so the record on the screen may belong to another program. */
+  /** Whether the program is the user's last choice, not part of the link. The record may then belong to another program. */
   readonly isGuess: boolean;
   readonly children: ComponentChildren;
 }) {
@@ -144,7 +144,11 @@ export function ProgramPrompt({
   return (
     <Page title={route.title}>
       {found.error !== undefined && <ErrorRecord error={found.error} />}
-      <Empty title={programs.size > 1 ? 'Several card programs have this id: choose one' : 'Choose a card program'}>
+      <Empty
+        title={
+          programs.size > 1 ? 'Several card programs have a record with this id. Choose one' : 'Choose a card program'
+        }
+      >
         {can('list_programs') ? (
           <ProgramList onChoose={(chosen) => chooseProgram(chosen)} />
         ) : (

@@ -3,7 +3,7 @@ import type { ProcessorAttemptRecord, TransferRecord, WebhookRecord } from '../.
 import { ATTEMPT_WORDS } from '../format/operators/processors.ts';
 import { reasonOf, statusOf } from '../format/webhooks.ts';
 
-/** The meaning of a badge. A sign and a colour show it, never the colour alone. */
+/** The meaning of a badge. Each has a sign and a colour, because colour alone is not accessible. */
 export type Tone = 'good' | 'waiting' | 'bad' | 'quiet' | 'plain';
 
 const SIGNS: Readonly<Record<Tone, string>> = { good: '●', waiting: '◐', bad: '■', quiet: '○', plain: '' };
@@ -36,10 +36,10 @@ const TONES: Readonly<Record<string, Tone>> = {
   reversed: 'quiet',
 };
 
-/** Statuses that people call by another word than the API. */
+/** The words for statuses that the API calls differently. */
 const LABELS: Readonly<Record<string, string>> = { inactive: 'suspended' };
 
-/** Shows a status. Without a `tone`, the word of the status decides. */
+/** Shows a status. The default tone follows from the status. */
 export function Badge({ children, tone }: { readonly children: ComponentChildren; readonly tone?: Tone | undefined }) {
   const known = tone ?? (typeof children === 'string' ? TONES[children] : undefined) ?? 'plain';
   return (
@@ -58,7 +58,7 @@ export function TransferStatus({ transfer }: { readonly transfer: TransferRecord
   return <Badge tone="quiet">{reversed === captured ? 'reversed' : 'partially reversed'}</Badge>;
 }
 
-/** Shows the status of a webhook and its reason. Deliveries follow actual time, even if the clock of a sandbox was moved. */
+/** Shows the status of a webhook and its reason. Deliveries use the real time, even if a sandbox's clock was moved. */
 export function WebhookState({ webhook }: { readonly webhook: WebhookRecord }) {
   const status = statusOf(webhook);
   const reason = reasonOf(webhook, Date.now());

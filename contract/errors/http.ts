@@ -3,7 +3,7 @@ import { MAX_HEAD_BYTES } from '../reading/request-size.ts';
 
 const CREATE = call('create_transfer');
 
-/** Errors of the HTTP request itself and of the service as a whole. No operation has begun. */
+/** Errors of the HTTP request or of the whole service, before an operation begins. */
 export const HTTP_ERRORS = {
   rate_limited: errorCode({
     status: 429,
@@ -13,10 +13,10 @@ export const HTTP_ERRORS = {
     causes: [
       'Requests from one address, or with one key, exceed the rate in the RateLimit-Policy header.',
       'The address sent invalid API keys. Each of them counts as ten requests.',
-      'The address requested pages. Each page counts as ten requests, or as thirty if it is rendered for the Host of the request, and each search of the errors as fifty.',
-      'The key sent large bodies or batches. Each 1,024 bytes, and each row after the first, count as one more request.',
-      'The card program requests an export while 20 of its exports are in progress.',
-      'The card program opens a stream of events while 10 of its streams are open, or waits for events with 100 requests at once.',
+      'The address requested pages. A page counts as ten requests, a page rendered for the Host of the request as thirty, and a search of the errors as fifty.',
+      'The key sent large bodies or batches. Each 1,024 bytes of a body, and each row of a batch after the first, count as one more request.',
+      'The card program already has 20 exports in progress.',
+      'The card program already has 10 open streams of events, or 100 requests that wait for events.',
     ],
     resolution: 'Wait for the number of seconds in the Retry-After header, then send the request again.',
     headers: [{ name: 'Retry-After', value: '1', description: 'Seconds to wait before the next request.' }],
@@ -100,7 +100,7 @@ export const HTTP_ERRORS = {
     problem: 'It is too large',
     meaning: 'The body is larger than the operation accepts.',
     causes: [
-      'The body exceeds the limit in the message. The limit is larger than every valid body of the operation. A batch has 4,096 bytes for each of its 1,000 rows.',
+      'The body exceeds the limit in the message. No valid body of the operation is larger. For a batch, the limit is 4,096 bytes for each of its 1,000 rows.',
     ],
     resolution: 'Send a smaller body, or the rows of a batch in several batches.',
     alsoCalled: 'body too large, request too large, request too big, entity too large, too many bytes, batch too large',
@@ -114,7 +114,7 @@ export const HTTP_ERRORS = {
   uri_too_long: errorCode({
     status: 414,
     problem: 'It is too large',
-    meaning: 'A segment of the path is longer than any id.',
+    meaning: 'A segment of the path is longer than an id can be.',
     causes: ['An id in the path has more than 255 characters.'],
     resolution: 'Send the id exactly as the service returned it.',
     alsoCalled: 'url too long, path too long, id too long',
@@ -198,13 +198,13 @@ export const HTTP_ERRORS = {
       {
         name: 'Readiness',
         value: 'service_closing',
-        description: 'The stable name of the state, if that is the reason.',
+        description: "The stable name of the service's state, if that is the reason.",
         optional: true,
       },
       {
         name: 'Runbook',
         value: 'docs/runbook/service-closing.md',
-        description: 'The page of the runbook about that state, for operators.',
+        description: 'The page of the runbook about that state. For operators.',
         optional: true,
       },
     ],

@@ -420,7 +420,7 @@ function toJson(value: unknown, isRoot = false): Json {
   return null;
 }
 
-/** The name of the schema of an event of one type, such as `TransferCompletedEvent`. */
+/** Returns the name of an event type's schema, such as `TransferCompletedEvent`. */
 function eventNameOf(type: EventType): string {
   const words = type.split('.').map((word) => `${word.charAt(0).toUpperCase()}${word.slice(1)}`);
   return `${words.join('')}Event`;

@@ -25,7 +25,7 @@ export const BreakRecord = Type.Object({
     'late_approval: carried out after its transfer had failed; contradiction: not carried out, after it had been ' +
       'approved, or of another amount; unknown_attempt: a notice about an attempt that the service does not know; unhandled_notice: a notice that the ' +
       'service could not handle for minutes, and tries again until the break is closed; reused_notice_id: a notice ' +
-      'with the id of an earlier one and other contents, which was refused',
+      'with the id of a previous notice but different contents, which was refused',
   ),
   connector_id: Type.String({ description: 'The connector of the processor' }),
   program_id: textOrNull('The card program; null if it is not known'),

@@ -195,7 +195,7 @@ export const WEBHOOKS = [
     ...WRITE,
     id: 'roll_webhook_secret',
     path: `${CORE}/{webhook_id}/roll-secret`,
-    summary: 'Give a webhook a new secret, shown once; earlier secrets sign until a given time',
+    summary: 'Give a webhook a new secret, shown once; previous secrets sign until a given time',
   }),
   operation({
     ...TEST,
@@ -278,7 +278,7 @@ export const WEBHOOKS = [
     ...CHANGED_BY_OPERATORS,
     id: 'roll_operator_webhook_secret',
     path: `${OPERATOR}/{webhook_id}/roll-secret`,
-    summary: 'Give any webhook a new secret, shown once; earlier secrets sign until a given time',
+    summary: 'Give any webhook a new secret, shown once; previous secrets sign until a given time',
   }),
   operation({
     ...TEST,

@@ -179,14 +179,14 @@ export const RollWebhookSecretBody = Type.Object(
   {
     previous_until: Type.Optional(
       moment(
-        'When earlier secrets stop signing, if they do not expire sooner: after 24 hours if omitted. A time in the past ends them at once',
+        'When previous secrets stop signing, unless they expire sooner. The default is after 24 hours. A time in the past ends them at once',
       ),
     ),
   },
   {
     // An unknown field may be a misspelled `previous_until`.
     additionalProperties: false,
-    ...refuseEmpty({ previous_until: 'to let earlier secrets sign for 24 hours' }),
+    ...refuseEmpty({ previous_until: 'to let previous secrets sign for 24 hours' }),
   },
 );
 

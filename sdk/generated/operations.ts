@@ -218,7 +218,8 @@ export type BreakRecord = {
    * late_approval: carried out after its transfer had failed; contradiction: not carried out, after it had been
    * approved, or of another amount; unknown_attempt: a notice about an attempt that the service does not know;
    * unhandled_notice: a notice that the service could not handle for minutes, and tries again until the break is
-   * closed; reused_notice_id: a notice with the id of an earlier one and other contents, which was refused.
+   * closed; reused_notice_id: a notice with the id of a previous notice but different contents, which was
+   * refused.
    */
   readonly kind: 'late_approval' | 'contradiction' | 'unknown_attempt' | 'unhandled_notice' | 'reused_notice_id';
   /** The connector of the processor. */
@@ -2887,7 +2888,7 @@ export type RollKeyBody = {
 /** The body of roll_webhook_secret and roll_operator_webhook_secret. */
 export type RollWebhookSecretBody = {
   /**
-   * When earlier secrets stop signing, if they do not expire sooner: after 24 hours if omitted. A time in the
+   * When previous secrets stop signing, unless they expire sooner. The default is after 24 hours. A time in the
    * past ends them at once.
    */
   readonly previous_until?: string;
@@ -4398,7 +4399,7 @@ export type Operations = {
     readonly reply: WebhookRecord;
   };
   /**
-   * roll_webhook_secret: Give a webhook a new secret, shown once; earlier secrets sign until a given time. Error
+   * roll_webhook_secret: Give a webhook a new secret, shown once; previous secrets sign until a given time. Error
    * codes: `roll_webhook_secret_schema`, `idempotency_key_exists`, `webhook_not_found`,
    * `unknown_roll_webhook_secret`.
    */
@@ -4518,7 +4519,7 @@ export type Operations = {
     readonly reply: WebhookRecord;
   };
   /**
-   * roll_operator_webhook_secret: Give any webhook a new secret, shown once; earlier secrets sign until a given
+   * roll_operator_webhook_secret: Give any webhook a new secret, shown once; previous secrets sign until a given
    * time. Requires an operator key. Error codes: `roll_operator_webhook_secret_schema`, `idempotency_key_exists`,
    * `webhook_not_found`, `unknown_roll_operator_webhook_secret`.
    */
@@ -5113,7 +5114,7 @@ export type ErrorRows = {
   readonly unsupported_media_type: ErrorRow;
   /** The body is larger than the operation accepts. */
   readonly payload_too_large: ErrorRow;
-  /** A segment of the path is longer than any id. */
+  /** A segment of the path is longer than an id can be. */
   readonly uri_too_long: ErrorRow;
   /** The headers of the request are too large. */
   readonly headers_too_large: ErrorRow;

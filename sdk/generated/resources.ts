@@ -926,7 +926,7 @@ export class WebhooksResource {
   }
 
   /**
-   * roll_webhook_secret: Give a webhook a new secret, shown once; earlier secrets sign until a given time. Error
+   * roll_webhook_secret: Give a webhook a new secret, shown once; previous secrets sign until a given time. Error
    * codes: `roll_webhook_secret_schema`, `idempotency_key_exists`, `webhook_not_found`,
    * `unknown_roll_webhook_secret`.
    */
@@ -1063,7 +1063,7 @@ export class OperatorWebhooksResource {
   }
 
   /**
-   * roll_operator_webhook_secret: Give any webhook a new secret, shown once; earlier secrets sign until a given
+   * roll_operator_webhook_secret: Give any webhook a new secret, shown once; previous secrets sign until a given
    * time. Requires an operator key. Error codes: `roll_operator_webhook_secret_schema`, `idempotency_key_exists`,
    * `webhook_not_found`, `unknown_roll_operator_webhook_secret`.
    */

@@ -169,7 +169,7 @@ export const DEFINED_FIELDS: Readonly<Record<string, Readonly<Record<string, str
     rate: 'to send without a limit',
     after: 'to send only new events',
   },
-  roll_webhook_secret: { previous_until: 'to let earlier secrets sign for 24 hours' },
+  roll_webhook_secret: { previous_until: 'to let previous secrets sign for 24 hours' },
   create_operator_webhook: {
     program_id: 'for the events of all card programs and of the service',
     types: 'for all types of event',
@@ -179,7 +179,7 @@ export const DEFINED_FIELDS: Readonly<Record<string, Readonly<Record<string, str
     rate: 'to send without a limit',
     after: 'to send only new events',
   },
-  roll_operator_webhook_secret: { previous_until: 'to let earlier secrets sign for 24 hours' },
+  roll_operator_webhook_secret: { previous_until: 'to let previous secrets sign for 24 hours' },
   create_incident: {
     program_id: 'for every card program',
     operation: 'for every operation',

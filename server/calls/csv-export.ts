@@ -66,8 +66,8 @@ function csvLine(record: object, columns: readonly string[], isRaw: boolean): st
 }
 
 /**
- * The first characters that make a spreadsheet take a field for a formula, also in full width. In our records no JSON begins with
- * them, and a number only with the minus of a sum, which spreadsheets also read as a number.
+ * The first characters that make a spreadsheet take a field for a formula, including full-width forms. No JSON in our records
+ * begins with them. Numbers begin only with a minus, and spreadsheets read those as numbers.
  */
 const FORMULA = /^[=+\-@\t\r\n＝＋－＠]/;
 const NUMBER = /^-?\d+$/;

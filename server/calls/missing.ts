@@ -3,7 +3,7 @@ import { Refusal } from '../../domain/refusal.ts';
 
 // Invariant: An id of another program gets the same response as an unknown id
 // Kept by: the program in every key and query
-// Tested by: `test/security/programs-apart.test.ts`, also without row-level security
+// Tested by: `test/security/programs-apart.test.ts`, with and without row-level security
 
 export function transferMissing(sentId: string): Refusal {
   const hint = /^tr_[0-9a-f]{32}$/.test(sentId) ? '' : ' A transfer id is tr_ and 32 hex digits.';

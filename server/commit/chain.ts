@@ -53,7 +53,7 @@ export class Chain<Item, Outcome, Name extends string> {
   readonly #ends: Ends<Item, Outcome>;
   readonly #changeOf: ChainedWork<Item, Outcome, Name>['changeOf'];
   readonly #stepsOf: ReturnType<ChainedWork<Item, Outcome, Name>['begin']>;
-  /** Groups in flight, in the order of their start. After a break, also the groups that have ended since. */
+  /** Groups in flight, in the order of their start. After a break, this includes groups that have ended since. */
   #links: Link<Item, Outcome>[] = [];
   #isBroken = false;
   /** Whether the last group was committed, or a promise while it is in flight. */

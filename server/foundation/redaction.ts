@@ -16,7 +16,7 @@ const MAX_CAUSES = 6;
 
 const OMITTED = '[omitted]';
 
-/** An API key, also a mistyped, truncated or partly masked one. Everything after the prefix is redacted. */
+/** An API key, even if it is mistyped, truncated or partly masked. Everything after the prefix is redacted. */
 const KEY = /(?<![0-9a-z])ts_(?:[^\s"'\\/?&,;<>]{16,}|[0-9a-f]{6,})/gi;
 const WEBHOOK_SECRET = /whsec_[\w+/=-]{8,}/gi;
 const BEARER = /\bBearer\s+[\w.~+/=-]+/gi;
@@ -147,7 +147,7 @@ const MAX_SEPARATOR_LENGTH = 3;
 
 /**
  * A caller's text for a message, header or report: at most `maxLength` characters, printable ASCII, and no run of eight or more
- * digits, also when grouped by blanks, dots or dashes, because it could be part of a card number.
+ * digits, even when grouped by blanks, dots or dashes, because it could be part of a card number.
  */
 export function maskedText(text: string, maxLength = 40): string {
   const shown = text.length > maxLength ? `${text.slice(0, maxLength)}…` : text;

@@ -29,7 +29,7 @@ export function endOnCrash(flush: () => void = () => undefined): void {
     try {
       flush();
     } catch {
-      // The last line matters more than the earlier ones.
+      // The last line matters most.
     }
     writeLast(`${JSON.stringify(record)}\n`);
     process.exit(1);

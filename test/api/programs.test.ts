@@ -240,7 +240,7 @@ describe('list_funding_movements', () => {
 describe('the reference and the metadata of deposits and withdrawals', () => {
   const newProgram = async () => (await client().programs.create({ name: 'Named', currency: 'USD' })).program_id;
 
-  test('is unique among the deposits and withdrawals of a program, also for concurrent requests', async () => {
+  test('is unique among the deposits and withdrawals of a program, even with concurrent requests', async () => {
     const [programId, other] = [await newProgram(), await newProgram()];
     const metadata = { bank: 'north', batch: '7' };
     const made = await client().deposits.create(programId, { amount: 900, reference: 'wire 7', metadata });

@@ -30,7 +30,7 @@ describe('a case', () => {
   const HIDDEN = { operation: null, code: null, type: null, money_moved: null };
   const CASES = ['cases:read', 'cases:write'] as const;
 
-  test('about a transfer hides it from a key without transfers:read, also in repeated responses', async () => {
+  test('about a transfer hides it from a key without transfers:read, even in replayed responses', async () => {
     const { transfer_id } = await loaded();
     const idempotencyKey = transfer_id;
     const open = (by: TransferService) => by.cases.create({ transfer_id }, { idempotencyKey });

@@ -139,7 +139,7 @@ describe('limits', () => {
 });
 
 const BATCH = 'transfers create-batch test/cli/rows.json';
-const SEND_AGAIN = `Send the batch again with the same keys to get the missing outcomes: no row
+const SEND_AGAIN = `To get the missing outcomes, send the batch again with the same keys. No row
 moves money twice.`;
 const CREATED = {
   idempotency_key: 'row',
@@ -302,7 +302,7 @@ describe('commands', () => {
 
   test.each<{ rows: readonly object[]; exitCode: number; summary: string }>([
     { rows: [CREATED], exitCode: 0, summary: '1 created' },
-    { rows: [{ ...CREATED, replayed: true }], exitCode: 0, summary: '1 created before' },
+    { rows: [{ ...CREATED, replayed: true }], exitCode: 0, summary: '1 already created' },
     { rows: [CREATED, REFUSED], exitCode: 1, summary: '1 created, 1 refused' },
     { rows: [OVERLOADED, REFUSED], exitCode: 3, summary: `1 refused, 1 failed (no money moved)\n${SEND_AGAIN}` },
     {

@@ -8,7 +8,7 @@ afterAll(() => service.close());
 
 const [EXAMPLE] = Object(exampleReply('list_errors')).data;
 
-/** Returns an error that was recorded at this second of a fixed minute. */
+/** Returns an error that was recorded in this second of a fixed minute. */
 function error(second: number, fields: object = {}) {
   const id = `req_${String(second).padStart(32, '0')}`;
   const time = `2030-01-31T12:00:${String(second).padStart(2, '0')}.000Z`;
@@ -17,7 +17,7 @@ function error(second: number, fields: object = {}) {
 
 const page = (...data: object[]): Canned => ({ status: 200, body: { data, next_cursor: null, dropped: 0 } });
 
-/** Runs `errors tail` until it has made `requests` requests and received the last response. */
+/** Runs `errors tail` until it has received the responses to this many requests. */
 async function tail(options: string, requests: number, ...responses: readonly Canned[]): Promise<Outcome> {
   service.play(...responses);
   const controller = new AbortController();
@@ -31,7 +31,7 @@ async function tail(options: string, requests: number, ...responses: readonly Ca
 
 const idsIn = (output: string) => [...output.matchAll(/Error (\d+)\./g)].map(([, second]) => Number(second));
 
-test('prints each new error once, oldest first, without earlier errors, and how to continue', async () => {
+test('prints each new error once, oldest first, and how to continue', async () => {
   const { exitCode, output, errors } = await tail(
     '',
     3,
@@ -50,7 +50,7 @@ test('prints each new error once, oldest first, without earlier errors, and how 
   );
 });
 
-test('survives an outage, and prints an error from before its end that is recorded later', async () => {
+test('continues after an outage, and prints older errors that are recorded late', async () => {
   const unavailable = errorResponse(
     { Status: 503, Code: 'service_unavailable', Type: 'Server Error', Message: 'The database is down.' },
     { 'should-retry': 'false' },
@@ -67,11 +67,11 @@ test('survives an outage, and prints an error from before its end that is record
   );
   expect(exitCode).toBe(0);
   expect(idsIn(output)).toEqual([5, 3, 9]);
-  // The same failure is reported once a minute.
+  // A repeated failure is reported only once a minute.
   expect(errors.match(/The database is down\. Trying again in \d+\.\d s\./g)).toHaveLength(1);
 });
 
-test('reads further pages until it reaches a known error', async () => {
+test('reads pages until it finds a known error', async () => {
   const full = {
     ...Object(page(error(6), error(5))),
     body: { data: [error(6), error(5)], next_cursor: 'c2', dropped: 0 },
@@ -81,7 +81,7 @@ test('reads further pages until it reaches a known error', async () => {
   expect(service.received[2]?.url).toContain('cursor=c2');
 });
 
-test('begins at a time, filters, prints records with --json, and reads as an operator with --all-programs', async () => {
+test('takes a start time, filters, --json and --all-programs', async () => {
   const found = { ...error(2), program_id: 'prog_1', caller: 'program_key', checks: null };
   const { output } = await tail(
     '--from 2030-01-31 --code insufficient_funds --all-programs --json',
@@ -103,7 +103,7 @@ test('begins at a time, filters, prints records with --json, and reads as an ope
   });
 });
 
-test('ends like every command if the key does not have the scope', async () => {
+test('exits with the error if the key does not have the scope', async () => {
   service.play(errorResponse({ Status: 403, Code: 'forbidden', Type: 'Request Error', Message: 'No.' }, {}));
   const { exitCode, errors } = await runHere(service.url, ['errors', 'tail']);
   expect(exitCode).toBe(1);

@@ -94,7 +94,7 @@ describe('webhooks resend', () => {
     expect(service.received).toHaveLength(4);
   });
 
-  test('prints the earlier attempt for a repeated idempotency key', async () => {
+  test('prints the first attempt again for a repeated idempotency key', async () => {
     const replayed = { ...ok(QUEUED), headers: { 'idempotent-replayed': 'true' } };
     service.play(pageOf(first, event), replayed, pageOf(first, event));
     const { exitCode, output } = await type('webhooks resend wh_1 --event evt_1 --idempotency-key k');

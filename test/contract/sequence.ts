@@ -460,7 +460,7 @@ class Run {
     return undefined;
   }
 
-  /** Checks that the list at the same path contains the new record, also with filters for the sent values. */
+  /** Checks that the list at the same path contains the new record, with and without filters for the sent values. */
   async #problemOfFinding(operation: Operation, sent: Sent, { status, json }: Received): Promise<Problem | undefined> {
     if (status !== 201 || sent.step.credential === 'viewer') return undefined;
     const list = [...this.#target.document.operations.values()].find(

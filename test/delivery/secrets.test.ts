@@ -7,7 +7,7 @@ import { type Received, type Receiver, receiverForTest } from './receiver.ts';
 
 const world = useWorld();
 
-/** Makes an event, and returns the request that delivered it. */
+/** Causes an event, and returns the request that delivered it. */
 async function nextReceived(program: Program, receiver: Receiver): Promise<Received> {
   const position = await program.transfer(1);
   await waitFor('the event', async () => receiver.positions.includes(position));
@@ -18,7 +18,7 @@ async function nextReceived(program: Program, receiver: Receiver): Promise<Recei
 
 const countSignatures = ({ headers }: Received): number => String(headers['webhook-signature']).split(' ').length;
 
-/** Returns for each secret whether it has signed. Both libraries must agree. */
+/** Returns whether each secret has signed the request. Both libraries must agree. */
 async function signedBy({ body, headers }: Received, secrets: readonly string[]): Promise<readonly boolean[]> {
   const sent = Object.fromEntries(Object.entries(headers).map(([name, value]) => [name, String(value)]));
   return Promise.all(
@@ -39,7 +39,7 @@ async function signedBy({ body, headers }: Received, secrets: readonly string[])
   );
 }
 
-test('signs with rolled secrets until they expire, with at most three secrets at once', async () => {
+test('signs with previous secrets until they expire, and with at most three secrets at once', async () => {
   const program = await newProgram(world());
   const receiver = await receiverForTest();
   const { webhook_id: id, secret } = await createWebhook(program, receiver);
@@ -54,11 +54,11 @@ test('signs with rolled secrets until they expire, with at most three secrets at
   expect(await signedBy(await nextReceived(program, receiver), secrets)).toEqual([false, true, true, true]);
 });
 
-test('stops signing with a secret when it expires, without any other change', async () => {
+test('stops signing with a secret as soon as it expires', async () => {
   const program = await newProgram(world());
   const receiver = await receiverForTest();
   const { webhook_id: id, secret: earlier } = await createWebhook(program, receiver);
-  // Late enough that most machines read the secret before it expires.
+  // Late enough that the secret is usually read before it expires.
   const previous_until = new Date(Date.now() + 4_000).toISOString();
   const { secret: later } = await program.client.webhooks.rollSecret(id, { previous_until });
   const secrets = [earlier ?? '', later ?? ''];
@@ -71,7 +71,7 @@ test('stops signing with a secret when it expires, without any other change', as
   expect(await signedBy(await nextReceived(program, receiver), secrets)).toEqual([false, true]);
 });
 
-test('stops signing at once with a secret whose end is in the past', async () => {
+test('stops signing immediately with a secret that is rolled with a time in the past', async () => {
   const program = await newProgram(world());
   const receiver = await receiverForTest();
   const { webhook_id: id, secret: earlier } = await createWebhook(program, receiver);

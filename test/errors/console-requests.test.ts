@@ -48,7 +48,7 @@ test("records no errors of the console's background reads, but all others", asyn
   const [hidden, shown] = [[] as string[], [] as string[]];
   for (const one of own) hidden.push(await fail(one));
   for (const one of others) shown.push(await fail(one));
-  // Errors are stored in order, so earlier ones would be stored by now.
+  // Errors are stored in order, so errors before this one would be stored by now.
   for (const requestId of shown) await waitFor('the error is recorded', () => isRecorded(requestId));
   expect(await Promise.all(hidden.map(isRecorded))).toEqual(own.map(() => false));
   const overview = await client().status.overview();

@@ -13,7 +13,7 @@ import { useConnection, useLedger, useServer } from '../harness/use-ledger.ts';
 const OTHER_PROGRAM_ID = '01900000-0000-7000-8000-00000000000b';
 const DAY = 86_400_000;
 const ROWS = 60_000;
-/** A past minute, so that nothing is stored in it while the tests count. */
+/** A minute in the past, so that nothing is stored in it while the tests count. */
 const NEWEST = Math.floor(Date.now() / 60_000) * 60_000 - 60_000;
 /** Rows are two minutes apart, over 83 days and several months. */
 const APART = 120_000;
@@ -22,7 +22,7 @@ const server = await useServer();
 const ledger = useLedger(server.connection);
 const admin = await useConnection(server.connection);
 
-/** Row n is n times two minutes old. There are a thousand kinds of rows, so that each index is selective. */
+/** Row n is 2n minutes old. There are a thousand kinds of rows, so that each index is selective. */
 const FILL = `
   with numbered as (
     select n, ($1::bigint - n * $2::bigint) as ms, md5(n::text) as digits from generate_series(0, $3::int - 1) as n
@@ -64,7 +64,7 @@ const numberOf = (row: Readonly<Record<string, unknown>>): number => Number(Stri
 const numbers = (page: Listed): readonly number[] => page.data.map(numberOf);
 
 describe('lists', () => {
-  test('newest first, and only errors of the card program', async () => {
+  test("are newest first, and contain only the card program's errors", async () => {
     const own = await list('list_errors', { limit: 4 }, OTHER_PROGRAM_ID);
     expect(numbers(own)).toEqual([1, 101, 201, 301]);
     const all = await list('search_errors', { limit: 4 });
@@ -143,7 +143,7 @@ describe('counts', () => {
   const sum = ({ data }: Counts): number => data.reduce((total, row) => total + row.count, 0);
   const whole = { from: new Date(NEWEST - 84 * DAY).toISOString(), to: new Date(NEWEST + 1).toISOString() };
 
-  test('by day, over all stored errors', async () => {
+  test('are returned by day, for all stored errors', async () => {
     const counts = await count({ ...whole, interval: 'day' });
     expect(sum(counts)).toBe(ROWS);
     expect(counts.data.filter(({ start }) => !start.endsWith('T00:00:00.000Z'))).toEqual([]);
@@ -151,7 +151,7 @@ describe('counts', () => {
     for (const { code } of counts.data) expect(ERRORS).toHaveProperty(code);
   });
 
-  test('by hour, for one code or one card program', async () => {
+  test('are returned by hour, for one code or one card program', async () => {
     const day = { from: new Date(NEWEST - DAY).toISOString() };
     const hours = await count({ ...day, code: 'insufficient_funds' });
     expect(new Set(hours.data.map(({ start }) => start)).size).toBeGreaterThanOrEqual(24);
@@ -160,8 +160,8 @@ describe('counts', () => {
     expect(sum(await count({ ...whole, interval: 'day', code: 'service_disabled' }))).toBe(60);
   });
 
-  test('for the last 24 hours by default', async () => {
-    // Counted by the hour: the current hour, which may have no row yet, and the 23 hours before it.
+  test('cover the last 24 hours by default', async () => {
+    // That is the current hour, which may have no row yet, and the 23 hours before it.
     const expectedAt = (now: number): number => {
       const from = (Math.ceil(now / 3_600_000) - 24) * 3_600_000;
       return Math.floor((NEWEST - from) / APART) + 1;
@@ -217,7 +217,7 @@ describe('plans', () => {
     return [plan, ...(plan.Plans ?? []).flatMap(nodesOf)];
   }
 
-  /** Returns the number of rows that a plan has read from large partitions. */
+  /** Returns the number of rows that a plan read from large partitions. */
   function rowsRead(plan: Plan): number {
     return nodesOf(plan)
       .filter((node) => filled.has(node['Relation Name'] ?? ''))
@@ -240,14 +240,14 @@ describe('plans', () => {
       const scanned = nodesOf(plan).filter((node) => node['Node Type'] === 'Seq Scan');
       const grown = scanned.map((node) => node['Relation Name'] ?? '').filter((name) => filled.has(name));
       expect(grown).toEqual([]);
-      // Reading a twentieth of the table would mean that the index is useless.
+      // If the plan read a twentieth of the table, the index would be useless.
       if (!isGeneric) expect(rowsRead(plan)).toBeLessThan(ROWS / 20);
     }
   }
 
   /**
-   * The partitions with rows of at least a week. A future month is empty, and the first and the last month can have the rows of a
-   * few hours. Reading all of those is fastest.
+   * The partitions with rows of at least a week. Other partitions are small: a future month is empty, and the first and last
+   * months can have a few hours. Reading all of a small partition is fastest.
    */
   let filled: ReadonlySet<string> = new Set();
   beforeAll(async () => {
@@ -283,7 +283,7 @@ describe('plans', () => {
     );
   });
 
-  test('a chart of a year reads counts, not errors', async () => {
+  test('a chart of a year reads the counts instead of the errors', async () => {
     const statement = countErrors('day', new Date(NEWEST - 365 * DAY), new Date(NEWEST), null, null);
     const { rows } = await admin.query(`explain (analyze, format json) ${statement.text}`, [...statement.values]);
     const read = nodesOf(rows[0]['QUERY PLAN'][0].Plan).flatMap((node) => node['Relation Name'] ?? []);
@@ -299,7 +299,7 @@ function idAt(time: number): string {
 }
 
 describe('retention', () => {
-  test('removes only months that are entirely older than the limit, with their counts', async () => {
+  test('removes whole months that are older than the limit, with their counts', async () => {
     await admin.query(
       `insert into error (request_id, created_at, code, status, type, message, causes)
        values ($1, $2, 'unauthenticated', 401, 'Request Error', 'very old', '[]')`,
@@ -321,7 +321,7 @@ describe('retention', () => {
       expect(Date.UTC(Number(year), Number(month), 1)).toBeLessThanOrEqual(limit);
     }
     const after = await oldest();
-    // No error younger than the limit is removed. Of the older errors, only those in the limit's month are left.
+    // No error newer than the limit is removed. Older errors are left only in the month of the limit.
     expect(after.created_at.getTime()).toBeLessThanOrEqual(limit + APART);
     expect(after.created_at.getTime()).toBeGreaterThan(limit - 32 * DAY);
     expect(await dropOldErrors(ledger.database, 45)).toEqual([]);
@@ -334,7 +334,7 @@ describe('retention', () => {
     expect(JSON.parse(reply.body)).toMatchObject({ message: 'row 0' });
   });
 
-  test('keeps the counts of errors longer if configured', async () => {
+  test('keeps the counts longer than the errors if configured', async () => {
     const hour = new Date(Math.floor((Date.now() - 50 * DAY) / 3_600_000) * 3_600_000);
     await admin.query("insert into error_count (hour, code, count) values ($1, 'unauthenticated', 3)", [hour]);
     const counted = async () => (await admin.query('select from error_count where hour = $1', [hour])).rowCount;

@@ -4,7 +4,7 @@ import { type Attempt, type Heard, newAttempts, prepare, send } from './attempt.
 import { openStage, type Stage } from './stage.ts';
 import { judge } from './verdict.ts';
 
-// Shows that the checks of the other tests can fail: they must detect each false response here.
+// Checks the checks: the verdict of the other tests must detect each false response here.
 
 let stage: Stage;
 
@@ -30,14 +30,14 @@ async function attemptOf(kind: number): Promise<Attempt> {
 
 const KINDS = newAttempts().map(({ operation, key }, kind) => [operation, key === null ? 'no' : 'a', kind] as const);
 
-describe.each(KINDS)('of %s with %s key', (_operation, _key, kind) => {
-  test('detects "no" for a request that moved money', async () => {
+describe.each(KINDS)('the verdict on %s with %s key', (_operation, _key, kind) => {
+  test('detects Money-Moved: no if money moved', async () => {
     const attempt = await attemptOf(kind);
     expect((await send(stage, attempt)).response?.status).toBeLessThan(300);
     await expect(judged(attempt, forged(500, 'no', { 'should-retry': 'true' }))).rejects.toThrow(/a lie/);
   });
 
-  test('detects 201 for a request that moved no money', async () => {
+  test('detects a 201 if no money moved', async () => {
     await expect(judged(await attemptOf(kind), forged(201, undefined))).rejects.toThrow(/a lie/);
   });
 
@@ -49,12 +49,12 @@ describe.each(KINDS)('of %s with %s key', (_operation, _key, kind) => {
 /** create_transfer with a key and without one. */
 const [KEYED, KEYLESS] = [0, 2];
 
-test('detects advice to retry a request without a key after an unknown outcome', async () => {
+test('detects the advice to retry a request without a key after an unknown outcome', async () => {
   const lie = forged(500, 'unknown', { 'should-retry': 'true' });
   await expect(judged(await attemptOf(KEYLESS), lie)).rejects.toThrow(/a lie/);
 });
 
-test('detects money that moved twice', async () => {
+test('detects that money moved twice', async () => {
   const keyless = await attemptOf(KEYLESS);
   await send(stage, keyless);
   await expect(judged(keyless, await send(stage, keyless))).rejects.toThrow(/a lie/);

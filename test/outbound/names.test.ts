@@ -166,7 +166,7 @@ test('reports a name that does not exist or has no address', async () => {
   expect(outcomeOf(await sendTo(sender, 'http://empty.test/'))).toBe('name_not_found');
 });
 
-test('uses newly read name servers, and still waits for answers from the earlier ones', async () => {
+test('uses newly read name servers, and still waits for answers from the previous ones', async () => {
   const endpoint = await listen(replying(OK));
   const { sender, lookUps } = await openSenderWithNames((name) => (name === 'slow.test' ? 'silent' : ['127.0.0.1']), {
     limits: { maxResolverMilliseconds: 0 },

@@ -79,7 +79,7 @@ test('reports a stopped database, and is ready again after its start', async () 
 });
 
 test('logs each change once with its page, even if many callers ask', async () => {
-  // Changes of the earlier tests may not be logged yet.
+  // Changes made by previous tests may not be logged yet.
   await waitFor('earlier changes', async () => (changes().at(-1)?.reason ?? 'ready') === 'ready');
   const before = changes().length;
   const found = () => withoutSilence(changes().slice(before));

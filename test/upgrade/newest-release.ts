@@ -82,9 +82,9 @@ async function upgradeAndGoBack(release: Release, kills: number, tally: Tally): 
   const { main: old, reference } = release;
   await state(`${reference} on its schema`, [old, old]);
   say(`migrate: ${(await command(NEW_ADMINISTRATION, 'migrate', embedded.url)).trim().replaceAll('\n', ' ')}`);
-  await state(`${reference} on the present schema`, [old, old]);
+  await state(`${reference} on the current schema`, [old, old]);
   await state('both versions', [old, NEW]);
-  await state('the present version', [NEW, NEW]);
+  await state('the current version', [NEW, NEW]);
   await state('both versions again', [NEW, old]);
   await state(`${reference} alone again`, [old, old]);
   await operators.stop();
@@ -94,7 +94,7 @@ async function upgradeAndGoBack(release: Release, kills: number, tally: Tally): 
   let members: readonly string[] | undefined;
   for (const [what, main] of [
     [reference, old],
-    ['the present version', NEW],
+    ['the current version', NEW],
   ] as const) {
     await replace(fleet, load, 0, main, tally);
     await load.settle(fleet.urls[0] ?? '', SENT_AGAIN);

@@ -57,7 +57,7 @@ const FIGURES: readonly (readonly [value: number, ...phrases: readonly string[]]
     '{} days after it was created by default',
     'for a hold of {} days',
     '{} days if omitted; only with capture manual',
-    '36h from now (default: {}d)',
+    'a duration such as 36h (default: {}d)',
   ],
   [
     MAX_HOLD_MILLISECONDS / DAY,
@@ -66,7 +66,7 @@ const FIGURES: readonly (readonly [value: number, ...phrases: readonly string[]]
     'a hold lasts up to {} days',
     'a hold lasts at most {} days',
     'hold expires: up to {} days ahead',
-    'hold expires, up to {} days ahead',
+    'hold expires, at most {} days from now',
   ],
   [MAX_RETRY_AFTER_SECONDS, '3,600 seconds; up to {}, which is'],
   [MAX_RETRY_AFTER_SECONDS / 86_400, '{} days | `retry_after_seconds` of the attempt'],
@@ -186,9 +186,9 @@ const FIGURES: readonly (readonly [value: number, ...phrases: readonly string[]]
   ],
   [
     SECRET_OVERLAP_MILLISECONDS / HOUR,
-    'if they do not expire sooner: after {} hours if omitted',
-    'to let earlier secrets sign for {} hours',
-    'earlier ones also sign for {} hours',
+    'unless they expire sooner. The default is after {} hours',
+    'to let previous secrets sign for {} hours',
+    'previous secrets sign for another {} hours',
   ],
   [
     MAX_METADATA_PAIRS,

@@ -11,9 +11,9 @@ import { strong } from '../../paint.ts';
 import { shownChecks } from './check-values.ts';
 
 const NOTES = `
-Finds what a request did by its id, whether it succeeded or failed. The request
-id is in the Request-Id header of every response. What succeeds and changes
-nothing, such as a read, leaves nothing to find.`;
+Shows what a request did, whether it succeeded or failed. Every response has the
+request id in its Request-Id header. Successful requests that change nothing,
+such as reads, are not recorded.`;
 
 const MONEY = {
   heading: 'amount',
@@ -21,11 +21,11 @@ const MONEY = {
   right: true,
 };
 
-/** A request as a card program sees it, or as operators do. */
+/** A request, as a card program or an operator sees it. */
 type AnyRequest = ProgramRequestRecord | RequestRecord;
 
 export const addRequests: AddCommands = (program, context) => {
-  const requests = program.command('requests').description('what a request did, and whether money moved');
+  const requests = program.command('requests').description('look up what a request did, and whether money moved');
   addCommand(requests, context, {
     name: 'show <request_id>',
     argument: 'request id of the response, req_...',
@@ -48,13 +48,13 @@ export const addRequests: AddCommands = (program, context) => {
   });
 };
 
-/** The fields of the error that are not shown above it. */
+/** Returns the fields of the error that the lines above do not show. */
 function addedBy(error: LoggedErrorRecord | InspectedErrorRecord, request: AnyRequest): object {
   const above = new Map<string, unknown>(Object.entries({ ...request, created_at: request.received_at }));
   const shown = 'checks' in error ? { ...error, checks: shownChecks(error) } : error;
   const added = Object.entries(shown).filter(([name, value]) => {
     if (name === 'causes') return false;
-    // The request has the id of the key where it is known, the error only its kind.
+    // The request names the key if it is known. The error only has its kind.
     if (name === 'caller') return request.caller === null;
     if (name === 'key_id') return request.caller !== value;
     if (name === 'message') return !request.summary.includes(error.message);

@@ -267,11 +267,11 @@ function addRoll(webhooks: Command, context: CommandContext): void {
   addCommand<RollWebhookSecretBody & Reach & KeyOption>(webhooks, context, {
     name: 'roll-secret <webhook_id>',
     argument: WEBHOOK_ID,
-    description: 'give a webhook a new secret; earlier ones also sign for 24 hours',
+    description: 'give a webhook a new secret; previous secrets sign for another 24 hours',
     options: {
       previous_until: {
         flag: '--previous-until <time>',
-        help: 'when earlier secrets stop signing: a time, or 2h from now (default: 24h)',
+        help: 'when previous secrets stop signing: a time, or a duration such as 2h (default: 24h)',
         read: readLater,
       },
       ...REACH_OPTION,

@@ -128,7 +128,7 @@ export const BREAK_KINDS: Readonly<Record<BreakRecord['kind'], { readonly word: 
   reused_notice_id: {
     word: 'a notice id used twice',
     meaning:
-      'The processor has sent a notice with the id of an earlier one and different contents. The notice was refused.',
+      'The processor sent a notice with the id of a previous notice but different contents. The new notice was refused.',
   },
 };
 

@@ -24,7 +24,7 @@ export type SimulatorParts = {
 };
 
 export type SimulatorProcess = {
-  /** Starts the simulator unless it runs, also after it has died. Rejects with a sentence if it cannot be started. */
+  /** Starts the simulator unless it is running, for example after it died. Rejects with a sentence if that fails. */
   readonly running: () => Promise<RunningSimulator>;
   /** Ends the simulator, if it runs, and waits until it has ended. Afterwards it does not start again. */
   readonly stop: () => Promise<void>;

@@ -18,7 +18,7 @@ const MAX_WAITING_IN_MEMORY = MAX_WAITING + 65_536 / 128;
 export class Connection {
   readonly socket: Socket;
   readonly openedAt = performance.now();
-  /** The last request received, which may wait for earlier ones. */
+  /** The last request received. It may wait for the requests before it. */
   latest: { readonly request: IncomingMessage; readonly response: ServerResponse } | undefined = undefined;
   /** The error that ended the input, and the request that it cut short, if any. */
   fault: { readonly refusal: Refusal; readonly request: IncomingMessage | undefined } | undefined = undefined;
@@ -32,7 +32,7 @@ export class Connection {
   address: string | undefined = undefined;
   /** Whether the last response has been sent. Further input is ignored. */
   ended = false;
-  /** Requests received that wait for the responses to earlier ones. */
+  /** Requests received that wait for the responses to the requests before them. */
   #waiting = 0;
   #isPauseDue = false;
 

@@ -118,14 +118,14 @@ async function seriesWith(connectorIds: readonly string[]): Promise<readonly str
   return lines.map((line) => line.slice(0, line.lastIndexOf(' ')));
 }
 
-test('has fewer than 3,000 series in the worst case, and 30 more with each connector', async () => {
+test('has fewer than 3,000 series in the worst case, plus 30 for each connector', async () => {
   const series = await seriesWith([]);
   expect(series.length).toBeLessThan(3_000);
   expect(new Set(series).size).toBe(series.length);
   expect((await seriesWith(['one', 'two'])).length).toBeLessThanOrEqual(series.length + 2 * 30);
 });
 
-test('gives an operation one series for all codes that it cannot respond with', async () => {
+test('counts all undefined codes of an operation in one series', async () => {
   const metrics = new Metrics();
   const count = countRequests(metrics);
   for (const code of ['card_not_found', 'limit_exceeded', 'insufficient_funds'] as const) {
@@ -138,7 +138,7 @@ test('gives an operation one series for all codes that it cannot respond with', 
   expect(text).not.toContain('operation="get_switch",kind="read",code="card_not_found"');
 });
 
-test('counts only responses that cannot say whether money moved', async () => {
+test('counts responses that cannot say whether money moved', async () => {
   const metrics = new Metrics();
   const count = countRequests(metrics);
   const create = { ...entry, operation: 'create_transfer', code: 'unknown_create_transfer', status: 500 } as const;

@@ -22,7 +22,7 @@ const surplusOf = (copies: readonly Copy[], names: readonly string[], bad: reado
   return { copies: surplus.copies, wal: surplus.wal };
 };
 
-test('keeps the last copy before the window with its WAL, because the beginning of the window needs it', () => {
+test('keeps the last copy before the window and its WAL, to restore to the beginning of the window', () => {
   const [oldest, before, inside, last] = [copyOf(23, 2), copyOf(16, 4), copyOf(9, 6), copyOf(2, 8)];
   const note = `${segmentName({ timeline: 1, number: 2 })}.00000028.backup`;
   const names = [...walOf(1, 2, 3, 4, 5, 6, 7, 8, 9), note, '00000002.history'];
@@ -32,12 +32,12 @@ test('keeps the last copy before the window with its WAL, because the beginning 
   });
 });
 
-test('needs no copy older than one that ended exactly at the beginning of the window', () => {
+test('deletes copies before one that ended exactly at the beginning of the window', () => {
   const [older, exact] = [copyOf(15, 2), copyOf(14, 4)];
   expect(surplusOf([older, exact], walOf(1, 2, 3, 4))).toEqual({ copies: [older], wal: walOf(1, 2, 3) });
 });
 
-test('keeps the last good copy, even if it is old or damaged copies followed', () => {
+test('keeps the last good copy, even if it is old or followed by damaged copies', () => {
   const [good, bad] = [copyOf(100, 2), copyOf(50, 4)];
   expect(surplusOf([good, bad], walOf(1, 2, 3, 4, 5), [bad])).toEqual({ copies: [], wal: [] });
   const damaged: Copy = { ...copyOf(30, 3), manifest: undefined, problem: 'its manifest is damaged' };
@@ -50,7 +50,7 @@ test('deletes an unusable copy if a good copy from before the window is newer', 
   expect(surplusOf([bad, good], walOf(1, 2, 3, 4), [bad])).toEqual({ copies: [bad], wal: walOf(1, 2, 3) });
 });
 
-test('deletes the WAL before a copy on a later timeline with all earlier timelines, and keeps later ones', () => {
+test('deletes the WAL before a copy, on its timeline and on older ones, and keeps the rest', () => {
   const copy = copyOf(20, 6, 2);
   const names = [...walOf(1, 4, 5, 6, 7), ...walOf(2, 5, 6), ...walOf(3, 4)];
   expect(surplusOf([copy], names).wal).toEqual([...walOf(1, 4, 5), ...walOf(2, 5)]);

@@ -11,7 +11,7 @@ export type ShownAttempt = {
   readonly now: number;
 };
 
-/** Maximum number of attempts of one transfer. There is one, unless earlier ones were proved not to be executed. */
+/** Maximum number of attempts of one transfer. There is only one, unless the processor proved that it did not execute others. */
 const MAX_OF_TRANSFER = 100;
 
 const SHOWN = `${ATTEMPT_COLUMNS}, card.name as card_name, service_now() as now`;

@@ -13,7 +13,7 @@ const PAIR = columns({ transferId: UUID, earlierId: UUID, firstId: UUID });
 /** Ids of transfers with the same card, type and amount: a later one, the one before it, and the first of their chain. */
 export type DuplicatePair = ReturnType<typeof PAIR.read>;
 
-/** Transfers beyond the chunk that are only compared as the earlier one of a pair. */
+/** Older transfers beyond the chunk. They are only compared as the first of a pair. */
 const OVERLAP = 500;
 
 /** SQL: the transfers of a card along one of its two indexes, newest first. */

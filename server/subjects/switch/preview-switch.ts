@@ -35,7 +35,7 @@ const ORDERS_GO_ON =
 
 const GOES_ON: SwitchPreview['goes_on'] = [
   'Holds can still be canceled or expire.',
-  'A request with the idempotency key of an earlier one gets the response of that one.',
+  'A request with a used idempotency key gets the stored response again.',
   'Reads, statements and exports, events and webhooks, changes of cards, and deposits and withdrawals of funding.',
 ];
 

@@ -184,7 +184,7 @@ type RollId = 'roll_webhook_secret' | 'roll_operator_webhook_secret';
 /** Maximum number of secrets that sign at the same time, including the new one. */
 const MAX_SECRETS = 3;
 
-/** How long earlier secrets also sign by default: receivers have a day to switch to the new secret. */
+/** How long previous secrets continue to sign by default: receivers have a day to switch to the new secret. */
 export const DEFAULT_OVERLAP_MILLISECONDS = 86_400_000;
 
 /**
@@ -235,7 +235,7 @@ export async function rollWebhookSecret(service: WebhookService, call: Call<Roll
   return reply;
 }
 
-/** Returns the earlier secrets that still sign, newest first: until `until`, or their own earlier expiry. */
+/** Returns the previous secrets that still sign, newest first. They sign until `until`, or until they expire if that is sooner. */
 function expireEarlier(
   secrets: readonly StoredSecret[],
   until: number,

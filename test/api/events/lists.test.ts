@@ -18,7 +18,7 @@ async function untilTypes(subject: string, ...types: readonly string[]): Promise
   return readAll(url());
 }
 
-/** Types and subjects, to compare orders. */
+/** Returns types and subjects, to compare the order of events. */
 const shortOf = (events: readonly WireEvent[]) => events.map(({ type, subject_id: id }) => `${type} ${id}`);
 
 let card: string;
@@ -52,16 +52,16 @@ describe('the events of a card program', () => {
     expect(created).toBeLessThan(shortOf(all).indexOf(`transfer.pending ${transfer}`));
   });
 
-  test('contain their subject as the operation returned it at that time', async () => {
+  test('contain the record exactly as the operation returned it', async () => {
     const { text } = await get(url(), `/api/v0.1/core/transfer/${transfer}`);
     const [pending, completed] = all.filter(({ subject_id: id }) => id === transfer);
     expect(pending?.data).toMatchObject({ status: 'pending', captured_amount: 0, amount: 1000 });
     const event = await get(url(), `${EVENTS}/${completed?.event_id}`);
-    // Compares the bytes, not only the values.
+    // Compares the text, not only the values.
     expect(event.text.endsWith(`,"data":${text}}`)).toBe(true);
   });
 
-  test('are the same record in a list and by their id', async () => {
+  test('are the same in a list and when read by id', async () => {
     const list = await get(url(), EVENTS, { after: 0, limit: 100 });
     for (const { event_id: id } of all.slice(0, 20)) {
       const one = await get(url(), `${EVENTS}/${id}`);
@@ -85,7 +85,7 @@ describe('the events of a card program', () => {
 });
 
 describe('a list', () => {
-  test('is newest first and complete over all pages', async () => {
+  test('is newest first, and its pages together are complete', async () => {
     const read: WireEvent[] = [];
     const first = await page(url(), { limit: 5 });
     expect(first.position).toBe(first.data[0]?.position);
@@ -97,7 +97,7 @@ describe('a list', () => {
     expect(read.toReversed().slice(0, all.length)).toEqual(all);
   });
 
-  test('is oldest first with `after`, and its position leads to the next page', async () => {
+  test('is oldest first with `after`, and its position continues with the next page', async () => {
     const read: WireEvent[] = [];
     for (let after = 3; ; ) {
       const next = await page(url(), { limit: 5, after });
@@ -108,7 +108,7 @@ describe('a list', () => {
     expect(read.slice(0, all.length - 3)).toEqual(all.slice(3));
   });
 
-  test('can also be read oldest first by its cursor', async () => {
+  test('can be read by cursor, oldest first', async () => {
     const read: WireEvent[] = [];
     let cursor: string | null = null;
     do {
@@ -119,7 +119,7 @@ describe('a list', () => {
     expect(read.slice(0, all.length)).toEqual(all);
   });
 
-  test('is empty at its end and keeps the position', async () => {
+  test('is empty after the last event, and keeps the position', async () => {
     const { position } = await page(url(), { limit: 1 });
     expect(await page(url(), { after: position })).toEqual({ data: [], next_cursor: null, position });
   });
@@ -143,7 +143,7 @@ describe('a list', () => {
     const expected = all.filter(matches);
     const ascending = await page(url(), { after: 0, limit: 100, ...filterOf() });
     expect(ascending.data.filter(({ position }) => position <= all.length)).toEqual(expected);
-    // The position includes the events that the filter leaves out.
+    // The position counts the events that the filter leaves out.
     expect(ascending.position).toBeGreaterThanOrEqual(all.length);
     const descending = await page(url(), { limit: 100, ...filterOf() });
     expect(descending.data.filter(({ position }) => position <= all.length).toReversed()).toEqual(expected);
@@ -169,7 +169,7 @@ describe('a list', () => {
 });
 
 describe('operators', () => {
-  test('read the events of all programs and of the service by number, without a gap', async () => {
+  test('read the events of all programs and of the service, numbered without gaps', async () => {
     const { client } = service();
     const { program_id: program } = await client.programs.create({ name: 'Another', currency: 'USD' });
     await client.cards.create({ card_id: 'theirs' }, { programId: program });
@@ -191,7 +191,7 @@ describe('operators', () => {
       const inspected = await get(url(), `${OPERATOR_EVENTS}/${event.event_id}`);
       expect(inspected.fields).toEqual(event);
     }
-    // Page by page, each from the number of the previous page.
+    // Reads page by page, each from the number of the previous page.
     const walked: WireEvent[] = [];
     for (let after = 0; walked.length < found.length; ) {
       const next = await page(url(), { after, limit: 3 }, {}, OPERATOR_EVENTS);
@@ -203,7 +203,7 @@ describe('operators', () => {
   });
 });
 
-test('stores an event for all programs once, with a position in each program', async () => {
+test('stores an event that concerns all programs once, with a position in each program', async () => {
   const { client } = service();
   const { program_id: program } = await client.programs.create({ name: 'Told', currency: 'USD' });
   await client.switch.change({ disabled: true, reason: 'for operators only' });
@@ -219,13 +219,13 @@ test('stores an event for all programs once, with a position in each program', a
   const { text, fields } = await get(url(), `${OPERATOR_EVENTS}/${mine[0]?.event_id}`);
   expect(fields).toMatchObject({ type: 'switch.changed', program_id: null, position: null, number: null });
   expect(text).not.toContain('for operators only');
-  // Operators have their own event of the service instead, which contains the reason.
+  // Operators get an event of the service instead, which contains the reason.
   const { data } = await page(url(), query, {}, OPERATOR_EVENTS);
   expect(data.map(({ program_id: of }) => of)).toEqual([null, null]);
   expect(data[0]?.data).toMatchObject({ reason: 'for operators only' });
 });
 
-test('shows a program no events of other programs or of the service', async () => {
+test('does not show a program the events of other programs or of the service', async () => {
   const { client } = service();
   const { program_id: program } = await client.programs.create({ name: 'Third', currency: 'USD' });
   const { key } = await withSecret(client.keys.create(programKey('Reader', program)));

@@ -22,7 +22,7 @@ beforeAll(async () => {
 });
 afterAll(() => database?.end());
 
-/** Deletes the events up to a number like the retention job, which stores the number and then drops the partitions of days. */
+/** Deletes the events up to a number. The retention job does the same: it stores the number, then drops partitions. */
 async function deleteUpTo(number: number): Promise<void> {
   await database.query('begin');
   await database.query('update event_deletion set up_to_number = $1', [number]);
@@ -34,7 +34,7 @@ async function deleteUpTo(number: number): Promise<void> {
   await database.query('commit');
 }
 
-/** The last deleted event, and all events that are still stored. */
+/** Returns the last deleted event, and all events that are still stored. */
 function around(index: number) {
   return { last: all[index] as WireEvent, stored: all.slice(index + 1) };
 }
@@ -50,7 +50,7 @@ describe('after events were deleted', () => {
     oldest = stored[0]?.position ?? 0;
   });
 
-  test.each([0, 3])('refuses to read after position %i, and the message says where to continue', async (after) => {
+  test.each([0, 3])('refuses to read after position %i, and says where to continue', async (after) => {
     const { status, fields, headers } = await get(url(), EVENTS, { after });
     expect(status).toBe(410);
     expect(fields).toEqual({
@@ -68,23 +68,23 @@ describe('after events were deleted', () => {
     ['a filter', { type: 'transfer.*' }],
     ['a wait', { wait: 25 }],
     ['a cursor', { cursor: '2' }],
-  ])('refuses to read with %s too', async (_, query) => {
+  ])('refuses a read with %s', async (_, query) => {
     expect((await get(url(), EVENTS, { after: 0, ...query })).fields.Code).toBe('events_expired');
   });
 
-  test('refuses a stream before its first byte', async () => {
+  test('refuses a stream with a 410 instead of opening it', async () => {
     const headers = { Accept: 'text/event-stream', 'Last-Event-ID': '2' };
     const { status, fields } = await get(url(), EVENTS, {}, headers);
     expect([status, fields.Code]).toEqual([410, 'events_expired']);
   });
 
-  test('reads the stored events from the position in the message', async () => {
+  test('returns all stored events from the position in the message', async () => {
     expect((await page(url(), { after: oldest - 1, limit: 100 })).data).toEqual(around(INDEX).stored);
     const stream = await openStream(url(), { after: oldest - 1 });
     await expect.poll(() => stream.events()).toEqual(around(INDEX).stored);
   });
 
-  test('ends a list that is newest first with the oldest stored event', async () => {
+  test('ends a list, newest first, with the oldest stored event', async () => {
     const read: WireEvent[] = [];
     for (let cursor: string | null = ''; cursor !== null; ) {
       const next: Awaited<ReturnType<typeof page>> = await page(url(), {
@@ -97,7 +97,7 @@ describe('after events were deleted', () => {
     expect(read.toReversed()).toEqual(around(INDEX).stored);
   });
 
-  test('names the number when it refuses an operator', async () => {
+  test('tells operators the number to continue with', async () => {
     const { status, fields } = await get(url(), OPERATOR_EVENTS, { after: 1 });
     expect(status).toBe(410);
     expect(fields.Message).toMatch(
@@ -116,7 +116,7 @@ describe('after events were deleted', () => {
   });
 });
 
-test('refuses a reader that missed events, even after all were deleted, but not an up-to-date reader', async () => {
+test('refuses readers that missed events, even after all events were deleted, but not up-to-date readers', async () => {
   const { position: head = 0 } = await page(url(), { limit: 1 });
   await deleteUpTo(1_000_000_000);
   await database.query('delete from event_position');

@@ -17,21 +17,21 @@ afterAll(() => expectBalancedBooks(running()));
 const USED_KEY = 'used-before';
 const MORE_THAN_FUNDING = 999_999_999_999;
 
-/** Transfers and cards in the states that faults need, by name. */
+/** The ids of transfers and cards in the states that faults need, by a name. */
 const ids = new Map<string, string>();
 
-/** A fault is a change to a correct request. `at` names the parts of the request that the fault uses alone. */
+/** A fault is a change to a correct request. Two faults with a common part in `at` cannot be combined. */
 type Fault = {
   readonly code: ErrorCode;
   readonly at: readonly string[];
-  /** The id in the path, or its name in {@link ids}. */
+  /** The id in the path, or a name in {@link ids}. */
   readonly id?: string;
   readonly query?: string;
   readonly headers?: Readonly<Record<string, string | readonly string[]>>;
   readonly body?: object;
 };
 
-/** An operation with a correct request, and one fault for each code in the order of the contract. */
+/** An operation with a correct request, and one fault for each of its codes, in the order of the contract. */
 type Subject = {
   readonly operation: OperationId;
   readonly id?: string;
@@ -70,7 +70,7 @@ const byQuery = (operation: OperationId, query: string): Fault => ({
   query,
 });
 
-/** Operations that read one record. They check the form of the request before they look for the record. */
+/** Operations that read one record. They validate the request before they look for the record. */
 function reading(operation: OperationId): readonly Subject[] {
   const { query, errors }: Operation = OPERATIONS[operation];
   const missing = errors.map((code) => byId(code, 'missing'));
@@ -78,7 +78,7 @@ function reading(operation: OperationId): readonly Subject[] {
   const wrong = limit !== undefined ? 'limit=0' : query === undefined ? 'a=1&a=2' : 'created_from=x';
   const faults = [...OF_HEAD, OF_PROGRAM, byQuery(operation, wrong), CARD_NUMBER, ...missing];
   if (cursor === undefined) return [{ operation, faults }];
-  // A cursor can be checked with the operation alone, so only after the check for card numbers.
+  // Only the operation can check a cursor, so the check for card numbers comes first.
   return [
     { operation, faults },
     { operation, faults: [...OF_HEAD, OF_PROGRAM, byQuery(operation, 'cursor=x'), ...missing] },
@@ -232,7 +232,7 @@ beforeAll(async () => {
   const limits = { in: { maximum_amount: 20 }, out: { minimum_amount: 5 } };
   await client.cards.create({ card_id: 'used_up', limits });
   await client.transfers.create({ amount: 10, card_id: 'used_up' });
-  // The whole limit of today is used, and of tomorrow if a day ends during these tests.
+  // Uses up today's limit, and tomorrow's in case the day ends during these tests.
   await client.cards.update('used_up', { limits: { in: { daily_amount: 0 } } });
   const [card, blocked, full, closed, apart] = [
     await newCard(client),
@@ -259,7 +259,7 @@ beforeAll(async () => {
   await client.transfers.create({ amount: 5, card_id: apart, type: 'unload' });
   await client.cards.update(closed, { status: 'closed' });
   ids.set('spent', (await spent(client, await newCard(client))).load);
-  // The money went to a card that has spent it, so it cannot come back.
+  // This transfer cannot be reversed: the card that received the money has spent it.
   ids.set('spent, from a closed card', moved);
   const erased = await newCard(client);
   ids.set('of an erased card', (await spent(client, erased)).load);
@@ -269,7 +269,7 @@ beforeAll(async () => {
   await made(client, 'card_full', 1);
 });
 
-/** A request with these faults. If two faults need the same part, the first one gets it. */
+/** Returns a request with these faults. If two faults change the same part, the first one wins. */
 function faulty({ operation, id, body }: Subject, faults: readonly Fault[]): RawRequest {
   const { method, path, body: taken } = OPERATIONS[operation];
   const inTurn = faults.toReversed();
@@ -297,7 +297,7 @@ async function codeOf(subject: Subject, faults: readonly Fault[]): Promise<unkno
 
 const canMeet = (one: Fault, other: Fault) => !one.at.some((part) => other.at.includes(part));
 
-test('cover every code of the contract except other statuses of the card', () => {
+test('the faults cover every code of the contract, except some statuses of cards', () => {
   const faultsOf = new Map(SUBJECTS.map(({ operation, faults }) => [operation, faults.map(({ code }) => code)]));
   const states = /^card_(not_activated|suspended|lost|expired)$/;
   const left = [...faultsOf].flatMap(([operation, codes]) =>
@@ -307,36 +307,33 @@ test('cover every code of the contract except other statuses of the card', () =>
   expect(left).toEqual(['processor_unavailable', 'card_suspected_fraud', 'connector_not_supported']);
 });
 
-describe.each(SUBJECTS.map((subject) => [subject.operation, subject] as const))(
-  'reports the first of several faults of %s',
-  (operation, subject) => {
-    const { faults } = subject;
+describe.each(SUBJECTS.map((subject) => [subject.operation, subject] as const))('%s', (operation, subject) => {
+  const { faults } = subject;
 
-    test('has the faults in the order of the contract', () => {
-      const order = precedenceOf(operation);
-      const places = faults.map(({ code }) => order.indexOf(code));
-      expect(places).not.toContain(-1);
-      expect(places).toEqual(places.toSorted((one, other) => one - other));
-    });
+  test('has its faults in the order of the contract', () => {
+    const order = precedenceOf(operation);
+    const places = faults.map(({ code }) => order.indexOf(code));
+    expect(places).not.toContain(-1);
+    expect(places).toEqual(places.toSorted((one, other) => one - other));
+  });
 
-    test.each(faults.map((fault) => [fault.code, fault] as const))(
-      '%s: alone, and with each later fault',
-      async (code, first) => {
-        expect(await codeOf(subject, [first])).toBe(code);
-        let left = faults.slice(faults.indexOf(first) + 1).filter((fault) => canMeet(first, fault));
-        // Combines as many faults as possible in one request, and the conflicting ones in further requests.
-        while (left.length > 0) {
-          const together: Fault[] = [first];
-          for (const fault of left) if (together.every((other) => canMeet(other, fault))) together.push(fault);
-          expect(await codeOf(subject, together), `with ${together.map((each) => each.code)}`).toBe(code);
-          left = left.filter((fault) => !together.includes(fault));
-        }
-      },
-    );
-  },
-);
+  test.each(faults.map((fault) => [fault.code, fault] as const))(
+    'reports %s alone, and together with each later fault',
+    async (code, first) => {
+      expect(await codeOf(subject, [first])).toBe(code);
+      let left = faults.slice(faults.indexOf(first) + 1).filter((fault) => canMeet(first, fault));
+      // Combines as many faults as possible in one request. Conflicting faults follow in further requests.
+      while (left.length > 0) {
+        const together: Fault[] = [first];
+        for (const fault of left) if (together.every((other) => canMeet(other, fault))) together.push(fault);
+        expect(await codeOf(subject, together), `with ${together.map((each) => each.code)}`).toBe(code);
+        left = left.filter((fault) => !together.includes(fault));
+      }
+    },
+  );
+});
 
-/** If a transfer moves money between two cards, rules about the same field can apply to both cards. */
+/** Between two cards, the same rule can fail for either card. */
 const TWO_CARDS: readonly (readonly [code: ErrorCode, field: string, body: object])[] = [
   ['card_not_found', '/card_id', { card_id: 'card_missing', destination_card_id: 'card_gone' }],
   ['card_not_found', '/destination_card_id', { card_id: 'card_closed', destination_card_id: 'card_missing' }],
@@ -367,7 +364,7 @@ test.each(TWO_CARDS)('reports %s at %s between two cards: %j', async (code, fiel
   expect([fields.Code, headers['error-field']]).toEqual([code, field]);
 });
 
-test('reports all missing fields together, before other errors', async () => {
+test('reports all missing fields in one error, before other errors', async () => {
   const { fields } = await sendRaw(running().url, { body: { amount: '', card_id: null, type: 'gift', Capture: 'x' } });
   expect(fields.Message).toBe("The required fields 'amount' and 'card_id' are missing.");
   const variant = await sendRaw(running().url, {

@@ -7,7 +7,7 @@ import { callerOf, thingsOf } from '../../fixtures/service-things.ts';
 import { type RawRequest, type RawResponse, sendRaw } from '../../harness/raw-request.ts';
 import { expectBalancedBooks, refusalOf, useService } from '../../harness/service.ts';
 
-// Callers who read the same record and change it do not overwrite each other's changes.
+// With If-Match, two callers that read the same record cannot overwrite each other's changes.
 
 const running = useService();
 const client = () => running().client;
@@ -17,7 +17,7 @@ const tableOf = (id: OperationId): Operation => OPERATIONS[id];
 const COMPARING = OPERATION_IDS.filter(takesIfMatch);
 const OTHERS = OPERATION_IDS.filter((id) => !takesIfMatch(id) && id !== 'receive_notice' && !id.endsWith('_database'));
 
-/** A request for an operation on a new record, and the path to read the record. */
+/** Returns a request that changes a new record, and the path to read the record. */
 async function requestOf(id: OperationId): Promise<RawRequest & { readonly path: string }> {
   const raw = toRaw(id, await partsOf(id, thingsOf(client())));
   return { ...raw, path: raw.path ?? '' };
@@ -29,7 +29,7 @@ const read = ({ path }: { readonly path: string }): Promise<RawResponse> => send
 const etagOf = ({ headers }: RawResponse): string => String(headers.etag);
 
 describe.each(COMPARING)('%s', (id) => {
-  test('succeeds with the current version, and is refused with an older one', async () => {
+  test('succeeds with the current version, and is refused with an older version', async () => {
     const change = await requestOf(id);
     const before = await read(change);
     expect(etagOf(before)).toMatch(/^"[\x21\x23-\x7e]+"$/);
@@ -47,19 +47,19 @@ describe.each(COMPARING)('%s', (id) => {
     expect((await send(change, { 'If-Match': etagOf(before) })).status).toBe(412);
   });
 
-  test('succeeds once if two requests with the same version arrive together', async () => {
+  test('succeeds only once if two requests with the same version arrive together', async () => {
     const changes = [await requestOf(id), await requestOf(id)];
     const [first] = changes;
     if (first === undefined) throw new Error('there is no change');
     const tag = etagOf(await read(first));
     const sent = changes.map(({ body }) => send({ ...first, body }, { 'If-Match': tag }));
     const statuses = (await Promise.all(sent)).map(({ status }) => status).sort();
-    // The second request no longer finds a webhook that the first one deleted.
+    // If the first request deleted the webhook, the second does not find it.
     expect(statuses).toEqual([200, tableOf(id).method === 'DELETE' ? 404 : 412]);
   });
 });
 
-test('has the same version in the response that creates a record, in its replay and when it is read', async () => {
+test('returns the same version when a record is created, when that response is replayed, and when the record is read', async () => {
   const metadata = { zebra: '1', a: '2' };
   const { cards, programs, transfers, webhooks } = client();
   const card = await cards.create(
@@ -76,7 +76,7 @@ test('has the same version in the response that creates a record, in its replay 
   expect((await programs.get(program.program_id)).response.version).toBe(program.response.version);
   const webhook = await webhooks.create({ url: 'https://shop.example/versions', types: ['transfer.*'] });
   expect((await webhooks.get(webhook.webhook_id)).response.version).toBe(webhook.response.version);
-  // Otherwise later files of this worker would see deliveries to this webhook.
+  // Later files in this worker must not see deliveries to this webhook.
   await webhooks.delete(webhook.webhook_id);
   const { card_id } = card;
   const transfer = await transfers.create({ amount: 500, card_id, metadata }, { idempotencyKey: 'versioned-2' });
@@ -104,7 +104,7 @@ test('changes the version of a transfer when money moves, but not of a card or a
   await transfers.update(transfer_id, { metadata: { a: 'b' } }, { ifMatch: reversed.response.version });
 });
 
-test('accepts several versions, a weak one and an asterisk, and refuses anything else', async () => {
+test('accepts several versions, a weak version and an asterisk, and refuses anything else', async () => {
   const change = await requestOf('update_card');
   const tag = async () => etagOf(await read(change));
   expect((await send(change, { 'If-Match': `"other", ${await tag()}` })).status).toBe(200);
@@ -134,7 +134,7 @@ describe('refuses a precondition that an operation cannot check', () => {
     if (isRead) expect((await send(raw, { ...caller, 'If-None-Match': '*' })).status).toBe(200);
   });
 
-  test.each(COMPARING)('%s with a time', async (id) => {
+  test.each(COMPARING)('%s with If-Unmodified-Since', async (id) => {
     const { fields } = await send(await requestOf(id), { 'If-Unmodified-Since': 'Sat, 31 Jan 2026 12:00:00 GMT' });
     expect(fields).toMatchObject({ Status: 400, Code: `${id}_schema` });
     expect(fields.Message).toContain('Send If-Match with the ETag of the record.');

@@ -372,7 +372,7 @@ describe('Money-Moved', () => {
 
   const says = async (request: Request) => (await sendRaw(running().url, request)).headers['money-moved'];
 
-  test('is yes if money has moved, also in a replay', async () => {
+  test('is yes if money moved, even in a replay', async () => {
     const [card_id, other] = [await newCard(client(), 100), await newCard(client())];
     const hold = { transfer_id: await held(client(), card_id, 5) };
     const load = { transfer_id: await made(client(), card_id, 5) };
@@ -424,7 +424,7 @@ describe('Money-Moved', () => {
     expect(await change(empty, closed)).toBe('no');
   });
 
-  test('is yes for a batch if a row has moved money, also if the batch is repeated', async () => {
+  test('is yes for a batch if a row moved money, even if the batch is repeated', async () => {
     const card_id = await newCard(client());
     const row = (terms: object) => ({ amount: 5, card_id, idempotency_key: newKey(), ...terms });
     const batch = (...transfers: readonly object[]) => ({ path: `${TRANSFER}/batch`, body: { transfers } });

@@ -16,7 +16,7 @@ const IN_AN_HOUR = 3_600_000;
 describe('list_transfers', () => {
   let programId = '';
   const cards = { first: '', second: '', idle: '' };
-  /** The transfers that exist, by a name. */
+  /** The transfers of this file, by a name. */
   const made: Record<string, TransferRecord> = {};
 
   const list = async (query: ListTransfersQuery = {}) => (await client().transfers.list(query, { programId })).data;
@@ -63,7 +63,7 @@ describe('list_transfers', () => {
     await make('late', { amount: 130, card_id: cards.second });
   });
 
-  test('finds source and destination by card_id, newest first', async () => {
+  test('finds transfers by the card_id of either side, newest first', async () => {
     expect(await idsOf({ card_id: cards.first })).toEqual(
       idsFor('failed', 'expired', 'hold', 'move', 'unload', 'load'),
     );
@@ -72,7 +72,7 @@ describe('list_transfers', () => {
     expect(await idsOf({ card_id: 'card_missing' })).toEqual([]);
   });
 
-  test('finds every type and status', async () => {
+  test('filters by every type and status', async () => {
     expect(await idsOf({ type: 'unload' })).toEqual(idsFor('failed', 'unload'));
     expect(await idsOf({ type: 'card_to_card' })).toEqual(idsFor('move'));
     expect(await idsOf({ type: 'load', limit: 2 })).toEqual(idsFor('late', 'scheduled'));
@@ -110,14 +110,14 @@ describe('list_transfers', () => {
     expect(await idsOf({ metadata_name: 'shop', metadata_value: 'c', minimum_amount: 700 })).toEqual([id]);
   });
 
-  test('finds amounts exactly and by range', async () => {
+  test('filters by exact amount and by range', async () => {
     expect(await idsOf({ minimum_amount: 700, maximum_amount: 700 })).toEqual(idsFor('same', 'load'));
     expect(await idsOf({ minimum_amount: 80, maximum_amount: 100 })).toEqual(idsFor('canceled', 'expired', 'hold'));
     expect(await idsOf({ minimum_amount: 1000 })).toEqual(idsFor('failed'));
     expect(await idsOf({ maximum_amount: 59, card_id: cards.first, type: 'unload' })).toEqual(idsFor('unload'));
   });
 
-  test('includes the start of a period and excludes its end, also if the clock was moved', async () => {
+  test('includes the start of a period and excludes its end, even if the clock was moved', async () => {
     const [late, unload, load] = ['late', 'unload', 'load'].map((name) => made[name]?.created_at ?? '');
     expect(await idsOf({ created_from: late })).toEqual(idsFor('late'));
     expect(await idsOf({ created_to: unload })).toEqual(idsFor('same', 'load'));
@@ -145,7 +145,7 @@ describe('list_transfers', () => {
     expect(exported).toMatchObject({ Code: 'export_transfers_schema', Status: 400, field });
   });
 
-  test('keeps pages stable while transfers arrive: earlier ones appear once, in order', async () => {
+  test('lists each older transfer once, in order, while new transfers arrive', async () => {
     const { card_id } = await client().cards.create({}, { programId });
     const add = async () => (await client().transfers.create({ amount: 1, card_id }, { programId })).transfer_id;
     const before: string[] = [];
@@ -161,7 +161,7 @@ describe('list_transfers', () => {
     expect(found).toEqual(before);
   });
 
-  test('fills a page if there are enough matches, even if they are rare', async () => {
+  test('fills a page if there are enough matches, however rare they are', async () => {
     const { card_id } = await client().cards.create({}, { programId });
     const rows = Array.from({ length: 1000 }, (_, index) => ({
       amount: index % 100 === 0 ? 7 : 1,

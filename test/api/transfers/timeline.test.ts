@@ -10,7 +10,7 @@ const client = () => running().client;
 afterEach(() => client().sandbox.moveClock({ seconds_ahead: 0 }));
 afterAll(() => expectBalancedBooks(running()));
 
-/** The timeline once it has this many events. Events get their positions shortly after the commit. */
+/** Waits until the timeline has this many events. They get their positions shortly after the commit. */
 async function timelineWith(transferId: string, events: number): Promise<TransferTimeline> {
   let timeline = await client().transfers.timeline(transferId);
   await waitFor(`${events} events`, async () => {
@@ -45,7 +45,7 @@ describe('get_transfer_timeline', () => {
     expect(timeline.likely_duplicates).toEqual([]);
   });
 
-  test('shows a hold between cards, a partial capture and two reversals, with both balances at each posting', async () => {
+  test('shows a hold between cards, its partial capture and two reversals, with both balances after each posting', async () => {
     const [from, to] = [await newCard(client(), 1000), await newCard(client())];
     const id = await held(client(), from, 500, { type: 'card_to_card', destination_card_id: to });
     expect((await client().transfers.timeline(id)).money.moved).toBe('held');
@@ -118,7 +118,7 @@ describe('get_transfer_timeline', () => {
     expect(timeline.steps.at(-1)).toMatchObject({ code: 'idempotency_key_exists', request_id: again.requestId });
   });
 
-  test('shows ends without money: canceled, failed when due, and expired', async () => {
+  test('shows transfers that ended without moving money: canceled, failed when due, and expired', async () => {
     const card = await newCard(client());
     const canceled = await held(client(), card, 40);
     await client().transfers.cancel(canceled);
@@ -148,16 +148,16 @@ describe('get_transfer_timeline', () => {
     expect(ends.flatMap(({ truncated }) => truncated)).toEqual([]);
     await client().transfers.capture(late);
     await client().sandbox.moveClock({ seconds_ahead: 0 });
-    // After the clock was moved back, new transfers have times before the capture. They are still found.
+    // After the clock was moved back, new transfers have times before the capture. The timeline still finds them.
     const after = await timelineWith(await made(client(), card, 81), 1);
     expect(kindsOf(after)).toEqual(['request', 'posting', 'event']);
     expect(after.steps[1]?.balances).toEqual([change(card, 80, 161)]);
-    // The start of a hold is known only while it is the last change, or soon before the capture.
+    // The start of a hold is known only while it is the last change, or if the capture followed soon.
     const steps = kindsOf(await timelineWith(late, 2)).filter((kind) => kind !== 'event');
     expect(steps).toEqual(['request', 'scheduled', 'hold', 'posting']);
   });
 
-  test('shows transfers of a batch, and the unload of a closed card', async () => {
+  test('shows transfers from a batch, and the unload of a closed card', async () => {
     const card = await newCard(client());
     const rows = Array.from({ length: 100 }, (_, at) => ({
       amount: 1 + at,
@@ -176,7 +176,7 @@ describe('get_transfer_timeline', () => {
     expect(unload.steps[1]?.balances).toEqual([change(card, 5050, 0)]);
   });
 
-  test('shows only the latest of many reversals, and says that there are more', async () => {
+  test('shows only the latest of many reversals, and says that some are missing', async () => {
     const card = await newCard(client());
     const id = await made(client(), card, 100);
     for (let count = 0; count < 53; count += 1) await client().transfers.reverse(id, { amount: 1 });
@@ -194,7 +194,7 @@ describe('get_transfer_timeline', () => {
     expect(timeline.truncated.map(({ kind }) => kind)).toEqual(['reversal']);
   });
 
-  test('shows failed and successful deliveries of its events', async () => {
+  test("shows failed and successful deliveries of the transfer's events", async () => {
     const receiver = await receiverForTest();
     const webhook = await client().webhooks.create({ url: receiver.url, types: ['transfer.*'] });
     const card = await newCard(client());
@@ -219,7 +219,7 @@ describe('get_transfer_timeline', () => {
     await client().webhooks.delete(webhook.webhook_id);
   });
 
-  test('shows the webhooks that its events wait for, and since when each is paused or disabled', async () => {
+  test("shows webhooks that have not received the transfer's events, and since when they are paused or disabled", async () => {
     const receiver = await receiverForTest();
     // After a 429 the service sends nothing for a minute.
     receiver.respond = () => 429;
@@ -259,7 +259,7 @@ describe('get_transfer_timeline', () => {
     for (const { webhook_id } of [paused, disabled, unwanted]) await client().webhooks.delete(webhook_id);
   });
 
-  test('refuses an unknown id and an id of another program', async () => {
+  test("refuses unknown ids and another program's ids", async () => {
     const card = await newCard(client(), 5);
     const id = await made(client(), card);
     const { program_id: programId } = await client().programs.create({ name: 'Other', currency: 'USD' });
@@ -272,7 +272,7 @@ describe('get_transfer_timeline', () => {
 const change = (card_id: string, before: number, after: number) => ({ card_id, before, after });
 
 describe('list_likely_duplicates', () => {
-  test('finds transfers of one card, type and amount within the window, newest first, page by page', async () => {
+  test('finds transfers with the same card, type and amount within the window, newest first, page by page', async () => {
     const [card, other] = [await newCard(client()), await newCard(client())];
     const first = await made(client(), card, 12);
     await made(client(), other, 12);
@@ -299,7 +299,7 @@ describe('list_likely_duplicates', () => {
     expect(likely_duplicates.map(({ transfer_id }) => transfer_id)).toEqual([first, third]);
   });
 
-  test('finds transfers between cards for both cards, and only if both are the same', async () => {
+  test('lists duplicates between cards for either card, but only if both cards are the same', async () => {
     const [from, to, elsewhere] = [await newCard(client(), 100), await newCard(client()), await newCard(client())];
     const move = (destination: string) =>
       made(client(), from, 7, { type: 'card_to_card', destination_card_id: destination });

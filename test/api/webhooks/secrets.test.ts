@@ -13,7 +13,7 @@ beforeEach(async () => {
 
 const DAY = 86_400_000;
 
-/** The stored secrets of a webhook, newest first, as deliveries use them. */
+/** Returns the stored secrets of a webhook, newest first, as a delivery uses them. */
 async function storedSecrets(id: string): Promise<readonly string[]> {
   const { rows } = await admin.query(
     'select sealed from webhook_secret where webhook_id = $1 order by secret_id desc',
@@ -29,7 +29,7 @@ async function roll({ webhooks }: TransferService, id: string, previousUntil?: s
 }
 
 describe('roll_webhook_secret', () => {
-  test('keeps the earlier secret signing for a day', async () => {
+  test('lets the previous secret sign for another day', async () => {
     const made = await client.webhooks.create({ url: URL });
     const rolled = await client.webhooks.rollSecret(made.webhook_id);
     expect(rolled.secret).toMatch(/^whsec_[A-Za-z0-9+/]{43}=$/);
@@ -43,7 +43,7 @@ describe('roll_webhook_secret', () => {
     expect({ ...(await client.webhooks.get(made.webhook_id)) }).toEqual(shown);
   });
 
-  test('keeps it signing until a given time, but no longer than before', async () => {
+  test('lets it sign until a given time, but never longer than before', async () => {
     const { webhook_id: id } = await client.webhooks.create({ url: URL });
     const soon = new Date(Date.now() + 3_600_000).toISOString();
     await roll(client, id, soon);
@@ -52,7 +52,7 @@ describe('roll_webhook_secret', () => {
     expect(secrets.map(({ expires_at }) => expires_at)).toEqual([null, '2100-01-01T00:00:00.000Z', soon]);
   });
 
-  test('keeps at most three secrets signing, and ends the oldest', async () => {
+  test('lets at most three secrets sign, and ends the oldest', async () => {
     const { webhook_id: id, secret } = await client.webhooks.create({ url: URL });
     const rolled = [await roll(client, id), await roll(client, id)];
     expect(await storedSecrets(id)).toEqual([...rolled.toReversed(), secret]);
@@ -60,14 +60,14 @@ describe('roll_webhook_secret', () => {
     expect(await storedSecrets(id)).toEqual([third, ...rolled.toReversed()]);
   });
 
-  test('ends all earlier secrets immediately for a time in the past, as after a leak', async () => {
+  test('ends all previous secrets immediately for a time in the past, for example after a leak', async () => {
     const { webhook_id: id } = await client.webhooks.create({ url: URL });
     await roll(client, id);
     const secret = await roll(client, id, '2001-01-01T00:00:00Z');
     expect(await storedSecrets(id)).toEqual([secret]);
   });
 
-  test('serializes concurrent rolls, and keeps the newest three signing', async () => {
+  test('serializes concurrent rolls, and lets the newest three secrets sign', async () => {
     const { webhook_id: id } = await client.webhooks.create({ url: URL });
     const rolled = await Promise.all(Array.from({ length: 6 }, () => roll(client, id)));
     const stored = await storedSecrets(id);
@@ -75,7 +75,7 @@ describe('roll_webhook_secret', () => {
     for (const secret of stored) expect(rolled).toContain(secret);
   });
 
-  test("ignores the sandbox's clock for secrets, because signatures use the real time", async () => {
+  test("ignores the sandbox's clock, because signatures use the real time", async () => {
     const { webhook_id: id } = await client.webhooks.create({ url: URL });
     await client.sandbox.moveClock({ seconds_ahead: 3 * 86_400 });
     try {
@@ -98,7 +98,7 @@ describe('roll_webhook_secret', () => {
 });
 
 describe('secrets and headers', () => {
-  test('are only in the first response, and nowhere in the database in clear text', async () => {
+  test('are only in the first response, and never in plain text in the database', async () => {
     const value = `value-${randomUUID()}`;
     const idempotencyKey = randomUUID();
     const made = await client.webhooks.create({ url: URL, headers: { 'X-Key': value } }, { idempotencyKey });
@@ -130,7 +130,7 @@ describe('secrets and headers', () => {
     }
   });
 
-  test('are not in the replay of an idempotency key', async () => {
+  test('are missing from the replay of an idempotency key', async () => {
     const idempotencyKey = randomUUID();
     for (const webhooks of [client.webhooks, client.operatorWebhooks]) {
       const made = await webhooks.create({ url: URL }, { idempotencyKey });
@@ -150,7 +150,7 @@ describe('the vault', () => {
   const ID = '01900000-0000-7000-8000-000000000001';
   const sealed = openVault([first]).seal('whsec_ä', ID);
 
-  test('opens texts of any of its keys, for the same webhook', () => {
+  test('opens texts that any of its keys sealed, for the same webhook only', () => {
     expect(openVault([first]).open(sealed, ID)).toBe('whsec_ä');
     expect(openVault([second, first]).open(sealed, ID)).toBe('whsec_ä');
     expect(openVault([first]).seal('whsec_ä', ID).equals(sealed)).toBe(false);
@@ -158,7 +158,7 @@ describe('the vault', () => {
     expect(() => openVault([first]).open(sealed, ID.replace(/1$/, '2'))).toThrow();
   });
 
-  test.each(sealed.keys().toArray())('refuses a text with byte %i changed', (at) => {
+  test.each(sealed.keys().toArray())('refuses a text if byte %i was changed', (at) => {
     const changed = Buffer.from(sealed);
     changed[at] = (changed[at] ?? 0) ^ 1;
     expect(() => openVault([first]).open(changed, ID)).toThrow();

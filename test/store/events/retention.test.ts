@@ -23,7 +23,7 @@ async function relayAll(): Promise<void> {
   while ((await relayOnce(background)).found > 0);
 }
 
-/** One time for the whole file, so that names stay the same if a day ends. */
+/** One time for the whole file, so that partitions keep their names if a day ends. */
 const NOW = Date.now();
 
 const dayOf = (days: number): string => new Date(NOW - days * DAY).toISOString().slice(0, 10);
@@ -31,7 +31,7 @@ const nameOf = (table: string, days: number): string => `${table}_${dayOf(days).
 const makeDay = (table: string, days: number) =>
   owner.query('select make_event_partition($1, $2)', [table, dayOf(days)]);
 
-/** Commits events that are some days old. With an old id of the transaction, its fence is as old. */
+/** Commits events that are some days old. The fence is as old if the transaction's id is. */
 const commitOld = (days: number, events: readonly DomainEvent[], batchId?: string) =>
   commitEvents(background, events, batchId, NOW - days * DAY);
 
@@ -46,7 +46,7 @@ async function partitionsOf(table: string): Promise<readonly string[]> {
 const countOf = async (table: string): Promise<number> =>
   (await owner.query(`select count(*)::int from ${table}`)).rows[0]?.count;
 
-test('drops days of events after the retention, and tells readers where the rest begins', async () => {
+test('drops the days of events past the retention, and tells readers where the remaining events begin', async () => {
   const programId = newProgram();
   for (const days of [60, 40, 39]) await makeDay('event', days);
   await commitOld(60, [eventOf(programId, '1'), eventOf(programId, '2')]);
@@ -91,7 +91,7 @@ test('keeps at least 31 days of events and 7 days of fences', async () => {
   expect(await partitionsOf('event')).toContain(nameOf('event', 20));
 });
 
-test('deletes old events outside partitions too', async () => {
+test('deletes old events outside of partitions', async () => {
   const programId = newProgram();
   await commitOld(50, [eventOf(programId, '1')]);
   await commitOld(2, [eventOf(programId, '2')]);
@@ -103,7 +103,7 @@ test('deletes old events outside partitions too', async () => {
   expect(await readAll(background, { programId, after: 1 })).toMatchObject([{ subjectId: '2' }]);
 });
 
-test('drops no events or fences while earlier events have no position', async () => {
+test('drops no events or fences while older events have no position', async () => {
   const programId = newProgram();
   await makeDay('event', 45);
   await commitOld(45, [eventOf(programId, '1')]);
@@ -137,7 +137,7 @@ test('drops a partition of fences if all are numbered or abandoned', async () =>
   expect(await countOf('write_batch_default')).toBe(0);
 });
 
-test('drops a month of positions if the events of all of them are dropped', async () => {
+test('drops a month of positions once all their events are dropped', async () => {
   const programId = newProgram();
   await commitOld(70, [eventOf(programId, '1')]);
   await relayAll();
@@ -159,7 +159,7 @@ test('drops a month of positions if the events of all of them are dropped', asyn
   });
 });
 
-test('leaves a partition in use until the next time, and fails no transfer', async () => {
+test('leaves a partition that is in use for the next run, and fails no transfer', async () => {
   const programId = newProgram();
   await makeDay('event', 33);
   await commitOld(33, [eventOf(programId, '1')]);

@@ -298,7 +298,7 @@ export class Hosts {
   }
 }
 
-/** `pg` knows where a URL leads, also with PGHOST and PGPORT. This client never connects. */
+/** `pg` knows where a URL leads, even with PGHOST and PGPORT. This client never connects. */
 function toHost(connectionString: string): Host {
   const { host, port } = new pg.Client({ connectionString });
   return { name: `${host.includes(':') ? `[${host}]` : host}:${port}`, connectionString };
