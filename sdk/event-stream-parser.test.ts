@@ -92,11 +92,11 @@ describe('an event stream', () => {
     );
   });
 
-  test('that is not UTF-8 is refused', () => {
+  test('is refused if it is not UTF-8', () => {
     expect(() => readAll([Uint8Array.of(0x64, 0xff, 0x0a)])).toThrow(TypeError);
   });
 
-  test.each(['x', 'data: x\n'])('that never completes a message is refused', (text) => {
+  test.each(['x', 'data: x\n'])('is refused if it never completes a message', (text) => {
     const chunk = encoder.encode(text.repeat(100_000));
     const parser = new EventStreamParser();
     expect(() => {

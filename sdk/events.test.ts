@@ -37,7 +37,7 @@ describe('an event', () => {
     expect(react(event as unknown as TransferServiceEvent)).toBe('completed');
   });
 
-  test('for operators has the data of its type', () => {
+  test('has the data of its type, even for operators', () => {
     const event = { ...ENVELOPE, number: 7, type: 'card.created', data: { card_id: 'card_1' } } as unknown;
     const operatorEvent = event as OperatorEventRecord;
     expect(react(operatorEvent)).toBe('card_1');
@@ -45,7 +45,7 @@ describe('an event', () => {
     expectTypeOf(operatorEvent.number).toBeNumber();
   });
 
-  test('of a later version has a type and any data', () => {
+  test('has a type and any data if a newer version sent it', () => {
     const received: unknown = JSON.parse(JSON.stringify({ ...ENVELOPE, type: 'moon.landed', data: { at: 1969 } }));
     const event = received as TransferServiceEvent;
     expect(react(event)).toBe('moon.landed');

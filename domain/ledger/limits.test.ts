@@ -83,7 +83,7 @@ describe('limits', () => {
     );
   });
 
-  test('that were lowered below the used amount leave 0', () => {
+  test('leave 0 if they were lowered below the used amount', () => {
     const used = usageOf([{ dayStart: calendar.day.start, amount: 25n, count: 1n }], calendar);
     const state = stateOf({ name: 'daily_amount', value: 10n, source: 'card' }, used, calendar);
     expect(state).toMatchObject({ used: 25n, left: 0n, freesAt: calendar.day.end });
@@ -91,7 +91,7 @@ describe('limits', () => {
     expect(mostAllowed([state])).toBe(0n);
   });
 
-  test('that a transfer exceeds are described with name, source and remaining amount', () => {
+  test('are described with name, source and remaining amount if a transfer exceeds them', () => {
     fc.assert(
       fc.property(
         limit,
@@ -159,7 +159,7 @@ describe('the used amount', () => {
   const zones = fc.constantFrom('UTC', 'Europe/Berlin', 'Africa/Cairo', 'America/Havana', 'Pacific/Auckland');
   const moments = fc.integer({ min: Date.parse('2025-12-20T00:00:00Z'), max: Date.parse('2028-03-10T00:00:00Z') });
 
-  test('of a day, a week or a month is the sum of its days', () => {
+  test('is the sum of the days of the day, week or month', () => {
     const counted = fc.record({ ago: fc.integer({ min: -3, max: 45 }), amount, count: fc.bigInt(0n, 5n) });
     fc.assert(
       fc.property(zones, moments, fc.uniqueArray(counted, { selector: ({ ago }) => ago }), (zone, now, found) => {

@@ -97,7 +97,7 @@ describe('an answer to an order', () => {
     expect(judge(SENT, 'send', answer(outcome, more))).toEqual(expected);
   });
 
-  it('that arrives after the attempt counts as lost ends it only if it is final', () => {
+  it('ends an attempt that counts as lost only if the answer is final', () => {
     expect(judge(UNKNOWN, 'send', answer('approved'))).toEqual(['approved', 'complete', null]);
     for (const outcome of ['unknown', 'not_sent', 'not_found'] as const) {
       expect(judge(UNKNOWN, 'send', answer(outcome)), outcome).toBeUndefined();
@@ -363,7 +363,7 @@ describe('a reversal', () => {
     expect(judge(REVERSING, 'reverse', answer('reversed'))).toEqual(['reversed', 'fail', null]);
   });
 
-  it('that is refused because the money has moved completes the transfer, if reversals can be refused', () => {
+  it('completes the transfer if it is refused because the money moved, and reversals can be refused', () => {
     const traits: Traits = { ...TRAITS, hasInquiry: false, reversal: 'request' };
     expect(judge(REVERSING, 'reverse', answer('approved'), { traits })).toEqual(['approved', 'complete', null]);
     for (const question of ['send', 'notice'] as const)

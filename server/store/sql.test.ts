@@ -79,7 +79,7 @@ describe('a statement with named parameters', () => {
     });
   });
 
-  test('that inserts is derived from the columns', () => {
+  test('is derived from the columns if it inserts', () => {
     expect(insertRow('one', 'thing', THING)({ thingId: ONE, note: null, amount: 5n })).toEqual({
       name: 'one',
       text: 'insert into thing (thing_id, note, amount) values ($1, $2, $3)',
@@ -92,7 +92,7 @@ describe('a statement with named parameters', () => {
     });
   });
 
-  test('with variants is compiled once for each name', () => {
+  test('is compiled once for each name of its variants', () => {
     const list = statementVariants({ after: nullable(UUID), codes: many(TEXT) });
     let compiled = 0;
     const text = () => {

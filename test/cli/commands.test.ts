@@ -27,7 +27,7 @@ describe('the card program of a command', () => {
     ]);
   });
 
-  test('in the environment does not narrow the switch or bind a key', async () => {
+  test('does not narrow the switch or bind a key if it comes from the environment', async () => {
     service.play({ status: 200, body: SETTING });
     await type('switch disable --reason test', { program });
     await type('switch enable', { program });
@@ -128,7 +128,7 @@ describe('limits', () => {
     }
   });
 
-  test('of a card that cannot be used', async () => {
+  test('are shown for a card that cannot be used', async () => {
     const shut = { ...CARD_LIMITS.in, allowed: false, code: 'card_lost', most: 0, limits: [] };
     const usedUp = { ...CARD_LIMITS.out, most: 0, limits: [] };
     service.play({ status: 200, body: { ...CARD_LIMITS, in: shut, out: usedUp, maximum_balance: null } });
@@ -249,7 +249,7 @@ describe('commands', () => {
     ]);
   });
 
-  test('without --amount, captures the full hold and reverses the full transfer', async () => {
+  test('capture the full hold and reverse the full transfer without --amount', async () => {
     service.play({ status: 200, body: TRANSFER });
     await type('transfers capture tr_1');
     await type('transfers reverse tr_1');
@@ -258,7 +258,7 @@ describe('commands', () => {
   });
 
   test.each(['capture', 'cancel', 'reverse'])(
-    'when the result of %s is unknown, the message has the idempotency key',
+    'print the idempotency key if the result of %s is unknown',
     async (command) => {
       service.play(failingResponse({ 'should-retry': 'false', 'money-moved': 'unknown' }));
       const { exitCode, errors } = await type(`transfers ${command} tr_1 --idempotency-key k`);
@@ -369,7 +369,7 @@ describe('commands', () => {
     expect(JSON.parse(output)).toMatchObject({ description: transfer.description });
   });
 
-  test('when the result of create is unknown, the message has the transfer id and the idempotency key', async () => {
+  test('print the transfer id and the idempotency key if the result of create is unknown', async () => {
     service.play(failingResponse({ 'should-retry': 'false', 'money-moved': 'unknown', 'transfer-id': 'tr_1' }));
     const { exitCode, errors } = await type('transfers create --card card_active --amount 1000 --idempotency-key k');
     expect(exitCode).toBe(3);

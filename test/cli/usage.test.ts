@@ -79,7 +79,7 @@ describe('amounts with their currency', () => {
     ]);
   });
 
-  test('of a capture or a reversal must have the currency of the transfer', async () => {
+  test('must have the currency of the transfer in a capture or a reversal', async () => {
     service.play({ status: 200, body: TRANSFER });
     await runHere(service.url, ['transfers', 'capture', 'tr_1', '--amount', '6.00 USD']);
     expect(sent()).toEqual([
@@ -93,7 +93,7 @@ describe('amounts with their currency', () => {
     expect(sent()).toEqual([['GET', null]]);
   });
 
-  test('without a currency are refused without a request', async () => {
+  test('are refused before a request if they have no currency', async () => {
     service.play({ status: 201, body: TRANSFER });
     const { exitCode, errors } = await runHere(service.url, 'transfers create --card c --amount 10.00'.split(' '));
     expect(exitCode).toBe(2);

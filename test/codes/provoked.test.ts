@@ -89,7 +89,7 @@ test('returns the headers of GET for HEAD', async () => {
 
 describe('an unknown outcome', () => {
   test.each(OPERATION_IDS.filter(movesMoney))(
-    'of %s can be provoked, and only a key makes it safe to repeat',
+    'can be provoked for %s, and only a key makes it safe to repeat',
     async (operation) => {
       const code = `unknown_${operation}` as const;
       const provoked = { 'Sandbox-Provoke': `${code}; money_moved=unknown` };

@@ -111,7 +111,7 @@ describe('One card', () => {
     await page.getByText('employee 7 ··9173 is active now.').waitFor();
   });
 
-  test('with money closes only if its balance is moved, and the button names the amount', async () => {
+  test('closes only if its balance is moved, and the button names the amount', async () => {
     const { card_id } = await client.cards.create({ card_id: 'shop-3' });
     await client.transfers.create({ amount: 1234, card_id });
     const page = await openConsole(at(`card/${card_id}`));

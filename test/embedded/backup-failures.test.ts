@@ -235,7 +235,7 @@ describe('a restore', () => {
     last = await archive();
   });
 
-  test('that is killed leaves no usable ledger, and the next one succeeds', async () => {
+  test('leaves no usable ledger if it is killed, and the next restore succeeds', async () => {
     const target = inside('killed');
     const temporaries = async () => (await namesIn(target)).filter((name) => name.startsWith('postgresql.restore-'));
     const moments: readonly (() => Promise<boolean>)[] = [
@@ -300,7 +300,7 @@ describe('a restore', () => {
   // Each run tests a random case. `npm run verify` tests all.
   const drawn = kinds[Math.floor(Math.random() * kinds.length)] ?? '';
 
-  test.each(process.env.FAULTS === 'all' ? kinds : [drawn])('with a WAL file that is %s is refused', async (kind) => {
+  test.each(process.env.FAULTS === 'all' ? kinds : [drawn])('is refused if a WAL file is %s', async (kind) => {
     const backup = await copyOfBackup(`wal-${kind}`);
     const words = await DAMAGES[kind]?.(backup);
     await incomplete(backup, `from-${kind}`, words ?? /never/);
@@ -318,7 +318,7 @@ describe('a restore', () => {
     expect(output).toContain(`From the copy: ${(await copies(backup)).at(-2)}`);
   });
 
-  test('to the latest time takes no copy before a gap, but a restore to a time before the gap does', async () => {
+  test('uses no copy before a gap for the latest time, but does for a time before the gap', async () => {
     const time = new Date().toISOString();
     await transfer();
     await archive();

@@ -182,7 +182,7 @@ describe('a time-out', () => {
     expect(reports.map(({ operation }) => operation)).toEqual(['create_transfer']);
   });
 
-  it('and the limit of requests in flight do not affect health checks', async () => {
+  it('does not affect health checks, and neither does the limit of requests in flight', async () => {
     const waiting = fakeGateway({ list_cards: () => new Promise(() => undefined) });
     const { ask, connect } = await serve(waiting, { settings: { maxRequestsInFlight: 1, maxDrainMilliseconds: 0 } });
     await connect(bare('GET', '/api/v0.1/core/card'));
@@ -196,7 +196,7 @@ describe('a time-out', () => {
 
 describe('a caller that disconnects', () => {
   it.each(['/api/v0.1/core/card', '/api/v0.1/core/transfer/export'])(
-    'on %s is visible to the operation, and its end is not an error',
+    'is visible to the operation on %s, and is not an error',
     async (path) => {
       const begun = Promise.withResolvers<AnyCall>();
       const stopped = Promise.withResolvers<never>();
@@ -256,7 +256,7 @@ describe('excessive load', () => {
     expect((await ask(bare('GET', '/health/live'))).status).toBe(200);
   });
 
-  it('from a body that is far too large is refused early, and the refusal arrives', async () => {
+  it('is refused early for a body that is far too large, and the refusal arrives', async () => {
     const { connect } = await serve();
     const connection = await connect(
       'POST /api/v0.1/core/transfer HTTP/1.1\r\nHost: localhost\r\nContent-Length: 8000000\r\n\r\n',
@@ -267,7 +267,7 @@ describe('excessive load', () => {
     expect(response.headers.get('connection')).toBe('close');
   });
 
-  it('from endless chunks is refused, and the refusal arrives', async () => {
+  it('is refused for endless chunks, and the refusal arrives', async () => {
     const { connect } = await serve(undefined, { settings: { maxDiscardedBytes: 100_000 } });
     const connection = await connect(
       'POST /api/v0.1/core/transfer HTTP/1.1\r\nHost: localhost\r\nTransfer-Encoding: chunked\r\n\r\n',

@@ -132,7 +132,7 @@ describe('a valid request', () => {
     ['"k1"', 'k1'],
     ['"k\\"1\\\\"', 'k"1\\'],
     ['k"1', 'k"1'],
-  ])('with the idempotency key %s has the key %s', async (sent, key) => {
+  ])('sent with the idempotency key %s has the key %s', async (sent, key) => {
     const { ask, calls } = await recording();
     await ask(post(BODY, [`Idempotency-Key: ${sent}`]));
     expect(calls[0]?.idempotencyKey).toBe(key);
@@ -177,7 +177,7 @@ describe('a valid request', () => {
 });
 
 describe('the caller', () => {
-  it('with a program key acts only in that program', async () => {
+  it('acts only in its program with a program key', async () => {
     const { ask, calls } = await recording();
     const key = 'Authorization: Bearer program';
     expect((await ask(post(BODY, [key]))).status).toBe(201);
@@ -186,7 +186,7 @@ describe('the caller', () => {
     expect(calls.map(({ programId }) => programId)).toEqual([DEMO_PROGRAM, DEMO_PROGRAM]);
   });
 
-  it('with an operator key names the program if the operation needs one', async () => {
+  it('must name the program with an operator key, if the operation needs one', async () => {
     const { ask, calls } = await recording();
     const key = 'Authorization: Bearer operator';
     const missing = await ask(post(BODY, [key]));
@@ -268,7 +268,7 @@ describe('a refusal', () => {
     });
   });
 
-  it('of a dry run says that no money moved, even after a bug', async () => {
+  it('says that no money moved in a dry run, even after a bug', async () => {
     const failing = fakeGateway({ explain_transfer: () => Promise.reject(new Error('a bug')) });
     const { ask } = await serve(failing);
     const response = await ask(post(BODY).toString().replace(`POST ${TRANSFER}`, `POST ${TRANSFER}/explain`));
@@ -276,7 +276,7 @@ describe('a refusal', () => {
     expect([response.headers.get('money-moved'), response.headers.get('should-retry')]).toEqual(['no', 'true']);
   });
 
-  it('of an operation that moves no money has no Money-Moved', async () => {
+  it('has no Money-Moved if the operation moves no money', async () => {
     const { ask } = await serve(throwing(new Refusal('transfer_not_found', 'There is no such transfer.')));
     expect((await ask(bare('GET', `${TRANSFER}/tr_1`))).headers.has('money-moved')).toBe(false);
     const head = await ask(bare('HEAD', `${TRANSFER}/tr_1`), 'HEAD');
@@ -301,7 +301,7 @@ describe('a failure', () => {
     ['a string', 'secret'],
     ['a circular object', circular],
     ['an error that cannot be read', Object.create(null)],
-  ])('that throws %s is unknown, and may have moved money', async (_name, thrown) => {
+  ])('is unknown and may have moved money if %s is thrown', async (_name, thrown) => {
     const { ask, reports } = await serve(throwing(thrown));
     const response = await ask(post(BODY));
     expectRecord(response, 500, 'unknown_create_transfer');
@@ -336,7 +336,7 @@ describe('a failure', () => {
     expect(second.headers.get('should-retry')).toBe('true');
   });
 
-  it('of a change that moves no money says that the outcome is unknown, and whether to repeat the request', async () => {
+  it('says for a change without money that the outcome is unknown, and whether to repeat the request', async () => {
     const fail: Handler = () => Promise.reject(new OperationFailure('not settled', { moneyMoved: 'unknown' }));
     const { ask } = await serve(fakeGateway({ create_card: fail, delete_webhook: fail, get_card: fail }));
     const create = (key: readonly string[]) => ask(post('{}', key).toString().replace(TRANSFER, '/api/v0.1/core/card'));
@@ -361,7 +361,7 @@ describe('a failure', () => {
     ]);
   });
 
-  it('that is due to load is a 503 with Retry-After', async () => {
+  it('is a 503 with Retry-After if it is due to load', async () => {
     const { ask } = await serve(throwing(new OperationFailure('queue', { busy: true, moneyMoved: 'no' })));
     const response = await ask(post(BODY));
     expectRecord(response, 503, 'service_unavailable');
@@ -369,7 +369,7 @@ describe('a failure', () => {
     expect(response.headers.get('money-moved')).toBe('no');
   });
 
-  it('that never ends gets a response at the time-out', async () => {
+  it('gets a response at the time-out if the operation never ends', async () => {
     const settings = { operationTimeoutMilliseconds: 20, operationGraceMilliseconds: 10 };
     const { ask } = await serve(fakeGateway({ create_transfer: () => new Promise(() => undefined) }), { settings });
     const response = await ask(post(BODY, ['Idempotency-Key: k']));
@@ -378,7 +378,7 @@ describe('a failure', () => {
     expect(messageOf(response)).toContain('Send exactly the same request again with the same Idempotency-Key');
   });
 
-  it('of the error log does not change the response', async () => {
+  it('does not change the response if it is a failure of the error log', async () => {
     const onError = (): never => {
       throw new Error('The log is full.');
     };

@@ -223,7 +223,7 @@ describe('a stream without events', () => {
 describe('a card program has at most 10 streams', () => {
   const ofProgram = (id: string) => bare('GET', EVENTS, ['Host: localhost', ACCEPT, `Program-Id: ${id}`]);
 
-  it('and accepts a new one when one ends, regardless of other programs and operators', async () => {
+  it('can open another stream when one ends, regardless of other programs and operators', async () => {
     const source = new Source();
     const started = await serveSource(source);
     const streams: RawConnection[] = [];

@@ -147,7 +147,7 @@ describe('the wait ends', () => {
     expect(body).toMatchObject({ status: 'pending', outcome: 'unknown', error: null });
   });
 
-  test('when the caller disconnects, and nothing waits any more', async () => {
+  test('when the caller disconnects, and leaves nothing waiting', async () => {
     const { port } = await serve(ledgerGateway(ledger));
     const before = processors.noted.length;
     const abort = new AbortController();

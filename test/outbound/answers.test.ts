@@ -75,7 +75,7 @@ test.each(['x-a: b\r\nx-c: d', 'a\nb', '\0'])('never sends a header with the val
 
 describe('an answer', () => {
   test.each([200, 201, 204, 299, 300, 304, 400, 404, 410, 429, 500, 503, 599, 999])(
-    'with the status %i is an answer',
+    'counts with the status %i',
     async (status) => {
       const { answer } = await answerOf(replying(`HTTP/1.1 ${status} X\r\nContent-Length: 0\r\n\r\n`));
       expect(answer).toMatchObject({ status, error: null, address: '127.0.0.1', bodyStart: '', retryAfter: null });
@@ -83,7 +83,7 @@ describe('an answer', () => {
     },
   );
 
-  test.each([301, 302, 303, 307, 308])('with the status %i is not followed', async (status) => {
+  test.each([301, 302, 303, 307, 308])('is not followed if its status is %i', async (status) => {
     const other = await listen(replying(OK));
     const connections = countConnections();
     const location = `http://127.0.0.1:${other.port}/`;
@@ -114,7 +114,7 @@ describe('an answer', () => {
     expect(answer).toMatchObject({ status: 200, bodyStart: 'ended' });
   });
 
-  test('in chunks with a trailer is read', async () => {
+  test('is read if it has chunks and a trailer', async () => {
     const head = 'HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n';
     const { answer } = await answerOf(replying(head, '3\r\nabc\r\n', '2;x=y\r\nde\r\n', '0\r\nX-Trailer: 1\r\n\r\n'));
     expect(answer).toMatchObject({ status: 200, bodyStart: 'abcde' });
@@ -127,7 +127,7 @@ describe('an answer', () => {
     expect(answer).toMatchObject({ status: 200, bodyStart: 'done' });
   });
 
-  test('that changes the protocol has the status 101, and its connection is closed', async () => {
+  test('has the status 101 if it changes the protocol, and its connection is closed', async () => {
     const { answer, endpoint } = await answerOf(
       replying('HTTP/1.1 101 Switching Protocols\r\nConnection: upgrade\r\nUpgrade: x\r\n\r\n', 'anything'),
     );

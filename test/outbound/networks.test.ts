@@ -56,7 +56,7 @@ const atBorder = tuple(constantFrom(...BORDERS), constantFrom(0, 1), integer({ m
 const AZURE = '168.63.129.16';
 
 describe('a public address', () => {
-  test('in IPv4 is one that ipaddr.js calls unicast', () => {
+  test('is unicast according to ipaddr.js in IPv4', () => {
     for (const addresses of [anyIpv4, atBorder.filter((bytes) => bytes.length === 4)]) {
       assert(
         property(addresses, (bytes) => {
@@ -69,7 +69,7 @@ describe('a public address', () => {
     }
   });
 
-  test('in IPv6 is also one that ipaddr.js calls unicast, and is inside 2000::/3', () => {
+  test('is unicast according to ipaddr.js in IPv6, and inside 2000::/3', () => {
     // The former 6bone, and the unassigned part of 2001::/23.
     const alsoRefused = ['3ffe::/16', '2001::/23'].map((cidr) => ipaddr.IPv6.parseCIDR(cidr));
     for (const addresses of [anyIpv6, atBorder.filter((bytes) => bytes.length === 16)]) {

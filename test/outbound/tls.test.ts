@@ -84,25 +84,25 @@ describe('an endpoint with TLS', () => {
     expect(received()).toBe('');
   });
 
-  test('with TLS 1.1 gets nothing', async () => {
+  test('gets nothing with TLS 1.1', async () => {
     const { port, received } = await listenWithTls(good, { minVersion: 'TLSv1', maxVersion: 'TLSv1.1' });
     expect(outcomeOf(await sendWithTls(port))).toBe('tls_failed');
     expect(received()).toBe('');
   });
 
-  test('with only HTTP gets nothing readable', async () => {
+  test('gets nothing readable if it only has HTTP', async () => {
     const endpoint = await listen((socket) => socket.end('HTTP/1.1 400 Bad Request\r\n\r\n'));
     const answer = await sendWithTls(endpoint.port);
     expect(answer).toMatchObject({ error: 'tls_failed', message: 'TLS failed: wrong version number.' });
     expect(endpoint.received()).not.toContain('POST');
   });
 
-  test.each(['reset', 'end'])('that ends the connection in the handshake by %s gets nothing', async (how) => {
+  test.each(['reset', 'end'])('gets nothing if it ends the connection in the handshake by %s', async (how) => {
     const endpoint = await listen((socket) => (how === 'reset' ? socket.resetAndDestroy() : socket.end()));
     expect(outcomeOf(await sendWithTls(endpoint.port))).toBe('tls_failed');
   });
 
-  test('that does not complete the handshake times out', async () => {
+  test('times out if it does not complete the handshake', async () => {
     const endpoint = await listen(() => undefined);
     const answer = await sendWithTls(endpoint.port, 'localhost', { connectTimeoutMilliseconds: 200 });
     expect(answer).toMatchObject({ error: 'connect_timeout', address: '127.0.0.1' });

@@ -243,7 +243,7 @@ describe('every page', () => {
     }
   });
 
-  it('of a live service shows its contact as text and sends commands to a sandbox', async () => {
+  it('shows the contact as text and sends commands to a sandbox if the service is live', async () => {
     const elements = await page('/errors/service_disabled', 'live');
     expectFrame(elements);
     expect(texts(elements, 'footer').join()).toContain('Support: https://help.example/?a=1&b="2"<b>.');
@@ -253,7 +253,7 @@ describe('every page', () => {
 });
 
 describe('the first page', () => {
-  it('of a sandbox has the first transfer, the first error and the demo cards to copy', async () => {
+  it('has the first transfer, the first error and the demo cards to copy in a sandbox', async () => {
     const elements = await page('/');
     expectFrame(elements);
     const commands = texts(elements, 'code').filter((text) => text.startsWith('curl '));
@@ -276,7 +276,7 @@ describe('the first page', () => {
     expect(rows[0]).toContain('250.00 USD');
   });
 
-  it('of a live service has no demo, and a first request that moves nothing', async () => {
+  it('has no demo and a first request that moves nothing in live mode', async () => {
     const elements = await page('/', 'live');
     expectFrame(elements);
     const main = texts(elements, 'main').join();

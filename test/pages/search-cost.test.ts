@@ -63,7 +63,7 @@ describe('a search', () => {
     expect(loose).toBeLessThanOrEqual(12);
   });
 
-  it('for a whole message uses all its words', () => {
+  it('uses all words of a whole message', () => {
     for (const code of ERROR_CODES) {
       const { message } = ERRORS[code].sample;
       const words = new Set(termsIn(withoutValues(message))).size;

@@ -126,7 +126,7 @@ describe('the icon', () => {
     expect((await ask('/favicon.svg')).body.toString()).toBe(file);
   });
 
-  test('for /favicon.ico is a file with one picture', async () => {
+  test('is a file with one picture at /favicon.ico', async () => {
     const { body } = await ask('/favicon.ico');
     expect([...body.subarray(0, 8)]).toEqual([0, 0, 1, 0, 1, 0, 32, 32]);
     const [length, start] = [body.readUInt32LE(14), body.readUInt32LE(18)];

@@ -301,7 +301,7 @@ describe('a stream throws', () => {
     expect({ positions, code: (thrown as RequestError).Code }).toEqual({ positions: [1], code: 'unauthenticated' });
   });
 
-  test('the errors of any call before its first connection', async () => {
+  test('the same errors as any call before its first connection', async () => {
     service.play(UNAVAILABLE);
     expect((await failureOf({ after: 0 }, { maxRetries: 1 })).thrown).toBeInstanceOf(ServerError);
     expect(service.received).toHaveLength(2);

@@ -241,7 +241,7 @@ describe('retries', () => {
 });
 
 describe('no response', () => {
-  test('after the request was sent leaves it unknown whether money moved, and the message names the key', async () => {
+  test('leaves it unknown whether money moved if the request was sent, and the message names the key', async () => {
     service.play('cut before the response');
     const error = await failureOf(client({ maxRetries: 1 }).transfers.create(BODY), ConnectionFailure);
     expect(error).toMatchObject({ reason: 'lost', moneyMoved: 'unknown', attempts: 2, baseUrl: service.url });
@@ -250,7 +250,7 @@ describe('no response', () => {
     expect(error.cause).toBeInstanceOf(Error);
   });
 
-  test('to a request without a key leaves it unknown too, and the message says what to do', async () => {
+  test('leaves it unknown without a key too, and the message says what to do', async () => {
     service.play('cut before the response');
     const close = client().cards.update('card_1', { status: 'closed', balance_to: 'funding' });
     const error = await failureOf(close, ConnectionFailure);
@@ -271,7 +271,7 @@ describe('no response', () => {
     expect(error.message).toContain('No money moved.');
   });
 
-  test('to a read has a message without money', async () => {
+  test('has a message without money for a read', async () => {
     service.play('cut before the response');
     const error = await failureOf(client({ maxRetries: 0 }).transfers.list(), ConnectionFailure);
     expect(error.moneyMoved).toBe('no');
@@ -286,7 +286,7 @@ describe('no response', () => {
     expect(error.message).toContain('within 50 ms');
   });
 
-  test('after an abort is not retried, and leaves it unknown whether money moved', async () => {
+  test('is not retried after an abort, and leaves it unknown whether money moved', async () => {
     service.play('no response');
     const controller = new AbortController();
     service.onRequest = () => controller.abort('enough');
@@ -295,14 +295,14 @@ describe('no response', () => {
     expect(service.received).toHaveLength(1);
   });
 
-  test('for a signal that was aborted before sends nothing', async () => {
+  test('means that nothing was sent if the signal was already aborted', async () => {
     service.play(CREATED);
     const error = await failureOf(client().transfers.create(BODY, { signal: AbortSignal.abort() }), ConnectionFailure);
     expect(error).toMatchObject({ reason: 'aborted', moneyMoved: 'no' });
     expect(service.received).toEqual([]);
   });
 
-  test('after an abort during the wait before a retry', async () => {
+  test('ends the wait before a retry after an abort', async () => {
     service.play(failingResponse({ 'retry-after': '30' }));
     const controller = new AbortController();
     service.onRequest = () => setTimeout(() => controller.abort(), 50);

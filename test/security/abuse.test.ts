@@ -64,7 +64,7 @@ describe('a body that is expensive to read', () => {
     ['blanks', ' '.repeat(1_048_000)],
     ['invalid card numbers', `{"a":"${'4111111111111112 '.repeat(60_000)}"}`],
     ['single digits', `{"a":"${'1 '.repeat(500_000)}"}`],
-  ])('of %s is refused at little cost', async (_, body) => {
+  ])('is refused at little cost: %s', async (_, body) => {
     const server = await serve();
     const response = await askQuickly(server, post(BATCH, body));
     expect([response.status, response.headers.get('error-code')]).toEqual([400, 'create_transfer_batch_schema']);
@@ -91,7 +91,7 @@ describe('a body that is expensive to read', () => {
     expect(ignored.headers.get('ignored-fields')?.length).toBeLessThan(1_000);
   });
 
-  it('of names that collide in the hash tables of other languages is read at little cost', async () => {
+  it('is read at little cost if its names collide in the hash tables of other languages', async () => {
     const server = await serve();
     // "Aa" and "BB" have the same hash in Java and PHP 5, and so do all strings made of them.
     const names = Array.from({ length: 2 ** 14 }, (_, at) =>

@@ -81,7 +81,7 @@ describe('refused credentials', () => {
   const chainLength = async () => (await verifyAudit(ledger.database)).entries;
   const refusalsOf = () => openRefusedCredentials(ledger.database, () => new Date());
 
-  test('from a hundred thousand addresses make a few rows, and each counts', async () => {
+  test('make only a few rows for a hundred thousand addresses, and each counts', async () => {
     const before = await chainLength();
     const refusals = refusalsOf();
     for (let at = 0; at < 100_000; at += 1) {

@@ -119,7 +119,7 @@ describe('an API key', () => {
     if (swapped !== key) expect(readKeyParts(swapped)).toBeUndefined();
   });
 
-  test('with a known public part and a wrong secret is refused like an unknown key', async () => {
+  test('is refused like an unknown key if its public part is known and its secret wrong', async () => {
     const [working, revoked] = [await newKey(), await newKey()];
     const expired = await newExpiredKey();
     await operator.keys.revoke(revoked.key_id);

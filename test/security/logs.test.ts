@@ -342,7 +342,7 @@ describe('a crash', () => {
     return record;
   }
 
-  test('of a start by a PostgreSQL error leaves one record without the row it quotes, and status 1', async () => {
+  test('leaves one record, without the row that a PostgreSQL error quotes, and status 1 at the start', async () => {
     const { databaseUrl } = await embeddedServerOf(directory.path);
     const superuser = new pg.Client(databaseUrl.replace('//transfer_service@', '//postgres@'));
     await superuser.connect();
@@ -372,7 +372,7 @@ describe('a crash', () => {
     expectNothingHidden(`${output}${errors}`);
   });
 
-  test('of the running service leaves one record without properties of the error, status 1, and stops PostgreSQL', async () => {
+  test('leaves one record without properties of the error, exits with 1 and stops PostgreSQL while running', async () => {
     const { processId } = await embeddedServerOf(directory.path);
     const ended = new Promise((resolve) => service.child.once('close', resolve));
     service.child.kill('SIGUSR2');

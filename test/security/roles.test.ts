@@ -48,7 +48,7 @@ describe('a role', () => {
     expect(listed).toMatchObject({ key_id: made.key_id, role });
   });
 
-  test('of viewers or support changes nothing, and that of support reads everything', () => {
+  test('changes nothing for viewers and support, and support reads everything', () => {
     const writes = OPERATION_IDS.filter((id) => /:(write|erase)$|^operator$/.test(OPERATIONS[id].scope ?? ''));
     const reads = OPERATION_IDS.filter((id) => /:read$/.test(OPERATIONS[id].scope ?? ''));
     for (const id of writes) {
@@ -67,7 +67,7 @@ describe('a role', () => {
     expect(roleOf([])).toBeNull();
   });
 
-  test('with operator scopes needs a key of all programs, and viewer works for any key', async () => {
+  test('needs a key for all programs if it has operator scopes, and viewer works for any key', async () => {
     expect(await administrator.keys.create({ name: 'x', role: 'viewer', program_id })).toMatchObject({
       role: 'viewer',
     });
@@ -90,7 +90,7 @@ describe('a role', () => {
 });
 
 describe('a key that creates keys', () => {
-  test.each(OPERATOR_SCOPES)('without %s cannot give it, or roll a key that has it', async (scope) => {
+  test.each(OPERATOR_SCOPES)('cannot give %s without having it, or roll a key that has it', async (scope) => {
     const rest: KeyScope[] = ['keys:write', ...OPERATOR_SCOPES.filter((one) => one !== scope && one !== 'operator')];
     // A key with keys:write can give it. With the whole `operator` scope it would have every part.
     if (scope === 'keys:write') return;
@@ -134,7 +134,7 @@ describe('a key that creates keys', () => {
     expect(again instanceof RequestError || (again as { key: unknown }).key === null).toBe(true);
   });
 
-  test('with the operator scope has all the scopes in it', async () => {
+  test('has every scope that its operator scope includes', async () => {
     const own = as((await keyWith(['operator'])).key);
     expect(
       await own.keys.create({ name: 'x', scopes: ['funding:write', 'operator'], all_programs: true }),

@@ -184,7 +184,7 @@ describe('a session ends within a second, in every process', () => {
     expect((await untilRefused(() => as(service))).status).toBe(401);
   });
 
-  test('and none starts with an ended or rolled key', async () => {
+  test('cannot be created with an ended or rolled key', async () => {
     const { key, key_id } = await makeKey(ledger, { all_programs: true, role: 'support', expires_at: hours(1) });
     await call('roll_key', key_id);
     const made = await service.ask('POST', SESSION, [...ownPage(service.port), `Authorization: Bearer ${key}`]);
@@ -195,7 +195,7 @@ describe('a session ends within a second, in every process', () => {
     expect(await countSessions(key_id)).toBe(0);
   });
 
-  test('and none starts with a revoked key that is still in the cache', async () => {
+  test('cannot be created with a revoked key that is still in the cache', async () => {
     const { key, key_id } = await makeKey(ledger);
     const sign = () => service.ask('POST', SESSION, [...ownPage(service.port), `Authorization: Bearer ${key}`]);
     expect((await sign()).status).toBe(201);

@@ -81,7 +81,7 @@ describe('a connection that is cut', () => {
     }
   });
 
-  test('while the server continues gives the true outcome', async () => {
+  test('gives the true outcome while the server continues', async () => {
     const answers = new Set<string>();
     for (let round = 0; round < 50; round += 1) {
       const idempotencyKey = randomUUID();
@@ -93,7 +93,7 @@ describe('a connection that is cut', () => {
     for (const answer of answers) expect(['made', 'no']).toContain(answer);
   });
 
-  test('in the middle of groups gives true responses only', async () => {
+  test('gives only true responses in the middle of groups', async () => {
     for (let round = 0; round < 20; round += 1) {
       proxy.faults.push((['cut_before', 'cut_after', 'orphan'] as const)[round % 3] ?? 'orphan');
       const keys = Array.from({ length: 40 }, () => randomUUID());
@@ -108,7 +108,7 @@ describe('a connection that is cut', () => {
     }
   });
 
-  test('in a deposit is settled too', async () => {
+  test('is settled in a deposit too', async () => {
     const params = { program_id: 'prog_019000000000700080000000000000de' };
     const idempotencyKey = randomUUID();
     proxy.faults.push('cut_after');
@@ -127,7 +127,7 @@ describe.each([
 ] as const)('a connection that is cut while %s is committed', (operation, members) => {
   const status = operation === 'change_switch' ? 200 : 201;
 
-  test('after the commit gives the first response, and a retry replays it', async () => {
+  test('gives the first response after the commit, and a retry replays it', async () => {
     const idempotencyKey = randomUUID();
     proxy.faults.push('cut_after');
     const reply = await ledger.call(operation, members, { idempotencyKey });

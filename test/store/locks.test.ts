@@ -188,7 +188,7 @@ describe('after the response to a disable', () => {
 });
 
 describe('a lock held by another transaction', () => {
-  test('on one card stops only that card, and not the others of its group', async () => {
+  test('stops only its card, and not the others in the group', async () => {
     await hurried.call('create_card', { card_id: 'held' });
     await lockAccountOf('held');
     const started = performance.now();
@@ -202,7 +202,7 @@ describe('a lock held by another transaction', () => {
     expect((await hurried.call('create_transfer', { card_id: 'held', amount: 1 })).status).toBe(201);
   });
 
-  test('on the funding of a program stops only transfers that need it, and no other program', async () => {
+  test('stops only transfers that need the funding of its program, and no other program', async () => {
     const { body } = await hurried.call('create_program', { name: 'Other', currency: 'USD' });
     const { program_id } = JSON.parse(body) as { program_id: string };
     const programId = program_id.replace(/^prog_(.{8})(.{4})(.{4})(.{4})(.{12})$/, '$1-$2-$3-$4-$5');
@@ -225,7 +225,7 @@ describe('a lock held by another transaction', () => {
     expect((await hurried.call('create_transfer', card)).status).toBe(201);
   });
 
-  test('on an idempotency key stops only requests with that key', async () => {
+  test('stops only requests with its idempotency key', async () => {
     const keys = [randomUUID(), randomUUID()] as const;
     await ledger.call('create_card', { card_id: 'stood_at' });
     await ledger.call('create_transfer', { card_id: 'stood_at', amount: 1 });
@@ -242,7 +242,7 @@ describe('a lock held by another transaction', () => {
     expect((await same).body).toBe((await first).body);
   });
 
-  test('for a long time on many cards leaves other cards usable', async () => {
+  test('leaves other cards usable, even if it lasts long on many cards', async () => {
     const names = Array.from({ length: 12 }, (_, index) => `held_${index}`);
     for (const name of names) await hurried.call('create_card', { card_id: name });
     await stranger.query('begin');

@@ -490,7 +490,7 @@ describe('the shown outcome', () => {
     await recordContradiction(ledger.database, ended, late, Date.now());
   }
 
-  test('of a late approval says that the money moved, and there is a separate event', async () => {
+  test('says that the money moved after a late approval, which has a separate event', async () => {
     const made = await create({ amount: 1000, card_id: await newCard() });
     await approveLate(await send(made.transfer_id));
     expect(await eventsOf(made.transfer_id)).toEqual(['transfer.pending', 'transfer.failed', 'transfer.late_approval']);
@@ -499,7 +499,7 @@ describe('the shown outcome', () => {
     expect(summary).toContain('all the same');
   });
 
-  test('of a waiting request mentions a contradiction that arrived in the meantime', async () => {
+  test('mentions a contradiction that arrived while the request waited', async () => {
     const made = await create({ amount: 1000, card_id: await newCard() });
     const sent = await send(made.transfer_id);
     await report(other, sent, stepFor(sent, 'send', approved));
@@ -510,7 +510,7 @@ describe('the shown outcome', () => {
     expect(await wait.resume(false)).toMatchObject({ record: { status: 'completed' }, moneyMoved: 'unknown' });
   });
 
-  test("of an approval is the posting, after the processor's response", async () => {
+  test("is the posting of an approval, after the processor's response", async () => {
     const made = await create({ amount: 1000, card_id: await newCard(), type: 'unload' });
     const sent = await send(made.transfer_id);
     await report(ledger, sent, stepFor(sent, 'send', approved));
@@ -526,7 +526,7 @@ describe('the shown outcome', () => {
     expect(bodyOf(found)).toMatchObject({ operation: null, outcome: 'succeeded', money_moved: 'yes' });
   });
 
-  test('of the card contains no balance, because its money is at the processor, and its holds have no end', async () => {
+  test('shows no balance of a card whose money is at the processor, and its holds have no end', async () => {
     const card = await newCard();
     const made = await create({ amount: 10, card_id: card });
     const shown = bodyOf(await ledger.call('get_card', {}, { params: { card_id: card } }));
@@ -535,7 +535,7 @@ describe('the shown outcome', () => {
     expect(holds).toMatchObject({ data: [{ transfer_id: made.transfer_id, expires_at: null }] });
   });
 
-  test('of explain_transfer is the outcome of create_transfer', async () => {
+  test('is the same in explain_transfer and create_transfer', async () => {
     const members = { amount: 10, card_id: await newCard() };
     const explain = async (more = {}) => bodyOf(await ledger.call('explain_transfer', members, more));
     const result = (behavior = '') => ({
@@ -556,7 +556,7 @@ describe('the shown outcome', () => {
     });
   });
 
-  test('of a batch says for each row whether its money moved', async () => {
+  test('says for each row of a batch whether its money moved', async () => {
     const card_id = await newCard();
     const rows = ['1', '2'].map((amount) => ({ amount, card_id, idempotency_key: randomUUID() }));
     const replay = async () =>

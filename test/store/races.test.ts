@@ -51,7 +51,7 @@ describe.each(GROUPS)('in groups of up to $batch,', ({ batch, rounds }) => {
     ['in one process', () => [ledgers[0], ledgers[0]] as const],
     ['from two processes', () => [ledgers[0], ledgers[1]] as const],
   ])('two requests at the same time, %s', (_where, pair) => {
-    test('that spend the same last balance: one succeeds, the other has insufficient funds', async () => {
+    test('spend the same last balance: one succeeds, the other has insufficient funds', async () => {
       const [left, right] = pair();
       for (let round = 0; round < rounds; round += 1) {
         const card = await newCard(700);
@@ -67,7 +67,7 @@ describe.each(GROUPS)('in groups of up to $batch,', ({ batch, rounds }) => {
       }
     });
 
-    test('with one reference: one succeeds, the other is a duplicate', async () => {
+    test('have the same reference: one succeeds, the other is a duplicate', async () => {
       const [left, right] = pair();
       for (let round = 0; round < rounds; round += 1) {
         const reference = randomUUID();
@@ -77,7 +77,7 @@ describe.each(GROUPS)('in groups of up to $batch,', ({ batch, rounds }) => {
       }
     });
 
-    test('that move money between two cards in opposite directions do not deadlock', async () => {
+    test('move money between two cards in opposite directions without a deadlock', async () => {
       const [left, right] = pair();
       const [one, other] = [await newCard(1000), await newCard(1000)];
       const move = (ledger: Ledger, from: string, to: string) =>
@@ -90,7 +90,7 @@ describe.each(GROUPS)('in groups of up to $batch,', ({ batch, rounds }) => {
       }
     });
 
-    test('that register one card id: one succeeds, the other is a duplicate', async () => {
+    test('register the same card id: one succeeds, the other is a duplicate', async () => {
       const [left, right] = pair();
       for (let round = 0; round < rounds / 4; round += 1) {
         const body = { card_id: `twin_${randomUUID()}` };
@@ -99,7 +99,7 @@ describe.each(GROUPS)('in groups of up to $batch,', ({ batch, rounds }) => {
       }
     });
 
-    test('that deposit with one key: money arrives once, and both responses are equal', async () => {
+    test('deposit with the same key: money arrives once, and both responses are equal', async () => {
       const [left, right] = pair();
       const params = { program_id: 'prog_019000000000700080000000000000de' };
       for (let round = 0; round < rounds / 4; round += 1) {

@@ -135,7 +135,7 @@ describe('synchronous_commit', () => {
     ['remote_write', 'on'],
     ['on', 'on'],
     ['remote_apply', 'remote_apply'],
-  ])('of a role is changed from %s to %s', async (set, inForce) => {
+  ])('is changed for a role from %s to %s', async (set, inForce) => {
     await superuser.query(`alter role lax set synchronous_commit = ${set}`);
     const databases = openDatabases(connectionOf('lax'), undefined, UNHURRIED);
     const ask = { name: 'ask', text: "select current_setting('synchronous_commit') as value", values: [] };

@@ -78,7 +78,7 @@ describe('a hold', () => {
     expect(await codeOf(command('capture_transfer', made.transfer_id))).toBe('invalid_transfer_status');
   });
 
-  test('on a card blocks the money until it is canceled', async () => {
+  test("blocks the card's money until it is canceled", async () => {
     const card = await newCard();
     await create({ amount: 1000, card_id: card });
     const made = await create({ amount: 700, card_id: card, type: 'unload', capture: 'manual' });

@@ -90,7 +90,7 @@ describe('an incident', () => {
     expect(covers({ ...INCIDENT, ...changes } as IncidentRecord, ERROR)).toBe(is);
   });
 
-  test('of a program covers no error without a program', () => {
+  test("does not cover an error without a program if it is one program's", () => {
     expect(covers({ ...INCIDENT, scope: 'program' }, { ...ERROR, program_id: null })).toBe(false);
   });
 

@@ -157,7 +157,7 @@ describe('a request', () => {
     expect(endpoint.connections()).toBe(2);
   });
 
-  test('of an order that cannot be written is not sent', async () => {
+  test('is not sent if its order cannot be written', async () => {
     const { endpoint, connector } = await adapter(answering(APPROVED));
     for (const wrong of [{ amount: 2n ** 53n }, { notAfter: Number.NaN }]) {
       const answer = await connector.send({ ...ORDER, ...wrong });
@@ -391,12 +391,12 @@ describe('an adapter is healthy', () => {
     ['200 OK', ''],
     ['202 Accepted', '{"status":"ok"}'],
     ['503 Unavailable', '{"status":"ok"}'],
-  ])('and not with %s and the body %j', async (status, body) => {
+  ])('is not healthy with %s and the body %j', async (status, body) => {
     const { connector } = await adapter(replies(status, body));
     expect(await connector.isHealthy()).toBe(false);
   });
 
-  test('and not if it cannot be reached', async () => {
+  test('is not healthy if it cannot be reached', async () => {
     expect(await open('https://adapter.test').isHealthy()).toBe(false);
   });
 });

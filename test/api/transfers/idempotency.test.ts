@@ -72,7 +72,7 @@ describe('a replay', () => {
     expectReplay(await send(odd, LOAD), second);
   });
 
-  test('of fifty concurrent requests creates one transfer and fifty equal responses', async () => {
+  test('returns the same response to fifty concurrent requests, which create one transfer', async () => {
     const key = newKey();
     const before = await balance();
     const responses = await Promise.all(Array.from({ length: 50 }, () => sendUntilServed(() => send(key, LOAD))));

@@ -67,7 +67,7 @@ async function successesOf(calls: readonly (() => Promise<unknown>)[], code: str
 }
 
 describe('a hold', () => {
-  test('of a load reserves the money in funding and shows it as incoming on the card', async () => {
+  test('reserves the money of a load in funding, and shows it as incoming on the card', async () => {
     const { programId, own } = await newProgram(5000);
     const card = await newCard(own);
     const body = { amount: 1200, card_id: card, capture: 'manual', reference: 'room 7' } as const;
@@ -113,7 +113,7 @@ describe('a hold', () => {
     expect(await moneyOf(own, card)).toEqual({ ...NOTHING, balance: 1200, available: 1200 });
   });
 
-  test('of an unload reserves money on the card, and a capture releases the rest', async () => {
+  test('reserves the money of an unload on the card, and a capture releases the rest', async () => {
     const { programId, own } = await newProgram(1000);
     const card = await newCard(own, 500);
     const hold = await held(own, card, 300, { type: 'unload' });
@@ -126,7 +126,7 @@ describe('a hold', () => {
     expect(await fundingOf(programId)).toEqual({ balance: 620, available: 620 });
   });
 
-  test('from card to card is visible only on the two cards', async () => {
+  test('is visible only on the two cards of a card-to-card transfer', async () => {
     const { programId, own } = await newProgram(1000);
     const [from, to] = [await newCard(own, 500), await newCard(own, 20)];
     const terms = { type: 'card_to_card', destination_card_id: to } as const;
@@ -259,7 +259,7 @@ describe('an expired hold', () => {
 });
 
 describe('a reversal', () => {
-  test('in full has every field, is found, and changes the balances', async () => {
+  test('has every field, is found, and changes the balances', async () => {
     const { programId, own } = await newProgram(1000);
     const card = await newCard(own);
     const load = await made(own, card, 300);
@@ -290,7 +290,7 @@ describe('a reversal', () => {
     expect(await fundingOf(programId)).toEqual({ balance: 1000, available: 1000 });
   });
 
-  test('in parts never exceeds the captured amount, and the list is newest first', async () => {
+  test('never exceeds the captured amount in parts, and is listed newest first', async () => {
     const card = await newCard(client());
     const hold = await held(client(), card, 100);
     await client().transfers.capture(hold, { amount: 60 });
@@ -312,7 +312,7 @@ describe('a reversal', () => {
     expect(await moneyOf(client(), card)).toEqual(NOTHING);
   });
 
-  test('of an unload or card_to_card moves the money back', async () => {
+  test('moves the money of an unload or a card-to-card transfer back', async () => {
     const { programId, own } = await newProgram(1000);
     const [first, second] = [await newCard(own, 100), await newCard(own)];
     await own.transfers.reverse(await made(own, first, 70, { type: 'unload' }), { amount: 30 });

@@ -124,7 +124,7 @@ describe('the scopes', () => {
     expect(await writer.webhooks.delete(id)).toMatchObject({ webhook_id: id });
   });
 
-  test("of a card program allow none of the operators' operations", async () => {
+  test("allow none of the operators' operations to a card program", async () => {
     const { webhook_id: id } = await client.webhooks.create({ url: URL });
     const { key } = await withSecret(client.keys.create(programKey('shop', DEMO_PROGRAM)));
     const { operatorWebhooks } = withKey(key);

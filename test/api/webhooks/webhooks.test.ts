@@ -27,7 +27,7 @@ test('refuses a URL with a card number in any encoding', async () => {
 });
 
 describe('create_webhook', () => {
-  test('without settings gets new events of all types in parallel, and returns every field', async () => {
+  test('creates a webhook that gets all new events in parallel by default, and returns every field', async () => {
     await makeEvent();
     const { position } = await client.events.list();
     const made = await client.webhooks.create({ url: URL });

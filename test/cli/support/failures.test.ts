@@ -152,7 +152,7 @@ test('errors explain names no command for an error that the caller resolves', as
 });
 
 describe('a connection that fails', () => {
-  test('on another machine does not advise start', async () => {
+  test('does not advise start if the service is on another machine', async () => {
     const { exitCode, errors } = await runHere('http://no-such-host.invalid', ['cards', 'list']);
     expect(exitCode).toBe(4);
     expect(errors).not.toContain('Start it');

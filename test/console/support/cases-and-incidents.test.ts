@@ -170,7 +170,7 @@ describe('an error', () => {
     await page.waitForURL(`**/console/case/${made?.case_id}?*`);
   });
 
-  test('in a form opens a case without leaving the form', async () => {
+  test('opens a case without leaving the form that had it', async () => {
     const page = await openConsole(`/console/card/nobody?program=${shop.programId}`, { key: shop.key });
     await page.getByRole('button', { name: 'Open a case' }).click();
     const link = page.getByRole('link', { name: 'See its case' });
@@ -198,7 +198,7 @@ describe('an error', () => {
     await messages(page).getByText('The same again.').waitFor();
   });
 
-  test('of a transfer that fails later has the button too', async () => {
+  test('has the button even if the transfer failed later', async () => {
     const { caller, programId, key } = await newShop('Late Shop');
     const scheduled_for = new Date(Date.now() + 3_600_000).toISOString();
     const { transfer_id } = await caller.transfers.create({
@@ -346,7 +346,7 @@ describe('a case', () => {
     expect(await page.getByText('You are working on the case').count()).toBe(0);
   });
 
-  test('of another card program is not found, and readers see which role can write', async () => {
+  test('is not found in another card program, and readers see which role can write', async () => {
     const record = await openCase('Private.');
     const other = await newShop('Nosy Shop');
     const page = await openConsole(`/console/case/${record.case_id}`, { key: other.key });
@@ -438,7 +438,7 @@ describe('an incident', () => {
     await caller.locator('.answer').getByText('It is over.').waitFor();
   });
 
-  test('that covers a case is offered on its page, and attached with one key', async () => {
+  test('is offered on the page of a case that it covers, and attached with one key', async () => {
     const other = await newShop('Covered Shop');
     const { case_id } = await other.caller.cases.create({ request_id: await declined(other) });
     const incident = await client().incidents.create({
@@ -514,7 +514,7 @@ describe('an incident', () => {
     expect(await client().incidents.inspect(incidentId)).toMatchObject({ status: 'resolved', outcome: 'nothing' });
   });
 
-  test('that covers an error appears on the request', async () => {
+  test('appears on the request of an error that it covers', async () => {
     const other = await newShop('Known Shop');
     const { title } = await client().incidents.create({
       title: 'The ledger is slow',
