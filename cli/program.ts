@@ -14,6 +14,7 @@ import { addProcessors } from './commands/processors.ts';
 import { addFunding, addPrograms } from './commands/programs.ts';
 import { addRunbook } from './commands/runbook.ts';
 import { addSandbox } from './commands/sandbox.ts';
+import { addPeople } from './commands/people.ts';
 import { addSessions } from './commands/sessions.ts';
 import { addStatus } from './commands/status.ts';
 import { addCases } from './commands/support/cases.ts';
@@ -45,6 +46,7 @@ const GROUPS: readonly { readonly heading: string; readonly resources: readonly 
       addTrialBalance,
       addKeys,
       addSessions,
+      addPeople,
       addAudit,
     ],
   },

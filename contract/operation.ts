@@ -155,6 +155,7 @@ const PARAMETERS: Readonly<Record<string, string>> = {
   program_id: 'Id of the card program: prog_ and 32 hex digits',
   key_id: 'Id of the API key: key_ and 32 hex digits; not the key itself',
   session_id: 'Id of the session: ses_ and 32 hex digits',
+  person_id: 'Id of the person: per_ and 32 hex digits',
   case_id: 'Id of the case: case_ and 32 hex digits',
   incident_id: 'Id of the incident: inc_ and 32 hex digits',
   attempt_id: 'Id of the attempt: pat_ and 32 hex digits',

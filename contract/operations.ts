@@ -9,6 +9,7 @@ import { KEYS } from './keys.ts';
 import { SEARCH } from './look-up/search.ts';
 import { TIMELINE } from './look-up/timeline.ts';
 import type { Operation } from './operation.ts';
+import { PEOPLE } from './people.ts';
 import { ATTEMPTS } from './processors/attempts.ts';
 import { BREAKS } from './processors/breaks.ts';
 import { CONNECTORS } from './processors/connectors.ts';
@@ -43,6 +44,7 @@ const DEFINITIONS = [
   ...PROGRAMS,
   ...KEYS,
   ...SESSIONS,
+  ...PEOPLE,
   ...SWITCH,
   ...STATUS,
   ...OVERVIEW,
@@ -106,6 +108,7 @@ export const SECTIONS: readonly Section[] = [
   section('Card programs', "Manage card programs, their funding and limits. Requires an operator's key.", PROGRAMS),
   section('API keys', "Create, roll and revoke keys. Requires an operator's key.", KEYS),
   section('Sessions', 'Find out who is calling, and sign in to the console with a key.', SESSIONS),
+  section('People', "See who has signed in, and block or erase people. Requires an operator's key.", PEOPLE),
   section('Switch', "Disable and enable transfers. Requires an operator's key.", SWITCH),
   section('Status', "See how the service is and what it is short of. Requires an operator's key.", [
     ...STATUS,

@@ -5,7 +5,7 @@ import { literals, moment, nullable, PageQuery, pageOf, textOrNull } from './sch
 import { KEY_SCOPES, ROLE_NAMES } from './scope.ts';
 
 /** How a caller can be identified. */
-const CALLERS = ['sandbox', 'program_key', 'operator_key'] as const;
+const CALLERS = ['sandbox', 'program_key', 'operator_key', 'program_person', 'operator_person'] as const;
 
 /** The caller and its permissions. */
 export const CurrentSession = Type.Object({
@@ -13,7 +13,7 @@ export const CurrentSession = Type.Object({
   caller: literals(
     CALLERS,
     'How the caller was identified: as a process on the machine of a sandbox without keys, by a key that is bound to a ' +
-      'card program, or by a key for all of them',
+      'card program, by a key for all of them, or as a person with roles in a card program or in all of them',
   ),
   all_programs: Type.Boolean({ description: 'Whether the caller can act in every card program' }),
   program_id: textOrNull('The card program of a request without a Program-Id header; null if it has to name one'),
@@ -21,12 +21,15 @@ export const CurrentSession = Type.Object({
   key_id: textOrNull('The key; for a session, the key that created it. null for a request without a key'),
   key_name: textOrNull('Name of the key; null for a request without a key'),
   key_expires_at: nullable(moment('When the key expires; null if it does not, or there is no key')),
+  person_id: textOrNull('The person who signed in; null for a key or a request without one'),
+  person_name: textOrNull('Name of the person; null without one, or if the provider sent none'),
   role: nullable(literals(ROLE_NAMES, 'The role with exactly these scopes; null if none has them')),
   scopes: Type.Array(literals(KEY_SCOPES, 'A scope'), { description: 'What the caller may do' }),
   session_id: textOrNull('The session; null for a request that was sent with a key or without one'),
   created_at: nullable(moment('When the session was created; null without a session')),
   idle_ends_at: nullable(moment('When the session ends unless it is used; null without a session')),
   ends_at: nullable(moment('When the session ends even if it is used; null without a session')),
+  signed_in_at: nullable(moment('When the person last proved their identity to the provider; null without a person')),
   sandbox_seconds_ahead: nullable(
     Type.Integer({
       minimum: 0,
@@ -37,10 +40,13 @@ export const CurrentSession = Type.Object({
 
 export const SessionRecord = Type.Object({
   session_id: Type.String({ description: 'ses_ and 32 hex digits' }),
-  key_id: Type.String({ description: 'The key that created it' }),
-  key_name: Type.String({ description: 'Name of the key' }),
-  program_id: textOrNull('The card program that the key is bound to; null if it can act in all of them'),
-  role: nullable(literals(ROLE_NAMES, 'The role with exactly the scopes of the key; null if none has them')),
+  key_id: textOrNull('The key that created it; null for the session of a person'),
+  key_name: textOrNull('Name of the key; null for the session of a person'),
+  person_id: textOrNull('The person who signed in; null for the session of a key'),
+  person_name: textOrNull('Name of the person; null without one, or if the provider sent none'),
+  signed_in_at: nullable(moment('When the person last proved their identity to the provider; null without a person')),
+  program_id: textOrNull('The card program that the key or the person is bound to; null if it is all of them'),
+  role: nullable(literals(ROLE_NAMES, 'The role with exactly these scopes; null if none has them')),
   created_at: moment('When it was created, in actual time even if the clock of the sandbox was moved'),
   last_active_at: moment('When its user was last active, accurate to some seconds'),
   idle_ends_at: moment('When it ends unless it is used'),
@@ -62,16 +68,25 @@ const CURRENT = {
   program_id: null,
   key_id: 'key_0196f5c2d9a37d11b6e4f2a90c8d5e72',
   key_name: 'Support, Ada',
+  person_id: null,
+  person_name: null,
   role: 'support',
   scopes: ['transfers:read', 'cards:read', 'errors:read', 'events:read', 'webhooks:read', 'operator:read'],
   session_id: 'ses_0196f5c2d9a37e04a1b8c5d60f927e31',
   created_at: EXAMPLE_TIME,
   idle_ends_at: EXAMPLE_LATER,
   ends_at: '2026-01-31T21:30:00.000Z',
+  signed_in_at: null,
   sandbox_seconds_ahead: null,
 } as const;
 const OPERATOR = '/api/v0.1/operator/session';
-const ADA = { key_name: 'Support, Ada', role: 'support' } as const;
+const ADA = {
+  person_id: null,
+  person_name: null,
+  signed_in_at: null,
+  key_name: 'Support, Ada',
+  role: 'support',
+} as const;
 
 export const SESSIONS = [
   operation({

@@ -25,6 +25,8 @@ export const SHARED_CODES = [
   'program_not_found',
   'key_not_found',
   'session_not_found',
+  'person_not_found',
+  'person_blocked',
   'error_not_found',
   'request_not_found',
   'event_not_found',

@@ -3,3 +3,10 @@ export const DEMO_PROGRAM_ID = '01900000-0000-7000-8000-0000000000de';
 
 /** The id of the connector to the simulator, which every sandbox has. */
 export const SIMULATOR_ID = 'simulator';
+
+/** The people as whom a sandbox signs in without a provider, by the provider's id of each. */
+export const SANDBOX_PEOPLE = {
+  operator: { name: 'Olivia Park', email: 'olivia@example.com', role: 'operator' },
+  treasurer: { name: 'Tariq Haddad', email: 'tariq@example.com', role: 'treasurer' },
+  support: { name: 'Sofia Lindqvist', email: 'sofia@example.com', role: 'support' },
+} as const;

@@ -15,6 +15,7 @@ import type { EventService } from './subjects/events/event-news.ts';
 import { getEvent, inspectEvent, listEvents, searchEvents } from './subjects/events/read-events.ts';
 import { createKey, listKeys, revokeKey, rollKey } from './subjects/keys/manage-keys.ts';
 import type { OverviewMaker } from './subjects/overview/overview.ts';
+import { blockPerson, erasePerson, getPerson, listPeople, unblockPerson } from './subjects/people/manage-people.ts';
 import {
   closeBreak,
   listAttempts,
@@ -36,6 +37,7 @@ import {
   listSessions,
   revokeSession,
 } from './subjects/sessions/manage-sessions.ts';
+import { signInAs } from './subjects/sessions/sign-in-person.ts';
 import { getStatus, type StatusSources } from './subjects/status/get-status.ts';
 import { createCase, type FindRequest } from './subjects/support/create-case.ts';
 import { closeCase, resolveCase } from './subjects/support/end-case.ts';
@@ -179,6 +181,12 @@ const HANDLERS = {
   delete_session: deleteSession,
   list_sessions: listSessions,
   revoke_session: revokeSession,
+  list_people: listPeople,
+  get_person: getPerson,
+  block_person: blockPerson,
+  unblock_person: unblockPerson,
+  erase_person: erasePerson,
+  sign_in_as: signInAs,
   inspect_error: inspectError,
   search_errors: searchErrors,
   count_errors: countErrors,

@@ -17,7 +17,15 @@ export const addSessions: AddCommands = (program, context) => {
   addList<SessionRecord>(sessions, context, {
     name: 'list',
     description: 'list the sessions of the console that have not ended',
-    columns: ['session_id', 'key_name', 'key_id', 'role', 'created_at', 'last_active_at', 'ends_at'],
+    columns: [
+      'session_id',
+      { heading: 'name', show: (one) => one.person_name ?? one.key_name ?? '-' },
+      { heading: 'signed_in_with', show: (one) => one.person_id ?? one.key_id ?? '-' },
+      'role',
+      'created_at',
+      'last_active_at',
+      'ends_at',
+    ],
     list: (service, query) => service.sessions.list(query),
     empty: { text: 'No sessions: no one is signed in to the console.' },
   });

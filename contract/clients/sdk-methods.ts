@@ -114,11 +114,17 @@ export const METHODS: Readonly<Record<ClientOperationId, `${Resource}.${string}`
   delete_session: 'sessions.delete',
   list_sessions: 'sessions.list',
   revoke_session: 'sessions.revoke',
+  list_people: 'people.list',
+  get_person: 'people.get',
+  block_person: 'people.block',
+  unblock_person: 'people.unblock',
+  erase_person: 'people.erase',
   list_audit_entries: 'audit.list',
   verify_audit: 'audit.verify',
   move_clock: 'sandbox.moveClock',
   stop_database: 'sandbox.stopDatabase',
   start_database: 'sandbox.startDatabase',
+  sign_in_as: 'sandbox.signInAs',
 };
 
 /** The resources of the client in order, and their purpose. */
@@ -136,6 +142,7 @@ export const RESOURCES = {
   trialBalance: 'The trial balance of the ledger; for operators.',
   keys: 'API keys; for operators.',
   sessions: 'Sessions of the console, and who is calling.',
+  people: 'People who have signed in to the console; for operators.',
   audit: 'The audit log; for operators.',
   events: 'Events: what happened in a card program, in order and without a gap.',
   webhooks: 'Webhooks of a card program: URLs that its events are sent to.',

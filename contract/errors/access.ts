@@ -129,6 +129,32 @@ export const ACCESS_ERRORS = {
       message: "There is no session with the id 'ses_missing' that has not ended.",
     },
   }),
+  person_not_found: errorCode({
+    status: 404,
+    problem: 'A card program or a key',
+    meaning: 'The person does not exist.',
+    causes: ['The person id is misspelled.', 'The person has never signed in.'],
+    resolution: 'Check the person id. Operators can list the people.',
+    alsoCalled: 'unknown person, no such person, user not found, unknown user',
+    sample: {
+      reproduce: 'Read the person "per_missing".',
+      request: call('get_person', { params: { person_id: 'per_missing' } }),
+      message: "There is no person with the id 'per_missing'.",
+    },
+  }),
+  person_blocked: errorCode({
+    status: 403,
+    problem: 'Wrong, missing or expired key; signed out',
+    meaning: 'An operator has blocked this person, or has erased their name and email.',
+    causes: ['An operator called block_person or erase_person.'],
+    resolution: 'Ask an operator of the service. An operator can unblock the person.',
+    alsoCalled: 'user blocked, account disabled, cannot sign in, sign-in refused, user suspended',
+    sample: {
+      reproduce: 'Block the person of a sandbox, then sign in as that person.',
+      request: call('sign_in_as', { body: { person: 'support' } }),
+      message: 'You were blocked from this service on 2026-01-31T09:30:00.000Z. Ask one of its operators.',
+    },
+  }),
   error_not_found: errorCode({
     status: 404,
     problem: 'A request, an error or an event',

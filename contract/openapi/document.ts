@@ -317,7 +317,7 @@ function queryParameters(query: TObject): readonly Parameter[] {
   });
 }
 
-const SETS_COOKIE: readonly OperationId[] = ['create_session', 'delete_session'];
+const SETS_COOKIE: readonly OperationId[] = ['create_session', 'delete_session', 'sign_in_as'];
 
 function successOf(id: OperationId): JsonObject {
   const { status, idempotency, location, csv, method } = OPERATIONS[id];

@@ -1,6 +1,8 @@
 import { Type } from 'typebox';
+import { SANDBOX_PEOPLE } from '../../domain/sandbox.ts';
 import { operation } from '../operation.ts';
 import { literals, moment } from '../schema-parts.ts';
+import { CurrentSession } from '../sessions.ts';
 
 export const MoveClockBody = Type.Object({
   seconds_ahead: Type.Integer({
@@ -19,6 +21,13 @@ export const ClockRecord = Type.Object({
 
 export const DatabaseState = Type.Object({
   state: literals(['running', 'starting', 'stopped', 'failed'], 'Status of the database server'),
+});
+
+export const SignInAsBody = Type.Object({
+  person: literals(
+    Object.keys(SANDBOX_PEOPLE) as (keyof typeof SANDBOX_PEOPLE)[],
+    'One of the three people of every sandbox, each with the role of this name',
+  ),
 });
 
 const PATH = '/api/v0.1/sandbox';
@@ -57,5 +66,18 @@ export const SANDBOX = [
     reply: DatabaseState,
     repeatable: true,
     failure: 'The database could not be started',
+  }),
+  operation({
+    id: 'sign_in_as',
+    method: 'POST',
+    path: `${PATH}/session`,
+    summary: 'Sign in to the console as one of three people, to try roles without an OpenID provider; sets the cookie',
+    reach: 'sandbox',
+    body: SignInAsBody,
+    reply: CurrentSession,
+    status: 201,
+    errors: ['person_blocked'],
+    failure: 'The session could not be made',
+    example: { body: { person: 'treasurer' }, reply: { caller: 'operator_person', role: 'treasurer' } },
   }),
 ] as const;

@@ -974,15 +974,15 @@ export type CreateWebhookBody = {
   readonly after?: number;
 };
 
-/** Current session: the response of create_session, get_session. */
+/** Current session: the response of create_session, get_session, sign_in_as. */
 export type CurrentSession = {
   /** Mode of the service. */
   readonly mode: 'sandbox' | 'live';
   /**
    * How the caller was identified: as a process on the machine of a sandbox without keys, by a key that is bound
-   * to a card program, or by a key for all of them.
+   * to a card program, by a key for all of them, or as a person with roles in a card program or in all of them.
    */
-  readonly caller: 'sandbox' | 'program_key' | 'operator_key';
+  readonly caller: 'sandbox' | 'program_key' | 'operator_key' | 'program_person' | 'operator_person';
   /** Whether the caller can act in every card program. */
   readonly all_programs: boolean;
   /** The card program of a request without a Program-Id header; null if it has to name one. */
@@ -995,6 +995,10 @@ export type CurrentSession = {
   readonly key_name: string | null;
   /** When the key expires; null if it does not, or there is no key. */
   readonly key_expires_at: string | null;
+  /** The person who signed in; null for a key or a request without one. */
+  readonly person_id: string | null;
+  /** Name of the person; null without one, or if the provider sent none. */
+  readonly person_name: string | null;
   /** The role with exactly these scopes; null if none has them. */
   readonly role: 'viewer' | 'support' | 'treasurer' | 'operator' | 'administrator' | null;
   /** What the caller may do. */
@@ -1026,6 +1030,8 @@ export type CurrentSession = {
   readonly idle_ends_at: string | null;
   /** When the session ends even if it is used; null without a session. */
   readonly ends_at: string | null;
+  /** When the person last proved their identity to the provider; null without a person. */
+  readonly signed_in_at: string | null;
   /** How far move_clock has moved the clock of the sandbox ahead; null in live mode, or if not known. */
   readonly sandbox_seconds_ahead: number | null;
 };
@@ -1080,13 +1086,19 @@ export type DirectionLimitsPatch = {
 export type EndedSession = {
   /** ses_ and 32 hex digits. */
   readonly session_id: string;
-  /** The key that created it. */
-  readonly key_id: string;
-  /** Name of the key. */
-  readonly key_name: string;
-  /** The card program that the key is bound to; null if it can act in all of them. */
+  /** The key that created it; null for the session of a person. */
+  readonly key_id: string | null;
+  /** Name of the key; null for the session of a person. */
+  readonly key_name: string | null;
+  /** The person who signed in; null for the session of a key. */
+  readonly person_id: string | null;
+  /** Name of the person; null without one, or if the provider sent none. */
+  readonly person_name: string | null;
+  /** When the person last proved their identity to the provider; null without a person. */
+  readonly signed_in_at: string | null;
+  /** The card program that the key or the person is bound to; null if it is all of them. */
   readonly program_id: string | null;
-  /** The role with exactly the scopes of the key; null if none has them. */
+  /** The role with exactly these scopes; null if none has them. */
   readonly role: 'viewer' | 'support' | 'treasurer' | 'operator' | 'administrator' | null;
   /** When it was created, in actual time even if the clock of the sandbox was moved. */
   readonly created_at: string;
@@ -2316,12 +2328,38 @@ export type Overview = {
   readonly status: ServiceStatus;
 };
 
-/** The query of list_reversals, list_holds, list_webhooks, list_keys, list_sessions. */
+/** The query of list_reversals, list_holds, list_webhooks, list_keys, list_sessions, list_people. */
 export type PageQuery = {
   /** Maximum number of items on the page; 20 if omitted. 1 to 100. */
   readonly limit?: number | undefined;
   /** `next_cursor` of the previous page. */
   readonly cursor?: string | undefined;
+};
+
+/** Person record: the response of get_person, block_person, unblock_person, erase_person. */
+export type PersonRecord = {
+  /** per_ and 32 hex digits. */
+  readonly person_id: string;
+  /** URL of the OpenID provider, or `sandbox`. */
+  readonly issuer: string;
+  /** The provider's id of the person (`sub`). */
+  readonly subject: string;
+  /** Name; null if the provider sends none, after erase_person, and in the response to a repeated key. */
+  readonly name: string | null;
+  /**
+   * Email address; null if the provider sends none, after erase_person, and in the response to a repeated key.
+   */
+  readonly email: string | null;
+  /** Roles of the last sign-in, such as `support`, or `viewer@prog_…` for one card program. */
+  readonly roles: readonly string[];
+  /** When the person first signed in, in actual time. */
+  readonly first_seen_at: string;
+  /** When the person last signed in, in actual time. */
+  readonly last_seen_at: string;
+  /** When the person was blocked; null if the person may sign in. */
+  readonly blocked_at: string | null;
+  /** When name and email were erased; null if they were not. */
+  readonly erased_at: string | null;
 };
 
 /** Posting record. */
@@ -3272,13 +3310,19 @@ export type ServiceStatus = {
 export type SessionRecord = {
   /** ses_ and 32 hex digits. */
   readonly session_id: string;
-  /** The key that created it. */
-  readonly key_id: string;
-  /** Name of the key. */
-  readonly key_name: string;
-  /** The card program that the key is bound to; null if it can act in all of them. */
+  /** The key that created it; null for the session of a person. */
+  readonly key_id: string | null;
+  /** Name of the key; null for the session of a person. */
+  readonly key_name: string | null;
+  /** The person who signed in; null for the session of a key. */
+  readonly person_id: string | null;
+  /** Name of the person; null without one, or if the provider sent none. */
+  readonly person_name: string | null;
+  /** When the person last proved their identity to the provider; null without a person. */
+  readonly signed_in_at: string | null;
+  /** The card program that the key or the person is bound to; null if it is all of them. */
   readonly program_id: string | null;
-  /** The role with exactly the scopes of the key; null if none has them. */
+  /** The role with exactly these scopes; null if none has them. */
   readonly role: 'viewer' | 'support' | 'treasurer' | 'operator' | 'administrator' | null;
   /** When it was created, in actual time even if the clock of the sandbox was moved. */
   readonly created_at: string;
@@ -3290,6 +3334,12 @@ export type SessionRecord = {
   readonly ends_at: string;
   /** Whether it is the session of this request. */
   readonly current: boolean;
+};
+
+/** The body of sign_in_as. */
+export type SignInAsBody = {
+  /** One of the three people of every sandbox, each with the role of this name. */
+  readonly person: 'operator' | 'treasurer' | 'support';
 };
 
 /** Statement page: the response of list_postings. */
@@ -4983,6 +5033,46 @@ export type Operations = {
     readonly reply: EndedSession;
   };
   /**
+   * list_people: List the people who have signed in, newest first. Requires an operator key. Error codes:
+   * `list_people_schema`, `unknown_list_people`.
+   */
+  readonly list_people: {
+    readonly call: { readonly query?: PageQuery | undefined; readonly options?: CallOptions | undefined };
+    readonly reply: Page<PersonRecord>;
+  };
+  /**
+   * get_person: Get a person who has signed in. Requires an operator key. Error codes: `person_not_found`,
+   * `unknown_get_person`.
+   */
+  readonly get_person: {
+    readonly call: { readonly params: { readonly person_id: string }; readonly options?: CallOptions | undefined };
+    readonly reply: PersonRecord;
+  };
+  /**
+   * block_person: End the sessions of a person, and refuse their next sign-in. Requires an operator key. Error
+   * codes: `idempotency_key_exists`, `person_not_found`, `unknown_block_person`.
+   */
+  readonly block_person: {
+    readonly call: { readonly params: { readonly person_id: string }; readonly options?: KeyedCallOptions | undefined };
+    readonly reply: PersonRecord;
+  };
+  /**
+   * unblock_person: Let a blocked person sign in again. Requires an operator key. Error codes:
+   * `idempotency_key_exists`, `person_not_found`, `unknown_unblock_person`.
+   */
+  readonly unblock_person: {
+    readonly call: { readonly params: { readonly person_id: string }; readonly options?: KeyedCallOptions | undefined };
+    readonly reply: PersonRecord;
+  };
+  /**
+   * erase_person: Block a person, and erase their name and email; the audit log keeps their id. Requires an
+   * operator key. Error codes: `idempotency_key_exists`, `person_not_found`, `unknown_erase_person`.
+   */
+  readonly erase_person: {
+    readonly call: { readonly params: { readonly person_id: string }; readonly options?: KeyedCallOptions | undefined };
+    readonly reply: PersonRecord;
+  };
+  /**
    * get_switch: Get the switch: what is disabled, since when, why, and who did it. Requires an operator key.
    * Error codes: `unknown_get_switch`.
    */
@@ -5051,6 +5141,14 @@ export type Operations = {
   readonly start_database: {
     readonly call: { readonly options?: CallOptions | undefined };
     readonly reply: DatabaseState;
+  };
+  /**
+   * sign_in_as: Sign in to the console as one of three people, to try roles without an OpenID provider; sets the
+   * cookie. Error codes: `sign_in_as_schema`, `person_blocked`, `unknown_sign_in_as`.
+   */
+  readonly sign_in_as: {
+    readonly call: { readonly body: SignInAsBody; readonly options?: CallOptions | undefined };
+    readonly reply: CurrentSession;
   };
 };
 
@@ -5140,6 +5238,10 @@ export type ErrorRows = {
   readonly key_not_found: ErrorRow;
   /** There is no such session of the console, or it has ended. */
   readonly session_not_found: ErrorRow;
+  /** The person does not exist. */
+  readonly person_not_found: ErrorRow;
+  /** An operator has blocked this person, or has erased their name and email. */
+  readonly person_blocked: ErrorRow;
   /** The error log has no error with this request id that this key may see. */
   readonly error_not_found: ErrorRow;
   /** The service has stored nothing about a request with this id that this key may see. */
@@ -5434,6 +5536,16 @@ export type ErrorRows = {
   readonly list_sessions_schema: ErrorRow;
   /** The request does not match the schema of revoke_session. */
   readonly revoke_session_schema: ErrorRow;
+  /** The request does not match the schema of list_people. */
+  readonly list_people_schema: ErrorRow;
+  /** The request does not match the schema of get_person. */
+  readonly get_person_schema: ErrorRow;
+  /** The request does not match the schema of block_person. */
+  readonly block_person_schema: ErrorRow;
+  /** The request does not match the schema of unblock_person. */
+  readonly unblock_person_schema: ErrorRow;
+  /** The request does not match the schema of erase_person. */
+  readonly erase_person_schema: ErrorRow;
   /** The request does not match the schema of get_switch. */
   readonly get_switch_schema: ErrorRow;
   /** The request does not match the schema of change_switch. */
@@ -5454,6 +5566,8 @@ export type ErrorRows = {
   readonly stop_database_schema: ErrorRow;
   /** The request does not match the schema of start_database. */
   readonly start_database_schema: ErrorRow;
+  /** The request does not match the schema of sign_in_as. */
+  readonly sign_in_as_schema: ErrorRow;
   /** The transfer could not be created because of an internal error. */
   readonly unknown_create_transfer: ErrorRow;
   /** The transfers could not be listed because of an internal error. */
@@ -5648,6 +5762,16 @@ export type ErrorRows = {
   readonly unknown_list_sessions: ErrorRow;
   /** The session could not be ended because of an internal error. */
   readonly unknown_revoke_session: ErrorRow;
+  /** The people could not be listed because of an internal error. */
+  readonly unknown_list_people: ErrorRow;
+  /** The person could not be read because of an internal error. */
+  readonly unknown_get_person: ErrorRow;
+  /** The person could not be blocked because of an internal error. */
+  readonly unknown_block_person: ErrorRow;
+  /** The person could not be unblocked because of an internal error. */
+  readonly unknown_unblock_person: ErrorRow;
+  /** The person could not be erased because of an internal error. */
+  readonly unknown_erase_person: ErrorRow;
   /** The switch could not be read because of an internal error. */
   readonly unknown_get_switch: ErrorRow;
   /** The switch could not be changed because of an internal error. */
@@ -5668,6 +5792,8 @@ export type ErrorRows = {
   readonly unknown_stop_database: ErrorRow;
   /** The database could not be started because of an internal error. */
   readonly unknown_start_database: ErrorRow;
+  /** The session could not be made because of an internal error. */
+  readonly unknown_sign_in_as: ErrorRow;
 };
 
 /** The code of an error. */

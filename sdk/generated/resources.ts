@@ -81,6 +81,7 @@ import type {
   OperatorWebhookQuery,
   Overview,
   PageQuery,
+  PersonRecord,
   PostingRecord,
   PreviewSwitchQuery,
   ProgramRecord,
@@ -107,6 +108,7 @@ import type {
   SearchResults,
   ServiceStatus,
   SessionRecord,
+  SignInAsBody,
   StatementPage,
   SwitchPreview,
   SwitchRecord,
@@ -788,6 +790,60 @@ export class SessionsResource {
   }
 }
 
+/** People who have signed in to the console; for operators. */
+export class PeopleResource {
+  readonly #send: Send;
+
+  constructor(send: Send) {
+    this.#send = send;
+  }
+
+  /**
+   * list_people: List the people who have signed in, newest first. Requires an operator key. Error codes:
+   * `list_people_schema`, `unknown_list_people`.
+   */
+  list(query: PageQuery = {}, options?: CallOptions): Promise<WithResponse<Page<PersonRecord>>> {
+    return this.#send('list_people', { query, options });
+  }
+
+  /** Every item of list_people, for `for await`: reads the next page when the loop needs it. `limit` is the size of a page. */
+  listAll(query: PageQuery = {}, options?: CallOptions): AsyncGenerator<PersonRecord, void, undefined> {
+    return everyItem((cursor) => this.list({ ...query, cursor }, options), query.cursor);
+  }
+
+  /**
+   * get_person: Get a person who has signed in. Requires an operator key. Error codes: `person_not_found`,
+   * `unknown_get_person`.
+   */
+  get(personId: string, options?: CallOptions): Promise<WithResponse<PersonRecord>> {
+    return this.#send('get_person', { params: { person_id: personId }, options });
+  }
+
+  /**
+   * block_person: End the sessions of a person, and refuse their next sign-in. Requires an operator key. Error
+   * codes: `idempotency_key_exists`, `person_not_found`, `unknown_block_person`.
+   */
+  block(personId: string, options?: KeyedCallOptions): Promise<WithResponse<PersonRecord>> {
+    return this.#send('block_person', { params: { person_id: personId }, options });
+  }
+
+  /**
+   * unblock_person: Let a blocked person sign in again. Requires an operator key. Error codes:
+   * `idempotency_key_exists`, `person_not_found`, `unknown_unblock_person`.
+   */
+  unblock(personId: string, options?: KeyedCallOptions): Promise<WithResponse<PersonRecord>> {
+    return this.#send('unblock_person', { params: { person_id: personId }, options });
+  }
+
+  /**
+   * erase_person: Block a person, and erase their name and email; the audit log keeps their id. Requires an
+   * operator key. Error codes: `idempotency_key_exists`, `person_not_found`, `unknown_erase_person`.
+   */
+  erase(personId: string, options?: KeyedCallOptions): Promise<WithResponse<PersonRecord>> {
+    return this.#send('erase_person', { params: { person_id: personId }, options });
+  }
+}
+
 /** The audit log; for operators. */
 export class AuditResource {
   readonly #send: Send;
@@ -1462,6 +1518,14 @@ export class SandboxResource {
   startDatabase(options?: CallOptions): Promise<WithResponse<DatabaseState>> {
     return this.#send('start_database', { options });
   }
+
+  /**
+   * sign_in_as: Sign in to the console as one of three people, to try roles without an OpenID provider; sets the
+   * cookie. Error codes: `sign_in_as_schema`, `person_blocked`, `unknown_sign_in_as`.
+   */
+  signInAs(body: SignInAsBody, options?: CallOptions): Promise<WithResponse<CurrentSession>> {
+    return this.#send('sign_in_as', { body, options });
+  }
 }
 
 /** Every resource of the service. */
@@ -1479,6 +1543,7 @@ export class Resources {
   readonly trialBalance: TrialBalanceResource;
   readonly keys: KeysResource;
   readonly sessions: SessionsResource;
+  readonly people: PeopleResource;
   readonly audit: AuditResource;
   readonly events: EventsResource;
   readonly webhooks: WebhooksResource;
@@ -1504,6 +1569,7 @@ export class Resources {
     this.trialBalance = new TrialBalanceResource(send);
     this.keys = new KeysResource(send);
     this.sessions = new SessionsResource(send);
+    this.people = new PeopleResource(send);
     this.audit = new AuditResource(send);
     this.events = new EventsResource(send);
     this.webhooks = new WebhooksResource(send);

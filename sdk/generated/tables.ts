@@ -102,6 +102,11 @@ get_session GET console/session - caller
 delete_session DELETE console/session - caller
 list_sessions GET operator/session operator:read
 revoke_session POST operator/session/{session_id}/revoke keys:write optional
+list_people GET operator/person operator:read
+get_person GET operator/person/{person_id} operator:read
+block_person POST operator/person/{person_id}/block keys:write optional
+unblock_person POST operator/person/{person_id}/unblock keys:write optional
+erase_person POST operator/person/{person_id}/erase keys:write optional
 get_switch GET operator/switch operator:read
 change_switch POST operator/switch switch:write optional
 preview_switch GET operator/switch/preview operator:read
@@ -111,7 +116,8 @@ list_audit_entries GET operator/audit operator:read
 verify_audit GET operator/audit/verify operator:read
 move_clock POST sandbox/clock operator sandbox optional
 stop_database POST sandbox/database/stop operator sandbox
-start_database POST sandbox/database/start operator sandbox repeatable`;
+start_database POST sandbox/database/start operator sandbox repeatable
+sign_in_as POST sandbox/session operator sandbox`;
 
 /** For each kind of error: status, type, whether it can be retried, and the codes that do not belong to one operation. */
 export const ERROR_LINES: string = `
@@ -132,7 +138,9 @@ export const ERROR_LINES: string = `
 500 Server retry unknown_request
 404 Request - card_not_found transfer_not_found reversal_not_found
 409 Request - invalid_transfer_status
-404 Request - program_not_found key_not_found session_not_found error_not_found request_not_found event_not_found
+404 Request - program_not_found key_not_found session_not_found person_not_found
+403 Request - person_blocked
+404 Request - error_not_found request_not_found event_not_found
 410 Request - events_expired
 404 Request - webhook_not_found
 400 Request - webhook_url_refused

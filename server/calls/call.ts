@@ -11,25 +11,51 @@ import type { RequestTrace } from './trace.ts';
 /**
  * The caller of an operation. A keyless sandbox caller may do everything, in the demo program unless it names another. `host` is
  * a command on the host of the service. `connector` is the adapter of a processor, which has signed its request. `operator_key`
- * is any key that belongs to no card program, with any scopes.
+ * is any key that belongs to no card program, with any scopes. A person has the scopes of the roles of the last sign-in.
  */
 export type Caller =
   | { readonly kind: 'sandbox' }
   | { readonly kind: 'host' }
   | { readonly kind: 'connector'; readonly connectorId: string }
-  | (Bearer & { readonly kind: 'program_key'; readonly programId: string })
-  | (Bearer & { readonly kind: 'operator_key' });
+  | ScopedCaller;
 
-type Bearer = {
+/** A caller with scopes: a key or a person, of one card program or of none. */
+export type ScopedCaller =
+  | (KeyCaller & { readonly kind: 'program_key'; readonly programId: string })
+  | (KeyCaller & { readonly kind: 'operator_key' })
+  | (PersonCaller & { readonly kind: 'program_person'; readonly programId: string })
+  | (PersonCaller & { readonly kind: 'operator_person' });
+
+type KeyCaller = {
   readonly keyId: string;
   readonly scopes: readonly string[];
   /** Inner UUID of the session, or undefined if the key itself was sent. */
   readonly sessionId?: string;
 };
 
-/** Whether a caller may use operations with this scope. Callers without a key may use all. */
+type PersonCaller = {
+  readonly personId: string;
+  readonly scopes: readonly string[];
+  readonly sessionId: string;
+  /** When the person last proved their identity to the provider, in milliseconds since 1970. */
+  readonly signedInAt: number;
+};
+
+/** Whether a caller may use operations with this scope. Callers without scopes may use all. */
 export function hasScope(caller: Caller, scope: KeyScope): boolean {
-  return !('keyId' in caller) || includesScope(caller.scopes, scope);
+  return !('scopes' in caller) || includesScope(caller.scopes, scope);
+}
+
+/** Whether the caller is a key or a person that belongs to no card program. */
+export function isOperator(caller: Caller): boolean {
+  return caller.kind === 'operator_key' || caller.kind === 'operator_person';
+}
+
+/** Inner UUID of the key or the person, or undefined for another caller. */
+export function credentialOf(caller: Caller | undefined): string | undefined {
+  if (caller === undefined) return undefined;
+  if ('keyId' in caller) return caller.keyId;
+  return 'personId' in caller ? caller.personId : undefined;
 }
 
 export type RefusedCredential = {

@@ -1,4 +1,5 @@
 import { randomFillSync } from 'node:crypto';
+import { PERSON_VERSION } from '../../domain/identifier.ts';
 import { databaseTime } from './database-clock.ts';
 
 // Invariant: The time in an id is the database's time at the decision, even if the process's clock is wrong
@@ -13,6 +14,12 @@ const MAX_SEQUENCE = 4096;
 /** A UUIDv7 of now, for ids that are needed before a transaction begins. */
 export function newId(): string {
   return idAt(databaseTime());
+}
+
+/** A UUID of a person, at a moment in milliseconds since 1970. */
+export function personIdAt(moment: number): string {
+  const id = idAt(moment);
+  return `${id.slice(0, 14)}${PERSON_VERSION}${id.slice(15)}`;
 }
 
 /** The highest time that a UUIDv7 can have, in milliseconds since 1970. */

@@ -37,7 +37,7 @@ export type LockedName =
   | Pick<KeyInScope, 'keyHash'>
   | {
       readonly programId: string;
-      readonly kind: 'reference' | 'movement_reference' | 'card' | 'webhooks' | 'case';
+      readonly kind: 'reference' | 'movement_reference' | 'card' | 'webhooks' | 'case' | 'person';
       readonly name: string;
     }
   /** The processor's name of a card: unique at its connector, in all card programs together. */

@@ -20,12 +20,13 @@ export const IDLE_MINUTES = 15;
 /** How long a session stays valid in any case. */
 export const MAX_HOURS = 12;
 
-/** Maximum number of sessions of a key. One more ends the oldest. A team that shares a key has fewer. */
-const MAX_SESSIONS_OF_KEY = 100;
+/** Maximum number of sessions of a key or a person. One more ends the oldest. A team that shares a key has fewer. */
+const MAX_SESSIONS_OF_OWNER = 100;
 
 const CALLER_NAMES = columns({
-  keyName: TEXT,
+  keyName: nullable(TEXT),
   keyExpiresAt: nullable(DATE),
+  personName: nullable(TEXT),
   programName: nullable(TEXT),
   sessionCreatedAt: nullable(DATE),
   lastActiveAt: nullable(DATE),
@@ -36,23 +37,37 @@ const CALLER_NAMES = columns({
 const SECONDS_AHEAD = `coalesce((select extract(epoch from ahead) from sandbox_clock where singleton), 0)::integer
       as seconds_ahead`;
 
-/** The names of a key and its card program, the times of the session, and how far the clock is ahead, in seconds. */
+/** The names of a key or a person and of its card program, the times of the session, and how far the clock is ahead, in seconds. */
 export type CallerNames = RowOf<typeof CALLER_NAMES.columns>;
 
 const READ_CALLER_NAMES = statement(
   'read_caller_names',
   { keyId: UUID, sessionId: nullable(UUID) },
-  `select api_key.name as key_name, api_key.expires_at as key_expires_at, program.name as program_name,
+  `select api_key.name as key_name, api_key.expires_at as key_expires_at, null as person_name, program.name as program_name,
       console_session.created_at as session_created_at, console_session.last_active_at, ${SECONDS_AHEAD}
     from api_key left join program using (program_id)
       left join console_session on console_session.session_id = :sessionId
     where api_key.key_id = :keyId`,
 );
 
-/** Reads {@link CallerNames}. No row if the key does not exist. */
-export function readCallerNames(keyId: string, sessionId: string | null): Statement {
-  return READ_CALLER_NAMES({ keyId, sessionId });
+const READ_PERSON_NAMES = statement(
+  'read_person_names',
+  { sessionId: UUID },
+  `select null as key_name, null as key_expires_at, person.name as person_name, program.name as program_name,
+      console_session.created_at as session_created_at, console_session.last_active_at, ${SECONDS_AHEAD}
+    from console_session join person using (person_id) left join program on program.program_id = console_session.program_id
+    where console_session.session_id = :sessionId`,
+);
+
+/** Reads {@link CallerNames}. No row if the key or the session of the person does not exist. */
+export function readCallerNames(caller: ScopedId): Statement {
+  return 'keyId' in caller
+    ? READ_CALLER_NAMES({ keyId: caller.keyId, sessionId: caller.sessionId ?? null })
+    : READ_PERSON_NAMES({ sessionId: caller.sessionId });
 }
+
+/** The key of a caller, and its session if it has one, or the session of a person. Inner UUIDs. */
+export type ScopedId = { readonly keyId: string; readonly sessionId?: string } | { readonly sessionId: string };
 
 export function toCallerNames(row: Row): CallerNames {
   return CALLER_NAMES.read(row);
@@ -69,14 +84,22 @@ export function readProgramName(programId: string): Statement {
   return READ_PROGRAM_NAME({ programId });
 }
 
+/** A session of a key has the program and the scopes of the key, and one of a person those of the sign-in. */
 const BEARER = columns({
   sessionId: UUID,
-  keyId: UUID,
+  keyId: nullable(UUID),
+  personId: nullable(UUID),
+  signedInAt: nullable(DATE),
   programId: nullable(UUID),
   scopes: many(word()),
   revokedAt: nullable(DATE),
   replacedBy: nullable(UUID),
+  blockedAt: nullable(DATE),
 });
+
+const OWNERS = 'console_session left join api_key using (key_id) left join person using (person_id)';
+const OWN_PROGRAM = 'coalesce(console_session.program_id, api_key.program_id) as program_id';
+const OWN_SCOPES = 'coalesce(console_session.scopes, api_key.scopes) as scopes';
 
 export type FoundSession = RowOf<typeof BEARER.columns> & {
   /** Milliseconds until its key expires, or null for never. */
@@ -94,12 +117,13 @@ const LEFT = `console_session.created_at + interval '${MAX_HOURS} hours' - state
 const FIND_SESSION = statement(
   'find_session',
   { tokenHash: BYTES },
-  `select ${BEARER.names}, ${milliseconds('expires_at - service_now()')} as key_left,
+  `select ${BEARER.omit('programId', 'scopes').names}, ${OWN_PROGRAM}, ${OWN_SCOPES},
+      ${milliseconds('expires_at - service_now()')} as key_left,
       ${milliseconds(IDLE_LEFT)} as idle_left, ${milliseconds(LEFT)} as left_ms
-    from console_session join api_key using (key_id) where token_hash = :tokenHash`,
+    from ${OWNERS} where token_hash = :tokenHash`,
 );
 
-/** Finds a session by the hash of its token, with its key, whether it has ended or not. */
+/** Finds a session by the hash of its token, with its key or its person, whether it has ended or not. */
 export function findSession(tokenHash: Buffer): Statement {
   return FIND_SESSION({ tokenHash });
 }
@@ -142,44 +166,72 @@ const SESSION = columns({
   sessionId: UUID,
   /** SHA-256 of the token, which is never stored itself. */
   tokenHash: BYTES,
-  keyId: UUID,
   createdAt: DATE,
   lastActiveAt: DATE,
 });
 
-export const insertSession = insertRow('insert_session', 'console_session', SESSION);
+export const insertSession = insertRow(
+  'insert_session',
+  'console_session',
+  columns({ ...SESSION.columns, keyId: UUID }),
+);
+
+/** Inserts the session of a person, with the rights of the sign-in. */
+export const insertPersonSession = insertRow(
+  'insert_person_session',
+  'console_session',
+  columns({
+    ...SESSION.columns,
+    personId: UUID,
+    /** Null for all card programs. */
+    programId: nullable(UUID),
+    scopes: many(word()),
+    signedInAt: DATE,
+    /** The provider's id of its session. */
+    providerSession: nullable(TEXT),
+  }),
+);
 
 const DELETE_OLDEST_SESSIONS = statement(
   'delete_oldest_sessions',
-  { keyId: UUID, kept: NUMBER },
+  { ownerId: UUID, kept: NUMBER },
   `delete from console_session where session_id in (
-      select session_id from console_session where key_id = :keyId order by session_id desc offset :kept limit 100
+      select session_id from console_session where key_id = :ownerId or person_id = :ownerId
+        order by session_id desc offset :kept limit 100
     )`,
 );
 
-/** Makes room for one more session of a key, which must be locked. Ends the oldest sessions above the maximum. */
-export function deleteOldestSessions(keyId: string): Statement {
-  return DELETE_OLDEST_SESSIONS({ keyId, kept: MAX_SESSIONS_OF_KEY - 1 });
+/** Makes room for one more session of a key or a person, which must be locked. Ends the oldest sessions above the maximum. */
+export function deleteOldestSessions(ownerId: string): Statement {
+  return DELETE_OLDEST_SESSIONS({ ownerId, kept: MAX_SESSIONS_OF_OWNER - 1 });
 }
 
 const LISTED = columns({
   sessionId: UUID,
-  keyId: UUID,
+  keyId: nullable(UUID),
+  personId: nullable(UUID),
   createdAt: DATE,
   lastActiveAt: DATE,
+  signedInAt: nullable(DATE),
 });
-const LISTED_KEY = columns({ keyName: TEXT, programId: nullable(UUID), scopes: many(word()) });
-const LISTED_NAMES = `${LISTED.of('console_session')}, api_key.name as key_name, api_key.program_id, api_key.scopes`;
+const LISTED_OWNER = columns({
+  keyName: nullable(TEXT),
+  personName: nullable(TEXT),
+  programId: nullable(UUID),
+  scopes: many(word()),
+});
+const LISTED_NAMES = `${LISTED.of('console_session')}, api_key.name as key_name, person.name as person_name,
+  ${OWN_PROGRAM}, ${OWN_SCOPES}`;
 
-export type ListedSession = RowOf<typeof LISTED.columns> & RowOf<typeof LISTED_KEY.columns>;
+export type ListedSession = RowOf<typeof LISTED.columns> & RowOf<typeof LISTED_OWNER.columns>;
 
 const IS_OPEN = `${IDLE_LEFT} > '0' and ${LEFT} > '0' and api_key.revoked_at is null and api_key.replaced_by is null
-  and (api_key.expires_at is null or api_key.expires_at > service_now())`;
+  and (api_key.expires_at is null or api_key.expires_at > service_now()) and person.blocked_at is null`;
 
 const LIST_SESSIONS = statement(
   'list_sessions',
   { after: nullable(UUID), count: NUMBER },
-  `select ${LISTED_NAMES} from console_session join api_key using (key_id)
+  `select ${LISTED_NAMES} from ${OWNERS}
     where (:after::uuid is null or session_id < :after) and ${IS_OPEN}
     order by session_id desc limit :count`,
 );
@@ -192,7 +244,7 @@ export function listSessions(after: string | null, count: number): Statement {
 const LOCK_SESSION = statement(
   'lock_session',
   { sessionId: UUID },
-  `select ${LISTED_NAMES}, statement_timestamp() as now from console_session join api_key using (key_id)
+  `select ${LISTED_NAMES}, statement_timestamp() as now from ${OWNERS}
     where session_id = :sessionId and ${IS_OPEN} for update of console_session`,
 );
 
@@ -202,7 +254,7 @@ export function lockSession(sessionId: string): Statement {
 }
 
 export function toListedSession(row: Row): ListedSession {
-  return { ...LISTED.read(row), ...LISTED_KEY.read(row) };
+  return { ...LISTED.read(row), ...LISTED_OWNER.read(row) };
 }
 
 const DELETE_SESSION = statement(
@@ -214,6 +266,35 @@ const DELETE_SESSION = statement(
 /** Ends a session, which must be locked. */
 export function deleteSession(sessionId: string): Statement {
   return DELETE_SESSION({ sessionId });
+}
+
+const END_SESSIONS_OF_PERSON = statement(
+  'end_sessions_of_person',
+  { personId: UUID },
+  'delete from console_session where person_id = :personId',
+);
+
+/** Ends all sessions of a person. */
+export function endSessionsOfPerson(personId: string): Statement {
+  return END_SESSIONS_OF_PERSON({ personId });
+}
+
+const LOCK_PROVIDER_SESSIONS = statement(
+  'lock_provider_sessions',
+  { issuer: TEXT, subject: nullable(TEXT), providerSession: nullable(TEXT) },
+  `select ${LISTED_NAMES}, statement_timestamp() as now from ${OWNERS}
+    where person.issuer = :issuer and (:subject::text is null or person.subject = :subject)
+      and (:providerSession::text is null or console_session.provider_session = :providerSession)
+    order by session_id for update of console_session`,
+);
+
+/** Locks the sessions that began with the sessions of a provider: of a person, or with one `sid`, or both. */
+export function lockProviderSessions(named: {
+  readonly issuer: string;
+  readonly subject: string | null;
+  readonly providerSession: string | null;
+}): Statement {
+  return LOCK_PROVIDER_SESSIONS(named);
 }
 
 const SESSION_USE = columns({ sessionId: UUID, age: NUMBER });

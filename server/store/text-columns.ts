@@ -7,7 +7,7 @@
  */
 export type TextRule = {
   /** The author of the text. `service`: only its own words, codes, ids, hashes and sealed bytes. */
-  readonly from: 'service' | 'caller' | 'operator' | 'processor' | 'receiver';
+  readonly from: 'service' | 'caller' | 'operator' | 'processor' | 'receiver' | 'provider';
   /** `refuse`: a request with a card number in it is refused. `redact`: card numbers, keys and passwords are replaced. */
   readonly secrets: 'refuse' | 'redact' | 'none';
   /** How long it is kept. `record`: as long as the row, see docs/retention.md. Otherwise the setting. */
@@ -20,7 +20,7 @@ export type TextRule = {
   /**
    * The step of the erasure that removes it, or null if it stays. docs/retention.md tells callers to put no personal data there.
    */
-  readonly erasedBy: 'the request' | 'transfers' | 'responses' | 'events' | 'errors' | 'cases' | null;
+  readonly erasedBy: 'erase_person' | 'the request' | 'transfers' | 'responses' | 'events' | 'errors' | 'cases' | null;
 };
 
 const SERVICE: TextRule = { from: 'service', secrets: 'none', kept: 'record', erasedBy: null };
@@ -35,6 +35,8 @@ const ERROR: TextRule = { from: 'caller', secrets: 'redact', kept: 'ERROR_RETENT
 /** An id or a name in the error log. */
 const ERROR_NAME: TextRule = { ...ERROR, erasedBy: null };
 const CASE: TextRule = { from: 'caller', secrets: 'redact', kept: 'ERROR_RETENTION_DAYS', erasedBy: 'cases' };
+/** What the OpenID provider says about a person. */
+const PERSON: TextRule = { from: 'provider', secrets: 'none', kept: 'record', erasedBy: null };
 const NOTE: TextRule = { ...CASE, from: 'operator', erasedBy: 'transfers' };
 
 /** The columns, by table, whose texts only the service writes. */
@@ -48,7 +50,7 @@ const OF_SERVICE: Readonly<Record<string, string>> = {
   card_erasure: 'holder_hash step',
   case_message: 'side',
   connector_switch: 'actor transfer_type',
-  console_session: 'token_hash',
+  console_session: 'scopes token_hash',
   error: 'caller code method money_moved operation type',
   error_count: 'code',
   error_drop: 'reason',
@@ -97,6 +99,7 @@ const OF_OTHERS: Readonly<Record<string, Readonly<Record<string, TextRule>>>> = 
   case_message: { author: { ...CASE, from: 'operator' }, external_author: CASE, external_id: NAME, text: CASE },
   connector_state: { connector_id: OPERATOR, reason: PROCESSOR },
   connector_switch: { connector_id: OPERATOR, reason: OPERATOR },
+  console_session: { provider_session: PERSON },
   error: {
     card_name: ERROR_NAME,
     causes: ERROR,
@@ -123,6 +126,13 @@ const OF_OTHERS: Readonly<Record<string, Readonly<Record<string, TextRule>>>> = 
     message: NAME,
   },
   incident: { internal_text: OPERATOR, public_text: OPERATOR, resolution: OPERATOR, title: OPERATOR },
+  person: {
+    email: { ...PERSON, erasedBy: 'erase_person' },
+    issuer: PERSON,
+    name: { ...PERSON, erasedBy: 'erase_person' },
+    roles: PERSON,
+    subject: PERSON,
+  },
   processor_attempt: {
     code: PROCESSOR,
     connector_id: OPERATOR,

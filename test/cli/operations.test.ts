@@ -20,10 +20,8 @@ const YEN = { currency: 'JPY', funding: [{ currency: 'JPY', balance: 1200, avail
 
 const CSV = 'a,b\r\n1,"x\ny"\r\n';
 
-/** Operations without commands: a browser signs in and out with a cookie, and processors' adapters send signed notices. */
-const OF_OTHERS: readonly OperationId[] = ['create_session', 'delete_session', 'receive_notice'];
-
-const COMMANDED = OPERATION_IDS.filter((id) => !OF_OTHERS.includes(id));
+/** All operations, except those without a command: browsers sign in and out, and processors' adapters send signed notices. */
+const COMMANDED = OPERATION_IDS.filter((id) => rowOf(id).command !== null);
 
 /** For each operation: the response to its command, the request that it sends, and part of its output. */
 const LINES: Readonly<Partial<Record<OperationId, Line>>> = {

@@ -177,6 +177,7 @@ const thingsOf = (owns: ProgramData): Record<Thing, string> => ({
   attempt: 'pat_none',
   connector: 'none',
   break: 'brk_none',
+  person: 'per_none',
 });
 
 /** Every way to name something of another program in an operation of a card program. */

@@ -1,7 +1,7 @@
 import type { InspectedErrorRecord, LoggedErrorRecord, OperatorErrorRecord } from '../../../contract/error-log.ts';
 import { ERROR_TYPES, type ErrorRecord, type ErrorType } from '../../../contract/errors/record.ts';
 import type { RefusalCode } from '../../../domain/error-codes.ts';
-import { toWireId } from '../../../domain/identifier.ts';
+import { toCredentialId, toWireId } from '../../../domain/identifier.ts';
 import type { Json } from '../../foundation/redaction.ts';
 import { type LoggedError, timeOfId } from '../../store/error.ts';
 
@@ -21,7 +21,7 @@ export function toLoggedErrorRecord(error: LoggedError): LoggedErrorRecord {
     card_id: error.cardName,
     transfer_id: error.transferId === null ? null : toWireId('tr', error.transferId),
     idempotency_key: error.idempotencyKey,
-    key_id: error.keyId === null ? null : toWireId('key', error.keyId),
+    key_id: error.keyId === null ? null : toCredentialId(error.keyId),
     money_moved: error.moneyMoved,
     request: toObject(error.request),
     traceparent: error.traceparent,

@@ -2,13 +2,13 @@ import { errorRecord } from '../../../contract/errors/catalogue.ts';
 import type { ErrorRecord } from '../../../contract/errors/record.ts';
 import type { ReversalRecord } from '../../../contract/transfer-actions.ts';
 import type { TransferRecord } from '../../../contract/transfers.ts';
-import { toWireId } from '../../../domain/identifier.ts';
+import { toCredentialId, toWireId } from '../../../domain/identifier.ts';
 import { toWire } from '../../../domain/ledger/money.ts';
 import { Refusal } from '../../../domain/refusal.ts';
 import type { TransferPlan } from '../../../domain/transfers/create-transfer.ts';
 import type { Reversal } from '../../../domain/transfers/reverse-transfer.ts';
 import { NO_API_KEY, type Transfer } from '../../../domain/transfers/transfer.ts';
-import type { Caller } from '../call.ts';
+import { type Caller, credentialOf } from '../call.ts';
 
 export function toTransferRecord(transfer: Transfer): TransferRecord {
   return {
@@ -42,7 +42,7 @@ export function toTransferRecord(transfer: Transfer): TransferRecord {
 /** The creator of a transfer or a reversal, with the names that the audit log uses for callers. */
 function toCreator(createdBy: string | null): string | null {
   if (createdBy === null) return null;
-  return createdBy === NO_API_KEY ? 'sandbox' : toWireId('key', createdBy);
+  return createdBy === NO_API_KEY ? 'sandbox' : toCredentialId(createdBy);
 }
 
 /** The error of a failed transfer, its fields in the specified order (specification, 2.1), which `jsonb` does not keep. */
@@ -82,9 +82,9 @@ function formatTime(time: number): string {
   return lastTimeText;
 }
 
-/** The creator to store with a transfer: the inner UUID of the API key. */
+/** The creator to store with a transfer: the inner UUID of the API key or the person. */
 export function creatorOf(caller: Caller): string {
-  return 'keyId' in caller ? caller.keyId : NO_API_KEY;
+  return credentialOf(caller) ?? NO_API_KEY;
 }
 
 /** The plan for an accepted transfer that failed, with the error record on the transfer. */

@@ -37,8 +37,8 @@ export function identifyCaller(
   const { gateway, settings } = reporter;
   const { authorization } = head;
   context.isOfConsole = isOfConsoleItself(context, head, settings.trustedProxies);
-  // A new session needs a key. A cookie that the browser still has is ignored.
-  if (head.cookie !== undefined && context.operation !== 'create_session') {
+  // A new session replaces the old one. A cookie that the browser still has is ignored.
+  if (head.cookie !== undefined && !isSignIn(context.operation)) {
     const session = identifyBySession(reporter, context, head);
     if (session !== undefined) return session;
   }
@@ -106,6 +106,11 @@ function identifyBySession(
 /** Whether the operation accepts an operator's key while the database does not respond. */
 function readsStatus(operation: OperationId | undefined): boolean {
   return operation === 'get_status' || operation === 'get_overview';
+}
+
+/** Whether the operation creates a session. */
+export function isSignIn(operation: string | undefined): boolean {
+  return operation === 'create_session' || operation === 'sign_in_as';
 }
 
 const KEYLESS_CALLER: Caller = { kind: 'sandbox' };
@@ -179,13 +184,13 @@ export function requireScope(
   caller: Caller,
   operation: Operation,
 ): void {
-  if (caller.kind !== 'program_key' && caller.kind !== 'operator_key') return;
+  if (!('scopes' in caller)) return;
   const needed = operation.scope;
   if (needed === null || includesScope(caller.scopes, needed)) return;
   const operators = isOfOperators(needed) ? ', which only operator keys can have' : '';
   const refusal = new Refusal(
     'forbidden',
-    `This operation needs the scope '${needed}'${operators}. This key has: ${caller.scopes.join(', ')}.`,
+    `This operation needs the scope '${needed}'${operators}. ${'keyId' in caller ? 'This key has' : 'You have'}: ${caller.scopes.join(', ')}.`,
     { saw: { refused_because: `no scope ${needed}` } },
   );
   reportRefusal(reporter, context, head.authorization ?? '', refusal);
@@ -204,7 +209,7 @@ export function chooseProgram(
   deadline: number,
 ): ProgramChoice | Promise<ProgramChoice> {
   const named = head.programId === '' ? undefined : head.programId;
-  if (caller.kind === 'program_key') {
+  if ('programId' in caller) {
     if (named !== undefined && fromWireId('prog', named) !== caller.programId) {
       throw forbidden('This API key does not belong to the card program in the Program-Id header.');
     }

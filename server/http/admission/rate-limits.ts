@@ -1,6 +1,6 @@
 import { performance } from 'node:perf_hooks';
 import { Refusal } from '../../../domain/refusal.ts';
-import type { Caller } from '../../calls/call.ts';
+import { type Caller, credentialOf } from '../../calls/call.ts';
 import type { RequestContext } from '../request-context.ts';
 import type { HttpSettings } from '../settings.ts';
 import { callerAddress, type Policy, RateLimiter, type RateStatus, WINDOW_SECONDS } from './rate-limiter.ts';
@@ -62,7 +62,7 @@ export class RateLimits {
 
   /** Counts a request for its API key or its connector. Throws `rate_limited`. */
   admitCaller(context: RequestContext, caller: Caller): void {
-    const who = 'keyId' in caller ? caller.keyId : 'connectorId' in caller ? caller.connectorId : undefined;
+    const who = 'connectorId' in caller ? caller.connectorId : credentialOf(caller);
     if (this.#ofKey === undefined || who === undefined) return;
     const refusal = count(context, 'key', this.#ofKey, who);
     if (refusal !== undefined) throw refusal;
@@ -88,8 +88,9 @@ export class RateLimits {
 
   #chargeKey(context: RequestContext, requests: number): void {
     const { caller } = context;
-    if (this.#ofKey === undefined || requests <= 0 || caller === undefined || !('keyId' in caller)) return;
-    charge(context, 'key', this.#ofKey, caller.keyId, requests);
+    const who = credentialOf(caller);
+    if (this.#ofKey === undefined || requests <= 0 || who === undefined) return;
+    charge(context, 'key', this.#ofKey, who, requests);
   }
 
   /** Counts an export of a card program until its response ends. Throws `rate_limited`. */

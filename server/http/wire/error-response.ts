@@ -3,7 +3,7 @@ import { CASE_PATH } from '../../../contract/support/cases.ts';
 import { redactCardNumbers } from '../../../domain/cards/card-number.ts';
 import { toWireId } from '../../../domain/identifier.ts';
 import type { RefusalDetails } from '../../../domain/refusal.ts';
-import type { Gateway, RefusedRow } from '../../calls/call.ts';
+import { credentialOf, type Gateway, type RefusedRow } from '../../calls/call.ts';
 import { maskLongNumbers, maskPath } from '../../foundation/redaction.ts';
 import { rateHeaders } from '../admission/rate-limits.ts';
 import type { ErrorReport, ResponseEntry } from '../reports.ts';
@@ -78,8 +78,7 @@ export function reportRow(row: RefusedRow, context: RequestContext, reporter: Er
 }
 
 function callerOf({ caller }: RequestContext): Pick<ErrorReport, 'caller' | 'keyId'> {
-  const keyId = caller !== undefined && 'keyId' in caller ? caller.keyId : undefined;
-  return { caller: caller?.kind, keyId };
+  return { caller: caller?.kind, keyId: credentialOf(caller) };
 }
 
 /** Composes the response to bytes that are not an HTTP request. */

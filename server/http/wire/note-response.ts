@@ -1,6 +1,7 @@
 import { performance } from 'node:perf_hooks';
 import { isErrorCode } from '../../../contract/errors/catalogue.ts';
 import { OPERATIONS } from '../../../contract/operations.ts';
+import { credentialOf } from '../../calls/call.ts';
 import type { ErrorReport, ResponseEntry } from '../reports.ts';
 import type { RequestContext } from '../request-context.ts';
 import { isStray } from '../stray-requests.ts';
@@ -33,7 +34,7 @@ export function noteResponse(
     isStray: isStray(context, error?.code),
     milliseconds: performance.now() - context.beganAt,
     programId: context.programId,
-    keyId: caller !== undefined && 'keyId' in caller ? caller.keyId : undefined,
+    keyId: credentialOf(caller),
     moneyMoved: error?.moneyMoved,
     traceparent: context.traceparent,
     trace: context.trace,

@@ -1,4 +1,4 @@
-import { toWireId } from '../../../domain/identifier.ts';
+import { toCredentialId, toWireId } from '../../../domain/identifier.ts';
 import type { Configuration } from '../../foundation/configuration/configuration.ts';
 import type { ResponseEntry } from '../../http/reports.ts';
 import type { LineWriter } from './line-writer.ts';
@@ -69,7 +69,7 @@ function lineOf(entry: ResponseEntry): string {
   if (status !== undefined) line += `,"status":${status}`;
   line += `,"milliseconds":${Math.round(entry.milliseconds * 1000) / 1000}`;
   if (programId !== undefined) line += `,"program":"${toWireId('prog', programId)}"`;
-  if (keyId !== undefined) line += `,"key":"${toWireId('key', keyId)}"`;
+  if (keyId !== undefined) line += `,"key":"${toCredentialId(keyId)}"`;
   if (moneyMoved !== undefined) line += `,"moneyMoved":"${moneyMoved}"`;
   if (traceparent !== undefined) line += `,"traceId":"${traceIdOf(traceparent)}"`;
   return `${line}}\n`;

@@ -1,8 +1,8 @@
 import { OPERATION_IDS, OPERATIONS } from '../../../contract/operations.ts';
 import { HOLDER_FIELDS } from '../../../domain/cards/erase-card-holder.ts';
-import { toWireId } from '../../../domain/identifier.ts';
+import { toCredentialId } from '../../../domain/identifier.ts';
 import { parseJson } from '../../../domain/parse-json.ts';
-import type { CallContext, Caller } from '../../calls/call.ts';
+import { type CallContext, type Caller, credentialOf, isOperator } from '../../calls/call.ts';
 import { type AuditNote, insertAuditEntries } from '../../store/audit.ts';
 import type { Statement } from '../../store/connection/database.ts';
 
@@ -23,7 +23,7 @@ export type Audited = {
   readonly details: string;
 };
 
-export const OTHER_ACTIONS = ['refuse_credential', 'seed_sandbox'] as const;
+export const OTHER_ACTIONS = ['refuse_credential', 'seed_sandbox', 'sign_in'] as const;
 
 /** Operations that write an entry to the audit log, in the same transaction. */
 export const AUDITED_OPERATIONS = OPERATION_IDS.filter((id) => OPERATIONS[id].audit === 'always');
@@ -31,9 +31,10 @@ export const AUDITED_OPERATIONS = OPERATION_IDS.filter((id) => OPERATIONS[id].au
 /** Operations of card programs that write an entry if an operator calls them. A batch writes an entry for each transfer. */
 export const AUDITED_OF_OPERATORS = OPERATION_IDS.filter((id) => OPERATIONS[id].audit === 'operator');
 
-/** Returns the actor of an entry: `sandbox`, `host`, or the id of the key. */
+/** Returns the actor of an entry: `sandbox`, `host`, or the id of the key or the person. */
 export function actorOf(caller: Caller): string {
-  return 'keyId' in caller ? toWireId('key', caller.keyId) : caller.kind;
+  const credential = credentialOf(caller);
+  return credential === undefined ? caller.kind : toCredentialId(credential);
 }
 
 /**
@@ -43,7 +44,7 @@ export function actorOf(caller: Caller): string {
 export function auditOf(call: CallContext, audited: Audited): readonly Statement[] {
   const { operation, caller, requestId, caseId } = call;
   const { audit } = OPERATIONS[operation];
-  if (audit === 'none' || (audit === 'operator' && caller.kind !== 'operator_key')) return [];
+  if (audit === 'none' || (audit === 'operator' && !isOperator(caller))) return [];
   const details =
     caseId === undefined ? audited.details : JSON.stringify(withCase(parseJson(audited.details) as object, caseId));
   return [insertAuditEntries([{ ...audited, details, actor: actorOf(caller), action: operation, requestId }])];

@@ -139,7 +139,7 @@ function isScope(sent: unknown): sent is KeyScope {
  * @throws {Refusal} forbidden
  */
 function refuseFurtherScopes(caller: Caller, scopes: readonly string[], doing: 'create' | 'roll'): void {
-  if (!('keyId' in caller)) return;
+  if (!('scopes' in caller)) return;
   const further = inOrder(scopes).filter((scope) => isOfOperators(scope) && !includesScope(caller.scopes, scope));
   if (further.length === 0) return;
   const named = further.map((scope) => `'${scope}'`).join(', ');

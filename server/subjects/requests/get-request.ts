@@ -5,7 +5,7 @@ import {
   type RequestRecord,
   SCOPES_OF_REQUESTS,
 } from '../../../contract/service/requests.ts';
-import { fromWireId, toWireId } from '../../../domain/identifier.ts';
+import { fromWireId, toCredentialId, toWireId } from '../../../domain/identifier.ts';
 import { parseJson } from '../../../domain/parse-json.ts';
 import { Refusal } from '../../../domain/refusal.ts';
 import type { Transfer } from '../../../domain/transfers/transfer.ts';
@@ -102,7 +102,7 @@ function requestIdOf(sentId: string): string {
 }
 
 function requireFurtherScopes(caller: Caller): void {
-  if (!('keyId' in caller)) return;
+  if (!('scopes' in caller)) return;
   const { scopes } = caller;
   const lacking = SCOPES_OF_REQUESTS.filter((scope) => !hasScope(caller, scope));
   if (lacking.length === 0) return;
@@ -181,7 +181,7 @@ function toProgramRequestRecord(
   now: number,
 ): ProgramRequestRecord {
   const { error, complete } = trace;
-  const keyOfError = error === null || error.keyId === null ? null : toWireId('key', error.keyId);
+  const keyOfError = error === null || error.keyId === null ? null : toCredentialId(error.keyId);
   return {
     ...headOf(sentId, trace, now),
     program_id: toWireId('prog', programId),
@@ -241,7 +241,7 @@ function callerOf(trace: RequestTrace): string | null {
   if (entry !== undefined && entry.action !== 'refuse_credential') return entry.actor;
   const own = creatorOf(trace);
   if (own !== undefined) return own;
-  return error === null || error.keyId === null ? (error?.caller ?? null) : toWireId('key', error.keyId);
+  return error === null || error.keyId === null ? (error?.caller ?? null) : toCredentialId(error.keyId);
 }
 
 /** Returns the creator of the request's transfers or reversals, or undefined if it created none. */

@@ -1,12 +1,12 @@
 import { createHash, randomBytes } from 'node:crypto';
 import { Refusal } from '../../../domain/refusal.ts';
-import type { Caller } from '../../calls/call.ts';
+import type { Caller, ScopedCaller } from '../../calls/call.ts';
 import { readRows } from '../../calls/read-rows.ts';
 import type { Database } from '../../store/connection/database.ts';
 import { type FoundSession, findSession, noteSessionUses, toFoundSession } from '../../store/session.ts';
 
 // Invariant: A session is refused in every process within a second of its end, even if it ends because its key was
-//   revoked, has expired or was rolled, or because it is idle or too old
+//   revoked, has expired or was rolled, because its person was blocked, or because it is idle or too old
 // Kept by: this file; the key is locked when a session begins (`manage-sessions.ts`)
 // Tested by: `test/security/sessions.test.ts`, `verification/mutants/sessions.ts`
 
@@ -19,9 +19,7 @@ const MAX_CACHED = 10_000;
 /** 256 random bits in base64url. */
 const FORM = /^[A-Za-z0-9_-]{43}$/;
 
-type KeyCaller = Extract<Caller, { readonly keyId: string }>;
-
-type Known = { readonly caller: KeyCaller; readonly until: number };
+type Known = { readonly caller: ScopedCaller; readonly until: number };
 
 type LookUp = { readonly startedAt: number; readonly known: Promise<Known> };
 
@@ -85,21 +83,30 @@ export function openSessionAuthentication(
   };
   return async (token, isActive) => {
     const { caller } = await find(token);
-    uses.noteKey(caller.keyId);
+    if ('keyId' in caller) uses.noteKey(caller.keyId);
     if (isActive && caller.sessionId !== undefined) uses.noteSession(caller.sessionId);
     return caller;
   };
 }
 
-function toCaller(session: FoundSession | undefined): KeyCaller {
+function toCaller(session: FoundSession | undefined): ScopedCaller {
   if (session === undefined) throw refuse('The session is unknown, or it was ended.', 'session unknown');
-  const { sessionId, keyId, programId, scopes } = session;
-  const ended = (how: string): Refusal => refuse(`The session has ended${how}`, 'session ended', keyId);
+  const { sessionId, keyId, personId, programId, scopes } = session;
+  const owner = keyId ?? personId;
+  if (owner === null) throw new Error(`the session ${sessionId} has neither a key nor a person`);
+  const ended = (how: string): Refusal => refuse(`The session has ended${how}`, 'session ended', owner);
+  if (session.blockedAt !== null) throw ended(': you were blocked. Ask an operator of the service.');
   if (session.revokedAt !== null) throw ended(': its API key was revoked.');
   if (session.replacedBy !== null) throw ended(': its API key was rolled.');
   if (session.keyLeft !== null && session.keyLeft <= 0) throw ended(': its API key has expired.');
   if (session.left <= 0) throw ended(', because it is 12 hours old.');
   if (session.idleLeft <= 0) throw ended(', because it was not used for 15 minutes.');
+  if (keyId === null) {
+    const person = { personId: owner, scopes, sessionId, signedInAt: session.signedInAt?.getTime() ?? 0 };
+    return programId === null
+      ? { kind: 'operator_person', ...person }
+      : { kind: 'program_person', ...person, programId };
+  }
   return programId === null
     ? { kind: 'operator_key', keyId, scopes, sessionId }
     : { kind: 'program_key', keyId, scopes, programId, sessionId };

@@ -3,7 +3,7 @@ import type { CurrentSession, SessionRecord } from '../../../contract/sessions.t
 import { fromWireId, toWireId } from '../../../domain/identifier.ts';
 import { Refusal } from '../../../domain/refusal.ts';
 import { DEMO_PROGRAM_ID } from '../../../domain/sandbox.ts';
-import type { Call, CallContext, Caller, Reply, Service } from '../../calls/call.ts';
+import type { Call, CallContext, Reply, ScopedCaller, Service } from '../../calls/call.ts';
 import { readPage } from '../../calls/page.ts';
 import { readRows } from '../../calls/read-rows.ts';
 import { transact } from '../../commit/transaction.ts';
@@ -61,7 +61,10 @@ export async function createSession(
       const now = row.now as Date;
       const session = { sessionId: idAt(now.getTime()), keyId, createdAt: now, lastActiveAt: now };
       const { programId, name: keyName, scopes } = key;
-      const shown = toSessionRecord({ ...session, keyName, programId, scopes: inOrder(scopes) }, undefined);
+      const shown = toSessionRecord(
+        { ...session, ...NO_PERSON, keyName, programId, scopes: inOrder(scopes) },
+        undefined,
+      );
       const { current: _, last_active_at: __, idle_ends_at: ___, ...details } = shown;
       const writes = [
         deleteOldestSessions(keyId),
@@ -75,6 +78,8 @@ export async function createSession(
   return { ...reply, sessionToken: token };
 }
 
+const NO_PERSON = { personId: null, personName: null, signedInAt: null } as const;
+
 type Mode = CurrentSession['mode'];
 
 /**
@@ -86,15 +91,21 @@ export async function getSession(
   { database }: Pick<Service, 'database'>,
   { caller }: Pick<CallContext, 'caller'>,
 ): Promise<Reply<'get_session'>> {
-  if (!('keyId' in caller)) {
+  if (!('scopes' in caller)) {
     const [program] = await database.read(readProgramName(DEMO_PROGRAM_ID)).catch(() => []);
     return { record: withoutKey(mode, program) };
   }
-  const [row] = await readRows(database, readCallerNames(caller.keyId, caller.sessionId ?? null));
-  return { record: withKey(mode, caller, row === undefined ? undefined : toCallerNames(row)) };
+  const [row] = await readRows(database, readCallerNames(caller));
+  return { record: withScopes(mode, caller, row === undefined ? undefined : toCallerNames(row)) };
 }
 
-const NO_SESSION = { session_id: null, created_at: null, idle_ends_at: null, ends_at: null } as const;
+const NO_SESSION = {
+  session_id: null,
+  created_at: null,
+  idle_ends_at: null,
+  ends_at: null,
+  signed_in_at: null,
+} as const;
 
 function withoutKey(mode: Mode, program: Row | undefined): CurrentSession {
   return {
@@ -106,6 +117,8 @@ function withoutKey(mode: Mode, program: Row | undefined): CurrentSession {
     key_id: null,
     key_name: null,
     key_expires_at: null,
+    person_id: null,
+    person_name: null,
     role: 'administrator',
     scopes: [...KEY_SCOPES],
     ...NO_SESSION,
@@ -113,19 +126,19 @@ function withoutKey(mode: Mode, program: Row | undefined): CurrentSession {
   };
 }
 
-type KeyCaller = Extract<Caller, { readonly keyId: string }>;
-
-function withKey(mode: Mode, caller: KeyCaller, names: CallerNames | undefined): CurrentSession {
-  const isBound = caller.kind === 'program_key';
+function withScopes(mode: Mode, caller: ScopedCaller, names: CallerNames | undefined): CurrentSession {
+  const isBound = 'programId' in caller;
   return {
     mode,
     caller: caller.kind,
     all_programs: !isBound,
     program_id: isBound ? toWireId('prog', caller.programId) : null,
     program_name: names?.programName ?? null,
-    key_id: toWireId('key', caller.keyId),
+    key_id: 'keyId' in caller ? toWireId('key', caller.keyId) : null,
     key_name: names?.keyName ?? null,
     key_expires_at: names?.keyExpiresAt?.toISOString() ?? null,
+    person_id: 'personId' in caller ? toWireId('per', caller.personId) : null,
+    person_name: names?.personName ?? null,
     role: roleOf(caller.scopes),
     scopes: inOrder(caller.scopes),
     ...sessionOf(caller, names),
@@ -133,18 +146,20 @@ function withKey(mode: Mode, caller: KeyCaller, names: CallerNames | undefined):
   };
 }
 
-function sessionOf({ sessionId }: KeyCaller, names: CallerNames | undefined) {
+function sessionOf(caller: ScopedCaller, names: CallerNames | undefined) {
+  const { sessionId } = caller;
   const { sessionCreatedAt, lastActiveAt } = names ?? {};
   if (sessionId === undefined || !sessionCreatedAt || !lastActiveAt) return NO_SESSION;
   return {
     session_id: toWireId('ses', sessionId),
     created_at: sessionCreatedAt.toISOString(),
     ...endsOf(sessionCreatedAt, lastActiveAt),
+    signed_in_at: 'personId' in caller ? new Date(caller.signedInAt).toISOString() : null,
   };
 }
 
 export async function listSessions(service: Service, call: Call<'list_sessions'>): Promise<Reply<'list_sessions'>> {
-  const own = 'keyId' in call.caller ? call.caller.sessionId : undefined;
+  const own = 'scopes' in call.caller ? call.caller.sessionId : undefined;
   const record = await readPage(service, call, {
     prefix: 'ses',
     statement: listStatement,
@@ -163,11 +178,14 @@ function endsOf(createdAt: Date, lastActiveAt: Date) {
 
 /** Returns a session as the contract shows it. `own` is the inner UUID of the caller's session. */
 function toSessionRecord(session: ListedSession, own: string | undefined): SessionRecord {
-  const { sessionId, keyId, keyName, programId, scopes, createdAt, lastActiveAt } = session;
+  const { sessionId, keyId, keyName, personId, personName, programId, scopes, createdAt, lastActiveAt } = session;
   return {
     session_id: toWireId('ses', sessionId),
-    key_id: toWireId('key', keyId),
+    key_id: keyId === null ? null : toWireId('key', keyId),
     key_name: keyName,
+    person_id: personId === null ? null : toWireId('per', personId),
+    person_name: personName,
+    signed_in_at: session.signedInAt?.toISOString() ?? null,
     program_id: programId === null ? null : toWireId('prog', programId),
     role: roleOf(scopes),
     created_at: createdAt.toISOString(),
@@ -183,7 +201,7 @@ export async function deleteSession(
   call: Call<'delete_session'>,
 ): Promise<Reply<'delete_session'>> {
   const { caller } = call;
-  const sessionId = 'keyId' in caller ? caller.sessionId : undefined;
+  const sessionId = 'scopes' in caller ? caller.sessionId : undefined;
   if (sessionId === undefined) {
     const message = 'This request has no session: it was not sent with the cookie of one.';
     throw new Refusal('session_not_found', message);

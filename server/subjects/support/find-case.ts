@@ -56,12 +56,12 @@ export function requireAllowed(action: CaseAction, found: SupportCase, now: numb
   throw new Refusal('case_message_limit', message);
 }
 
-/** Returns the statement that reads the name of an operator's key, or null for callers without a key. */
+/** Returns the statement that reads the name of an operator's key, or null for other callers. */
 export function readNameOf(caller: Caller): Statement | null {
-  return 'keyId' in caller ? readCallerNames(caller.keyId, null) : null;
+  return 'keyId' in caller ? readCallerNames(caller) : null;
 }
 
-/** Returns the name of the person who acts for operators: the name of the key, or the kind of a caller without a key. */
+/** Returns the name of whoever acts for operators: the name of a key, or the id of a person, whose name can be erased. */
 export function nameOf(caller: Caller, [row]: readonly Row[]): string {
   return row === undefined ? actorOf(caller) : (toCallerNames(row).keyName ?? actorOf(caller));
 }

@@ -264,7 +264,7 @@ function recordOf(call: Call<ChangeId>, incident: CountedIncident, more: object 
 export async function listIncidents(service: Service, call: Call<'list_incidents'>): Promise<Reply<'list_incidents'>> {
   const { status } = call.query;
   const { caller } = call;
-  const programId = caller.kind === 'program_key' ? caller.programId : null;
+  const programId = 'programId' in caller ? caller.programId : null;
   const isResolved = status === undefined ? null : status === 'resolved';
   const record = await readPage(service, call, {
     prefix: 'inc',

@@ -60,7 +60,7 @@ function withoutBalances(step: TimelineStep): TimelineStep {
 /** Returns the facts without the notes of operators, and without details for operators unless the caller is one. */
 function withoutNotes(facts: TimelineFacts, caller: Caller): TimelineFacts {
   const isShown = ({ resolvedBy }: TimelineFacts['processorAttempts'][number]): boolean =>
-    resolvedBy === null && caller.kind !== 'program_key';
+    resolvedBy === null && !('programId' in caller);
   const processorAttempts = facts.processorAttempts.map((one) => (isShown(one) ? one : { ...one, detail: null }));
   return { ...facts, processorAttempts };
 }

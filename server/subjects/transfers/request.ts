@@ -8,7 +8,7 @@ import type { Attempt } from '../../../domain/processors/attempt.ts';
 import type { Step } from '../../../domain/processors/next-step.ts';
 import { Refusal } from '../../../domain/refusal.ts';
 import type { TransferNotes, TransferTerms } from '../../../domain/transfers/transfer.ts';
-import { type Call, type CallContext, schemaRefusal } from '../../calls/call.ts';
+import { type Call, type CallContext, isOperator, schemaRefusal } from '../../calls/call.ts';
 import { creatorOf } from '../../calls/records/transfer.ts';
 import type { RequestTrace } from '../../calls/trace.ts';
 import { fingerprintOf } from '../../commit/under-key.ts';
@@ -123,7 +123,7 @@ function originOf(call: CallContext): Origin {
     traceparent,
     trace,
     key: key === null ? null : { ...key, fingerprint: fingerprintOf(call) },
-    operator: caller.kind === 'operator_key' ? actorOf(caller) : null,
+    operator: isOperator(caller) ? actorOf(caller) : null,
     caseId,
   };
 }

@@ -84,8 +84,10 @@ async function columnsWith(text: string): Promise<readonly string[]> {
 }
 
 /** The columns that an erasure clears, except `last_four`: it is too short for the marker, and has only digits. */
-const ERASED_COLUMNS = Object.keys(TEXT_COLUMNS)
-  .filter((column) => TEXT_COLUMNS[column]?.erasedBy !== null && column !== 'card.last_four')
+const ERASED_COLUMNS = Object.entries(TEXT_COLUMNS)
+  .filter(([, { erasedBy }]) => erasedBy !== null && erasedBy !== 'erase_person')
+  .map(([column]) => column)
+  .filter((column) => column !== 'card.last_four')
   .sort();
 
 /** Every file of the data directory that contains a text, except PostgreSQL's tables and log. */

@@ -174,6 +174,7 @@ test('requires an idempotency key in every POST that creates or changes somethin
     'create_transfer_batch',
     'receive_notice',
     'resolve_attempt',
+    'sign_in_as',
     'start_database',
     'stop_database',
   ]);

@@ -1,0 +1,90 @@
+import type { Row, Statement } from './connection/database.ts';
+import { columns, DATE, insertRow, many, NUMBER, nullable, type RowOf, statement, TEXT, UUID } from './sql.ts';
+
+const PERSON = columns({
+  personId: UUID,
+  /** The URL of the provider, or `sandbox`. */
+  issuer: TEXT,
+  /** The provider's id of the person. */
+  subject: TEXT,
+  /** Null if the provider sends none, and after an erasure. */
+  name: nullable(TEXT),
+  email: nullable(TEXT),
+  /** The roles of the last sign-in, such as `support` or `viewer@prog_…`. */
+  roles: many(TEXT),
+  firstSeenAt: DATE,
+  lastSeenAt: DATE,
+  blockedAt: nullable(DATE),
+  erasedAt: nullable(DATE),
+});
+
+export type Person = RowOf<typeof PERSON.columns>;
+
+export function toPerson(row: Row): Person {
+  return PERSON.read(row);
+}
+
+export const insertPerson = insertRow('insert_person', 'person', PERSON);
+
+const FIND_PERSON = statement(
+  'find_person',
+  { issuer: TEXT, subject: TEXT },
+  `select ${PERSON.names} from person
+    where issuer = :issuer and subject = :subject for no key update`,
+);
+
+/** Locks a person by the provider's id. The caller has locked this name, so two sign-ins never insert the same person. */
+export function findPerson(issuer: string, subject: string): Statement {
+  return FIND_PERSON({ issuer, subject });
+}
+
+/** Reads the real time, as `now`: a sandbox's clock does not move people. */
+export const READ_REAL_TIME: Statement = {
+  name: 'read_real_time',
+  text: 'select statement_timestamp() as now',
+  values: [],
+};
+
+const LOCK_PERSON = statement(
+  'lock_person',
+  { personId: UUID },
+  `select ${PERSON.names}, statement_timestamp() as now from person where person_id = :personId for no key update`,
+);
+
+/** Locks a person. `now` is the real time. */
+export function lockPerson(personId: string): Statement {
+  return LOCK_PERSON({ personId });
+}
+
+/** Reads a person. */
+export const readPerson = statement(
+  'read_person',
+  { personId: UUID },
+  `select ${PERSON.names} from person where person_id = :personId`,
+);
+
+const LIST_PEOPLE = statement(
+  'list_people',
+  { after: nullable(UUID), count: NUMBER },
+  `select ${PERSON.names} from person where :after::uuid is null or person_id < :after
+    order by person_id desc limit :count`,
+);
+
+/** Reads a page of people, those who came last first, after the person `after`. */
+export function listPeople(after: string | null, count: number): Statement {
+  return LIST_PEOPLE({ after, count });
+}
+
+const UPDATED = PERSON.pick('personId', 'name', 'email', 'roles', 'lastSeenAt', 'blockedAt', 'erasedAt');
+
+const UPDATE_PERSON = statement(
+  'update_person',
+  UPDATED.columns,
+  `update person set name = :name, email = :email, roles = :roles, last_seen_at = :lastSeenAt, blocked_at = :blockedAt,
+      erased_at = :erasedAt where person_id = :personId`,
+);
+
+/** Stores what can change about a person, who must be locked. */
+export function updatePerson({ personId, name, email, roles, lastSeenAt, blockedAt, erasedAt }: Person): Statement {
+  return UPDATE_PERSON({ personId, name, email, roles, lastSeenAt, blockedAt, erasedAt });
+}

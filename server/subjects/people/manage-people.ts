@@ -1,0 +1,110 @@
+import type { PersonRecord } from '../../../contract/people.ts';
+import { fromWireId, toWireId } from '../../../domain/identifier.ts';
+import { Refusal } from '../../../domain/refusal.ts';
+import type { Call, Reply, Service } from '../../calls/call.ts';
+import { readPage } from '../../calls/page.ts';
+import { readRows } from '../../calls/read-rows.ts';
+import { transactUnderKey } from '../../commit/under-key.ts';
+import {
+  listPeople as listStatement,
+  lockPerson,
+  type Person,
+  readPerson,
+  toPerson,
+  updatePerson,
+} from '../../store/person.ts';
+import { endSessionsOfPerson } from '../../store/session.ts';
+import { auditOf } from '../audit/audit.ts';
+
+// Invariant: The audit log and stored responses have no name and no email of a person, so that both can be erased
+// Kept by: `change`, and `signInPerson` in `subjects/sessions/`
+// Tested by: `test/security/people.test.ts`
+
+export async function listPeople(service: Service, call: Call<'list_people'>): Promise<Reply<'list_people'>> {
+  const record = await readPage(service, call, {
+    prefix: 'per',
+    statement: listStatement,
+    read: toPerson,
+    idOf: (person) => person.personId,
+    show: toPersonRecord,
+  });
+  return { record };
+}
+
+export async function getPerson({ database }: Service, call: Call<'get_person'>): Promise<Reply<'get_person'>> {
+  const { person_id: sentId } = call.params;
+  const personId = fromWireId('per', sentId);
+  const [row] = personId === undefined ? [] : await readRows(database, readPerson({ personId }));
+  if (row === undefined) throw personMissing(sentId);
+  return { record: toPersonRecord(toPerson(row)) };
+}
+
+type ChangeId = 'block_person' | 'unblock_person' | 'erase_person';
+
+/** block_person: every process refuses the sessions of the person within a second. Blocking again changes nothing. */
+export function blockPerson(service: Service, call: Call<'block_person'>): Promise<Reply<'block_person'>> {
+  return change(service, call, (person, now) => ({ ...person, blockedAt: person.blockedAt ?? now }));
+}
+
+export function unblockPerson(service: Service, call: Call<'unblock_person'>): Promise<Reply<'unblock_person'>> {
+  return change(service, call, (person) => ({ ...person, blockedAt: null }));
+}
+
+/** erase_person: also blocks the person, because the next sign-in would store the name again. */
+export function erasePerson(service: Service, call: Call<'erase_person'>): Promise<Reply<'erase_person'>> {
+  return change(service, call, (person, now) => ({
+    ...person,
+    name: null,
+    email: null,
+    blockedAt: person.blockedAt ?? now,
+    erasedAt: person.erasedAt ?? now,
+  }));
+}
+
+async function change<Id extends ChangeId>(
+  service: Service,
+  call: Call<Id>,
+  changed: (person: Person, now: Date) => Person,
+): Promise<Reply<Id>> {
+  const { person_id: sentId } = (call as Call<ChangeId>).params;
+  const personId = fromWireId('per', sentId);
+  if (personId === undefined) throw personMissing(sentId);
+  const reply = await transactUnderKey<ChangeId, 'person'>(service, call as Call<ChangeId>, {
+    load: { person: lockPerson(personId) },
+    decide: ({ person: [row] }) => {
+      if (row === undefined) throw personMissing(sentId);
+      const person = changed(toPerson(row), row.now as Date);
+      const record = toPersonRecord(person);
+      const { name: _, email: __, ...details } = record;
+      const audited = { programId: null, subjectId: record.person_id, details: JSON.stringify(details) };
+      const ended = person.blockedAt === null ? [] : [endSessionsOfPerson(personId)];
+      const stored = { ...record, name: null, email: null };
+      return {
+        record,
+        stored,
+        subjectId: personId,
+        writes: [updatePerson(person), ...ended, ...auditOf(call, audited)],
+      };
+    },
+  });
+  return reply as Reply<Id>;
+}
+
+function toPersonRecord(person: Person): PersonRecord {
+  return {
+    person_id: toWireId('per', person.personId),
+    issuer: person.issuer,
+    subject: person.subject,
+    name: person.name,
+    email: person.email,
+    roles: [...person.roles],
+    first_seen_at: person.firstSeenAt.toISOString(),
+    last_seen_at: person.lastSeenAt.toISOString(),
+    blocked_at: person.blockedAt?.toISOString() ?? null,
+    erased_at: person.erasedAt?.toISOString() ?? null,
+  };
+}
+
+function personMissing(sentId: string): Refusal {
+  return new Refusal('person_not_found', `There is no person with the id '${sentId}'.`);
+}

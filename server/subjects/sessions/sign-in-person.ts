@@ -1,0 +1,112 @@
+import { ROLES } from '../../../contract/scope.ts';
+import { toWireId } from '../../../domain/identifier.ts';
+import { Refusal } from '../../../domain/refusal.ts';
+import { SANDBOX_PEOPLE } from '../../../domain/sandbox.ts';
+import type { Call, Reply, Service } from '../../calls/call.ts';
+import { transact } from '../../commit/transaction.ts';
+import { idAt, personIdAt } from '../../foundation/ids.ts';
+import type { Database } from '../../store/connection/database.ts';
+import { NO_PROGRAM } from '../../store/idempotency.ts';
+import { lockNames } from '../../store/locks.ts';
+import { findPerson, insertPerson, type Person, READ_REAL_TIME, toPerson, updatePerson } from '../../store/person.ts';
+import {
+  deleteOldestSessions,
+  deleteSession,
+  insertPersonSession,
+  lockProviderSessions,
+  toListedSession,
+} from '../../store/session.ts';
+import { auditOther } from '../audit/audit.ts';
+import { newToken } from './authenticate-session.ts';
+import { getSession } from './manage-sessions.ts';
+
+/** A person whose identity the provider has proved, with the rights that the roles in the claims give. */
+export type SignIn = {
+  readonly issuer: string;
+  /** The provider's id of the person. */
+  readonly subject: string;
+  readonly name: string | null;
+  readonly email: string | null;
+  /** The roles as shown, such as `support` or `viewer@prog_…`. */
+  readonly roles: readonly string[];
+  /** Inner UUID of the card program that the session is bound to. Null for all of them. */
+  readonly programId: string | null;
+  readonly scopes: readonly string[];
+  /** When the provider last asked the person for a password or a second factor (`auth_time`). Undefined for now. */
+  readonly signedInAt: Date | undefined;
+  /** The provider's id of its session (`sid`). */
+  readonly providerSession: string | null;
+};
+
+export type SignedIn = { readonly personId: string; readonly sessionId: string; readonly token: string };
+
+/**
+ * Creates a session for a person, and the person at the first sign-in. Only the cookie of the response contains the token.
+ *
+ * @throws {Refusal} person_blocked
+ */
+export async function signInPerson(database: Database, deadline: number, signIn: SignIn): Promise<SignedIn> {
+  const { issuer, subject, name, email, roles, programId, scopes, providerSession } = signIn;
+  const { token, tokenHash } = newToken();
+  const load = {
+    lockName: lockNames([{ programId: NO_PROGRAM, kind: 'person', name: `${issuer} ${subject}` }]),
+    person: findPerson(issuer, subject),
+    clock: READ_REAL_TIME,
+  };
+  return transact<SignedIn, keyof typeof load>(database, deadline, load, ({ person: [row], clock }) => {
+    const now = clock[0]?.now as Date;
+    const known = row === undefined ? undefined : toPerson(row);
+    if (known !== undefined && known.blockedAt !== null) {
+      const message = `You were blocked from this service on ${known.blockedAt.toISOString()}. Ask one of its operators.`;
+      throw new Refusal('person_blocked', message, { saw: { person_id: toWireId('per', known.personId) } });
+    }
+    const person: Person = {
+      ...(known ?? { personId: personIdAt(now.getTime()), firstSeenAt: now, blockedAt: null, erasedAt: null }),
+      ...{ issuer, subject, name, email, roles, lastSeenAt: now },
+    };
+    const { personId } = person;
+    const session = { sessionId: idAt(now.getTime()), personId, createdAt: now, lastActiveAt: now };
+    const actor = toWireId('per', personId);
+    const details = JSON.stringify({ issuer, roles, scopes });
+    const writes = [
+      known === undefined ? insertPerson(person) : updatePerson(person),
+      deleteOldestSessions(personId),
+      insertPersonSession({
+        ...session,
+        ...{ tokenHash, programId, scopes, providerSession, signedInAt: signIn.signedInAt ?? now },
+      }),
+      auditOther('sign_in', { actor, programId, subjectId: toWireId('ses', session.sessionId), details }),
+    ];
+    return { result: { personId, sessionId: session.sessionId, token }, writes };
+  });
+}
+
+/**
+ * Ends the sessions that began with a session of the provider: a back-channel logout names the person, the provider's session,
+ * or both. Returns how many ended. Every process refuses them within a second.
+ */
+export function endProviderSessions(
+  database: Database,
+  deadline: number,
+  named: { readonly issuer: string; readonly subject?: string; readonly providerSession?: string },
+): Promise<number> {
+  const { issuer, subject = null, providerSession = null } = named;
+  const load = { sessions: lockProviderSessions({ issuer, subject, providerSession }) };
+  return transact<number, 'sessions'>(database, deadline, load, ({ sessions }) => ({
+    result: sessions.length,
+    writes: sessions.map((row) => deleteSession(toListedSession(row).sessionId)),
+    readsOnly: sessions.length === 0,
+  }));
+}
+
+/** sign_in_as: a session of one of the three people of a sandbox, so that roles and approvals can be tried without a provider. */
+export async function signInAs(service: Service, call: Call<'sign_in_as'>): Promise<Reply<'sign_in_as'>> {
+  const { name, email, role } = SANDBOX_PEOPLE[call.body.person];
+  const { personId, sessionId, token } = await signInPerson(service.database, call.deadline, {
+    ...{ issuer: 'sandbox', subject: call.body.person, name, email, roles: [role], programId: null },
+    ...{ scopes: ROLES[role], signedInAt: undefined, providerSession: null },
+  });
+  const signedInAt = Date.now();
+  const caller = { kind: 'operator_person', personId, sessionId, scopes: ROLES[role], signedInAt } as const;
+  return { ...(await getSession('sandbox', service, { caller })), sessionToken: token };
+}
