@@ -311,6 +311,7 @@ describe('the database refuses', () => {
 /** Row locks that no operation of a card program takes. Operators and loops take them as `background`. */
 const NOT_OF_PROGRAMS = [
   'claim_webhook_shards',
+  'find_person',
   'forget_bodies',
   'forget_error_reports',
   'forget_notes_of_breaks',
@@ -322,6 +323,8 @@ const NOT_OF_PROGRAMS = [
   'lock_incident',
   'lock_key',
   'lock_key_of_session',
+  'lock_person',
+  'lock_provider_sessions',
   'lock_session',
   'lock_webhook_shards',
   'mark_notice_failed',
