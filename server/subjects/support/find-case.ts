@@ -61,7 +61,7 @@ export function readNameOf(caller: Caller): Statement | null {
   return 'keyId' in caller ? readCallerNames(caller) : null;
 }
 
-/** Returns the name of whoever acts for operators: the name of a key, or the id of a person, whose name can be erased. */
+/** Returns the name of a key that acts for operators, or the id of a person, because a name can be erased. */
 export function nameOf(caller: Caller, [row]: readonly Row[]): string {
   return row === undefined ? actorOf(caller) : (toCallerNames(row).keyName ?? actorOf(caller));
 }
