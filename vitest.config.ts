@@ -17,7 +17,7 @@ export const SUITES: Readonly<Record<string, readonly string[]>> = {
   http: ['test/http'],
   pages: ['test/pages'],
   guides: ['test/guides'],
-  // Of the tarballs, installed outside the clone.
+  // Tests of the tarballs, installed outside the clone.
   packages: ['test/packages'],
   store: ['test/store'],
   plans: ['test/plans'],
@@ -146,7 +146,7 @@ export const SLOW: readonly string[] = [
   'test/processors/adapters/increase.test.ts',
 ];
 
-/** Of the fast files those that `npm run verify` runs again, with more: see VERIFY in tools/check.ts. */
+/** The fast files that `npm run verify` runs again with more cases: see VERIFY in tools/check.ts. */
 export const DEEPER: readonly string[] = [
   'contract/search/error-search.test.ts',
   'domain/cards/card-number.test.ts',

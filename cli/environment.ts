@@ -2,15 +2,15 @@ import { wantsColour } from './paint.ts';
 
 export type Environment = {
   readonly url: string;
-  /** The variable that the URL is from; undefined if it is the default. */
+  /** The variable that the URL comes from, or undefined if it is the default. */
   readonly urlFrom?: 'TRANSFER_SERVICE_URL' | 'PORT' | undefined;
   readonly key: string | undefined;
   readonly program: string | undefined;
   readonly webhookSecret: string | undefined;
   readonly isRunByNpm: boolean;
-  /** How the command line is started: `transfer-service`, or `npx transfer-service`. */
+  /** The command that starts the command line: `transfer-service` or `npx transfer-service`. */
   readonly command?: string;
-  /** The value of a variable that the command line names, such as one with a secret. */
+  /** Returns the value of a variable that an option names, such as one with a secret. */
   readonly variable?: (name: string) => string | undefined;
 };
 
@@ -32,7 +32,7 @@ export function readEnvironment(): Environment {
   };
 }
 
-/** Whether standard output and standard error are painted. */
+/** Whether standard output and standard error use colours. */
 export function readColours(): { readonly output: boolean; readonly errors: boolean } {
   return {
     output: wantsColour(process.stdout.isTTY === true, process.env),

@@ -10,16 +10,16 @@ const AMOUNT_NAMES = /(^|_)(amount|balance)$|^(held|available|incoming|sum)$/;
 
 export type Pair = readonly [name: string, value: string];
 
-/** An amount in minor units, or its digits, as people write it: `10.00 USD`. */
+/** Formats an amount in minor units, given as a number or as digits, for people: `10.00 USD`. */
 export function money(amount: number | string, currency: string): string {
   const isExact = typeof amount === 'string' || Number.isSafeInteger(amount);
   return isExact ? formatMoney(BigInt(amount), currency) : String(amount);
 }
 
-/** Fields with free-form content of callers. */
+/** Fields with free-form content from callers. */
 const FREE_FORM: ReadonlySet<string> = new Set(['metadata', 'request']);
 
-/** The fields of a record; null is omitted, and nested fields are joined by dots. */
+/** Returns the fields of a record. Null is omitted, and the names of nested fields are joined by dots. */
 export function pairsOf(record: object, currency = currencyOf(record)): Pair[] {
   return Object.entries(record).flatMap(([name, value]): Pair[] => {
     if (value === null || value === undefined) return [];
@@ -56,8 +56,8 @@ export function alignedLines(pairs: readonly Pair[]): string {
 }
 
 /**
- * A column of a table: a field of the items, or a heading and what to show below it. `right` aligns right, as numbers
- * of a field are.
+ * A column of a table: a field of the items, or a heading and a function that returns the text of a cell. `right` aligns
+ * the column right. Fields with numbers always are.
  */
 export type Column<Item> =
   | (keyof Item & string)
@@ -70,8 +70,8 @@ export function moneyColumn<Item extends { readonly currency: string }>(name: ke
 const GAP = '  ';
 
 /**
- * A table: a line of headings, then a line for each item, with columns two spaces apart. Null is shown as `-`. Where a line
- * is wider than the terminal, columns without a value are left out, and then each item has several lines.
+ * Returns a table: a line of headings, then a line for each item, with columns two spaces apart. Null is shown as `-`. If the
+ * table is wider than the terminal, columns without values are left out. If it is still too wide, each item takes several lines.
  */
 export function table<Item extends object>(
   columns: readonly Column<Item>[],
@@ -104,7 +104,7 @@ export function table<Item extends object>(
     .join('');
 }
 
-/** The columns of one line, painted after the blanks at its end are gone. */
+/** Joins the cells of one line. Trailing blanks are removed before the colours are added. */
 function painted(cells: readonly (string | { readonly heading: string; readonly padded: string })[]): string {
   const ended = cells.map((cell, index) => {
     const text = typeof cell === 'string' ? cell : cell.padded;
@@ -122,7 +122,7 @@ function widthOf(columns: readonly Sized[]): number {
   return columns.reduce((sum, { width }) => sum + width + GAP.length, -GAP.length);
 }
 
-/** The columns in lines that fit into the terminal; the second and those after it are indented. */
+/** Distributes the columns over lines that fit into the terminal. Every line after the first is indented. */
 function flow<One extends Sized>(columns: readonly One[], terminalWidth: number): readonly (readonly One[])[] {
   const lines: One[][] = [[]];
   for (const column of columns) {

@@ -1,7 +1,7 @@
 import util from 'node:util';
 
-// Text for people is painted while it is put together, and the codes are removed where it is written to anything but a
-// terminal that wants them. No colour carries a meaning alone. Yellow and cyan are unreadable on white, and blue on black.
+// Text for people gets its colours while it is put together. The codes are removed if the output is not a terminal, or if
+// colours are turned off. No meaning depends on colour alone. Yellow and cyan are unreadable on white, and blue on black.
 
 type Format = 'bold' | 'green' | 'magenta' | 'red';
 
@@ -21,7 +21,7 @@ export const warning = paint('magenta');
 /** Something failed, or cannot be used. */
 export const bad = paint('red');
 
-/** The colour of each status word; other words are not painted. */
+/** The colour of each status word. Other words have none. */
 const TONES: Readonly<Record<string, (text: string) => string>> = {
   ...tone(good, ['active', 'balanced', 'completed', 'current', 'delivered', 'enabled', 'ok', 'passed', 'ready', 'up']),
   ...tone(warning, [
@@ -40,7 +40,7 @@ function tone(as: (text: string) => string, words: readonly string[]) {
 
 const STATUS_NAMES: ReadonlySet<string> = new Set(['status', 'outcome', 'state', 'type', 'result', 'severity']);
 
-/** The text of a field, painted by its word if the field is a status or a type of error. */
+/** Returns the text of a field, with the colour of its word if the field is a status or a type of error. */
 export function paintField(name: string, text: string): string {
   if (!STATUS_NAMES.has(name)) return text;
   const word = text.trim();
@@ -49,7 +49,7 @@ export function paintField(name: string, text: string): string {
 
 const CODES = new RegExp(`${String.fromCharCode(27)}\\[\\d+m`, 'g');
 
-/** Text without the codes of this module. */
+/** Removes the colour codes from a text. */
 export function unpainted(text: string): string {
   return text.replaceAll(CODES, '');
 }
@@ -57,8 +57,8 @@ export function unpainted(text: string): string {
 type Variables = Readonly<Record<string, string | undefined>>;
 
 /**
- * Whether output is painted: on terminals, unless NO_COLOR is set or the terminal is a dumb one. FORCE_COLOR overrides both,
- * 0 and false turn it off.
+ * Whether to use colours: on terminals, unless NO_COLOR is set or the terminal is a dumb one. FORCE_COLOR overrides this: 0 and
+ * false turn colours off, and any other value turns them on.
  */
 export function wantsColour(isTerminal: boolean, { FORCE_COLOR: force, NO_COLOR: no, TERM: term }: Variables): boolean {
   if (force !== undefined) return force !== '0' && force !== 'false';

@@ -120,7 +120,7 @@ export function buildProgram(context: CommandContext): Command {
     .configureOutput({
       writeOut: context.write,
       writeErr: context.writeError,
-      // Help is always painted: the writer removes colour codes where they are not wanted.
+      // Help always has colours: the writer removes colour codes where they are not wanted.
       getOutHasColors: () => true,
       getErrHasColors: () => true,
       // usageAdvice makes its own suggestion.

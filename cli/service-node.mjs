@@ -62,10 +62,10 @@ export const isNewEnough = () => Number.parseInt(process.versions.node, 10) >= O
 export function describeMissingNode() {
   const need = `Node ${OLDEST_NODE_OF_SERVICE} or later is needed to run the service, and this is ${process.versions.node}.`;
   if (libraryOfC() === 'musl') {
-    return `This system uses musl (Alpine, for example). The Node and the PostgreSQL that come with this project are built for glibc and cannot run here. ${need} Install a current Node with the system's package manager, and set DATABASE_URL to a PostgreSQL 15 or later.`;
+    return `This system uses musl (Alpine, for example). The Node and the PostgreSQL that come with this project are built for glibc and cannot run here. ${need} Install a current Node with the system's package manager, and set DATABASE_URL to the address of a PostgreSQL server, version 15 or later.`;
   }
   if (packageOfPinnedNode() === undefined) {
-    return `No Node is published for this project on ${process.platform} ${process.arch}. ${need} Install one from nodejs.org or with the system's package manager, then run the same command again.`;
+    return `This project does not come with a Node for ${process.platform} ${process.arch}. ${need} Install one from nodejs.org or with the system's package manager, then run the same command again.`;
   }
   return `${need} The one that comes with this project, the optional package ${packageOfPinnedNode()}, is not installed. Run "npm install --include=optional" here, or install Node ${OLDEST_NODE_OF_SERVICE} from nodejs.org, then run the same command again.`;
 }
@@ -111,7 +111,7 @@ function terminalSignalsTheGroup() {
  *   child: import('node:child_process').ChildProcess | undefined,
  *   received: NodeJS.Signals | undefined,
  *   stop: () => void,
- * }} Signals The child that signals are passed to, the first signal received, and what ends passing them on.
+ * }} Signals The child that receives the signals, the first signal received, and a function that stops passing signals on.
  */
 
 /**

@@ -17,9 +17,9 @@ export type CommandContext = {
   readonly untilEnded: () => AbortSignal;
   /** Asks a question that is answered with y or n; undefined if input is not a terminal. */
   readonly confirm: ((question: string) => Promise<boolean>) | undefined;
-  /** Whether standard output and standard error are painted; not if omitted. */
+  /** Whether standard output and standard error use colours. By default they don't. */
   readonly colours?: { readonly output: boolean; readonly errors: boolean };
-  /** Columns of the terminal that standard output is; undefined if it is none. */
+  /** Width of the terminal in columns, or undefined if standard output is not a terminal. */
   readonly width?: number | undefined;
   /** Sets the exit code of a command that did not fail. */
   readonly exitWith: (exitCode: number) => void;
@@ -159,7 +159,7 @@ export function emptyText(
   return `${what}\n${lines.join('')}`;
 }
 
-/** The id of a key in the fields that say who did something. In a text of a caller, the quotes would be escaped. */
+/** The id of a key in the fields that say who did something. In a caller's text, the quotes would be escaped. */
 const DONE_BY = /"(actor|author|caller|closed_by|created_by|resolved_by)":"(key_[0-9a-f]{32})"/g;
 
 const PAGE_SIZE = 100;

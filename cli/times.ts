@@ -9,7 +9,7 @@ export function plainTime(text: string): string {
   return text.replace(TIME, '$1 $2 UTC');
 }
 
-/** The text of a field: in words if the field is a time. Free-form content of callers stays unchanged. */
+/** Returns the text of a field. Times are made readable. Free-form content from callers stays unchanged. */
 export function plainField(name: string, text: string): string {
   return TIME_NAMES.test(name) ? plainTime(text) : text;
 }

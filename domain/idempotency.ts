@@ -4,9 +4,9 @@ import { Refusal } from './refusal.ts';
 
 /** Identifies equal requests, as SHA-256 in hex. */
 export type Fingerprint = {
-  /** Of the request as sent. Version 0.1.0 compares only this one, and may run next to this version. */
+  /** Hash of the request as sent. Version 0.1.0, which may run next to this version, compares only this one. */
   readonly asSent: string;
-  /** Of the request without the parts that do not affect its meaning. */
+  /** Hash of the request without the parts that do not affect its meaning. */
   readonly ofMeaning: string;
 };
 

@@ -36,7 +36,7 @@ test.each<[string, Partial<ReplicationFacts>, string, RegExp]>([
   ['no connection for a standby', { maxWalSenders: 0 }, 'no', /^max_wal_senders is 0/],
   ['off', { synchronousCommit: 'off' }, 'no', /^synchronous_commit is off in the sessions of the service/],
   ['local', { synchronousCommit: 'local' }, 'no', /^synchronous_commit is local /],
-  ['remote_write', { synchronousCommit: 'remote_write' }, 'no', /does not survive a loss of power of both/],
+  ['remote_write', { synchronousCommit: 'remote_write' }, 'no', /does not survive a power loss of both machines/],
   ['no right', { standbyList: null }, 'unknown', /GRANT pg_monitor/],
   [
     'a managed server without a name',

@@ -40,7 +40,7 @@ export function survivalOf(facts: ReplicationFacts, isEmbedded: boolean): Surviv
   }
   if (synchronousCommit === 'remote_write') {
     return no(
-      'synchronous_commit is remote_write in the sessions of the service: a commit may be in the memory of a standby only, and does not survive a loss of power of both.',
+      'synchronous_commit is remote_write in the sessions of the service: a commit may be only in the memory of a standby, and does not survive a power loss of both machines.',
     );
   }
   if (standbyList === null) {

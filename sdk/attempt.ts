@@ -108,7 +108,7 @@ export function neverConnected(error: unknown): boolean {
   return typeof code === 'string' && REJECTED_CERTIFICATE.test(code);
 }
 
-/** Returns the reason of a connection failure, in parentheses, or an empty string if there is none to show. */
+/** Returns the reason for a connection failure, in parentheses, or an empty string if there is none to show. */
 export function detailOf(cause: unknown): string {
   const inner = cause instanceof Error && cause.cause instanceof Error ? cause.cause : cause;
   if (!(inner instanceof Error)) return '';

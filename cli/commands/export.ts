@@ -10,7 +10,7 @@ export type OutputOption = { readonly output?: string; readonly raw?: boolean };
 
 export const OUTPUT_OPTION: OptionsFor<OutputOption> = {
   output: { flag: '--output <file>', help: 'write the export to this file' },
-  raw: { flag: '--raw', help: 'unchanged texts, for programs' },
+  raw: { flag: '--raw', help: 'export texts unchanged, for programs' },
 };
 
 type Target = { readonly path: string; readonly mode: number };
@@ -68,7 +68,7 @@ async function fill(output: string, handle: FileHandle, begin: () => Promise<Asy
       await onDisk(output, handle.appendFile(text));
       bytes += Buffer.byteLength(text);
     }
-    // Otherwise a crash of the machine could leave an empty file under the name.
+    // Otherwise a machine crash after the rename could leave an empty file.
     await onDisk(output, handle.sync());
   } finally {
     await handle.close();
@@ -76,7 +76,7 @@ async function fill(output: string, handle: FileHandle, begin: () => Promise<Asy
   return bytes;
 }
 
-/** The file of a name. A device or a pipe must not be replaced by renaming a file. */
+/** Finds the file to write. Refuses a device or a pipe, because renaming the finished file would replace it. */
 async function targetOf(output: string): Promise<Target> {
   const path = await realpath(output).catch(() => output);
   const found = await stat(path).catch(() => undefined);

@@ -39,7 +39,7 @@ export const addSwitch: AddCommands = (program, context) => {
   const parent = program.command('switch').description('disable and enable transfers');
   addCommand(parent, context, {
     name: 'show',
-    description: 'show what is disabled, since when, why, and who did it',
+    description: 'show what is disabled, who disabled it, when and why',
     run: async ({ service, showText, width }) => {
       const state = await service.switch.get();
       showText(state, state.data.length === 0 ? 'Nothing is disabled.\n' : table(SETTING_COLUMNS, state.data, width));

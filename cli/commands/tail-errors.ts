@@ -28,7 +28,7 @@ const OPTIONS: OptionsFor<TailOptions> = {
   operation: { flag: '--operation <operation>', help: 'only this operation, such as create_transfer' },
   card_id: {
     flag: '--card <card_id>',
-    help: 'only errors about this card, without those of invalid request bodies',
+    help: 'only errors about this card; leaves out invalid request bodies',
   },
   created_from: { ...TIME_OPTIONS.created_from, help: 'print errors from this time on (default: from now on)' },
   allPrograms: { flag: '--all-programs', help: 'errors of all card programs and unknown callers; for operators' },

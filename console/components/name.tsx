@@ -108,7 +108,7 @@ export function SwitchSetting({
 }
 
 /**
- * Says what a setting of the switch has stopped, why, who stopped it, since when and until when, without the final full stop.
+ * Says what a setting of the switch has stopped and why, who stopped it, and when it began and ends. Omits the final full stop.
  */
 export function StoppedSetting({ setting }: { readonly setting: SwitchRecord }) {
   const { scope, reason, actor, since, until } = setting;

@@ -189,7 +189,7 @@ export const HTTP_ERRORS = {
       'More requests are waiting than the service can process in time.',
       'A transaction that does not end has locked the account.',
       'The database responds, but has no free connection for the request.',
-      'The service requires a synchronous standby for its database, and none is set (DATABASE_STANDBY).',
+      'The service requires a synchronous standby for its database, but none is configured (DATABASE_STANDBY).',
     ],
     resolution:
       'Send the request again after the time in the Retry-After header. Contact support if the error persists.',

@@ -31,7 +31,7 @@ export const SUPPORT_EVENTS = {
   'case.replied': eventType({
     ...CASE,
     summary: 'A message was added to a case.',
-    sent: ['reply_to_case, answer_case or answer_sandbox_case adds a message, which may open a resolved case again.'],
+    sent: ['reply_to_case, answer_case or answer_sandbox_case adds a message, which may reopen a resolved case.'],
     notes: [
       NO_TEXTS,
       '`last_message` says whose message it is. A bridge to another system skips its own messages, which have its `external_id`.',
@@ -51,7 +51,7 @@ export const SUPPORT_EVENTS = {
       'resolve_case, or answer_sandbox_case with an `outcome`, resolves it.',
       'Its incident is resolved. Each case that is open or waiting then has one such event, within seconds.',
     ],
-    notes: [NO_TEXTS, 'A message within 30 days opens the case again.'],
+    notes: [NO_TEXTS, 'A message within 30 days reopens the case.'],
     example: EXAMPLE_CASES.resolved,
     sample: {
       reproduce: 'Open a case, then resolve it.',

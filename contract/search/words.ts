@@ -26,12 +26,12 @@ const SAME: ReadonlyMap<string, string> = new Map([
   ['cancelling', 'cancel'],
 ]);
 
-/** The terms of a text in the index: words in lower case, without endings and without stop words. */
+/** Returns the index terms of a text: words in lower case, without endings and without stop words. */
 export function termsIn(text: string): string[] {
   return wordsIn(text).flatMap((word) => termOf(word) ?? []);
 }
 
-/** The words of a text, in lower case. `InsufficientFunds` and `card_closed` are two words each. */
+/** Returns the words of a text in lower case. `InsufficientFunds` and `card_closed` are two words each. */
 function wordsIn(text: string): string[] {
   const plain = text
     .replaceAll(/(\p{Ll})(\p{Lu})/gu, '$1 $2')

@@ -132,7 +132,7 @@ export const SWITCH = [
     id: 'get_switch',
     method: 'GET',
     path: PATH,
-    summary: 'Get the switch: what is disabled, since when, why, and who did it',
+    summary: 'Get the switch: what is disabled, who disabled it, when and why',
     reach: 'operator',
     scope: 'operator:read',
     reply: SwitchState,

@@ -13,7 +13,7 @@ const BY_EXPONENT: Readonly<Record<number, string>> = {
 
 /**
  * ISO 4217 currencies and the number of decimal digits of their minor unit. The table is our own: `Intl` returns the decimals
- * that a locale prints (none for IQD, HUF, COP and others), not those of the standard and of card messages.
+ * that a locale prints (none for IQD, HUF, COP and others), not the decimals in the standard and in card messages.
  */
 export const CURRENCY_EXPONENTS: Readonly<Record<string, number>> = Object.freeze(
   Object.fromEntries(

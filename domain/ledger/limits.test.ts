@@ -40,7 +40,7 @@ const limit: fc.Arbitrary<EffectiveLimit> = fc.record({
 const limits = fc.uniqueArray(limit, { selector: ({ name, source }) => `${name} ${source}` });
 
 describe('limits', () => {
-  test('allow every amount from the minimum to the maximum, and no other', () => {
+  test('allow every amount from the minimum to the maximum, and no others', () => {
     fc.assert(
       fc.property(limits, usage, fc.bigInt(1n, 2000n), (set, before, requested) => {
         const states = set.map((each) => stateOf(each, before, calendar));
@@ -58,8 +58,8 @@ describe('limits', () => {
     );
   });
 
-  test('are never exceeded by transfers that each respect them, and count every used amount', () => {
-    // The days of a month that begins in the week of the running day, so that all three periods differ.
+  test('are never exceeded if every transfer respects them, and leave exactly the unused amount', () => {
+    // The month begins in the week of the current day, so all three periods differ.
     const now = Date.parse('2026-04-03T12:00:00Z');
     const running = calendarAt(now, 'Europe/Berlin');
     const starts = [0, 1, 2, 3, 4].map((ago) => calendarAt(now - ago * DAY, 'Europe/Berlin').day.start);
@@ -124,7 +124,7 @@ describe("a card's limits", () => {
   );
   const currencies = fc.constantFrom('USD', 'EUR');
 
-  test("are its own, and its program's for other names, in one currency", () => {
+  test("are its own, and its program's in the same currency for the limits that the card does not set", () => {
     fc.assert(
       fc.property(anyLimits, anyLimits, anyLimits, currencies, (own, cardLimits, ofAll, currency) => {
         const rules: ProgramRules = {
@@ -199,7 +199,7 @@ describe('the used amount', () => {
     );
   });
 
-  test('uses the same calendars as the model, which computes them in another way', () => {
+  test('uses the same periods as the model, which computes them differently', () => {
     fc.assert(
       fc.property(zones, moments, (zone, now) => {
         const found = calendarAt(now, zone);
@@ -220,8 +220,14 @@ describe('the used amount', () => {
     ['a day with 23 hours', 'Europe/Berlin', '2026-03-29T10:00:00Z', '2026-03-28T23:00:00Z', '2026-03-29T22:00:00Z'],
     ['a day with 25 hours', 'Europe/Berlin', '2026-10-25T10:00:00Z', '2026-10-24T22:00:00Z', '2026-10-25T23:00:00Z'],
     ['a day without midnight', 'Africa/Cairo', '2026-04-24T10:00:00Z', '2026-04-23T22:00:00Z', '2026-04-24T21:00:00Z'],
-    ['a day with two', 'America/Havana', '2026-11-01T10:00:00Z', '2026-11-01T04:00:00Z', '2026-11-02T05:00:00Z'],
-  ])('%s begins and ends when it does', (_day, zone, now, start, end) => {
+    [
+      'a day with two midnights',
+      'America/Havana',
+      '2026-11-01T10:00:00Z',
+      '2026-11-01T04:00:00Z',
+      '2026-11-02T05:00:00Z',
+    ],
+  ])('finds the start and the end of %s', (_day, zone, now, start, end) => {
     expect(calendarAt(Date.parse(now), zone).day).toEqual({ start: Date.parse(start), end: Date.parse(end) });
   });
 });

@@ -30,7 +30,7 @@ const TIMED =
 
 const PLAIN = SANDBOX_BEHAVIORS.filter((behavior) => !behavior.includes('='));
 
-/** The form of a text that asks for one of {@link SANDBOX_BEHAVIORS}, as a regular expression. */
+/** A regular expression for texts that ask for one of {@link SANDBOX_BEHAVIORS}. */
 export const SANDBOX_BEHAVIOR_PATTERN = `^(?:${PLAIN.join('|')})$|${DECLINE.source}|${TIMED.source}`;
 
 /** Whether a text asks for one of {@link SANDBOX_BEHAVIORS}. */

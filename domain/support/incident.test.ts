@@ -7,16 +7,36 @@ const OF_OPERATION: Coverage = { ...EVERYTHING, scope: 'operation', operation: '
 const ERROR: Covered = { programId: 'mine', operation: 'create_card', code: 'service_disabled' };
 
 test.each<[string, Coverage, Partial<Covered>, boolean]>([
-  ['everything covers any error', EVERYTHING, {}, true],
-  ['everything covers an error without a program', EVERYTHING, { programId: null, operation: null }, true],
-  ['nothing covers a case without an error', EVERYTHING, { code: null }, false],
-  ['a program covers its own errors', OF_PROGRAM, {}, true],
-  ['a program covers no error of another program', OF_PROGRAM, { programId: 'theirs' }, false],
-  ['a program covers no error without a program', OF_PROGRAM, { programId: undefined }, false],
-  ['an operation covers its own errors', OF_OPERATION, {}, true],
-  ['an operation covers no error of another operation', OF_OPERATION, { operation: 'create_transfer' }, false],
-  ['codes cover these', { ...EVERYTHING, codes: ['service_disabled'] }, {}, true],
-  ['codes cover no other', { ...OF_PROGRAM, codes: ['card_closed'] }, {}, false],
+  ['an incident for everything covers any error', EVERYTHING, {}, true],
+  [
+    'an incident for everything covers an error without a program',
+    EVERYTHING,
+    { programId: null, operation: null },
+    true,
+  ],
+  ['no incident covers a case without an error', EVERYTHING, { code: null }, false],
+  ['an incident for a program covers its errors', OF_PROGRAM, {}, true],
+  ['an incident for a program covers no error of another program', OF_PROGRAM, { programId: 'theirs' }, false],
+  ['an incident for a program covers no error without a program', OF_PROGRAM, { programId: undefined }, false],
+  ['an incident for an operation covers its errors', OF_OPERATION, {}, true],
+  [
+    'an incident for an operation covers no error of another operation',
+    OF_OPERATION,
+    { operation: 'create_transfer' },
+    false,
+  ],
+  [
+    'an incident with error codes covers errors with these codes',
+    { ...EVERYTHING, codes: ['service_disabled'] },
+    {},
+    true,
+  ],
+  [
+    'an incident with error codes covers no error with another code',
+    { ...OF_PROGRAM, codes: ['card_closed'] },
+    {},
+    false,
+  ],
 ])('%s', (_, coverage, error, expected) => {
   expect(covers(coverage, { ...ERROR, ...error })).toBe(expected);
 });

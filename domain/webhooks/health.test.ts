@@ -64,7 +64,7 @@ describe('pausing', () => {
     expect(afterFailure(health, failureAt(START + 2 * SECOND))).toMatchObject({ status: 'enabled', failures: 1 });
   });
 
-  test('ends a pause after a success with only a stored time, but not after a success before the last failure', () => {
+  test('ends a pause if the stored time of the last success is later than the last failure, but not otherwise', () => {
     const paused = failing(10, 10);
     const lastFailureAt = paused.lastFailureAt ?? 0;
     const after = { ...paused, lastSuccessAt: lastFailureAt + 1 };
@@ -82,7 +82,7 @@ describe('pausing', () => {
     const probed = afterFailure(paused, failureAt(START + HOUR));
     expect(mergeHealth(probed, succeeded)).toEqual(probed);
     expect(mergeHealth(succeeded, probed)).toEqual(succeeded);
-    // Stored before the success. Delivery has failed again since.
+    // `paused` was stored before a success, and delivery has failed again since.
     const failedAgain = { ...probed, lastSuccessAt: START + MINUTE };
     expect(mergeHealth(paused, failedAgain)).toEqual(paused);
     expect(mergeHealth({ ...paused, status: 'disabled' }, succeeded)).toMatchObject({
@@ -114,7 +114,7 @@ describe('pausing', () => {
     expect(afterFailure({ ...HEALTHY, status: 'disabled' }, failureAt(START)).status).toBe('disabled');
   });
 
-  test('waits after every failure in strict order', () => {
+  test('waits after every failure if the order is strict', () => {
     const health = failing(1, 10, { isStrict: true });
     expect(health).toMatchObject({ status: 'enabled', probes: 1, nextProbeAt: START + 10 + 5 * SECOND });
   });
@@ -137,7 +137,7 @@ describe('notices', () => {
     expect(findNotice(health)).toBe('failing');
   });
 
-  test('does not count the time while the service was stopped', () => {
+  test('does not count the time during which the service was stopped', () => {
     const paused = failing(10, 10);
     const dueAt = paused.nextProbeAt ?? 0;
     const restarted = afterFailure(paused, failureAt(dueAt + 200 * HOUR, { dueAt }));

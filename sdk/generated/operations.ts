@@ -5073,8 +5073,8 @@ export type Operations = {
     readonly reply: PersonRecord;
   };
   /**
-   * get_switch: Get the switch: what is disabled, since when, why, and who did it. Requires an operator key.
-   * Error codes: `unknown_get_switch`.
+   * get_switch: Get the switch: what is disabled, who disabled it, when and why. Requires an operator key. Error
+   * codes: `unknown_get_switch`.
    */
   readonly get_switch: { readonly call: { readonly options?: CallOptions | undefined }; readonly reply: SwitchState };
   /**

@@ -625,8 +625,8 @@ export class SwitchResource {
   }
 
   /**
-   * get_switch: Get the switch: what is disabled, since when, why, and who did it. Requires an operator key.
-   * Error codes: `unknown_get_switch`.
+   * get_switch: Get the switch: what is disabled, who disabled it, when and why. Requires an operator key. Error
+   * codes: `unknown_get_switch`.
    */
   get(options?: CallOptions): Promise<WithResponse<SwitchState>> {
     return this.#send('get_switch', { options });

@@ -74,7 +74,7 @@ export function toOperationFailure(error: unknown, transferId?: string): unknown
   if (!(error instanceof StoreFailure)) return error;
   if (error.lacksStandby) {
     const refused = { busy: true, readiness: 'standby_not_set', moneyMoved: 'no', cause: error } as const;
-    return new OperationFailure('a standby is required, and none is set', refused);
+    return new OperationFailure('a standby is required, but none is configured', refused);
   }
   const message = busyMessage(error);
   return new OperationFailure(message ?? 'the database failed', {

@@ -37,7 +37,7 @@ export type HttpSettings = {
   readonly crowdedReadTimeoutMilliseconds: number;
   /** How long a stream of events is idle before it sends a comment: proxies close idle connections. */
   readonly streamPulseMilliseconds: number;
-  /** Pause of a stream before it reads again after a failure of the database. */
+  /** Pause of a stream before it reads again after a database failure. */
   readonly streamRetryMilliseconds: number;
   /** Maximum bytes that are read and discarded, so that a caller that is still sending can read the refusal. */
   readonly maxDiscardedBytes: number;

@@ -102,7 +102,7 @@ ${listing('Response', JSON.stringify(created, null, 2))}</div>
 <div class="sides">${listing('Request', refused)}
 ${listing('Response', JSON.stringify(exampleRecord(CLOSED, supportContact), null, 2))}</div>
 <h2 id="cards">Demo cards</h2>
-<p>Cards of the demo program, one for each case. The balances are those of a new sandbox.</p>
+<p>Cards of the demo program, one for each case. The balances shown are for a new sandbox.</p>
 <ul class="cards">${DEMO_CARDS.map(card)}</ul>`;
 }
 

@@ -143,7 +143,7 @@ describe('the screen of a request', () => {
     expect(lookUps.filter((url) => url.includes('/api/'))).toHaveLength(1);
   });
 
-  test('shows texts of callers as text, and the audit entry of an operator request', async () => {
+  test('shows texts from callers as plain text, and the audit entry of an operator request', async () => {
     const world = await makeWorld(service());
     const { request_id } = await client().transfers.get(world.transfer_id, { programId: world.program_id });
     const page = await openConsole(`/console/request/${request_id}`);

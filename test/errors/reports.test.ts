@@ -177,7 +177,7 @@ describe('error.recorded', () => {
     expect(event?.subjectId).toBe(refused.requestId);
   });
 
-  test('reports each error that was spooled during an outage of the database once', async () => {
+  test('reports each error that was spooled during a database outage once', async () => {
     const { client } = service();
     const code = 'unknown_create_transfer';
     await client.sandbox.stopDatabase();

@@ -18,7 +18,7 @@ const AFTER: readonly Fault[] = [
     arrange: async (stage) => {
       const letGo = await holdLoads(stage);
       const service = stage.service();
-      const trap = lay(stage, 'during_load', 'go_on', async () => {
+      const trap = lay(stage, 'during_load', 'continue', async () => {
         await untilWaiting(stage);
         service.child.kill('SIGTERM');
       });
@@ -51,7 +51,7 @@ function leaveAt(at: TrapPlace): Fault['arrange'] {
   return async (stage, attempt) => {
     const reached = Promise.withResolvers<void>();
     const gone = Promise.withResolvers<void>();
-    const trap = lay(stage, at, 'go_on', async () => {
+    const trap = lay(stage, at, 'continue', async () => {
       reached.resolve();
       await gone.promise;
     });
@@ -82,7 +82,7 @@ function killAt(at: TrapPlace): Fault['arrange'] {
 function stopAt(at: TrapPlace): Fault['arrange'] {
   return async (stage) => {
     const service = stage.service();
-    const trap = lay(stage, at, 'go_on', async () => {
+    const trap = lay(stage, at, 'continue', async () => {
       service.child.kill('SIGTERM');
       await waitFor('the service to stop', async () => service.output().includes('Stopping'));
     });

@@ -11,13 +11,13 @@ const COMMIT: readonly Fault[] = [
   {
     name: 'the server crashes just before the commit',
     recovers: true,
-    arrange: trap('before_commit', 'go_on', crashServerFully),
+    arrange: trap('before_commit', 'continue', crashServerFully),
   },
   {
     name: 'the server crashes during the commit',
     outcomes: ['made', 'no'],
     recovers: true,
-    arrange: trap('before_commit', 'go_on', crashServer),
+    arrange: trap('before_commit', 'continue', crashServer),
   },
   {
     name: 'the server crashes just after the commit',

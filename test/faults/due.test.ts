@@ -62,7 +62,7 @@ test.each(FAULTS)('due: $name', async ({ at, outcome }) => {
   await untilReady(stage);
   const marker = await makeDue();
   // The first transaction moves the clock.
-  lay(stage, at, 'go_on');
+  lay(stage, at, 'continue');
   const trap = lay(stage, at, outcome);
   ahead += HOUR;
   await stage.service().client.sandbox.moveClock({ seconds_ahead: ahead });

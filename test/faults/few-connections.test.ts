@@ -216,7 +216,7 @@ describe('more requests than a pool has connections', () => {
     // Opens all connections first, so that opening them does not take time from the requests below.
     await many(50, create);
     const held = Promise.withResolvers<void>();
-    for (let count = 0; count < WRITERS; count += 1) lay(stage, 'during_load', 'go_on', () => held.promise);
+    for (let count = 0; count < WRITERS; count += 1) lay(stage, 'during_load', 'continue', () => held.promise);
     let isOver = false;
     const reading = (async () => {
       while (!isOver) await send(stage.service(), '/api/v0.1/core/card/card_active');

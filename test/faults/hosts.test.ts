@@ -192,7 +192,7 @@ describe('a primary that still accepts writes after it was replaced', () => {
       spring: async () => {
         reached.resolve();
         await held.promise;
-        return 'go_on' as const;
+        return 'continue' as const;
       },
     });
     const key = randomUUID();

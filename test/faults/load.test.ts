@@ -56,7 +56,7 @@ function after(happen: (stage: Stage) => unknown): Fault['arrange'] {
 
 /** Another connection holds the locks that a load needs. Cuts or terminates the connection that waits for them. */
 const whileWaiting =
-  (outcome: 'cut' | 'go_on', terminate: (stage: Stage) => Promise<void> = async () => undefined): Fault['arrange'] =>
+  (outcome: 'cut' | 'continue', terminate: (stage: Stage) => Promise<void> = async () => undefined): Fault['arrange'] =>
   async (stage) => {
     const letGo = await holdLoads(stage);
     let isOver = false;
@@ -93,15 +93,15 @@ const LOAD: readonly Fault[] = [
   {
     name: 'the backend is terminated while it waits for a lock',
     outcomes: ['made'],
-    arrange: whileWaiting('go_on', terminateWaiting),
+    arrange: whileWaiting('continue', terminateWaiting),
   },
   {
     name: 'the backend is terminated while it waits for a lock, twice',
     arrange: async (stage) => {
       const letGo = await holdLoads(stage);
       const terminate = () => untilWaiting(stage).then(() => terminateWaiting(stage));
-      lay(stage, 'during_load', 'go_on', terminate);
-      return { trap: lay(stage, 'during_load', 'go_on', terminate), mend: letGo };
+      lay(stage, 'during_load', 'continue', terminate);
+      return { trap: lay(stage, 'during_load', 'continue', terminate), mend: letGo };
     },
   },
   {

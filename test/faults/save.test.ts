@@ -71,11 +71,11 @@ const SAVE: readonly Fault[] = [
   { name: 'the connection is cut between the writes and COMMIT', arrange: trap('before_commit', 'cut') },
   {
     name: 'the backend is terminated between the writes and COMMIT',
-    arrange: trap('before_commit', 'go_on', terminate),
+    arrange: trap('before_commit', 'continue', terminate),
   },
   {
     name: 'the backend is terminated between the load and the writes',
-    arrange: trap('before_save', 'go_on', terminate),
+    arrange: trap('before_save', 'continue', terminate),
   },
 ];
 

@@ -38,7 +38,7 @@ function withoutReplica(then?: (stage: Stage) => unknown): Fault['arrange'] {
       await setNames(stage.server, '');
       await untilCommits(stage.server, 'end');
     };
-    return { trap: lay(stage, 'before_commit', 'go_on', () => then?.(stage)), mend };
+    return { trap: lay(stage, 'before_commit', 'continue', () => then?.(stage)), mend };
   };
 }
 

@@ -33,7 +33,7 @@ export type TrapPlace =
 
 /** What happens to the connection and the held-back data after a trap has sprung. */
 export type TrapOutcome =
-  | 'go_on'
+  | 'continue'
   /** Both sides are cut, and the held-back data never arrives. */
   | 'cut'
   /** The service's side is cut. The server still gets the held-back data. */
@@ -43,7 +43,7 @@ export type TrapOutcome =
   /** The service gets an ordinary error instead of the response to COMMIT, as from a pooler that has lost its server. */
   | 'deny';
 
-/** An action of a test in the middle of a transaction. */
+/** An action that a test performs in the middle of a transaction. */
 export type Trap = { readonly at: TrapPlace; readonly spring: () => TrapOutcome | Promise<TrapOutcome> };
 
 /** A proxy between the service and PostgreSQL that causes network faults. */
@@ -65,13 +65,13 @@ export type DatabaseProxy = {
   readonly turns: () => number;
   /** Cuts every connection. */
   readonly cutAll: () => void;
-  /** Switches whether new connections are accepted. Open ones stay. */
+  /** Starts or stops accepting new connections. Open connections stay open. */
   readonly listen: (isListening: boolean) => Promise<void>;
-  /** Switches whether data is passed on. Connections are accepted either way. */
+  /** Stops or resumes passing data on. Connections are accepted either way. */
   readonly mute: (isMute: boolean) => void;
-  /** Delays all data, in milliseconds. */
+  /** Delays all data by this many milliseconds. */
   readonly delayBy: (milliseconds: number) => void;
-  /** Switches whether all data arrives byte by byte. */
+  /** Turns on or off that all data arrives byte by byte. */
   readonly slice: (isSliced: boolean) => void;
   readonly close: () => Promise<void>;
 };
@@ -85,7 +85,7 @@ const COMMIT = Buffer.from('Q\0\0\0\x0bcommit\0', 'latin1');
 /** The prepared statement that begins the writes of every transaction. */
 const FENCE = Buffer.from('fence_batch\0', 'latin1');
 
-/** Statements of loops, which run at any time. Their transactions get no faults and no traps. */
+/** Statements of background loops, which can run at any time. Their transactions get no faults and no traps. */
 const OF_LOOPS = ['hold_relay', 'force_a_file', 'lock_due_errors'].map((name) => Buffer.from(`${name}\0`, 'latin1'));
 
 /** The beginning of a write without a fence. Such writes run at any time, too. */
@@ -265,12 +265,11 @@ class Wire {
 
   /**
    * Springs the next trap if it is set for this place. Returns false if the caller must not pass the data on. `before` is the
-   * data
-   * that arrives before a denial.
+   * data that arrives before a denial.
    */
   async #passes(place: TrapPlace, deliver: () => void, before?: Buffer): Promise<boolean> {
     const outcome = await this.#take(place)?.spring();
-    if (outcome === undefined || outcome === 'go_on') return true;
+    if (outcome === undefined || outcome === 'continue') return true;
     this.#obey(outcome, deliver, before);
     return false;
   }

@@ -66,7 +66,7 @@ describe('mangled requests', () => {
   });
 });
 
-describe('text of the caller in a message', () => {
+describe('text from the caller in a message', () => {
   it('has no eight digits in a row, grouped or not', () => {
     const piece = fc.constantFrom('4', '1', '0', '12', '3456', '4111 1111', '-', ' ', '.', 'a', '  ', 'é', '\n');
     fc.assert(

@@ -31,7 +31,7 @@ async function isIncomplete({ caller }: Stalled): Promise<boolean> {
   return caller.received.length < LARGE.length;
 }
 
-it('does not count responses that their callers do not read as requests in flight', async () => {
+it('does not count a request as in flight while its caller leaves the response unread', async () => {
   const server = await serve(gateway, { settings: { maxRequestsInFlight: 2, readTimeoutMilliseconds: 600_000 } });
   const stalled: Stalled[] = [];
   for (let count = 0; count < 5; count += 1) stalled.push(await stall(server));
@@ -41,7 +41,7 @@ it('does not count responses that their callers do not read as requests in fligh
   expect(stalled.filter(isCutOff)).toEqual([]);
 });
 
-it('disconnects callers that do not read their responses after the time-out', async () => {
+it('disconnects callers that have not read their response by the time-out', async () => {
   const server = await serve(gateway, { settings: { readTimeoutMilliseconds: 500 } });
   const stalled: Stalled[] = [];
   for (let count = 0; count < 5; count += 1) stalled.push(await stall(server));
@@ -54,7 +54,7 @@ it('uses a shorter time-out while too many responses are unread', async () => {
     settings: { readTimeoutMilliseconds: 600_000, maxUnreadResponses: 2, crowdedReadTimeoutMilliseconds: 500 },
   });
   const few = [await stall(server), await stall(server)];
-  // Twice the shorter time-out. It is split, so that the server checks in between even if the machine stalls.
+  // Twice the shorter time-out, in small steps, so that the server checks in between even if the machine stalls.
   for (let part = 0; part < 10; part += 1) await wait(100);
   expect(few.filter(isCutOff)).toEqual([]);
   const third = await stall(server);

@@ -233,7 +233,7 @@ test('has all metrics and labels that the alerts and the dashboard use', async (
   expect(unknown.filter(({ name }) => !defined.includes(name))).toEqual([]);
 });
 
-test('documents every metric, and no other', async () => {
+test('documents every metric, and no others', async () => {
   const documented = [...readProjectFile('docs/monitoring.md').matchAll(/^\| `(transfer_service_\w+)/gm)];
   expect(documented.map(([, name]) => name).sort()).toEqual([...namesOn(await readText())].sort());
 });

@@ -86,7 +86,7 @@ test('on a platform without a pinned Node, such as macOS, an old Node says what 
   expect({ exitCode, output }).toEqual({
     exitCode: 1,
     output:
-      `No Node is published for this project on darwin ${process.arch}. Node 24 or later is needed to run the service, ` +
+      `This project does not come with a Node for darwin ${process.arch}. Node 24 or later is needed to run the service, ` +
       "and this is 20.19.0. Install one from nodejs.org or with the system's package manager, then run the same command again.\n",
   });
 });

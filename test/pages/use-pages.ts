@@ -95,7 +95,7 @@ export function expectFrame(elements: readonly Element[]): void {
   expect(levels.filter((level, at) => level > (levels[at - 1] ?? 0) + 1)).toEqual([]);
 }
 
-/** The value of a name in a list of facts. */
+/** Returns the value next to a name in a list of facts. */
 export function saysOf(elements: readonly Element[], name: string): string | undefined {
   const at = elements.findIndex(({ tag, text }) => tag === 'dt' && text === name);
   return at === -1 ? undefined : elements.slice(at).find(({ tag }) => tag === 'dd')?.text;

@@ -21,7 +21,7 @@ const written = new Set(
   ]),
 );
 
-test('docs/logs.md lists every event that the source logs, and no other', () => {
+test('docs/logs.md lists every event that the source logs, and no others', () => {
   expect([...written].sort()).toEqual(Object.keys(LOG_EVENTS).sort());
 });
 

@@ -58,7 +58,7 @@ test('streams yield every event once, in order, across kills and restarts of the
   expect(everywhere.numbers).toEqual(everywhere.numbers.map((_, index) => index + 1));
   const upToLast = all.events.filter(({ position }) => position <= last);
   expect(upToLast.map(({ position }) => position)).toEqual(Array.from({ length: last }, (_, index) => index + 1));
-  // The outages of the database also caused error events.
+  // The database outages also caused error events.
   const transfers = upToLast.filter(({ type }) => type === 'transfer.completed');
   expect(filtered.events).toEqual(transfers);
   expect(new Set(transfers.map(({ subject_id }) => subject_id)).size).toBe(transfers.length);

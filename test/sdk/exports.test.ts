@@ -141,7 +141,7 @@ describe('an export that is cut off', () => {
     expect(service.received).toHaveLength(1);
   });
 
-  test('throws the reason of an abort by the caller', async () => {
+  test("throws the reason that the caller's signal gives for the abort", async () => {
     service.play({ chunks: [HEADINGS], ends: 'without an end' });
     const controller = new AbortController();
     const chunks = await client().transfers.export({}, { signal: controller.signal });

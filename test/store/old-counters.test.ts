@@ -60,7 +60,7 @@ async function withinOneDay(run: () => Promise<void>): Promise<void> {
   }
 }
 
-test('removes every counter older than the last kept day in any time zone, and no other', async () => {
+test('removes every counter older than the last kept day in any time zone, and no others', async () => {
   await withinOneDay(async () => {
     const days = [0, 30, 39, 41, 92, KEPT_COUNTER_DAYS - 1, KEPT_COUNTER_DAYS, KEPT_COUNTER_DAYS + 1, 900];
     await countOn(...days.map((ago) => dayStart(ago)));

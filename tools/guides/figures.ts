@@ -152,9 +152,9 @@ const FIGURES: readonly (readonly [value: number, ...phrases: readonly string[]]
   [MONTHS_AHEAD, 'days and {} months when it starts'],
   [
     REOPENING_DAYS,
-    'a message within {} days opens it again',
-    'A message within {} days opens the case again',
-    'opens a resolved case again for {} days',
+    'a message within {} days reopens it',
+    'A message within {} days reopens the case',
+    'reopens a case for {} days after it was resolved',
     'which a resolved case is after {} days',
     'was resolved more than {} days ago',
     'that was resolved within {} days',
@@ -203,7 +203,7 @@ const FIGURES: readonly (readonly [value: number, ...phrases: readonly string[]]
   [MAX_WEBHOOK_HEADERS, 'Up to {} headers to send'],
   [DUPLICATE_WINDOW_SECONDS / 60, 'type and amount within {} minutes, oldest first'],
   [MIN_CONNECTIONS, 'by default, at least {})'],
-  [MAX_PATH_LENGTH, 'f an unknown path {} characters are stored', 'Of an unknown path, {} characters are stored'],
+  [MAX_PATH_LENGTH, 'f an unknown path {} characters are stored', 'Unknown paths are cut at {} characters'],
   [
     MAX_PARAMETER_LENGTH,
     'store ids as text of up to {} characters',

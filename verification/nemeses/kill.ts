@@ -39,7 +39,7 @@ export async function resumeTree(root: number): Promise<void> {
   for (const processId of [...(await processesBelow(root)), root]) signal(processId, 'SIGCONT');
 }
 
-/** Sends SIGKILL to a process and all its descendants, like a loss of power. Returns the ids of all of them. */
+/** Sends SIGKILL to a process and all its descendants, like a power loss. Returns the ids of all of them. */
 export async function killTree(root: number): Promise<readonly number[]> {
   const all = await suspendTree(root);
   for (const processId of all) signal(processId, 'SIGKILL');

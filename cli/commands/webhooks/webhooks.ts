@@ -108,7 +108,7 @@ const CREATE_NOTES = `
 The secret is printed once. With it your server verifies that a request comes
 from this service: see /guides/webhooks of the service.
 With --operator, the webhook gets the events of all card programs and of the
-service, or with --program those of one.`;
+service, or, with --program, the events of one.`;
 
 function addCreate(webhooks: Command, context: CommandContext): void {
   addCommand<CreateOptions>(webhooks, context, {

@@ -8,7 +8,7 @@ test.each([
   ['transfer_type', 'card_to_card', 'prog_1', null, 'transfers between cards for Shop'],
   ['connector', null, null, 'bank', 'all transfers at the connector bank'],
   ['connector', 'unload', 'prog_1', 'bank', 'unloads at the connector bank for Shop'],
-] as const)('the scope %s %s of %s at %s is %s', (scope, type, program_id, connector_id, text) => {
+] as const)('describes the scope (%s, %s, %s, %s) as "%s"', (scope, type, program_id, connector_id, text) => {
   expect(scopeText({ scope, type, program_id, connector_id }, 'Shop')).toBe(text);
 });
 

@@ -107,7 +107,7 @@ describe('an incident', () => {
     expect(found('prog_1', 'bank')).toEqual([]);
   });
 
-  test('copies the reason of a stop for operators only', () => {
+  test('copies the reason for a stop, but only for operators', () => {
     const body = bodyOf(
       draftOfStop(
         { scope: 'transfer_type', type: 'load', program_id: 'prog_1', connector_id: null, since: CREATED },

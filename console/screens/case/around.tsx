@@ -15,7 +15,7 @@ import { OUTCOMES, STATUS_TONES, statusOf } from '../../format/support/cases.ts'
 /** Errors of the same key shortly before and after often show the cause. */
 const WINDOW_MILLISECONDS = 10 * 60_000;
 
-/** The service lists the errors of all keys in a program, so this many are searched for the errors of one key. */
+/** Maximum number of errors to read. The service lists the errors of all keys, and the screen picks those of one key. */
 const MAX_ERRORS = 100;
 
 /** Lists failed requests of the same key, from ten minutes before to ten minutes after. */
@@ -40,9 +40,9 @@ export function Around({ error }: { readonly error: InspectedErrorRecord }) {
   const others = (found.data ?? []).filter((one) => one.key_id === keyId && one.request_id !== requestId);
   if (others.length === 0) return null;
   return (
-    <Section title={keyId === null ? 'Other errors around it' : 'Other errors of the same key'}>
+    <Section title={keyId === null ? 'Other errors around that time' : 'Other errors of the same key'}>
       <DataTable
-        label="Errors around it"
+        label="Errors around that time"
         rows={others}
         rowKey={({ request_id }) => request_id}
         href={({ request_id }) => hrefTo(pathOf(request_id) ?? '')}

@@ -142,7 +142,7 @@ function ReplyForm({ record, side, onDone }: Parts & { readonly side: 'support' 
   );
   const isOver = resolvedAt !== null && now - Date.parse(resolvedAt) >= REOPENING_MILLISECONDS;
   if (status === 'closed' || (status === 'resolved' && isOver)) {
-    return <p class="quiet">This case is over. Open a new one to ask again.</p>;
+    return <p class="quiet">This case is closed. Open a new one to ask again.</p>;
   }
   if (!can(operation)) return <WhoMay operation="reply_to_case" to="write in this case" />;
   const send = async () => {

@@ -80,7 +80,7 @@ function IncidentContent({
   return (
     <>
       <div class={status === 'open' ? 'answer unknown' : 'answer'}>
-        <b>{status === 'open' ? 'It continues.' : 'It is over.'}</b>
+        <b>{status === 'open' ? 'This incident is ongoing.' : 'This incident is over.'}</b>
         <p class="message-text">{text}</p>
       </div>
       {outcome !== null && (

@@ -60,7 +60,7 @@ export class Leases {
     return Math.ceil(SHARDS / Math.max(1, this.#workers));
   }
 
-  /** Renews the leases, and takes shards up to the share of this process. Rethrows errors of the database. */
+  /** Renews the leases, and takes shards up to the share of this process. Rethrows database errors. */
   async renew(): Promise<void> {
     const owner = this.#owner;
     const sentAt = performance.now();

@@ -36,7 +36,7 @@ test('has the same parts on every page', () => {
       '## What it means',
       '## Is money at risk',
       '## What to do',
-      '## How to see that it is solved',
+      '## How to tell that it is resolved',
     ]);
   }
 });

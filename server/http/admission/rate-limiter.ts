@@ -49,7 +49,7 @@ export class RateLimiter {
     return this.#newer.size + this.#older.size;
   }
 
-  /** Counts a request of a caller, or refuses it. A refused request costs nothing. `now` is in milliseconds. */
+  /** Counts a caller's request, or refuses it. A refused request costs nothing. `now` is in milliseconds. */
   take(caller: string, now: number): Allowance {
     const before = this.#emptyAt(caller, now);
     const after = before + this.#costMilliseconds;

@@ -125,7 +125,7 @@ function showServer(metrics: Metrics): (figures: ServerFigures) => void {
   const bytes = gauge('database_bytes', 'Size of the database.');
   const connections = gauge(
     'database_connections',
-    'Connections to the database server, including those of other programs.',
+    'Connections to the database server, including connections from other programs.',
   );
   const maxConnections = gauge('database_max_connections', 'Maximum connections of the database server.');
   const waits = gauge('synchronous_replication', 'Whether commits wait for a standby, 1 or 0.');

@@ -109,7 +109,7 @@ ${fields(reply, 'response')}`;
 }
 
 function programOf({ needsKey }: PageContext): Html {
-  return html`that of the key, or of <code>Program-Id</code>${!needsKey && ', or the demo program'}`;
+  return html`the key's program, or the one in <code>Program-Id</code>${!needsKey && ', or the demo program'}`;
 }
 
 function facts(id: OperationId, context: PageContext): Html {

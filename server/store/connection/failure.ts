@@ -144,7 +144,7 @@ export class StoreFailure extends Error {
     return this.connectionLost || this.readOnly;
   }
 
-  /** A standby is required, and none is set, so the fence refused the transaction (`round-trips.ts`). */
+  /** A standby is required but not configured, so the fence refused the transaction (`round-trips.ts`). */
   get lacksStandby(): boolean {
     return lacksStandby(this);
   }

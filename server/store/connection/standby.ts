@@ -10,13 +10,13 @@ import { type Row, type Statement, toQuery } from './work.ts';
 // Kept by: `LACKS_STANDBY` in the fence and in readiness, `READ_WAITS` after a commit
 // Tested by: `test/crashes/required-standby.test.ts`, `test/crashes/lost-mark.test.ts`
 
-/** SQL: whether commits wait for a standby: one is named, and may connect. Read each time, because a reload can change it. */
+/** SQL: whether commits wait for a standby: the settings name one, and let it connect. A reload can change them at any time. */
 const WAITS = "(current_setting('synchronous_standby_names') <> '' and current_setting('max_wal_senders') <> '0')";
 
-/** SQL: whether a standby is required and none is set, so that commits are forbidden. */
+/** SQL: whether a standby is required but not configured. Commits are then forbidden. */
 export const LACKS_STANDBY = `(${STANDBY_IS_REQUIRED} and not ${WAITS})`;
 
-/** SQL: the server, if its commits wait for a standby or must. Otherwise null. */
+/** SQL: the server, if its commits wait for a standby or must wait for one. Otherwise null. */
 export const REPLICATED = `case when ${WAITS} or ${STANDBY_IS_REQUIRED} then ${SERVER} end as replicated`;
 
 /** SQL: when this session last read the settings of the server. Null if no standby is required. */
@@ -24,9 +24,9 @@ export const SETTINGS_READ = `case when ${STANDBY_IS_REQUIRED} then pg_catalog.p
 
 /**
  * Sent after a COMMIT if a standby is required. If the names are emptied while a commit waits, PostgreSQL ends the wait without a
- * warning. But the session of that commit then reads the settings again before its next statement, because sessions get the
- * signal for a reload before the process that ends the waits (the checkpointer). One case stays invisible: the checkpointer may
- * not have seen yet that the names are set again.
+ * warning. But that session then reloads its settings before its next statement, because sessions receive the signal to reload
+ * before the checkpointer, which ends the waits. One case goes unnoticed: the names are set again, and the checkpointer has not
+ * seen it yet.
  */
 export const READ_WAITS: Statement = {
   name: 'read_waits',
@@ -35,17 +35,17 @@ export const READ_WAITS: Statement = {
 };
 
 /**
- * Whether a commit waited for a standby, if one is required. The names were set before it and are set after it, and the settings
- * were not read in between. Both rows have {@link SETTINGS_READ}.
+ * Whether a commit waited for a standby, if one is required: the names were set before and after it, and the session did not
+ * reload its settings in between. Both rows have {@link SETTINGS_READ}.
  */
 export function hasWaited(before: Row | undefined, after: Row | undefined): boolean {
   return after?.waits === true && after.settings_read === before?.settings_read;
 }
 
 /**
- * Writes to the WAL and commits. The commit is acknowledged when the standby has this record, and so all earlier commits. It
+ * Writes to the WAL and commits. The commit is acknowledged when the standby has this record, and with it all earlier commits. It
  * commits inside the statement, because only there does `statement_timeout` end the wait for an absent standby. PostgreSQL then
- * warns, and no session waits forever. A message leaves no row.
+ * warns, and no session waits forever. The message leaves no row.
  */
 const BARRIER = `do $$ begin
   perform pg_catalog.pg_logical_emit_message(true, 'transfer_service', 'barrier');
@@ -64,7 +64,7 @@ const PAUSE_MILLISECONDS = 50;
 /**
  * The data that the standby is known to have, under synchronous replication. A visible row may be missing there: if the primary
  * crashes while a commit waits for the standby, recovery makes the commit visible, and a failover undoes it. So a row found in
- * the database is known to last only once a later commit has been acknowledged.
+ * the database is known to be durable only once a later commit has been acknowledged.
  * That commit must come from the same server. After a failover, connections may still lead to the old primary while new ones lead
  * to the standby that has replaced it. Commits of the new primary prove nothing about the old one.
  */

@@ -145,7 +145,7 @@ function explain(error: unknown, user = 'The tables of the sandbox are in use'):
   if (error.code !== STILL_NEEDED) return error;
   return new StartupProblem(
     'schema-taken',
-    `Other objects of the database need those of the sandbox: ${error.detail ?? error.message} ` +
+    `Other database objects depend on the sandbox's objects: ${error.detail ?? error.message} ` +
       'Remove them first, then run the command again. Nothing was removed.',
     { cause: error },
   );

@@ -82,9 +82,9 @@ const FIRST_ID = "'00000000-0000-0000-0000-000000000000'::uuid";
 const LAST_ID = "'ffffffff-ffff-ffff-ffff-ffffffffffff'::uuid";
 
 /**
- * SQL: the attempts that a chunk is searched in, the condition for matches, and the order of the index. Few attempts have not
- * ended, or have ended without money, and these have their own indexes. Of the others, the attempts of a card program are found
- * by its bounds alone: with an equal sign as well, the planner could read the attempts of all programs.
+ * SQL: the attempts that a chunk is searched in, the condition for matches, and the order of the index. Attempts that have
+ * not ended, or have ended without money, are few and have their own indexes. The others are found for a card program by its
+ * bounds alone: with an equal sign as well, the planner could read the attempts of all programs.
  */
 function routeOf({ status, connectorId, programId }: AttemptFilter, isLater: boolean) {
   const ofConnector = connectorId === null ? [] : ['processor_attempt.connector_id = :connectorId'];

@@ -124,7 +124,7 @@ describe('texts of the service that look like a card number but are not redacted
   });
 });
 
-test.each(CARD_NUMBERS)('redacts the card number %s in the texts of a caller, but not as a balance', (number) => {
+test.each(CARD_NUMBERS)('redacts the card number %s in texts from a caller, but not as a balance', (number) => {
   const saw = { reference: number, card_id: `card ${number}`, taken_by: null, balance: BigInt(number) };
   const entry = entryOf({
     saw,

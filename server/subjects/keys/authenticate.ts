@@ -30,12 +30,12 @@ type KeyCaller = Extract<Caller, { readonly keyId: string }>;
 type LookUp = { readonly startedAt: number; readonly caller: Promise<KeyCaller> };
 
 /**
- * Creates the check of Bearer keys. It returns the caller of a key, or throws a Refusal `unauthenticated`. A failure of the
- * database is a failure of the operation, never a 401.
+ * Creates the function that checks Bearer keys. It returns the caller of a key, or throws a Refusal `unauthenticated`. If the
+ * database fails, the operation fails; that is never a 401.
  *
  * A valid key is cached by its hash, and concurrent requests share one look-up, so a key is looked up at most once a
- * second. The cache, and requests that share a look-up, use its result for a second from its start. A key is therefore
- * refused a second after its revocation, no matter how slow the database is.
+ * second. A result is used for at most a second, counted from the start of its look-up. A revoked key is therefore refused
+ * within a second, no matter how slow the database is.
  *
  * With `readsStatus`, an operator's key that was valid within the last hour is accepted if the database fails.
  *
@@ -84,7 +84,7 @@ export function openAuthentication(
     onUse(caller.keyId);
     return caller;
   };
-  /** Returns the operator of a key that cannot be looked up. Rethrows the failure for any other or a refused key. */
+  /** Returns the caller of an operator's key that cannot be looked up now. For other keys, and after a refusal, rethrows. */
   const findLast = (sent: string, failure: unknown): KeyCaller => {
     const known = cache.get(hash('sha256', sent, 'base64'));
     const isOperator = known?.caller.kind === 'operator_key' && known.lastUntil > performance.now();
@@ -100,7 +100,7 @@ export function openAuthentication(
 
 /**
  * Finds the row of a key. One statement finds all keys that are needed in one turn of the event loop. With a thousand keys
- * in use, each is looked up every second, and separate statements would cost a sixth of the rate of transfers.
+ * in use, each is looked up every second, and separate statements would reduce the rate of transfers by a sixth.
  */
 function openKeySearch(database: Database): (parts: KeyParts) => Promise<Row | undefined> {
   type Waiting = KeyParts & PromiseWithResolvers<Row | undefined>;
@@ -119,7 +119,7 @@ function openKeySearch(database: Database): (parts: KeyParts) => Promise<Row | u
   };
   return (parts) => {
     const own = { ...parts, ...Promise.withResolvers<Row | undefined>() };
-    // The keys of the requests that begin in one turn of the event loop. Admission limits their number.
+    // Collects the keys of all requests that begin in this turn of the event loop. Admission limits their number.
     if (waiting.push(own) === 1) setImmediate(search);
     return own.promise;
   };
@@ -173,10 +173,10 @@ function hashSecret(secret: string): Buffer {
   return createHash('sha256').update(secret).digest();
 }
 
-/** After a use of a key was written, no other use of it is written for this time. */
+/** Minimum time between two written uses of a key. */
 const WRITTEN_MILLISECONDS = 60_000;
 
-/** Maximum number of keys in one statement. It stays well within its time limit. */
+/** Maximum number of keys in one statement, so that it stays well within its time limit. */
 const PORTION = 1000;
 
 /** Collects uses of keys. A job writes them, so that requests need not. */

@@ -39,14 +39,13 @@ export type SessionUses = {
 };
 
 /**
- * Creates the check of sessions. It returns the caller of a token, or throws a Refusal `unauthenticated`. A failure of the
- * database is a failure of the operation, never a 401.
+ * Creates the function that checks sessions. It returns the caller of a token, or throws a Refusal `unauthenticated`. If the
+ * database fails, the operation fails; that is never a 401.
  *
  * A session is looked up by the hash of its token, at most once a second. The end of the session or its key takes effect
  * within a second, counted from the start of the look-up as for keys.
  *
- * `isActive` means that the user did something, which keeps the session from becoming idle. A page that only polls does
- * not.
+ * `isActive` means that the user did something. This keeps the session from becoming idle, unlike a page that only polls.
  */
 export function openSessionAuthentication(
   database: Database,
@@ -117,7 +116,7 @@ function refuse(message: string, reason: string, keyId?: string): Refusal {
   return new Refusal('unauthenticated', `${message} Sign in again.`, details);
 }
 
-/** Maximum number of sessions in one statement. It stays well within its time limit. */
+/** Maximum number of sessions in one statement, so that it stays well within its time limit. */
 const PORTION = 1000;
 
 /** Collects uses of sessions. A job writes them, so that requests need not. */

@@ -31,7 +31,7 @@ type Message = {
   readonly externalId: string | null;
 };
 
-/** reply_to_case: the case with a message of its caller. Now it is support's turn. */
+/** reply_to_case: adds a message from the caller and returns the case. It is then support's turn. */
 export async function replyToCase(service: Service, call: Call<'reply_to_case'>): Promise<Reply<MessageId>> {
   return replyWithinScopes(await addMessage(service, call, { ...messageOf(call), side: 'caller' }), call.caller);
 }

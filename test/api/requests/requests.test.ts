@@ -225,7 +225,7 @@ describe('headers of every response', () => {
     expect([explained.status, explained.fields.status]).toEqual([200, 409]);
   });
 
-  test('contain the code of a HEAD request, which has no body', async () => {
+  test('contain the error code for a failed HEAD request, whose response has no body', async () => {
     const response = await send({ method: 'HEAD', path: '/api/v0.1/core/card/card_missing' });
     expect([response.status, response.text, response.headers['error-code']]).toEqual([404, '', 'card_not_found']);
   });

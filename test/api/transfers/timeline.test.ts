@@ -219,7 +219,7 @@ describe('get_transfer_timeline', () => {
     await client().webhooks.delete(webhook.webhook_id);
   });
 
-  test("shows webhooks that have not received the transfer's events, and since when they are paused or disabled", async () => {
+  test("shows webhooks that have not received the transfer's events, and when they were paused or disabled", async () => {
     const receiver = await receiverForTest();
     // After a 429 the service sends nothing for a minute.
     receiver.respond = () => 429;

@@ -123,7 +123,7 @@ function findMissed(): readonly string[] {
     [...document.querySelectorAll<HTMLElement>(usable)]
       .filter((element) => element.checkVisibility({ visibilityProperty: true, opacityProperty: true }))
       .filter((element) => element.closest('[inert]') === null && element.dataset.reached === undefined)
-      // Of the radio buttons of a group Tab reaches one; arrows reach the others.
+      // Tab reaches only one radio button of a group. Arrow keys reach the others.
       .filter((element) => !(element instanceof HTMLInputElement && element.type === 'radio'))
       .map(
         (element) =>

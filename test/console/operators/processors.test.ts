@@ -82,7 +82,7 @@ describe('the page of a transfer at a processor', () => {
     await section(page).getByText('after 1 h, says the processor').waitFor();
   });
 
-  test('says since when the outcome is unknown, when the service asks next, and what resolving it does', async () => {
+  test('says how long the outcome has been unknown, when the service asks next, and what resolving it does', async () => {
     const transfer = await transferWith(await newCard('sim_partial'), 'unknown');
     const page = await openConsole(transferPath(transfer));
     await section(page).getByText('It is unknown whether the processor carried it out.').waitFor();
@@ -246,7 +246,7 @@ describe('the screen of operators', () => {
     await screenshot(page, 'processors-down');
   });
 
-  test('says what the switch has stopped at a connector, why, since when and until when', async () => {
+  test('says what the switch has stopped at a connector and why, and when it began and ends', async () => {
     const until = new Date(Date.now() + 30 * 24 * 3_600_000).toISOString();
     const change = (disabled: boolean, more: object = {}) =>
       client().switch.change({ connector_id: 'simulator', type: 'load', disabled, ...more });

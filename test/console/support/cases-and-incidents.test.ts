@@ -94,7 +94,7 @@ describe('the queue of support', () => {
     await untilShown(page);
     await page.locator('.answer').first().getByText('Whether money moved is not confirmed').waitFor();
     await page.getByRole('region', { name: 'Causes', exact: true }).getByText('provoked').waitFor();
-    await page.getByRole('table', { name: 'Errors around it' }).getByText('insufficient_funds').waitFor();
+    await page.getByRole('table', { name: 'Errors around that time' }).getByText('insufficient_funds').waitFor();
     await expectAccessibleInEveryView(page);
     await screenshot(page, 'case-urgent');
 
@@ -272,7 +272,7 @@ describe('a case', () => {
     await caller.getByRole('button', { name: 'Close…' }).click();
     await caller.getByText('It was not resolved.').waitFor();
     await caller.getByRole('button', { name: 'Close the case' }).click();
-    await caller.getByText('This case is over.').waitFor();
+    await caller.getByText('This case is closed.').waitFor();
     expect(await caller.getByRole('button', { name: 'Send' }).count()).toBe(0);
     expect(await status()).toBe('closed');
     await expectAccessibleInEveryView(caller);
@@ -426,7 +426,7 @@ describe('an incident', () => {
     await page.getByLabel('What was found and done').fill('A server was broken.');
     await page.getByLabel('Outcome').selectOption('retry');
     await page.getByRole('dialog').getByRole('button', { name: 'End the incident' }).click();
-    await page.locator('.answer').getByText('It is over.').waitFor();
+    await page.locator('.answer').getByText('This incident is over.').waitFor();
     await expect.poll(() => attached.getByText('resolved').count()).toBe(3);
     await screenshot(page, 'incident-ended');
     for (const { case_id } of opened) {
@@ -435,7 +435,7 @@ describe('an incident', () => {
     const caller = await openConsole(`/console/case/${opened[0]?.case_id}`, { key: shop.key });
     await messages(caller).getByText('A server was broken.').waitFor();
     await caller.getByText('Part of the incident').getByRole('link', { name: 'Transfers fail' }).click();
-    await caller.locator('.answer').getByText('It is over.').waitFor();
+    await caller.locator('.answer').getByText('This incident is over.').waitFor();
   });
 
   test('is offered on the page of a case that it covers, and attached with one key', async () => {

@@ -59,7 +59,7 @@ test('the bridge copies each message to the other side once, without echoes', as
   // From the help desk: a comment, the same one again, and a comment with a wrong token.
   const comment = { id: 'c1', case_id, author: 'Ada', text: 'Which one?' };
   expect([await tell(comment), await tell(comment), await tell(comment, 'wrong')]).toEqual([204, 204, 401]);
-  // To the help desk: a message of the caller, and a message that support wrote elsewhere.
+  // To the help desk: a message from the caller, and a message that support wrote elsewhere.
   await client.cases.reply(case_id, { text: 'That of noon.', external_id: 'desk-of-the-caller' });
   await client.cases.answer(case_id, { text: 'Thank you.' });
   const comments = () => [...stored].flatMap(([path, body]) => (path.startsWith(`${ticket}/comments/`) ? [body] : []));

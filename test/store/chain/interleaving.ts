@@ -39,8 +39,8 @@ export async function useInterleaving() {
       return released.promise;
     };
     proxy.traps.push({ at: place, spring });
-    onTestFinished(() => released.resolve('go_on'));
-    return { reached: reached.promise, release: (how = 'go_on') => released.resolve(how) };
+    onTestFinished(() => released.resolve('continue'));
+    return { reached: reached.promise, release: (how = 'continue') => released.resolve(how) };
   }
 
   /** Resolves when a backend of the service waits for a lock. */

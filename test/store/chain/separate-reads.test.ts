@@ -22,7 +22,7 @@ test('counts a transfer towards the limit if another process makes it while a ch
   await other.call('update_program', { limits: { in: { daily_amount: 100 } } }, { params });
   expect(await transfer(other, 'counted', { amount: 10 }, { programId })).toBe('made');
   await stranger.query('begin');
-  // Of all reads of a group, only the read of cards needs this table.
+  // Only the read of cards needs this table. The group's other reads do not.
   await stranger.query('lock table card in access exclusive mode');
   const outcome = transfer(openChain(), 'counted', { amount: 20 }, { programId });
   await untilWaiting();

@@ -77,7 +77,7 @@ test('takes fewer transactions after a round that took too long', async () => {
   expect(relay.failures[0]).toMatchObject({ sqlState: '57014' });
 });
 
-test('survives an outage of the database and reports it once', async () => {
+test('survives a database outage and reports it once', async () => {
   const relay = startRelay({ ...server.connection, host: proxy.host });
   const [before, after] = [newProgram(), newProgram()];
   await commitEvents(background, [eventOf(before, 'a')]);

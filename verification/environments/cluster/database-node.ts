@@ -88,7 +88,7 @@ export class DatabaseNode {
     return this.#server.end('SIGINT');
   }
 
-  /** Ends all of its processes at the same time, like a loss of power. */
+  /** Ends all of its processes at the same time, like a power loss. */
   async kill(): Promise<void> {
     const { processId } = this.#server;
     if (processId === undefined) return;

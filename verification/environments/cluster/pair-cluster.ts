@@ -85,7 +85,7 @@ export class PairCluster {
     this.#canFollow = true;
   }
 
-  /** Ends the primary like a loss of power. Data in transit to the standby is lost. */
+  /** Ends the primary like a power loss. Data in transit to the standby is lost. */
   async losePrimary(): Promise<void> {
     this.#entrance?.leadTo(undefined);
     await this.#primary.kill();

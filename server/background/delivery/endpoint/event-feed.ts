@@ -105,7 +105,7 @@ export class EventFeed {
     return page;
   }
 
-  /** Reads the events after a place. Rethrows errors of the database. */
+  /** Reads the events after a place. Rethrows database errors. */
   async read(place: number): Promise<FeedPage | DeletedPage> {
     const found = this.find(place);
     if (found !== undefined) return found;

@@ -33,7 +33,7 @@ export class FeedReader {
     this.#database = database;
   }
 
-  /** Reads a page after a place. `programId` is null for the events of all programs. Rethrows errors of the database. */
+  /** Reads a page after a place. `programId` is null for the events of all programs. Rethrows database errors. */
   read(programId: string | null, after: number): Promise<EventPage | DeletedEvents> {
     if (programId === null) return readEventPage(this.#database, { after, limit: PAGE_EVENTS });
     return new Promise((resolve, reject) => {

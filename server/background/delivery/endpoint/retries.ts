@@ -150,7 +150,7 @@ export class Retries {
     else this.#oldest = item ?? null;
   }
 
-  /** Returns the item for a row. If its event is deleted, deletes the row, too, and returns null. */
+  /** Returns the item for a row. If its event no longer exists, deletes the row and returns null. */
   #toItem(row: StoredDelivery, kind: 'retry' | 'probe', found: FeedEvent | undefined): Item | null {
     const { payload, forget } = this.#source;
     if (found === undefined) {
@@ -178,7 +178,7 @@ export class DoneRows {
     this.#dueAt.set(key, dueAt);
   }
 
-  /** Whether a row, in the state that was read, is one of these, and not due for another attempt. */
+  /** Whether the row was read in an outdated state: it still has the due time from before its outcome was stored. */
   has(key: string, dueAt: number | null): boolean {
     return dueAt !== null && this.#dueAt.get(key) === dueAt;
   }

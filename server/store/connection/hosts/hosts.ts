@@ -29,7 +29,7 @@ const AGAIN_MILLISECONDS = 50;
 /** The kernel of a running machine responds at once, even if its PostgreSQL is slow, so this detects a machine that is gone. */
 export const KEEP_ALIVE = { keepAlive: true, keepAliveInitialDelayMillis: 30_000 } as const;
 
-/** A host as configured, such as `db1:5432` or the path of a socket, and since when this process has used it. */
+/** A host as configured, such as `db1:5432` or the path of a socket, and the time when this process began to use it. */
 export type UsedHost = { readonly name: string; readonly since: Date };
 
 /** A host of DATABASE_URL, and the URL as if it named only this one. */
@@ -53,7 +53,7 @@ export function hostsOf(settings: object): Hosts | undefined {
 }
 
 /**
- * The hosts of one DATABASE_URL: the one in use, since when, and why others cannot be used.
+ * The hosts of one DATABASE_URL: the one in use, when its use began, and why others cannot be used.
  * With several hosts, or with `target_session_attrs=read-write`, all hosts are asked at the same time whether they accept
  * writes. A host that does is trusted until there is a reason for doubt. A single host without this parameter is connected to directly.
  */
