@@ -1,5 +1,9 @@
 import type { Resources } from '../bench/resources.ts';
 import { Random } from '../test/harness/random.ts';
+import type { MutantOfCommits } from './mutants/mutants.ts';
+
+/** Whether commits on the primary wait for the standby. If not, a failover can lose acknowledged transfers. */
+export type Replication = 'synchronous' | 'asynchronous';
 
 export type Scale = 'small' | 'middle' | 'large';
 
@@ -13,8 +17,8 @@ export type Setting = {
   readonly progress: (done: number, remark?: string) => void;
   /** Overrides the service's program, with the mutant of the negative control. */
   readonly main: string | undefined;
-  /** Whether this is the negative control: a campaign with its own control must then lose transfers. */
-  readonly isControl?: boolean;
+  /** `asynchronous` in the negative control of a campaign that must then lose transfers. */
+  readonly replication?: Replication | undefined;
   /** Whether to shorten loads and pauses. */
   readonly inHaste?: boolean;
 };
@@ -35,13 +39,24 @@ export type Findings = {
   readonly notRun?: string;
 };
 
+/** The checkers of campaigns, which are in `checkers/` unless the campaign or the environment has them. */
+type Checker =
+  | 'transfers'
+  | 'snapshots'
+  | 'events'
+  | 'deliveries'
+  | 'serial order'
+  | 'responses'
+  | 'readiness'
+  | 'the processor’s book against the ledger'
+  | 'its own';
+
 /** What a campaign does and proves, in words for the table. */
 type Described = {
   readonly name: string;
   readonly environment: string;
   readonly nemesis: string;
   readonly generator: string;
-  readonly checkers: string;
   readonly proves: string;
   /** The command that also runs the campaign, in its small form. By default only a person runs it. */
   readonly ring?: 'npm test' | 'npm run verify' | 'npm run verify -- citus';
@@ -49,15 +64,16 @@ type Described = {
 
 /** A campaign of `npm run campaigns`. */
 export type Campaign = Described & {
+  readonly checkers: readonly Checker[];
   /** The count of each scale, in this unit. `inVerify` replaces `small` there, if each attack takes ten seconds or more. */
   readonly counts: Readonly<Record<Scale, number>> & { readonly unit: string; readonly inVerify?: number };
-  /** Whether `isControl` makes the campaign lose transfers. Others run against a service that lies. */
-  readonly hasOwnControl?: boolean;
+  /** The negative control, with which the campaign must find violations: a mutant of the service, or this replication. */
+  readonly control?: MutantOfCommits | 'asynchronous';
   readonly run: (setting: Setting) => Promise<Findings>;
 };
 
 /** A campaign that is a suite or a separate program. */
-export type OtherCampaign = Described & { readonly command: string };
+export type OtherCampaign = Described & { readonly checkers: string; readonly command: string };
 
 /** The maximum number of stored violations. */
 const ENOUGH = 50;

@@ -1,6 +1,7 @@
 // Every campaign: an environment, the nemesis in it, a generator of requests, and checkers. A campaign is a row here.
 // `npm run campaigns`, the small forms in `npm run verify` and the table in docs/reliability.md come from it.
 import type { Campaign, OtherCampaign } from './campaign.ts';
+import type { RUNS } from './campaigns/cluster.ts';
 
 /** The nemesis of the campaigns that kill services. */
 const KILLS =
@@ -13,10 +14,10 @@ const HONEST = 'nothing acknowledged is lost, doubled or changed; every response
 const ON_CLUSTER = {
   environment: 'cluster: as `failover`',
   generator: 'as `failover`',
-  checkers: 'as `failover`',
+  checkers: ['transfers', 'events', 'deliveries', 'snapshots'],
 } as const;
 
-const FAILOVER = { counts: { unit: 'failovers', small: 5, middle: 30, large: 100 }, hasOwnControl: true } as const;
+const FAILOVER = { counts: { unit: 'failovers', small: 5, middle: 30, large: 100 }, control: 'asynchronous' } as const;
 
 const SWITCHOVER = { ...ON_CLUSTER, counts: { unit: 'switchovers', small: 2, middle: 10, large: 30 } } as const;
 
@@ -34,6 +35,11 @@ const ON_PLACEMENT = {
   ring: 'npm run verify -- citus',
 } as const;
 
+const onCluster = (row: Omit<Campaign, 'run'> & { readonly name: keyof typeof RUNS }): Campaign => ({
+  ...row,
+  run: async (setting) => (await import('./campaigns/cluster.ts')).RUNS[row.name](setting),
+});
+
 /** The campaigns of `npm run campaigns`, which take a seed, a count and a negative control. */
 export const CAMPAIGNS: readonly Campaign[] = [
   {
@@ -41,10 +47,11 @@ export const CAMPAIGNS: readonly Campaign[] = [
     environment: 'processes: two services on one PostgreSQL',
     nemesis: KILLS,
     generator: '96 clients at both services or one with the load of transfers',
-    checkers: 'transfers, snapshots',
+    checkers: ['transfers', 'snapshots'],
     proves: `${HONEST}; a running service responds to every request; recovery p99 below 5 s`,
     counts: { unit: 'kills', small: 20, middle: 100, large: 1000 },
     ring: 'npm test',
+    control: 'answer-before-commit',
     run: async (setting) => (await import('./campaigns/kills.ts')).run(setting),
   },
   {
@@ -54,7 +61,7 @@ export const CAMPAIGNS: readonly Campaign[] = [
       'the proxy cuts the connection before or after COMMIT or between the two parts of a chained group, isolates the ' +
       'server, or reports an error instead of a success',
     generator: '96 clients with the load of transfers',
-    checkers: 'transfers, snapshots',
+    checkers: ['transfers', 'snapshots'],
     proves: HONEST,
     counts: { unit: 'cuts', small: 200, middle: 1000, large: 10_000 },
     run: async (setting) => (await import('./campaigns/commit-cuts.ts')).run(setting),
@@ -64,7 +71,7 @@ export const CAMPAIGNS: readonly Campaign[] = [
     environment: 'processes: a service behind a proxy to PostgreSQL',
     nemesis: 'latency, resets, refused connections, lost packets, one-byte slices, half-open connections',
     generator: '96 clients with the load of transfers',
-    checkers: 'transfers, snapshots',
+    checkers: ['transfers', 'snapshots'],
     proves: `${HONEST}; every request gets a response, every failure is the error record; it works again within 10 s`,
     counts: { unit: 'faults', small: 50, middle: 200, large: 2000 },
     run: async (setting) => (await import('./campaigns/proxy-faults.ts')).run(setting),
@@ -76,7 +83,7 @@ export const CAMPAIGNS: readonly Campaign[] = [
     generator:
       '32 clients move money in one card program; 8 callers change cards, the switch and programs, and hold, schedule and ' +
       'capture in another; 10 readers at both services, by pull, by stream and with the SDK, continue over all kills',
-    checkers: 'events, transfers',
+    checkers: ['events', 'transfers'],
     proves:
       'every reader has positions 1, 2, 3 and so on with the same contents, and so has the list from newest to oldest; events ' +
       'read before a check are in the books after the kill; each acknowledged change has one event, after the events of ' +
@@ -92,7 +99,7 @@ export const CAMPAIGNS: readonly Campaign[] = [
     generator:
       '12 clients and 6 callers as in `events`; eleven webhooks of two card programs and of operators, parallel and strict, ' +
       'whole and thin, with and without a filter; secrets are rolled in the middle',
-    checkers: 'deliveries, events',
+    checkers: ['deliveries', 'events'],
     proves:
       'its receiver accepts every subscribed event; a webhook gets no event that is missing from the books after the next ' +
       'kill; each body equals the event, byte for byte, and is signed; strict webhooks keep the order; accepted events come ' +
@@ -107,7 +114,7 @@ export const CAMPAIGNS: readonly Campaign[] = [
     nemesis:
       'the start finds a full disk; then the disk of the ledger and the disk of its log fill in turn, until space is freed',
     generator: '24 clients with the load of transfers',
-    checkers: 'transfers',
+    checkers: ['transfers'],
     proves: `each start reports the full disk in one sentence; ${HONEST}; failures are the error record; the service works within 10 s of getting space`,
     counts: { unit: 'full disks', small: 2, middle: 6, large: 20 },
     ring: 'npm run verify',
@@ -119,7 +126,7 @@ export const CAMPAIGNS: readonly Campaign[] = [
     nemesis: 'none',
     generator:
       '16 clients move money between random cards, some of it held and captured or canceled; 3 readers sum snapshots',
-    checkers: 'snapshots',
+    checkers: ['snapshots'],
     proves: 'no snapshot has a wrong sum or an account below its floor',
     counts: { unit: 'reads', small: 10_000, middle: 100_000, large: 1_000_000 },
     ring: 'npm run verify',
@@ -132,7 +139,7 @@ export const CAMPAIGNS: readonly Campaign[] = [
     generator:
       '96 clients at each service use one shared program and separate ones, while a caller changes cards, limits, the rules of ' +
       'programs, the switch and the funding',
-    checkers: 'transfers, serial order',
+    checkers: ['transfers', 'serial order'],
     proves:
       'deciding all requests again one by one by the model, in the database’s commit order, gives the same results, and the ' +
       'same refusals with the same figures; a request sent after a response comes after it in that order; locks from outside do not delay other ' +
@@ -146,7 +153,7 @@ export const CAMPAIGNS: readonly Campaign[] = [
     environment: 'processes: a service, and another one on the restored copy',
     nemesis: 'none',
     generator: '24 clients before and during a physical backup with the load of transfers',
-    checkers: 'transfers',
+    checkers: ['transfers'],
     proves:
       'the trial balance is zero; nothing from before the backup is missing; old keys return their first responses',
     counts: { unit: 'restores', small: 1, middle: 3, large: 10 },
@@ -159,7 +166,7 @@ export const CAMPAIGNS: readonly Campaign[] = [
     nemesis: 'none',
     generator:
       '12 clients that note when each transfer was sent and acknowledged; keys are created, and `backup` runs in the middle',
-    checkers: 'snapshots, and its own',
+    checkers: ['snapshots', 'its own'],
     proves:
       'after a restore to a random millisecond the sums are zero, every transfer acknowledged before it is there, and none that ' +
       'was sent after it; the head of the audit log is in the original log',
@@ -171,7 +178,7 @@ export const CAMPAIGNS: readonly Campaign[] = [
     environment: 'processes: two, then three services on one PostgreSQL',
     nemesis: 'SIGTERM and a new start of each service in turn',
     generator: '24 clients with the load of transfers',
-    checkers: 'transfers, responses, readiness',
+    checkers: ['transfers', 'responses', 'readiness'],
     proves:
       'every response is a success, a 409 or a true 503; readiness fails first; requests without a response are few and made no ' +
       'transfer or reversal; the books balance',
@@ -186,7 +193,7 @@ export const CAMPAIGNS: readonly Campaign[] = [
       'in every cell of `test/processors/matrix.ts`: SIGKILL of the service or PostgreSQL, cut, silent or slow connections, ' +
       'repeated, reordered or garbled messages or other amounts, moved clocks, a machine’s clock that is 3 h wrong',
     generator: 'a load and an unload of cards for each cell, in random sets of cells at the same time',
-    checkers: 'the processor’s book against the ledger',
+    checkers: ['the processor’s book against the ledger'],
     proves:
       'each transfer ends in one of its true outcomes, and answers say so; no order is executed twice, or after its time; after ' +
       'a kill the service is ready within 5 s (p99) and nothing is open after 60 s; an unknown attempt ends within 2 s once the ' +
@@ -196,7 +203,7 @@ export const CAMPAIGNS: readonly Campaign[] = [
     ring: 'npm run verify',
     run: async (setting) => (await import('./campaigns/processors.ts')).run(setting),
   },
-  {
+  onCluster({
     ...FAILOVER,
     name: 'failover',
     environment: 'cluster: a primary, a standby and a link that can withhold data; one address leads to the primary',
@@ -205,24 +212,22 @@ export const CAMPAIGNS: readonly Campaign[] = [
       'SIGKILL; the standby is promoted',
     generator:
       '48 clients with the load of transfers, event readers by pull and by stream, a strict and a parallel webhook',
-    checkers: 'transfers, events, deliveries, snapshots',
+    checkers: ON_CLUSTER.checkers,
     proves:
       `${HONEST}; events have no gap, and everything that readers and webhooks got is in the books, in order; from the order to ` +
       'promote to the first transfer less than 3 s (p99)',
     ring: 'npm run verify',
     counts: { ...FAILOVER.counts, inVerify: 3 },
-    run: async (setting) => (await import('./campaigns/cluster.ts')).failover(setting),
-  },
-  {
+  }),
+  onCluster({
     ...ON_CLUSTER,
     ...FAILOVER,
     name: 'failover-of-hosts',
     environment: 'cluster: as `failover`, but the services know both hosts',
     nemesis: 'as `failover`',
     proves: 'as `failover`',
-    run: async (setting) => (await import('./campaigns/cluster.ts')).failover(setting, 'all_hosts'),
-  },
-  {
+  }),
+  onCluster({
     ...ON_CLUSTER,
     name: 'isolated-primary',
     nemesis:
@@ -231,85 +236,74 @@ export const CAMPAIGNS: readonly Campaign[] = [
     proves:
       'as `failover`; the primary acknowledges nothing alone, and its unacknowledged commits are not in the books',
     counts: { unit: 'isolations', small: 3, middle: 6, large: 20, inVerify: 1 },
-    hasOwnControl: true,
+    control: 'asynchronous',
     ring: 'npm run verify',
-    run: async (setting) => (await import('./campaigns/cluster.ts')).isolatedPrimary(setting),
-  },
-  {
+  }),
+  onCluster({
     ...ON_CLUSTER,
     name: 'standby-gone',
     nemesis: 'the standby is killed, or cut off in both directions, for up to 8 s',
     proves: 'as `failover`; nothing is acknowledged without the standby; readiness says so within 2 s (p99)',
     counts: { unit: 'absences', small: 2, middle: 6, large: 20, inVerify: 1 },
     ring: 'npm run verify',
-    run: async (setting) => (await import('./campaigns/cluster.ts')).standbyGone(setting),
-  },
-  {
+  }),
+  onCluster({
     ...SWITCHOVER,
     name: 'switchover',
     nemesis: 'the primary is stopped properly, its standby is promoted, and the old primary follows it',
     proves: 'as `failover`; no request fails if the service was unavailable for less than 3 s',
-    run: async (setting) => (await import('./campaigns/cluster.ts')).switchover(setting),
-  },
-  {
+  }),
+  onCluster({
     ...SWITCHOVER,
     name: 'switchover-of-hosts',
     environment: 'cluster: as `failover`, but the services know both hosts',
     nemesis: 'as `switchover`',
     proves: 'as `switchover`',
-    run: async (setting) => (await import('./campaigns/cluster.ts')).switchover(setting, 'all_hosts'),
-  },
-  {
+  }),
+  onCluster({
     ...PATRONI,
     name: 'patroni',
     environment: 'cluster: the four machines of [Three machines](three-machines.md) as network namespaces',
-    run: async (setting) => (await import('./campaigns/cluster.ts')).patroni(setting, 'one_address'),
-  },
-  {
+  }),
+  onCluster({
     ...PATRONI,
     name: 'patroni-of-hosts',
     environment: 'cluster: as `patroni`, without HAProxy: the services know the three hosts',
-    run: async (setting) => (await import('./campaigns/cluster.ts')).patroni(setting, 'all_hosts'),
-  },
-  {
+  }),
+  onCluster({
     ...PATRONI,
     name: 'patroni-in-folder',
     environment: 'cluster: as `patroni`, with the Patroni whose source is in `PATRONI_SOURCE`',
-    run: async (setting) => (await import('./campaigns/cluster.ts')).patroniInFolder(setting),
-  },
-  {
+  }),
+  onCluster({
     ...ON_PLACEMENT,
     name: 'place-moves',
     nemesis: 'the placement moves to the other worker',
     proves: 'as `failover`; the service is unavailable for less than 2 s around a move (p99)',
     counts: { ...ON_PLACEMENT.counts, unit: 'moves' },
-    run: async (setting) => (await import('./campaigns/cluster.ts')).placeMoves(setting),
-  },
-  {
+  }),
+  onCluster({
     ...ON_PLACEMENT,
     name: 'place-workers',
     nemesis: 'SIGKILL of all processes of the worker that has the placement',
     proves: 'as `failover`',
     counts: { ...ON_PLACEMENT.counts, unit: 'kills' },
-    run: async (setting) => (await import('./campaigns/cluster.ts')).placeWorkers(setting),
-  },
-  {
+  }),
+  onCluster({
     ...ON_PLACEMENT,
     name: 'place-coordinators',
     nemesis: 'the coordinator is gone for two seconds',
     proves: 'as `failover`; transfers continue without the coordinator',
     counts: { ...ON_PLACEMENT.counts, unit: 'kills' },
-    run: async (setting) => (await import('./campaigns/cluster.ts')).placeCoordinators(setting),
-  },
-  {
+  }),
+  onCluster({
     ...ON_PLACEMENT,
     name: 'place-denials',
     nemesis: 'successful responses to COMMIT arrive as errors',
     proves: 'as `failover`',
     counts: { ...ON_PLACEMENT.counts, unit: 'attacks' },
-    hasOwnControl: true,
-    run: async (setting) => (await import('./campaigns/cluster.ts')).placeDenials(setting),
-  },
+    control: 'error-at-commit-believed',
+  }),
 ];
 
 /** Campaigns that are suites or separate programs. */

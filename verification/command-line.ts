@@ -17,6 +17,8 @@ export type Options = {
 const listOf = (lines: readonly (readonly [string, string])[]): string =>
   lines.map(([name, text]) => `  ${name.padEnd(20)} ${text}`).join('\n');
 
+const CONTROLLED = CAMPAIGNS.filter(({ control }) => control !== undefined);
+
 export const USAGE = `npm run campaigns -- [options]
 
   --only NAME,…      run only these campaigns
@@ -24,19 +26,23 @@ export const USAGE = `npm run campaigns -- [options]
   --scale SCALE      small, middle or large (large)
   --count N          number of kills, cuts, reads and so on, instead of the scale's number
   --out FILE         write the figures to this JSON file (data/campaigns/<time>.json)
-  --control          negative control: kills a service that acknowledges before COMMIT, which the run must detect;
-                     failover and isolated-primary use asynchronous replication, and must lose transfers
+  --control          negative control: runs against a mutant of the service, or with asynchronous replication, and must
+                     find violations (kills)
 
 The campaigns, and what each proves:
 
 ${listOf(CAMPAIGNS.map(({ name, proves }) => [name, proves]))}
 
+The campaigns with a negative control:
+
+${listOf(CONTROLLED.map(({ name, control = '' }) => [name, control]))}
+
 Other campaigns, and their commands:
 
 ${listOf(OTHER_CAMPAIGNS.map(({ name, command }) => [name, command]))}
 
-Exit code: 0 if every promise was kept, 1 if one was broken, 3 if --control found nothing, 4 if a campaign could not run on
-this machine.`;
+Exit code: 0 if every promise was kept, 1 if one was broken, 3 if --control found nothing about money, 4 if a campaign could
+not run on this machine.`;
 
 /** An invalid command line. The message gives the reason. */
 export class UsageProblem extends Error {}
@@ -52,8 +58,12 @@ export function readOptions(words: readonly string[]): Options | undefined {
   const scale = SCALES.find((name) => name === (values.scale ?? (control ? 'small' : 'large')));
   if (scale === undefined)
     throw new UsageProblem(`--scale is '${values.scale}', but must be one of ${SCALES.join(', ')}.`);
+  const campaigns = only === undefined ? CAMPAIGNS : only.split(',').map((name) => findCampaign(name.trim()));
+  const lacking = control ? campaigns.filter((campaign) => !CONTROLLED.includes(campaign)) : [];
+  if (lacking.length > 0)
+    throw new UsageProblem(`--control: without a negative control are ${lacking.map(({ name }) => name).join(', ')}.`);
   return {
-    campaigns: only === undefined ? CAMPAIGNS : only.split(',').map((name) => findCampaign(name.trim())),
+    campaigns,
     seed: readNumber('--seed', values.seed) ?? Math.floor(Math.random() * 1_000_000_000),
     scale,
     count: readNumber('--count', values.count),

@@ -6,6 +6,8 @@ export type Result = Findings & {
   readonly count: number;
   readonly seed: number;
   readonly seconds: number;
+  /** The error that ended the campaign. */
+  readonly error?: string | undefined;
 };
 
 const HEADINGS = ['campaign', 'how much', 'seconds', 'outcome', 'figures'] as const;
@@ -24,8 +26,9 @@ export function tableOf(results: readonly Result[]): string {
     .join('\n');
 }
 
-function cellsOf({ campaign, unit, count, seconds, violations, notRun, figures }: Result): readonly string[] {
-  const outcome = notRun !== undefined ? 'NOT RUN' : violations.length > 0 ? 'VIOLATED' : 'kept';
+function cellsOf({ campaign, unit, count, seconds, violations, notRun, figures, error }: Result): readonly string[] {
+  const outcome =
+    error !== undefined ? 'FAILED' : notRun !== undefined ? 'NOT RUN' : violations.length > 0 ? 'VIOLATED' : 'kept';
   const shown = Object.entries(figures).map(([name, value]) => `${name} ${value}`);
   return [campaign, `${count} ${unit}`, String(seconds), outcome, shown.join(', ')];
 }

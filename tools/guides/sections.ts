@@ -113,7 +113,7 @@ function campaignTable(): string {
     ['campaign', 'environment', 'nemesis', 'generator', 'checkers', 'proves', 'small, middle, large', 'small form in'],
     CAMPAIGNS.map(({ name, environment, nemesis, generator, checkers, proves, counts, ring }) => [
       `\`${name}\``,
-      ...[environment, nemesis, generator, checkers, proves].map(inCell),
+      ...[environment, nemesis, generator, checkers.join(', '), proves].map(inCell),
       `${[counts.small, counts.middle, counts.large].map((count) => count.toLocaleString('en')).join('; ')} ${counts.unit}`,
       ring === undefined ? 'by hand' : `\`${ring}\``,
     ]),

@@ -17,7 +17,6 @@ import { Reader } from '../generators/events/readers.ts';
 import { type Endpoint, endpoint, Webhooks } from '../generators/events/webhooks.ts';
 import { Load, untilAtWork } from '../generators/load.ts';
 import { Pulse } from '../generators/pulse.ts';
-import { copyWithMistake } from '../mutants/copy.ts';
 import type { Nemesis, Target } from '../nemeses/nemesis.ts';
 
 /** Enough for several groups to be in flight when the primary fails. */
@@ -75,8 +74,6 @@ export type Plan<Environment extends Cluster> = {
   readonly writingWithin?: number;
   /** No request may fail if transfers were impossible for less than this time. */
   readonly waitsFor?: number;
-  /** A mistake in the service's code. */
-  readonly mistake?: string | undefined;
   /** Further figures. */
   readonly figures?: Findings['figures'];
 };
@@ -86,12 +83,8 @@ export async function attackCluster<Environment extends Cluster>(
   setting: Setting,
   plan: Plan<Environment>,
 ): Promise<Findings> {
-  const { resources } = setting;
-  const main = plan.mistake === undefined ? setting.main : await copyWithMistake(resources, plan.mistake);
   const tally = new Tally();
-  await overLedgers(setting, tally, ATTACKS_OF_LEDGER, (ledger) =>
-    AttackedCluster.run({ ...setting, main }, tally, ledger, plan),
-  );
+  await overLedgers(setting, tally, ATTACKS_OF_LEDGER, (ledger) => AttackedCluster.run(setting, tally, ledger, plan));
   for (const [figure, onQuietMachine] of Object.entries(plan.bounds ?? {})) {
     const [{ p99 }, most] = [tally.spread(figure), boundOf(setting, onQuietMachine)];
     if (p99 > most) tally.violate('times', [`p99 of ${figure} is ${p99} ms, the maximum is ${most} ms`]);
@@ -186,6 +179,7 @@ class AttackedCluster<Environment extends Cluster> {
     const injectedAt = performance.now();
     await nemesis.during?.(target, begunAt);
     await pause(least + this.#random() * (most - least));
+    await pulse.untilSentAfter(injectedAt);
     const during = pulse.acknowledgedSince(injectedAt);
     tally.add(`acknowledged_during_${name}`, during);
     if (acknowledged === 'none' && during > 0) tally.violate(where, [`${during} transfers were acknowledged`]);

@@ -1,5 +1,5 @@
 import { CITUS_BINARIES } from '../../test/harness/postgres/stock-postgres.ts';
-import type { Findings, Setting } from '../campaign.ts';
+import type { Campaign, Findings, Setting } from '../campaign.ts';
 import { type Addressing, PairCluster } from '../environments/cluster/pair-cluster.ts';
 import { lackOfPatroni, PatroniCluster, patroniIn } from '../environments/cluster/patroni-cluster.ts';
 import { PlaceCluster } from '../environments/cluster/place-cluster.ts';
@@ -20,43 +20,33 @@ import { attackCluster, type Plan } from './attacked-cluster.ts';
 const notRun = (reason: string): Findings => ({ figures: {}, violations: [], notRun: reason });
 
 type PairPlan = Omit<Plan<PairCluster>, 'start'> & {
-  /** The nemeses of the negative control, which replicates asynchronously and must lose acknowledged transfers. */
+  /** The nemeses that must lose acknowledged transfers in the negative control, which replicates asynchronously. */
   readonly ofControl?: readonly Nemesis<PairCluster>[];
 };
 
 function onPair(setting: Setting, plan: PairPlan, addressing: Addressing = 'one_address'): Promise<Findings> {
-  const ofControl = setting.isControl === true ? plan.ofControl : undefined;
-  const replication = ofControl === undefined ? 'synchronous' : 'asynchronous';
+  const { replication = 'synchronous' } = setting;
+  const nemeses = replication === 'synchronous' ? plan.nemeses : plan.ofControl;
+  if (nemeses === undefined) throw new Error('the plan has no `ofControl`');
   return attackCluster(setting, {
     ...plan,
-    nemeses: ofControl ?? plan.nemeses,
+    nemeses,
     start: (resources) => PairCluster.start(resources, replication, addressing),
     figures: { replication },
   });
 }
 
-export const failover = (setting: Setting, addressing?: Addressing): Promise<Findings> =>
-  onPair(
-    setting,
-    {
-      nemeses: [lossInTransit('from_server'), lossInTransit('from_clients'), LOSS],
-      ofControl: [lossInTransit('from_server')],
-      bounds: { writing_again_after_loss: 3_000 },
-    },
-    addressing,
-  );
-
-export const isolatedPrimary = (setting: Setting): Promise<Findings> =>
-  onPair(setting, { nemeses: [ISOLATION, SUSPENSION, HIDING], ofControl: [ISOLATION, SUSPENSION] });
-
-export const standbyGone = (setting: Setting): Promise<Findings> =>
-  onPair(setting, { nemeses: [STANDBY_LOSS, STANDBY_PARTITION], bounds: { readiness_says_so: 2_000 } });
-
-export const switchover = (setting: Setting, addressing?: Addressing): Promise<Findings> =>
-  onPair(setting, { nemeses: [SWITCHOVER], waitsFor: 3_000 }, addressing);
+function failover(setting: Setting, addressing: Addressing): Promise<Findings> {
+  const plan = {
+    nemeses: [lossInTransit('from_server'), lossInTransit('from_clients'), LOSS],
+    ofControl: [lossInTransit('from_server')],
+    bounds: { writing_again_after_loss: 3_000 },
+  };
+  return onPair(setting, plan, addressing);
+}
 
 /** `folder` has the source of a Patroni; by default Debian's is used. */
-export async function patroni(setting: Setting, addressing: Addressing, folder?: string): Promise<Findings> {
+async function patroni(setting: Setting, addressing: Addressing, folder?: string): Promise<Findings> {
   const lack = await lackOfPatroni();
   if (lack !== undefined) return notRun(lack);
   const program = patroniIn(folder);
@@ -69,7 +59,7 @@ export async function patroni(setting: Setting, addressing: Addressing, folder?:
   });
 }
 
-export async function patroniInFolder(setting: Setting): Promise<Findings> {
+async function patroniInFolder(setting: Setting): Promise<Findings> {
   const folder = process.env.PATRONI_SOURCE;
   if (folder === undefined) return notRun('PATRONI_SOURCE must name a folder with the source of Patroni');
   return patroni(setting, 'one_address', folder);
@@ -82,18 +72,21 @@ async function onPlacement(setting: Setting, plan: Omit<Plan<PlaceCluster>, 'sta
   return attackCluster(setting, { ...plan, start: (resources) => PlaceCluster.start(resources, binaries) });
 }
 
-export const placeMoves = (setting: Setting): Promise<Findings> =>
-  onPlacement(setting, { nemeses: [placement.MOVE], bounds: { pause_of_move: 2_000 } });
-
-export const placeWorkers = (setting: Setting): Promise<Findings> =>
-  onPlacement(setting, { nemeses: [placement.WORKER_KILL] });
-
-export const placeCoordinators = (setting: Setting): Promise<Findings> =>
-  onPlacement(setting, { nemeses: [placement.COORDINATOR_LOSS] });
-
-/** In the negative control, the service takes an error from COMMIT for a rollback. */
-export const placeDenials = (setting: Setting): Promise<Findings> =>
-  onPlacement(setting, {
-    nemeses: [placement.DENIALS_OF_COMMIT],
-    mistake: setting.isControl === true ? 'error-at-commit-believed' : undefined,
-  });
+/** The campaigns on clusters, by the names of their rows. */
+export const RUNS = {
+  failover: (setting) => failover(setting, 'one_address'),
+  'failover-of-hosts': (setting) => failover(setting, 'all_hosts'),
+  'isolated-primary': (setting) =>
+    onPair(setting, { nemeses: [ISOLATION, SUSPENSION, HIDING], ofControl: [ISOLATION, SUSPENSION] }),
+  'standby-gone': (setting) =>
+    onPair(setting, { nemeses: [STANDBY_LOSS, STANDBY_PARTITION], bounds: { readiness_says_so: 2_000 } }),
+  switchover: (setting) => onPair(setting, { nemeses: [SWITCHOVER], waitsFor: 3_000 }),
+  'switchover-of-hosts': (setting) => onPair(setting, { nemeses: [SWITCHOVER], waitsFor: 3_000 }, 'all_hosts'),
+  patroni: (setting) => patroni(setting, 'one_address'),
+  'patroni-of-hosts': (setting) => patroni(setting, 'all_hosts'),
+  'patroni-in-folder': patroniInFolder,
+  'place-moves': (setting) => onPlacement(setting, { nemeses: [placement.MOVE], bounds: { pause_of_move: 2_000 } }),
+  'place-workers': (setting) => onPlacement(setting, { nemeses: [placement.WORKER_KILL] }),
+  'place-coordinators': (setting) => onPlacement(setting, { nemeses: [placement.COORDINATOR_LOSS] }),
+  'place-denials': (setting) => onPlacement(setting, { nemeses: [placement.DENIALS_OF_COMMIT] }),
+} as const satisfies Readonly<Record<string, Campaign['run']>>;

@@ -1,7 +1,7 @@
 import { expect, test } from 'vitest';
 import type { Books, Found, FoundEvent, FoundReversal, StoredResponse } from './books.ts';
 import type { Change, Creation, Operation, Response } from './history.ts';
-import { booksOf, findContradictions } from './responses.ts';
+import { ABOUT_MONEY, booksOf, findContradictions } from './responses.ts';
 
 // The checker must find each contradiction that the campaigns look for.
 
@@ -132,6 +132,9 @@ test.each<readonly [string, ...History]>([
   expect(findContradictions(operations, books(transfers, balance))).toEqual([]);
 });
 
+/** The words of contradictions that a negative control must find. */
+const OF_MONEY = ['lost', 'doubled', 'no money moved', 'refused and made', 'except the replays reported no'];
+
 test.each<readonly [string, string, ...History]>([
   ['an acknowledged transfer is missing', 'lost', [create()], [], 5],
   ['the transfer is missing, but its money moved', 'its transfers add up to', [create()], [], 15],
@@ -243,7 +246,9 @@ test.each<readonly [string, string, ...History]>([
     11,
   ],
 ])('detects a false response: %s', (_, word, operations, transfers, balance) => {
-  expect(findContradictions(operations, books(transfers, balance)).join('\n')).toContain(word);
+  const found = findContradictions(operations, books(transfers, balance)).join('\n');
+  expect(found).toContain(word);
+  expect(ABOUT_MONEY.test(found) || !OF_MONEY.includes(word)).toBe(true);
 });
 
 test('reports the faults of the books', () => {

@@ -14,6 +14,10 @@ import {
 /** The members of an error record, in the order of the specification. */
 const ERROR_RECORD = ['Message', 'Status', 'Code', 'Type'];
 
+/** Violations about money: an acknowledged change is gone, doubled or not durable, or a denied one was made. */
+export const ABOUT_MONEY =
+  /lost: |doubled: |said that no money moved, but it made|except the replays reported no|refused and made|transfers were acknowledged/;
+
 /** A transfer or a reversal that an operation made. */
 type Made = { readonly id: string; readonly requestId: string; readonly terms: readonly unknown[] };
 

@@ -1,4 +1,5 @@
 import type { Agent } from 'node:http';
+import { waitFor } from '../../test/harness/process.ts';
 import { keptConnections, NoResponse, sendRaw } from '../../test/harness/raw-request.ts';
 import { pause } from '../campaign.ts';
 
@@ -19,6 +20,7 @@ export class Pulse {
   readonly beats: Beat[] = [];
   readonly #agent: Agent = keptConnections(MAX_OPEN);
   readonly #running: Promise<void>;
+  #lastSentAt = 0;
   #isOver = false;
 
   constructor(urls: readonly string[]) {
@@ -39,6 +41,11 @@ export class Pulse {
       if (performance.now() - time > most) return Number.POSITIVE_INFINITY;
       await pause(5);
     }
+  }
+
+  /** Waits for a request sent after a time, so that a fault without acknowledged transfers was tested. */
+  async untilSentAfter(time: number): Promise<void> {
+    await waitFor('a request during the fault', async () => this.#lastSentAt > time);
   }
 
   /** Counts the acknowledged transfers that were sent after a time. */
@@ -67,6 +74,7 @@ export class Pulse {
 
   async #beat(url: string): Promise<void> {
     const sentAt = performance.now();
+    this.#lastSentAt = sentAt;
     const body = { amount: 1, card_id: 'card_active' };
     const status = await sendRaw(url, { body }, this.#agent).then(
       (response) => response.status,

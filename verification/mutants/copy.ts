@@ -2,7 +2,7 @@ import { cp, mkdtemp, readdir, rm, symlink, writeFile } from 'node:fs/promises';
 import { join, resolve } from 'node:path';
 import type { Resources } from '../../bench/resources.ts';
 import { changedBy, type Edits, readSources, type Sources } from './mutant.ts';
-import { MUTANTS } from './mutants.ts';
+import { MUTANTS, type MutantOfCommits } from './mutants.ts';
 
 const ROOT = resolve(import.meta.dirname, '../..');
 
@@ -46,7 +46,7 @@ export async function applyEdits(
  * Copies the source, applies a mutant, and returns the path of the service's program. A checker that accepts this service
  * does not work.
  */
-export async function copyWithMistake(resources: Resources, name: string): Promise<string> {
+export async function copyWithMistake(resources: Resources, name: MutantOfCommits): Promise<string> {
   const mistake = MUTANTS.find((mutant) => mutant.name === name);
   if (mistake === undefined) throw new Error(`there is no mutant ${name}`);
   const copy = await copySource();

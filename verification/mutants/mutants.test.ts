@@ -1,6 +1,8 @@
-import { readFile } from 'node:fs/promises';
+import { readdir, readFile } from 'node:fs/promises';
 import { resolve } from 'node:path';
 import { expect, test } from 'vitest';
+import { RUNS } from '../campaigns/cluster.ts';
+import { CAMPAIGNS } from '../campaigns.ts';
 import { changedBy, parse, readSources } from './mutant.ts';
 import { MUTANTS } from './mutants.ts';
 import { SELECTION } from './selection.ts';
@@ -24,6 +26,27 @@ test('the mutants of npm run verify exist', () => {
   const names = MUTANTS.map(({ name }) => name);
   expect(names).toEqual([...new Set(names)]);
   expect(SELECTION.filter((name) => !names.includes(name))).toEqual([]);
+});
+
+test('each campaign has one row and each nemesis a campaign', async () => {
+  const readAll = async (folder: string): Promise<ReadonlyMap<string, string>> => {
+    const files = (await readdir(resolve(ROOT, folder))).filter((file) => !file.endsWith('.test.ts'));
+    return new Map(await Promise.all(files.map(async (file) => [file, await read(`${folder}/${file}`)] as const)));
+  };
+  const campaigns = await readAll('verification/campaigns');
+  const files = [...campaigns].flatMap(([file, text]) =>
+    /function run\(setting/.test(text) ? [file.slice(0, -3)] : [],
+  );
+  const names = CAMPAIGNS.map(({ name }) => name);
+  expect(names.toSorted()).toEqual([...files, ...Object.keys(RUNS)].toSorted());
+  for (const { name, run } of CAMPAIGNS)
+    expect(String(run)).toContain(`campaigns/${Object.hasOwn(RUNS, name) ? 'cluster' : name}.ts`);
+
+  const nemeses = [...(await readAll('verification/nemeses')).values()].join('\n');
+  const attacks = [...campaigns.values()].join('\n');
+  const declared = [...nemeses.matchAll(/^export const (\w+)\b.*\bNemesis</gm)].map(([, name]) => String(name));
+  expect(declared.length).toBeGreaterThan(0);
+  expect(declared.filter((name) => !new RegExp(`\\b${name}\\b`).test(attacks))).toEqual([]);
 });
 
 test.each([

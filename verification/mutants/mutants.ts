@@ -24,7 +24,7 @@ const REQUIRED_STANDBY: Witness = { file: 'test/crashes/required-standby.test.ts
 const KILLS: Witness = { file: 'test/crashes/kill.test.ts' };
 
 /** Mistakes about durability: something is acknowledged before it is durable. */
-const COMMITS: Mutants = {
+const COMMITS = {
   'answer-before-commit': {
     mistake: 'the response is sent before COMMIT is acknowledged',
     edits: {
@@ -105,7 +105,9 @@ const COMMITS: Mutants = {
     edits: { transferOf: ["toWireId('tr', outcome.subjectId)", 'undefined'] },
     witnesses: [STANDBY],
   },
-};
+} as const satisfies Mutants;
+
+export type MutantOfCommits = keyof typeof COMMITS;
 
 /** Mistakes about locks, and about reads from before the lock. */
 const STALE_READS: Mutants = {

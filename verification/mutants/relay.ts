@@ -99,14 +99,14 @@ export const RELAYS: Mutants = {
   'deleted-events-skipped': {
     mistake: 'readers of deleted events continue silently with the first existing event',
     edits: { '0015_events.sql': ['max(last_number)', 'min(0)'] },
-    witnesses: [retention('tells readers where the rest begins')],
+    witnesses: [retention('tells readers where the remaining events begin')],
   },
   'unrelayed-events-dropped': {
     mistake: 'events without a position are dropped with their day',
     edits: {
       '0015_events.sql': ['not relayed and not abandoned and', 'abandoned and relayed and'],
     },
-    witnesses: [retention('while earlier events have no position')],
+    witnesses: [retention('while older events have no position')],
   },
   'unrelayed-fences-dropped': {
     mistake: 'unrelayed fences are dropped with their day',

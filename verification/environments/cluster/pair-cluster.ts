@@ -2,11 +2,9 @@ import { join } from 'node:path';
 import type { Resources } from '../../../bench/resources.ts';
 import { SERVICE } from '../../../test/harness/postgres/postgres-server.ts';
 import { temporaryDirectory, waitFor } from '../../../test/harness/process.ts';
+import type { Replication } from '../../campaign.ts';
 import { Link } from '../../nemeses/link.ts';
 import { DatabaseNode } from './database-node.ts';
-
-/** Whether commits on the primary wait for the standby. If not, a failover can lose acknowledged transfers. */
-export type Replication = 'synchronous' | 'asynchronous';
 
 /** How services find the primary: by one address that always leads to it, as with HAProxy, or by the nodes' addresses. */
 export type Addressing = 'one_address' | 'all_hosts';
@@ -107,17 +105,23 @@ export class PairCluster {
 
   /** Separates services and primary in both directions. The standby still follows the primary. */
   hidePrimary(): void {
-    this.#entrance?.withhold('from_server', 'from_clients');
+    this.#oneEntrance.withhold('from_server', 'from_clients');
   }
 
   /** Connects services and primary again, and delivers everything withheld. */
   showPrimary(): void {
-    this.#entrance?.pass();
+    this.#oneEntrance.pass();
   }
 
   /** Cuts the services' open connections, which may lead to the old primary. */
   cutEntrance(): void {
-    this.#entrance?.cut();
+    this.#oneEntrance.cut();
+  }
+
+  get #oneEntrance(): Link {
+    if (this.#entrance === undefined)
+      throw new Error('services reach this cluster by all hosts, so no link can hide it');
+    return this.#entrance;
   }
 
   /** Makes the other node, in any state, a standby of the primary, and waits until it follows. */

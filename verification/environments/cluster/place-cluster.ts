@@ -79,7 +79,8 @@ export class PlaceCluster {
   /** Kills all processes of the worker that has the tables. It restarts at once. */
   async killWorker(): Promise<void> {
     const { processId } = this.#place.server;
-    if (processId !== undefined) await killTree(processId);
+    if (processId === undefined) throw new Error('the worker does not run');
+    await killTree(processId);
   }
 
   /** Ends the coordinator without a clean shutdown, until {@link resumeCoordinator}. */
