@@ -179,7 +179,7 @@ export const SENDING: Mutants = {
   'signature-of-an-expired-secret': {
     mistake: 'an expired secret still signs',
     edits: { headersOf: ['expiresAt > now', 'expiresAt > 0 * now'] },
-    witnesses: [{ file: 'test/delivery/secrets.test.ts', only: 'stops signing with a secret when it expires' }],
+    witnesses: [{ file: 'test/delivery/secrets.test.ts', only: 'stops signing with a secret as soon as it expires' }],
   },
 };
 
