@@ -1,4 +1,4 @@
-// The one file that knows where the others are. It lies at the root of a clone and, as it is, at that of dist/ in the package.
+// The only file that knows where the others are. It is at the root of a clone, and unchanged at the root of dist/ in the package.
 // The modules there are bundled and have no place of their own, so none of them asks for its own. Plain JavaScript without
 // any package, because in a fresh clone it runs before anything is installed, on the machine's Node.
 import { existsSync, readFileSync } from 'node:fs';

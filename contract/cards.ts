@@ -205,9 +205,9 @@ export const CardErasureRecord = Type.Object({
   card_id: Type.String({ description: 'The card' }),
   program_id: programId,
   status: literals(['running', 'completed'], 'Whether everything is erased'),
-  transfers: Type.Integer({ description: 'Transfers whose texts were erased so far' }),
-  events: Type.Integer({ description: 'Events whose texts were erased so far' }),
-  errors: Type.Integer({ description: 'Errors of the error log whose texts were erased so far' }),
+  transfers: Type.Integer({ description: 'Transfers whose text was erased so far' }),
+  events: Type.Integer({ description: 'Events whose text was erased so far' }),
+  errors: Type.Integer({ description: 'Errors of the error log whose text was erased so far' }),
   requested_at: moment('When the erasure was first requested'),
   completed_at: nullable(moment('When everything was erased; null until then')),
 });

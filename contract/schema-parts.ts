@@ -268,7 +268,7 @@ export const cursor = Type.Optional(existing('`next_cursor` of the previous page
 export const raw = Type.Optional(
   Type.Boolean({
     description:
-      'true for programs: the texts are unchanged. Otherwise a text that a spreadsheet would take for a formula begins with an apostrophe',
+      'true for programs: text is unchanged. Otherwise a text that a spreadsheet would take for a formula begins with an apostrophe',
   }),
 );
 

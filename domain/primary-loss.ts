@@ -31,11 +31,11 @@ export function survivalOf(facts: ReplicationFacts, isEmbedded: boolean): Surviv
   const { standbyNames: names, synchronousCommit, standbyList } = facts;
   if (names.trim() === '') return withoutStandby(facts, isEmbedded);
   if (facts.maxWalSenders === 0) {
-    return no('max_wal_senders is 0, so no standby can connect, and commits wait for none.');
+    return no('max_wal_senders is 0, so no standby can connect, and commits do not wait.');
   }
   if (synchronousCommit === 'off' || synchronousCommit === 'local') {
     return no(
-      `synchronous_commit is ${synchronousCommit} in the sessions of the service: commits wait for no standby.`,
+      `synchronous_commit is ${synchronousCommit} in the sessions of the service: commits do not wait for a standby.`,
     );
   }
   if (synchronousCommit === 'remote_write') {
@@ -90,7 +90,7 @@ function withoutStandby({ managedBy }: ReplicationFacts, isEmbedded: boolean): S
   }
   if (managedBy === null) return no('No synchronous standby is set: synchronous_standby_names is empty.');
   return unknown(
-    `PostgreSQL waits for no standby, and cannot know whether ${managedBy} replicates its disk: see its settings there.`,
+    `PostgreSQL does not wait for a standby, and cannot know whether ${managedBy} replicates its disk: see its settings there.`,
   );
 }
 

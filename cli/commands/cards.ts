@@ -273,7 +273,7 @@ function addHolds(cards: Command, context: CommandContext): void {
 const ERASE_NOTES = `
 Erases the holder reference, the last four digits, and the descriptions and
 metadata of all transfers of the card, wherever they are stored. This cannot
-be undone. Amounts, times and ids stay.`;
+be undone. Amounts, times and ids are kept.`;
 
 function addErase(cards: Command, context: CommandContext): void {
   addCommand<KeyOption & { readonly yes?: boolean }>(cards, context, {

@@ -10,7 +10,7 @@ export type OutputOption = { readonly output?: string; readonly raw?: boolean };
 
 export const OUTPUT_OPTION: OptionsFor<OutputOption> = {
   output: { flag: '--output <file>', help: 'write the export to this file' },
-  raw: { flag: '--raw', help: 'export texts unchanged, for programs' },
+  raw: { flag: '--raw', help: 'export text unchanged, for programs' },
 };
 
 type Target = { readonly path: string; readonly mode: number };
@@ -18,7 +18,7 @@ type Target = { readonly path: string; readonly mode: number };
 export const EXPORT_NOTES = `
 The default output is standard output. The export is complete only if the exit
 code is 0. The file is created, or replaced, only when the export is complete.
-Texts that a spreadsheet would take for formulas begin with an apostrophe,
+Text that a spreadsheet would take for a formula gets a leading apostrophe,
 unless --raw is given. --json does not change the exported text.`;
 
 /** Writes an export to a file or to standard output. `begin` requests it, after the file is known to be writable. */

@@ -38,7 +38,7 @@ export type OperationSettings<Result = unknown> = {
 
 /**
  * Calls an operation and returns its state: `useOperation((api, options) => api.cards.get(cardId, options), { deps: [cardId]
- * })`. Leaving the screen aborts the call. After an error the old data stays. Without a call (`undefined`) nothing is sent.
+ * })`. Leaving the screen aborts the call. After an error the old data is still shown. Without a call (`undefined`) nothing is sent.
  */
 export function useOperation<Result>(
   call: OperationCall<Result> | undefined,

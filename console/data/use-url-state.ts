@@ -3,7 +3,7 @@ import { navigate, useLocation } from './location.ts';
 
 /**
  * Keeps state in the query of the URL, such as filters and the chosen tab, so that a view can be bookmarked and shared.
- * `defaults` names the parameters. Default values are left out of the URL, and all other parameters stay.
+ * `defaults` names the parameters. Default values are left out of the URL, and all other parameters are kept.
  */
 export function useUrlState<State extends Readonly<Record<string, string>>>(
   defaults: State,

@@ -37,7 +37,7 @@ export function toFields(limits: Limits | null, currency: string, hasBalance: bo
   return Object.fromEntries([...both, ...(hasBalance ? [['maximum_balance', most] as const] : [])]);
 }
 
-/** A change of limits. A number sets a limit, null removes it, and missing limits stay. */
+/** A change of limits. A number sets a limit, null removes it, and missing limits are unchanged. */
 export type LimitsChange = {
   in?: Partial<Record<LimitName, number | null>>;
   out?: Partial<Record<LimitName, number | null>>;

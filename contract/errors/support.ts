@@ -61,7 +61,7 @@ export const SUPPORT_ERRORS = {
     status: 409,
     problem: 'Reply to or resolve a case or an incident',
     meaning: 'The case already has another message with this external_id.',
-    causes: ['Two messages with different texts were sent with one external_id.'],
+    causes: ['Two messages with different text were sent with the same external_id.'],
     resolution: 'Give each message of the other system its own id. The same message can be sent again unchanged.',
     alsoCalled: 'external id exists, same external id, message id already used',
     sample: {

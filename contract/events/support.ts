@@ -14,7 +14,7 @@ const OPEN_INCIDENT = call('create_incident', {
 });
 const END = call('resolve_incident', { body: { text: 'A server was replaced.', outcome: 'nothing' } });
 
-const NO_TEXTS = 'The event has no text that a person wrote. get_case has the texts.';
+const NO_TEXTS = 'The event contains no text that a person wrote. get_case returns that text.';
 const REACH =
   'An incident of one card program has its event there. The event of any other incident is sent to every card program, and ' +
   'operators get an event of the service itself.';
@@ -70,7 +70,7 @@ export const SUPPORT_EVENTS = {
   }),
   'incident.updated': eventType({
     ...INCIDENT,
-    summary: 'The texts or the error codes of an incident were changed.',
+    summary: 'The text or the error codes of an incident were changed.',
     sent: ['update_incident changes a field that its card programs see. Other changes cause no event.'],
     notes: [REACH],
     example: EXAMPLE_INCIDENTS.updated,

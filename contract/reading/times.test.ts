@@ -41,7 +41,7 @@ describe('a time in a request', () => {
     expect(problemOf('2030-01-31T12:00:00 02:00', 'body')).not.toContain('%2B');
   });
 
-  it('without an offset gets an answer that says so', () => {
+  it('is refused without an offset, and the message says how to add one', () => {
     expect(problemOf('2030-01-31T12:00:00', 'body')).toMatch(
       /: end it with Z or with an offset from UTC, such as \+02:00\.$/,
     );

@@ -126,7 +126,7 @@ const SHARED_NAMES: Readonly<Record<string, readonly ErrorCode[]>> = {
 };
 
 describe('another name for an error', () => {
-  test('finds first the code that support would open', () => {
+  test('ranks the code that support would open first', () => {
     expect(missed(PHRASES)).toEqual([]);
   });
 
@@ -238,7 +238,7 @@ test('the codes of a family are one hit, unless the query names one', () => {
   ]);
 });
 
-test('a status finds exactly its codes, first the codes of every operation', () => {
+test('a status finds only its own codes, starting with the codes that every operation has', () => {
   for (const status of new Set(Object.values(ERRORS).map((definition) => definition.status))) {
     const hits = searchErrors(String(status));
     const found = hits.flatMap(({ code, family }) => family?.codes ?? [code]);
@@ -264,6 +264,6 @@ test.each([
   expect(codesLike(written, precedenceOf('create_transfer'))[0]).toBe(code);
 });
 
-test.each(['nonsense', '', 'xyzzy'])('nothing is like %j', (written) => {
+test.each(['nonsense', '', 'xyzzy'])('finds no code like %j', (written) => {
   expect(codesLike(written, precedenceOf('create_transfer'))).toEqual([]);
 });

@@ -210,7 +210,7 @@ export const INCIDENTS = [
     method: 'PATCH',
     path: `${OPERATOR}/{incident_id}`,
     summary:
-      'Change the texts or the error codes of an incident, and notify its card programs of changes that they can see',
+      'Change the text or the error codes of an incident, and notify its card programs of changes that they can see',
     body: UpdateIncidentBody,
     reply: OperatorIncidentRecord,
     errors: ['incident_not_found', 'invalid_incident_status'],

@@ -62,7 +62,8 @@ const HeadersPatch = Type.Unsafe<Record<string, string | null>>({
   ...headers('string or null'),
   // One patch can replace every header: 10 removed and 10 set.
   maxProperties: 2 * MAX_WEBHOOK_HEADERS,
-  description: 'Headers to change: a string sets a header, null removes it, other headers stay. At most 10 can remain',
+  description:
+    'Headers to change: a string sets a header, null removes it, and other headers are kept. At most 10 can remain',
 });
 
 const types = (description: string) =>

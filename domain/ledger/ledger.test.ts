@@ -141,7 +141,7 @@ describe('no sequence of decisions', () => {
     );
   });
 
-  test('is refused by any check but the first that fails', () => {
+  test('is refused by the first check that fails, never by a later one', () => {
     fc.assert(
       fc.property(
         fc.bigInt(0n, 2000n),
@@ -226,7 +226,7 @@ describe('a hold', () => {
 });
 
 describe('the last day of a card', () => {
-  test('still lets an active card accept money, and the next day does not', () => {
+  test('is the last on which an active card accepts money', () => {
     const world = new World(1000n, [0n, 0n]);
     world.cards.set('0', { ...card('0'), expiresOn: '2026-01-01' });
     expect(decide(LOAD, world.view(LOAD))).not.toBeInstanceOf(Refusal);

@@ -264,7 +264,7 @@ export function sameLimits(one: Limits | null, other: Limits | null): boolean {
   return (one?.maximumBalance ?? null) === (other?.maximumBalance ?? null) && same('in') && same('out');
 }
 
-/** A change of limits: a number sets a limit, null removes it (or all of a direction), and omitted limits stay. */
+/** A change of limits: a number sets a limit, null removes it (or all of a direction), and omitted limits are unchanged. */
 export type LimitsChange = {
   readonly in?: DirectionLimitsChange | null;
   readonly out?: DirectionLimitsChange | null;

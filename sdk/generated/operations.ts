@@ -270,11 +270,11 @@ export type CardErasureRecord = {
   readonly program_id: string;
   /** Whether everything is erased. */
   readonly status: 'running' | 'completed';
-  /** Transfers whose texts were erased so far. */
+  /** Transfers whose text was erased so far. */
   readonly transfers: number;
-  /** Events whose texts were erased so far. */
+  /** Events whose text was erased so far. */
   readonly events: number;
-  /** Errors of the error log whose texts were erased so far. */
+  /** Errors of the error log whose text was erased so far. */
   readonly errors: number;
   /** When the erasure was first requested. */
   readonly requested_at: string;
@@ -1163,8 +1163,8 @@ export type ExportPostingsQuery = {
   /** Only lines before this time. */
   readonly created_to?: string | undefined;
   /**
-   * true for programs: the texts are unchanged. Otherwise a text that a spreadsheet would take for a formula
-   * begins with an apostrophe.
+   * true for programs: text is unchanged. Otherwise a text that a spreadsheet would take for a formula begins
+   * with an apostrophe.
    */
   readonly raw?: boolean | undefined;
 };
@@ -1197,8 +1197,8 @@ export type ExportTransfersQuery = {
   /** Only transfers of at most this amount. 1 to 999,999,999,999. */
   readonly maximum_amount?: number | undefined;
   /**
-   * true for programs: the texts are unchanged. Otherwise a text that a spreadsheet would take for a formula
-   * begins with an apostrophe.
+   * true for programs: text is unchanged. Otherwise a text that a spreadsheet would take for a formula begins
+   * with an apostrophe.
    */
   readonly raw?: boolean | undefined;
 };
@@ -3909,7 +3909,8 @@ export type UpdateWebhookBody = {
   /** Maximum number of requests per second. 1 to 10,000. */
   readonly rate?: number | null | undefined;
   /**
-   * Headers to change: a string sets a header, null removes it, other headers stay. At most 10 can remain.
+   * Headers to change: a string sets a header, null removes it, and other headers are kept. At most 10 can
+   * remain.
    */
   readonly headers?: Readonly<Record<string, string | null>> | null | undefined;
   /**
@@ -4070,7 +4071,7 @@ export type EventData = {
   readonly 'case.resolved': CaseRecord;
   /** An incident was opened. */
   readonly 'incident.opened': IncidentRecord;
-  /** The texts or the error codes of an incident were changed. */
+  /** The text or the error codes of an incident were changed. */
   readonly 'incident.updated': IncidentRecord;
   /** An incident was resolved. */
   readonly 'incident.resolved': IncidentRecord;
@@ -4826,7 +4827,7 @@ export type Operations = {
     readonly reply: InspectedIncident;
   };
   /**
-   * update_incident: Change the texts or the error codes of an incident, and notify its card programs of changes
+   * update_incident: Change the text or the error codes of an incident, and notify its card programs of changes
    * that they can see. Not retried automatically. Requires an operator key. Error codes:
    * `update_incident_schema`, `incident_not_found`, `invalid_incident_status`, `unknown_update_incident`.
    */

@@ -1421,7 +1421,7 @@ export class IncidentsResource {
   }
 
   /**
-   * update_incident: Change the texts or the error codes of an incident, and notify its card programs of changes
+   * update_incident: Change the text or the error codes of an incident, and notify its card programs of changes
    * that they can see. Not retried automatically. Requires an operator key. Error codes:
    * `update_incident_schema`, `incident_not_found`, `invalid_incident_status`, `unknown_update_incident`.
    */

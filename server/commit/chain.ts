@@ -47,7 +47,7 @@ type Ends<Item, Outcome> = {
 
 /**
  * Groups of items. Each is decided on the state that the previous group is about to commit: README.md, "Chained groups". If a
- * group fails, all later ones are rolled back, and the chain is broken: it takes no more groups.
+ * group fails, all later ones are rolled back, and the chain is broken: it accepts no more groups.
  */
 export class Chain<Item, Outcome, Name extends string> {
   readonly #ends: Ends<Item, Outcome>;

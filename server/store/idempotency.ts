@@ -130,7 +130,7 @@ export function insertStoredResponses(responses: readonly KeyedResponse[], batch
 
 /**
  * For how many days, at least, the exact first response is stored. After that, bodies in the row of a key are deleted. The others
- * stay as long as their events.
+ * are kept as long as their events.
  */
 export const KEPT_DAYS = 30;
 
@@ -154,7 +154,7 @@ export function forgetRefusedKeys(count: number, days: number = KEPT_DAYS): Stat
 /**
  * Operations that are as frequent as transfers and cards. Earlier versions stored the bodies of their first responses in the rows
  * of the keys. These bodies are deleted after a time, because the created records still provide them. Bodies of operators'
- * operations are few and stay.
+ * operations are few and are kept.
  */
 const FREQUENT: readonly string[] = [
   'create_transfer',
@@ -180,7 +180,7 @@ const FORGET_BODIES = statement(
 
 /**
  * Deletes the bodies of first responses that are old enough, at most `count` at a time. Returns their number as `forgotten`. The
- * key stays as long as the record that it created: a replay then responds with the record's current state.
+ * key is kept as long as the record that it created: a replay then responds with the record's current state.
  */
 export function forgetBodies(count: number): Statement {
   return FORGET_BODIES({ operations: FREQUENT, count });

@@ -18,7 +18,7 @@ export type TextRule = {
     | 'WEBHOOK_ATTEMPT_RETENTION_DAYS'
     | '30 days';
   /**
-   * The step of the erasure that removes it, or null if it stays. docs/retention.md tells callers to put no personal data there.
+   * The step of the erasure that removes it, or null if it is kept. docs/retention.md tells callers to put no personal data there.
    */
   readonly erasedBy: 'erase_person' | 'the request' | 'transfers' | 'responses' | 'events' | 'errors' | 'cases' | null;
 };

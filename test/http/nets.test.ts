@@ -234,7 +234,7 @@ describe('a caller that disconnects', () => {
     expectRecord(await caller.next(), 503, 'service_unavailable');
   });
 
-  it('counts as gone after its response came too late', async () => {
+  it('counts as gone if its response came too late', async () => {
     const begun = Promise.withResolvers<AnyCall>();
     const handler: Handler = (call) => {
       begun.resolve(call);

@@ -120,7 +120,7 @@ test('reads a behavior from a token, and declines an unknown one as an unknown c
 test.each([
   ['silent_executed', 'approved', 1000],
   ['silent_not_executed', 'not_found', 0],
-])('gives no answer for %s, and an inquiry returns the outcome', async (behavior, inquired, moved) => {
+])('does not answer for %s, but an inquiry returns the outcome', async (behavior, inquired, moved) => {
   const { call, process, moved: movedFor, facts } = await simulated();
   const one = order(behavior);
   const sending = call('send', one);

@@ -229,7 +229,7 @@ describe('the end of an idle session', () => {
     expect(await storedUse(sessionId)).toEqual(after);
   });
 
-  test('comes even if a page polls, and a late request does not revive the session', async () => {
+  test('happens even while a page polls, and a late request does not revive the session', async () => {
     const { as, sessionId } = await newSession();
     await ageSession(sessionId, 'last_active_at', '15 minutes');
     await untilRefused(() => as(service, SESSION, 'GET', 'background'));

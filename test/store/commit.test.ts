@@ -41,7 +41,7 @@ test('a transfer takes two round trips for any number of reads', async () => {
   expect(proxy.turns() - before).toBe(20);
 });
 
-test('a replay takes two round trips, and a look-up one if the service waits for no standby', async () => {
+test('a replay takes two round trips, and a look-up one if the service does not wait for a standby', async () => {
   const idempotencyKey = randomUUID();
   const { body: made } = await ledger.call('create_transfer', body, { idempotencyKey });
   const { transfer_id } = JSON.parse(made) as { readonly transfer_id: string };

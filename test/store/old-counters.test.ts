@@ -157,7 +157,7 @@ test("removes nothing earlier and changes no usage when a sandbox's clock moves 
   expect(await used()).toBe(1);
 });
 
-test('waits for no account, and does nothing while another process removes counters', async () => {
+test('does not wait for accounts, and does nothing while another process removes counters', async () => {
   await countOn(dayStart(500));
   const other = await connect(server.connection);
   try {

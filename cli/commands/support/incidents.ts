@@ -69,7 +69,7 @@ export const addIncidents: AddCommands = (program, context) => {
   addCommand<UpdateIncidentBody>(incidents, context, {
     name: 'update <incident_id>',
     argument: INCIDENT_ID,
-    description: 'change the texts or the scope of an incident; for operators',
+    description: 'change the text or the scope of an incident; for operators',
     options: {
       title: { flag: '--title <title>', help: 'what is wrong, in a few words' },
       public_text: { flag: '--text <text>', help: 'what callers should know' },

@@ -81,7 +81,7 @@ export function EditIncidentDialog({ incident, onDone, onClose }: EditParts) {
   const { incident_id: id, title, public_text, internal_text, codes } = incident;
   const [before] = useState({ title, public_text, internal_text: internal_text ?? '', codes: codes.join(' ') });
   const [fields, setFields] = useState(before);
-  // This operation takes no idempotency key: sent twice, it changes nothing more.
+  // This operation needs no idempotency key: sending it twice changes nothing more.
   const update = useAction((body: UpdateIncidentBody, api, { idempotencyKey: _, ...options }) =>
     api.incidents.update(id, body, options),
   );

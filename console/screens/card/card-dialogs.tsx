@@ -32,7 +32,7 @@ function useEditCard(card: CardRecord) {
   });
 }
 
-/** Changes the limits of the card itself. The limits of its program stay. */
+/** Changes the limits of the card itself. The limits of its program are unchanged. */
 export function CardLimitsDialog({ card, name, onDone, onClose }: CardDialogParts) {
   const update = useEditCard(card);
   return (

@@ -97,7 +97,7 @@ export function limitLinesOf(
   });
 }
 
-/** Whether a pair can be written as a line and read back. Other pairs are not in the form, and stay. */
+/** Whether a pair can be written as a line and read back. Other pairs are not in the form and are kept. */
 function isLine([name, value]: readonly [string, string]): boolean {
   return /^[^=\n]+$/.test(name) && /^[^\r\n]+$/.test(value) && name === name.trim() && value === value.trim();
 }

@@ -21,7 +21,7 @@ export function EditDialog({ record, onClose }: Parts) {
   };
   const [fields, setFields] = useState(before);
   const opened = useOpened(record);
-  // This operation takes no idempotency key: sent twice, it changes nothing more.
+  // This operation needs no idempotency key: sending it twice changes nothing more.
   const change = useAction(async (body: UpdateWebhookBody, api, { idempotencyKey: _, ...options }) => {
     const now = await api.webhooks.get(record.webhook_id, options);
     return api.webhooks.update(record.webhook_id, body, { ...options, ifMatch: versionFor(body, opened, now) });

@@ -110,7 +110,7 @@ export function EnableDialog({ record, onClose }: Parts) {
 }
 
 function useChange(record: WebhookRecord, onClose: () => void) {
-  // This operation takes no idempotency key: sent twice, it changes nothing more.
+  // This operation needs no idempotency key: sending it twice changes nothing more.
   const { pending, error, run } = useAction((body: UpdateWebhookBody, api, { idempotencyKey: _, ...options }) =>
     api.webhooks.update(record.webhook_id, body, options),
   );

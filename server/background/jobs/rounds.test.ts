@@ -45,7 +45,7 @@ test('takes all steps, and throws the first error', async () => {
   expect(taken).toEqual(['a', 'b', 'c']);
 });
 
-test('takes no step after the signal', async () => {
+test('does nothing after the signal', async () => {
   const end = new AbortController();
   const taken: string[] = [];
   await takeAllSteps([async () => end.abort(), async () => void taken.push('late')], end.signal);

@@ -188,7 +188,7 @@ export const SETTINGS = {
     kind: days(1),
     fallback: 'as ERROR_RETENTION_DAYS',
     unset: ({ errorRetentionDays }) => errorRetentionDays,
-    purpose: 'days to keep the hourly counts of errors and transfers; they contain no texts',
+    purpose: 'days to keep the hourly counts of errors and transfers; they contain no text',
     readBy: 'service',
   },
   attemptRetentionDays: {

@@ -36,7 +36,7 @@ export async function openTraceExport(
   const onFailure = (error: unknown, lost: number): void =>
     log.warn(
       { event: 'traces_not_sent', cause: String(error), lost },
-      'the collector takes no traces; requests are served as ever, and later traces are tried again',
+      'the collector does not accept traces; requests are served as usual, and the service keeps trying to send later traces',
     );
   return withoutVariables('OTEL_', () => openTraces(traces, onFailure));
 }
@@ -60,7 +60,7 @@ export function openBackupJob(
 }
 
 const CONNECTOR_IS_DOWN =
-  'a connector gives no valid answers: nothing new is sent to it until it answers that it works';
+  'a connector does not give valid answers: nothing new is sent to it until it reports that it works';
 
 export type ConnectorParts = {
   readonly log: Log;

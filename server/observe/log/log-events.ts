@@ -27,9 +27,9 @@ export const LOG_EVENTS = {
   backup: 'A copy of the ledger is complete.',
   backup_failed: 'A copy of the ledger, or the archive of its changes, failed.',
   traces_not_sent:
-    'The collector of OTEL_EXPORTER_OTLP_ENDPOINT takes no traces; `lost` spans are gone. Only the first of several failures in a row has a line.',
+    'The collector of OTEL_EXPORTER_OTLP_ENDPOINT does not accept traces; the `lost` spans are dropped. Only the first of several failures in a row is logged.',
   webhook: 'Something about one webhook, such as a pause.',
-  connector: 'A connector gives no valid answers, so that nothing new is sent to it; `reason` says more.',
+  connector: 'A connector does not give valid answers, so nothing new is sent to it; `reason` says why.',
 } as const satisfies Readonly<Record<string, string>>;
 
 export type LogEvent = keyof typeof LOG_EVENTS;

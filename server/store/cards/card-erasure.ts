@@ -230,7 +230,7 @@ export function lockTransfersOfCard({ programId, cardId, cursor: after }: CardEr
 
 const TRANSFERS = { programId: UUID, transferIds: many(UUID) } as const;
 
-/** Removes the texts of locked transfers. Everything else stays. */
+/** Removes the texts of locked transfers. Everything else is kept. */
 export const eraseTransfers = statement(
   'erase_transfers',
   TRANSFERS,

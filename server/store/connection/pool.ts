@@ -104,7 +104,7 @@ export class PoolGroup implements Health {
 
   /**
    * Closes idle connections of other pools, readers first, because the server has none left for this one. If no reader is idle,
-   * closes idle writers of the other pools. For a reader, one writer of each pool stays.
+   * closes idle writers of the other pools. For a reader, one writer of each pool stays open.
    */
   makeRoom(asking: Pool | undefined): void {
     const others = this.#pools.filter((pool) => pool !== asking && pool.idle > 0);

@@ -68,7 +68,7 @@ export type ChainedSteps<Result, Name extends string = string> = {
 /** A decision based on the state that the previous transaction of the chain is about to commit. */
 export type ChainedDecision<Result> = {
   readonly result: Result;
-  /** Sent at once. They wait for no lock that another transaction of the chain holds. */
+  /** Sent at once. They do not wait for locks that other transactions of the chain hold. */
   readonly early: readonly Statement[];
   /** Sent when the previous transaction is committed. The first one fails if the data that was decided on has changed. */
   readonly late: readonly Statement[];

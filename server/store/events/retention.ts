@@ -13,7 +13,7 @@ import { CoordinatorFailure, changeTables, readDayBefore } from '../partition.ts
 // Tested by: `test/store/events/retention.test.ts`
 
 /**
- * Days until fences are removed. The request whose commit a fence may settle has long ended by then. A fence stays as long as its
+ * Days until fences are removed. The request whose commit a fence may settle has long ended by then. A fence is kept as long as its
  * events have no position.
  */
 export const FENCE_DAYS = 7;

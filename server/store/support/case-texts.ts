@@ -63,7 +63,7 @@ const ERASE_TEXTS = statement(
 
 /**
  * Removes the texts of the next `count` cases of a program that are about a card whose holder was erased, see {@link toLastCase}.
- * A text that was written after the request to erase stays.
+ * A text that was written after the request to erase is kept.
  */
 export function eraseTextsOfCases(erasure: CardErasure, count: number): Statement {
   const { programId, cardId, requestedAt, cursor: after } = erasure;

@@ -120,7 +120,7 @@ describe('another request with the same key', () => {
     expect(await balance()).toBe(before);
   });
 
-  test('is refused with a 422 after a 409 too', async () => {
+  test('is also refused with a 422 after a 409', async () => {
     const key = newKey();
     const refused = { amount: 1, card_id: 'card_closed' };
     const first = await send(key, refused);

@@ -73,7 +73,7 @@ describe('the checks of an error', () => {
     },
   );
 
-  test('have the currency of the request if the message has none', async () => {
+  test('use the currency of the request if the message contains none', async () => {
     const message = 'The reference is taken.';
     const named = { ...REFUSED, message, request: { amount: 98_765, currency: 'JPY' } };
     expect(await outputOf('errors inspect req_1', named)).toContain('checks.amount: 98,765 JPY\n');
