@@ -8,10 +8,8 @@ export const PersonRecord = Type.Object({
   person_id: Type.String({ description: 'per_ and 32 hex digits' }),
   issuer: Type.String({ description: 'URL of the OpenID provider, or `sandbox`' }),
   subject: Type.String({ description: "The provider's id of the person (`sub`)" }),
-  name: textOrNull('Name; null if the provider sends none, after erase_person, and in the response to a repeated key'),
-  email: textOrNull(
-    'Email address; null if the provider sends none, after erase_person, and in the response to a repeated key',
-  ),
+  name: textOrNull('Name; null if the provider sends none, and after erase_person'),
+  email: textOrNull('Email address; null if the provider sends none, and after erase_person'),
   roles: Type.Array(Type.String(), {
     description: 'Roles of the last sign-in, such as `support`, or `viewer@prog_…` for one card program',
   }),

@@ -2344,11 +2344,9 @@ export type PersonRecord = {
   readonly issuer: string;
   /** The provider's id of the person (`sub`). */
   readonly subject: string;
-  /** Name; null if the provider sends none, after erase_person, and in the response to a repeated key. */
+  /** Name; null if the provider sends none, and after erase_person. */
   readonly name: string | null;
-  /**
-   * Email address; null if the provider sends none, after erase_person, and in the response to a repeated key.
-   */
+  /** Email address; null if the provider sends none, and after erase_person. */
   readonly email: string | null;
   /** Roles of the last sign-in, such as `support`, or `viewer@prog_…` for one card program. */
   readonly roles: readonly string[];

@@ -185,3 +185,15 @@ const FORGET_BODIES = statement(
 export function forgetBodies(count: number): Statement {
   return FORGET_BODIES({ operations: FREQUENT, count });
 }
+
+const FORGET_BODIES_ABOUT = statement(
+  'forget_bodies_about',
+  { subjectId: UUID, operations: many(word()) },
+  `update idempotency set body = null
+    where program_id = '${NO_PROGRAM}' and operation = any (:operations) and subject_id = :subjectId`,
+);
+
+/** Deletes the bodies of first responses about a subject that belongs to no card program: they hold texts that were erased. */
+export function forgetBodiesAbout(subjectId: string, operations: readonly string[]): Statement {
+  return FORGET_BODIES_ABOUT({ subjectId, operations });
+}

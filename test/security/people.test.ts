@@ -104,9 +104,13 @@ describe('a blocked person', () => {
 describe('an erased person', () => {
   test('is blocked, and has no name or email in any table', async () => {
     const { id, person } = await signIn({ name: 'Zebulon Quist', email: 'zebulon@example.com' });
-    await ledger.call('block_person', {}, { params: { person_id: id }, idempotencyKey: 'block' });
+    const block = () => ledger.call('block_person', {}, { params: { person_id: id }, idempotencyKey: 'block' });
+    expect((await block()).body).toContain('Zebulon');
+    const erase = () => change('erase_person', id, 'erase');
     const erased = { name: null, email: null, erased_at: expect.any(String), blocked_at: expect.any(String) };
-    expect(await change('erase_person', id)).toMatchObject({ person_id: id, ...erased });
+    const first = await erase();
+    expect(first).toMatchObject({ person_id: id, ...erased });
+    expect(await erase()).toEqual(first);
     const { rows } = await owner.query('select tablename from pg_tables where schemaname = current_schema()');
     const holding: string[] = [];
     for (const { tablename } of rows) {
@@ -114,6 +118,8 @@ describe('an erased person', () => {
       if (found.rowCount !== 0) holding.push(tablename);
     }
     expect(holding).toEqual([]);
+    // A repeated key gets the person as they are now.
+    expect(JSON.parse((await block()).body)).toMatchObject({ person_id: id, ...erased });
     await expect(signInPerson(ledger.database, soon(), person)).rejects.toMatchObject({ code: 'person_blocked' });
   });
 });

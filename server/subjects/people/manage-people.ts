@@ -5,6 +5,7 @@ import type { Call, Reply, Service } from '../../calls/call.ts';
 import { readPage } from '../../calls/page.ts';
 import { readRows } from '../../calls/read-rows.ts';
 import { transactUnderKey } from '../../commit/under-key.ts';
+import { forgetBodiesAbout } from '../../store/idempotency.ts';
 import {
   listPeople as listStatement,
   lockPerson,
@@ -16,7 +17,7 @@ import {
 import { endSessionsOfPerson } from '../../store/session.ts';
 import { auditOf } from '../audit/audit.ts';
 
-// Invariant: The audit log and stored responses have no name and no email of a person, so that both can be erased
+// Invariant: The audit log has no name and no email of a person, and an erasure removes both from stored responses
 // Kept by: `change`, and `signInPerson` in `subjects/sessions/`
 // Tested by: `test/security/people.test.ts`
 
@@ -78,13 +79,16 @@ async function change<Id extends ChangeId>(
       const { name: _, email: __, ...details } = record;
       const audited = { programId: null, subjectId: record.person_id, details: JSON.stringify(details) };
       const ended = person.blockedAt === null ? [] : [endSessionsOfPerson(personId)];
-      const stored = { ...record, name: null, email: null };
-      return {
-        record,
-        stored,
-        subjectId: personId,
-        writes: [updatePerson(person), ...ended, ...auditOf(call, audited)],
-      };
+      const forgotten =
+        person.erasedAt === null ? [] : [forgetBodiesAbout(personId, ['block_person', 'unblock_person'])];
+      const writes = [updatePerson(person), ...ended, ...forgotten, ...auditOf(call, audited)];
+      return { record, subjectId: personId, writes };
+    },
+    // An erasure deletes the names in stored responses.
+    recall: async (subjectId) => {
+      const [row] = await readRows(service.database, readPerson({ personId: subjectId }));
+      if (row === undefined) throw personMissing(sentId);
+      return toPersonRecord(toPerson(row));
     },
   });
   return reply as Reply<Id>;
