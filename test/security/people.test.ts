@@ -34,10 +34,10 @@ async function signIn(more: Partial<SignIn> = {}) {
   return { person, personId, token, ask, id: String(id), sessionId: String(sessionId) };
 }
 
-const change = async (id: OperationId, personId: string) =>
-  JSON.parse((await ledger.call(id, {}, { params: { person_id: personId } })).body) as Readonly<
-    Record<string, unknown>
-  >;
+const change = async (id: OperationId, personId: string, idempotencyKey: string | null = null) => {
+  const { body } = await ledger.call(id, {}, { params: { person_id: personId }, idempotencyKey });
+  return JSON.parse(body) as Readonly<Record<string, unknown>>;
+};
 
 describe('a person who signed in', () => {
   test('acts with the scopes of the roles, and is the caller, the creator of sessions and the actor', async () => {
