@@ -226,7 +226,7 @@ describe('a hold', () => {
 });
 
 describe('the last day of a card', () => {
-  test('is the last on which an active card accepts money', () => {
+  test('still accepts money, and the next day does not', () => {
     const world = new World(1000n, [0n, 0n]);
     world.cards.set('0', { ...card('0'), expiresOn: '2026-01-01' });
     expect(decide(LOAD, world.view(LOAD))).not.toBeInstanceOf(Refusal);

@@ -71,7 +71,7 @@ export type DatabaseProxy = {
   readonly mute: (isMute: boolean) => void;
   /** Delays all data by this many milliseconds. */
   readonly delayBy: (milliseconds: number) => void;
-  /** Turns on or off that all data arrives byte by byte. */
+  /** Sends all data byte by byte, or in whole chunks again. */
   readonly slice: (isSliced: boolean) => void;
   readonly close: () => Promise<void>;
 };
