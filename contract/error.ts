@@ -26,7 +26,8 @@ export type Condition =
   | 'events that are older than the retention period'
   | 'a card program with 20 webhooks'
   | 'a replay that does not end'
-  | 'a case with 200 messages';
+  | 'a case with 200 messages'
+  | 'an OpenID provider';
 
 /**
  * How to get the code from a sandbox. The catalogue pages, the OpenAPI document and `test/codes` print or run it, so the message

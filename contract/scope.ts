@@ -1,3 +1,7 @@
+import { type Access, ROLE_NAMES, type RoleName } from '../domain/people/access.ts';
+
+export { ROLE_NAMES };
+
 /** Scopes that a key of one card program can have. */
 export const PROGRAM_SCOPES = [
   'transfers:read',
@@ -67,12 +71,17 @@ export const ROLES = {
     'operator:cases',
   ],
   administrator: KEY_SCOPES,
-} as const satisfies Readonly<Record<string, readonly KeyScope[]>>;
+} as const satisfies Readonly<Record<RoleName, readonly KeyScope[]>>;
 
-export type Role = keyof typeof ROLES;
+/** The name of a role. */
+export type Role = RoleName;
 
-/** Every role, from the one with the fewest scopes to the one with all. */
-export const ROLE_NAMES = Object.keys(ROLES) as readonly Role[];
+/** The scopes of all roles together. A role for one card program has no scope of operators. */
+export function scopesOf(access: readonly Access[]): KeyScope[] {
+  return inOrder(
+    access.flatMap(({ role, programId }) => ROLES[role].filter((scope) => programId === null || !isOfOperators(scope))),
+  );
+}
 
 /** The role with exactly the permissions of these scopes. Null if there is none. */
 export function roleOf(scopes: readonly string[]): Role | null {

@@ -26,7 +26,13 @@ import { handlersOf } from './handlers.ts';
 import type { OpenDatabase } from './host/open-database.ts';
 import { Ending } from './host/start/ending.ts';
 import { listen } from './host/start/listen.ts';
-import { openBackupJob, openConnectors, openMetricsPage, openTraceExport } from './host/start/optional-parts.ts';
+import {
+  openBackupJob,
+  openConnectors,
+  openMetricsPage,
+  openSignInPart,
+  openTraceExport,
+} from './host/start/optional-parts.ts';
 import { prepareLedger } from './host/start/prepare-ledger.ts';
 import { statusOf, watchReadiness } from './host/start/status.ts';
 import { createHttpServer, type HttpServer, type ResponseEntry } from './http/server.ts';
@@ -132,7 +138,7 @@ async function startParts(
   const addresses = { mode, allowedNetworks: configuration.webhookAllowedNetworks };
   const webhooks = openWebhookTools(background, webhookKeys, addresses, () => delivery.changed());
   const delivery = openDelivery(configuration, databases, webhookKeys, { log, metrics });
-  const credentials = openCredentials(databases);
+  const credentials = await openCredentials(configuration, databases, log);
   const incidents = new OpenIncidents();
   const readiness = watchReadiness(opened, log);
   ending.add(readiness.stop);
@@ -207,7 +213,9 @@ function openLane(
   });
 }
 
-function openCredentials({ authentication, background }: Databases) {
+async function openCredentials(configuration: Configuration, databases: Databases, log: Log) {
+  const { authentication, background } = databases;
+  const signIn = await openSignInPart(configuration, databases, log);
   const keys = openKeyUses(background);
   const sessions = openSessionUses(background);
   const refusals = openRefusedCredentials(background, () => new Date(databaseTime()));
@@ -217,8 +225,12 @@ function openCredentials({ authentication, background }: Databases) {
       authenticate: openAuthentication(authentication, keys.note),
       authenticateSession: openSessionAuthentication(authentication, onUse),
       onRefusedCredential: refusals.note,
+      signIn,
     },
-    startWriting: (onFailure: OnFailure) => startWritingCredentialUses({ keys, sessions, refusals }, onFailure),
+    startWriting: (onFailure: OnFailure) => {
+      const writing = startWritingCredentialUses({ keys, sessions, refusals }, onFailure);
+      return { stop: () => Promise.all([signIn?.close(), writing.stop()]) };
+    },
   };
 }
 

@@ -27,6 +27,7 @@ type Level = {
  *     host -> observe -> { background -> subjects -> commit, http -> pages } -> calls -> { store, contract }
  *     { service, host, observe } -> postgres;  contract -> domain;  everything in server/ -> foundation -> domain
  *     in background: delivery, processors -> outbound
+ *     { service, host } -> sign-in -> { background/outbound, calls }
  *     cli -> { sdk, contract, domain };  console -> sdk;  simulator imports nothing;  { test, verification, bench, tools } -> everything
  *     verification/model -> types of { contract, domain }
  */
@@ -45,6 +46,7 @@ const levels: readonly Level[] = [
       'server/background/',
       'server/observe/',
       'server/postgres/',
+      'server/sign-in/',
     ],
     packages: ['pino'],
     node: true,
@@ -87,6 +89,13 @@ const levels: readonly Level[] = [
   // send.ts is the only file that may open connections to other hosts, except the SDK in server/observe/traces/: see
   // tools/lint/network.grit.
   { from: ['server/background/outbound/'], to: GROUND, node: true },
+  // The packages get the fetch of server/sign-in/door.ts, which sends through send.ts.
+  {
+    from: ['server/sign-in/'],
+    to: [...GROUND, 'contract/', 'server/calls/', 'server/background/outbound/'],
+    packages: ['jose', 'openid-client'],
+    node: true,
+  },
   { from: ['server/subjects/'], to: OF_HANDLERS, node: true },
   { from: ['server/commit/'], to: [...GROUND, 'contract/', 'server/calls/', 'server/store/'], node: true },
   { from: ['server/calls/'], to: [...GROUND, 'contract/', 'server/store/'], node: true },

@@ -148,7 +148,7 @@ export const ACCESS_ERRORS = {
     meaning: 'An operator has blocked this person, or has erased their name and email.',
     causes: ['An operator called block_person or erase_person.'],
     resolution: 'Ask an operator of the service. An operator can unblock the person.',
-    alsoCalled: 'user blocked, account disabled, cannot sign in, sign-in refused, user suspended',
+    alsoCalled: 'user blocked, account disabled, cannot sign in, user suspended',
     sample: {
       reproduce: 'Block the person of a sandbox, then sign in as that person.',
       request: call('sign_in_as', { body: { person: 'support' } }),

@@ -16,6 +16,7 @@ import { schemaError, unknownError } from './operations.ts';
 import { PROCESSOR_ERRORS } from './processors.ts';
 import { ERROR_TYPES, type ErrorRecord, type ErrorType } from './record.ts';
 import { REQUEST_ERRORS } from './requests.ts';
+import { SIGN_IN_ERRORS } from './sign-in.ts';
 import { SUPPORT_ERRORS } from './support.ts';
 import { TRANSFER_ERRORS } from './transfers.ts';
 import { WEBHOOK_ERRORS } from './webhooks.ts';
@@ -23,6 +24,7 @@ import { WEBHOOK_ERRORS } from './webhooks.ts';
 const SHARED: Readonly<Record<SharedCode, ErrorDefinition>> = {
   ...HTTP_ERRORS,
   ...ACCESS_ERRORS,
+  ...SIGN_IN_ERRORS,
   ...REQUEST_ERRORS,
   ...CARD_ERRORS,
   ...TRANSFER_ERRORS,
@@ -130,7 +132,7 @@ export const CODES_AS_READ: readonly ErrorCode[] = ERROR_TYPES.flatMap((type) =>
   ...ERROR_CODES.filter((code) => ERRORS[code].type === type && familyOf(code) !== undefined),
 ]);
 
-/** The operations that can return the code. `unknown_request` has none. */
+/** The operations that can return the code. `unknown_request` and the codes of sign-in have none. */
 export function operationsWith(code: ErrorCode): readonly OperationId[] {
   return OPERATION_IDS.filter((id) => precedenceOf(id).includes(code));
 }

@@ -19,7 +19,12 @@ export const PROBLEM_GROUPS = [
   },
   {
     title: 'Access was denied',
-    problems: ['Wrong, missing or expired key; signed out', 'Not allowed', 'Too many requests'],
+    problems: [
+      'Wrong, missing or expired key; signed out',
+      'Not allowed',
+      'Too many requests',
+      'Sign-in with the OpenID provider failed',
+    ],
   },
   {
     title: 'Something was not found',

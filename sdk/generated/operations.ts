@@ -5241,6 +5241,22 @@ export type ErrorRows = {
   readonly person_not_found: ErrorRow;
   /** An operator has blocked this person, or has erased their name and email. */
   readonly person_blocked: ErrorRow;
+  /** This browser has no sign-in in progress that fits, so it cannot be completed. */
+  readonly sign_in_not_begun: ErrorRow;
+  /** The OpenID provider refused the sign-in. The message has its error. */
+  readonly sign_in_refused: ErrorRow;
+  /** The identity token of the OpenID provider is not valid for this sign-in. */
+  readonly identity_refused: ErrorRow;
+  /** The person is known to the OpenID provider, but has no role in this service. */
+  readonly no_role: ErrorRow;
+  /**
+   * The OpenID provider cannot be reached, or does not send usable answers, so no one can sign in with it.
+   */
+  readonly provider_unavailable: ErrorRow;
+  /**
+   * The OpenID provider asked to end sessions with a logout token that is not valid, so no session ended.
+   */
+  readonly logout_token_refused: ErrorRow;
   /** The error log has no error with this request id that this key may see. */
   readonly error_not_found: ErrorRow;
   /** The service has stored nothing about a request with this id that this key may see. */

@@ -140,6 +140,10 @@ export const ERROR_LINES: string = `
 409 Request - invalid_transfer_status
 404 Request - program_not_found key_not_found session_not_found person_not_found
 403 Request - person_blocked
+400 Request - sign_in_not_begun
+403 Request - sign_in_refused identity_refused no_role
+503 Server retry provider_unavailable
+400 Request - logout_token_refused
 404 Request - error_not_found request_not_found event_not_found
 410 Request - events_expired
 404 Request - webhook_not_found

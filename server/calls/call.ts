@@ -6,6 +6,7 @@ import { type MoneyMoved, Refusal } from '../../domain/refusal.ts';
 import type { Covered } from '../../domain/support/incident.ts';
 import type { Database } from '../store/connection/database.ts';
 import type { Processors, VerifyNotice } from './processors.ts';
+import type { SignIn } from './sign-in.ts';
 import type { RequestTrace } from './trace.ts';
 
 /**
@@ -285,6 +286,8 @@ export type Gateway = {
    * which postpones the end of an idle session.
    */
   readonly authenticateSession: (token: string, isActive: boolean) => Promise<Caller>;
+  /** Sign-in with an OpenID provider. Undefined if the settings name none. */
+  readonly signIn?: SignIn | undefined;
   /** Whether a notice has a recent signature by a secret of the connector. False for an unknown one. Never throws. */
   readonly verifyNotice: VerifyNotice;
   /** Called for every refused credential, once for each request. Must not throw. */

@@ -8,12 +8,15 @@ import { provoke } from './provoke.ts';
 import type { RequestContext } from './request-context.ts';
 import type { Router } from './router.ts';
 import { closingRefusal, type HttpService } from './service.ts';
+import { mountSignIn } from './sign-in.ts';
 import { sendBody, sendError } from './wire/reply.ts';
 import { sendRepresentation } from './wire/representation.ts';
 
 export function mountRoutes(router: Router, service: HttpService): void {
   mountOperations(router, service);
   mountPages(router, service);
+  const { signIn } = service.gateway;
+  if (signIn !== undefined) mountSignIn(router, service, signIn);
   mountConsole(router, service);
 }
 
@@ -44,7 +47,8 @@ function mountPages(router: Router, service: HttpService): void {
     return gateway.ready();
   };
   const { mode, keyless } = gateway;
-  const pages = createPages({ version, mode, keyless, supportContact, ready });
+  const hasSignIn = gateway.signIn !== undefined;
+  const pages = createPages({ version, mode, keyless, supportContact, hasSignIn, ready });
   for (const [url, page] of Object.entries(pages)) {
     router.add(['GET', 'HEAD'], {
       pattern: url,

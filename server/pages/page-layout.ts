@@ -95,13 +95,15 @@ export type PageContext = {
 /** One page, without the header and footer that all pages have. */
 export type Page = {
   readonly title: string;
-  readonly section: 'errors' | 'events' | 'docs' | 'guides' | 'home' | 'search';
+  readonly section: 'console' | 'errors' | 'events' | 'docs' | 'guides' | 'home' | 'search';
   /** The search text, on a page of results. */
   readonly query?: string;
   /** A sentence for search engines and link previews. */
   readonly description: string;
   /** Path of the same content as data. Undefined if only the Accept header selects it. */
   readonly data: string | undefined;
+  /** A path that the browser opens at once instead. */
+  readonly next?: string;
   readonly content: Html;
 };
 
@@ -143,7 +145,11 @@ ${page.data !== undefined && html`<p>Data: <a href="${page.data}">${page.data}</
 <meta name="viewport" content="width=device-width, initial-scale=1">
 <meta name="color-scheme" content="light dark">
 <meta name="description" content="${page.description}">
-<title>${page.title} · Transfer Service</title>
+${
+  page.next !== undefined &&
+  html`<meta http-equiv="refresh" content="0; url=${page.next}">
+`
+}<title>${page.title} · Transfer Service</title>
 <link rel="icon" href="/favicon.ico" sizes="32x32">
 <link rel="icon" href="/favicon.svg" type="image/svg+xml">
 <style>${new Html(STYLE)}</style>

@@ -65,6 +65,8 @@ export type PageHost = {
   readonly mode: 'sandbox' | 'live';
   readonly supportContact: string;
   readonly keyless: boolean;
+  /** Whether people can sign in with an OpenID provider. */
+  readonly hasSignIn: boolean;
   /** Rejects with a Refusal while the service closes. */
   readonly ready: () => Promise<ReadinessReason>;
 };
@@ -144,10 +146,11 @@ function parseRequest(host: PageHost, cache: PageCache, request: PageRequest): P
 
 function showHome(request: ParsedRequest): PageResponse {
   if (request.wantsPage) return varying(asPage(homePage(request.context), request.context));
-  const { version, mode, supportContact } = request.host;
+  const { version, mode, supportContact, hasSignIn } = request.host;
   const links = {
     transfers: '/api/v0.1/core/transfer',
     console: '/console',
+    ...(hasSignIn && { sign_in: '/console/sign-in' }),
     guides: '/guides',
     docs: '/docs',
     openapi: '/openapi.json',

@@ -2,6 +2,7 @@ import { randomUUID } from 'node:crypto';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { catalogueRecord, ERROR_CODES, operationsWith } from '../../contract/errors/catalogue.ts';
 import { exampleRecord, provokingRequest, unknownOutcomeRequest } from '../../contract/errors/examples.ts';
+import { SIGN_IN_ERRORS } from '../../contract/errors/sign-in.ts';
 import { exampleOf } from '../../contract/examples.ts';
 import { type ErrorCode, movesMoney, OPERATION_IDS, OPERATIONS, precedenceOf } from '../../contract/operations.ts';
 import { expectBalancedBooks, useOwnService } from '../harness/service.ts';
@@ -72,10 +73,11 @@ test.each(['/', '/errors', '/errors/unauthenticated', '/docs', '/openapi.json', 
   },
 );
 
-test('can provoke every code in some operation', () => {
+test('can provoke every code in some operation, except the codes of pages, sign-in and transfers', () => {
   const ofTransfers = ['processor_declined', 'processor_error'];
   const found = ERROR_CODES.filter((code) => operationsWith(code).length === 0);
-  expect(found.toSorted()).toEqual([...ofTransfers, 'unknown_request']);
+  const ofSignIn = Object.keys(SIGN_IN_ERRORS);
+  expect(found.toSorted()).toEqual([...ofTransfers, ...ofSignIn, 'unknown_request'].toSorted());
 });
 
 test('returns the headers of GET for HEAD', async () => {

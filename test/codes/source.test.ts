@@ -2,6 +2,7 @@ import { readdirSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { describe, expect, test } from 'vitest';
 import { ERROR_CODES, ERRORS, familyOf, isErrorCode } from '../../contract/errors/catalogue.ts';
+import { SIGN_IN_ERRORS } from '../../contract/errors/sign-in.ts';
 import { type ErrorCode, OPERATION_IDS, precedenceOf } from '../../contract/operations.ts';
 
 const PROJECT = new URL('../../', import.meta.url).pathname;
@@ -23,7 +24,7 @@ type Use = { readonly where: string; readonly code: string };
 function usesIn(path: string): readonly Use[] {
   const text = readFileSync(join(PROJECT, path), 'utf8');
   const patterns = [
-    /new Refusal\(\s*['`]([^'`]+)['`]/g,
+    /(?:new Refusal|\brefuseSignIn)\(\s*['`]([^'`]+)['`]/g,
     /\[\s*'([a-z]+(?:_[a-z]+)+)',\s*['"][A-Z][^'"\n]* /g,
     /\bcode: '([a-z]+(?:_[a-z]+)+)'/g,
     /\bcode(?:: ErrorCode)? = [^;]*?'([a-z]+(?:_[a-z]+)+)'/g,
@@ -70,9 +71,10 @@ describe('the source and the catalogue', () => {
     expect(new Set(templates)).toEqual(new Set(['*_schema', 'unknown_*']));
   });
 
-  test('agree that operations list every code once, except the codes of pages and transfers', () => {
+  test('agree that operations list every code once, except the codes of pages, sign-in and transfers', () => {
     const listed = new Set(OPERATION_IDS.flatMap((id) => precedenceOf(id)));
-    expect(ERROR_CODES.filter((code) => !listed.has(code) && !isOnTransfer(code))).toEqual(['unknown_request']);
+    const unlisted = ['unknown_request', ...Object.keys(SIGN_IN_ERRORS)];
+    expect(ERROR_CODES.filter((code) => !listed.has(code) && !isOnTransfer(code))).toEqual(unlisted);
     for (const id of OPERATION_IDS) expect(new Set(precedenceOf(id)).size).toBe(precedenceOf(id).length);
   });
 

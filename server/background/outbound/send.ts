@@ -90,6 +90,8 @@ type Reply = ReadBody & {
   readonly status: number;
   readonly address: string | null;
   readonly retryAfter: string | null;
+  readonly contentType: string | null;
+  readonly date: string | null;
 };
 
 /** The progress of a request, on all of its connections together. */
@@ -148,7 +150,8 @@ function sendOnce(
       const { statusCode: status = 0, headers } = response;
       const body = await readBody(response, limits.maxReadBytes, limits.maxKeptBytes);
       end();
-      resolve({ status, address, retryAfter: headers['retry-after'] ?? null, ...body });
+      const { 'retry-after': retryAfter = null, 'content-type': contentType = null, date = null } = headers;
+      resolve({ status, address, retryAfter, contentType, date, ...body });
     };
     const onError = (error: unknown): void => {
       const isStale = request.reusedSocket && !isAnswered && ['ECONNRESET', 'EPIPE'].includes(codeOf(error));

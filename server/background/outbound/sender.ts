@@ -20,7 +20,14 @@ export type Outgoing = {
 };
 
 export type Answer = { readonly milliseconds: number; readonly address: string | null } & (
-  | ({ readonly status: number; readonly retryAfter: string | null; readonly error: null } & ReadBody)
+  | ({
+      readonly status: number;
+      /** The headers of these names, or null. */
+      readonly retryAfter: string | null;
+      readonly contentType: string | null;
+      readonly date: string | null;
+      readonly error: null;
+    } & ReadBody)
   | {
       readonly error: SendError;
       readonly message: string;

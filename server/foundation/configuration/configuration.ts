@@ -45,6 +45,7 @@ export function readConfiguration(environment: NodeJS.ProcessEnv = process.env):
   const { dataDirectoryOrigin } = readDataDirectory(environment);
   const configuration = { ...values, loopbackOnly: values.hosts.every(isLoopback), dataDirectoryOrigin };
   refuseTogether(configuration, environment);
+  refuseIncompleteSignIn(configuration);
   return configuration;
 }
 
@@ -124,6 +125,34 @@ function refuseTogether(
       'NODE_TLS_REJECT_UNAUTHORIZED is 0, so the identity of the database is not verified. Unset it in live mode.',
     );
   }
+}
+
+/** Refuses an OpenID provider without the other settings that it needs, and those settings without a provider. */
+function refuseIncompleteSignIn(configuration: Configuration): void {
+  const { oidcIssuer, publicUrl } = configuration;
+  const needed = ['oidcClientId', 'oidcClientSecret', 'oidcRoles'] as const;
+  const namesOf = (isWanted: (field: (typeof needed)[number]) => boolean): string =>
+    needed
+      .filter(isWanted)
+      .map((field) => SETTINGS[field].name)
+      .join(', ');
+  if (oidcIssuer === null) {
+    const set = namesOf((field) => configuration[field] !== null);
+    if (set === '') return;
+    throw invalid(
+      `OIDC_ISSUER is not set, but these settings are: ${set}. Set it to the issuer of the OpenID provider, or unset them.`,
+    );
+  }
+  const missing = namesOf((field) => configuration[field] === null);
+  if (missing !== '' || publicUrl === null) {
+    const all = [...(missing === '' ? [] : [missing]), ...(publicUrl === null ? [SETTINGS.publicUrl.name] : [])];
+    throw invalid(`OIDC_ISSUER is set, so these settings must be set too: ${all.join(', ')}.`);
+  }
+  const { protocol, hostname } = new URL(publicUrl);
+  if (protocol === 'https:' || isLoopback(hostname.replace(/^\[(.*)\]$/, '$1'))) return;
+  throw invalid(
+    `PUBLIC_URL is ${quoted(publicUrl)}, but sign-in with an OpenID provider needs HTTPS: sessions are refused in clear text.`,
+  );
 }
 
 /** Reads the data directory only. This works even if other settings are invalid. */

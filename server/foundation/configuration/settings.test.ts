@@ -1,6 +1,6 @@
 import { globSync, readFileSync } from 'node:fs';
 import { resolve } from 'node:path';
-import { expect, test } from 'vitest';
+import { describe, expect, test } from 'vitest';
 import { readConfiguration } from './configuration.ts';
 import { LISTED_SETTINGS, liveBuffersMegabytes } from './settings.ts';
 import { showConfiguration } from './show.ts';
@@ -26,6 +26,7 @@ test('accepts the shown value of a setting, unless it is a secret', () => {
     OVERLOAD_DELAY_MILLISECONDS: '0',
     PUBLIC_URL: 'https://transfers.example.com',
     WEBHOOK_ALLOWED_NETWORKS: '10.1.0.0/16,192.168.7.9',
+    OIDC_ROLE_CLAIM: 'realm_access.roles',
     METRICS_PORT: '9464',
     OTEL_EXPORTER_OTLP_ENDPOINT: 'http://127.0.0.1:4318',
     OTEL_TRACES_SAMPLER_ARG: '0.5',
@@ -76,6 +77,46 @@ test('accepts a required standby only for a database that may have one', () => {
   );
   expect(readConfiguration({ ...required, DATABASE_URL })).toMatchObject({ databaseStandby: 'required' });
   expect(readConfiguration({})).toMatchObject({ databaseStandby: 'optional' });
+});
+
+describe('sign-in with an OpenID provider', () => {
+  const complete = {
+    OIDC_ISSUER: 'https://login.bank.test/',
+    OIDC_CLIENT_ID: 'cards',
+    OIDC_CLIENT_SECRET: 'confidential',
+    OIDC_ROLES: 'card-support=support, lumen=viewer@prog_0196f5c2d9a37d11b6e4f2a90c8d5e72',
+    PUBLIC_URL: 'https://cards.bank.test',
+  };
+
+  test('keeps the issuer as it is written, and hides the secret', () => {
+    const lines = linesOf(complete);
+    const secret = { OIDC_CLIENT_SECRET: '(set)', OIDC_SCOPES: 'openid profile email', OIDC_ROLE_CLAIM: 'groups' };
+    const shown = Object.entries({ ...complete, ...secret }).map(([name, value]) => `${name}=${value}`);
+    expect(lines).toEqual(expect.arrayContaining(shown));
+    expect(lines.join()).not.toContain('confidential');
+  });
+
+  test('needs every setting, and none without an issuer', () => {
+    const { OIDC_ISSUER, ...others } = complete;
+    expect(() => readConfiguration({ OIDC_ISSUER })).toThrow(
+      'OIDC_ISSUER is set, so these settings must be set too: OIDC_CLIENT_ID, OIDC_CLIENT_SECRET, OIDC_ROLES, PUBLIC_URL.',
+    );
+    expect(() => readConfiguration({ ...complete, PUBLIC_URL: '' })).toThrow(/must be set too: PUBLIC_URL\.$/);
+    expect(() => readConfiguration(others)).toThrow(
+      /^OIDC_ISSUER is not set, but these settings are: OIDC_CLIENT_ID, OIDC_CLIENT_SECRET, OIDC_ROLES\./,
+    );
+  });
+
+  test.each([
+    ['OIDC_ISSUER', 'http://login.bank.test', /must begin with https:/],
+    ['OIDC_ISSUER', 'https://login.bank.test/.well-known/openid-configuration', /the URL before \/\.well-known\//],
+    ['OIDC_ISSUER', 'https://login.bank.test?tenant=1', /exactly as its discovery document spells it/],
+    ['OIDC_SCOPES', 'profile email', /among them openid/],
+    ['OIDC_ROLES', 'ops=boss', /the role 'boss' of 'ops' is none of: viewer, support/],
+    ['PUBLIC_URL', 'http://cards.bank.test', /needs HTTPS/],
+  ])('refuses %s=%s', (name, value, message) => {
+    expect(() => readConfiguration({ ...complete, [name]: value })).toThrow(message);
+  });
 });
 
 const GIGABYTE = 1024 ** 3;

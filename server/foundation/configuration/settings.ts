@@ -1,3 +1,4 @@
+import { accessText, type RoleRule } from '../../../domain/people/access.ts';
 import { machineMemory } from '../machine-memory.ts';
 import { shownDatabaseUrl } from '../url-credentials.ts';
 import { CONNECTORS, type Connectors } from './connectors.ts';
@@ -11,13 +12,16 @@ import {
   DATABASE_URL,
   DIRECTORY,
   HEADERS,
+  ISSUER,
   isLoopback,
   NETWORKS,
   numberOf,
   ORIGIN,
   oneOf,
   PORT,
+  ROLE_RULES,
   SCHEMA,
+  SCOPES,
   SHARE,
   TEXT,
   WEBHOOK_KEYS,
@@ -258,7 +262,7 @@ export const SETTINGS = {
     fallback: 'the URL of each request',
     unset: notSet,
     purpose: 'URL under which callers reach the service, shown on its pages and in /openapi.json',
-    readBy: 'service',
+    readBy: 'commands',
   },
   webhookAllowedNetworks: {
     name: 'WEBHOOK_ALLOWED_NETWORKS',
@@ -266,8 +270,9 @@ export const SETTINGS = {
     fallback: `${LOOPBACK.join(', ')} in a sandbox that only this machine can reach, otherwise none`,
     unset: ({ mode, hosts }) => (mode === 'sandbox' && hosts.every(isLoopback) ? LOOPBACK : []),
     purpose:
-      'private addresses and networks that webhooks may also use; list loopback, link-local and metadata addresses one by one',
-    readBy: 'service',
+      'private addresses and networks that webhooks and the OpenID provider may also use; list loopback, link-local and ' +
+      'metadata addresses one by one',
+    readBy: 'commands',
   },
   /** Null for none. */
   webhookCa: {
@@ -275,8 +280,8 @@ export const SETTINGS = {
     kind: CERTIFICATES,
     fallback: '',
     unset: notSet,
-    purpose: "file of certificates to trust for webhooks, in addition to Node's",
-    readBy: 'service',
+    purpose: "file of certificates to trust for webhooks and the OpenID provider, in addition to Node's",
+    readBy: 'commands',
     show: (certificates: Certificates | null) => certificates?.path ?? '',
   },
   /** The current key first. Null for the key in the data directory. */
@@ -290,6 +295,60 @@ export const SETTINGS = {
     mayBeInFile: true,
     readBy: 'commands',
     show: (keys: readonly Buffer[] | null) => (keys === null ? '(in DATA_DIR)' : '(set)'),
+  },
+  /** The provider that people sign in with, or null for none. */
+  oidcIssuer: {
+    name: 'OIDC_ISSUER',
+    kind: ISSUER,
+    fallback: '',
+    unset: notSet,
+    purpose: 'OpenID provider that people sign in to the console with; it needs the other OIDC settings and PUBLIC_URL',
+    readBy: 'commands',
+  },
+  oidcClientId: {
+    name: 'OIDC_CLIENT_ID',
+    kind: TEXT,
+    fallback: '',
+    unset: notSet,
+    purpose: 'id of this service at the OpenID provider',
+    readBy: 'commands',
+  },
+  oidcClientSecret: {
+    name: 'OIDC_CLIENT_SECRET',
+    kind: TEXT,
+    fallback: '',
+    unset: notSet,
+    purpose: 'secret of this service at the OpenID provider',
+    isSecret: true,
+    mayBeInFile: true,
+    readBy: 'commands',
+  },
+  oidcScopes: {
+    name: 'OIDC_SCOPES',
+    kind: SCOPES,
+    fallback: 'openid profile email',
+    purpose: 'scopes to ask the OpenID provider for; some providers send groups only for a scope of that name',
+    readBy: 'commands',
+  },
+  oidcRoleClaim: {
+    name: 'OIDC_ROLE_CLAIM',
+    kind: TEXT,
+    fallback: 'groups',
+    purpose: 'claim whose values decide on the roles of a person; realm_access.roles names a member of a claim',
+    readBy: 'commands',
+  },
+  /** Null without a provider. */
+  oidcRoles: {
+    name: 'OIDC_ROLES',
+    kind: ROLE_RULES,
+    fallback: '',
+    unset: notSet,
+    purpose:
+      'role for each value of that claim, compared exactly; a role without a card program is for all of them: viewer, support, ' +
+      'treasurer, operator, administrator',
+    readBy: 'commands',
+    show: (rules: readonly RoleRule[] | null) =>
+      (rules ?? []).map((rule) => `${rule.value}=${accessText(rule)}`).join(', '),
   },
   /** Null for none. */
   connectors: {

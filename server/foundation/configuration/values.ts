@@ -2,6 +2,7 @@ import { X509Certificate } from 'node:crypto';
 import { readFileSync } from 'node:fs';
 import { isIP } from 'node:net';
 import { resolve } from 'node:path';
+import { type RoleRule, readRoleRules } from '../../../domain/people/access.ts';
 import { findNetworkProblem } from '../networks.ts';
 import { codeOf } from '../startup-problem.ts';
 
@@ -90,6 +91,40 @@ export const ORIGIN: Kind<string> = {
     const url = URL.parse(text);
     // A path, a query or a fragment, even an empty one, makes the URL differ from its origin.
     return url !== null && /^https?:$/.test(url.protocol) && url.href === `${url.origin}/` ? url.origin : undefined;
+  },
+};
+
+/** The text is kept unchanged, because a provider with a slash at the end is another provider. */
+export const ISSUER: Kind<string> = {
+  allowed:
+    'the https:// URL of a provider, exactly as its discovery document spells it, such as https://login.example.com/realms/cards',
+  parse: (text, refuse) => {
+    const url = URL.parse(text);
+    const isPlain = url !== null && !/[?#\\\s]/.test(text) && url.username === '' && url.password === '';
+    if (!isPlain || !/^https?:\/\/[^/]/.test(text) || url.port === '0') return undefined;
+    if (/\/\.well-known\//.test(text)) throw refuse('it must be the URL before /.well-known/');
+    if (url.protocol === 'https:' || isLoopback(url.hostname.replace(/^\[(.*)\]$/, '$1'))) return text;
+    throw refuse('it must begin with https://: only a provider on this machine may be called without TLS');
+  },
+};
+
+/** Scopes, separated by spaces. */
+export const SCOPES: Kind<string> = {
+  allowed: 'scopes with spaces between them, among them openid',
+  parse: (text) => {
+    const scopes = text.split(/ +/);
+    const isValid = scopes.every((scope) => /^[!#-[\]-~]+$/.test(scope)) && scopes.includes('openid');
+    return isValid ? scopes.join(' ') : undefined;
+  },
+};
+
+export const ROLE_RULES: Kind<readonly RoleRule[]> = {
+  allowed:
+    'entries such as card-support=support, lumen-staff=viewer@prog_0196f5c2d9a37d11b6e4f2a90c8d5e72, separated by commas',
+  parse: (text, refuse) => {
+    const rules = readRoleRules(text);
+    if (typeof rules === 'string') throw refuse(rules.charAt(0).toLowerCase() + rules.slice(1).replace(/\.$/, ''));
+    return rules;
   },
 };
 

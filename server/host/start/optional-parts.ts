@@ -1,4 +1,5 @@
 import { join } from 'node:path';
+import { accessText } from '../../../domain/people/access.ts';
 import { SIMULATOR_ID } from '../../../domain/sandbox.ts';
 import type { OnFailure } from '../../background/jobs/rounds.ts';
 import { openHttpConnector } from '../../background/processors/http-connector.ts';
@@ -12,7 +13,12 @@ import type { ServiceMetrics } from '../../observe/metrics/open-metrics.ts';
 import type { Traces } from '../../observe/traces/open-traces.ts';
 import { BackupJob } from '../../postgres/backup/backup-job.ts';
 import type { EmbeddedPostgres } from '../../postgres/embedded-postgres.ts';
+import type { RunningSignIn } from '../../sign-in/sign-in.ts';
 import type { Database } from '../../store/connection/database.ts';
+import type { Databases } from '../../store/connection/databases.ts';
+import { readProgramName } from '../../store/session.ts';
+import { endProviderSessions, signInPerson } from '../../subjects/sessions/sign-in-person.ts';
+import { signInSettings } from './sign-in-settings.ts';
 
 /** Opens the metrics of the process. Without METRICS_PORT, returns undefined and does not even load their code. */
 export async function openMetricsPage(
@@ -57,6 +63,30 @@ export function openBackupJob(
     onCopy: (name) => log.info({ event: 'backup', copy: name }, 'a copy of the ledger is complete'),
     onFailure: (problem) => log.error({ event: 'backup_failed' }, problem),
   });
+}
+
+/** Opens sign-in with the OpenID provider of the settings. Without one, returns undefined and does not even load the code. */
+export async function openSignInPart(
+  configuration: Configuration,
+  { background }: Pick<Databases, 'background'>,
+  log: Log,
+): Promise<RunningSignIn | undefined> {
+  const settings = signInSettings(configuration);
+  if (settings === undefined) return undefined;
+  const { openSignIn } = await import('../../sign-in/sign-in.ts');
+  return openSignIn(
+    settings,
+    {
+      signInPerson: (deadline, person) =>
+        signInPerson(background, deadline, { ...person, roles: person.roles.map(accessText) }),
+      endProviderSessions: (deadline, ended) => endProviderSessions(background, deadline, ended),
+      programName: async (programId) => {
+        const [row] = await background.read(readProgramName(programId));
+        return row === undefined ? null : String(row.program_name);
+      },
+    },
+    (sentence, facts) => log.warn({ event: 'sign_in', ...facts }, sentence),
+  );
 }
 
 const CONNECTOR_IS_DOWN =

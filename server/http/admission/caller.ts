@@ -115,7 +115,8 @@ export function isSignIn(operation: string | undefined): boolean {
 
 const KEYLESS_CALLER: Caller = { kind: 'sandbox' };
 
-function reportRefusal(
+/** Reports a refused credential for the audit log. Ignores other errors. */
+export function reportRefusal(
   { gateway, limits }: CredentialService,
   context: RequestContext,
   sent: string,

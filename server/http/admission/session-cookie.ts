@@ -1,5 +1,7 @@
 import { OPERATIONS } from '../../../contract/operations.ts';
+import { parseJson } from '../../../domain/parse-json.ts';
 import { Refusal } from '../../../domain/refusal.ts';
+import type { LoginState } from '../../calls/sign-in.ts';
 import type { RequestContext } from '../request-context.ts';
 import type { RequestHead } from '../wire/request-head.ts';
 import { headerOfProxy, isLoopbackAddress, isLoopbackAuthority } from './loopback.ts';
@@ -66,16 +68,15 @@ export function readSessionCookie(
   return cookie && { token: cookie.value, isActive: purpose === '1' && !context.begun };
 }
 
+const CLEAR_TEXT =
+  'A session needs HTTPS, because its cookie could be read on the network: call the service through a proxy that ends ' +
+  'TLS and sends X-Forwarded-Proto, and set TRUSTED_PROXIES. Without TLS, sessions are for the machine of the service ' +
+  'only, called as localhost.';
+
 /** Refuses a new session without HTTPS from another machine, or from a page of another origin: `forbidden`. */
 export function refuseClearText(context: RequestContext, head: RequestHead, trustedProxies: number): void {
   const transport = transportOf(context, head, trustedProxies);
-  if (transport === undefined) {
-    const message =
-      'A session needs HTTPS, because its cookie could be read on the network: call the service through a proxy that ends ' +
-      'TLS and sends X-Forwarded-Proto, and set TRUSTED_PROXIES. Without TLS, sessions are for the machine of the service ' +
-      'only, called as localhost.';
-    throw new Refusal('forbidden', message);
-  }
+  if (transport === undefined) throw new Refusal('forbidden', CLEAR_TEXT);
   const isOfBrowser = head.fetchSite !== undefined || head.origin !== undefined;
   if (isOfBrowser && !isFromOwnPage(head, transport))
     throw new Refusal('forbidden', 'A session can be made only by pages of the service itself.');
@@ -125,6 +126,63 @@ function loopbackName(host: string): string {
   return `${LOOPBACK_NAME}${/:([0-9]{1,5})$/.exec(host)?.[1] ?? '80'}`;
 }
 
+/** The part of a cookie's name that a login in progress has in addition. */
+const LOGIN = '-login';
+
+/** How long a login may be in progress, in seconds. */
+const LOGIN_SECONDS = 600;
+
+/** Returns the origin of the request, and refuses one in clear text from another machine: `forbidden`. */
+export function requireTransport(context: RequestContext, head: RequestHead, trustedProxies: number): string {
+  const transport = transportOf(context, head, trustedProxies);
+  if (transport === undefined) throw new Refusal('forbidden', CLEAR_TEXT);
+  return transport.origin;
+}
+
+/**
+ * Returns the Set-Cookie header for the state of a login, or the header that removes it if the state is null. It is
+ * SameSite=Lax, because the browser must send it when the provider redirects back. The cookie needs no signature: it proves
+ * only that this browser began the login, and other hosts cannot set it.
+ */
+export function loginCookie(context: RequestContext, trustedProxies: number, login: LoginState | null): string {
+  const { head } = context;
+  const transport = (head && transportOf(context, head, trustedProxies)) ?? HTTPS;
+  const value = login === null ? '' : Buffer.from(JSON.stringify(login)).toString('base64url');
+  const attributes = transport.attributes.replace('SameSite=Strict', 'SameSite=Lax');
+  return `${transport.name}${LOGIN}=${value}; ${attributes}; Max-Age=${login === null ? 0 : LOGIN_SECONDS}`;
+}
+
+/** Returns the state of the login in the request's cookie, or undefined without exactly one that can be read. */
+export function readLoginCookie(
+  context: RequestContext,
+  head: RequestHead,
+  trustedProxies: number,
+): LoginState | undefined {
+  const transport = transportOf(context, head, trustedProxies);
+  if (head.cookie === undefined || transport === undefined) return undefined;
+  const sent = pairsIn(head.cookie).filter(({ name }) => name === `${transport.name}${LOGIN}`);
+  const [cookie] = sent;
+  if (cookie === undefined || sent.length > 1) return undefined;
+  try {
+    const read: unknown = parseJson(Buffer.from(cookie.value, 'base64url').toString());
+    return isLoginState(read) ? read : undefined;
+  } catch {
+    return undefined;
+  }
+}
+
+function isLoginState(value: unknown): value is LoginState {
+  if (typeof value !== 'object' || value === null) return false;
+  const { state, nonce, codeVerifier, returnPath, program, isFresh, begunAt } = value as Partial<LoginState>;
+  const areTexts = [state, nonce, codeVerifier, returnPath].every((text) => typeof text === 'string' && text !== '');
+  return (
+    areTexts &&
+    (program === null || typeof program === 'string') &&
+    typeof isFresh === 'boolean' &&
+    typeof begunAt === 'number'
+  );
+}
+
 /** Whether the outermost trusted proxy says HTTPS. The caller itself may have sent earlier entries of the header. */
 export function isForwardedAsHttps({ request }: RequestContext, trustedProxies: number): boolean {
   const sent = request.headers['x-forwarded-proto'];
@@ -148,10 +206,13 @@ type Cookie = { readonly name: string; readonly value: string };
 /** Returns the cookies in a Cookie header that have a session name of this host. */
 function cookiesOf(header: string, host: string): readonly Cookie[] {
   const names = [NAME, loopbackName(host)];
-  return header.split(';').flatMap((pair) => {
+  return pairsIn(header).filter(({ name }) => names.includes(name));
+}
+
+function pairsIn(header: string): readonly Cookie[] {
+  return header.split(';').map((pair) => {
     const end = pair.indexOf('=');
-    const name = pair.slice(0, Math.max(end, 0)).trim();
-    return names.includes(name) ? [{ name, value: pair.slice(end + 1).trim() }] : [];
+    return { name: pair.slice(0, Math.max(end, 0)).trim(), value: pair.slice(end + 1).trim() };
   });
 }
 

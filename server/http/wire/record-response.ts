@@ -7,13 +7,14 @@ import { maskPath } from '../../foundation/redaction.ts';
 import { notFoundPage } from '../../pages/not-found-page.ts';
 import { documentOf, PAGE_HEADERS } from '../../pages/page-layout.ts';
 import { prefersPage } from '../../pages/page-response.ts';
+import { signInErrorPage } from '../../pages/sign-in-pages.ts';
 import type { RequestContext } from '../request-context.ts';
 import type { HttpService } from '../service.ts';
 import { isStray } from '../stray-requests.ts';
 import { type ErrorResponse, type HeaderList, JSON_TYPE } from './error-response.ts';
 
 // Invariant: Every response of 400 or above is the error record, except the HTML page for a browser at an unknown path
-//   outside the API
+//   outside the API or at a path of sign-in
 // Kept by: this file
 // Tested by: `test/http`, `test/pages/pages.test.ts`
 
@@ -31,12 +32,12 @@ type Callback = (error?: Error | null) => void;
  * where it came from. Node itself sends an empty 400, 417 or 503 for some requests, and a hook can fail after the error
  * handler has run. The head and body of such a response are held back until its end. Unless they are the record of a known
  * code with its status and type, they are replaced. Responses below 400 are sent unchanged. A browser at an unknown path
- * gets an HTML page with the headers of the record.
+ * gets an HTML page with the headers of the record, and so does one whose sign-in is refused.
  */
 export class ErrorRecordResponse extends ServerResponse {
   /** The request of this response, once the service has read it. */
   context: RequestContext | undefined = undefined;
-  /** The HTML page that is sent instead of a valid record, for a browser at an unknown path. */
+  /** The HTML page that is sent instead of a valid record, for a browser at an unknown path or a path of sign-in. */
   page: ErrorPage | undefined = undefined;
   #held: Buffer[] = [];
   #heldBytes = 0;
@@ -200,10 +201,19 @@ const MAX_PATH_LENGTH = 200;
 /** Paths of data files. For these, even browsers get the record. */
 const DATA = /\.(?:json|md)$/;
 
-/** Whether the Accept header decides between the record and a page: for a stray GET or HEAD of an unknown path. */
+/** The paths that a browser opens during a sign-in. */
+function isOfSignIn({ pattern }: RequestContext): boolean {
+  return pattern === '/console/sign-in' || pattern === '/console/sign-in/callback' || pattern === '/console/signed-out';
+}
+
+/**
+ * Whether the Accept header decides between the record and a page: for a stray GET or HEAD of an unknown path, and for
+ * sign-in.
+ */
 export function mayHaveErrorPage(context: RequestContext, thrown: unknown): boolean {
   const { method } = context.request;
   const isRead = method === 'GET' || method === 'HEAD';
+  if (isOfSignIn(context)) return isRead;
   const isUnknown = thrown instanceof Refusal && thrown.code === 'route_not_found';
   return isUnknown && isRead && isStray(context, 'route_not_found') && !DATA.test(context.path);
 }
@@ -215,10 +225,12 @@ export function wantsErrorPage({ request, addressLimitRefusal }: RequestContext)
 
 export function errorPage(
   { version, supportContact, gateway }: HttpService,
-  { path }: RequestContext,
+  context: RequestContext,
   { record }: ErrorResponse,
 ): ErrorPage {
-  const page = notFoundPage(maskPath(path).slice(0, MAX_PATH_LENGTH), record.Message);
+  const page = isOfSignIn(context)
+    ? signInErrorPage(record, context.wireId)
+    : notFoundPage(maskPath(context.path).slice(0, MAX_PATH_LENGTH), record.Message);
   const body = documentOf(page, { version, mode: gateway.mode, supportContact });
   return { type: 'text/html; charset=utf-8', body, headers: PAGE_HEADERS };
 }

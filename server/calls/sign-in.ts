@@ -1,0 +1,75 @@
+import type { Access } from '../../domain/people/access.ts';
+
+/** What a browser must bring back from the provider. It is in a cookie of that browser for some minutes. */
+export type LoginState = {
+  readonly state: string;
+  readonly nonce: string;
+  readonly codeVerifier: string;
+  /** The path of the console to open afterwards. */
+  readonly returnPath: string;
+  /** The card program that the person chose, as its id on the wire, or null. */
+  readonly program: string | null;
+  /** Whether the person must authenticate again at the provider, although they are signed in there. */
+  readonly isFresh: boolean;
+  /** In milliseconds since 1970. */
+  readonly begunAt: number;
+};
+
+/** What a person wants when they sign in. */
+export type LoginWish = Pick<LoginState, 'returnPath' | 'program' | 'isFresh'>;
+
+/** The end of a sign-in at the provider: a session, or the card programs (ids on the wire) of which the person must choose one. */
+export type SignInOutcome =
+  | { readonly kind: 'signed_in'; readonly token: string }
+  | {
+      readonly kind: 'choice';
+      readonly programs: readonly { readonly programId: string; readonly name: string | null }[];
+    };
+
+/** Sign-in with the OpenID provider of the settings. http serves its routes. */
+export type SignIn = {
+  /** Returns the URL of the provider that the browser must open. Throws a Refusal `provider_unavailable`. */
+  readonly begin: (wish: LoginWish) => Promise<{ readonly url: string; readonly login: LoginState }>;
+  /** Completes a sign-in with the parameters of the callback. Throws a Refusal for everything that is not right. */
+  readonly finish: (
+    parameters: URLSearchParams,
+    login: LoginState | undefined,
+    deadline: number,
+  ) => Promise<SignInOutcome>;
+  /** Returns the URL where the person signs out at the provider, or undefined if it has none or is down. */
+  readonly signOutUrl: () => Promise<string | undefined>;
+  /** Ends the sessions that a logout token names. Throws a Refusal `logout_token_refused`. */
+  readonly logOut: (logoutToken: string, deadline: number) => Promise<number>;
+};
+
+/** A person as the provider describes them, with the permissions that the settings give them. */
+export type SignedInPerson = {
+  readonly issuer: string;
+  readonly subject: string;
+  readonly name: string;
+  readonly email: string | null;
+  readonly roles: readonly Access[];
+  /** Inner UUID of the card program, or null for all of them. */
+  readonly programId: string | null;
+  readonly scopes: readonly string[];
+  /** When the person authenticated at the provider. */
+  readonly signedInAt: Date;
+  /** The provider's id of its session (`sid`), or null. */
+  readonly providerSession: string | null;
+};
+
+/** The sessions that a provider ends: those of one of its sessions, or all of a person. */
+export type EndedByProvider = {
+  readonly issuer: string;
+  readonly subject?: string;
+  readonly providerSession?: string;
+};
+
+/** The store of people and their sessions. */
+export type PersonSessions = {
+  /** Throws a Refusal `person_blocked`. */
+  readonly signInPerson: (deadline: number, person: SignedInPerson) => Promise<{ readonly token: string }>;
+  readonly endProviderSessions: (deadline: number, ended: EndedByProvider) => Promise<number>;
+  /** Returns the name of a card program (inner UUID), or null. */
+  readonly programName: (programId: string) => Promise<string | null>;
+};

@@ -1,0 +1,112 @@
+import type { CustomFetch, CustomFetchOptions } from 'openid-client';
+import { parseJson } from '../../domain/parse-json.ts';
+import { openSender } from '../background/outbound/send.ts';
+import { SEND_LIMITS, type SendLimits } from '../background/outbound/sender.ts';
+import { openConnectorRules } from '../foundation/connector-settings.ts';
+import { type AddressRules, hostOf } from '../foundation/networks.ts';
+import { withoutSecrets } from '../foundation/redaction.ts';
+
+// Invariant: Sign-in sends requests only to the host of OIDC_ISSUER, only to public addresses or those in
+//   WEBHOOK_ALLOWED_NETWORKS, and over TLS unless the address is loopback
+// Kept by: this file; `server/background/outbound/send.ts` checks each address
+// Tested by: `test/security/sign-in/tokens.test.ts`
+
+/** Discovery documents, key sets and tokens of people in hundreds of groups are far smaller. */
+const MAX_BYTES = 1_048_576;
+
+const DOOR_LIMITS: SendLimits = {
+  ...SEND_LIMITS,
+  // A person waits for the whole request.
+  connectTimeoutMilliseconds: 3_000,
+  answerTimeoutMilliseconds: 8_000,
+  maxReadBytes: MAX_BYTES + 1,
+  maxKeptBytes: MAX_BYTES,
+  // People sign in rarely, and a code must not be sent twice.
+  maxIdleConnections: 0,
+};
+
+/** Google's endpoints are on other hosts than its issuer, and always the same. */
+const OTHER_HOSTS: Readonly<Record<string, readonly string[]>> = {
+  'accounts.google.com': ['oauth2.googleapis.com', 'www.googleapis.com', 'openidconnect.googleapis.com'],
+};
+
+export type DoorSettings = {
+  readonly issuer: string;
+  /** Networks and addresses that are allowed in addition to public ones. */
+  readonly allowedNetworks: readonly string[];
+  /** Certificates in PEM that are trusted in addition to Node's, or null. */
+  readonly ca: string | null;
+};
+
+/** The provider could not be reached, or did not send a usable answer. The message is a sentence. */
+export class ProviderOutage extends Error {
+  override readonly name = 'ProviderOutage';
+}
+
+export type Door = {
+  readonly fetch: CustomFetch;
+  /** The difference of the provider's clock from this machine's in its last answer, in milliseconds, or undefined. */
+  readonly clockAhead: () => number | undefined;
+  readonly close: () => void;
+};
+
+/** Opens the only way to the provider: a `fetch` for its client that sends through the service's outbound door. */
+export function openDoor(settings: DoorSettings, limits: SendLimits = DOOR_LIMITS): Door {
+  const sender = openSender({ rules: openRules(settings), ca: settings.ca }, limits);
+  let ahead: number | undefined;
+  const fetch = async (url: string, options: CustomFetchOptions): Promise<Response> => {
+    const { method, headers, body, signal } = options;
+    const answer = await sender.send({
+      method: method === 'POST' ? 'POST' : 'GET',
+      url,
+      headers: { ...Object.fromEntries(new Headers(headers)), 'user-agent': 'Transfer-Service' },
+      body: body === undefined || body === null ? '' : String(body),
+      ...(signal && { signal }),
+    });
+    const host = hostOf(new URL(url));
+    if (answer.error === 'address_refused') {
+      throw new ProviderOutage(
+        `The OpenID provider at ${host} has an address that is neither public nor in WEBHOOK_ALLOWED_NETWORKS.`,
+      );
+    }
+    if (answer.error !== null) {
+      throw new ProviderOutage(`The OpenID provider at ${host} cannot be reached. ${withoutSecrets(answer.message)}`);
+    }
+    if (answer.body === null)
+      throw new ProviderOutage(`The answer of the OpenID provider is longer than ${MAX_BYTES} bytes.`);
+    if (answer.date !== null) ahead = Date.parse(answer.date) - Date.now();
+    return new Response(plainJson(answer.body.toString(), answer.contentType), {
+      status: answer.status,
+      headers: { ...(answer.contentType !== null && { 'content-type': answer.contentType }) },
+    });
+  };
+  return { fetch, clockAhead: () => ahead, close: () => sender.close() };
+}
+
+/** Writes JSON without escapes in names, because the provider's client reads it with JSON.parse: see `parseJson`. */
+function plainJson(text: string, contentType: string | null): string {
+  if (!text.includes('\\') || !/\bjson\b/i.test(contentType ?? '')) return text;
+  try {
+    return JSON.stringify(parseJson(text));
+  } catch {
+    return text;
+  }
+}
+
+function openRules({ issuer, allowedNetworks }: DoorSettings): AddressRules {
+  const own = new URL(issuer);
+  const others = OTHER_HOSTS[own.hostname] ?? [];
+  const rules = openConnectorRules({ mode: 'live', allowedNetworks });
+  return {
+    isAllowed: rules.isAllowed,
+    findUrlProblem(text) {
+      const url = URL.parse(text);
+      const isOwn =
+        url !== null && (url.origin === own.origin || others.some((host) => url.origin === `https://${host}`));
+      if (!isOwn || url.username !== '' || url.password !== '') {
+        return `Requests for sign-in go only to ${own.origin}, the host of OIDC_ISSUER.`;
+      }
+      return undefined;
+    },
+  };
+}
