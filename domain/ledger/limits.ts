@@ -13,6 +13,7 @@ export const PERIODS = ['day', 'week', 'month'] as const;
 
 export type Period = (typeof PERIODS)[number];
 
+/** The most days in each period. It decides for how long counters are read and kept. */
 export const LONGEST_DAYS: Readonly<Record<Period, number>> = { day: 1, week: 7, month: 31 };
 
 /** The limits that one direction can have: on the size of one transfer, or on the total of a period. */
@@ -51,11 +52,12 @@ export type Used = { readonly amount: bigint; readonly count: bigint };
 /** The usage of each current period. */
 export type Usage = Readonly<Record<Period, Used>>;
 
-export const NOTHING_USED: Usage = Object.freeze({
-  day: { amount: 0n, count: 0n },
-  week: { amount: 0n, count: 0n },
-  month: { amount: 0n, count: 0n },
-});
+/** Makes a value for each period. */
+export function forEachPeriod<Value>(make: (period: Period) => Value): Readonly<Record<Period, Value>> {
+  return Object.fromEntries(PERIODS.map((period) => [period, make(period)])) as Record<Period, Value>;
+}
+
+export const NOTHING_USED: Usage = Object.freeze(forEachPeriod(() => ({ amount: 0n, count: 0n })));
 
 /** When each current period began and when the next begins, in milliseconds since 1970. */
 export type Calendar = Readonly<Record<Period, { readonly start: number; readonly end: number }>>;
@@ -114,6 +116,17 @@ export function addToDays(days: readonly CountedDay[], { dayStart, amount, count
   const before = days[index];
   if (before === undefined) return [...days, { dayStart, amount, count }];
   return days.with(index, { dayStart, amount: before.amount + amount, count: before.count + count });
+}
+
+const KNOWN_NAMES = Object.keys(LIMIT_NAMES) as readonly LimitName[];
+
+/**
+ * All limits in their order, and then the names in `limits` that only a newer version knows. In a rolling upgrade, this version
+ * does not apply those limits, but it shows them and keeps them when it changes others.
+ */
+export function namesIn(limits: Readonly<Partial<Record<LimitName, unknown>>>): readonly LimitName[] {
+  const unknown = Object.keys(limits).filter((name) => !Object.hasOwn(LIMIT_NAMES, name)) as LimitName[];
+  return unknown.length === 0 ? KNOWN_NAMES : [...KNOWN_NAMES, ...unknown];
 }
 
 /** Whether no limit is set. */
@@ -250,7 +263,7 @@ function countOf(count: bigint): string {
 }
 
 function namesOf(limits: DirectionLimits): readonly (readonly [LimitName, bigint])[] {
-  return (Object.keys(LIMIT_NAMES) as LimitName[]).flatMap((name) => {
+  return KNOWN_NAMES.flatMap((name) => {
     const value = limits[name];
     return value === undefined ? [] : [[name, value] as const];
   });
@@ -258,9 +271,10 @@ function namesOf(limits: DirectionLimits): readonly (readonly [LimitName, bigint
 
 /** Whether two sets of limits are equal. Null equals a set without limits. */
 export function sameLimits(one: Limits | null, other: Limits | null): boolean {
-  const names = Object.keys(LIMIT_NAMES) as LimitName[];
   const same = (direction: Direction): boolean =>
-    names.every((name) => one?.[direction][name] === other?.[direction][name]);
+    namesIn({ ...one?.[direction], ...other?.[direction] }).every(
+      (name) => one?.[direction][name] === other?.[direction][name],
+    );
   return (one?.maximumBalance ?? null) === (other?.maximumBalance ?? null) && same('in') && same('out');
 }
 
@@ -289,7 +303,7 @@ function changeDirection(
 ): DirectionLimits {
   if (change === null) return {};
   const after: { [Name in LimitName]?: bigint } = {};
-  for (const name of Object.keys(LIMIT_NAMES) as LimitName[]) {
+  for (const name of namesIn(before)) {
     const { [name]: value = before[name] } = change ?? {};
     if (value !== undefined && value !== null) after[name] = value;
   }

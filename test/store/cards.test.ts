@@ -2,6 +2,7 @@ import { describe, expect, test } from 'vitest';
 import type { CardRecord } from '../../contract/cards.ts';
 import type { CardLimitsRecord } from '../../contract/limits.ts';
 import type { TransferRecord } from '../../contract/transfers.ts';
+import { fromWireId } from '../../domain/identifier.ts';
 import { type AnyCall, OperationFailure } from '../../server/calls/call.ts';
 import type { WrittenReply } from '../../server/http/wire/reply.ts';
 import { storedEvents } from '../fixtures/stored-events.ts';
@@ -77,6 +78,37 @@ describe('events', () => {
     ]);
   });
 });
+
+test.each([
+  ['card', 'limits'],
+  ['program', 'limits'],
+  ['program', 'card_limits'],
+] as const)(
+  'a change of a %s keeps the limits of a newer version in its %s, and null removes them',
+  async (of, field) => {
+    const cardId = await newCard();
+    const { program_id } = bodyOf<{ program_id: string }>(await witness.call('get_card', {}, aboutCard(cardId)));
+    const params = of === 'card' ? { card_id: cardId } : { program_id };
+    const change = async (limits: unknown) => {
+      const { body } = await witness.call(
+        `update_${of}`,
+        { [field]: limits, metadata: { change: `${limits}` } },
+        { params },
+      );
+      return JSON.parse(body)[field];
+    };
+    const row = of === 'card' ? ['card', 'name', cardId] : ['program', 'program_id', fromWireId('prog', program_id)];
+    await change({ in: { daily_count: 9 } });
+    await client.query(
+      `update ${row[0]} set ${field} = '{"in":{"hourly_count":7,"daily_count":9}}' where ${row[1]} = $1`,
+      [row[2]],
+    );
+    expect(await change({ in: { daily_count: null } })).toEqual({ in: { hourly_count: 7 } });
+    expect(await change({ out: { daily_count: 5 } })).toEqual({ in: { hourly_count: 7 }, out: { daily_count: 5 } });
+    expect(await change({ in: null })).toEqual({ out: { daily_count: 5 } });
+    expect(await change(null)).toBe(null);
+  },
+);
 
 describe('a lost commit of update_card', () => {
   const update = (cardId: string, members: object, milliseconds?: number) =>

@@ -3,11 +3,11 @@ import {
   type CounterChange,
   type Direction,
   type DirectionLimits,
-  LIMIT_NAMES,
   type LimitName,
   type Limits,
   LONGEST_DAYS,
   limitsNothing,
+  namesIn,
 } from '../../../domain/ledger/limits.ts';
 import { MAX_HOLD_MILLISECONDS } from '../../../domain/transfers/hold.ts';
 import type { Statement } from '../connection/database.ts';
@@ -51,11 +51,11 @@ export function fromLimits(limits: Limits | null): StoredLimits | null {
   };
 }
 
-/** In the order of the contract, because `jsonb` has a different one. */
-function toDirection(stored: StoredLimits['in']): DirectionLimits {
+/** In the order of the contract, because `jsonb` has a different one. Then the limits that only a newer version knows. */
+function toDirection(stored: StoredLimits['in'] = {}): DirectionLimits {
   const limits: { [Name in LimitName]?: bigint } = {};
-  for (const name of Object.keys(LIMIT_NAMES) as LimitName[]) {
-    const value = stored?.[name];
+  for (const name of namesIn(stored)) {
+    const value = stored[name];
     if (value !== undefined) limits[name] = BigInt(value);
   }
   return limits;
