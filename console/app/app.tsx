@@ -44,7 +44,7 @@ export function App() {
     return (
       <SessionContext.Provider value={{ session, reload, leave }}>
         <div inert={hasEnded}>
-          <Shell key={`${session.keyId} ${session.programId}`} />
+          <Shell key={`${session.keyId ?? session.personId} ${session.programId}`} />
         </div>
         {hasEnded && (
           <SignInOverlay>

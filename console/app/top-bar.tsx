@@ -6,6 +6,7 @@ import { Moment } from '../components/moment.tsx';
 import { KeyName, ProgramName } from '../components/name.tsx';
 import { hrefTo } from '../data/location.ts';
 import { useSession } from '../data/session.ts';
+import { readSignInPath } from '../data/sign-in-path.ts';
 import { useAction } from '../data/use-action.ts';
 import { ProgramChooser } from './program-chooser.tsx';
 import { ThemeButton } from './theme.tsx';
@@ -26,8 +27,8 @@ export function TopBar({
   readonly onNavigation: () => void;
   readonly isNavigationOpen: boolean;
 }) {
-  const { mode, name, role, caller } = useSession();
-  const who = caller === 'sandbox' ? 'No key' : (name ?? 'A key');
+  const { mode, name, role, caller, personId } = useSession();
+  const who = caller === 'sandbox' ? 'No key' : (name ?? (personId === null ? 'A key' : 'A person'));
   return (
     <header class="top">
       <button
@@ -80,17 +81,27 @@ export function TopBar({
   );
 }
 
+/** Leads through the OpenID provider, if it offers that. */
+const SIGNED_OUT = '/console/signed-out?provider=1';
+
 /** Shows the signed-in caller with their permissions, and lets them sign out. */
 export function CallerDialog({ onClose }: { readonly onClose: () => void }) {
-  const { caller, name, keyId, role, scopes, programId, allPrograms, sessionId, endsAt, leave } = useSession();
+  const { caller, name, keyId, personId, role, scopes, programId, allPrograms, sessionId, endsAt, leave } =
+    useSession();
   const signOut = useAction((_: null, api, { programId: _program, ...options }) => api.sessions.delete(options), {
     endsSession: true,
   });
   const end = async () => {
-    if ((await signOut.run(null)) !== undefined) leave();
+    if ((await signOut.run(null)) === undefined) return;
+    // The provider would sign a person in again at once, so it must also sign them out.
+    if (personId !== null && (await readSignInPath()) !== undefined) window.location.assign(SIGNED_OUT);
+    else leave();
   };
   return (
-    <Dialog title={caller === 'sandbox' ? 'No key' : (name ?? 'A key')} onClose={onClose}>
+    <Dialog
+      title={caller === 'sandbox' ? 'No key' : (name ?? (personId === null ? 'A key' : 'A person'))}
+      onClose={onClose}
+    >
       <div class="form">
         {caller === 'sandbox' && (
           <p>

@@ -6,11 +6,14 @@ import { client } from './client.ts';
 export type Session = {
   readonly mode: 'sandbox' | 'live';
   /** `sandbox` for a caller without a key on the machine of a sandbox. */
-  readonly caller: 'sandbox' | 'program_key' | 'operator_key';
+  readonly caller: 'sandbox' | 'program_key' | 'operator_key' | 'program_person' | 'operator_person';
   readonly scopes: readonly KeyScope[];
   readonly role: string | null;
-  /** Null for a caller without a key. */
+  /** Null for a caller without a key, such as a person. */
   readonly keyId: string | null;
+  /** Null for a caller who has not signed in as a person. */
+  readonly personId: string | null;
+  /** Name of the key or the person. */
   readonly name: string | null;
   /** Whether the caller chooses the card program. */
   readonly allPrograms: boolean;
@@ -74,7 +77,8 @@ export async function readSession(signal: AbortSignal): Promise<Session | undefi
       scopes,
       role,
       keyId: record.key_id,
-      name: record.key_name,
+      personId: record.person_id,
+      name: record.person_name ?? record.key_name,
       allPrograms: record.all_programs,
       programId: record.program_id,
       programName: record.program_name,

@@ -93,7 +93,8 @@ function openProvider(issuer: string, publicUrl: string, people: ReadonlyMap<str
       // Signing out needs no confirmation, so that tests need no further form.
       rpInitiatedLogout: {
         logoutSource: (context: { body: string }, form: string) => {
-          context.body = `<!doctype html>${form}<script>document.forms[0].logout.value='yes';document.forms[0].submit()</script>`;
+          const yes = '<input type="hidden" name="logout" value="yes">';
+          context.body = `<!doctype html>${form.replace('</form>', `${yes}</form>`)}<script>document.forms[0].submit()</script>`;
         },
       },
     },

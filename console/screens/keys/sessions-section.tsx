@@ -19,11 +19,11 @@ export function SessionsSection() {
   const [ending, setEnding] = useState<SessionRecord | undefined>(undefined);
   const columns: readonly Column<SessionRecord>[] = [
     {
-      title: 'Key',
+      title: 'Who',
       onPhone: 'title',
-      cell: ({ key_name, key_id, current }) => (
+      cell: ({ key_id, person_id, current, ...session }) => (
         <span>
-          <b title={key_id}>{key_name}</b> {current && <Badge tone="good">yours</Badge>}
+          <b title={key_id ?? person_id ?? ''}>{whoOf(session)}</b> {current && <Badge tone="good">yours</Badge>}
         </span>
       ),
     },
@@ -44,7 +44,7 @@ export function SessionsSection() {
           onPhone: 'note',
           cell: (session) => (
             <span class="row-actions">
-              <Button kind="danger" title={`End the session of ${session.key_name}`} onClick={() => setEnding(session)}>
+              <Button kind="danger" title={`End the session of ${whoOf(session)}`} onClick={() => setEnding(session)}>
                 End
               </Button>
             </span>
@@ -59,9 +59,7 @@ export function SessionsSection() {
         label="Sessions"
         rowKey={(session) => session.session_id}
         columns={[...columns, ...actions]}
-        empty={
-          <Empty title="No one is signed in">A session begins when someone signs in to the console with a key.</Empty>
-        }
+        empty={<Empty title="No one is signed in">A session begins when someone signs in to the console.</Empty>}
       />
       <WhoMay operation="revoke_session" to="end a session" />
       {ending !== undefined && (
@@ -69,6 +67,11 @@ export function SessionsSection() {
       )}
     </Section>
   );
+}
+
+/** The name of the key or the person that a session belongs to. */
+function whoOf({ key_name, person_name }: Pick<SessionRecord, 'key_name' | 'person_name'>): string {
+  return key_name ?? person_name ?? 'a person';
 }
 
 function EndSessionDialog({
@@ -80,6 +83,7 @@ function EndSessionDialog({
   readonly onClose: () => void;
   readonly onDone: () => void;
 }) {
+  const isOfKey = session.key_id !== null;
   const end = useAction((id: string, api, options) => api.sessions.revoke(id, options));
   const submit = async () => {
     if ((await end.run(session.session_id)) === undefined) return;
@@ -88,15 +92,20 @@ function EndSessionDialog({
   };
   return (
     <ConfirmDialog
-      title={`End the session of ${session.key_name}`}
-      confirm={`End the session of ${session.key_name}`}
+      title={`End the session of ${whoOf(session)}`}
+      confirm={`End the session of ${whoOf(session)}`}
       kind="danger"
       pending={end.pending}
       error={end.error}
       onConfirm={submit}
       onClose={onClose}
     >
-      <p>It ends within a second. Anyone who has the key can sign in again. To prevent that, revoke the key.</p>
+      <p>
+        It ends within a second.{' '}
+        {isOfKey
+          ? 'Anyone who has the key can sign in again. To prevent that, revoke the key.'
+          : 'The person can sign in again. To prevent that, block the person.'}
+      </p>
       {session.current && <p>This is your own session: you will be signed out.</p>}
     </ConfirmDialog>
   );

@@ -1,11 +1,12 @@
 import { useEffect, useState } from 'preact/hooks';
-import { Button } from '../../components/button.tsx';
+import { Button, ButtonLink } from '../../components/button.tsx';
 import { ErrorRecord } from '../../components/error-record.tsx';
 import { TextField } from '../../components/field.tsx';
 import { clientWithKey } from '../../data/client.ts';
+import { useSignInLink } from '../../data/sign-in-path.ts';
 
 /**
- * Asks for a key, on an empty page or over a view whose session has ended. The key is exchanged for a session. Until then, it
+ * Offers the OpenID provider if the service has one, and asks for a key, on an empty page or over a view whose session has ended. The key is exchanged for a session. Until then, it
  * is only in the memory of this form.
  */
 export function SignInScreen({
@@ -22,6 +23,7 @@ export function SignInScreen({
   const [key, setKey] = useState('');
   const [pending, setPending] = useState(false);
   const [error, setError] = useState<Error | undefined>(undefined);
+  const link = useSignInLink();
   const sent = key.trim();
   const problem = sent === '' || /^ts_[0-9a-f]{16}_[0-9a-f]{72}$/.test(sent) ? undefined : NOT_A_KEY;
 
@@ -49,6 +51,14 @@ export function SignInScreen({
   const form = (
     <form class="form" onSubmit={signIn}>
       {reason === 'ended' && <p>Your view is kept. Sign in with the same key to continue where you were.</p>}
+      {link !== undefined && (
+        <p>
+          <ButtonLink href={link} kind="main">
+            Sign in with your organization
+          </ButtonLink>{' '}
+          or with a key:
+        </p>
+      )}
       <TextField
         label="API key"
         type="password"
@@ -61,7 +71,12 @@ export function SignInScreen({
       />
       {error !== undefined && <ErrorRecord error={error} />}
       <div class="dialog-actions">
-        <Button type="submit" kind="main" pending={pending} disabled={problem !== undefined}>
+        <Button
+          type="submit"
+          kind={link === undefined ? 'main' : 'plain'}
+          pending={pending}
+          disabled={problem !== undefined}
+        >
           Sign in
         </Button>
         {mode === 'sandbox' && <Button onClick={onSignedIn}>Continue without a key</Button>}
