@@ -37,7 +37,7 @@ export const CreateProgramBody = Type.Object({
   time_zone: Type.Optional({
     ...text(
       64,
-      'IANA name of the time zone in which its days, weeks and months begin, for limits and for the expiry of cards; UTC if omitted',
+      'IANA name of the time zone in which its days begin, for limits and for the expiry of cards; UTC if omitted',
     ),
     'x-default': 'UTC',
   }),
@@ -65,8 +65,7 @@ export const ProgramRecord = Type.Object({
   name: Type.String({ description: 'Name of the card program' }),
   currency: Type.String({ description: 'ISO 4217 code of the default currency of its cards' }),
   time_zone: Type.String({
-    description:
-      'IANA name of the time zone in which its days, weeks and months begin, for limits and for the expiry of cards',
+    description: 'IANA name of the time zone in which its days begin, for limits and for the expiry of cards',
   }),
   funding: Type.Array(FundingRecord, {
     description: 'The funding accounts, one for each currency: loads take money from them, and unloads return it',

@@ -22,8 +22,8 @@ export const LIMITS_NOTES = `\n${[
   indented('in. limits incoming money, out. limits outgoing money. The limits are:'),
   indented(`${LIMIT_NAMES.join(', ')}.`),
   indented(
-    'Amounts are in minor units: 50000 is 500.00 USD. Days, weeks (from Monday) and months are in the time zone of ' +
-      'the card program. maximum_balance applies to cards only.',
+    'Amounts are in minor units: 50000 is 500.00 USD. Periods are in the time zone of the card program, and weeks ' +
+      'begin on Monday. maximum_balance applies to cards only.',
   ),
 ]
   .join('')

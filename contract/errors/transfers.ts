@@ -1,7 +1,13 @@
+import { LIMIT_NAMES } from '../../domain/ledger/limits.ts';
 import { call, errorCode, load } from '../error.ts';
 
 /** The largest load that the seeded card with limits accepts. Its daily limit accepts three of these loads. */
 const FULL_LOAD = load({ amount: 10_000, card_id: 'card_limited' });
+
+/** `daily limit` and so on. */
+const LIMITS_OF_PERIODS = new Set(
+  Object.entries(LIMIT_NAMES).flatMap(([name, { period }]) => (period === null ? [] : [name.replace(/_.*/, ' limit')])),
+);
 
 export const TRANSFER_ERRORS = {
   transfer_not_found: errorCode({
@@ -99,14 +105,15 @@ export const TRANSFER_ERRORS = {
     problem: 'A limit was reached',
     meaning: 'The transfer would exceed a limit.',
     causes: [
-      'The transfers of a day, a week or a month would exceed a limit of the card or its card program.',
+      'The transfers of a calendar period, such as a day, would exceed a limit of the card or its card program.',
       'The balance of the card, including holds, would exceed its maximum_balance.',
       'The balance of an account would exceed the largest possible balance, 2^53 - 1 minor units.',
       'The request closes a card whose balance is larger than one transfer can be.',
     ],
     resolution: 'Send a smaller amount, or wait until the time in the message.',
     alsoCalled:
-      'limit, card limit, limit reached, declined over a limit, over limit, over the limit, daily limit, weekly limit, monthly limit, spending limit, ' +
+      'limit, card limit, limit reached, declined over a limit, over limit, over the limit, spending limit, ' +
+      `${[...LIMITS_OF_PERIODS].join(', ')}, ` +
       'velocity limit, too many transfers, too many transfers today, maximum balance, balance limit, card is ' +
       'full, cap reached',
     sample: {

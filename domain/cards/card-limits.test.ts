@@ -1,7 +1,7 @@
 import fc from 'fast-check';
 import { expect, test } from 'vitest';
 import type { Account } from '../ledger/ledger.ts';
-import { type DirectionLimits, LIMIT_NAMES, type LimitName, type Limits, PERIODS } from '../ledger/limits.ts';
+import { type DirectionLimits, forEachPeriod, LIMIT_NAMES, type LimitName, type Limits } from '../ledger/limits.ts';
 import { MAXIMUM_AMOUNT, MAXIMUM_BALANCE, MINIMUM_AMOUNT } from '../ledger/money.ts';
 import { Refusal } from '../refusal.ts';
 import type { SwitchSetting } from '../switch.ts';
@@ -94,7 +94,6 @@ function switchesOf({ disabled }: Scene): readonly SwitchSetting[] {
 
 function viewOf(scene: Scene): CardLimitsView {
   const { usage } = scene;
-  const calendar = Object.fromEntries(PERIODS.map((period) => [period, { start: NOW, end: NOW + DAY }]));
   return {
     programId: 'program',
     now: NOW,
@@ -102,7 +101,7 @@ function viewOf(scene: Scene): CardLimitsView {
       programId: 'program',
       currency: 'USD',
       today: TODAY,
-      calendar: calendar as CardLimitsView['rules']['calendar'],
+      calendar: forEachPeriod(() => ({ start: NOW, end: NOW + DAY })),
       limits: scene.programLimits,
       cardLimits: scene.cardLimits,
     },

@@ -2,7 +2,7 @@ import fc from 'fast-check';
 import { expect, test } from 'vitest';
 import { aCard } from '../../test/fixtures/records.ts';
 import type { Account } from '../ledger/ledger.ts';
-import type { Limits, LimitsChange } from '../ledger/limits.ts';
+import { forEachPeriod, type Limits, type LimitsChange } from '../ledger/limits.ts';
 import { MAXIMUM_AMOUNT, MAXIMUM_BALANCE } from '../ledger/money.ts';
 import type { Metadata, MetadataChange } from '../metadata.ts';
 import { Refusal } from '../refusal.ts';
@@ -111,7 +111,7 @@ function viewOf(scene: Scene): CardView {
       programId: 'program',
       currency: 'USD',
       today: TODAY,
-      calendar: { day, week: day, month: day },
+      calendar: forEachPeriod(() => day),
       limits: null,
       cardLimits: null,
     },

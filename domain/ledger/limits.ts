@@ -91,7 +91,7 @@ export type CounterChange = {
 /** The total of the transfers of one day, identified by the instant when the day began. */
 export type CountedDay = Used & { readonly dayStart: number };
 
-/** The usage of each current period. Weeks and months are sums of their days. */
+/** The usage of each current period, which is the sum of its days. */
 export function usageOf(days: readonly CountedDay[], calendar: Calendar): Usage {
   let usage = NOTHING_USED;
   for (const day of days) usage = addToUsage(usage, day, calendar);

@@ -888,8 +888,8 @@ export type CreateProgramBody = {
   /** ISO 4217 code; the default currency of its cards. */
   readonly currency: string;
   /**
-   * IANA name of the time zone in which its days, weeks and months begin, for limits and for the expiry of cards;
-   * UTC if omitted. At most 64 characters.
+   * IANA name of the time zone in which its days begin, for limits and for the expiry of cards; UTC if omitted.
+   * At most 64 characters.
    */
   readonly time_zone?: string | undefined;
   /**
@@ -2522,9 +2522,7 @@ export type ProgramRecord = {
   readonly name: string;
   /** ISO 4217 code of the default currency of its cards. */
   readonly currency: string;
-  /**
-   * IANA name of the time zone in which its days, weeks and months begin, for limits and for the expiry of cards.
-   */
+  /** IANA name of the time zone in which its days begin, for limits and for the expiry of cards. */
   readonly time_zone: string;
   /** The funding accounts, one for each currency: loads take money from them, and unloads return it. */
   readonly funding: readonly {

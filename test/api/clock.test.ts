@@ -1,5 +1,5 @@
 import { afterAll, afterEach, describe, expect, test } from 'vitest';
-import { PERIODS, type Period } from '../../domain/ledger/limits.ts';
+import { LIMIT_NAMES, PERIODS, type Period } from '../../domain/ledger/limits.ts';
 import type { TransferRecord } from '../../sdk/client.ts';
 import { calendarAt, dayIn } from '../harness/local-time.ts';
 import { waitFor } from '../harness/process.ts';
@@ -124,7 +124,18 @@ const ZONES = [
   ...['Pacific/Auckland', 'America/Los_Angeles'],
   ...(isThorough ? ['UTC', 'Europe/Berlin', 'Asia/Kolkata'] : []),
 ];
-const PREFIX: Readonly<Record<Period, string>> = { day: 'daily', week: 'weekly', month: 'monthly' };
+/** The limit on the amounts or the number of transfers in a period. */
+function limitOf(wanted: Period, of: 'amount' | 'count'): string {
+  const found = Object.entries(LIMIT_NAMES).find(([, { period, measure }]) => period === wanted && measure === of);
+  return found?.[0] ?? expect.fail(`no limit on the ${of} of a ${wanted}`);
+}
+
+/** The days (YYYY-MM-DD) on which a period can begin. */
+const FIRST_DAYS: Readonly<Record<Period, (day: string) => boolean>> = {
+  day: () => true,
+  week: (day) => new Date(`${day}T00:00:00Z`).getUTCDay() === 1,
+  month: (day) => day.endsWith('-01'),
+};
 const asWritten = (moment: number): string => new Date(moment).toISOString().replace('.000Z', 'Z');
 
 async function cardIn(zone: string, limits: object): Promise<LimitedCard> {
@@ -138,9 +149,9 @@ async function limitsOf(card: LimitedCard) {
 describe.each(ZONES)('periods in %s', (zone) => {
   test.each(PERIODS)('counts a %s from its first local second to its last, and then starts again', async (period) => {
     const { start, end } = calendarAt(calendarAt(midweek(), zone)[period].end, zone)[period];
-    if (period === 'week') expect(new Date(`${dayIn(zone, end)}T00:00:00Z`).getUTCDay()).toBe(1);
-    if (period === 'month') expect(dayIn(zone, end)).toMatch(/-01$/);
-    const card = await cardIn(zone, { [`${PREFIX[period]}_amount`]: 50, [`${PREFIX[period]}_count`]: 9 });
+    expect(FIRST_DAYS[period](dayIn(zone, end))).toBe(true);
+    const [ofAmount, ofCount] = [limitOf(period, 'amount'), limitOf(period, 'count')];
+    const card = await cardIn(zone, { [ofAmount]: 50, [ofCount]: 9 });
     await moveTo(start);
     await card.load(40);
     // One minute early, so that a slow machine does not reach the end before the next request.
@@ -151,7 +162,7 @@ describe.each(ZONES)('periods in %s', (zone) => {
     expect(refused.Message).toContain(`per ${period}: 0.40 USD used, 0.10 USD left`);
     expect(refused.Message).toContain(`resets at ${asWritten(end)}`);
     await moveTo(end);
-    expect(await card.used()).toEqual({ [`${PREFIX[period]}_amount`]: 0, [`${PREFIX[period]}_count`]: 0 });
+    expect(await card.used()).toEqual({ [ofAmount]: 0, [ofCount]: 0 });
     await card.load(50);
     const next = calendarAt(end, zone)[period].end;
     expect((await card.limits()).in.limits[0]).toMatchObject({

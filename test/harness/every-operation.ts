@@ -195,7 +195,7 @@ function normalized(value: unknown): unknown {
     // The figures of a process in the status.
     .replaceAll(/"(idle|in_use|waiting|process_id|[a-z_]+_(?:bytes|seconds))":[\d.]+/g, '"$1":"<number>"')
     .replaceAll(/\b\d{4}-\d\d-\d\dT[\d:.]+Z/g, (moment) => {
-      // The start or the end of a day, a week or a month depends on the calendar, not on the time of the call.
+      // The start or the end of a period depends on the calendar, not on the time of the call.
       if (/:00:00(\.0+)?Z$/.test(moment)) return moment;
       const days = (Date.parse(moment) - Date.now()) / 86_400_000;
       return Math.abs(days) > 1000 ? moment.slice(0, 19) : `<now ${Math.round(days)} days>`;

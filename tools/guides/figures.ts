@@ -74,7 +74,7 @@ const FIGURES: readonly (readonly [value: number, ...phrases: readonly string[]]
   [
     KEPT_COUNTER_DAYS,
     'counters are kept for {} days',
-    '{} days, fixed: limits of a month',
+    '{} days, fixed: limits and',
     'a job, after {} days (below)',
     'are removed after {} days, a thousand rows',
   ],

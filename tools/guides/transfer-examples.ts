@@ -5,6 +5,7 @@ import { Refusal } from '../../domain/refusal.ts';
 import type { TransferInput, TransferPlan } from '../../domain/transfers/create-transfer.ts';
 import { plainTerms, type TransferTerms, type TransferType } from '../../domain/transfers/transfer.ts';
 import type { TransferView } from '../../domain/transfers/transfer-view.ts';
+import { calendarAt } from '../../test/harness/local-time.ts';
 
 const PROGRAM = 'program';
 const DAY = 24 * 60 * 60 * 1000;
@@ -53,18 +54,12 @@ export function card(name: string, changes: Partial<Card> = {}): Card {
   };
 }
 
-const midnight = (year: number, month: number, day: number) => Date.UTC(year, month, day);
-
 /** A program without limits, whose days begin at midnight UTC. */
 export const RULES: ProgramRules = {
   programId: PROGRAM,
   currency: 'USD',
   today: '2026-01-30',
-  calendar: {
-    day: { start: midnight(2026, 0, 30), end: midnight(2026, 0, 31) },
-    week: { start: midnight(2026, 0, 26), end: midnight(2026, 1, 2) },
-    month: { start: midnight(2026, 0, 1), end: midnight(2026, 1, 1) },
-  },
+  calendar: calendarAt(Date.parse('2026-01-30T00:00:00Z'), 'UTC'),
   limits: null,
   cardLimits: null,
 };

@@ -1,7 +1,7 @@
-import type { LimitName } from '../../domain/ledger/limits.ts';
+import { type LimitName, PERIODS, type Period } from '../../domain/ledger/limits.ts';
 import type { Random } from '../../test/harness/random.ts';
 import { type Books, LIMIT_NAMES, LIMITS, sum, type Transfer } from '../model/books.ts';
-import { nextPeriodAfter } from '../model/calendar.ts';
+import { dayIn, nextPeriodAfter, periodOf } from '../model/calendar.ts';
 import type { Command, LimitChange, Request } from '../model/commands.ts';
 import { LARGEST_AMOUNT, type Model, type Refused } from '../model/model.ts';
 
@@ -61,6 +61,9 @@ export const CARD_LIMITS = Object.keys(RANGES) as readonly (keyof typeof RANGES)
 
 /** The limits of all cards together. Only limits of periods exist there. */
 export const PERIOD_LIMITS = CARD_LIMITS.filter((name) => name !== 'maximum_balance' && LIMITS[name][0] !== null);
+
+/** The shortest period comes most often. */
+const OFTEN_ENDED = PERIODS.flatMap((period, index) => new Array<Period>(PERIODS.length - index).fill(period));
 
 const TYPES = ['load', 'load', 'unload', 'card_to_card'] as const;
 /** A processor moves no money between cards. */
@@ -320,7 +323,7 @@ export class Commands {
     const near = random.pick([-1, 0, 0, 1]);
     const drawn = random.below(18);
     if (drawn < 4) {
-      const period = random.pick(['day', 'day', 'day', 'week', 'week', 'month'] as const);
+      const period = random.pick(OFTEN_ENDED);
       return nextPeriodAfter(now, period, model?.books.program(this.#program()[0]).zone ?? 'UTC') + near;
     }
     if (drawn < 10) {
@@ -388,6 +391,13 @@ export class Coverage {
     return this.#counts.get(what) ?? 0;
   }
 
+  /** Counts each period of limits that ended between two times. */
+  noteTime(before: number, after: number, zone: string): void {
+    const nameAt = (period: Period, time: number): string => periodOf(period, dayIn(zone, time));
+    for (const period of PERIODS)
+      if (after > before && nameAt(period, before) !== nameAt(period, after)) this.count(`ended ${period}`);
+  }
+
   note(command: Command, refused: Refused | null): void {
     this.count(`produced ${command.does}`);
     const { limit = null, cardLimit = null } = command as { limit?: LimitChange; cardLimit?: LimitChange };
@@ -398,7 +408,7 @@ export class Coverage {
     if (name !== undefined) this.count(`refused for limit ${name}`);
   }
 
-  /** The kinds, limits and refusals of a workload that came less often than `atLeast`. */
+  /** The kinds, limits, periods and refusals of a workload that came less often than `atLeast`. */
   missing({ kinds }: Workload, atLeast: number): readonly string[] {
     const own = [...new Set(kinds)];
     const limits = own.includes('limit_card') ? [...LIMIT_NAMES, 'maximum_balance'] : [];
@@ -407,6 +417,7 @@ export class Coverage {
         `produced ${kind}`,
         ...(REFUSALS[kind] ?? []).map((code) => `refused ${kind} ${code}`),
       ]),
+      ...(own.includes('wait_until') ? PERIODS.map((period) => `ended ${period}`) : []),
       ...limits.flatMap((name) => [`produced limit ${name}`, `refused for limit ${name}`]),
     ];
     return wanted.filter((what) => this.timesOf(what) < atLeast).map((what) => `${what}: ${this.timesOf(what)}`);

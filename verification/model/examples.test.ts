@@ -2,7 +2,7 @@ import { expect, test } from 'vitest';
 import type { CardStatus } from '../../domain/cards/card.ts';
 import type { Limits } from '../../domain/ledger/limits.ts';
 import type { TransferType } from '../../domain/transfers/transfer.ts';
-import { fundingOf, suspenseOf, worldOf } from './books.ts';
+import { fundingOf, LIMIT_NAMES, suspenseOf, worldOf } from './books.ts';
 import { type Change, Model } from './model.ts';
 
 // Examples computed by hand, which guard the model. A change of a rule of money begins with a row here.
@@ -118,6 +118,20 @@ const TABLES: Readonly<Record<string, string>> = {
     03-15 23:03 | load ann 2                     | done           | 898 0 0 898  | 102 0 0 102
     03-31 21:59 | load ann 3                     | limit_exceeded |              |
     03-31 22:00 | load ann 3                     | done           | 895 0 0 895  | 105 0 0 105`,
+
+  'each limit of a period refuses until its period ends': `
+    when        | step                             | answer         | funding       | ann
+    03-02 10:00 | limit ann in daily_count 1       | done           | 1000 0 0 1000 | 0 0 0 0
+    03-02 10:00 | limit ann in weekly_count 2      | done           |               |
+    03-02 10:00 | limit ann in monthly_amount 60   | done           |               |
+    03-02 10:01 | load ann 10                      | done           | 990 0 0 990   | 10 0 0 10
+    03-02 22:59 | load ann 10                      | limit_exceeded |               |
+    03-02 23:00 | load ann 10                      | done           | 980 0 0 980   | 20 0 0 20
+    03-08 22:59 | load ann 10                      | limit_exceeded |               |
+    03-08 23:00 | load ann 41                      | limit_exceeded |               |
+    03-08 23:01 | load ann 40                      | done           | 940 0 0 940   | 60 0 0 60
+    03-31 21:59 | load ann 1                       | limit_exceeded |               |
+    03-31 22:00 | load ann 60                      | done           | 880 0 0 880   | 120 0 0 120`,
 
   'limits of the program, of each card and of the card': `
     when        | step                             | answer           | funding      | ann          | bob
@@ -377,6 +391,10 @@ test.each(Object.entries(TABLES))('%s', (_title, table) => {
   }
   const all = [worldOf(PROGRAM, CURRENCY), ...['funding', 'suspense', 'ann', 'bob', 'pro'].map(accountOf)];
   expect(all.reduce((total, account) => total + model.books.sums(account).balance, 0n)).toBe(0n);
+});
+
+test.each([...LIMIT_NAMES, 'maximum_balance'])('the limit %s has an example', (name) => {
+  expect(Object.values(TABLES).join('\n')).toMatch(new RegExp(`\\| limit .*\\b${name} [0-9]`));
 });
 
 /** For each status: the answers to a load and to an unload, and the statuses that the card can change to. */

@@ -103,7 +103,7 @@ export async function setClock(client: TransferService, moment: number): Promise
   await client.sandbox.moveClock({ seconds_ahead: Math.ceil((moment - Date.now()) / 1000) });
 }
 
-/** Noon (UTC) of a future Wednesday in the middle of a month, so that no day, week or month is about to end. */
+/** Noon (UTC) of a future Wednesday in the middle of a month, so that no period of limits is about to end. */
 export function midweek(): number {
   const date = new Date(Date.now() + 86_400_000);
   date.setUTCHours(12, 0, 0, 0);

@@ -1,6 +1,7 @@
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
-import { LIMIT_NAMES, type LimitName } from '../../../domain/ledger/limits.ts';
+import { forEachPeriod, LIMIT_NAMES, type LimitName } from '../../../domain/ledger/limits.ts';
 import { patiently } from '../../harness/client/patience.ts';
+import { calendarAt } from '../../harness/local-time.ts';
 import { isThorough } from '../../harness/run/ring.ts';
 import { expectBalancedBooks, refusalOf, useOwnService } from '../../harness/service.ts';
 import { type LimitedCard, limitedProgram, midweek, type ProgramSetting, setClock } from './limited.ts';
@@ -9,7 +10,7 @@ const running = useOwnService('It compares the seeded cards.');
 const client = () => running().client;
 const program = (setting?: ProgramSetting) => limitedProgram(client(), setting);
 
-// The tests must not run at the end of a day, a week or a month.
+// The tests must not run at the end of a period.
 const NOON = midweek();
 const at = (time: number): string => new Date(time).toISOString();
 const DAY = 86_400_000;
@@ -21,11 +22,7 @@ afterAll(async () => {
 });
 
 /** The end of each period that contains NOON. */
-const ENDS = {
-  day: at(NOON + DAY / 2),
-  week: at(NOON + DAY / 2 + 4 * DAY),
-  month: at(Date.UTC(new Date(NOON).getUTCFullYear(), new Date(NOON).getUTCMonth() + 1, 1)),
-} as const;
+const ENDS = forEachPeriod((period) => at(calendarAt(NOON, 'UTC')[period].end));
 
 /** Messages contain times without fractions of a second. */
 const asWritten = (moment: string): string => moment.replace('.000Z', 'Z');

@@ -140,6 +140,8 @@ export class Run {
       this.#differ(`domain: ${outcome(found)}`, `model:  ${outcome(expected)}`);
     }
     this.#coverage.note(command, expected);
+    const { books } = this.serial;
+    this.#coverage.noteTime(now, books.now, books.program(PROGRAM).zone);
     this.compare();
     return expected;
   }

@@ -1,4 +1,6 @@
+import { PERIODS, type Period } from '../../../domain/ledger/limits.ts';
 import { READ_DAYS } from '../../../server/store/ledger/limits.ts';
+import { calendarAt as localCalendarAt } from '../../../test/harness/local-time.ts';
 import { cardsOf, raiseVersion, shown } from './accounts.ts';
 import { type Meaning, type Meanings, NOTHING } from './meaning.ts';
 import { columnsOf, type StoredRow } from './parameters.ts';
@@ -39,7 +41,7 @@ function countedDays(transaction: Transaction, accountId: unknown): readonly unk
 }
 
 /** The calendar of a day in UTC. Every program of the simulation has this time zone. */
-type Calendar = { readonly today: string; readonly periods: Readonly<Record<string, bigint>> };
+type Calendar = { readonly today: string; readonly periods: Readonly<Record<`${Period}_${'start' | 'end'}`, bigint>> };
 
 /** The calendar of the last day used. Few schedules have two. */
 let lastCalendar: readonly [day: number, Calendar] | undefined;
@@ -47,22 +49,14 @@ let lastCalendar: readonly [day: number, Calendar] | undefined;
 export function calendarAt(time: number): Calendar {
   const day = Math.floor(time / DAY) * DAY;
   if (lastCalendar?.[0] === day) return lastCalendar[1];
-  const calendar = { today: new Date(day).toISOString().slice(0, 10), periods: periodsOf(day) };
+  const found = localCalendarAt(day, 'UTC');
+  const bounds = PERIODS.flatMap((period) => [
+    [`${period}_start`, BigInt(found[period].start)],
+    [`${period}_end`, BigInt(found[period].end)],
+  ]);
+  const calendar = { today: new Date(day).toISOString().slice(0, 10), periods: Object.fromEntries(bounds) };
   lastCalendar = [day, calendar];
   return calendar;
-}
-
-function periodsOf(day: number): Calendar['periods'] {
-  const now = new Date(day);
-  const week = day - ((now.getUTCDay() + 6) % 7) * DAY;
-  return {
-    day_start: BigInt(day),
-    day_end: BigInt(day + DAY),
-    week_start: BigInt(week),
-    week_end: BigInt(week + 7 * DAY),
-    month_start: BigInt(Date.UTC(now.getUTCFullYear(), now.getUTCMonth())),
-    month_end: BigInt(Date.UTC(now.getUTCFullYear(), now.getUTCMonth() + 1)),
-  };
 }
 
 const readRules: Meaning = (transaction, { rows, values: [withDays] }) => {

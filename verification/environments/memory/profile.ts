@@ -84,7 +84,7 @@ export type Profile = {
   readonly processor: ProcessorProfile | undefined;
 };
 
-/** A time shortly before the end of a day, and sometimes of a week or a month. The periods of limits end then. */
+/** A time shortly before the end of a day, and sometimes of longer periods of limits. */
 export const EVES: readonly number[] = ['2026-01-14', '2026-03-01', '2026-06-30', '2026-05-31'].map((day) =>
   Date.parse(`${day}T23:59:58.800Z`),
 );

@@ -1,6 +1,10 @@
 import { expect, test } from 'vitest';
+import { PERIODS } from '../../../domain/ledger/limits.ts';
 import { databaseTime } from '../../../server/foundation/database-clock.ts';
+import { PERIOD_LIMITS } from '../../generators/commands.ts';
+import { nextPeriodAfter } from '../../model/calendar.ts';
 import { describeFailure, runCampaign } from './campaign.ts';
+import { EVES, LIMITS } from './profile.ts';
 import { runSchedule } from './schedule.ts';
 
 /** How long `npm run check` runs schedules. `npm run verify` runs 100,000 of them. */
@@ -20,6 +24,14 @@ const FAILED_ONCE: readonly (readonly [seed: number, cause: string])[] = [
 test.each(FAILED_ONCE)('passes schedule %i, which once failed: %s', async (seed) => {
   const { problems, trace } = await runSchedule(seed, { traced: true });
   expect(problems, trace.join('\n')).toEqual([]);
+});
+
+test.each(PERIODS)('lets a %s end in some schedules', (period) => {
+  expect(EVES.some((eve) => nextPeriodAfter(eve, period, 'UTC') - eve < 5_000)).toBe(true);
+});
+
+test.each(PERIOD_LIMITS)('gives programs the limit %s in some schedules', (name) => {
+  expect(JSON.stringify(LIMITS)).toContain(`"${name}"`);
 });
 
 /** Seeds with a processor that find the mutants of verification/mutants/processors. */
