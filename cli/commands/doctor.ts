@@ -8,18 +8,24 @@ import { bad, good, strong, warning } from '../paint.ts';
 import type { Session } from '../session.ts';
 import { pageOf } from './runbook.ts';
 
-type DoctorOptions = { readonly host?: boolean; readonly remote?: boolean };
+type DoctorOptions = { readonly host?: boolean; readonly remote?: boolean; readonly claims?: string };
 
 const OPTIONS: OptionsFor<DoctorOptions> = {
   host: { flag: '--host', help: 'also check the host of the service (default if the URL is on this machine)' },
   remote: { flag: '--remote', help: 'check only what can be checked from here', conflicts: ['host'] },
+  claims: {
+    flag: '--claims <file>',
+    help: 'also say which roles a person with this token, or these claims as JSON, would have',
+    conflicts: ['remote'],
+  },
 };
 
 const NOTES = `
 Checks this machine, the connection, what responds at the URL, and the key.
 On the host of the service it also checks the settings, port, data directory,
-database, schema, operator key and backups, with the settings of this shell. It
-changes nothing. Exits with 1 if there is a problem, but not for warnings.`;
+database, schema, operator key, backups and OpenID provider, with the settings
+of this shell. It changes nothing. Exits with 1 if there is a problem, but not
+for warnings.`;
 
 const MARKS: Readonly<Record<Check['outcome'], string>> = {
   ok: good('ok'.padEnd(7)),
@@ -37,12 +43,13 @@ export const addDoctor: AddCommands = (program, context) =>
     description: 'check the connection, the key and the service, and say what to do',
     options: OPTIONS,
     notes: NOTES,
-    run: async (session, { host = false, remote = false }) => {
+    run: async (session, { host = false, remote = false, claims }) => {
       const { url, json, write, showText, exitWith } = session;
       // Loaded on demand: no other command opens its own sockets.
       const { examine } = await import('../doctor/examine.ts');
+      const withHost = host || claims !== undefined || (!remote && isOnThisMachine(url));
       const sections: Section[] = [];
-      for await (const section of examine(session, session.hasKey, host || (!remote && isOnThisMachine(url)))) {
+      for await (const section of examine(session, session.hasKey, { withHost, claims })) {
         sections.push(section);
         if (!json) write(textOf(section, sections.length === 1, session));
       }

@@ -18,7 +18,11 @@ export type Section = { readonly name: string; readonly checks: readonly Check[]
 const OLDEST_NODE = 20;
 
 /** Examines everything between this machine and a working service, part by part. */
-export async function* examine(session: Session, hasKey: boolean, withHost: boolean): AsyncGenerator<Section> {
+export async function* examine(
+  session: Session,
+  hasKey: boolean,
+  { withHost, claims }: { readonly withHost: boolean; readonly claims?: string | undefined },
+): AsyncGenerator<Section> {
   const { url, service, program, command, environment } = session;
   const isFromOption = url !== environment.url.replace(/\/+$/, '');
   const from = isFromOption ? '--url' : (environment.urlFrom ?? 'the default');
@@ -32,7 +36,7 @@ export async function* examine(session: Session, hasKey: boolean, withHost: bool
     yield { name: 'Service', checks };
   }
   if (withHost)
-    yield { name: 'Host of the service, with the settings of this shell', checks: await examineHost(serving) };
+    yield { name: 'Host of the service, with the settings of this shell', checks: await examineHost(serving, claims) };
 }
 
 /** Whether this Node runs the command line, and the service. */
@@ -50,12 +54,12 @@ export function nodeOf(version: string): Check {
 }
 
 /**
- * Checks the host of the service, with the settings of this shell. The service responds at the port `serving`.
+ * Checks the host of the service, with the settings of this shell. The service responds at the port `serving`. `claims` is a file.
  * `server/host/commands/doctor.ts` does this in a separate process, because the command line also runs where no service is installed.
  */
-async function examineHost(serving: number | undefined): Promise<readonly Check[]> {
+async function examineHost(serving: number | undefined, claims = ''): Promise<readonly Check[]> {
   try {
-    const { output } = await readFromServiceNode(['doctor', String(serving ?? '')]);
+    const { output } = await readFromServiceNode(['doctor', String(serving ?? ''), claims]);
     return parseJson(output) as readonly Check[];
   } catch (error) {
     if (error instanceof SetupProblem) return [problem('Node of the service', error.message)];

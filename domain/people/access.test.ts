@@ -53,6 +53,9 @@ describe('a claim', () => {
     ['realm_access.roles', { realm_access: { roles: ['a'] } }, ['a'], null],
     ['a.b', { 'a.b': ['whole'], a: { b: ['part'] } }, ['whole'], null],
     ['https://example.com/roles', { 'https://example.com/roles': ['a'] }, ['a'], null],
+    ['email', { email: 'a@bank.test', email_verified: true }, ['a@bank.test'], null],
+    ['email', { email: 'a@bank.test', email_verified: 'true' }, [], 'unverified'],
+    ['email', { email: 'a@bank.test' }, [], 'unverified'],
     ['constructor', {}, [], 'missing'],
     ['__proto__.x', {}, [], 'missing'],
   ])('%s of %j', (name, claims, values, problem) => {

@@ -50,8 +50,11 @@ function readRule(entry: string): RoleRule | string {
 /** The values of a claim, and why they may not be all. */
 export type ClaimValues = {
   readonly values: readonly string[];
-  /** `missing`: there is no such claim. `not_text`: it has another type. `left_out`: the provider has too many values to send. */
-  readonly problem: 'missing' | 'not_text' | 'left_out' | null;
+  /**
+   * `missing`: there is no such claim. `not_text`: it has another type. `left_out`: the provider has too many values to send.
+   * `unverified`: people may have chosen the email address themselves.
+   */
+  readonly problem: 'missing' | 'not_text' | 'left_out' | 'unverified' | null;
 };
 
 /** The claims of a person, as the provider sent them. */
@@ -59,10 +62,12 @@ export type Claims = Readonly<Record<string, unknown>>;
 
 /**
  * Returns the values of a claim: a text, or a list of texts. A name with dots, such as `realm_access.roles`, also finds a member
- * of an object, unless a claim has exactly this name.
+ * of an object, unless a claim has exactly this name. An email address must be verified by the provider.
  */
 export function valuesOfClaim(claims: Claims, name: string): ClaimValues {
   const claim = claimOf(claims, name);
+  const isUnverified = name === 'email' && memberOf(claims, 'email_verified') !== true;
+  if (isUnverified && claim !== undefined) return { values: [], problem: 'unverified' };
   if (typeof claim === 'string') return { values: [claim], problem: null };
   if (Array.isArray(claim)) {
     const values = claim.filter((value) => typeof value === 'string');

@@ -37,7 +37,7 @@ import {
 
 // Tasks on the host of the service that use its settings and need no key. Run by the command line: administration.ts
 // migrate | config | verify-books | verify-metadata | verify-audit [<hash>] | operator-key <name> | distribute [<host:port>
-// | undo] | backup | backup-list | restore <to> <from> <timeline> | sandbox-reset ask|sure | doctor [<port>].
+// | undo] | backup | backup-list | restore <to> <from> <timeline> | sandbox-reset ask|sure | doctor [<port> [<file of claims>]].
 
 const [task, name, from = '', timeline = ''] = process.argv.slice(2);
 endOnCrash();
@@ -63,7 +63,7 @@ try {
   else if (task === 'backup') await backUp(readConfiguration());
   else if (task === 'backup-list') await listBackups(readConfiguration());
   else if (task === 'restore' && name !== undefined) await restore(readConfiguration(), { to: name, from, timeline });
-  else if (task === 'doctor') await examineHost(name ? Number(name) : undefined);
+  else if (task === 'doctor') await examineHost(name ? Number(name) : undefined, from || undefined);
   else if (task === 'sandbox-reset') await resetSandbox(readConfiguration(), name === 'sure');
   else
     throw new StartupProblem(

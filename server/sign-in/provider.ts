@@ -25,7 +25,11 @@ const DISCOVERY_MILLISECONDS = 3_600_000;
 export type ProviderSettings = DoorSettings & { readonly clientId: string; readonly clientSecret: string };
 
 /** A provider whose discovery document was read. */
-export type FoundProvider = { readonly configuration: Configuration; readonly keys: JWTVerifyGetKey };
+export type FoundProvider = {
+  readonly configuration: Configuration;
+  readonly keys: JWTVerifyGetKey;
+  readonly fetch: Door['fetch'];
+};
 
 export type Provider = {
   /** Reads the discovery document on first use. A failure is tried again on the next use. Throws a ProviderOutage. */
@@ -83,7 +87,7 @@ async function discover(settings: ProviderSettings, door: Door): Promise<FoundPr
     [customKeyFetch]: (url, { headers, method, redirect, signal }) =>
       door.fetch(url, { headers: Object.fromEntries(headers), method, redirect, signal, body: undefined }),
   });
-  return { configuration, keys };
+  return { configuration, keys, fetch: door.fetch };
 }
 
 /** Compares exactly. URLs that differ only in their last slash name different issuers. */

@@ -227,6 +227,7 @@ export function noRoleMessage(
       ? `The claim '${claim}' has these values, and OIDC_ROLES gives a role to none of them: ${shown}${rest}.`
       : {
           missing: `The provider sent no claim '${claim}'. It sent: ${claimNames.slice(0, 40).join(', ')}.`,
+          unverified: `The provider does not say that the address in the claim '${claim}' is verified, so it gives no role.`,
           not_text: `The claim '${claim}' is neither a text nor a list of texts.`,
           left_out: `The provider left out the claim '${claim}', because the person is in too many groups. Let it send only the groups of this service.`,
         }[problem ?? 'missing'];

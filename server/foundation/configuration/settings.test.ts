@@ -96,6 +96,14 @@ describe('sign-in with an OpenID provider', () => {
     expect(lines.join()).not.toContain('confidential');
   });
 
+  test('can give roles to addresses', () => {
+    const { oidcRoles } = readConfiguration({
+      ...complete,
+      OIDC_ROLES: 'ada@bank.test=operator, lin@bank.test=viewer',
+    });
+    expect(oidcRoles?.map(({ value }) => value)).toEqual(['ada@bank.test', 'lin@bank.test']);
+  });
+
   test('needs every setting, and none without an issuer', () => {
     const { OIDC_ISSUER, ...others } = complete;
     expect(() => readConfiguration({ OIDC_ISSUER })).toThrow(

@@ -1,5 +1,5 @@
 import { constants } from 'node:fs';
-import { access, statfs } from 'node:fs/promises';
+import { access, readFile, statfs } from 'node:fs/promises';
 import { dirname, resolve } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { type Check, ok, problem as problemOfHost, warning } from '../../../domain/doctor-check.ts';
@@ -25,6 +25,7 @@ import {
   requireSchema,
 } from '../open-database.ts';
 import { examinePort } from '../start/examine-port.ts';
+import { signInSettings } from '../start/sign-in-settings.ts';
 
 /** Below this, a disk is nearly full: the WAL of a busy hour can take as much. */
 const LITTLE_SPACE_BYTES = 2_000_000_000;
@@ -35,9 +36,10 @@ const DATABASE_MILLISECONDS = 60_000;
 
 /**
  * Checks whether this host has everything that a service with the settings of this shell needs. Prints the findings as JSON
- * for the command line, which has found a service at the port `serving`. Changes nothing.
+ * for the command line, which has found a service at the port `serving`. `claimsFile` has a token or claims of a person, or is
+ * undefined. Changes nothing.
  */
-export async function examineHost(serving: number | undefined): Promise<void> {
+export async function examineHost(serving: number | undefined, claimsFile?: string): Promise<void> {
   const { dataDirectory } = readDataDirectory();
   let services: readonly RunningService[] = [];
   const checks: Check[] = [];
@@ -58,6 +60,7 @@ export async function examineHost(serving: number | undefined): Promise<void> {
   if (configuration !== undefined) {
     checks.push(...(await examineDatabase(configuration, services.length > 0)));
     checks.push(await examineBackups(configuration), ...examineAddress(configuration));
+    checks.push(...(await examineProvider(configuration, claimsFile)));
   }
   const ofPort = configuration === undefined ? [] : await examinePort(configuration, services, serving);
   process.stdout.write(`${JSON.stringify([...ofPort, ...checks])}\n`);
@@ -228,6 +231,26 @@ async function examineBackups({ mode, databaseUrl, backupDirectory }: CommandCon
       'backup-directory-unusable',
     );
   }
+}
+
+/** Checks sign-in with the OpenID provider, if the settings name one. */
+async function examineProvider(
+  configuration: CommandConfiguration,
+  claimsFile: string | undefined,
+): Promise<readonly Check[]> {
+  const settings = signInSettings(configuration);
+  if (settings === undefined) {
+    if (claimsFile === undefined) return [];
+    return [problemOfHost('claims', 'OIDC_ISSUER is not set, so claims become nothing.')];
+  }
+  let claims: string | undefined;
+  try {
+    claims = claimsFile === undefined ? undefined : await readFile(claimsFile, 'utf8');
+  } catch (error) {
+    return [problemOfHost('claims', `The file cannot be read: ${codeOf(error) ?? String(error)}.`)];
+  }
+  const { examineSignIn } = await import('../../sign-in/examine.ts');
+  return examineSignIn(settings, claims);
 }
 
 /** Checks whether callers reach the service over TLS, and whether it can distinguish them. */

@@ -102,6 +102,11 @@ export const GUIDE_GROUPS: readonly GuideGroup[] = [
       guide('error-log', 'Error log', 'Find the cause of an error from its request id.'),
       guide('search', 'Search', 'Find an id, a reference, an amount or a card in all programs.'),
       guide('sessions', 'Sessions', 'How a browser is signed in without keeping a key.'),
+      guide(
+        'single-sign-on',
+        'Single sign-on',
+        'Let people sign in with Keycloak, Entra ID, Okta, Google or another provider.',
+      ),
       guide('logs', 'Logs and traces', 'Read and collect the log, and follow a request with traces.'),
       guide('monitoring', 'Monitoring', 'Metrics, alerts, objectives and the dashboard.'),
       guide('health', 'Health and status', 'Ask whether the service is live and ready, and what it lacks.'),

@@ -25,6 +25,8 @@ export type ForgingProvider = {
   idToken: string;
   /** Members of the discovery document that replace its own. */
   discovery: Readonly<Record<string, unknown>>;
+  /** How far its clock is ahead in the Date of its answers. */
+  aheadSeconds: number;
   /** The paths of all requests. */
   readonly requests: string[];
   /** Signs claims with a key. The defaults are those of a valid token. */
@@ -44,6 +46,7 @@ export async function startForgingProvider(key: Key): Promise<ForgingProvider> {
     keyReads: 0,
     idToken: '',
     discovery: {},
+    aheadSeconds: 0,
     requests: [],
     sign: (claims, { kid, private: secret }, header = {}) =>
       new SignJWT({ iss: issuer, aud: CLIENT_ID, sub: 'ada', iat: seconds(), exp: seconds() + 300, ...claims })
@@ -52,6 +55,7 @@ export async function startForgingProvider(key: Key): Promise<ForgingProvider> {
   };
   server.on('request', ({ url = '' }, response) => {
     provider.requests.push(url);
+    response.setHeader('Date', new Date(Date.now() + provider.aheadSeconds * 1000).toUTCString());
     const answer = (fields: object): void => {
       response.writeHead(200, { 'Content-Type': 'application/json' });
       response.end(JSON.stringify(fields));
