@@ -105,13 +105,15 @@ export function CallerDialog({ onClose }: { readonly onClose: () => void }) {
       <div class="form">
         {caller === 'sandbox' && (
           <p>
-            Anyone on this machine can use this sandbox without a key. Sign in with a key to see what its holder sees.
+            Anyone on this machine can use this sandbox without a key. Sign in with a key, or as one of three people, to
+            see what they see.
           </p>
         )}
         <Details
           facts={[
             ['Role', role ?? 'custom scopes'],
             keyId !== null && ['Key', <KeyName key="key" id={keyId} />],
+            personId !== null && ['Person', <code key="person">{personId}</code>],
             ['Card program', allPrograms ? 'all' : <ProgramName key="program" id={programId} />],
             endsAt !== null && ['Session ends', <Moment key="ends" at={endsAt} actual />],
           ]}
@@ -120,7 +122,7 @@ export function CallerDialog({ onClose }: { readonly onClose: () => void }) {
         {signOut.error !== undefined && <ErrorRecord error={signOut.error} />}
         <div class="dialog-actions">
           {sessionId === null ? (
-            <Button onClick={leave}>Sign in with a key</Button>
+            <Button onClick={leave}>Sign in</Button>
           ) : (
             <Button onClick={end} pending={signOut.pending}>
               Sign out

@@ -65,10 +65,11 @@ export function ProgramName(parts: Omit<NameParts, 'programId'>) {
   return <Name kind="program" {...parts} />;
 }
 
-/** Shows an `actor` of the API: a key by its name, or a caller without a key in words. */
+/** Shows an `actor` of the API: a key or a person by name, or another caller in words. */
 export function KeyName(parts: Omit<NameParts, 'programId'>) {
   const words = typeof parts.id === 'string' ? nameOfActor(parts.id) : undefined;
-  return words === undefined ? <Name kind="key" {...parts} /> : <span title={parts.id ?? ''}>{words}</span>;
+  if (words !== undefined) return <span title={parts.id ?? ''}>{words}</span>;
+  return <Name kind={parts.id?.startsWith('per_') === true ? 'person' : 'key'} {...parts} />;
 }
 
 /** Shows a webhook by its description, or else its URL. */

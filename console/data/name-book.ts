@@ -2,7 +2,7 @@ import { type OperationId, type Page, type TransferService, TransferServiceError
 import { hasCardNumber } from '../format/card-numbers.ts';
 import { nameOfCard, nameOfWebhook } from '../format/names.ts';
 
-const NAMED_KINDS = ['program', 'key', 'webhook', 'card'] as const;
+const NAMED_KINDS = ['program', 'key', 'person', 'webhook', 'card'] as const;
 
 export type NamedKind = (typeof NAMED_KINDS)[number];
 
@@ -39,7 +39,7 @@ type Named = readonly [id: string, name: string | undefined];
 type List = { cursor: string | undefined; pages: number; isComplete: boolean; readonly seen: Set<string> };
 
 /**
- * A cache of the names of programs, keys, webhooks and cards. It reads them in the background, which doesn't keep a session
+ * A cache of the names of programs, keys, people, webhooks and cards. It reads them in the background, which doesn't keep a session
  * alive. Callers without permission to read a list see ids.
  */
 export class NameBook {
@@ -102,6 +102,7 @@ export class NameBook {
     const read = {
       program: (subjects: readonly Subject[]) => this.#readPrograms(subjects),
       key: (subjects: readonly Subject[]) => this.#readKeys(subjects),
+      person: (subjects: readonly Subject[]) => this.#readPeople(subjects),
       webhook: (subjects: readonly Subject[]) => this.#readWebhooks(subjects),
       card: (subjects: readonly Subject[]) => this.#readCards(subjects),
     };
@@ -154,6 +155,14 @@ export class NameBook {
     const load = async (cursor: string | undefined) =>
       named(await this.#api.keys.list({ limit: PAGE_ROWS, cursor }), (one): Named => [one.key_id, one.name]);
     await this.#find('key', subjects, load);
+  }
+
+  async #readPeople(subjects: readonly Subject[]): Promise<void> {
+    if (!this.#may('get_person')) return;
+    for (const subject of subjects) {
+      const { name } = await this.#api.people.get(subject.id);
+      this.#settle(subject, name === null ? UNKNOWN : { ...UNKNOWN, name });
+    }
   }
 
   async #readWebhooks(subjects: readonly Subject[]): Promise<void> {

@@ -10,10 +10,11 @@ export const NameContext = createContext(new NameBook(backgroundClient, () => fa
 
 /** Returns the cache with the names that the caller can read, including the names in the session. */
 export function useNameBook(): NameBook {
-  const { can, keyId, name, programId, programName } = useSession();
+  const { can, keyId, personId, name, programId, programName } = useSession();
   const book = useMemo(() => {
     const made = new NameBook(backgroundClient, can);
     if (keyId !== null && name !== null) made.note({ kind: 'key', id: keyId }, name);
+    if (personId !== null && name !== null) made.note({ kind: 'person', id: personId }, name);
     if (programId !== null && programName !== null) made.note({ kind: 'program', id: programId }, programName);
     return made;
   }, []);

@@ -90,9 +90,10 @@ function describeKey({ details, subject_id: id }: Entry): readonly (Part | null)
 }
 
 function describeSessionEnd({ actor, details }: Entry): readonly (Part | null)[] {
-  const key = text(details.key_id);
-  if (key === undefined || key === actor) return ['signed out'];
-  return ['ended a session of', { id: key, kind: 'key', programId: null }];
+  const person = text(details.person_id);
+  const owner = person ?? text(details.key_id);
+  if (owner === undefined || owner === actor) return ['signed out'];
+  return ['ended a session of', { id: owner, kind: person === undefined ? 'key' : 'person', programId: null }];
 }
 
 function describeClock({ details }: Entry): readonly (Part | null)[] {
@@ -160,6 +161,10 @@ const ACTION_TEXTS: Readonly<Record<string, readonly [label: string, describe: D
   roll_key: ['Roll a key', subject('rolled a key: the new one is', 'key')],
   revoke_key: ['Revoke a key', subject('revoked the key', 'key')],
   create_session: ['Sign in', () => ['signed in to the console']],
+  sign_in: ['Sign in of a person', () => ['signed in to the console']],
+  block_person: ['Block a person', subject('blocked', 'person')],
+  unblock_person: ['Unblock a person', subject('unblocked', 'person')],
+  erase_person: ['Erase a person', subject('erased the name of', 'person')],
   delete_session: ['Sign out', describeSessionEnd],
   revoke_session: ['End a session', describeSessionEnd],
   refuse_credential: ['Refused keys', describeRefusal],

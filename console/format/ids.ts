@@ -7,6 +7,7 @@ export type IdKind =
   | 'event'
   | 'webhook'
   | 'key'
+  | 'person'
   | 'deposit'
   | 'withdrawal'
   | 'audit entry'
@@ -25,6 +26,7 @@ const PREFIXES: ReadonlyMap<string, IdKind> = new Map([
   ['evt', 'event'],
   ['wh', 'webhook'],
   ['key', 'key'],
+  ['per', 'person'],
   ['dep', 'deposit'],
   ['wd', 'withdrawal'],
   ['aud', 'audit entry'],
@@ -65,6 +67,8 @@ export function pathOf(id: string, kind: IdKind = kindOf(id)): string | undefine
       return `/console/case/${name}`;
     case 'incident':
       return `/console/incident/${name}`;
+    case 'person':
+      return '/console/keys';
     case 'reversal':
     case 'event':
     case 'key':

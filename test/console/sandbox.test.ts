@@ -101,3 +101,36 @@ test('moves the clock forward and back, and stops and starts the database', asyn
   await page.locator('.badge.good', { hasText: 'running' }).waitFor();
   await untilShown(page);
 });
+
+test('signs in as one of three people, who is blocked by another', async () => {
+  const page = await openConsole('/console/sandbox');
+  const signInAs = async (name: string) => {
+    await page.getByRole('button', { name: 'Signed in:' }).click();
+    await page
+      .getByRole('dialog')
+      .getByRole('button', { name: /^Sign (in|out)$/ })
+      .click();
+    await page.getByRole('heading', { name: 'Sign in as' }).waitFor();
+    await expectAccessibleInEveryView(page);
+    await screenshot(page, 'sign-in-as');
+    await page.getByRole('button', { name }).click();
+  };
+  await signInAs('Tariq, treasurer');
+  await page.getByRole('button', { name: 'Tariq Haddad' }).waitFor();
+  const { person_id } = (await service().client.people.list()).data[0] ?? {};
+  await page.goto(`${service().url}/console/keys`);
+  await page.getByRole('table', { name: 'People' }).getByText('Tariq Haddad').waitFor();
+  // A treasurer may not block anyone.
+  expect(await page.getByTitle('Block Tariq Haddad').count()).toBe(0);
+  await page.getByRole('button', { name: 'Signed in:' }).click();
+  await page.getByRole('dialog').getByRole('button', { name: 'Sign out' }).click();
+  await page.getByRole('button', { name: 'Continue without a key' }).click();
+  await page.getByTitle('Block Tariq Haddad').click();
+  await page.getByRole('dialog').getByRole('button', { name: 'Block Tariq Haddad' }).click();
+  await page.getByTitle('Unblock Tariq Haddad').waitFor();
+  await expectAccessibleInEveryView(page);
+  await screenshot(page, 'people');
+  expect(await service().client.people.get(String(person_id))).toMatchObject({ blocked_at: expect.any(String) });
+  await signInAs('Tariq, treasurer');
+  await page.getByText('You were blocked from this service').waitFor();
+});

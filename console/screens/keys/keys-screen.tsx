@@ -17,6 +17,7 @@ import { useUrlState } from '../../data/use-url-state.ts';
 import { isUnused, stateOfKey } from '../../format/operators/keys.ts';
 import { CreateKeyDialog } from './create-key-dialog.tsx';
 import { RevokeKeyDialog, RollKeyDialog } from './end-key-dialogs.tsx';
+import { PeopleSection } from './people-section.tsx';
 import { SessionsSection } from './sessions-section.tsx';
 
 type Open = { readonly what: 'create' } | { readonly what: 'roll' | 'revoke'; readonly key: KeyRecord } | undefined;
@@ -78,6 +79,7 @@ export function KeysScreen() {
         </PagedList>
         <WhoMay operation="create_key" to="create, roll or revoke keys" />
       </Section>
+      <PeopleSection />
       <SessionsSection />
       {open?.what === 'create' && <CreateKeyDialog onClose={close} onDone={keys.reload} />}
       {open?.what === 'roll' && <RollKeyDialog record={open.key} onClose={close} onDone={keys.reload} />}

@@ -2,12 +2,12 @@ import { useEffect, useState } from 'preact/hooks';
 import { Button, ButtonLink } from '../../components/button.tsx';
 import { ErrorRecord } from '../../components/error-record.tsx';
 import { TextField } from '../../components/field.tsx';
-import { clientWithKey } from '../../data/client.ts';
+import { client, clientWithKey } from '../../data/client.ts';
 import { useSignInLink } from '../../data/sign-in-path.ts';
 
 /**
- * Offers the OpenID provider if the service has one, and asks for a key, on an empty page or over a view whose session has ended. The key is exchanged for a session. Until then, it
- * is only in the memory of this form.
+ * Offers the OpenID provider if the service has one, and asks for a key, on an empty page or over a view whose session has
+ * ended. The key is exchanged for a session. Until then, it is only in the memory of this form.
  */
 export function SignInScreen({
   reason,
@@ -32,13 +32,12 @@ export function SignInScreen({
     if (reason === 'none') document.title = 'Sign in · Transfer Service';
   }, [reason]);
 
-  const signIn = async (event: Event) => {
-    event.preventDefault();
-    if (sent === '' || problem !== undefined || pending) return;
+  const begin = async (session: () => Promise<unknown>) => {
+    if (pending) return;
     setPending(true);
     setError(undefined);
     try {
-      await clientWithKey(sent).sessions.create();
+      await session();
       setKey('');
       onSignedIn();
     } catch (thrown) {
@@ -46,6 +45,10 @@ export function SignInScreen({
     } finally {
       setPending(false);
     }
+  };
+  const signIn = async (event: Event) => {
+    event.preventDefault();
+    if (sent !== '' && problem === undefined) await begin(() => clientWithKey(sent).sessions.create());
   };
 
   const form = (
@@ -99,6 +102,19 @@ export function SignInScreen({
         <code>transfer-service keys create --role support --all-programs --name …</code>
       </p>
       {form}
+      {mode === 'sandbox' && (
+        <section class="form" aria-labelledby="people">
+          <h2 id="people">Sign in as</h2>
+          <p class="quiet">Every sandbox has three people, each with a role, to try what they may do.</p>
+          <div class="dialog-actions">
+            {PEOPLE.map(([person, label]) => (
+              <Button key={person} pending={pending} onClick={() => begin(() => client.sandbox.signInAs({ person }))}>
+                {label}
+              </Button>
+            ))}
+          </div>
+        </section>
+      )}
       <p class="sign-in-elsewhere">
         <a href="/">Transfer Service</a> <a href="/guides">Guides</a> <a href="/docs">API reference</a>{' '}
         <a href="/errors">Error codes</a>
@@ -106,5 +122,11 @@ export function SignInScreen({
     </main>
   );
 }
+
+const PEOPLE = [
+  ['operator', 'Olivia, operator'],
+  ['treasurer', 'Tariq, treasurer'],
+  ['support', 'Sofia, support'],
+] as const;
 
 const NOT_A_KEY = 'A key begins with ts_ and has 92 characters. Copy exactly the whole key.';
