@@ -26,6 +26,9 @@ export type SignInOutcome =
       readonly programs: readonly { readonly programId: string; readonly name: string | null }[];
     };
 
+/** Returns when the response is due, counted from the call: the provider may have taken long before. */
+export type NewDeadline = () => number;
+
 /** Sign-in with the OpenID provider of the settings. http serves its routes. */
 export type SignIn = {
   /** Returns the URL of the provider that the browser must open. Throws a Refusal `provider_unavailable`. */
@@ -34,12 +37,12 @@ export type SignIn = {
   readonly finish: (
     parameters: URLSearchParams,
     login: LoginState | undefined,
-    deadline: number,
+    newDeadline: NewDeadline,
   ) => Promise<SignInOutcome>;
   /** Returns the URL where the person signs out at the provider, or undefined if it has none or is down. */
   readonly signOutUrl: () => Promise<string | undefined>;
   /** Ends the sessions that a logout token names. Throws a Refusal `logout_token_refused`. */
-  readonly logOut: (logoutToken: string, deadline: number) => Promise<number>;
+  readonly logOut: (logoutToken: string, newDeadline: NewDeadline) => Promise<number>;
 };
 
 /** A person as the provider describes them, with the permissions that the settings give them. */

@@ -34,7 +34,7 @@ export function mountSignIn(router: Router, service: HttpService, signIn: SignIn
     body: documentOf(shown, { version, mode: gateway.mode, supportContact }),
     headers: PAGE_HEADERS.flat(),
   });
-  const deadline = (): number => performance.now() + settings.operationTimeoutMilliseconds;
+  const newDeadline = (): number => performance.now() + settings.operationTimeoutMilliseconds;
 
   mount(router, service, SIGN_IN, async (context, head, query) => {
     const origin = requireTransport(context, head, trustedProxies);
@@ -54,7 +54,7 @@ export function mountSignIn(router: Router, service: HttpService, signIn: SignIn
     // A login in progress counts once, whatever its outcome.
     const ending = loginCookie(context, trustedProxies, null);
     context.setCookie = ending;
-    const outcome = await signIn.finish(query, login, deadline());
+    const outcome = await signIn.finish(query, login, newDeadline);
     const path = consolePath(login?.returnPath ?? null);
     if (outcome.kind === 'choice') return page(chooseProgramPage(programLinks(outcome, path)));
     context.setCookie = sessionCookie(context, trustedProxies, outcome.token);
@@ -80,7 +80,7 @@ export function mountSignIn(router: Router, service: HttpService, signIn: SignIn
             saw: { refused_because: 'no logout token' },
           });
         }
-        await signIn.logOut(token, deadline());
+        await signIn.logOut(token, newDeadline);
         return { type: JSON_TYPE, body: '{}' };
       }),
   });

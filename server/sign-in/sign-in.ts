@@ -19,7 +19,7 @@ import {
   valuesOfClaim,
 } from '../../domain/people/access.ts';
 import { Refusal } from '../../domain/refusal.ts';
-import type { LoginState, LoginWish, PersonSessions, SignIn, SignInOutcome } from '../calls/sign-in.ts';
+import type { LoginState, LoginWish, NewDeadline, PersonSessions, SignIn, SignInOutcome } from '../calls/sign-in.ts';
 import { type FoundProvider, openProvider, type ProviderSettings } from './provider.ts';
 import { notBegun, quote, refusalOf, refuseSignIn } from './refusals.ts';
 import { openLogoutTokens, verified } from './tokens.ts';
@@ -71,7 +71,7 @@ export function openSignIn(settings: SignInSettings, people: PersonSessions, onN
   const finish = async (
     parameters: URLSearchParams,
     sent: LoginState | undefined,
-    deadline: number,
+    newDeadline: NewDeadline,
   ): Promise<SignInOutcome> => {
     const login = checkLogin(parameters, sent);
     const found = await provider.find();
@@ -84,7 +84,7 @@ export function openSignIn(settings: SignInSettings, people: PersonSessions, onN
       }));
       return { kind: 'choice', programs: await Promise.all(named) };
     }
-    const { token } = await people.signInPerson(deadline, {
+    const { token } = await people.signInPerson(newDeadline(), {
       issuer,
       subject: claims.sub,
       ...describe(claims),
@@ -99,7 +99,7 @@ export function openSignIn(settings: SignInSettings, people: PersonSessions, onN
 
   return {
     begin: (wish) => noted('begin', () => begin(settings, provider.find, wish)),
-    finish: (parameters, login, deadline) => noted('finish', () => finish(parameters, login, deadline)),
+    finish: (parameters, login, newDeadline) => noted('finish', () => finish(parameters, login, newDeadline)),
     signOutUrl: async () => {
       // A provider that is down must not keep anyone from signing out here.
       const found = await provider.find().catch(() => undefined);
@@ -107,11 +107,11 @@ export function openSignIn(settings: SignInSettings, people: PersonSessions, onN
       const back = { post_logout_redirect_uri: `${publicUrl}${SIGNED_OUT_PATH}` };
       return buildEndSessionUrl(found.configuration, back).href;
     },
-    logOut: (token, deadline) =>
+    logOut: (token, newDeadline) =>
       noted('logout', async () => {
         const { keys } = await provider.find();
         const ended = await readLogoutToken(token, { clientId, keys });
-        return people.endProviderSessions(deadline, ended);
+        return people.endProviderSessions(newDeadline(), ended);
       }),
     close: provider.close,
   };
