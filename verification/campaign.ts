@@ -121,8 +121,18 @@ export class Tally {
     return { p50: at(0.5), p99: at(0.99), most: at(1) };
   }
 
-  /** Returns all counts, and the spread of each time in milliseconds. */
-  figures(): Record<string, number> {
+  /** Checks the spread of a time against its bound on an idle machine, in milliseconds. */
+  bound(setting: Setting, what: string, onQuietMachine: number, of: 'p99' | 'most' = 'p99'): void {
+    const [taken, most] = [this.spread(what)[of], boundOf(setting, onQuietMachine)];
+    if (taken > most) this.violate('times', [`${of} of ${what} is ${taken} ms, the maximum is ${most} ms`]);
+  }
+
+  /** Returns the violations, and these figures, all counts, and the spread of each time in milliseconds. */
+  findings(more: Findings['figures']): Findings {
+    return { figures: { ...more, ...this.#figures() }, violations: this.violations };
+  }
+
+  #figures(): Record<string, number> {
     const figures: Record<string, number> = Object.fromEntries(this.#counts);
     for (const what of this.#times.keys()) {
       const { p50, p99, most } = this.spread(what);

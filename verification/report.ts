@@ -16,14 +16,8 @@ const HEADINGS = ['campaign', 'how much', 'seconds', 'outcome', 'figures'] as co
 export function tableOf(results: readonly Result[]): string {
   const lines = [HEADINGS, ...results.map(cellsOf)];
   const widths = HEADINGS.map((_, column) => Math.max(...lines.map((line) => line[column]?.length ?? 0)));
-  return lines
-    .map((line) =>
-      line
-        .map((cell, column) => cell.padEnd(widths[column] ?? 0))
-        .join('  ')
-        .trimEnd(),
-    )
-    .join('\n');
+  const padded = lines.map((line) => line.map((cell, column) => cell.padEnd(widths[column] ?? 0)));
+  return padded.map((line) => line.join('  ').trimEnd()).join('\n');
 }
 
 function cellsOf({ campaign, unit, count, seconds, violations, notRun, figures, error }: Result): readonly string[] {

@@ -47,7 +47,7 @@ try {
   const tally = new Tally();
   await upgradeAndGoBack(release, Number(values.kills), tally);
   for (const violation of tally.violations) say(`VIOLATION  ${violation}`);
-  const figures = Object.entries(tally.figures()).map(([name, value]) => `${name} ${value}`);
+  const figures = Object.entries(tally.findings({}).figures).map(([name, value]) => `${name} ${value}`);
   say(`${tally.violations.length === 0 ? 'kept' : 'VIOLATED'}: ${figures.join(', ')}`);
   if (tally.violations.length > 0) process.exitCode = 1;
 } catch (error) {

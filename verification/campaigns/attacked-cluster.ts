@@ -3,14 +3,14 @@ import { mkdir } from 'node:fs/promises';
 import { join } from 'node:path';
 import type pg from 'pg';
 import { Resources } from '../../bench/resources.ts';
-import { type ServiceProcess, startService, temporaryDirectory, waitFor } from '../../test/harness/process.ts';
-import { sendRaw } from '../../test/harness/raw-request.ts';
-import { boundOf, type Findings, pause, type Setting, streamOf, Tally } from '../campaign.ts';
+import { temporaryDirectory } from '../../test/harness/process.ts';
+import { type Findings, pause, type Setting, streamOf, Tally } from '../campaign.ts';
 import { readBooksAt, readTexts } from '../checkers/books.ts';
 import { findContradictions } from '../checkers/responses.ts';
 import { Consumers } from '../environments/processes/consumers.ts';
 import { type Ledger, overLedgers } from '../environments/processes/ledgers.ts';
 import { Receiver } from '../environments/processes/receiver.ts';
+import { Services } from '../environments/processes/services.ts';
 import { readSnapshots } from '../environments/processes/snapshots.ts';
 import { makePrograms } from '../generators/events/callers.ts';
 import { Reader } from '../generators/events/readers.ts';
@@ -27,9 +27,6 @@ const ATTACKS_OF_LEDGER = 10;
 
 /** The number of acknowledged transfers before an attack. */
 const TRANSFERS_BEFORE = 300;
-
-/** The longest wait for acknowledged transfers before an attack, in milliseconds. */
-const LONGEST_BEFORE = 8_000;
 
 /** The longest time until transfers succeed after a fault, in milliseconds. */
 const WRITING_WITHIN = 120_000;
@@ -59,7 +56,7 @@ const WEBHOOKS: readonly Endpoint[] = [
 ];
 
 /** The services and their users. */
-type Users = { readonly services: readonly ServiceProcess[]; readonly consumers: Consumers };
+type Users = { readonly services: Services; readonly consumers: Consumers };
 
 /** A database cluster: the primary's addresses for the services and for this process. */
 export type Cluster = { readonly databaseUrl: string; readonly connection: pg.ClientConfig };
@@ -85,14 +82,8 @@ export async function attackCluster<Environment extends Cluster>(
 ): Promise<Findings> {
   const tally = new Tally();
   await overLedgers(setting, tally, ATTACKS_OF_LEDGER, (ledger) => AttackedCluster.run(setting, tally, ledger, plan));
-  for (const [figure, onQuietMachine] of Object.entries(plan.bounds ?? {})) {
-    const [{ p99 }, most] = [tally.spread(figure), boundOf(setting, onQuietMachine)];
-    if (p99 > most) tally.violate('times', [`p99 of ${figure} is ${p99} ms, the maximum is ${most} ms`]);
-  }
-  return {
-    figures: { ...plan.figures, clients: CLIENTS, processes: 2, ...tally.figures() },
-    violations: tally.violations,
-  };
+  for (const [figure, most] of Object.entries(plan.bounds ?? {})) tally.bound(setting, figure, most);
+  return tally.findings({ ...plan.figures, clients: CLIENTS, processes: 2 });
 }
 
 /** Two service processes on a database cluster, with clients, readers of events, and webhooks. */
@@ -131,7 +122,7 @@ class AttackedCluster<Environment extends Cluster> {
         'the snapshots',
         readSnapshots(async () => cluster.connection, found),
       );
-      await attacked.#makeCards();
+      await attacked.#load.makeCards(users.services.process(0));
       await attacked.#withstand(setting, ledger, plan);
     } finally {
       await attacked?.stopLoad();
@@ -211,29 +202,13 @@ class AttackedCluster<Environment extends Cluster> {
     ]);
   }
 
-  get #service(): ServiceProcess {
-    const [first] = this.#users.services;
-    if (first === undefined) throw new Error('there is no service');
-    return first;
-  }
-
   get #urls(): readonly string[] {
-    return this.#users.services.map(({ url }) => url);
-  }
-
-  /** Makes the cards. Retries, because a busy machine may be too slow. */
-  async #makeCards(): Promise<void> {
-    for (const card_id of this.#load.cards) {
-      const raw = { path: '/api/v0.1/core/card', headers: { 'Idempotency-Key': card_id }, body: { card_id } };
-      await waitFor(`the card ${card_id}`, async () => (await sendRaw(this.#service.url, raw)).status === 201);
-    }
+    return this.#users.services.urls;
   }
 
   /** Waits for some acknowledged transfers, and then for a random time. */
   async #untilLoaded(): Promise<void> {
-    const wanted = this.#load.made + TRANSFERS_BEFORE;
-    const started = performance.now();
-    while (this.#load.made < wanted && performance.now() - started < LONGEST_BEFORE) await pause(10);
+    await this.#load.untilMade(this.#load.made + TRANSFERS_BEFORE);
     await pause(this.#random() * 200);
   }
 
@@ -262,7 +237,7 @@ class AttackedCluster<Environment extends Cluster> {
       return this.#load.count(this.#tally, await readBooksAt(this.#cluster.connection, this.#load.cards));
     }
     await this.#load.settle(this.#urls[1] ?? '', SENT_AGAIN);
-    const books = await this.#judgeBooks(where, await readTexts(this.#service.client));
+    const books = await this.#judgeBooks(where, await readTexts(this.#users.services.process(0).client));
     this.#load.count(this.#tally, books);
     await this.#users.consumers.checkEnd(where, this.#urls);
   }
@@ -276,10 +251,7 @@ class AttackedCluster<Environment extends Cluster> {
     const unnamed = judged.violations.filter((problem) => UNNAMED.test(problem));
     this.#tally.add('unnamed', unnamed.length);
     const wrong = judged.violations.filter((problem) => !unnamed.includes(problem));
-    this.#tally.violate(
-      where,
-      wrong.map((problem) => problem.slice(`${where}: `.length)),
-    );
+    for (const problem of wrong) this.#tally.violate(where, [problem.slice(`${where}: `.length)]);
     return books;
   }
 }
@@ -293,37 +265,28 @@ async function startUsers(
   const { path, remove } = await temporaryDirectory();
   resources.add('the files of the services', remove);
   // Both services read the secrets of webhooks.
-  const settings = {
-    DATABASE_URL: cluster.databaseUrl,
-    LOG_LEVEL: 'silent',
-    WEBHOOK_KEY: randomBytes(32).toString('base64'),
-  };
-  const services: ServiceProcess[] = [];
+  const settings = { DATABASE_URL: cluster.databaseUrl, WEBHOOK_KEY: randomBytes(32).toString('base64') };
+  const services = new Services(main);
   for (const name of ['first', 'second']) {
     await mkdir(join(path, name));
-    const service = await startService({ ...settings, DATA_DIR: join(path, name) }, main);
+    const service = await services.add({ ...settings, DATA_DIR: join(path, name) });
     resources.add(`the ${name} service`, async () => void (await service.stop()));
-    services.push(service);
   }
-  const urls = (): readonly string[] => services.map(({ url }) => url);
-  await Promise.all(urls().map((url) => untilAtWork(url)));
+  await Promise.all(services.urls.map((url) => untilAtWork(url)));
   const receiver = await Receiver.start(streamOf(seed, 4));
   resources.add('the receiver', () => receiver.stop());
-  const [owning] = services;
-  if (owning === undefined) throw new Error('there is no service');
-  const programs = await makePrograms(owning.client);
-  const webhooks = await Webhooks.create(WEBHOOKS, programs, receiver, () => owning.url);
+  const { url, client } = services.process(0);
+  const programs = await makePrograms(client);
+  const webhooks = await Webhooks.create(WEBHOOKS, programs, receiver, () => url);
   const source = { name: 'the first program', programId: programs.demo, meetsOldPrimaries: true };
-  const readers = [new Reader('pull', source, urls, 0), new Reader('stream', source, urls, 1)];
-  const consumers = new Consumers({
-    tally,
-    // Read each time: after a failover, another database is the primary.
-    connection: () => cluster.connection,
-    programs,
-    readers,
-    webhooks,
-    caughtUpWithin: CAUGHT_UP_WITHIN,
-  });
+  const readers = [
+    new Reader('pull', source, () => services.urls, 0),
+    new Reader('stream', source, () => services.urls, 1),
+  ];
+  // Read each time: after a failover, another database is the primary.
+  const connection = () => cluster.connection;
+  const of = { tally, connection, programs, readers, webhooks };
+  const consumers = new Consumers({ ...of, caughtUpWithin: CAUGHT_UP_WITHIN });
   resources.add('the consumers', () => consumers.stop());
   return { services, consumers };
 }

@@ -89,15 +89,9 @@ export async function run(setting: Setting): Promise<Findings> {
     isOver = true;
     await Promise.all(movers);
     const { faults } = await readBooks(services.path, CARDS);
-    tally.violate(
-      'books',
-      Object.entries(faults).map(([what, count]) => `${what}: ${count}`),
-    );
+    for (const [what, count] of Object.entries(faults)) tally.violate('books', [`${what}: ${count}`]);
   } finally {
     await services.end();
   }
-  return {
-    figures: { clients: CLIENTS, readers: READERS, processes: 2, ...tally.figures() },
-    violations: tally.violations,
-  };
+  return tally.findings({ clients: CLIENTS, readers: READERS, processes: 2 });
 }

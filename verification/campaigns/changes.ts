@@ -8,7 +8,7 @@ import { type Ledger, overLedgers } from '../environments/processes/ledgers.ts';
 import { startTwoServices, type TwoServices } from '../environments/processes/services.ts';
 import { Changers, pauseWhile, sendChange } from '../generators/changers.ts';
 import { Load, type Mix, type ProgramCards, pick } from '../generators/load.ts';
-import { type Held, holdCard, holdKey } from '../nemeses/locks.ts';
+import { hold, lockOfCard, lockOfKey } from '../nemeses/locks.ts';
 
 /** Clients per service: enough for a group to be decided while the previous one is being saved. */
 const CLIENTS = 96;
@@ -78,7 +78,8 @@ class Trial {
   readonly #ledger: Ledger;
   readonly #services: TwoServices;
   readonly #changes: AdministrativeChange[] = [];
-  readonly #held: Held[] = [];
+  /** The locks, and the names of the locked cards and idempotency keys. */
+  readonly #held: { readonly name: string; readonly from: number; readonly until: number }[] = [];
   readonly #load: Load;
   readonly #random: () => number;
 
@@ -179,14 +180,15 @@ class Trial {
         if (this.#random() < 0.6) {
           // Usually an unchanged card: a change that waits for its account would block changes of the switch.
           const cards = this.#random() < 0.8 ? program.steady.slice(-HELD_CARDS) : program.changing;
-          this.#held.push(await holdCard(client, program.programId, pick(cards, this.#random), wait));
+          const card = pick(cards, this.#random);
+          this.#held.push({ name: card, ...(await hold(client, lockOfCard(program.programId, card), wait)) });
         } else {
           const key = `held-key-${this.#held.length}`;
           const sendAndWait = (): Promise<void> => {
             requests.push(this.#load.sendUnder(key, program));
             return wait();
           };
-          this.#held.push(await holdKey(client, program.programId, key, sendAndWait));
+          this.#held.push({ name: key, ...(await hold(client, lockOfKey(program.programId, key), sendAndWait)) });
         }
         this.#tally.add('locks_held');
         this.#tell();
@@ -236,5 +238,5 @@ export async function run(setting: Setting): Promise<Findings> {
       await services.end();
     }
   });
-  return { figures: { processes: 2, ...tally.figures() }, violations: tally.violations };
+  return tally.findings({ processes: 2 });
 }

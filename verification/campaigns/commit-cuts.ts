@@ -2,6 +2,7 @@ import type { Stage } from '../../test/faults/stage.ts';
 import type { CommitFault } from '../../test/harness/proxy.ts';
 import { type Findings, pause, type Setting, Tally } from '../campaign.ts';
 import { attackWire, overLedgers } from '../environments/processes/ledgers.ts';
+import { hitCommit } from '../nemeses/placement.ts';
 
 /** Enough for several groups to be in flight when a connection is cut. */
 const CLIENTS = 96;
@@ -35,15 +36,7 @@ async function feed(
 ): Promise<void> {
   for (let made = 1; made <= cuts; made += 1) {
     const kind = KINDS[Math.floor(random() * KINDS.length)] ?? 'cut_after';
-    proxy.faults.push(kind);
-    const laidAt = performance.now();
-    let inFlight = proxy.open();
-    while (proxy.faults.length > 0) {
-      await pause(1);
-      inFlight = Math.max(inFlight, proxy.open());
-      if (performance.now() - laidAt > 60_000) throw new Error('no COMMIT arrived for a minute');
-    }
-    report(kind, made, inFlight);
+    report(kind, made, await hitCommit(proxy, kind));
     // Lets some commits succeed, so that some transfers are acknowledged normally.
     await pause(random() * 12);
   }
@@ -60,5 +53,5 @@ export async function run(setting: Setting): Promise<Findings> {
       });
     await attackWire(setting, tally, ledger, { clients: CLIENTS, sentAgain: SENT_AGAIN, run: cut });
   });
-  return { figures: { clients: CLIENTS, ...tally.figures() }, violations: tally.violations };
+  return tally.findings({ clients: CLIENTS });
 }

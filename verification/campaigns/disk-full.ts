@@ -195,5 +195,5 @@ export async function run(setting: Setting): Promise<Findings> {
   } finally {
     await end();
   }
-  return { figures: { clients: CLIENTS, ...tally.figures() }, violations: tally.violations };
+  return tally.findings({ clients: CLIENTS });
 }

@@ -1,4 +1,4 @@
-import { boundOf, type Findings, pause, type Setting, streamOf, Tally } from '../campaign.ts';
+import { type Findings, pause, type Setting, streamOf, Tally } from '../campaign.ts';
 import { readBooks, readTexts } from '../checkers/books.ts';
 import { type Ledger, overLedgers, SIDE_BY_SIDE } from '../environments/processes/ledgers.ts';
 import {
@@ -24,9 +24,6 @@ const KILLS_OF_LEDGER = 12;
 const BETWEEN_KILLS = 510;
 const LEAST_BETWEEN = 100;
 const LEAST_BETWEEN_IN_HASTE = 20;
-
-/** The longest wait for these transfers, in milliseconds. */
-const LONGEST_BETWEEN = 8_000;
 
 /** The number of requests to repeat at the end of a ledger. */
 const SENT_AGAIN = 400;
@@ -88,8 +85,7 @@ class KilledBooks {
     const wanted = this.#inHaste
       ? this.#load.made + LEAST_BETWEEN_IN_HASTE
       : Math.max(kill * BETWEEN_KILLS, this.#load.made + LEAST_BETWEEN);
-    const started = performance.now();
-    while (this.#load.made < wanted && performance.now() - started < LONGEST_BETWEEN) await pause(10);
+    await this.#load.untilMade(wanted);
     await pause(this.#random() * 200);
   }
 
@@ -117,12 +113,7 @@ export async function run(setting: Setting): Promise<Findings> {
       new KilledBooks(setting, ledger.number, services, found).withstand(ledger, tell),
     );
   await overLedgers(setting, tally, KILLS_OF_LEDGER, runOn, SIDE_BY_SIDE);
-  const { p99 } = tally.spread('recovery');
-  const most = boundOf(setting, RECOVERY);
-  if (p99 > most) tally.violate('recovery', [`p99 is ${p99} ms, the maximum is ${most} ms`]);
+  tally.bound(setting, 'recovery', RECOVERY);
   const clients = setting.inHaste === true ? CLIENTS_IN_HASTE : CLIENTS;
-  return {
-    figures: { clients, processes: 2, ledgers_side_by_side: SIDE_BY_SIDE, ...tally.figures() },
-    violations: tally.violations,
-  };
+  return tally.findings({ clients, processes: 2, ledgers_side_by_side: SIDE_BY_SIDE });
 }

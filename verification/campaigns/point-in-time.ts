@@ -162,5 +162,5 @@ export async function run(setting: Setting): Promise<Findings> {
     setting.progress(number);
   }
   await stop();
-  return { figures: { clients: CLIENTS, ...tally.figures() }, violations: tally.violations };
+  return tally.findings({ clients: CLIENTS });
 }

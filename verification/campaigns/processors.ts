@@ -6,7 +6,7 @@ import { CELLS } from '../../test/processors/matrix.ts';
 import { Stage } from '../../test/processors/stage.ts';
 import type { Script } from '../../test/processors/stand-in.ts';
 import { Trial } from '../../test/processors/trial.ts';
-import { boundOf, type Findings, type Setting, streamOf, Tally } from '../campaign.ts';
+import { type Findings, type Setting, streamOf, Tally } from '../campaign.ts';
 import { type Ledger, overLedgers } from '../environments/processes/ledgers.ts';
 
 /** Hands per ledger. Each hand moves the clock ahead, and a new ledger resets it. */
@@ -145,10 +145,6 @@ export async function run(setting: Setting): Promise<Findings> {
   const hands = handsOf(setting.seed, setting.count);
   const over = { ...setting, count: hands.length };
   await overLedgers(over, tally, HANDS_OF_LEDGER, (ledger) => attack(setting, tally, hands, ledger), SIDE_BY_SIDE);
-  for (const [what, { of, most }] of Object.entries(BOUNDS)) {
-    const taken = tally.spread(what)[of];
-    const bound = boundOf(setting, most);
-    if (taken > bound) tally.violate('times', [`${what}: ${taken} ms (${of}), the maximum is ${bound} ms`]);
-  }
-  return { figures: { ledgers_side_by_side: SIDE_BY_SIDE, ...tally.figures() }, violations: tally.violations };
+  for (const [what, { of, most }] of Object.entries(BOUNDS)) tally.bound(setting, what, most, of);
+  return tally.findings({ ledgers_side_by_side: SIDE_BY_SIDE });
 }

@@ -103,5 +103,5 @@ export async function run(setting: Setting): Promise<Findings> {
       run: (stage, random) => spoil(setting, tally, ledger, stage, random),
     }),
   );
-  return { figures: { clients: CLIENTS, ...tally.figures() }, violations: tally.violations };
+  return tally.findings({ clients: CLIENTS });
 }

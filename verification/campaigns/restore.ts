@@ -87,5 +87,5 @@ export async function run(setting: Setting): Promise<Findings> {
     await backUpAndRestore(setting, tally, round);
     setting.progress(round);
   }
-  return { figures: { clients: CLIENTS, ...tally.figures() }, violations: tally.violations };
+  return tally.findings({ clients: CLIENTS });
 }

@@ -175,5 +175,5 @@ export async function run(setting: Setting): Promise<Findings> {
     await restartInTurn(setting, tally, ledger, Math.min(RESTARTS_OF_LEDGER, left));
   }
   judgeCrossings(setting, tally);
-  return { figures: { clients: CLIENTS, ...tally.figures() }, violations: tally.violations };
+  return tally.findings({ clients: CLIENTS });
 }

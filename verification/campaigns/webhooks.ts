@@ -57,14 +57,8 @@ async function attend(ledger: KilledLedger, resources: Resources): Promise<Atten
   resources.add('the receiver', () => receiver.stop());
   const webhooks = await Webhooks.create(ENDPOINTS, programs, receiver, () => services.owner.url);
   const connection = { connectionString: services.databaseUrl };
-  const consumers = new Consumers({
-    tally,
-    connection: () => connection,
-    programs,
-    readers: [],
-    webhooks,
-    caughtUpWithin: 30_000,
-  });
+  const of = { tally, connection: () => connection, programs, readers: [], webhooks };
+  const consumers = new Consumers({ ...of, caughtUpWithin: 30_000 });
   let isRolled = false;
   const conduct = async (share: number): Promise<void> => {
     tally.add('enabled', await webhooks.conduct(share));

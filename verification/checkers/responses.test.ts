@@ -133,7 +133,14 @@ test.each<readonly [string, ...History]>([
 });
 
 /** The words of contradictions that a negative control must find. */
-const OF_MONEY = ['lost', 'doubled', 'no money moved', 'refused and made', 'except the replays reported no'];
+const OF_MONEY = [
+  'lost',
+  'doubled',
+  'no money moved',
+  'refused and made',
+  'except the replays reported no',
+  'add up to',
+];
 
 test.each<readonly [string, string, ...History]>([
   ['an acknowledged transfer is missing', 'lost', [create()], [], 5],
@@ -248,7 +255,7 @@ test.each<readonly [string, string, ...History]>([
 ])('detects a false response: %s', (_, word, operations, transfers, balance) => {
   const found = findContradictions(operations, books(transfers, balance)).join('\n');
   expect(found).toContain(word);
-  expect(ABOUT_MONEY.test(found) || !OF_MONEY.includes(word)).toBe(true);
+  expect(ABOUT_MONEY.test(found) || !OF_MONEY.some((one) => word.includes(one))).toBe(true);
 });
 
 test('reports the faults of the books', () => {

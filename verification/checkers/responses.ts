@@ -14,9 +14,9 @@ import {
 /** The members of an error record, in the order of the specification. */
 const ERROR_RECORD = ['Message', 'Status', 'Code', 'Type'];
 
-/** Violations about money: an acknowledged change is gone, doubled or not durable, or a denied one was made. */
+/** Violations about money: a change is gone, doubled, not durable or made although denied, or sums are wrong. */
 export const ABOUT_MONEY =
-  /lost: |doubled: |said that no money moved, but it made|except the replays reported no|refused and made|transfers were acknowledged/;
+  /lost: |doubled: |said that no money moved, but it made|except the replays reported no|refused and made|transfers were acknowledged|its transfers add up to|do not sum to zero/;
 
 /** A transfer or a reversal that an operation made. */
 type Made = { readonly id: string; readonly requestId: string; readonly terms: readonly unknown[] };

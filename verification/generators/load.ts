@@ -1,6 +1,6 @@
 import type { Agent } from 'node:http';
 import { DEMO_PROGRAM } from '../../contract/samples.ts';
-import type { ServiceProcess } from '../../test/harness/process.ts';
+import { type ServiceProcess, waitFor } from '../../test/harness/process.ts';
 import { keptConnections, NoResponse, type RawResponse, sendRaw } from '../../test/harness/raw-request.ts';
 import { pause, type Tally } from '../campaign.ts';
 import type { Books } from '../checkers/books.ts';
@@ -135,8 +135,12 @@ export class Load {
     return this.#operations.reduce((sum, { unanswered }) => sum + unanswered, 0);
   }
 
-  async makeCards(service: ServiceProcess): Promise<void> {
-    for (const card_id of this.cards) await service.client.cards.create({ card_id });
+  /** Makes the cards. Retries, because a busy machine may be too slow. */
+  async makeCards({ url }: ServiceProcess): Promise<void> {
+    for (const card_id of this.cards) {
+      const raw = { path: '/api/v0.1/core/card', headers: { 'Idempotency-Key': card_id }, body: { card_id } };
+      await waitFor(`the card ${card_id}`, async () => (await sendRaw(url, raw)).status === 201);
+    }
   }
 
   /** Sets the programs that the clients of each address use. */
@@ -163,6 +167,12 @@ export class Load {
   /** Announces that the service at this address will be killed. From then on, missing responses are allowed. */
   expectDeath(baseUrl: string): void {
     this.#dead.add(baseUrl);
+  }
+
+  /** Waits for this number of acknowledged transfers, or 8 s, because a service may acknowledge none after a kill. */
+  async untilMade(wanted: number): Promise<void> {
+    const started = performance.now();
+    while (this.made < wanted && performance.now() - started < 8_000) await pause(10);
   }
 
   /** Stops the clients and waits until no request is in flight. */

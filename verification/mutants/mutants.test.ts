@@ -29,24 +29,21 @@ test('the mutants of npm run verify exist', () => {
 });
 
 test('each campaign has one row and each nemesis a campaign', async () => {
-  const readAll = async (folder: string): Promise<ReadonlyMap<string, string>> => {
+  const readAll = async (folder: string) => {
     const files = (await readdir(resolve(ROOT, folder))).filter((file) => !file.endsWith('.test.ts'));
-    return new Map(await Promise.all(files.map(async (file) => [file, await read(`${folder}/${file}`)] as const)));
+    return Promise.all(files.map(async (file) => [file, await read(`${folder}/${file}`)] as const));
   };
   const campaigns = await readAll('verification/campaigns');
-  const files = [...campaigns].flatMap(([file, text]) =>
-    /function run\(setting/.test(text) ? [file.slice(0, -3)] : [],
-  );
-  const names = CAMPAIGNS.map(({ name }) => name);
-  expect(names.toSorted()).toEqual([...files, ...Object.keys(RUNS)].toSorted());
+  const files = campaigns.flatMap(([file, text]) => (text.includes('function run(setting') ? [file.slice(0, -3)] : []));
+  expect(CAMPAIGNS.map(({ name }) => name).toSorted()).toEqual([...files, ...Object.keys(RUNS)].toSorted());
   for (const { name, run } of CAMPAIGNS)
     expect(String(run)).toContain(`campaigns/${Object.hasOwn(RUNS, name) ? 'cluster' : name}.ts`);
 
-  const nemeses = [...(await readAll('verification/nemeses')).values()].join('\n');
-  const attacks = [...campaigns.values()].join('\n');
-  const declared = [...nemeses.matchAll(/^export const (\w+)\b.*\bNemesis</gm)].map(([, name]) => String(name));
-  expect(declared.length).toBeGreaterThan(0);
-  expect(declared.filter((name) => !new RegExp(`\\b${name}\\b`).test(attacks))).toEqual([]);
+  const nemeses = (await readAll('verification/nemeses')).flatMap(([, text]) => [
+    ...text.matchAll(/^export const (\w+)\b.*\bNemesis</gm),
+  ]);
+  expect(nemeses.length).toBeGreaterThan(0);
+  for (const [, name] of nemeses) expect(campaigns.join('\n')).toMatch(new RegExp(`\\b${name}\\b`));
 });
 
 test.each([

@@ -3,49 +3,25 @@ import { fromWireId } from '../../domain/identifier.ts';
 import { hashKey } from '../../server/store/idempotency.ts';
 import { hashOf } from '../../server/store/locks.ts';
 
-/** A lock that the test held. Times are from `performance.now()`. */
-export type Held = {
-  /** The locked card or idempotency key. */
-  readonly name: string;
-  readonly from: number;
-  readonly until: number;
-};
-
-/** Locks the account of a card directly in the database while a function runs. */
-export function holdCard(
-  client: pg.Client,
-  programId: string,
-  name: string,
-  meanwhile: () => Promise<void>,
-): Promise<Held> {
-  const lock = `select from account
+/** Locks the account of a card. */
+export function lockOfCard(programId: string, name: string): pg.QueryConfig {
+  const text = `select from account
     where account_id = (select account_id from card where program_id = $1 and name = $2) for no key update`;
-  return hold(client, name, { text: lock, values: [fromWireId('prog', programId), name] }, meanwhile);
+  return { text, values: [fromWireId('prog', programId), name] };
 }
 
-/** Locks an idempotency key of create_transfer directly in the database while a function runs. */
-export function holdKey(
-  client: pg.Client,
-  programId: string,
-  key: string,
-  meanwhile: () => Promise<void>,
-): Promise<Held> {
-  const inner = fromWireId('prog', programId) ?? '';
-  const hash = hashOf({ keyHash: hashKey(inner, 'create_transfer', key) });
-  const lock = { text: 'select pg_advisory_xact_lock($1)', values: [hash.toString()] };
-  return hold(client, key, lock, meanwhile);
+/** Locks an idempotency key of create_transfer. */
+export function lockOfKey(programId: string, key: string): pg.QueryConfig {
+  const keyHash = hashKey(fromWireId('prog', programId) ?? '', 'create_transfer', key);
+  return { text: 'select pg_advisory_xact_lock($1)', values: [hashOf({ keyHash }).toString()] };
 }
 
-async function hold(
-  client: pg.Client,
-  name: string,
-  lock: pg.QueryConfig,
-  meanwhile: () => Promise<void>,
-): Promise<Held> {
+/** Holds a lock directly in the database while a function runs. Returns the times. */
+export async function hold(client: pg.Client, lock: pg.QueryConfig, meanwhile: () => Promise<void>) {
   await client.query('begin');
   await client.query(lock);
   const from = performance.now();
   await meanwhile();
   await client.query('rollback');
-  return { name, from, until: performance.now() };
+  return { from, until: performance.now() };
 }

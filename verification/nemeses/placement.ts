@@ -1,3 +1,4 @@
+import type { CommitFault, DatabaseProxy } from '../../test/harness/proxy.ts';
 import { pause } from '../campaign.ts';
 import type { PlaceCluster } from '../environments/cluster/place-cluster.ts';
 import type { Nemesis } from './nemesis.ts';
@@ -31,21 +32,25 @@ export const COORDINATOR_LOSS: Nemesis<PlaceCluster> = {
 const DENIALS = 10;
 const BETWEEN_DENIALS = 40;
 
-/** The longest wait for the next COMMIT, in milliseconds. */
-const COMMIT_WITHIN = 60_000;
+/** Lays a fault and waits up to a minute for the COMMIT that it hits. Returns the most connections that were open. */
+export async function hitCommit(proxy: DatabaseProxy, kind: CommitFault): Promise<number> {
+  proxy.faults.push(kind);
+  const laidAt = performance.now();
+  let most = proxy.open();
+  while (proxy.faults.length > 0) {
+    await pause(1);
+    most = Math.max(most, proxy.open());
+    if (performance.now() - laidAt > 60_000) throw new Error('no COMMIT arrived for a minute');
+  }
+  return most;
+}
 
 /** Successful responses to COMMIT become errors, like those of Citus after the loss of a node. */
 export const DENIALS_OF_COMMIT: Nemesis<PlaceCluster> = {
   name: 'denials',
   inject: async ({ environment, random, tally }) => {
-    const { faults } = environment.proxy;
     for (let denial = 0; denial < DENIALS; denial += 1) {
-      faults.push('deny_after');
-      const laidAt = performance.now();
-      while (faults.length > 0) {
-        if (performance.now() - laidAt > COMMIT_WITHIN) throw new Error('no COMMIT arrived in time');
-        await pause(1);
-      }
+      await hitCommit(environment.proxy, 'deny_after');
       tally.add('denials');
       await pause(random() * BETWEEN_DENIALS);
     }

@@ -1,3 +1,4 @@
+import { waitFor } from '../../test/harness/process.ts';
 import { sendRaw } from '../../test/harness/raw-request.ts';
 import { pause } from '../campaign.ts';
 import type { PairCluster } from '../environments/cluster/pair-cluster.ts';
@@ -93,22 +94,14 @@ export const HIDING: Nemesis<PairCluster> = {
   heal: async ({ environment }) => environment.showPrimary(),
 };
 
-/** The longest wait for a change of the readiness, and the interval between probes, in milliseconds. */
+/** The longest wait for a change of the readiness, in milliseconds. */
 const READINESS_WITHIN = 60_000;
-const BETWEEN_PROBES = 20;
 
 /** Measures the time until each service reports this readiness. */
-async function untilReadiness(
-  { urls, tally }: Target<unknown>,
-  status: number,
-  from: number,
-  what: string,
-): Promise<void> {
+async function untilReadiness({ urls, tally }: Target<unknown>, status: number, from: number, what: string) {
   const one = async (url: string): Promise<void> => {
-    while ((await sendRaw(url, { method: 'GET', path: '/health/ready' })).status !== status) {
-      if (performance.now() - from > READINESS_WITHIN) throw new Error(`not in time: ${what}`);
-      await pause(BETWEEN_PROBES);
-    }
+    const isSo = async () => (await sendRaw(url, { method: 'GET', path: '/health/ready' })).status === status;
+    await waitFor(what, isSo, READINESS_WITHIN);
     tally.time(what, performance.now() - from);
   };
   await Promise.all(urls.map(one));

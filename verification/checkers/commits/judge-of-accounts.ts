@@ -16,31 +16,34 @@ const BOOKED: ReadonlyMap<string, string> = new Map(
 /** The serial books identify an account by its name, the rows by its id. */
 const NAMES: ReadonlyMap<unknown, string> = new Map([...BOOKED].map(([name, id]) => [id, name]));
 
-/** Compares accounts and the counters of limits with the serial books. */
-export class JudgeOfAccounts {
-  readonly #tables: Tables;
-  readonly #books: SerialBooks;
-  readonly #say: (problem: string) => void;
+/** Compares committed rows with the serial books, and says every problem. */
+export class Judge {
+  protected readonly tables: Tables;
+  protected readonly books: SerialBooks;
+  protected readonly say: (problem: string) => void;
 
   constructor(tables: Tables, books: SerialBooks, say: (problem: string) => void) {
-    this.#tables = tables;
-    this.#books = books;
-    this.#say = say;
+    this.tables = tables;
+    this.books = books;
+    this.say = say;
   }
+}
 
+/** Compares accounts and the counters of limits with the serial books. */
+export class JudgeOfAccounts extends Judge {
   /** Compares all accounts and counters with the books. */
   compare(): void {
     const sums = new Map<unknown, bigint>();
-    for (const { program_id, balance } of this.#tables.all('account')) {
+    for (const { program_id, balance } of this.tables.all('account')) {
       sums.set(program_id, (sums.get(program_id) ?? 0n) + (balance as bigint));
     }
-    for (const [id, sum] of sums) if (sum !== 0n) this.#say(`the balances of program ${id} add up to ${sum}`);
+    for (const [id, sum] of sums) if (sum !== 0n) this.say(`the balances of program ${id} add up to ${sum}`);
     for (const [name, row] of this.#stored()) {
-      const book = this.#books.books.sums(name);
+      const book = this.books.books.sums(name);
       const isEqual = row?.balance === book.balance && row?.held === book.held && row?.incoming === book.incoming;
       if (isEqual) continue;
       const found = `${row?.balance}/${row?.held}/${row?.incoming}`;
-      this.#say(`${name} has ${found} instead of ${book.balance}/${book.held}/${book.incoming}`);
+      this.say(`${name} has ${found} instead of ${book.balance}/${book.held}/${book.incoming}`);
     }
     this.compareCounts();
   }
@@ -48,24 +51,24 @@ export class JudgeOfAccounts {
   /** Compares the stored counters of limits with the books. */
   compareCounts(): void {
     const stored = new Map<string, string>();
-    for (const { account_id, direction, day_start, amount, count } of this.#tables.all('limit_counter')) {
+    for (const { account_id, direction, day_start, amount, count } of this.tables.all('limit_counter')) {
       stored.set(`${NAMES.get(account_id)} ${direction} ${dayOf(day_start)}`, `${amount} in ${count}`);
     }
     for (const name of BOOKED.keys()) {
-      for (const [counted, { amount, count }] of this.#books.books.sums(name).counted) {
+      for (const [counted, { amount, count }] of this.books.books.sums(name).counted) {
         const key = `${name} ${counted}`;
         const found = stored.get(key) ?? '0 in 0';
-        if (found !== `${amount} in ${count}`) this.#say(`${key} counts ${found} instead of ${amount} in ${count}`);
+        if (found !== `${amount} in ${count}`) this.say(`${key} counts ${found} instead of ${amount} in ${count}`);
         stored.delete(key);
       }
     }
-    for (const [key, found] of stored) this.#say(`${key} counts ${found}, but should count nothing`);
+    for (const [key, found] of stored) this.say(`${key} counts ${found}, but should count nothing`);
   }
 
   /** The accounts to compare, by their names in the books. */
   *#stored(): Generator<readonly [name: string, row: StoredRow | undefined]> {
-    for (const [name, accountId] of BOOKED) yield [name, this.#tables.newest('account', accountId)];
-    for (const row of this.#tables.all('account')) {
+    for (const [name, accountId] of BOOKED) yield [name, this.tables.newest('account', accountId)];
+    for (const row of this.tables.all('account')) {
       if (row.kind !== 'suspense') continue;
       yield [suspenseOf(nameOf(row.program_id), CURRENCY), row];
     }

@@ -5,9 +5,9 @@ import type { Entry, OpenCall, SimulatedProcessor } from '../../environments/mem
 import { nameOf } from '../../environments/memory/world.ts';
 import { NOTHING, timeOf } from '../../environments/memory-store/meaning.ts';
 import type { StoredRow } from '../../environments/memory-store/parameters.ts';
-import type { Tables, Written } from '../../environments/memory-store/transaction.ts';
+import type { Written } from '../../environments/memory-store/transaction.ts';
 import type { Request } from '../../model/commands.ts';
-import type { SerialBooks } from '../../model/serial-books.ts';
+import { Judge } from './judge-of-accounts.ts';
 
 const ANY_END = ['approved', 'declined', 'failed', 'reversed'] as const;
 
@@ -29,10 +29,7 @@ const MOVES: Readonly<Record<AttemptStatus, readonly AttemptStatus[]>> = {
 const CONTRADICTED = ['contradicted_at', 'contradiction', 'contradiction_break_id', 'contradiction_settled_at'];
 
 /** Compares attempts and the ledger with the processor's book. That book is the truth about the money. */
-export class JudgeOfProcessors {
-  readonly #tables: Tables;
-  readonly #books: SerialBooks;
-  readonly #say: (problem: string) => void;
+export class JudgeOfProcessors extends Judge {
   /** Undefined if no card has a processor. */
   processor: SimulatedProcessor | undefined;
   /** The attempts, as last committed. */
@@ -46,42 +43,36 @@ export class JudgeOfProcessors {
   /** Whether a breaker was ever open. */
   wasDown = false;
 
-  constructor(tables: Tables, books: SerialBooks, say: (problem: string) => void) {
-    this.#tables = tables;
-    this.#books = books;
-    this.#say = say;
-  }
-
   /** Called when a process sends a request to the processor. */
   onCall({ asker, question, order }: OpenCall, open: readonly OpenCall[]): void {
     const { attemptId, amount, kind, transferId, notAfter } = order;
     const about = `${question} ${attemptId}`;
-    const row = this.#tables.newest('processor_attempt', fromWireId('pat', attemptId) ?? '');
+    const row = this.tables.newest('processor_attempt', fromWireId('pat', attemptId) ?? '');
     if (row === undefined) {
-      this.#say(`${about} has a key that is not the id of an attempt`);
+      this.say(`${about} has a key that is not the id of an attempt`);
       return;
     }
     const isSame = row.amount === amount && row.kind === kind && toWireId('tr', String(row.transfer_id)) === transferId;
-    if (!isSame) this.#say(`${about} differs from the order of its attempt`);
-    if (row.sent_at === null) this.#say(`${about} leaves before a committed "sent"`);
+    if (!isSame) this.say(`${about} differs from the order of its attempt`);
+    if (row.sent_at === null) this.say(`${about} leaves before a committed "sent"`);
     const other = open.find((one) => one.order.attemptId === attemptId);
     if (other !== undefined)
-      this.#say(`${about}: ${asker.name} sends a request while ${other.asker.name} waits for an answer`);
+      this.say(`${about}: ${asker.name} sends a request while ${other.asker.name} waits for an answer`);
     if (question !== 'send') return;
     const key = `${attemptId} ${timeOf(row.sent_at)}`;
-    if (row.status === 'ready') this.#say(`${about} leaves before a committed "sent"`);
-    if (this.#sent.has(key)) this.#say(`${about} leaves twice`);
+    if (row.status === 'ready') this.say(`${about} leaves before a committed "sent"`);
+    if (this.#sent.has(key)) this.say(`${about} leaves twice`);
     this.#sent.add(key);
     // The process knows the time of the database to within a few milliseconds.
     if (notAfter === null || notAfter > timeOf(row.not_after) + 5)
-      this.#say(`${about} may be executed later than stored`);
+      this.say(`${about} may be executed later than stored`);
   }
 
   /** Called when the processor has moved the money of an order. */
   onExecuted({ order: { transferId } }: Entry): void {
     const book = [...(this.processor?.book.values() ?? [])].flat();
     const moved = book.filter(({ order, state }) => order.transferId === transferId && state === 'executed');
-    if (moved.length > 1) this.#say(`the processor has moved the money of ${transferId} ${moved.length} times`);
+    if (moved.length > 1) this.say(`the processor has moved the money of ${transferId} ${moved.length} times`);
   }
 
   /** Called after a commit. */
@@ -115,8 +106,8 @@ export class JudgeOfProcessors {
   }
 
   #compareHold({ transfer_id, expires_at }: StoredRow): void {
-    const transfer = this.#books.books.transfers.get(toWireId('tr', String(transfer_id)));
-    if (transfer?.isElsewhere === true && expires_at !== null) this.#say('the hold of an attempt expires');
+    const transfer = this.books.books.transfers.get(toWireId('tr', String(transfer_id)));
+    if (transfer?.isElsewhere === true && expires_at !== null) this.say('the hold of an attempt expires');
   }
 
   #compareAttempt(row: StoredRow): void {
@@ -125,17 +116,17 @@ export class JudgeOfProcessors {
     const before = this.#known.get(row.attempt_id);
     this.#known.set(row.attempt_id, row);
     const status = row.status as AttemptStatus;
-    this.#books.model.attempts.set(id, { transfer: transferId, status });
+    this.books.model.attempts.set(id, { transfer: transferId, status });
     const from = before?.status as AttemptStatus | undefined;
     if (from === undefined) {
       const other = this.#known.get(this.#ofTransfer.get(transferId));
       if (other !== undefined && !hasFailed(other.status as AttemptStatus))
-        this.#say(`${transferId} has two attempts at the same time`);
+        this.say(`${transferId} has two attempts at the same time`);
       this.#ofTransfer.set(transferId, String(row.attempt_id));
-      if (status !== 'ready') this.#say(`${id} begins as ${status}`);
+      if (status !== 'ready') this.say(`${id} begins as ${status}`);
       return;
     }
-    if (from !== status && !MOVES[from].includes(status)) this.#say(`${id} was ${from} and becomes ${status}`);
+    if (from !== status && !MOVES[from].includes(status)) this.say(`${id} was ${from} and becomes ${status}`);
     if (from === status && isEnded(status)) this.#compareLate(row, before);
     if (from !== status && isEnded(status)) this.#compareEnd(row, id);
   }
@@ -144,21 +135,21 @@ export class JudgeOfProcessors {
   #compareLate(row: StoredRow, before: StoredRow | undefined): void {
     if (CONTRADICTED.some((name) => row[name] !== before?.[name])) {
       const noted = Object.fromEntries(CONTRADICTED.map((name) => [name, row[name]]));
-      if (!isDeepStrictEqual({ ...before, ...noted }, row)) this.#say('a contradiction changed other columns');
-      const { kind } = this.#tables.newest('processor_break', String(row.contradiction_break_id)) ?? {};
-      if (kind !== 'contradiction') this.#say('a contradiction has no break');
+      if (!isDeepStrictEqual({ ...before, ...noted }, row)) this.say('a contradiction changed other columns');
+      const { kind } = this.tables.newest('processor_break', String(row.contradiction_break_id)) ?? {};
+      if (kind !== 'contradiction') this.say('a contradiction has no break');
       return;
     }
     if (before?.late_approval_at !== null || row.late_approval_at === null) {
-      this.#say('an attempt was changed after its end');
+      this.say('an attempt was changed after its end');
       return;
     }
-    const found = this.#tables.newest('processor_break', String(row.break_id));
-    if (found?.kind !== 'late_approval') this.#say('a late approval has no break');
+    const found = this.tables.newest('processor_break', String(row.break_id));
+    if (found?.kind !== 'late_approval') this.say('a late approval has no break');
     if (this.processor?.hasMoved(toWireId('pat', String(row.attempt_id))) !== true)
-      this.#say('a late approval was never executed');
-    const posted = this.#tables.all('posting').filter(({ cause_id }) => cause_id === row.break_id);
-    if (posted.length !== 1) this.#say(`a late approval was posted ${posted.length} times`);
+      this.say('a late approval was never executed');
+    const posted = this.tables.all('posting').filter(({ cause_id }) => cause_id === row.break_id);
+    if (posted.length !== 1) this.say(`a late approval was posted ${posted.length} times`);
   }
 
   /** Checks the end of an attempt: the processor must have done the same, or must do it later. */
@@ -167,13 +158,13 @@ export class JudgeOfProcessors {
     if (processor === undefined || (resolved_by !== null && this.#wronglyResolved.has(attempt_id))) return;
     const hasMoved = processor.hasMoved(id);
     if (status === 'approved') {
-      if (!hasMoved) this.#say(`${id} was captured, but was not executed`);
+      if (!hasMoved) this.say(`${id} was captured, but was not executed`);
       return;
     }
     // The processor declines this order, but executes it later. That is a late approval.
     if (processor.lies(id)) return;
-    if (hasMoved) this.#say(`${id} was released, but was executed`);
-    if (processor.mayMove(id, timeOf(not_after))) this.#say(`${id} was released, but may still be executed`);
+    if (hasMoved) this.say(`${id} was released, but was executed`);
+    if (processor.mayMove(id, timeOf(not_after))) this.say(`${id} was released, but may still be executed`);
   }
 
   /** Compares a stored transfer with its attempt. */
@@ -183,23 +174,23 @@ export class JudgeOfProcessors {
     if (attempt === undefined) return;
     const isOver = isEnded(attempt.status as AttemptStatus);
     const ended = attempt.status === 'approved' ? 'completed' : 'failed';
-    if (status !== (isOver ? ended : 'pending')) this.#say(`${id} is ${status}, but its attempt ${attempt.status}`);
+    if (status !== (isOver ? ended : 'pending')) this.say(`${id} is ${status}, but its attempt ${attempt.status}`);
     const expected = isOver ? 'final' : attempt.unknown_since === null ? 'open' : 'unknown';
-    if (outcome !== expected) this.#say(`the outcome of ${id} is ${outcome} instead of ${expected}`);
+    if (outcome !== expected) this.say(`the outcome of ${id} is ${outcome} instead of ${expected}`);
   }
 
   /** Whether every attempt has ended or waits for a person. */
   get isSettled(): boolean {
     const isOpen = (row: StoredRow): boolean => !isEnded(row.status as AttemptStatus) && row.status !== 'attention';
     if ([...this.#known.values()].some(isOpen)) return false;
-    return this.#tables.all('processor_notice').every(({ handled_at }) => handled_at !== null);
+    return this.tables.all('processor_notice').every(({ handled_at }) => handled_at !== null);
   }
 
   /** When an attempt or a probe is due next, in milliseconds since 1970. */
   get next(): number {
     let next = Number.POSITIVE_INFINITY;
     for (const { next_at } of this.#known.values()) if (next_at !== null) next = Math.min(next, timeOf(next_at));
-    for (const { probe_at } of this.#tables.all('connector_state'))
+    for (const { probe_at } of this.tables.all('connector_state'))
       if (probe_at !== null) next = Math.min(next, timeOf(probe_at));
     return next;
   }
@@ -217,14 +208,14 @@ export class JudgeOfProcessors {
       if (isIn) cleared.set(card_id, (cleared.get(card_id) ?? 0n) + sign * (amount as bigint));
       if (status === 'attention' || this.#wronglyResolved.has(attempt_id)) continue;
       const hasMoved = processor.hasMoved(id);
-      if (hasMoved && !isIn) this.#say(`${id} was executed, but its money is not in the ledger: it is ${status}`);
-      if (!hasMoved && isIn) this.#say(`${id} is in the ledger as executed, but was not: it is ${status}`);
+      if (hasMoved && !isIn) this.say(`${id} was executed, but its money is not in the ledger: it is ${status}`);
+      if (!hasMoved && isIn) this.say(`${id} is in the ledger as executed, but was not: it is ${status}`);
     }
-    for (const card of this.#tables.all('card')) {
-      const { kind, balance } = this.#tables.newest('account', String(card.account_id)) ?? {};
+    for (const card of this.tables.all('card')) {
+      const { kind, balance } = this.tables.newest('account', String(card.account_id)) ?? {};
       const expected = cleared.get(card.card_id) ?? 0n;
       if (kind === 'clearing' && balance !== expected)
-        this.#say(`${balance} are cleared for ${card.name}, but ${expected} are approved and not settled`);
+        this.say(`${balance} are cleared for ${card.name}, but ${expected} are approved and not settled`);
     }
   }
 

@@ -165,6 +165,6 @@ function readValue(oid: number, bytes: Buffer): Value {
   }
 }
 
-function toUuid(digits: string): string {
+export function toUuid(digits: string): string {
   return `${digits.slice(0, 8)}-${digits.slice(8, 12)}-${digits.slice(12, 16)}-${digits.slice(16, 20)}-${digits.slice(20)}`;
 }

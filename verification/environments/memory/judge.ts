@@ -11,7 +11,7 @@ import { sum } from '../../model/books.ts';
 import type { Opening, Request } from '../../model/commands.ts';
 import { SerialBooks } from '../../model/serial-books.ts';
 import { NOTHING, timeOf } from '../memory-store/meaning.ts';
-import type { StoredRow } from '../memory-store/parameters.ts';
+import { type StoredRow, toUuid } from '../memory-store/parameters.ts';
 import type { Tables, Written } from '../memory-store/transaction.ts';
 import { isOfWebhook, type ReadEvent, read, readEntry, showsProgram, sorted } from './read-event.ts';
 import { describeRequest, isOfOperators, movesMoney } from './requests.ts';
@@ -235,7 +235,7 @@ export class Judge {
 
   /** Takes a request that was carried out. Its event, or its entry in the audit log, was written. */
   #take({ event, record }: ReadEvent, entries: readonly ReadEvent[]): void {
-    const requestId = event.request_id === null ? toUuid(String(record.request_id)) : String(event.request_id);
+    const requestId = event.request_id === null ? toUuid(String(record.request_id).slice(4)) : String(event.request_id);
     const at = timeOf(event.created_at ?? new Date(this.#clock()));
     const attempt = this.#attempts.get(requestId);
     if (event.type === 'transfer.late_approval') {
@@ -430,9 +430,4 @@ function showsEvent(ask: Request): boolean {
 /** Whether an event represents a request. If a request has an event for operators and one for programs, the first counts. */
 function isTaken(read: ReadEvent): boolean {
   return !isOfWebhook(read) && (read.event.type !== 'switch.changed' || read.event.program_id === null);
-}
-
-function toUuid(wireId: string): string {
-  const digits = wireId.slice(4);
-  return `${digits.slice(0, 8)}-${digits.slice(8, 12)}-${digits.slice(12, 16)}-${digits.slice(16, 20)}-${digits.slice(20)}`;
 }

@@ -53,7 +53,7 @@ export class Consumers {
   /** Compares when everything must have arrived. `urls` are the addresses of the services. Returns all timelines. */
   async checkEnd(where: string, urls: readonly string[]): Promise<Timelines> {
     const { readers, caughtUpWithin } = this.#ledger;
-    const due = this.#place(await this.#untilRelayed()).timelines;
+    const due = placeEvents(await this.#untilRelayed(), this.#programs).timelines;
     await this.#untilDelivered(where);
     const isBehind = (reader: Reader): boolean => reader.seen.length < wantedBy(reader, due).length;
     const from = performance.now();
@@ -90,7 +90,7 @@ export class Consumers {
     tables: EventTables,
     due: Timelines,
   ): Timelines {
-    const { timelines, violations } = this.#place(tables);
+    const { timelines, violations } = placeEvents(tables, this.#programs);
     this.#ledger.tally.violate(where, [
       ...violations,
       ...readings.flatMap((reading) => checkReading(reading, timelines, due)),
@@ -100,8 +100,8 @@ export class Consumers {
     return timelines;
   }
 
-  #place(tables: EventTables) {
-    return placeEvents(tables, Object.values(this.#ledger.programs));
+  get #programs(): readonly string[] {
+    return Object.values(this.#ledger.programs);
   }
 
   #readTables(): Promise<EventTables> {

@@ -39,9 +39,6 @@ export type KillCampaign = {
 /** Kills per ledger. After each, all events of the ledger are compared with everything that was received. */
 const KILLS_OF_LEDGER = 10;
 
-/** The longest wait for the transfers between two kills, in milliseconds. */
-const LONGEST_BETWEEN = 8_000;
-
 /** What a ledger is made of. */
 type Parts = {
   readonly services: TwoServices;
@@ -105,9 +102,7 @@ export class KilledLedger {
   }
 
   async #untilEnough(): Promise<void> {
-    const wanted = this.#load.made + this.#work.transfersBetweenKills;
-    const started = performance.now();
-    while (this.#load.made < wanted && performance.now() - started < LONGEST_BETWEEN) await pause(10);
+    await this.#load.untilMade(this.#load.made + this.#work.transfersBetweenKills);
     await pause(this.random() * 300);
   }
 
@@ -135,6 +130,5 @@ export async function killUnderLoad(setting: Setting, { work, settings, attend }
     });
   await overLedgers(setting, tally, KILLS_OF_LEDGER, run, SIDE_BY_SIDE);
   const { clients, callers } = work;
-  const figures = { clients, callers, processes: 2, ledgers_side_by_side: SIDE_BY_SIDE, ...tally.figures() };
-  return { figures, violations: tally.violations };
+  return tally.findings({ clients, callers, processes: 2, ledgers_side_by_side: SIDE_BY_SIDE });
 }

@@ -38,31 +38,29 @@ export function* run(name: string, ...of: Parameters<Meaning>) {
   return 'next' in found ? yield* found : found;
 }
 
-/** A transaction that returns changed rows of a table when it reads them one by one. */
-export function findingIn(transaction: Transaction, table: string, change: (row: StoredRow) => StoredRow): Transaction {
-  return new Proxy(transaction, {
+/** A transaction with another method. */
+function withMethod<Name extends 'find' | 'scan'>(
+  of: Transaction,
+  changed: Name,
+  method: Transaction[Name],
+): Transaction {
+  return new Proxy(of, {
     get(target, name: keyof Transaction) {
-      if (name === 'find') {
-        return (...of: Parameters<Transaction['find']>) => {
-          const row = target.find(...of);
-          return row === undefined || of[0] !== table ? row : change(row);
-        };
-      }
-      const found = target[name];
+      const found = name === changed ? method : target[name];
       return typeof found === 'function' ? found.bind(target) : found;
     },
   });
 }
 
+/** A transaction that returns changed rows of a table when it reads them one by one. */
+export function findingIn(transaction: Transaction, table: string, change: (row: StoredRow) => StoredRow): Transaction {
+  return withMethod(transaction, 'find', (...of) => {
+    const row = transaction.find(...of);
+    return row === undefined || of[0] !== table ? row : change(row);
+  });
+}
+
 /** A transaction that returns changed rows when it scans. */
 export function scanningWith(transaction: Transaction, change: (row: StoredRow) => StoredRow): Transaction {
-  return new Proxy(transaction, {
-    get(target, name: keyof Transaction) {
-      if (name === 'scan') {
-        return (...of: Parameters<Transaction['scan']>) => target.scan(...of).map(change);
-      }
-      const found = target[name];
-      return typeof found === 'function' ? found.bind(target) : found;
-    },
-  });
+  return withMethod(transaction, 'scan', (...of) => transaction.scan(...of).map(change));
 }
