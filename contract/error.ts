@@ -39,8 +39,8 @@ export type Sample = {
   /** Requests to send first, each with a 2xx response, or a condition. */
   readonly given?: readonly SampleRequest[] | Condition;
   /**
-   * The request that gets the code. In its path, `{transfer_id}`, `{webhook_id}`, `{case_id}` and `{incident_id}` stand for an id
-   * that `given` created, and `{attempt_id}` for an id that it listed.
+   * The request that gets the code. In its path, `{transfer_id}`, `{webhook_id}`, `{case_id}`, `{incident_id}` and `{person_id}` stand
+   * for an id that `given` created, and `{attempt_id}` for an id that it listed.
    */
   readonly request: SampleRequest;
   /** Requests that undo `given`. */

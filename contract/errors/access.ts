@@ -150,7 +150,12 @@ export const ACCESS_ERRORS = {
     resolution: 'Ask an operator of the service. An operator can unblock the person.',
     alsoCalled: 'user blocked, account disabled, cannot sign in, user suspended',
     sample: {
-      reproduce: 'Block the person of a sandbox, then sign in as that person.',
+      reproduce: 'Block a person of the sandbox, then sign in as that person.',
+      given: [
+        call('sign_in_as', { body: { person: 'support' } }),
+        call('block_person', { params: { person_id: '{person_id}' } }),
+      ],
+      after: [call('unblock_person', { params: { person_id: '{person_id}' } })],
       request: call('sign_in_as', { body: { person: 'support' } }),
       message: 'You were blocked from this service on 2026-01-31T09:30:00.000Z. Ask one of its operators.',
     },

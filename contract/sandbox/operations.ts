@@ -70,7 +70,7 @@ export const SANDBOX = [
   operation({
     id: 'sign_in_as',
     method: 'POST',
-    path: `${PATH}/session`,
+    path: `${PATH}/sign-in`,
     summary: 'Sign in to the console as one of three people, to try roles without an OpenID provider; sets the cookie',
     reach: 'sandbox',
     body: SignInAsBody,
@@ -78,6 +78,6 @@ export const SANDBOX = [
     status: 201,
     errors: ['person_blocked'],
     failure: 'The session could not be made',
-    example: { body: { person: 'treasurer' }, reply: { caller: 'operator_person', role: 'treasurer' } },
+    example: { body: { person: 'operator' }, reply: { caller: 'operator_person', role: 'operator' } },
   }),
 ] as const;

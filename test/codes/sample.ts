@@ -49,7 +49,7 @@ function idsIn({ status, body }: RawResponse, before: Ids): Ids {
 
 /** The request with the ids of the records that were created before it. */
 function about(request: SampleRequest, ids: Ids): SampleRequest {
-  const path = request.path.replace(/\{((?:transfer|webhook|case|incident|attempt)_id)\}/, (_, name: string) =>
+  const path = request.path.replace(/\{((?:transfer|webhook|case|incident|attempt|person)_id)\}/, (_, name: string) =>
     String(ids[name]),
   );
   return { ...request, path };

@@ -129,6 +129,7 @@ export const SHARED_CAUSES: Readonly<Partial<Record<SharedCode, RealCause>>> = {
       { operation: 'delete_session', request: { method: 'DELETE', path: OPERATIONS.delete_session.path } },
     ]),
   ),
+  person_not_found: aboutNone('person_not_found', 'person_id', `per_${NO_ID}`, 'per_missing'),
   error_not_found: aboutNone('error_not_found', 'request_id', `req_${NO_ID}`, 'req_missing'),
   request_not_found: together(
     aboutNone('request_not_found', 'request_id', `req_${NO_ID}`, 'req_missing'),

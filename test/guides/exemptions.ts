@@ -12,6 +12,7 @@ export type Exemption = {
 
 const CLONE = 'It needs a clone. The guides are tested with the packages.';
 const DISK = 'It needs a second disk, another machine or a service that keeps running.';
+const PERSON = 'It needs a person who has signed in.';
 const ROOT = 'It needs root, systemd and a PostgreSQL on the machine.';
 
 /** The commands that no test runs. `coverage.test.ts` refuses all others, and commands that are in no guide. */
@@ -22,6 +23,18 @@ export const EXEMPTIONS: readonly Exemption[] = [
     command: 'npx transfer-service errors inspect req_0192…',
     reason: 'The listing shows two ways to find one request, and the first needs journald.',
     checkedBy: 'test/guides/more/error-log.test.ts',
+  },
+  {
+    guide: 'sessions',
+    command: "npx transfer-service people block per_…       # ends the person's sessions, and refuses the next sign-in",
+    reason: PERSON,
+    checkedBy: 'test/security/people.test.ts',
+  },
+  {
+    guide: 'sessions',
+    command: 'npx transfer-service people erase per_…       # also erases name and email; the audit log keeps the id',
+    reason: PERSON,
+    checkedBy: 'test/security/people.test.ts',
   },
   {
     guide: 'monitoring',
