@@ -117,7 +117,7 @@ verify_audit GET operator/audit/verify operator:read
 move_clock POST sandbox/clock operator sandbox optional
 stop_database POST sandbox/database/stop operator sandbox
 start_database POST sandbox/database/start operator sandbox repeatable
-sign_in_as POST sandbox/session operator sandbox`;
+sign_in_as POST sandbox/sign-in operator sandbox`;
 
 /** For each kind of error: status, type, whether it can be retried, and the codes that do not belong to one operation. */
 export const ERROR_LINES: string = `
