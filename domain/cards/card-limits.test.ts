@@ -41,7 +41,7 @@ const anyLimits: fc.Arbitrary<Limits | null> = maybe(
 );
 
 const anyUsed = fc.record({ amount: anyAmount, count: fc.bigInt({ min: 0n, max: 3n }) });
-const anyUsage = fc.record({ day: anyUsed, week: anyUsed, month: anyUsed });
+const anyUsage = fc.record(forEachPeriod(() => anyUsed));
 
 const anyScene = fc.record({
   status: fc.oneof({ weight: 5, arbitrary: fc.constant('active' as const) }, fc.constantFrom(...CARD_STATUSES)),

@@ -8,6 +8,7 @@ import {
   cardLimitsFor,
   describeBreach,
   type EffectiveLimit,
+  forEachPeriod,
   keeps,
   LIMIT_NAMES,
   type LimitName,
@@ -34,7 +35,7 @@ const calendar = calendarAt(Date.parse('2026-03-29T12:00:00Z'), 'Europe/Berlin')
 
 const amount = fc.bigInt(0n, 1000n);
 const used = fc.record({ amount, count: fc.bigInt(0n, 10n) });
-const usage: fc.Arbitrary<Usage> = fc.record({ day: used, week: used, month: used });
+const usage: fc.Arbitrary<Usage> = fc.record(forEachPeriod(() => used));
 const limit: fc.Arbitrary<EffectiveLimit> = fc.record({
   name: fc.constantFrom(...NAMES),
   value: fc.oneof(amount, fc.bigInt(0n, 10n)),

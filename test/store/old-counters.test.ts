@@ -158,7 +158,7 @@ test("removes nothing earlier and changes no usage when a sandbox's clock moves 
 });
 
 test('does not wait for accounts, and does nothing while another process removes counters', async () => {
-  await countOn(dayStart(500));
+  await countOn(dayStart(5 * KEPT_COUNTER_DAYS));
   const other = await connect(server.connection);
   try {
     await other.query('begin; select from account for update; select pg_advisory_xact_lock(7201, 2)');
@@ -173,7 +173,7 @@ test('does not wait for accounts, and does nothing while another process removes
 test('removes many counters in portions during transfers, and begins no portion after a stop', async () => {
   await client.query(
     `insert into limit_counter (program_id, account_id, direction, day_start, amount, count)
-     select $1, gen_random_uuid(), 'out', ${dayStart(300)}, 1, number
+     select $1, gen_random_uuid(), 'out', ${dayStart(3 * KEPT_COUNTER_DAYS)}, 1, number
      from generate_series(1, 2500) as number`,
     [PROGRAM],
   );
@@ -191,7 +191,7 @@ test('removes many counters in portions during transfers, and begins no portion 
 });
 
 test('the loop of a running service removes counters, and ends when it is stopped', async () => {
-  await countOn(dayStart(500));
+  await countOn(dayStart(5 * KEPT_COUNTER_DAYS));
   const failures: unknown[] = [];
   const loop = startDeletingExpired(ledger.database, (error) => failures.push(error), { firstDelayMilliseconds: 0 });
   await waitFor('the counter is gone', async () => (await counted()).length === 0);
