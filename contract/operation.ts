@@ -7,6 +7,9 @@ import type { KeyScope, OPERATOR_SCOPES, PROGRAM_SCOPES } from './scope.ts';
 /** The media type of a merge patch (RFC 7396). The body of a PATCH is read as one, even when sent as `application/json`. */
 export const MERGE_PATCH = 'application/merge-patch+json';
 
+/** How old the sign-in of a person may be for operations that need a fresh one, in seconds. */
+export const FRESH_SECONDS = 300;
+
 /** One operation of the API. Routes, validation, OpenAPI, the reference, the SDK and the tests all follow from it. */
 export type Operation = {
   /** The error codes `<id>_schema` and `unknown_<id>` and the action in the audit log follow from it. */
@@ -38,6 +41,8 @@ export type Operation = {
   readonly reach: 'program' | 'operator' | 'sandbox' | 'caller' | 'connector';
   /** The scope that a key needs. Null if every key may use the operation, or if there is no key. */
   readonly scope: KeyScope | null;
+  /** Whether a person must have signed in less than {@link FRESH_SECONDS} ago. Keys need no sign-in. */
+  readonly freshSignIn: boolean;
   /** Whether it can move money. `Money-Moved` on each of its responses says whether the request did. */
   readonly movesMoney: boolean;
   /** Whether it is a dry run of an operation that moves money: each of its responses has `Money-Moved: no`. */
@@ -60,7 +65,8 @@ export type Operation = {
 };
 
 /**
- * Properties with a default: no query, no body, 200 and always new, no money, no idempotency key, no audit, no specific errors.
+ * Properties with a default: no query, no body, 200 and always new, no fresh sign-in, no money, no idempotency key, no audit, no
+ * specific errors.
  */
 type Defaulted =
   | 'params'
@@ -72,6 +78,7 @@ type Defaulted =
   | 'csv'
   | 'stream'
   | 'location'
+  | 'freshSignIn'
   | 'movesMoney'
   | 'dryRun'
   | 'idempotency'
@@ -118,6 +125,7 @@ export function operation<const Spec extends Specification>(spec: Spec): Operati
     stream: undefined,
     location: undefined,
     scope: spec.reach === 'caller' || spec.reach === 'connector' ? null : 'operator',
+    freshSignIn: false,
     movesMoney: false,
     dryRun: false,
     idempotency: 'none',

@@ -27,6 +27,7 @@ export const SHARED_CODES = [
   'session_not_found',
   'person_not_found',
   'person_blocked',
+  'sign_in_again',
   'sign_in_not_begun',
   'sign_in_refused',
   'identity_refused',

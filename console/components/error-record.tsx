@@ -9,11 +9,12 @@ import {
 } from '../../sdk/client.ts';
 import { hrefTo } from '../data/location.ts';
 import { SessionContext, useSession } from '../data/session.ts';
+import { useSignInLink } from '../data/sign-in-path.ts';
 import { useAction } from '../data/use-action.ts';
 import { pathOf } from '../format/ids.ts';
 import { whoMay } from '../format/operators/keys.ts';
 import { moneySentence } from '../format/requests/requests.ts';
-import { Button, CopyButton } from './button.tsx';
+import { Button, ButtonLink, CopyButton } from './button.tsx';
 import { Id, LinkedText } from './id.tsx';
 
 /**
@@ -55,6 +56,7 @@ export function ErrorRecord({
         {requestId !== undefined && (
           <CaseButton requestId={requestId} needsSupport={!isCalm || typeOf(error) === 'Process Error'} />
         )}
+        {code === 'sign_in_again' && <SignInAgain />}
         {children}
       </p>
       {stale && <p class="quiet">The data below was loaded before this error.</p>}
@@ -138,4 +140,12 @@ function OpenCase({ requestId, needsSupport }: Parts) {
 function problemOf(error: Error): string {
   const isMissing = error instanceof TransferServiceError && error.Status === 404;
   return isMissing ? 'The request belongs to no card program, so it cannot have a case.' : error.message;
+}
+
+/** Lets a person prove their identity again, at the provider or in a sandbox without one. Both come back to this view. */
+function SignInAgain() {
+  const { leave } = useSession();
+  const link = useSignInLink();
+  if (link === undefined) return <Button onClick={leave}>Sign in again</Button>;
+  return <ButtonLink href={`${link}&again=1`}>Sign in again</ButtonLink>;
 }

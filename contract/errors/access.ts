@@ -53,7 +53,7 @@ export const ACCESS_ERRORS = {
     alsoCalled:
       'unauthorized, not authenticated, authentication failed, invalid api key, wrong api key, api key not working, bad key, missing ' +
       'key, no api key, key revoked, key expired, api key expired, bearer token, invalid token, token expired, ' +
-      'invalid credentials, wrong password, invalid signature, session expired, logged out, sign in again',
+      'invalid credentials, wrong password, invalid signature, session expired, logged out',
     sample: {
       reproduce: 'Send the header Authorization: Bearer nonsense.',
       request: call('list_transfers', { headers: { Authorization: 'Bearer nonsense' } }),
@@ -158,6 +158,23 @@ export const ACCESS_ERRORS = {
       after: [call('unblock_person', { params: { person_id: '{person_id}' } })],
       request: call('sign_in_as', { body: { person: 'support' } }),
       message: 'You were blocked from this service on 2026-01-31T09:30:00.000Z. Ask one of its operators.',
+    },
+  }),
+  sign_in_again: errorCode({
+    status: 403,
+    problem: 'Not allowed',
+    meaning: 'The operation needs a fresh sign-in, and the person signed in more than 5 minutes ago.',
+    causes: [
+      'Someone who finds an open console could otherwise give themselves a key.',
+      'The OpenID provider does not say when the person authenticated (auth_time), so no sign-in counts as fresh.',
+    ],
+    resolution: 'Sign in again, with the password or the second factor, then repeat the request.',
+    alsoCalled: 'step-up, reauthentication required, recent login required, max_age, auth_time',
+    sample: {
+      reproduce: 'Create a key in the console, more than five minutes after signing in with an OpenID provider.',
+      given: 'an OpenID provider',
+      request: call('create_key', { body: { name: 'Support', role: 'support', all_programs: true } }),
+      message: 'This operation needs a sign-in within the last 5 minutes. Sign in again, then repeat the request.',
     },
   }),
   error_not_found: errorCode({

@@ -38,8 +38,9 @@ export const STEPS = {
   },
   key: { checks: 'the rate limit of the key', codes: RATE_LIMITED },
   scope: {
-    checks: 'what the key may do',
-    codes: ({ reach }) => (reach === 'connector' ? [] : ['forbidden']),
+    checks: 'what the key or the person may do, and how old the sign-in of a person is',
+    codes: ({ reach, freshSignIn }) =>
+      reach === 'connector' ? [] : ['forbidden', ...(freshSignIn ? (['sign_in_again'] as const) : [])],
   },
   program: {
     checks: 'the card program',

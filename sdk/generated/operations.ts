@@ -5239,6 +5239,8 @@ export type ErrorRows = {
   readonly person_not_found: ErrorRow;
   /** An operator has blocked this person, or has erased their name and email. */
   readonly person_blocked: ErrorRow;
+  /** The operation needs a fresh sign-in, and the person signed in more than 5 minutes ago. */
+  readonly sign_in_again: ErrorRow;
   /** This browser has no sign-in in progress that fits, so it cannot be completed. */
   readonly sign_in_not_begun: ErrorRow;
   /** The OpenID provider refused the sign-in. The message has its error. */

@@ -139,7 +139,7 @@ export const ERROR_LINES: string = `
 404 Request - card_not_found transfer_not_found reversal_not_found
 409 Request - invalid_transfer_status
 404 Request - program_not_found key_not_found session_not_found person_not_found
-403 Request - person_blocked
+403 Request - person_blocked sign_in_again
 400 Request - sign_in_not_begun
 403 Request - sign_in_refused identity_refused no_role
 503 Server retry provider_unavailable

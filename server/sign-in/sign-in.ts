@@ -8,6 +8,7 @@ import {
   randomPKCECodeVerifier,
   randomState,
 } from 'openid-client';
+import { FRESH_SECONDS } from '../../contract/operation.ts';
 import { scopesOf } from '../../contract/scope.ts';
 import { fromWireId, toWireId } from '../../domain/identifier.ts';
 import {
@@ -33,9 +34,6 @@ export const SIGNED_OUT_PATH = '/console/signed-out';
 
 /** How long a person may take at the provider. */
 export const LOGIN_SECONDS = 600;
-
-/** A fresh sign-in is at most this old. */
-const FRESH_SECONDS = 300;
 
 const MAX_NAME_CHARACTERS = 200;
 

@@ -88,6 +88,31 @@ describe('a person who signed in', () => {
   });
 });
 
+describe('a person whose sign-in is older than five minutes', () => {
+  const minutesAgo = (minutes: number) => new Date(Date.now() - minutes * 60_000);
+  const administrator = { roles: ['administrator'], scopes: ROLES.administrator };
+  const roll = OPERATIONS.roll_key.path.replace('{key_id}', 'key_missing');
+
+  test('must sign in again for operations that need a fresh sign-in, and for no others', async () => {
+    const stale = await signIn({ ...administrator, signedInAt: minutesAgo(6) });
+    const refused = await stale.ask(roll, 'POST');
+    expect(refused).toMatchObject({ status: 403, fields: { Code: 'sign_in_again' } });
+    expect((await stale.ask(OPERATIONS.list_keys.path)).status).toBe(200);
+    const fresh = await signIn({ ...administrator, signedInAt: minutesAgo(4) });
+    expect((await fresh.ask(roll, 'POST')).fields).toMatchObject({ Code: 'key_not_found' });
+    const { key } = JSON.parse(
+      (await ledger.call('create_key', { name: 'a', role: 'administrator', all_programs: true })).body,
+    );
+    const byKey = await service.ask('POST', roll, ['Host: localhost', `Authorization: Bearer ${key}`]);
+    expect(byKey.fields).toMatchObject({ Code: 'key_not_found' });
+  });
+
+  test('is told about missing permission first', async () => {
+    const { ask } = await signIn({ signedInAt: minutesAgo(6) });
+    expect((await ask(roll, 'POST')).fields).toMatchObject({ Code: 'forbidden' });
+  });
+});
+
 describe('a blocked person', () => {
   test('is refused within a second, and cannot sign in until unblocked', async () => {
     const { ask, id, person } = await signIn();

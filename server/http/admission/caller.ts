@@ -1,5 +1,5 @@
 import { performance } from 'node:perf_hooks';
-import type { Operation } from '../../../contract/operation.ts';
+import { FRESH_SECONDS, type Operation } from '../../../contract/operation.ts';
 import type { OperationId } from '../../../contract/operations.ts';
 import { includesScope, isOfOperators } from '../../../contract/scope.ts';
 import { readsAsCardNumber } from '../../../domain/cards/card-number.ts';
@@ -196,6 +196,14 @@ export function requireScope(
   );
   reportRefusal(reporter, context, head.authorization ?? '', refusal);
   throw refusal;
+}
+
+/** Refuses a person whose sign-in is too old for the operation: `sign_in_again`. Someone else may sit at their computer. */
+export function requireFreshSignIn(caller: Caller, operation: Operation): void {
+  if (!operation.freshSignIn || !('personId' in caller)) return;
+  if (Date.now() - caller.signedInAt <= FRESH_SECONDS * 1000) return;
+  const message = `This operation needs a sign-in within the last ${FRESH_SECONDS / 60} minutes. Sign in again, then repeat the request.`;
+  throw new Refusal('sign_in_again', message);
 }
 
 /** Inner UUID of the request's card program. '' for operations without a program, undefined if the header is missing. */

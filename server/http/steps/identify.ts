@@ -1,7 +1,14 @@
 import { performance } from 'node:perf_hooks';
 import { Refusal } from '../../../domain/refusal.ts';
 import type { Caller } from '../../calls/call.ts';
-import { chooseProgram, identifyCaller, isSignIn, type ProgramChoice, requireScope } from '../admission/caller.ts';
+import {
+  chooseProgram,
+  identifyCaller,
+  isSignIn,
+  type ProgramChoice,
+  requireFreshSignIn,
+  requireScope,
+} from '../admission/caller.ts';
 import { refuseClearText } from '../admission/session-cookie.ts';
 import { withTimeout } from '../admission/timeouts.ts';
 import type { OperationRequest } from '../operation-request.ts';
@@ -33,6 +40,7 @@ export function findCaller(request: OperationRequest): Promise<void> | undefined
 /** Refuses an operation that the caller may not use, and a new session without TLS. */
 export function checkScope({ service, context, head, caller, operation }: OperationRequest): undefined {
   requireScope(service, context, head, caller, operation);
+  requireFreshSignIn(caller, operation);
   if (!isSignIn(operation.id)) return;
   refuseClearText(context, head, service.settings.trustedProxies);
   service.limits.admitSignIn(caller);
