@@ -8,10 +8,16 @@ import { ERRORS, errorRecord } from './catalogue.ts';
 import { type ErrorRecord, withSupport } from './record.ts';
 
 /** The placeholder in the path of a sample's request for an id that `given` creates. */
-const CREATED_ID = /\{(transfer|webhook|case|incident)_id\}/;
+const CREATED_ID = /\{(transfer|webhook|case|incident|person)_id\}/;
 
 /** Operations that create the subject of a sample. */
-const CREATING: ReadonlySet<string> = new Set(['create_transfer', 'create_webhook', 'create_case', 'create_incident']);
+const CREATING: ReadonlySet<string> = new Set([
+  'create_transfer',
+  'create_webhook',
+  'create_case',
+  'create_incident',
+  'sign_in_as',
+]);
 
 /** The prefixes of their ids, by the names of the placeholders. */
 const PREFIXES: Readonly<Record<string, IdentifierPrefix>> = {
@@ -19,6 +25,7 @@ const PREFIXES: Readonly<Record<string, IdentifierPrefix>> = {
   webhook: 'wh',
   case: 'case',
   incident: 'inc',
+  person: 'per',
 };
 
 /** Commands for a POSIX shell that reproduce the code; empty if commands cannot cause it. */
@@ -26,11 +33,11 @@ export function reproductionCommands(code: ErrorCode, base: string): readonly st
   const { given = [], request, after = [], shell } = ERRORS[code].sample;
   if (shell !== undefined) return [shell.replaceAll('{base}', base)];
   if (typeof given === 'string') return [];
-  const isAboutCreated = CREATED_ID.test(request.path);
   const command = (one: SampleRequest, options = ''): string => withId(one, curlOf(one, base, options), base);
-  const creating = isAboutCreated ? given.findLastIndex(({ operation = '' }) => CREATING.has(operation)) : -1;
+  const about = [request, ...given, ...after].map(({ path }) => path).find((path) => CREATED_ID.test(path));
+  const creating = about === undefined ? -1 : given.findLastIndex(({ operation = '' }) => CREATING.has(operation));
   return [
-    ...given.map((one, at) => (at === creating ? savingId(request.path, command(one)) : command(one))),
+    ...given.map((one, at) => (at === creating ? savingId(about ?? '', command(one)) : command(one))),
     command(request, '-i'),
     ...after.map((one) => command(one)),
   ];

@@ -1,4 +1,4 @@
-import type { TObject } from 'typebox';
+import type { TObject, TString } from 'typebox';
 import { EVENT_TYPES, type EventType } from '../../domain/event.ts';
 import type { IdentifierPrefix } from '../../domain/identifier.ts';
 import * as audit from '../audit.ts';
@@ -92,12 +92,19 @@ const PREFIXES: Readonly<Record<string, IdentifierPrefix>> = {
   event_id: 'evt',
   incident_id: 'inc',
   key_id: 'key',
+  person_id: 'per',
   program_id: 'prog',
   request_id: 'req',
   reversal_id: 'rev',
   session_id: 'ses',
   transfer_id: 'tr',
   webhook_id: 'wh',
+};
+
+/** The schemas of the ids that callers and operators choose. */
+const CHOSEN_IDS: Readonly<Record<string, TString>> = {
+  card_id: parts.visibleId(''),
+  connector_id: parts.connectorId(''),
 };
 
 /** Their names by content, because an optional schema is another object with the same content. */
@@ -284,7 +291,9 @@ function sharedName(parameter: Parameter): string | undefined {
 function patternOf(name: string): { readonly pattern: string } {
   const prefix = PREFIXES[name];
   if (prefix !== undefined) return { pattern: parts.idPattern(prefix) };
-  return { pattern: String(Reflect.get(name === 'card_id' ? parts.visibleId('') : parts.connectorId(''), 'pattern')) };
+  const chosen = CHOSEN_IDS[name];
+  if (chosen === undefined) throw new Error(`the path parameter ${name} has no pattern: add its prefix`);
+  return { pattern: String(Reflect.get(chosen, 'pattern')) };
 }
 
 /** A path parameter. All operations with the parameter have the example of the first. */
