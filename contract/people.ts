@@ -32,6 +32,17 @@ const ADA = {
   erased_at: null,
 } as const;
 
+/** The parts that all changes of a person share. */
+const CHANGE = {
+  method: 'POST',
+  reach: 'operator',
+  scope: 'keys:write',
+  reply: PersonRecord,
+  idempotency: 'optional',
+  audit: 'always',
+  errors: ['idempotency_key_exists', 'person_not_found'],
+} as const;
+
 export const PEOPLE = [
   operation({
     id: 'list_people',
@@ -59,43 +70,25 @@ export const PEOPLE = [
   }),
   operation({
     id: 'block_person',
-    method: 'POST',
+    ...CHANGE,
     path: `${PATH}/{person_id}/block`,
     summary: 'End the sessions of a person, and refuse their next sign-in',
-    reach: 'operator',
-    scope: 'keys:write',
-    reply: PersonRecord,
-    idempotency: 'optional',
-    audit: 'always',
-    errors: ['idempotency_key_exists', 'person_not_found'],
     failure: 'The person could not be blocked',
     example: { reply: { ...ADA, blocked_at: EXAMPLE_LATER } },
   }),
   operation({
     id: 'unblock_person',
-    method: 'POST',
+    ...CHANGE,
     path: `${PATH}/{person_id}/unblock`,
     summary: 'Let a blocked person sign in again',
-    reach: 'operator',
-    scope: 'keys:write',
-    reply: PersonRecord,
-    idempotency: 'optional',
-    audit: 'always',
-    errors: ['idempotency_key_exists', 'person_not_found'],
     failure: 'The person could not be unblocked',
     example: { reply: ADA },
   }),
   operation({
     id: 'erase_person',
-    method: 'POST',
+    ...CHANGE,
     path: `${PATH}/{person_id}/erase`,
     summary: 'Block a person, and erase their name and email; the audit log keeps their id',
-    reach: 'operator',
-    scope: 'keys:write',
-    reply: PersonRecord,
-    idempotency: 'optional',
-    audit: 'always',
-    errors: ['idempotency_key_exists', 'person_not_found'],
     failure: 'The person could not be erased',
     example: { reply: { ...ADA, name: null, email: null, blocked_at: EXAMPLE_LATER, erased_at: EXAMPLE_LATER } },
   }),

@@ -88,6 +88,9 @@ const ADA = {
   role: 'support',
 } as const;
 
+/** The operations that create a session and set its cookie. */
+export const SIGN_INS: readonly string[] = ['create_session', 'sign_in_as'];
+
 export const SESSIONS = [
   operation({
     id: 'create_session',

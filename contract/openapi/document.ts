@@ -26,6 +26,7 @@ import {
   SECTIONS,
   saysIfMoneyMoved,
 } from '../operations.ts';
+import * as people from '../people.ts';
 import * as programs from '../programs.ts';
 import { takesIfMatch, versionedKind } from '../reading/versions.ts';
 import * as sandbox from '../sandbox/operations.ts';
@@ -56,6 +57,7 @@ const NAMED: readonly (readonly [name: string, schema: object])[] = Object.entri
   ...actions,
   ...cards,
   ...limits,
+  ...people,
   ...programs,
   ...keys,
   ...sessions,
@@ -326,7 +328,7 @@ function queryParameters(query: TObject): readonly Parameter[] {
   });
 }
 
-const SETS_COOKIE: readonly OperationId[] = ['create_session', 'delete_session', 'sign_in_as'];
+const SETS_COOKIE: readonly string[] = [...sessions.SIGN_INS, 'delete_session'];
 
 function successOf(id: OperationId): JsonObject {
   const { status, idempotency, location, csv, method } = OPERATIONS[id];

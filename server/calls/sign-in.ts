@@ -1,5 +1,8 @@
 import type { Access } from '../../domain/people/access.ts';
 
+/** How long a person may take at the provider, in seconds. */
+export const LOGIN_SECONDS = 600;
+
 /** What a browser must bring back from the provider. It is in a cookie of that browser for some minutes. */
 export type LoginState = {
   readonly state: string;

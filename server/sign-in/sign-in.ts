@@ -20,7 +20,15 @@ import {
   valuesOfClaim,
 } from '../../domain/people/access.ts';
 import { Refusal } from '../../domain/refusal.ts';
-import type { LoginState, LoginWish, NewDeadline, PersonSessions, SignIn, SignInOutcome } from '../calls/sign-in.ts';
+import {
+  LOGIN_SECONDS,
+  type LoginState,
+  type LoginWish,
+  type NewDeadline,
+  type PersonSessions,
+  type SignIn,
+  type SignInOutcome,
+} from '../calls/sign-in.ts';
 import { type FoundProvider, openProvider, type ProviderSettings } from './provider.ts';
 import { notBegun, quote, refusalOf, refuseSignIn } from './refusals.ts';
 import { openLogoutTokens, verified } from './tokens.ts';
@@ -31,9 +39,6 @@ import { openLogoutTokens, verified } from './tokens.ts';
 
 export const CALLBACK_PATH = '/console/sign-in/callback';
 export const SIGNED_OUT_PATH = '/console/signed-out';
-
-/** How long a person may take at the provider. */
-export const LOGIN_SECONDS = 600;
 
 const MAX_NAME_CHARACTERS = 200;
 

@@ -1,7 +1,8 @@
 import { describe, expect, test } from 'vitest';
 import { OPERATIONS, type OperationId } from '../../contract/operations.ts';
-import { ROLES } from '../../contract/scope.ts';
-import { endProviderSessions, type SignIn, signInPerson } from '../../server/subjects/sessions/sign-in-person.ts';
+import { ROLES, type Role } from '../../contract/scope.ts';
+import type { SignedInPerson } from '../../server/calls/sign-in.ts';
+import { endProviderSessions, signInPerson } from '../../server/subjects/sessions/sign-in-person.ts';
 import { UNLIMITED } from '../harness/ledger.ts';
 import { waitFor } from '../harness/process.ts';
 import { useConnection, useLedger, useServer } from '../harness/use-ledger.ts';
@@ -17,14 +18,21 @@ const owner = await useConnection(server.connection);
 const soon = (): number => performance.now() + 20_000;
 
 const ISSUER = 'https://id.example.com';
+const inAll = (role: Role) => ({ role, programId: null });
 let subjects = 0;
 
 /** Signs a new person in, as the callback of a provider would. */
-async function signIn(more: Partial<SignIn> = {}) {
+async function signIn(more: Partial<SignedInPerson> = {}) {
   subjects += 1;
-  const person: SignIn = {
+  const person: SignedInPerson = {
     ...{ issuer: ISSUER, subject: `person ${subjects}`, name: 'Ada Okafor', email: 'ada@example.com' },
-    ...{ roles: ['support'], programId: null, scopes: ROLES.support, signedInAt: undefined, providerSession: null },
+    ...{
+      roles: [inAll('support')],
+      programId: null,
+      scopes: ROLES.support,
+      signedInAt: new Date(),
+      providerSession: null,
+    },
     ...more,
   };
   const { token, personId } = await signInPerson(ledger.database, soon(), person);
@@ -66,7 +74,7 @@ describe('a person who signed in', () => {
   test('of one card program acts in that program only', async () => {
     const { program_id } = JSON.parse((await ledger.call('create_program', { name: 'Shop', currency: 'USD' })).body);
     const programId = String(program_id).replace(/^prog_(.{8})(.{4})(.{4})(.{4})(.{12})$/, '$1-$2-$3-$4-$5');
-    const { ask } = await signIn({ programId, scopes: ROLES.viewer, roles: [`viewer@${program_id}`] });
+    const { ask } = await signIn({ programId, scopes: ROLES.viewer, roles: [{ role: 'viewer', programId }] });
     expect((await ask(SESSION)).fields).toMatchObject({ caller: 'program_person', program_id, program_name: 'Shop' });
     expect((await ask(OPERATIONS.list_transfers.path)).status).toBe(200);
     expect((await ask(OPERATIONS.list_people.path)).status).toBe(403);
@@ -74,7 +82,12 @@ describe('a person who signed in', () => {
 
   test('keeps their id, and has the roles of the last sign-in', async () => {
     const first = await signIn();
-    const later = await signIn({ ...first.person, roles: ['treasurer'], scopes: ROLES.treasurer, name: 'Ada O.' });
+    const later = await signIn({
+      ...first.person,
+      roles: [inAll('treasurer')],
+      scopes: ROLES.treasurer,
+      name: 'Ada O.',
+    });
     expect(later.id).toBe(first.id);
     expect(await change('get_person', first.id)).toMatchObject({ roles: ['treasurer'], name: 'Ada O.' });
     // A session keeps the rights that it began with, for at most 12 hours.
@@ -90,7 +103,7 @@ describe('a person who signed in', () => {
 
 describe('a person whose sign-in is older than five minutes', () => {
   const minutesAgo = (minutes: number) => new Date(Date.now() - minutes * 60_000);
-  const administrator = { roles: ['administrator'], scopes: ROLES.administrator };
+  const administrator = { roles: [inAll('administrator')], scopes: ROLES.administrator };
   const roll = OPERATIONS.roll_key.path.replace('{key_id}', 'key_missing');
 
   test('must sign in again for operations that need a fresh sign-in, and for no others', async () => {

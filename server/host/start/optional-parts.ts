@@ -1,5 +1,4 @@
 import { join } from 'node:path';
-import { accessText } from '../../../domain/people/access.ts';
 import { SIMULATOR_ID } from '../../../domain/sandbox.ts';
 import type { OnFailure } from '../../background/jobs/rounds.ts';
 import { openHttpConnector } from '../../background/processors/http-connector.ts';
@@ -77,8 +76,7 @@ export async function openSignInPart(
   return openSignIn(
     settings,
     {
-      signInPerson: (deadline, person) =>
-        signInPerson(background, deadline, { ...person, roles: person.roles.map(accessText) }),
+      signInPerson: (deadline, person) => signInPerson(background, deadline, person),
       endProviderSessions: (deadline, ended) => endProviderSessions(background, deadline, ended),
       programName: async (programId) => {
         const [row] = await background.read(readProgramName(programId));

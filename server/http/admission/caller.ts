@@ -2,6 +2,7 @@ import { performance } from 'node:perf_hooks';
 import { FRESH_SECONDS, type Operation } from '../../../contract/operation.ts';
 import type { OperationId } from '../../../contract/operations.ts';
 import { includesScope, isOfOperators } from '../../../contract/scope.ts';
+import { SIGN_INS } from '../../../contract/sessions.ts';
 import { readsAsCardNumber } from '../../../domain/cards/card-number.ts';
 import { fromWireId } from '../../../domain/identifier.ts';
 import { Refusal } from '../../../domain/refusal.ts';
@@ -38,7 +39,7 @@ export function identifyCaller(
   const { authorization } = head;
   context.isOfConsole = isOfConsoleItself(context, head, settings.trustedProxies);
   // A new session replaces the old one. A cookie that the browser still has is ignored.
-  if (head.cookie !== undefined && !isSignIn(context.operation)) {
+  if (head.cookie !== undefined && !SIGN_INS.includes(context.operation ?? '')) {
     const session = identifyBySession(reporter, context, head);
     if (session !== undefined) return session;
   }
@@ -106,11 +107,6 @@ function identifyBySession(
 /** Whether the operation accepts an operator's key while the database does not respond. */
 function readsStatus(operation: OperationId | undefined): boolean {
   return operation === 'get_status' || operation === 'get_overview';
-}
-
-/** Whether the operation creates a session. */
-export function isSignIn(operation: string | undefined): boolean {
-  return operation === 'create_session' || operation === 'sign_in_as';
 }
 
 const KEYLESS_CALLER: Caller = { kind: 'sandbox' };

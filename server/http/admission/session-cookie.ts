@@ -1,7 +1,7 @@
 import { OPERATIONS } from '../../../contract/operations.ts';
 import { parseJson } from '../../../domain/parse-json.ts';
 import { Refusal } from '../../../domain/refusal.ts';
-import type { LoginState } from '../../calls/sign-in.ts';
+import { LOGIN_SECONDS, type LoginState } from '../../calls/sign-in.ts';
 import type { RequestContext } from '../request-context.ts';
 import type { RequestHead } from '../wire/request-head.ts';
 import { headerOfProxy, isLoopbackAddress, isLoopbackAuthority } from './loopback.ts';
@@ -128,9 +128,6 @@ function loopbackName(host: string): string {
 
 /** The part of a cookie's name that a login in progress has in addition. */
 const LOGIN = '-login';
-
-/** How long a login may be in progress, in seconds. */
-const LOGIN_SECONDS = 600;
 
 /** Returns the origin of the request, and refuses one in clear text from another machine: `forbidden`. */
 export function requireTransport(context: RequestContext, head: RequestHead, trustedProxies: number): string {

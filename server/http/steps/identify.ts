@@ -1,10 +1,10 @@
 import { performance } from 'node:perf_hooks';
+import { SIGN_INS } from '../../../contract/sessions.ts';
 import { Refusal } from '../../../domain/refusal.ts';
 import type { Caller } from '../../calls/call.ts';
 import {
   chooseProgram,
   identifyCaller,
-  isSignIn,
   type ProgramChoice,
   requireFreshSignIn,
   requireScope,
@@ -41,7 +41,7 @@ export function findCaller(request: OperationRequest): Promise<void> | undefined
 export function checkScope({ service, context, head, caller, operation }: OperationRequest): undefined {
   requireScope(service, context, head, caller, operation);
   requireFreshSignIn(caller, operation);
-  if (!isSignIn(operation.id)) return;
+  if (!SIGN_INS.includes(operation.id)) return;
   refuseClearText(context, head, service.settings.trustedProxies);
   service.limits.admitSignIn(caller);
 }

@@ -32,12 +32,15 @@ export async function listPeople(service: Service, call: Call<'list_people'>): P
   return { record };
 }
 
-export async function getPerson({ database }: Service, call: Call<'get_person'>): Promise<Reply<'get_person'>> {
-  const { person_id: sentId } = call.params;
+export async function getPerson(service: Service, call: Call<'get_person'>): Promise<Reply<'get_person'>> {
+  return { record: await readRecord(service, call.params.person_id) };
+}
+
+async function readRecord({ database }: Service, sentId: string): Promise<PersonRecord> {
   const personId = fromWireId('per', sentId);
   const [row] = personId === undefined ? [] : await readRows(database, readPerson({ personId }));
   if (row === undefined) throw personMissing(sentId);
-  return { record: toPersonRecord(toPerson(row)) };
+  return toPersonRecord(toPerson(row));
 }
 
 type ChangeId = 'block_person' | 'unblock_person' | 'erase_person';
@@ -85,11 +88,7 @@ async function change<Id extends ChangeId>(
       return { record, subjectId: personId, writes };
     },
     // An erasure deletes the names in stored responses.
-    recall: async (subjectId) => {
-      const [row] = await readRows(service.database, readPerson({ personId: subjectId }));
-      if (row === undefined) throw personMissing(sentId);
-      return toPersonRecord(toPerson(row));
-    },
+    recall: () => readRecord(service, sentId),
   });
   return reply as Reply<Id>;
 }

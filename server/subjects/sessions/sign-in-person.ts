@@ -1,8 +1,10 @@
 import { ROLES } from '../../../contract/scope.ts';
 import { toWireId } from '../../../domain/identifier.ts';
+import { accessText } from '../../../domain/people/access.ts';
 import { Refusal } from '../../../domain/refusal.ts';
 import { SANDBOX_PEOPLE } from '../../../domain/sandbox.ts';
 import type { Call, Reply, Service } from '../../calls/call.ts';
+import type { EndedByProvider, SignedInPerson } from '../../calls/sign-in.ts';
 import { transact } from '../../commit/transaction.ts';
 import { idAt, personIdAt } from '../../foundation/ids.ts';
 import type { Database } from '../../store/connection/database.ts';
@@ -20,24 +22,6 @@ import { auditOther } from '../audit/audit.ts';
 import { newToken } from './authenticate-session.ts';
 import { getSession } from './manage-sessions.ts';
 
-/** A person whose identity the provider has proved, with the rights that the roles in the claims give. */
-export type SignIn = {
-  readonly issuer: string;
-  /** The provider's id of the person. */
-  readonly subject: string;
-  readonly name: string | null;
-  readonly email: string | null;
-  /** The roles as shown, such as `support` or `viewer@prog_…`. */
-  readonly roles: readonly string[];
-  /** Inner UUID of the card program that the session is bound to. Null for all of them. */
-  readonly programId: string | null;
-  readonly scopes: readonly string[];
-  /** When the provider last asked the person for a password or a second factor (`auth_time`). Undefined for now. */
-  readonly signedInAt: Date | undefined;
-  /** The provider's id of its session (`sid`). */
-  readonly providerSession: string | null;
-};
-
 export type SignedIn = { readonly personId: string; readonly sessionId: string; readonly token: string };
 
 /**
@@ -45,8 +29,9 @@ export type SignedIn = { readonly personId: string; readonly sessionId: string; 
  *
  * @throws {Refusal} person_blocked
  */
-export async function signInPerson(database: Database, deadline: number, signIn: SignIn): Promise<SignedIn> {
-  const { issuer, subject, name, email, roles, programId, scopes, providerSession } = signIn;
+export async function signInPerson(database: Database, deadline: number, signIn: SignedInPerson): Promise<SignedIn> {
+  const { issuer, subject, name, email, programId, scopes, signedInAt, providerSession } = signIn;
+  const roles = signIn.roles.map(accessText);
   const { token, tokenHash } = newToken();
   const load = {
     lockName: lockNames([{ programId: NO_PROGRAM, kind: 'person', name: `${issuer} ${subject}` }]),
@@ -71,10 +56,7 @@ export async function signInPerson(database: Database, deadline: number, signIn:
     const writes = [
       known === undefined ? insertPerson(person) : updatePerson(person),
       deleteOldestSessions(personId),
-      insertPersonSession({
-        ...session,
-        ...{ tokenHash, programId, scopes, providerSession, signedInAt: signIn.signedInAt ?? now },
-      }),
+      insertPersonSession({ ...session, tokenHash, programId, scopes, providerSession, signedInAt }),
       auditOther('sign_in', { actor, programId, subjectId: toWireId('ses', session.sessionId), details }),
     ];
     return { result: { personId, sessionId: session.sessionId, token }, writes };
@@ -85,11 +67,7 @@ export async function signInPerson(database: Database, deadline: number, signIn:
  * Ends the sessions that began with a session of the provider: a back-channel logout names the person, the provider's session,
  * or both. Returns how many ended. Every process refuses them within a second.
  */
-export function endProviderSessions(
-  database: Database,
-  deadline: number,
-  named: { readonly issuer: string; readonly subject?: string; readonly providerSession?: string },
-): Promise<number> {
+export function endProviderSessions(database: Database, deadline: number, named: EndedByProvider): Promise<number> {
   const { issuer, subject = null, providerSession = null } = named;
   const load = { sessions: lockProviderSessions({ issuer, subject, providerSession }) };
   return transact<number, 'sessions'>(database, deadline, load, ({ sessions }) => ({
@@ -102,11 +80,19 @@ export function endProviderSessions(
 /** sign_in_as: a session of one of the three people of a sandbox, so that roles and approvals can be tried without a provider. */
 export async function signInAs(service: Service, call: Call<'sign_in_as'>): Promise<Reply<'sign_in_as'>> {
   const { name, email, role } = SANDBOX_PEOPLE[call.body.person];
+  const [scopes, signedInAt] = [ROLES[role], new Date()];
   const { personId, sessionId, token } = await signInPerson(service.database, call.deadline, {
-    ...{ issuer: 'sandbox', subject: call.body.person, name, email, roles: [role], programId: null },
-    ...{ scopes: ROLES[role], signedInAt: undefined, providerSession: null },
+    ...{
+      issuer: 'sandbox',
+      subject: call.body.person,
+      name,
+      email,
+      roles: [{ role, programId: null }],
+      programId: null,
+    },
+    ...{ scopes, signedInAt, providerSession: null },
   });
-  const signedInAt = Date.now();
-  const caller = { kind: 'operator_person', personId, sessionId, scopes: ROLES[role], signedInAt } as const;
+  const own = { personId, sessionId, scopes, signedInAt: signedInAt.getTime() };
+  const caller = { kind: 'operator_person', ...own } as const;
   return { ...(await getSession('sandbox', service, { caller })), sessionToken: token };
 }

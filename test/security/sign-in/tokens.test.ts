@@ -1,5 +1,5 @@
 import { createSecretKey } from 'node:crypto';
-import { SignJWT } from 'jose';
+import { type JWTHeaderParameters, SignJWT } from 'jose';
 import { describe, expect, test } from 'vitest';
 import { SIGN_IN_ERRORS } from '../../../contract/errors/sign-in.ts';
 import { CLIENT_ID, CLIENT_SECRET } from '../../harness/openid-provider.ts';
@@ -48,6 +48,15 @@ async function signInWith(
 
 const withClaims = (claims: Claims) => (valid: Claims, sign: Forge) => sign({ ...valid, ...claims }, key);
 
+/** The claims with the others that every token has. */
+const complete = (claims: Claims): Claims => ({
+  ...{ iss: provider.issuer, aud: CLIENT_ID, sub: 'ada', iat: seconds(), exp: seconds() + 300 },
+  ...claims,
+});
+
+const withSecret = (claims: Claims, header: JWTHeaderParameters, secret: string | Buffer) =>
+  new SignJWT(complete(claims)).setProtectedHeader(header).sign(createSecretKey(Buffer.from(secret)));
+
 /** JSON leaves these members out. */
 const without = (claims: Claims, ...names: readonly string[]): Claims => ({
   ...claims,
@@ -67,40 +76,19 @@ describe('an identity token', () => {
       'without a signature',
       'token: signature',
       /signature of a kind that is not accepted|not valid/,
-      (valid) =>
-        unsigned({ iss: provider.issuer, aud: CLIENT_ID, sub: 'ada', iat: seconds(), exp: seconds() + 300, ...valid }),
+      (valid) => unsigned(complete(valid)),
     ],
     [
       'signed with the secret of the client',
       'token: signature',
       /signature of a kind that is not accepted/,
-      (valid) =>
-        new SignJWT({
-          iss: provider.issuer,
-          aud: CLIENT_ID,
-          sub: 'ada',
-          iat: seconds(),
-          exp: seconds() + 300,
-          ...valid,
-        })
-          .setProtectedHeader({ alg: 'HS256' })
-          .sign(createSecretKey(Buffer.from(CLIENT_SECRET))),
+      (valid) => withSecret(valid, { alg: 'HS256' }, CLIENT_SECRET),
     ],
     [
       'signed with the public key as a secret',
       'token: signature',
       /signature of a kind that is not accepted/,
-      (valid) =>
-        new SignJWT({
-          iss: provider.issuer,
-          aud: CLIENT_ID,
-          sub: 'ada',
-          iat: seconds(),
-          exp: seconds() + 300,
-          ...valid,
-        })
-          .setProtectedHeader({ alg: 'HS256', kid: 'one' })
-          .sign(createSecretKey(Buffer.from(key.public.export({ format: 'pem', type: 'spki' })))),
+      (valid) => withSecret(valid, { alg: 'HS256', kid: 'one' }, key.public.export({ format: 'pem', type: 'spki' })),
     ],
     [
       'signed with another key of the same id',

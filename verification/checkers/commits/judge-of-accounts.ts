@@ -17,7 +17,7 @@ const BOOKED: ReadonlyMap<string, string> = new Map(
 const NAMES: ReadonlyMap<unknown, string> = new Map([...BOOKED].map(([name, id]) => [id, name]));
 
 /** Compares committed rows with the serial books, and says every problem. */
-export class Judge {
+export class JudgeOfRows {
   protected readonly tables: Tables;
   protected readonly books: SerialBooks;
   protected readonly say: (problem: string) => void;
@@ -30,7 +30,7 @@ export class Judge {
 }
 
 /** Compares accounts and the counters of limits with the serial books. */
-export class JudgeOfAccounts extends Judge {
+export class JudgeOfAccounts extends JudgeOfRows {
   /** Compares all accounts and counters with the books. */
   compare(): void {
     const sums = new Map<unknown, bigint>();

@@ -7,7 +7,7 @@ import { NOTHING, timeOf } from '../../environments/memory-store/meaning.ts';
 import type { StoredRow } from '../../environments/memory-store/parameters.ts';
 import type { Written } from '../../environments/memory-store/transaction.ts';
 import type { Request } from '../../model/commands.ts';
-import { Judge } from './judge-of-accounts.ts';
+import { JudgeOfRows } from './judge-of-accounts.ts';
 
 const ANY_END = ['approved', 'declined', 'failed', 'reversed'] as const;
 
@@ -29,7 +29,7 @@ const MOVES: Readonly<Record<AttemptStatus, readonly AttemptStatus[]>> = {
 const CONTRADICTED = ['contradicted_at', 'contradiction', 'contradiction_break_id', 'contradiction_settled_at'];
 
 /** Compares attempts and the ledger with the processor's book. That book is the truth about the money. */
-export class JudgeOfProcessors extends Judge {
+export class JudgeOfProcessors extends JudgeOfRows {
   /** Undefined if no card has a processor. */
   processor: SimulatedProcessor | undefined;
   /** The attempts, as last committed. */

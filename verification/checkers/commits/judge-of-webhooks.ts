@@ -1,10 +1,10 @@
 import { toWireId } from '../../../domain/identifier.ts';
 import type { ReadEvent } from '../../environments/memory/read-event.ts';
 import type { StoredRow } from '../../environments/memory-store/parameters.ts';
-import { Judge } from './judge-of-accounts.ts';
+import { JudgeOfRows } from './judge-of-accounts.ts';
 
 /** Checks webhooks and their cursors. */
-export class JudgeOfWebhooks extends Judge {
+export class JudgeOfWebhooks extends JudgeOfRows {
   /** The positions that the receiver of each webhook has received. */
   readonly #delivered = new Map<string, Set<number>>();
   /** The position up to which each webhook gets no events, as last read. */

@@ -10,7 +10,7 @@ import { type Decisions, World } from './world.ts';
 /** The commands about which the domain decides, and the states that it reads. */
 export const WORKLOAD: Workload = {
   kinds: weighed({
-    ...{ create: 30, capture: 16, cancel: 5, expire: 4, execute: 5, reverse: 12, wait_until: 16 },
+    ...{ create: 30, capture: 16, cancel: 5, expire: 4, execute: 12, reverse: 12, wait_until: 16 },
     ...{ update_card: 7, limit_card: 8, put_card_status: 8, update_program: 3, change_switch: 2, deposit: 2 },
   }),
   ...{ scale: SCALE, manual: 0.5, members: ['limit', 'cardLimit'], namesMovements: false },
