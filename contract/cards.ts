@@ -1,5 +1,5 @@
 import { type Static, Type } from 'typebox';
-import { CARD_STATUSES } from '../domain/cards/card.ts';
+import { CARD_STATUSES, FIRST_CARD_STATUSES, SETTABLE_CARD_STATUSES } from '../domain/cards/card.ts';
 import { TRANSFER_TYPES } from '../domain/transfers/transfer.ts';
 import { CardLimits, CardLimitsPatch, CardLimitsRecord } from './limits.ts';
 import { operation } from './operation.ts';
@@ -50,7 +50,7 @@ export const CreateCardBody = Type.Object(
       'x-checked': { not: { pattern: idPattern('card') } },
     }),
     currency: Type.Optional(currencyCode("ISO 4217 code; the program's currency if omitted")),
-    status: Type.Optional(literalsOr('active', ['preactive', 'active'], 'Status of the card; active if omitted')),
+    status: Type.Optional(literalsOr('active', FIRST_CARD_STATUSES, 'Status of the card; active if omitted')),
     holder_reference: Type.Optional(holderReference),
     last_four: Type.Optional(lastFour),
     expires_on: Type.Optional(expiresOn),
@@ -86,7 +86,7 @@ export const UpdateCardBody = Type.Object(
   {
     status: Type.Optional(
       literals(
-        ['active', 'inactive', 'lost', 'stolen', 'fraud', 'closed'],
+        SETTABLE_CARD_STATUSES,
         'New status; `inactive` suspends the card. The current status must allow the change',
       ),
     ),

@@ -1,4 +1,5 @@
 import { type Static, Type } from 'typebox';
+import { CARD_STATUS_CODES } from '../domain/cards/card.ts';
 import { operation } from './operation.ts';
 import { EXAMPLE_LATER } from './samples.ts';
 import {
@@ -70,10 +71,7 @@ export const TRANSFER_ACTIONS = [
       'invalid_transfer_status',
       'amount_too_large',
       // A card with a hold was activated, and cannot be closed.
-      'card_suspended',
-      'card_lost',
-      'card_suspected_fraud',
-      'card_expired',
+      ...CARD_STATUS_CODES.filter((code) => code !== 'card_not_activated' && code !== 'card_closed'),
       'limit_exceeded',
     ],
     failure: 'The transfer could not be captured',

@@ -1,4 +1,5 @@
 import { type Static, Type } from 'typebox';
+import { CARD_STATUS_CODES } from '../domain/cards/card.ts';
 import type { SharedCode } from '../domain/error-codes.ts';
 import { TRANSFER_STATUSES, TRANSFER_TYPES } from '../domain/transfers/transfer.ts';
 import type { ErrorRecord } from './errors/record.ts';
@@ -197,22 +198,13 @@ const FILTERS = {
   maximum_amount: Type.Optional(amountFrom(1, 'Only transfers of at most this amount')),
 };
 
-const CARD_STATUS_ERRORS = [
-  'card_not_activated',
-  'card_suspended',
-  'card_lost',
-  'card_suspected_fraud',
-  'card_expired',
-  'card_closed',
-] as const satisfies readonly SharedCode[];
-
 /** The error codes of the transfer's checks, in the order of TRANSFER_CHECKS. A card has one status at a time. */
 const CHECK_ERRORS = [
   'service_disabled',
   'card_not_found',
   'connector_not_supported',
   'processor_unavailable',
-  ...CARD_STATUS_ERRORS,
+  ...CARD_STATUS_CODES,
   'currency_mismatch',
   'duplicate_reference',
   'amount_too_small',

@@ -1,4 +1,5 @@
 import { type Command, InvalidArgumentError } from 'commander';
+import { CARD_STATUSES, FIRST_CARD_STATUSES, SETTABLE_CARD_STATUSES } from '../../domain/cards/card.ts';
 import {
   type CardLimits,
   type CardRecord,
@@ -73,7 +74,7 @@ const FILTER_OPTIONS: OptionsFor<CardFilters> = {
   status: {
     flag: '--status <status>',
     help: 'filter by status; inactive is suspended',
-    choices: ['preactive', 'active', 'inactive', 'lost', 'stolen', 'fraud', 'expired', 'closed'],
+    choices: CARD_STATUSES,
   },
   last_four: { flag: '--last-four <digits>', help: 'filter by the last four digits of the card number' },
   holder_reference: { flag: '--holder-reference <text>', help: 'filter by your reference for the holder' },
@@ -176,7 +177,7 @@ function addCreate(cards: Command, context: CommandContext): void {
     options: {
       card_id: { flag: '--card <card_id>', help: 'your id for the card, unique in the card program' },
       currency: { flag: '--currency <code>', help: "ISO 4217 code (default: the card program's)" },
-      status: { flag: '--status <status>', help: 'initial status (default: active)', choices: ['preactive', 'active'] },
+      status: { flag: '--status <status>', help: 'initial status (default: active)', choices: FIRST_CARD_STATUSES },
       limits: { flag: '--limits <limits>', help: `limits of the card: ${LIMITS_FORM}`, read: readLimits },
       connector_id: {
         flag: '--connector <connector_id>',
@@ -202,7 +203,7 @@ function addUpdate(cards: Command, context: CommandContext): void {
       status: {
         flag: '--status <status>',
         help: 'new status; inactive suspends the card',
-        choices: ['active', 'inactive', 'lost', 'stolen', 'fraud', 'closed'],
+        choices: SETTABLE_CARD_STATUSES,
       },
       balance_to: {
         flag: '--balance-to <account>',

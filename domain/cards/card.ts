@@ -29,8 +29,25 @@ export const CARD_RULES = {
 /** The status of a card in its record. The date can also make a card `expired`, without a change of the stored status. */
 export type CardStatus = keyof typeof CARD_RULES;
 
-/** All statuses of a card. `expired` cannot be set, because the date decides it. */
 export const CARD_STATUSES = Object.keys(CARD_RULES) as readonly CardStatus[];
+
+/** The statuses that a card can be created with. */
+export const FIRST_CARD_STATUSES = ['preactive', 'active'] as const;
+
+/** The statuses that a card can be changed to. The date decides `expired`. */
+export const SETTABLE_CARD_STATUSES = CARD_STATUSES.filter((status) => status !== 'preactive' && status !== 'expired');
+
+/** Whether a card with the status expires after its last day. */
+const EXPIRES: Readonly<Record<CardStatus, boolean>> = {
+  ...{ preactive: true, active: true, inactive: true },
+  ...{ lost: false, stolen: false, fraud: false, expired: false, closed: false },
+};
+
+/** The statuses that become `expired` after the card's last day. */
+export const EXPIRING_CARD_STATUSES = CARD_STATUSES.filter((status) => EXPIRES[status]);
+
+/** The error codes that refuse money because of a card's status. */
+export const CARD_STATUS_CODES = [...new Set(CARD_STATUSES.flatMap((status) => CARD_RULES[status].code ?? []))];
 
 /** A card as decisions see it: ids are the inner UUIDs, `name` is its id on the wire. */
 export type Card = {
@@ -80,8 +97,7 @@ export const CARD_MOVES: Readonly<Record<CardStatus, readonly CardStatus[]>> = {
  * automatically.
  */
 export function cardStatusOn(card: Pick<Card, 'status' | 'expiresOn'>, today: string): CardStatus {
-  const canExpire = card.status === 'active' || card.status === 'inactive' || card.status === 'preactive';
-  return canExpire && card.expiresOn !== null && card.expiresOn < today ? 'expired' : card.status;
+  return EXPIRES[card.status] && card.expiresOn !== null && card.expiresOn < today ? 'expired' : card.status;
 }
 
 /** The error code that refuses money in this direction for a status, or null if the status allows it. */

@@ -2,7 +2,7 @@ import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
 import { aCard } from '../../test/fixtures/records.ts';
 import { calendarAt } from '../../test/harness/local-time.ts';
-import { CARD_RULES, type Card, type CardStatus } from '../cards/card.ts';
+import { CARD_STATUSES, type Card, type CardStatus } from '../cards/card.ts';
 import { Refusal } from '../refusal.ts';
 import type { SwitchSetting } from '../switch.ts';
 import { decideTransfer } from '../transfers/create-transfer.ts';
@@ -14,7 +14,7 @@ import { NOTHING_USED } from './limits.ts';
 import { MAXIMUM_AMOUNT, MAXIMUM_BALANCE } from './money.ts';
 
 const PROGRAM = 'program';
-const STATUSES = (Object.keys(CARD_RULES) as CardStatus[]).filter((status) => status !== 'expired');
+const STATUSES = CARD_STATUSES.filter((status) => status !== 'expired');
 
 function account(accountId: string, kind: Account['kind'], balance: bigint, currency = 'USD'): Account {
   const floor = kind === 'world' ? null : 0n;

@@ -29,7 +29,6 @@ function usesIn(path: string): readonly Use[] {
     /\bcode: '([a-z]+(?:_[a-z]+)+)'/g,
     /\bcode(?:: ErrorCode)? = [^;]*?'([a-z]+(?:_[a-z]+)+)'/g,
     /return [^;\n]*\? '([a-z]+(?:_[a-z]+)+)' : '[a-z]+_/g,
-    /'(card_(?:not_activated|suspended|closed|expired|lost|suspected_fraud))'/g,
     /`(\$\{[^}]+\}_schema|unknown_\$\{[^}]+\})`/g,
   ];
   return patterns.flatMap((pattern) =>

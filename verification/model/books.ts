@@ -93,6 +93,12 @@ export const LIMITS: Readonly<Record<LimitName, readonly [period: Period | null,
 
 export const LIMIT_NAMES = Object.keys(LIMITS) as readonly LimitName[];
 
+/** Whether a card expires after its last day. */
+const EXPIRES: Readonly<Record<CardStatus, boolean>> = {
+  ...{ preactive: true, active: true, inactive: true },
+  ...{ lost: false, stolen: false, fraud: false, expired: false, closed: false },
+};
+
 /** The accounts of a program. A card's account has the name of the card. */
 export const worldOf = (program: string, currency: string): string => `world ${program} ${currency}`;
 export const fundingOf = (program: string, currency: string): string => `funding ${program} ${currency}`;
@@ -129,7 +135,7 @@ export class Books {
   /** The status of a card today. A card that is usable, or can become usable again, expires after its last day. */
   cardStatus(name: string, expiresOn = this.card(name).expiresOn): CardStatus {
     const { status, program } = this.card(name);
-    if (expiresOn === null || !['preactive', 'active', 'inactive'].includes(status)) return status;
+    if (expiresOn === null || !EXPIRES[status]) return status;
     return this.today(program) > expiresOn ? 'expired' : status;
   }
 

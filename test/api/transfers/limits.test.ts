@@ -1,4 +1,5 @@
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { CARD_RULES, CARD_STATUSES } from '../../../domain/cards/card.ts';
 import { forEachPeriod, LIMIT_NAMES, type LimitName } from '../../../domain/ledger/limits.ts';
 import { patiently } from '../../harness/client/patience.ts';
 import { calendarAt } from '../../harness/local-time.ts';
@@ -89,18 +90,12 @@ describe('get_card_limits', () => {
     expect(full.most).toBe(999_999_999_999);
   });
 
-  test.each([
-    ['card_preactive', 'card_not_activated', 'card_not_activated'],
-    ['card_inactive', 'card_suspended', 'card_suspended'],
-    ['card_lost', 'card_lost', null],
-    ['card_stolen', 'card_lost', null],
-    ['card_fraud', 'card_suspected_fraud', 'card_suspected_fraud'],
-    ['card_expired', 'card_expired', null],
-    ['card_closed', 'card_closed', 'card_closed'],
-  ])('%s: in %s, out %s', async (cardId, into, out) => {
-    const response = await client().cards.limits(cardId);
-    expect(response.in).toMatchObject({ allowed: false, code: into, most: 0 });
-    expect(response.out).toMatchObject({ allowed: out === null, code: out, most: out === null ? 5000 : 0 });
+  test.each(CARD_STATUSES.filter((status) => status !== 'active'))('follows from the status %s', async (status) => {
+    const { moneyIn, moneyOut, code } = CARD_RULES[status];
+    const most = moneyOut ? 5000 : 0;
+    const response = await client().cards.limits(`card_${status}`);
+    expect(response.in).toMatchObject({ allowed: moneyIn, code, most: 0 });
+    expect(response.out).toMatchObject({ allowed: moneyOut, code: moneyOut ? null : code, most });
   });
 
   test('is 0 while the service is disabled, and the card status is unchanged', async () => {
