@@ -21,7 +21,7 @@ import { hostsOf } from '../store/connection/hosts/hosts.ts';
 import { mayWaitForLock, readLockHolder } from '../store/connection/lock-holder.ts';
 import {
   findDurabilityProblem,
-  findPlaceProblem,
+  findPlacementProblem,
   findPoolingProblem,
   findRefusedOptions,
   findUserProblem,
@@ -77,7 +77,7 @@ export type DatabaseReports = {
 
 /**
  * Opens the database for the service, and checks that it responds and that the service can use it. Otherwise throws {@link
- * StartupProblem}. In live mode, this includes a missing ledger: only the command `migrate` creates it, so that a mistyped
+ * StartupProblem}. In live mode, this includes a missing ledger: only the `migrate` command creates it, so that a mistyped
  * DATA_DIR does not. Does not change the schema: see {@link prepareSchema}.
  */
 export async function openDatabase(configuration: Configuration, reports: DatabaseReports): Promise<OpenDatabase> {
@@ -155,7 +155,7 @@ async function openByUrl(
     refuse('pooled-connection', await findPoolingProblem(settings));
     refuse('database-user-settings', await findUserProblem(settings));
     // A command that only reads works on every node.
-    if (use === 'write') refuse('database-read-only', await findPlaceProblem(settings));
+    if (use === 'write') refuse('database-read-only', await findPlacementProblem(settings));
     return onWarning && requireConnections(settings, asked, onWarning);
   };
   const what = 'waiting for the database of DATABASE_URL to respond';

@@ -5,7 +5,7 @@ import { administer, type ConnectionSettings } from './connection/connections.ts
 import { DEADLOCK_DETECTED, LOCK_NOT_AVAILABLE, QUERY_CANCELED } from './connection/failure.ts';
 import { DEFAULT_SCHEMA } from './connection/session-settings.ts';
 
-// How a ledger becomes a place: see connection/place.ts.
+// How a ledger becomes a placement: see connection/placement.ts.
 
 /** A node of a Citus cluster, by the name and port under which the coordinator knows it. */
 export type Node = { readonly host: string; readonly port: number };
@@ -18,7 +18,7 @@ export class PlaceProblem extends Error {
 export type LocatedLedger = { readonly schema: string; readonly node: Node; readonly workers: readonly Node[] };
 
 /** Citus distributes every schema except `public`. A ledger in `public` gets this one. */
-export const SCHEMA_OF_PLACE = 'transfer_service';
+export const SCHEMA_OF_PLACEMENT = 'transfer_service';
 
 /** How often the locks of a move are tried, how often services are looked for, and the pause between two attempts. */
 const MAX_TRIES = 100;
@@ -45,7 +45,7 @@ export function distribute(settings: ConnectionSettings): Promise<LocatedLedger>
     const found = settings.schema ?? DEFAULT_SCHEMA;
     if ((await findNode(client, found)) !== undefined)
       throw new PlaceProblem(`The schema ${found} is distributed already.`);
-    const schema = found === DEFAULT_SCHEMA ? SCHEMA_OF_PLACE : found;
+    const schema = found === DEFAULT_SCHEMA ? SCHEMA_OF_PLACEMENT : found;
     if (found !== schema) await requireMovableSchema(client, schema);
     await requireNoService(client);
     await requireLogins(client);
@@ -56,7 +56,7 @@ export function distribute(settings: ConnectionSettings): Promise<LocatedLedger>
       await withoutTriggers(client, () => client.query('select citus_schema_distribute($1)', [schema]));
       for (const call of await functionsOf(client))
         await client.query('select create_distributed_function($1)', [call]);
-      // A service started in the meantime would not know that the ledger is a place.
+      // A service started in the meantime would not know that the ledger is a placement.
       await requireNoService(client);
     });
     const node = await findNode(client, schema);
@@ -66,7 +66,7 @@ export function distribute(settings: ConnectionSettings): Promise<LocatedLedger>
 }
 
 /**
- * Moves a place to another node while the service runs. Its writes wait for the end of the move, which takes about a second, and
+ * Moves a placement to another node while the service runs. Its writes wait for the end of the move, which takes about a second, and
  * then go to the new node. Throws like {@link distribute}.
  */
 export function movePlace(settings: ConnectionSettings, to: Node): Promise<LocatedLedger> {
@@ -93,7 +93,7 @@ export function movePlace(settings: ConnectionSettings, to: Node): Promise<Locat
 }
 
 /**
- * Gathers a place on the coordinator again, as tables of plain PostgreSQL. The service must be stopped. Throws like {@link
+ * Gathers a placement on the coordinator again, as tables of plain PostgreSQL. The service must be stopped. Throws like {@link
  * distribute}.
  */
 export function undistribute(settings: ConnectionSettings): Promise<LocatedLedger> {

@@ -3,7 +3,7 @@ import { parseJson } from '../../domain/parse-json.ts';
 import { codeOf } from '../foundation/startup-problem.ts';
 import type { Database } from './connection/database.ts';
 import { QUERY_CANCELED } from './connection/failure.ts';
-import { isPlace } from './connection/session-settings.ts';
+import { isPlacement } from './connection/session-settings.ts';
 
 // Invariant: A missing partition never stops a transfer
 // Kept by: default partitions
@@ -17,7 +17,7 @@ export const DAYS_AHEAD = 7;
 
 const DAY_MILLISECONDS = 86_400_000;
 
-/** The longest call of a function on the coordinator of a place: less than a request may wait. */
+/** The longest call of a function on the coordinator of a placement: less than a request may wait. */
 const CALL_MILLISECONDS = 2_000;
 
 /**
@@ -43,17 +43,17 @@ export async function preparePartitions(database: Database, moment?: Date): Prom
     }
     for (const day of daysFrom(real)) await changeTables(client, 'make_attempt_partition', day);
     // So that a move does not have to lock them later.
-    if (isPlace(client)) await changeTables(client, 'identify_rows');
+    if (isPlacement(client)) await changeTables(client, 'identify_rows');
   });
 }
 
-/** The coordinator of a place is away or refuses. Partitions were created days ahead, and the service works without them. */
+/** The coordinator of a placement is away or refuses. Partitions were created days ahead, and the service works without them. */
 export class CoordinatorFailure extends Error {
   override readonly name = 'CoordinatorFailure';
 }
 
 /**
- * Calls a function of the schema that creates or drops partitions, and returns its result. For a place, calls it on the
+ * Calls a function of the schema that creates or drops partitions, and returns its result. For a placement, calls it on the
  * coordinator, because no other node of a Citus cluster may change tables. Throws {@link CoordinatorFailure}.
  */
 export async function changeTables(
@@ -62,7 +62,7 @@ export async function changeTables(
   ...values: readonly unknown[]
 ): Promise<readonly unknown[]> {
   const placeholders = values.map((_value, index) => `$${index + 1}`);
-  if (!isPlace(client)) {
+  if (!isPlacement(client)) {
     const { rows } = await client.query<{ found: unknown[] | null }>(
       `select json_agg(value) as found from ${name}(${placeholders.join()}) as value`,
       [...values],

@@ -315,7 +315,7 @@ const merged = new Map<string, { readonly name: string; readonly text: string }>
 
 /**
  * Merges several writes into one statement, so that a group of transfers is saved with one message and one response. All of them
- * see the tables as they were before the statement, so none may depend on a row that another one writes. On a place they are sent
+ * see the tables as they were before the statement, so none may depend on a row that another one writes. On a placement they are sent
  * one after the other. So an update of rows stands before the insert of the rows that it did not find.
  */
 export function mergeWrites(writes: readonly Statement[]): Statement {

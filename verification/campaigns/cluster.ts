@@ -2,7 +2,7 @@ import { CITUS_BINARIES } from '../../test/harness/postgres/stock-postgres.ts';
 import type { Campaign, Findings, Setting } from '../campaign.ts';
 import { type Addressing, PairCluster } from '../environments/cluster/pair-cluster.ts';
 import { lackOfPatroni, PatroniCluster, patroniIn } from '../environments/cluster/patroni-cluster.ts';
-import { PlaceCluster } from '../environments/cluster/place-cluster.ts';
+import { PlacementCluster } from '../environments/cluster/placement-cluster.ts';
 import type { Nemesis } from '../nemeses/nemesis.ts';
 import * as placement from '../nemeses/placement.ts';
 import {
@@ -65,11 +65,11 @@ async function patroniInFolder(setting: Setting): Promise<Findings> {
   return patroni(setting, 'one_address', folder);
 }
 
-async function onPlacement(setting: Setting, plan: Omit<Plan<PlaceCluster>, 'start'>): Promise<Findings> {
+async function onPlacement(setting: Setting, plan: Omit<Plan<PlacementCluster>, 'start'>): Promise<Findings> {
   const binaries = CITUS_BINARIES;
   if (binaries === undefined)
     return notRun('TEST_CITUS_BIN must name a PostgreSQL with Citus (tools/verify/citus.ts builds one)');
-  return attackCluster(setting, { ...plan, start: (resources) => PlaceCluster.start(resources, binaries) });
+  return attackCluster(setting, { ...plan, start: (resources) => PlacementCluster.start(resources, binaries) });
 }
 
 /** The campaigns on clusters, by the names of their rows. */

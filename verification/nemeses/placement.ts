@@ -1,10 +1,10 @@
 import type { CommitFault, DatabaseProxy } from '../../test/harness/proxy.ts';
 import { pause } from '../campaign.ts';
-import type { PlaceCluster } from '../environments/cluster/place-cluster.ts';
+import type { PlacementCluster } from '../environments/cluster/placement-cluster.ts';
 import type { Nemesis } from './nemesis.ts';
 
 /** The placement moves to the other worker. */
-export const MOVE: Nemesis<PlaceCluster> = {
+export const MOVE: Nemesis<PlacementCluster> = {
   name: 'move',
   inject: async ({ environment, tally }) => {
     const from = performance.now();
@@ -14,13 +14,13 @@ export const MOVE: Nemesis<PlaceCluster> = {
 };
 
 /** All processes of the worker that has the placement are killed. It restarts automatically. */
-export const WORKER_KILL: Nemesis<PlaceCluster> = {
+export const WORKER_KILL: Nemesis<PlacementCluster> = {
   name: 'worker_kill',
   inject: ({ environment }) => environment.killWorker(),
 };
 
 /** The coordinator ends without a clean shutdown, for two seconds. */
-export const COORDINATOR_LOSS: Nemesis<PlaceCluster> = {
+export const COORDINATOR_LOSS: Nemesis<PlacementCluster> = {
   name: 'coordinator_loss',
   inject: ({ environment }) => environment.killCoordinator(),
   lasts: [2_000, 2_000],
@@ -46,7 +46,7 @@ export async function hitCommit(proxy: DatabaseProxy, kind: CommitFault): Promis
 }
 
 /** Successful responses to COMMIT become errors, like those of Citus after the loss of a node. */
-export const DENIALS_OF_COMMIT: Nemesis<PlaceCluster> = {
+export const DENIALS_OF_COMMIT: Nemesis<PlacementCluster> = {
   name: 'denials',
   inject: async ({ environment, random, tally }) => {
     for (let denial = 0; denial < DENIALS; denial += 1) {

@@ -2,7 +2,7 @@ import type pg from 'pg';
 import { newBatchId } from '../../foundation/ids.ts';
 import type { Connections } from './connections.ts';
 import { CommitUnknown, DISK_FULL, QUERY_CANCELED, StoreFailure } from './failure.ts';
-import { REQUIRE_PLACE } from './place.ts';
+import { REQUIRE_PLACEMENT } from './placement.ts';
 import type { Pool } from './pool.ts';
 import {
   ABANDON,
@@ -16,7 +16,7 @@ import {
   sendTogether,
   toBegin,
 } from './round-trips.ts';
-import { isPlace, LIMITS } from './session-settings.ts';
+import { isPlacement, LIMITS } from './session-settings.ts';
 import type { Standby } from './standby.ts';
 import {
   type ChainedSteps,
@@ -240,7 +240,7 @@ export class Database {
     const responses = await sendTogether(client, () => [
       client.query(begin),
       ...statements.map((statement) => client.query(toQuery(statement))),
-      isPlace(client) ? client.query(toQuery(REQUIRE_PLACE)) : null,
+      isPlacement(client) ? client.query(toQuery(REQUIRE_PLACEMENT)) : null,
       client.query('commit'),
     ]);
     // On a standby `begin read write` also fails, but its error does not show that the server is a standby.

@@ -1,8 +1,8 @@
 import type pg from 'pg';
 import { CommitUnknown, describeFailure, isFatal, StoreFailure } from './failure.ts';
-import { REQUIRE_PLACE } from './place.ts';
+import { REQUIRE_PLACEMENT } from './placement.ts';
 import type { Pool } from './pool.ts';
-import { isPlace, serverOf } from './session-settings.ts';
+import { isPlacement, serverOf } from './session-settings.ts';
 import { hasWaited, LACKS_STANDBY, READ_WAITS, REPLICATED, SETTINGS_READ, type Standby } from './standby.ts';
 import { type ChainPlace, type Decision, eventsOf, type Loaded, type Row, type Statement, toQuery } from './work.ts';
 
@@ -75,8 +75,8 @@ const FENCE_COLUMNS = `created_at, ${REPLICATED}, ${SETTINGS_READ}`;
 
 const FENCE = { name: 'fence_batch', text: `${INSERT_FENCE} returning ${FENCE_COLUMNS}` };
 
-/** For a place, whose RETURNING reads no settings. */
-const FENCE_OF_PLACE = { name: 'fence_batch_of_place', text: INSERT_FENCE };
+/** For a placement, whose RETURNING reads no settings. */
+const FENCE_OF_PLACEMENT = { name: 'fence_batch_of_place', text: INSERT_FENCE };
 const READ_FENCE = { name: 'read_fence', text: `select ${FENCE_COLUMNS} from write_batch where batch_id = $1` };
 
 /**
@@ -86,8 +86,8 @@ const READ_FENCE = { name: 'read_fence', text: `select ${FENCE_COLUMNS} from wri
 function toFence(client: pg.ClientBase, batchId: string, statements: readonly Statement[]): readonly Statement[] {
   const { at = null, programIds = null, counts = null } = eventsOf(statements) ?? {};
   const values = [batchId, at, programIds, counts];
-  if (!isPlace(client)) return [{ ...FENCE, values }];
-  return [{ ...FENCE_OF_PLACE, values }, REQUIRE_PLACE, { ...READ_FENCE, values: [batchId] }];
+  if (!isPlacement(client)) return [{ ...FENCE, values }];
+  return [{ ...FENCE_OF_PLACEMENT, values }, REQUIRE_PLACEMENT, { ...READ_FENCE, values: [batchId] }];
 }
 
 const READ_REPLICATED = { name: 'read_replicated', text: `select ${REPLICATED}`, values: [] };
@@ -138,7 +138,7 @@ export async function save(
   };
   const send = (statements: readonly Statement[]): Promise<pg.QueryResult>[] =>
     statements
-      .flatMap((statement) => (isPlace(client) ? (statement.parts ?? statement) : statement))
+      .flatMap((statement) => (isPlacement(client) ? (statement.parts ?? statement) : statement))
       .map((statement) => client.query(toQuery(statement)));
   const fence = toFence(client, batchId, [...first, ...(second ?? [])]);
   const begin = (): Promise<pg.QueryResult>[] => send([...fence, ...first]);

@@ -1,6 +1,6 @@
 import type pg from 'pg';
 import { administer, type ConnectionSettings } from './connections.ts';
-import { hasTables, IS_PLACE_IN } from './place.ts';
+import { hasTables, IS_PLACEMENT_IN } from './placement.ts';
 import { DEFAULT_SCHEMA } from './session-settings.ts';
 
 // Settings of the server, or of a pooler in front of it, that the service cannot override on its connections. Each function
@@ -96,12 +96,14 @@ export function findUserProblem(settings: ConnectionSettings): Promise<string | 
   });
 }
 
-/** Reports that the tables of a place are on another node, so that this node cannot write. */
-export function findPlaceProblem(settings: ConnectionSettings): Promise<string | undefined> {
+/** Reports that the tables of a placement are on another node, so that this node cannot write. */
+export function findPlacementProblem(settings: ConnectionSettings): Promise<string | undefined> {
   const { schema = DEFAULT_SCHEMA } = settings;
   return administer(settings, async (client) => {
-    const { rows } = await client.query<{ isPlace: boolean }>(`select ${IS_PLACE_IN} as "isPlace"`, [schema]);
-    if (rows[0]?.isPlace !== true || (await hasTables(client, schema))) return undefined;
+    const { rows } = await client.query<{ isPlacement: boolean }>(`select ${IS_PLACEMENT_IN} as "isPlacement"`, [
+      schema,
+    ]);
+    if (rows[0]?.isPlacement !== true || (await hasTables(client, schema))) return undefined;
     return (
       `The tables of the schema ${schema} are on another node of the Citus cluster. Name all workers in DATABASE_URL, ` +
       'with target_session_attrs=read-write: the service uses the one that has them.'

@@ -1,5 +1,5 @@
 import type pg from 'pg';
-import { IS_PLACE, PLACE_SETTINGS } from './place.ts';
+import { IS_PLACEMENT, PLACEMENT_SETTINGS } from './placement.ts';
 
 // Invariant: No setting of the role, the database or the server changes a result
 // Kept by: every connection applies its own settings
@@ -137,19 +137,19 @@ export function startupOptions(settings: readonly Setting[]): string {
 export const SERVER = 'extract(epoch from pg_catalog.pg_postmaster_start_time())::text';
 
 const servers = new WeakMap<pg.ClientBase, string>();
-const places = new WeakSet<pg.ClientBase>();
+const placements = new WeakSet<pg.ClientBase>();
 
 /** The {@link SERVER} of a connection, or undefined before its settings were applied. */
 export function serverOf(client: pg.ClientBase): string | undefined {
   return servers.get(client);
 }
 
-/** Whether the tables of a connection belong to a place, once its settings are applied: see place.ts. */
-export function isPlace(client: pg.ClientBase): boolean {
-  return places.has(client);
+/** Whether the tables of a connection belong to a placement, once its settings are applied: see placement.ts. */
+export function isPlacement(client: pg.ClientBase): boolean {
+  return placements.has(client);
 }
 
-const APPLY = `select ${SERVER} as server, ${IS_PLACE} as "isPlace", pg_catalog.set_config(name, case
+const APPLY = `select ${SERVER} as server, ${IS_PLACEMENT} as "isPlacement", pg_catalog.set_config(name, case
       when name = 'synchronous_commit' and pg_catalog.current_setting(name) = 'remote_apply' then 'remote_apply'
       else value
     end, false)
@@ -163,12 +163,12 @@ const APPLY = `select ${SERVER} as server, ${IS_PLACE} as "isPlace", pg_catalog.
  */
 export async function applySettings(client: pg.ClientBase, settings: readonly Setting[]): Promise<void> {
   const values = [JSON.stringify(Object.fromEntries(settings))];
-  const { rows } = await client.query<{ server: string; isPlace: boolean }>({ text: APPLY, values });
+  const { rows } = await client.query<{ server: string; isPlacement: boolean }>({ text: APPLY, values });
   for (const { server } of rows) servers.set(client, server);
   // The last row was computed after the search path was set.
-  if (rows.at(-1)?.isPlace !== true) return;
-  places.add(client);
-  await client.query(PLACE_SETTINGS);
+  if (rows.at(-1)?.isPlacement !== true) return;
+  placements.add(client);
+  await client.query(PLACEMENT_SETTINGS);
 }
 
 /** The settings that are not in force, in a few words, or undefined if all are. */

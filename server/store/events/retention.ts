@@ -3,8 +3,8 @@ import type pg from 'pg';
 import { codeOf } from '../../foundation/startup-problem.ts';
 import type { Database } from '../connection/database.ts';
 import { LOCK_NOT_AVAILABLE } from '../connection/failure.ts';
-import { REQUIRE_PLACE } from '../connection/place.ts';
-import { isPlace } from '../connection/session-settings.ts';
+import { REQUIRE_PLACEMENT } from '../connection/placement.ts';
+import { isPlacement } from '../connection/session-settings.ts';
 import { HOLD_SWITCH } from '../locks.ts';
 import { CoordinatorFailure, changeTables, readDayBefore } from '../partition.ts';
 
@@ -72,7 +72,7 @@ async function dropPartitions(client: pg.ClientBase, values: readonly unknown[])
         `begin; set local lock_timeout = ${LOCK_MILLISECONDS}; set local statement_timeout = ${STATEMENT_MILLISECONDS}`,
       );
       await client.query(HOLD_SWITCH.text);
-      if (isPlace(client)) await client.query(REQUIRE_PLACE.text);
+      if (isPlacement(client)) await client.query(REQUIRE_PLACEMENT.text);
       const [name] = await changeTables(client, 'drop_event_partition', ...values);
       await client.query('commit');
       // The remaining partitions are still needed.

@@ -5,7 +5,7 @@ import { administer, type ConnectionSettings } from '../connection/connections.t
 import { hasSchema } from '../connection/database-problem.ts';
 import { INSUFFICIENT_PRIVILEGE, LOCK_NOT_AVAILABLE } from '../connection/failure.ts';
 import { readAdvisoryHolder, readTableUser } from '../connection/lock-holder.ts';
-import { IS_PLACE } from '../connection/place.ts';
+import { IS_PLACEMENT } from '../connection/placement.ts';
 import { DEFAULT_SCHEMA } from '../connection/session-settings.ts';
 import { type Applying, applyMigration } from './apply-migration.ts';
 import { type AppliedMigration, compareSchema, READ_APPLIED, requireUsableSchema } from './compatibility.ts';
@@ -13,18 +13,18 @@ import { type Migration, numberOf, readMigrations } from './migration-files.ts';
 import { findMissingRights, findMissingUpgradeRights } from './rights.ts';
 
 /**
- * A fixed number. The process that holds this lock migrates. The whole database has one lock for all schemas, because migrations
- * also create roles, which all services on a server share.
+ * The key of the advisory lock of the process that migrates. All schemas of a database share one lock, because migrations also
+ * create roles, which all services on a server share.
  */
 const MIGRATION_LOCK = 7_201_001;
 
-/** Time between two attempts to become the process that migrates. */
+/** The pause between two attempts to take the lock. */
 const TURN_MILLISECONDS = 100;
 
 export type MigrateOptions = Applying & {
   /** Called with the names of a newer version's migrations that this program can work with, if there are any. */
   readonly onNewer?: (names: readonly string[]) => void;
-  /** How often to report a wait for another process that migrates, for tests. */
+  /** How often to report that another process is migrating. Set only by tests. */
   readonly everyMilliseconds?: number;
   readonly migrations?: readonly Migration[];
 };
@@ -43,7 +43,8 @@ export async function pendingMigrations(settings: ConnectionSettings): Promise<r
 }
 
 /**
- * Applies the missing migrations, one process at a time, and returns their names. Forward only. It can be repeated after any end.
+ * Applies the missing migrations, one process at a time, and returns their names. It can be run again after a failure or a
+ * crash.
  * Throws {@link StartupProblem} if this program cannot run on the schema, an applied migration was edited, the user of the
  * database lacks the right to migrate, or the tables are in use for too long.
  */
@@ -61,7 +62,7 @@ export async function migrate(settings: ConnectionSettings, options: MigrateOpti
     const { pending, usable } = compareSchema(migrations, applied);
     if (usable.length > 0) options.onNewer?.(usable);
     if (pending.length > 0) {
-      await requireNoPlace(client);
+      await refusePlacement(client);
       const missing = isNew
         ? await findMissingRights(client, schema)
         : await findMissingUpgradeRights(client, schema, migrations, applied);
@@ -96,7 +97,7 @@ async function takeTurn(client: pg.ClientBase, { onWait, everyMilliseconds }: Mi
     return rows[0]?.ours === true;
   };
   let holder = 'another process';
-  const say = (seconds: number): void => onWait?.(`Still waiting for ${holder}, which migrates (${seconds} s).`);
+  const say = (seconds: number): void => onWait?.(`Still waiting for ${holder}, which is migrating (${seconds} s).`);
   await sayWhileWaiting(
     say,
     async () => {
@@ -117,12 +118,12 @@ async function hasHistory(client: pg.ClientBase): Promise<boolean> {
 }
 
 /**
- * Refuses a place. Migrations are written for plain PostgreSQL: Citus would refuse some, and others would leave a place that
- * cannot be moved.
+ * Refuses a placement. Migrations are written for plain PostgreSQL: Citus would refuse some, and others would leave a placement
+ * that cannot be moved.
  */
-async function requireNoPlace(client: pg.ClientBase): Promise<void> {
-  const { rows } = await client.query<{ isPlace: boolean }>(`select ${IS_PLACE} as "isPlace"`);
-  if (rows[0]?.isPlace !== true) return;
+async function refusePlacement(client: pg.ClientBase): Promise<void> {
+  const { rows } = await client.query<{ isPlacement: boolean }>(`select ${IS_PLACEMENT} as "isPlacement"`);
+  if (rows[0]?.isPlacement !== true) return;
   throw new StartupProblem(
     'distribution-refused',
     'This version has new migrations, which cannot be applied to a ledger on a Citus cluster. Stop the service, and with ' +

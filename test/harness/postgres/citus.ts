@@ -96,7 +96,7 @@ export async function makePlace({ coordinator }: CitusCluster): Promise<LocatedL
 }
 
 /** Opens a ledger on a cluster with one worker, as if the worker were a single PostgreSQL. */
-export async function openCitusPlace(dataDirectory: string, binaries: string): Promise<StockPostgres> {
+export async function openCitusPlacement(dataDirectory: string, binaries: string): Promise<StockPostgres> {
   const { coordinator, workers, stop } = await startCluster(dataDirectory, binaries, 1);
   const [worker] = workers;
   if (worker === undefined) throw new Error('the cluster has no worker');

@@ -3,8 +3,8 @@ import { chown, mkdir } from 'node:fs/promises';
 import { join } from 'node:path';
 import type { TestContext } from 'vitest';
 import { chooseServerUser } from '../../../server/postgres/ledger-location.ts';
-import { SCHEMA_OF_PLACE } from '../../../server/store/distribute.ts';
-import { openCitusPlace } from './citus.ts';
+import { SCHEMA_OF_PLACEMENT } from '../../../server/store/distribute.ts';
+import { openCitusPlacement } from './citus.ts';
 import { copyTemplate, PORT, PostgresServer, provision, SERVICE, type StockPostgres } from './postgres-server.ts';
 
 // A distribution's PostgreSQL with its default settings, and a role that owns only its database. `npm run verify` runs suites on
@@ -36,7 +36,7 @@ function skipIf(isSkipped: boolean, context: TestContext, notRun: string): void 
 
 /** Skips a test of a ledger without tables. On Citus, every ledger has its tables before the service starts. */
 export function requireNoTables(context: TestContext): void {
-  skipIf(CITUS_BINARIES !== undefined, context, 'a place has its tables before a service starts on it');
+  skipIf(CITUS_BINARIES !== undefined, context, 'a placement has its tables before a service starts on it');
 }
 
 const started = new Map<string, Promise<StockPostgres>>();
@@ -52,7 +52,7 @@ export async function withStockPostgres(
   const { DATA_DIR, DATABASE_URL } = settings;
   // Another service on the ledger of a placement.
   if (CITUS_BINARIES !== undefined && DATABASE_URL !== undefined)
-    return { DATABASE_SCHEMA: SCHEMA_OF_PLACE, ...settings };
+    return { DATABASE_SCHEMA: SCHEMA_OF_PLACEMENT, ...settings };
   if (STOCK_BINARIES === undefined || DATA_DIR === undefined || DATABASE_URL !== undefined) return settings;
   const { url, connection } = await stockPostgresIn(DATA_DIR, STOCK_BINARIES);
   const { schema } = connection;
@@ -79,7 +79,7 @@ export async function stopStockPostgresIn(dataDirectory: string): Promise<void> 
 }
 
 async function openStockPostgres(dataDirectory: string, binaries: string): Promise<StockPostgres> {
-  if (CITUS_BINARIES !== undefined) return openCitusPlace(dataDirectory, CITUS_BINARIES);
+  if (CITUS_BINARIES !== undefined) return openCitusPlacement(dataDirectory, CITUS_BINARIES);
   const files = join(dataDirectory, 'postgresql');
   await mkdir(dataDirectory, { recursive: true });
   if (!existsSync(files)) await copyTemplate(files, 'stock', binaries, provisionIn(binaries));

@@ -3,7 +3,7 @@ import pg from 'pg';
 import { notify } from '../../../foundation/notify.ts';
 import { codeOf } from '../../../foundation/startup-problem.ts';
 import { describeRefusals, type HostRefusal, NoWritableHost, TOO_MANY_CONNECTIONS } from '../failure.ts';
-import { hasTables, IS_PLACE_IN } from '../place.ts';
+import { hasTables, IS_PLACEMENT_IN } from '../placement.ts';
 import { DEFAULT_SCHEMA, LIMITS } from '../session-settings.ts';
 import { readHostList } from './host-list.ts';
 
@@ -79,7 +79,7 @@ export class Hosts {
     this.mustWrite = mustWrite;
   }
 
-  /** The host that was used last, or undefined before the first connection. */
+  /** The host that was last used, or undefined before the first connection. */
   get used(): UsedHost | undefined {
     return this.#current && { name: this.#current.name, since: this.#current.since };
   }
@@ -324,14 +324,14 @@ type ReadOnlyHost = { readonly reason: string; readonly isReadOnly: true };
  * Whether it is a standby, and whether the server or the database was made read-only. Operators and providers do this to keep
  * programs from a primary that was replaced. A setting of the user does not count, because the service overrides it.
  */
-const READ_STATE = `select pg_catalog.pg_is_in_recovery() as "isStandby", ${IS_PLACE_IN} as "isPlace",
+const READ_STATE = `select pg_catalog.pg_is_in_recovery() as "isStandby", ${IS_PLACEMENT_IN} as "isPlacement",
     setting = 'on' and source <> all ('{user,database user,client,session}') as "isReadOnly"
   from pg_catalog.pg_settings where name = 'default_transaction_read_only'`;
 
 /** Engines without standbys in PostgreSQL's sense show it only here. */
 const READ_TRANSACTION = `select pg_catalog.current_setting('transaction_read_only') = 'on' as "isReadOnly"`;
 
-type State = { readonly isStandby: boolean; readonly isReadOnly: boolean; readonly isPlace: boolean };
+type State = { readonly isStandby: boolean; readonly isReadOnly: boolean; readonly isPlacement: boolean };
 
 /**
  * Why the tables of a schema cannot be written to on a server, or undefined if they can. Asks the server itself before and after
@@ -350,10 +350,11 @@ async function findReadOnly(
   if (!isPipeline) await applied;
   const transaction = apply && client.query<Pick<State, 'isReadOnly'>>(READ_TRANSACTION);
   const [found, , foundLater] = await Promise.all([state, applied, transaction]);
-  const [{ isStandby, isReadOnly, isPlace } = { isStandby: false, isReadOnly: false, isPlace: false }] = found.rows;
+  const [{ isStandby, isReadOnly, isPlacement } = { isStandby: false, isReadOnly: false, isPlacement: false }] =
+    found.rows;
   if (isStandby) return { reason: 'it is a standby', isReadOnly: true };
   if (isReadOnly || foundLater?.rows[0]?.isReadOnly === true) return { reason: 'it is read-only', isReadOnly: true };
-  if (isPlace && !(await hasTables(client, schema)))
+  if (isPlacement && !(await hasTables(client, schema)))
     return { reason: 'the tables are on another node', isReadOnly: true };
   return undefined;
 }

@@ -13,7 +13,7 @@ import { type DatabaseProxy, startProxy } from '../../../test/harness/proxy.ts';
 import { killTree } from '../../nemeses/kill.ts';
 
 /** A ledger in a Citus cluster with two workers. Services know the addresses of both workers. */
-export class PlaceCluster {
+export class PlacementCluster {
   readonly databaseUrl: string;
   readonly schema: string;
   /** The proxy in front of each worker. */
@@ -35,7 +35,7 @@ export class PlaceCluster {
     this.databaseUrl = `postgresql://${SERVICE}@/${SERVICE}?host=${hosts}`;
   }
 
-  static async start(resources: Resources, binaries: string): Promise<PlaceCluster> {
+  static async start(resources: Resources, binaries: string): Promise<PlacementCluster> {
     const { path, remove } = await temporaryDirectory();
     resources.add('the files of the cluster', remove);
     const cluster = await startCluster(path, binaries, 2);
@@ -52,7 +52,7 @@ export class PlaceCluster {
       resources.add('a proxy', proxy.close);
       proxies.set(worker, proxy);
     }
-    return new PlaceCluster(cluster, schema, place, proxies);
+    return new PlacementCluster(cluster, schema, place, proxies);
   }
 
   /** Connects directly to the worker that has the tables, without its proxy. */
