@@ -5,9 +5,9 @@ import type { MutantOfCommits } from './mutants/mutants.ts';
 /** Whether commits on the primary wait for the standby. If not, a failover can lose acknowledged transfers. */
 export type Replication = 'synchronous' | 'asynchronous';
 
-export type Scale = 'small' | 'middle' | 'large';
+export type Scale = 'small' | 'medium' | 'large';
 
-/** The settings and tools that a campaign gets. */
+/** The settings and tools for a run of a campaign. */
 export type Setting = {
   readonly seed: number;
   /** The number of kills, cuts, faults, reads and so on. */
@@ -15,20 +15,20 @@ export type Setting = {
   /** Everything to stop and remove at the end, and after Ctrl-C. */
   readonly resources: Resources;
   readonly progress: (done: number, remark?: string) => void;
-  /** Overrides the service's program, with the mutant of the negative control. */
+  /** The program to run instead of the service's: the mutant of the negative control. */
   readonly main: string | undefined;
-  /** `asynchronous` in the negative control of a campaign that must then lose transfers. */
+  /** `asynchronous` in a negative control that must lose transfers. */
   readonly replication?: Replication | undefined;
   /** Whether to shorten loads and pauses. */
-  readonly inHaste?: boolean;
+  readonly isQuick?: boolean;
 };
 
 /**
- * Returns the bound of a time or a count, given the bound on an idle machine. The small forms run next to other tests, on any
- * machine. Their bounds only distinguish slow from never.
+ * Returns the bound of a time or a count, given the bound on an idle machine. The small forms run alongside other tests on any
+ * machine, so their bounds only distinguish slow from never.
  */
-export function boundOf({ inHaste }: Setting, onQuietMachine: number): number {
-  return inHaste === true ? 12 * onQuietMachine : onQuietMachine;
+export function boundOf({ isQuick }: Setting, onQuietMachine: number): number {
+  return isQuick === true ? 12 * onQuietMachine : onQuietMachine;
 }
 
 export type Findings = {
@@ -39,7 +39,7 @@ export type Findings = {
   readonly notRun?: string;
 };
 
-/** The checkers of campaigns, which are in `checkers/` unless the campaign or the environment has them. */
+/** A checker of a campaign. It is in `checkers/`, or belongs to the campaign or its environment. */
 type Checker =
   | 'transfers'
   | 'snapshots'
@@ -51,23 +51,23 @@ type Checker =
   | 'the processor’s book against the ledger'
   | 'its own';
 
-/** What a campaign does and proves, in words for the table. */
+/** A campaign's row of the table in docs/reliability.md. */
 type Described = {
   readonly name: string;
   readonly environment: string;
   readonly nemesis: string;
   readonly generator: string;
   readonly proves: string;
-  /** The command that also runs the campaign, in its small form. By default only a person runs it. */
+  /** The command that also runs the small form of the campaign. Without it, the campaign is only run by hand. */
   readonly ring?: 'npm test' | 'npm run verify' | 'npm run verify -- citus';
 };
 
 /** A campaign of `npm run campaigns`. */
 export type Campaign = Described & {
   readonly checkers: readonly Checker[];
-  /** The count of each scale, in this unit. `inVerify` replaces `small` there, if each attack takes ten seconds or more. */
+  /** The count for each scale. `npm run verify` uses `inVerify` instead of `small` if each attack takes ten seconds or more. */
   readonly counts: Readonly<Record<Scale, number>> & { readonly unit: string; readonly inVerify?: number };
-  /** The negative control, with which the campaign must find violations: a mutant of the service, or this replication. */
+  /** The negative control, a mutant of the service or a kind of replication. With it, the campaign must find violations. */
   readonly control?: MutantOfCommits | 'asynchronous';
   readonly run: (setting: Setting) => Promise<Findings>;
 };
@@ -76,7 +76,7 @@ export type Campaign = Described & {
 export type OtherCampaign = Described & { readonly checkers: string; readonly command: string };
 
 /** The maximum number of stored violations. */
-const ENOUGH = 50;
+const MAX_VIOLATIONS = 50;
 
 /** Collects the findings of a running campaign. */
 export class Tally {
@@ -95,7 +95,7 @@ export class Tally {
 
   violate(where: string, problems: readonly string[]): void {
     this.add('violations', problems.length);
-    for (const problem of problems.slice(0, ENOUGH - this.violations.length)) {
+    for (const problem of problems.slice(0, MAX_VIOLATIONS - this.violations.length)) {
       this.violations.push(`${where}: ${problem}`);
     }
   }
@@ -104,11 +104,11 @@ export class Tally {
   take(part: Tally): void {
     for (const [what, count] of part.#counts) this.add(what, count);
     for (const [what, times] of part.#times) this.#times.set(what, [...(this.#times.get(what) ?? []), ...times]);
-    this.violations.push(...part.violations.slice(0, ENOUGH - this.violations.length));
+    this.violations.push(...part.violations.slice(0, MAX_VIOLATIONS - this.violations.length));
   }
 
-  get isEnough(): boolean {
-    return this.violations.length >= ENOUGH;
+  get isFull(): boolean {
+    return this.violations.length >= MAX_VIOLATIONS;
   }
 
   count(what: string): number {
@@ -127,7 +127,7 @@ export class Tally {
     if (taken > most) this.violate('times', [`${of} of ${what} is ${taken} ms, the maximum is ${most} ms`]);
   }
 
-  /** Returns the violations, and these figures, all counts, and the spread of each time in milliseconds. */
+  /** Returns the violations, all counts, the spread of each time in milliseconds, and `more` figures. */
   findings(more: Findings['figures']): Findings {
     return { figures: { ...more, ...this.#figures() }, violations: this.violations };
   }

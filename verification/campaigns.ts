@@ -17,21 +17,21 @@ const ON_CLUSTER = {
   checkers: ['transfers', 'events', 'deliveries', 'snapshots'],
 } as const;
 
-const FAILOVER = { counts: { unit: 'failovers', small: 5, middle: 30, large: 100 }, control: 'asynchronous' } as const;
+const FAILOVER = { counts: { unit: 'failovers', small: 5, medium: 30, large: 100 }, control: 'asynchronous' } as const;
 
-const SWITCHOVER = { ...ON_CLUSTER, counts: { unit: 'switchovers', small: 2, middle: 10, large: 30 } } as const;
+const SWITCHOVER = { ...ON_CLUSTER, counts: { unit: 'switchovers', small: 2, medium: 10, large: 30 } } as const;
 
 const PATRONI = {
   ...ON_CLUSTER,
   nemesis: 'the leader hands over to its synchronous standby, or loses power',
   proves: 'as `failover`, without the time limit: the pauses are reported',
-  counts: { unit: 'changes of the leader', small: 2, middle: 10, large: 40 },
+  counts: { unit: 'changes of the leader', small: 2, medium: 10, large: 40 },
 } as const;
 
 const ON_PLACEMENT = {
   ...ON_CLUSTER,
   environment: 'cluster: a [placement](when-one-machine-is-not-enough.md) on Citus with two workers',
-  counts: { small: 2, middle: 20, large: 40 },
+  counts: { small: 2, medium: 20, large: 40 },
   ring: 'npm run verify -- citus',
 } as const;
 
@@ -49,7 +49,7 @@ export const CAMPAIGNS: readonly Campaign[] = [
     generator: '96 clients at both services or one with the load of transfers',
     checkers: ['transfers', 'snapshots'],
     proves: `${HONEST}; a running service responds to every request; recovery p99 below 5 s`,
-    counts: { unit: 'kills', small: 20, middle: 100, large: 1000 },
+    counts: { unit: 'kills', small: 20, medium: 100, large: 1000 },
     ring: 'npm test',
     control: 'answer-before-commit',
     run: async (setting) => (await import('./campaigns/kills.ts')).run(setting),
@@ -63,7 +63,7 @@ export const CAMPAIGNS: readonly Campaign[] = [
     generator: '96 clients with the load of transfers',
     checkers: ['transfers', 'snapshots'],
     proves: HONEST,
-    counts: { unit: 'cuts', small: 200, middle: 1000, large: 10_000 },
+    counts: { unit: 'cuts', small: 200, medium: 1000, large: 10_000 },
     run: async (setting) => (await import('./campaigns/commit-cuts.ts')).run(setting),
   },
   {
@@ -73,7 +73,7 @@ export const CAMPAIGNS: readonly Campaign[] = [
     generator: '96 clients with the load of transfers',
     checkers: ['transfers', 'snapshots'],
     proves: `${HONEST}; every request gets a response, every failure is the error record; it works again within 10 s`,
-    counts: { unit: 'faults', small: 50, middle: 200, large: 2000 },
+    counts: { unit: 'faults', small: 50, medium: 200, large: 2000 },
     run: async (setting) => (await import('./campaigns/proxy-faults.ts')).run(setting),
   },
   {
@@ -88,7 +88,7 @@ export const CAMPAIGNS: readonly Campaign[] = [
       'every reader has positions 1, 2, 3 and so on with the same contents, and so has the list from newest to oldest; events ' +
       'read before a check are in the books after the kill; each acknowledged change has one event, after the events of ' +
       'changes that were acknowledged before it was sent',
-    counts: { unit: 'kills', small: 4, middle: 40, large: 200 },
+    counts: { unit: 'kills', small: 4, medium: 40, large: 200 },
     ring: 'npm run verify',
     run: async (setting) => (await import('./campaigns/events.ts')).run(setting),
   },
@@ -104,7 +104,7 @@ export const CAMPAIGNS: readonly Campaign[] = [
       'its receiver accepts every subscribed event; a webhook gets no event that is missing from the books after the next ' +
       'kill; each body equals the event, byte for byte, and is signed; strict webhooks keep the order; accepted events come ' +
       'again only after a kill, no more than can be in flight: ten, the `concurrency`, and one in strict order',
-    counts: { unit: 'kills', small: 4, middle: 40, large: 200 },
+    counts: { unit: 'kills', small: 4, medium: 40, large: 200 },
     ring: 'npm run verify',
     run: async (setting) => (await import('./campaigns/webhooks.ts')).run(setting),
   },
@@ -116,7 +116,7 @@ export const CAMPAIGNS: readonly Campaign[] = [
     generator: '24 clients with the load of transfers',
     checkers: ['transfers'],
     proves: `each start reports the full disk in one sentence; ${HONEST}; failures are the error record; the service works within 10 s of getting space`,
-    counts: { unit: 'full disks', small: 2, middle: 6, large: 20 },
+    counts: { unit: 'full disks', small: 2, medium: 6, large: 20 },
     ring: 'npm run verify',
     run: async (setting) => (await import('./campaigns/disk-full.ts')).run(setting),
   },
@@ -128,7 +128,7 @@ export const CAMPAIGNS: readonly Campaign[] = [
       '16 clients move money between random cards, some of it held and captured or canceled; 3 readers sum snapshots',
     checkers: ['snapshots'],
     proves: 'no snapshot has a wrong sum or an account below its floor',
-    counts: { unit: 'reads', small: 10_000, middle: 100_000, large: 1_000_000 },
+    counts: { unit: 'reads', small: 10_000, medium: 100_000, large: 1_000_000 },
     ring: 'npm run verify',
     run: async (setting) => (await import('./campaigns/bank.ts')).run(setting),
   },
@@ -144,7 +144,7 @@ export const CAMPAIGNS: readonly Campaign[] = [
       'deciding all requests again one by one by the model, in the database’s commit order, gives the same results, and the ' +
       'same refusals with the same figures; a request sent after a response comes after it in that order; locks from outside do not delay other ' +
       'requests for long',
-    counts: { unit: 'transfers', small: 2_000, middle: 100_000, large: 1_000_000 },
+    counts: { unit: 'transfers', small: 2_000, medium: 100_000, large: 1_000_000 },
     ring: 'npm run verify',
     run: async (setting) => (await import('./campaigns/changes.ts')).run(setting),
   },
@@ -156,7 +156,7 @@ export const CAMPAIGNS: readonly Campaign[] = [
     checkers: ['transfers'],
     proves:
       'the trial balance is zero; nothing from before the backup is missing; old keys return their first responses',
-    counts: { unit: 'restores', small: 1, middle: 3, large: 10 },
+    counts: { unit: 'restores', small: 1, medium: 3, large: 10 },
     ring: 'npm run verify',
     run: async (setting) => (await import('./campaigns/restore.ts')).run(setting),
   },
@@ -170,7 +170,7 @@ export const CAMPAIGNS: readonly Campaign[] = [
     proves:
       'after a restore to a random millisecond the sums are zero, every transfer acknowledged before it is there, and none that ' +
       'was sent after it; the head of the audit log is in the original log',
-    counts: { unit: 'restores', small: 2, middle: 10, large: 40 },
+    counts: { unit: 'restores', small: 2, medium: 10, large: 40 },
     run: async (setting) => (await import('./campaigns/point-in-time.ts')).run(setting),
   },
   {
@@ -182,7 +182,7 @@ export const CAMPAIGNS: readonly Campaign[] = [
     proves:
       'every response is a success, a 409 or a true 503; readiness fails first; requests without a response are few and made no ' +
       'transfer or reversal; the books balance',
-    counts: { unit: 'restarts', small: 4, middle: 50, large: 150 },
+    counts: { unit: 'restarts', small: 4, medium: 50, large: 150 },
     ring: 'npm run verify',
     run: async (setting) => (await import('./campaigns/rolling-restart.ts')).run(setting),
   },
@@ -199,7 +199,7 @@ export const CAMPAIGNS: readonly Campaign[] = [
       'a kill the service is ready within 5 s (p99) and nothing is open after 60 s; an unknown attempt ends within 2 s once the ' +
       'processor knows its result',
     // 20 and 500 rounds of every cell.
-    counts: { unit: 'rounds of a cell', small: 24, middle: 2_920, large: 73_000 },
+    counts: { unit: 'rounds of a cell', small: 24, medium: 2_920, large: 73_000 },
     ring: 'npm run verify',
     run: async (setting) => (await import('./campaigns/processors.ts')).run(setting),
   },
@@ -235,7 +235,7 @@ export const CAMPAIGNS: readonly Campaign[] = [
       'connections lead to it for up to 3 s more; or only the services do not reach it, and their requests arrive later',
     proves:
       'as `failover`; the primary acknowledges nothing alone, and its unacknowledged commits are not in the books',
-    counts: { unit: 'isolations', small: 3, middle: 6, large: 20, inVerify: 1 },
+    counts: { unit: 'isolations', small: 3, medium: 6, large: 20, inVerify: 1 },
     control: 'asynchronous',
     ring: 'npm run verify',
   }),
@@ -244,7 +244,7 @@ export const CAMPAIGNS: readonly Campaign[] = [
     name: 'standby-gone',
     nemesis: 'the standby is killed, or cut off in both directions, for up to 8 s',
     proves: 'as `failover`; nothing is acknowledged without the standby; readiness says so within 2 s (p99)',
-    counts: { unit: 'absences', small: 2, middle: 6, large: 20, inVerify: 1 },
+    counts: { unit: 'absences', small: 2, medium: 6, large: 20, inVerify: 1 },
     ring: 'npm run verify',
   }),
   onCluster({

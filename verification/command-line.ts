@@ -23,7 +23,7 @@ export const USAGE = `npm run campaigns -- [options]
 
   --only NAME,…      run only these campaigns
   --seed N           repeat the random choices of an earlier run; by default a new seed, which is printed
-  --scale SCALE      small, middle or large (large)
+  --scale SCALE      small, medium or large (large)
   --count N          number of kills, cuts, reads and so on, instead of the scale's number
   --out FILE         write the figures to this JSON file (data/campaigns/<time>.json)
   --control          negative control: runs against a mutant of the service, or with asynchronous replication, and must
@@ -47,7 +47,7 @@ not run on this machine.`;
 /** An invalid command line. The message gives the reason. */
 export class UsageProblem extends Error {}
 
-const SCALES = ['small', 'middle', 'large'] as const;
+const SCALES = ['small', 'medium', 'large'] as const;
 
 /** Reads the command line. Returns undefined for `--help`. Throws {@link UsageProblem}. */
 export function readOptions(words: readonly string[]): Options | undefined {

@@ -18,7 +18,7 @@ import {
   withPeriods,
 } from './steps.ts';
 import { Reference } from './values.ts';
-import { damage, respellBytes, spoil, toShell } from './wire/changes.ts';
+import { addFaults, damage, respellBytes, toShell } from './wire/changes.ts';
 import { draftOf, encode, type Plain } from './wire/draft.ts';
 import { type Problem, problemOfRefusal } from './wire/refusal.ts';
 
@@ -323,7 +323,7 @@ class Run {
     const made = this.#draftOf(operation, sent);
     if (random.chance(0.1)) return this.#problemOfDamage(damage(made, random));
     if (!random.chance(0.6)) return undefined;
-    spoil(made, random);
+    addFaults(made, random);
     if (made.faults.length === 0) return undefined;
     this.#broken += 1;
     const bytes = encode(made);

@@ -11,7 +11,7 @@ test(`${count} kills of services and PostgreSQL lose no transfer, double none an
 }, async () => {
   const resources = new Resources();
   try {
-    const setting = { seed, count, resources, progress: () => undefined, main: undefined, inHaste: true };
+    const setting = { seed, count, resources, progress: () => undefined, main: undefined, isQuick: true };
     const { figures, violations } = await run(setting);
     console.log(`seed ${seed}: ${JSON.stringify(figures)}`);
     expect(violations).toEqual([]);

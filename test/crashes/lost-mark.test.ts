@@ -52,7 +52,7 @@ beforeAll(async () => {
 });
 
 afterAll(async () => {
-  first.letGo();
+  first.release();
   await ledger.close();
   await service.stop();
   processor.close();
@@ -95,7 +95,7 @@ test('sends an order as new after a failover to a standby without its sent mark'
   await pair.takeAway();
   await pair.setNames('');
   await untilReadinessIs(service.url, 'standby_not_set');
-  first.letGo();
+  first.release();
   // The connector now has room for the next order. The service claims it while it cannot record this answer.
   await waitFor('an answer that cannot be recorded', async () =>
     service.output().includes('cannot carry out transfers at processors'),

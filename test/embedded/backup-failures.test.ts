@@ -112,7 +112,7 @@ async function copyOfBackup(name: string): Promise<string> {
 }
 
 /** Changes bytes in the middle of a file, as a bad disk does. */
-async function spoil(path: string, position: number): Promise<void> {
+async function corrupt(path: string, position: number): Promise<void> {
   const file = await open(path, 'r+');
   await file.write(Buffer.alloc(64, 0xa5), 0, 64, position);
   await file.close();
@@ -280,7 +280,7 @@ describe('a restore', () => {
   const DAMAGES: Readonly<Record<string, (backup: string) => Promise<RegExp>>> = {
     damaged: async (backup) => {
       // The file contains little more than one transfer.
-      await spoil(join(backup, 'wal', last), 200);
+      await corrupt(join(backup, 'wal', last), 200);
       return /The WAL of the backup is damaged: .*the last transaction that could be replayed is of 2/;
     },
     truncated: async (backup) => {
@@ -309,7 +309,7 @@ describe('a restore', () => {
   test('takes the copy before a damaged one, and names the damaged file', async () => {
     const backup = await copyOfBackup('damaged-copy');
     const newest = (await copies(backup)).at(-1) ?? '';
-    await spoil(join(backup, 'base', newest, 'files', 'global', 'pg_control'), 100);
+    await corrupt(join(backup, 'base', newest, 'files', 'global', 'pg_control'), 100);
     const { exitCode, output, errors } = await restore(backup, 'from-older');
     expect(exitCode).toBe(0);
     expect(errors).toContain(
@@ -328,7 +328,7 @@ describe('a restore', () => {
     const backup = await copyOfBackup('gap-between-copies');
     const [older = '', newest = ''] = (await copies(backup)).slice(-2);
     await rm(join(backup, 'wal', missing));
-    await spoil(join(backup, 'base', newest, 'files', 'global', 'pg_control'), 100);
+    await corrupt(join(backup, 'base', newest, 'files', 'global', 'pg_control'), 100);
     const words = new RegExp(
       `The copy ${older} may be whole, but the WAL file ${missing} after it is missing: .*"--to"`,
     );
@@ -341,7 +341,7 @@ describe('a restore', () => {
     const backup = await copyOfBackup('damaged-manifest');
     const [newest = '', ...older] = (await copies(backup)).toReversed();
     for (const name of older) await rm(join(backup, 'base', name), { recursive: true });
-    await spoil(join(backup, 'base', newest, 'manifest.json'), 500);
+    await corrupt(join(backup, 'base', newest, 'manifest.json'), 500);
     const { errors } = await restore(backup, 'from-nothing');
     expect(errors).toContain(
       `No copy of the ledger in the directory base can be restored: ${newest}: its manifest is damaged.`,

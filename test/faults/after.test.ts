@@ -16,13 +16,13 @@ const AFTER: readonly Fault[] = [
     name: 'the service gets SIGTERM while it waits for a lock',
     code: 'service_unavailable',
     arrange: async (stage) => {
-      const letGo = await holdLoads(stage);
+      const release = await holdLoads(stage);
       const service = stage.service();
       const trap = lay(stage, 'during_load', 'continue', async () => {
         await untilWaiting(stage);
         service.child.kill('SIGTERM');
       });
-      return { trap, mend: restartAfterStop(stage, letGo) };
+      return { trap, mend: restartAfterStop(stage, release) };
     },
   },
   {

@@ -58,17 +58,17 @@ function after(happen: (stage: Stage) => unknown): Fault['arrange'] {
 const whileWaiting =
   (outcome: 'cut' | 'continue', terminate: (stage: Stage) => Promise<void> = async () => undefined): Fault['arrange'] =>
   async (stage) => {
-    const letGo = await holdLoads(stage);
+    const release = await holdLoads(stage);
     let isOver = false;
     const meanwhile = async () => {
       // On a slow machine the request may be refused before this sees it wait.
       await untilWaiting(stage, () => isOver);
       await terminate(stage);
-      await letGo();
+      await release();
     };
     const mend = async () => {
       isOver = true;
-      await letGo();
+      await release();
     };
     return { trap: lay(stage, 'during_load', outcome, meanwhile), mend };
   };
@@ -98,10 +98,10 @@ const LOAD: readonly Fault[] = [
   {
     name: 'the backend is terminated while it waits for a lock, twice',
     arrange: async (stage) => {
-      const letGo = await holdLoads(stage);
+      const release = await holdLoads(stage);
       const terminate = () => untilWaiting(stage).then(() => terminateWaiting(stage));
       lay(stage, 'during_load', 'continue', terminate);
-      return { trap: lay(stage, 'during_load', 'continue', terminate), mend: letGo };
+      return { trap: lay(stage, 'during_load', 'continue', terminate), mend: release };
     },
   },
   {

@@ -12,11 +12,11 @@ const UNKNOWN_COMMIT: readonly Fault[] = [
   {
     name: 'another connection locks the table that has the outcome',
     arrange: async (stage) => {
-      let letGo: (() => Promise<void>) | undefined;
+      let release: (() => Promise<void>) | undefined;
       const trap = lay(stage, 'after_commit', 'cut', async () => {
-        letGo = await holdWith(stage.server, 'lock table write_batch in access exclusive mode');
+        release = await holdWith(stage.server, 'lock table write_batch in access exclusive mode');
       });
-      return { trap, mend: async () => letGo?.() };
+      return { trap, mend: async () => release?.() };
     },
   },
   {

@@ -308,9 +308,9 @@ describe('closing', () => {
 
 describe('closing a connection', () => {
   it('does not execute a request pipelined after the last response', async () => {
-    let letGo: () => void = () => undefined;
+    let release: () => void = () => undefined;
     const held = new Promise<void>((resolve) => {
-      letGo = resolve;
+      release = resolve;
     });
     const keys: (string | null)[] = [];
     const create: Handler = async ({ idempotencyKey }) => {
@@ -325,7 +325,7 @@ describe('closing a connection', () => {
     const connection = await connect(Buffer.concat([transfer('first'), transfer('second')]));
     while (keys.length === 0) await new Promise((resolve) => setImmediate(resolve));
     const closed = server.close();
-    letGo();
+    release();
     const response = await connection.next();
     expect([response.status, response.headers.get('connection')]).toEqual([201, 'close']);
     expect(await connection.rest()).toBe('');

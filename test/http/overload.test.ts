@@ -10,15 +10,15 @@ import { bare } from '../harness/raw-connection.ts';
 const LIST = bare('GET', '/api/v0.1/core/card');
 const LIVE = bare('GET', '/health/live');
 
-/** A gateway with a list_cards that waits until `letGo`. */
+/** A gateway with a list_cards that waits until `release`. */
 function held() {
   const { promise, resolve } = Promise.withResolvers<AnyReply>();
   const gateway = fakeGateway({ list_cards: () => promise });
-  return { gateway, letGo: () => resolve({ json: '{"held":true}' }) };
+  return { gateway, release: () => resolve({ json: '{"held":true}' }) };
 }
 
 it('sheds load when requests wait too long, serves those it accepted, and then accepts requests again', async () => {
-  const { gateway, letGo } = held();
+  const { gateway, release } = held();
   const { ask, connect } = await serve(gateway, { settings: { lateAfterMilliseconds: 50, maxLateRequests: 2 } });
   const waiting = await Promise.all([1, 2, 3].map(() => connect(LIST)));
   await expect.poll(async () => (await ask(bare('GET', '/'))).status).toBe(503);
@@ -32,7 +32,7 @@ it('sheds load when requests wait too long, serves those it accepted, and then a
   smuggler.send(`${head}0\r\n\r\n${LIVE}`);
   expect((await smuggler.next()).status).toBe(503);
   expect(await smuggler.rest()).toBe('');
-  letGo();
+  release();
   for (const connection of waiting) expect((await connection.next()).body).toBe('{"held":true}');
   await expect.poll(async () => (await ask(bare('GET', '/'))).status).toBe(200);
 });
@@ -127,12 +127,12 @@ it.each([
 ])(
   'each of 500 simultaneous requests gets a response, and a waiting request is served among them%s',
   async (_, settings) => {
-    const { gateway, letGo } = held();
+    const { gateway, release } = held();
     const { connect } = await serve(gateway, { settings });
     const waiting = await connect(LIST);
     const crowd = await Promise.all(Array.from({ length: 500 }, () => connect()));
     for (const connection of crowd) connection.send(LIVE);
-    letGo();
+    release();
     expect((await waiting.next()).body).toBe('{"held":true}');
     for (const connection of crowd) expect((await connection.next()).status).toBe(200);
   },

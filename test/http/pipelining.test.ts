@@ -9,7 +9,7 @@ const LIVE = bare('GET', '/health/live');
 /** A request as long as one with an API key, more than 128 bytes. */
 const long = (path: string) => bare('GET', path, ['Host: localhost', `X-Padding: ${'0'.repeat(93)}`]);
 
-/** A server with a list_cards that waits until `letGo`, a connection to it, and the server's side of the connection. */
+/** A server with a list_cards that waits until `release`, a connection to it, and the server's side of the connection. */
 async function held() {
   const { promise, resolve } = Promise.withResolvers<AnyReply>();
   const { connect } = await serve(fakeGateway({ list_cards: () => promise }), {
@@ -18,7 +18,7 @@ async function held() {
   });
   const taken = nextTaken();
   const connection = await connect();
-  return { connection, socket: await taken, letGo: () => resolve({ json: '{"held":true}' }) };
+  return { connection, socket: await taken, release: () => resolve({ json: '{"held":true}' }) };
 }
 
 /** Waits until the server has read nothing for several turns of its loop, or has closed the connection. */
@@ -45,12 +45,12 @@ describe('requests pipelined after a request that does not end', () => {
   });
 
   it('all get their responses in order when it ends, even if they are many', async () => {
-    const { connection, socket, letGo } = await held();
+    const { connection, socket, release } = await held();
     const count = 2_000;
     connection.send(long('/api/v0.1/core/card') + long('/health/live').repeat(count));
     await untilStill(socket);
     expect(socket.bytesRead).toBeLessThan(262_144);
-    letGo();
+    release();
     expect((await connection.next()).body).toBe('{"held":true}');
     for (let at = 0; at < count; at += 1) expect((await connection.next()).status).toBe(200);
     connection.send(LIST);

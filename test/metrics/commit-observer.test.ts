@@ -57,11 +57,11 @@ test('observes a commit with a lost response as settled, and its transfers as kn
 
 test('observes a transfer whose outcome cannot be looked up in time as unknown, once', async () => {
   seen.settled.length = 0;
-  let letGo: (() => Promise<void>) | undefined;
+  let release: (() => Promise<void>) | undefined;
   proxy.traps.push({
     at: 'after_commit',
     spring: async () => {
-      letGo = await holdWith(server, 'lock table write_batch in access exclusive mode');
+      release = await holdWith(server, 'lock table write_batch in access exclusive mode');
       return 'cut' as const;
     },
   });
@@ -70,7 +70,7 @@ test('observes a transfer whose outcome cannot be looked up in time as unknown, 
     expect(failed).toBeInstanceOf(OperationFailure);
     expect(failed).toMatchObject({ moneyMoved: 'unknown' });
   } finally {
-    await letGo?.();
+    await release?.();
   }
   expect(seen.settled).toEqual(['unknown']);
   expect(seen.unknown).toBe(1);

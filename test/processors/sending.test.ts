@@ -23,7 +23,7 @@ async function createUnclaimed(trial: Trial): Promise<void> {
 const IDLE_IN_TRANSACTION = `select from pg_stat_activity where state = 'idle in transaction' and pid <> pg_backend_pid()`;
 
 test('delays no other connector when one is slow, limits it to max_in_flight calls, and keeps no transaction open', async () => {
-  const { held, letGo } = hold();
+  const { held, release } = hold();
   const slow = new Trial(stage, 'narrow_0');
   try {
     await slow.prepare(() => ({ executes: true, reply: 'answer', until: held }));
@@ -37,7 +37,7 @@ test('delays no other connector when one is slow, limits it to max_in_flight cal
     expect(calls.most).toBe(2);
     await waitFor('no open transaction', async () => (await stage.query(IDLE_IN_TRANSACTION)).length === 0);
   } finally {
-    letGo();
+    release();
   }
   await slow.check(COMPLETED);
 });
@@ -129,7 +129,7 @@ describe('while an operator has disabled a connector', () => {
 });
 
 test('does not start without a connector that has open transfers', async () => {
-  const { held, letGo } = hold();
+  const { held, release } = hold();
   const trial = new Trial(stage, 'inquired_3');
   try {
     await trial.begin(() => ({ executes: true, reply: 'answer', until: held }));
@@ -139,14 +139,14 @@ test('does not start without a connector that has open transfers', async () => {
     expect(exitCode).not.toBe(0);
     expect(errors).toContain("CONNECTORS does not name the connector 'inquired_3' (transfers that are open: 2)");
   } finally {
-    letGo();
+    release();
     await stage.start();
   }
   await trial.check(COMPLETED);
 });
 
 test('ends the calls in flight soon after a stop, and later asks about them without sending them again', async () => {
-  const { held, letGo } = hold();
+  const { held, release } = hold();
   const answered = new Trial(stage, 'inquired_4');
   const silent = new Trial(stage, 'inquired_5');
   try {
@@ -160,10 +160,10 @@ test('ends the calls in flight soon after a stop, and later asks about them with
     await stage.gates.release();
     await silent.untilAsked('send');
     const stopped = stage.service.stop();
-    letGo();
+    release();
     expect(await stopped).toBe(0);
   } finally {
-    letGo();
+    release();
     await stage.start();
   }
   expect(await stage.query("select from connector_state where connector_id = 'inquired_5'")).toEqual([]);

@@ -213,11 +213,11 @@ export class Trial {
   }
 }
 
-/** A promise that resolves when `letGo` is called. */
-export function hold(): { readonly held: Promise<void>; readonly letGo: () => void } {
-  let letGo: () => void = () => undefined;
+/** A promise that resolves when `release` is called. */
+export function hold(): { readonly held: Promise<void>; readonly release: () => void } {
+  let release: () => void = () => undefined;
   const held = new Promise<void>((resolve) => {
-    letGo = resolve;
+    release = resolve;
   });
-  return { held, letGo };
+  return { held, release };
 }

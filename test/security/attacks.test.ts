@@ -81,12 +81,12 @@ describe('a card program that opens exports and reads them slowly', () => {
 
   it('does not count exports of callers that disconnected before they were authenticated', async () => {
     const known = fakeGateway({ export_transfers: endless });
-    const { promise: letGo, resolve } = Promise.withResolvers<void>();
+    const { promise: release, resolve } = Promise.withResolvers<void>();
     let requested = 0;
     const authenticate: typeof known.authenticate = async (key, deadline) => {
       if (key === 'program') {
         requested += 1;
-        await letGo;
+        await release;
       }
       return known.authenticate(key === 'quick' ? 'program' : key, deadline);
     };

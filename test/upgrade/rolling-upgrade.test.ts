@@ -39,7 +39,7 @@ test('this version runs on the schema of the next one, alone and next to it, unt
     };
     const restartAll = async (main: string | undefined, what: string): Promise<void> => {
       for (const [index] of fleet.urls.entries()) {
-        const setting = { seed: 1, count: 2, resources, main, progress: () => undefined, inHaste: true };
+        const setting = { seed: 1, count: 2, resources, main, progress: () => undefined, isQuick: true };
         await restartOne(setting, fleet, load, index, tally, `${what}, process ${index}`);
         await goOn(`with process ${index} restarted`);
       }

@@ -110,11 +110,11 @@ function logEventTable(): string {
 
 function campaignTable(): string {
   return table(
-    ['campaign', 'environment', 'nemesis', 'generator', 'checkers', 'proves', 'small, middle, large', 'small form in'],
+    ['campaign', 'environment', 'nemesis', 'generator', 'checkers', 'proves', 'small, medium, large', 'small form in'],
     CAMPAIGNS.map(({ name, environment, nemesis, generator, checkers, proves, counts, ring }) => [
       `\`${name}\``,
       ...[environment, nemesis, generator, checkers.join(', '), proves].map(inCell),
-      `${[counts.small, counts.middle, counts.large].map((count) => count.toLocaleString('en')).join('; ')} ${counts.unit}`,
+      `${[counts.small, counts.medium, counts.large].map((count) => count.toLocaleString('en')).join('; ')} ${counts.unit}`,
       ring === undefined ? 'by hand' : `\`${ring}\``,
     ]),
   );

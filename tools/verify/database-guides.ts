@@ -178,7 +178,7 @@ class Reader {
   /** Makes a transfer at the address of the guide after the switchover, and runs the command that checks the books. */
   async #runService(words: readonly string[]): Promise<void> {
     const { runCommand, startService, temporaryDirectory } = await import('../../test/harness/process.ts');
-    const { untilAtWork } = await import('../../verification/generators/load.ts');
+    const { untilServing } = await import('../../verification/generators/load.ts');
     const { path, remove } = await temporaryDirectory();
     const removeFiles = this.#resources.add('the files of the service', remove);
     const [, address = ''] = /^(postgresql:\S+)$/m.exec(readFileSync(join(root, THREE_MACHINES), 'utf8')) ?? [];
@@ -187,7 +187,7 @@ class Reader {
     const settings = { DATABASE_URL, DATA_DIR: path, LOG_LEVEL: 'silent' };
     const service = await startService(settings);
     const stop = this.#resources.add('the service', async () => void (await service.stop()));
-    if ((await untilAtWork(service.url)) === Number.POSITIVE_INFINITY) throw new Error('no transfer succeeds');
+    if ((await untilServing(service.url)) === Number.POSITIVE_INFINITY) throw new Error('no transfer succeeds');
     const { exitCode, output, errors } = await runCommand(words, settings);
     if (exitCode !== 0) throw new Error(output + errors);
     await stop();

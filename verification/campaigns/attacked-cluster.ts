@@ -15,7 +15,7 @@ import { readSnapshots } from '../environments/processes/snapshots.ts';
 import { makePrograms } from '../generators/events/callers.ts';
 import { Reader } from '../generators/events/readers.ts';
 import { type Endpoint, endpoint, Webhooks } from '../generators/events/webhooks.ts';
-import { Load, untilAtWork } from '../generators/load.ts';
+import { Load, untilServing } from '../generators/load.ts';
 import { Pulse } from '../generators/pulse.ts';
 import type { Nemesis, Target } from '../nemeses/nemesis.ts';
 
@@ -23,7 +23,7 @@ import type { Nemesis, Target } from '../nemeses/nemesis.ts';
 const CLIENTS = 48;
 
 /** Attacks per ledger. After each, the whole books are compared, so they must stay small. */
-const ATTACKS_OF_LEDGER = 10;
+const ATTACKS_PER_LEDGER = 10;
 
 /** The number of acknowledged transfers before an attack. */
 const TRANSFERS_BEFORE = 300;
@@ -81,7 +81,7 @@ export async function attackCluster<Environment extends Cluster>(
   plan: Plan<Environment>,
 ): Promise<Findings> {
   const tally = new Tally();
-  await overLedgers(setting, tally, ATTACKS_OF_LEDGER, (ledger) => AttackedCluster.run(setting, tally, ledger, plan));
+  await overLedgers(setting, tally, ATTACKS_PER_LEDGER, (ledger) => AttackedCluster.run(setting, tally, ledger, plan));
   for (const [figure, most] of Object.entries(plan.bounds ?? {})) tally.bound(setting, figure, most);
   return tally.findings({ ...plan.figures, clients: CLIENTS, processes: 2 });
 }
@@ -272,7 +272,7 @@ async function startUsers(
     const service = await services.add({ ...settings, DATA_DIR: join(path, name) });
     resources.add(`the ${name} service`, async () => void (await service.stop()));
   }
-  await Promise.all(services.urls.map((url) => untilAtWork(url)));
+  await Promise.all(services.urls.map((url) => untilServing(url)));
   const receiver = await Receiver.start(streamOf(seed, 4));
   resources.add('the receiver', () => receiver.stop());
   const { url, client } = services.process(0);

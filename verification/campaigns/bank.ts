@@ -62,7 +62,7 @@ async function watch(connection: string, tally: Tally, setting: Setting): Promis
   await client.connect();
   try {
     const isOver = () => tally.count('reads') >= setting.count && tally.count('transfers') >= CLIENTS;
-    while (!isOver() && !tally.isEnough) {
+    while (!isOver() && !tally.isFull) {
       tally.add('reads', READS_OF_CALL);
       await client.query(READ_SNAPSHOTS).catch((error: unknown) => tally.violate('snapshot', [String(error)]));
       setting.progress(tally.count('reads'), `${tally.count('transfers')} transfers`);

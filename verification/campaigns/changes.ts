@@ -12,7 +12,7 @@ import { hold, lockOfCard, lockOfKey } from '../nemeses/locks.ts';
 
 /** Clients per service: enough for a group to be decided while the previous one is being saved. */
 const CLIENTS = 96;
-const CLIENTS_IN_HASTE = 48;
+const QUICK_CLIENTS = 48;
 
 /** Few requests wait for another one, so that chains grow. A refused request is not repeated: its rule may have changed. */
 const MIX: Mix = {
@@ -29,7 +29,7 @@ const MIX: Mix = {
 };
 
 /** Transfers per ledger. Its whole history is replayed afterwards. */
-const TRANSFERS_OF_LEDGER = 50_000;
+const TRANSFERS_PER_LEDGER = 50_000;
 
 const STEADY_CARDS = 40;
 const CHANGING_CARDS = 8;
@@ -42,7 +42,7 @@ const FUNDING = 2_000_000;
 
 /** The longest time that the test holds a lock, in milliseconds. */
 const HELD_MILLISECONDS = 3_000;
-const HELD_MILLISECONDS_IN_HASTE = 900;
+const QUICK_HELD_MILLISECONDS = 900;
 
 /** The longest time of a transfer during a lock that it does not need, in milliseconds, on an idle machine. */
 const BESIDE_A_LOCK = 2_500;
@@ -89,7 +89,7 @@ class Trial {
     this.#ledger = ledger;
     this.#services = services;
     this.#random = streamOf(setting.seed, ledger.number, 1);
-    const clients = 2 * (setting.inHaste === true ? CLIENTS_IN_HASTE : CLIENTS);
+    const clients = 2 * (setting.isQuick === true ? QUICK_CLIENTS : CLIENTS);
     this.#load = new Load(clients, `ledger-${ledger.number}`, streamOf(setting.seed, ledger.number, 2), MIX);
   }
 
@@ -115,7 +115,7 @@ class Trial {
       const books = await readBooksAt({ connectionString: this.#services.databaseUrl }, []);
       this.#load.judge(this.#tally, where, { ...books, balances: undefined });
       // The quick form may end before anything is in flight.
-      const isTrial = this.#setting.inHaste === true || figures.chained !== 0;
+      const isTrial = this.#setting.isQuick === true || figures.chained !== 0;
       if (!isTrial) this.#tally.violate('chains', ['no group was chained, so chains were not tested']);
       this.#checkDelays();
       await this.#checkBooks();
@@ -171,7 +171,7 @@ class Trial {
   async #holdLocks(programs: readonly ProgramCards[], goesOn: () => boolean): Promise<void> {
     const client = await connectTo(this.#services.databaseUrl);
     const requests: Promise<unknown>[] = [];
-    const most = this.#setting.inHaste === true ? HELD_MILLISECONDS_IN_HASTE : HELD_MILLISECONDS;
+    const most = this.#setting.isQuick === true ? QUICK_HELD_MILLISECONDS : HELD_MILLISECONDS;
     try {
       while (goesOn()) {
         const program = pick(programs, this.#random);
@@ -230,7 +230,7 @@ class Trial {
 
 export async function run(setting: Setting): Promise<Findings> {
   const tally = new Tally();
-  await overLedgers(setting, tally, TRANSFERS_OF_LEDGER, async (ledger) => {
+  await overLedgers(setting, tally, TRANSFERS_PER_LEDGER, async (ledger) => {
     const services = await startTwoServices(setting.resources);
     try {
       await new Trial(setting, tally, ledger, services).run();

@@ -8,7 +8,7 @@ import { hitCommit } from '../nemeses/placement.ts';
 const CLIENTS = 96;
 
 /** Cuts per ledger. Its whole books are compared afterwards. */
-const CUTS_OF_LEDGER = 500;
+const CUTS_PER_LEDGER = 500;
 
 const SENT_AGAIN = 400;
 
@@ -44,7 +44,7 @@ async function feed(
 
 export async function run(setting: Setting): Promise<Findings> {
   const tally = new Tally();
-  await overLedgers(setting, tally, CUTS_OF_LEDGER, async (ledger) => {
+  await overLedgers(setting, tally, CUTS_PER_LEDGER, async (ledger) => {
     const cut = (stage: Stage, random: () => number): Promise<void> =>
       feed(stage, random, ledger.attacks, (kind, made, inFlight) => {
         tally.add(kind);

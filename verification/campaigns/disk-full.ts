@@ -6,7 +6,7 @@ import pg from 'pg';
 import { embeddedServerOf, type ServiceProcess, startService, temporaryDirectory } from '../../test/harness/process.ts';
 import { boundOf, type Findings, pause, type Setting, streamOf, Tally } from '../campaign.ts';
 import { readBooks } from '../checkers/books.ts';
-import { Load, untilAtWork } from '../generators/load.ts';
+import { Load, untilServing } from '../generators/load.ts';
 import { startOnFullDisk } from './disk-full-starts.ts';
 
 const execute = promisify(execFile);
@@ -113,9 +113,9 @@ async function fillUp(setting: Setting, tally: Tally, disks: Disks, service: Ser
   const load = new Load(CLIENTS, 'disk', streamOf(setting.seed, 2));
   const random = streamOf(setting.seed, 1);
   const { url } = service;
-  const patience = setting.inHaste === true ? 0.25 : 1;
+  const patience = setting.isQuick === true ? 0.25 : 1;
   await load.makeCards(service);
-  for (let round = 1; round <= setting.count && !tally.isEnough; round += 1) {
+  for (let round = 1; round <= setting.count && !tally.isFull; round += 1) {
     const disk: Disk = round % 2 === 1 ? 'log' : 'data';
     load.start(url);
     await pause((300 + random() * 700) * patience);
@@ -136,7 +136,7 @@ async function fillUp(setting: Setting, tally: Tally, disks: Disks, service: Ser
     tally.add('failures_meanwhile', failures() - before);
     await empty();
     await giveRoom(disks.path[disk]);
-    const back = await untilAtWork(url);
+    const back = await untilServing(url);
     tally.time('back', back);
     const most = boundOf(setting, BACK);
     if (back > most) tally.violate(`round ${round}`, [`it was back after ${back} ms, the maximum is ${most} ms`]);
@@ -184,7 +184,7 @@ export async function run(setting: Setting): Promise<Findings> {
   }
   const end = setting.resources.add('the small disks', disks.end);
   try {
-    await startOnFullDisk(disks.path.data, ROOM.data, tally, setting.inHaste === true);
+    await startOnFullDisk(disks.path.data, ROOM.data, tally, setting.isQuick === true);
     const service = await openLedger(disks);
     const stop = setting.resources.add('the service', async () => void (await service.stop()));
     try {

@@ -12,18 +12,18 @@ import { Load } from '../generators/load.ts';
 
 /** Enough for several groups to be in flight when something is killed. */
 const CLIENTS = 96;
-const CLIENTS_IN_HASTE = 16;
+const QUICK_CLIENTS = 16;
 
 /**
  * Kills per ledger. After each, the whole books are compared, so they must stay small. After twelve, a comparison costs about
  * as much as starting the next ledger.
  */
-const KILLS_OF_LEDGER = 12;
+const KILLS_PER_LEDGER = 12;
 
 /** The average transfers per kill, for more than 500,000 in 1,000 kills, and the minimum between two kills. */
 const BETWEEN_KILLS = 510;
 const LEAST_BETWEEN = 100;
-const LEAST_BETWEEN_IN_HASTE = 20;
+const QUICK_LEAST_BETWEEN = 20;
 
 /** The number of requests to repeat at the end of a ledger. */
 const SENT_AGAIN = 400;
@@ -39,13 +39,13 @@ class KilledBooks {
   /** Whether clients use both services, which then break each other's chains. With one service, a chain lasts until a kill. */
   readonly #usesBoth: boolean;
   readonly #services: TwoServices;
-  readonly #inHaste: boolean;
+  readonly #isQuick: boolean;
 
-  constructor({ seed, inHaste = false }: Setting, ledger: number, services: TwoServices, tally: Tally) {
+  constructor({ seed, isQuick = false }: Setting, ledger: number, services: TwoServices, tally: Tally) {
     this.#tally = tally;
     this.#random = streamOf(seed, ledger, 1);
-    this.#load = new Load(inHaste ? CLIENTS_IN_HASTE : CLIENTS, `ledger-${ledger}`, streamOf(seed, ledger, 2));
-    this.#inHaste = inHaste;
+    this.#load = new Load(isQuick ? QUICK_CLIENTS : CLIENTS, `ledger-${ledger}`, streamOf(seed, ledger, 2));
+    this.#isQuick = isQuick;
     this.#usesBoth = ledger % 2 === 0;
     this.#services = services;
   }
@@ -56,7 +56,7 @@ class KilledBooks {
     const stopReading = readSnapshots(async () => ({ connectionString: databaseUrl }), this.#tally);
     try {
       await this.#load.makeCards(owner);
-      for (let kill = 1; kill <= kills && !this.#tally.isEnough; kill += 1) {
+      for (let kill = 1; kill <= kills && !this.#tally.isFull; kill += 1) {
         this.#load.start(...this.#loaded(kill));
         await this.#untilEnough(kill);
         await this.#kill(kill);
@@ -82,8 +82,8 @@ class KilledBooks {
 
   /** Waits for enough transfers, including those during the last recovery, and then for a random time. */
   async #untilEnough(kill: number): Promise<void> {
-    const wanted = this.#inHaste
-      ? this.#load.made + LEAST_BETWEEN_IN_HASTE
+    const wanted = this.#isQuick
+      ? this.#load.made + QUICK_LEAST_BETWEEN
       : Math.max(kill * BETWEEN_KILLS, this.#load.made + LEAST_BETWEEN);
     await this.#load.untilMade(wanted);
     await pause(this.#random() * 200);
@@ -112,8 +112,8 @@ export async function run(setting: Setting): Promise<Findings> {
     withTwoServices(setting, tally, ledger.number, {}, (services, found) =>
       new KilledBooks(setting, ledger.number, services, found).withstand(ledger, tell),
     );
-  await overLedgers(setting, tally, KILLS_OF_LEDGER, runOn, SIDE_BY_SIDE);
+  await overLedgers(setting, tally, KILLS_PER_LEDGER, runOn, SIDE_BY_SIDE);
   tally.bound(setting, 'recovery', RECOVERY);
-  const clients = setting.inHaste === true ? CLIENTS_IN_HASTE : CLIENTS;
+  const clients = setting.isQuick === true ? QUICK_CLIENTS : CLIENTS;
   return tally.findings({ clients, processes: 2, ledgers_side_by_side: SIDE_BY_SIDE });
 }

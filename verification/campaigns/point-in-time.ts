@@ -157,7 +157,7 @@ export async function run(setting: Setting): Promise<Findings> {
   tally.add('acknowledged', sent.filter(({ acknowledgedAt }) => acknowledgedAt !== undefined).length);
   tally.add('audit_entries', hashes.length);
   const [first = end] = await copiesOf(backup.path);
-  for (let number = 1; number <= setting.count && !tally.isEnough; number += 1) {
+  for (let number = 1; number <= setting.count && !tally.isFull; number += 1) {
     await restoreTo(setting, tally, Math.ceil(first + random() * (end - first)), found);
     setting.progress(number);
   }

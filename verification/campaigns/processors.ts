@@ -9,13 +9,13 @@ import { Trial } from '../../test/processors/trial.ts';
 import { type Findings, type Setting, streamOf, Tally } from '../campaign.ts';
 import { type Ledger, overLedgers } from '../environments/processes/ledgers.ts';
 
-/** Hands per ledger. Each hand moves the clock ahead, and a new ledger resets it. */
-const HANDS_OF_LEDGER = 20;
+/** Hands per ledger. Each hand moves the clock ahead. A new ledger resets the clock. */
+const HANDS_PER_LEDGER = 20;
 
-/** One ledger in this many also measures how long transfers stay open after a kill. */
-const LEDGERS_OF_KILL = 4;
+/** Every fourth ledger also measures how long transfers stay open after a kill. */
+const LEDGERS_PER_TIMING = 4;
 
-/** The number of simultaneous ledgers. A hand mostly waits for starts, leases and answers, so others have processor time. */
+/** The number of simultaneous ledgers. A hand mostly waits for starts, leases and answers, so others can use the CPU. */
 const SIDE_BY_SIDE = Math.min(2 * availableParallelism(), 8);
 
 /** Cells of one group that run together. */
@@ -82,8 +82,8 @@ async function attack(setting: Setting, tally: Tally, hands: readonly Hand[], le
       // Transfers that are still open would disturb the next hand.
       if (problems.length > 0) return;
     }
-    // This takes as long as a lease. Next to other tests, as in the small form, the times would mean nothing.
-    if (setting.inHaste !== true && number % LEDGERS_OF_KILL === 0) await timeRecovery(await stageOf(false), tally);
+    // This takes as long as a lease. The small form skips it: alongside other tests, the times would mean nothing.
+    if (setting.isQuick !== true && number % LEDGERS_PER_TIMING === 0) await timeRecovery(await stageOf(false), tally);
   } finally {
     for (const { end } of stages.values()) await end();
   }
@@ -101,7 +101,7 @@ const CONNECTORS = 9;
 const OPEN = `select from processor_attempt where 'tr_' || replace(transfer_id::text, '-', '') = any ($1)
   and status not in ('approved', 'declined', 'failed', 'reversed')`;
 
-/** Measures from when the outcome became unknown: these connectors say that the processor knows an order at once. */
+/** The time since the outcome became unknown. With these connectors, an inquiry finds an order at once. */
 const KNOWN = `select extract(epoch from updated_at - unknown_since) * 1000 as milliseconds from processor_attempt
   where 'tr_' || replace(transfer_id::text, '-', '') = any ($1) and status = 'approved' and tries = 1 and unknown_since is not null`;
 
@@ -114,23 +114,23 @@ async function timeRecovery(stage: Stage, tally: Tally): Promise<void> {
     await Promise.all(trials.map((trial) => trial.untilAsked('send')));
     const killedAt = performance.now();
     await stage.killService();
-    for (const { hold } of trials) hold.letGo();
+    for (const { hold } of trials) hold.release();
     await stage.start();
     tally.time('ready_after_a_kill', performance.now() - killedAt);
     await waitFor('no transfer to be open', async () => (await stage.query(OPEN, [ids()])).length === 0);
     tally.time('none_open_after_a_kill', performance.now() - killedAt);
-    // In the other trials, the kill may have interrupted an inquiry, and they wait for its lease.
+    // The other trials may have to wait for the lease of an inquiry that the kill interrupted.
     const lost = trials.filter((_, index) => index % 3 === 0).flatMap(({ transferIds }) => transferIds);
     for (const { milliseconds } of await stage.query(KNOWN, [lost])) {
       tally.time('end_after_the_processor_knows', Number(milliseconds));
     }
     for (const trial of trials) await trial.check(['completed, executed 1']);
   } finally {
-    for (const { hold } of trials) hold.letGo();
+    for (const { hold } of trials) hold.release();
   }
 }
 
-/** In turn: the kill comes before the answer, the answer is lost, or the order is lost and sent again. */
+/** The three scripts in turn: the kill comes before the answer, the answer is lost, or the order is lost and sent again. */
 function scriptOf(trial: Trial, index: number): Script {
   return ({ question }, nth) => {
     if (question !== 'send' || nth > 0) return { executes: true, reply: 'answer' };
@@ -144,7 +144,7 @@ export async function run(setting: Setting): Promise<Findings> {
   tally.add('cells', CELLS.length);
   const hands = handsOf(setting.seed, setting.count);
   const over = { ...setting, count: hands.length };
-  await overLedgers(over, tally, HANDS_OF_LEDGER, (ledger) => attack(setting, tally, hands, ledger), SIDE_BY_SIDE);
+  await overLedgers(over, tally, HANDS_PER_LEDGER, (ledger) => attack(setting, tally, hands, ledger), SIDE_BY_SIDE);
   for (const [what, { of, most }] of Object.entries(BOUNDS)) tally.bound(setting, what, most, of);
   return tally.findings({ ledgers_side_by_side: SIDE_BY_SIDE });
 }

@@ -2,12 +2,12 @@ import type { Stage } from '../../test/faults/stage.ts';
 import type { TrapPlace } from '../../test/harness/proxy.ts';
 import { type Findings, pause, type Setting, Tally } from '../campaign.ts';
 import { attackWire, type Ledger, overLedgers } from '../environments/processes/ledgers.ts';
-import { untilAtWork } from '../generators/load.ts';
+import { untilServing } from '../generators/load.ts';
 
 /** Enough for several groups to be in flight when the network fails. */
 const CLIENTS = 96;
 
-const FAULTS_OF_LEDGER = 100;
+const FAULTS_PER_LEDGER = 100;
 
 const SENT_AGAIN = 200;
 
@@ -16,13 +16,13 @@ const HEALED = 10_000;
 
 const PLACES: readonly TrapPlace[] = ['during_load', 'before_early', 'before_commit', 'after_commit'];
 
-/** A kind of network fault. `spoil` resolves at the end of the fault. */
-type Fault = { readonly name: string; readonly spoil: (stage: Stage, random: () => number) => Promise<void> };
+/** A kind of network fault. `inject` resolves at the end of the fault. */
+type Fault = { readonly name: string; readonly inject: (stage: Stage, random: () => number) => Promise<void> };
 
 const FAULTS: readonly Fault[] = [
   {
     name: 'latency',
-    spoil: async ({ proxy }, random) => {
+    inject: async ({ proxy }, random) => {
       proxy.delayBy(5 + random() * 400);
       await pause(300 + random() * 900);
       proxy.delayBy(0);
@@ -30,7 +30,7 @@ const FAULTS: readonly Fault[] = [
   },
   {
     name: 'reset',
-    spoil: async ({ proxy }, random) => {
+    inject: async ({ proxy }, random) => {
       for (let cut = 0; cut < 1 + random() * 5; cut += 1) {
         proxy.cutAll();
         await pause(random() * 80);
@@ -39,7 +39,7 @@ const FAULTS: readonly Fault[] = [
   },
   {
     name: 'refused',
-    spoil: async ({ proxy }, random) => {
+    inject: async ({ proxy }, random) => {
       await proxy.listen(false);
       proxy.cutAll();
       await pause(random() * 800);
@@ -47,9 +47,9 @@ const FAULTS: readonly Fault[] = [
     },
   },
   {
-    // The connection has lost bytes, so it is cut afterwards.
+    // Cuts the connection afterwards, because it has lost bytes.
     name: 'black_hole',
-    spoil: async ({ proxy }, random) => {
+    inject: async ({ proxy }, random) => {
       proxy.mute(true);
       await pause(200 + random() * (random() < 0.2 ? 5_000 : 800));
       proxy.mute(false);
@@ -58,7 +58,7 @@ const FAULTS: readonly Fault[] = [
   },
   {
     name: 'slices',
-    spoil: async ({ proxy }, random) => {
+    inject: async ({ proxy }, random) => {
       proxy.slice(true);
       await pause(200 + random() * 600);
       proxy.slice(false);
@@ -67,7 +67,7 @@ const FAULTS: readonly Fault[] = [
   {
     // The server receives everything and responds, but the responses are dropped.
     name: 'half_open',
-    spoil: async ({ proxy }, random) => {
+    inject: async ({ proxy }, random) => {
       for (let trap = 0; trap < 1 + random() * 3; trap += 1) {
         const at = PLACES[Math.floor(random() * PLACES.length)] ?? 'after_commit';
         proxy.traps.push({ at, spring: () => 'swallow' });
@@ -79,14 +79,14 @@ const FAULTS: readonly Fault[] = [
 ];
 
 /** Causes one fault at a time, and waits for recovery after each. */
-async function spoil(setting: Setting, tally: Tally, { done, attacks }: Ledger, stage: Stage, random: () => number) {
+async function inject(setting: Setting, tally: Tally, { done, attacks }: Ledger, stage: Stage, random: () => number) {
   for (let at = 1; at <= attacks; at += 1) {
     const fault = FAULTS[Math.floor(random() * FAULTS.length)];
     if (fault === undefined) continue;
     tally.add(`in_flight_${stage.proxy.open()}`);
-    await fault.spoil(stage, random);
+    await fault.inject(stage, random);
     tally.add(fault.name);
-    const healing = await untilAtWork(stage.service().url);
+    const healing = await untilServing(stage.service().url);
     tally.time('healing', healing);
     if (healing > HEALED) tally.violate(`fault ${done + at}`, [`${fault.name}: ${healing} ms`]);
     await pause(random() * 150);
@@ -96,11 +96,11 @@ async function spoil(setting: Setting, tally: Tally, { done, attacks }: Ledger, 
 
 export async function run(setting: Setting): Promise<Findings> {
   const tally = new Tally();
-  await overLedgers(setting, tally, FAULTS_OF_LEDGER, (ledger) =>
+  await overLedgers(setting, tally, FAULTS_PER_LEDGER, (ledger) =>
     attackWire(setting, tally, ledger, {
       clients: CLIENTS,
       sentAgain: SENT_AGAIN,
-      run: (stage, random) => spoil(setting, tally, ledger, stage, random),
+      run: (stage, random) => inject(setting, tally, ledger, stage, random),
     }),
   );
   return tally.findings({ clients: CLIENTS });

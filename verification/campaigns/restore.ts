@@ -10,7 +10,7 @@ import { Load } from '../generators/load.ts';
 const CLIENTS = 24;
 
 /** Load before the backup, in milliseconds. A second load runs during the backup, and a quarter of this time before and after. */
-const LOAD_TIME = { usual: 2_000, inHaste: 500 } as const;
+const LOAD_TIME = { usual: 2_000, quick: 500 } as const;
 
 async function backUp(dataDirectory: string, target: string): Promise<void> {
   const { databaseUrl } = await embeddedServerOf(dataDirectory);
@@ -24,7 +24,7 @@ async function backUpAndRestore(setting: Setting, tally: Tally, round: number): 
   const removeCopy = setting.resources.add('the restored ledger', copy.remove);
   const before = new Load(CLIENTS, 'before', streamOf(setting.seed, round, 1));
   const during = new Load(CLIENTS, 'during', streamOf(setting.seed, round, 2));
-  const loadTime = setting.inHaste === true ? LOAD_TIME.inHaste : LOAD_TIME.usual;
+  const loadTime = setting.isQuick === true ? LOAD_TIME.quick : LOAD_TIME.usual;
   const service = await startService({ DATA_DIR: original.path, LOG_LEVEL: 'silent' });
   const stop = setting.resources.add('the service', async () => void (await service.stop()));
   await before.makeCards(service);
@@ -83,7 +83,7 @@ async function judge(
 
 export async function run(setting: Setting): Promise<Findings> {
   const tally = new Tally();
-  for (let round = 1; round <= setting.count && !tally.isEnough; round += 1) {
+  for (let round = 1; round <= setting.count && !tally.isFull; round += 1) {
     await backUpAndRestore(setting, tally, round);
     setting.progress(round);
   }

@@ -9,7 +9,7 @@ import { Load } from '../generators/load.ts';
 const CLIENTS = 24;
 
 /** Restarts per ledger. Ledgers have two processes and three processes in turn. */
-const RESTARTS_OF_LEDGER = 25;
+const RESTARTS_PER_LEDGER = 25;
 
 const SENT_AGAIN = 400;
 
@@ -32,11 +32,11 @@ async function restartInTurn(setting: Setting, tally: Tally, ledger: number, res
     await load.makeCards(fleet.process(0));
     const random = streamOf(setting.seed, ledger, 1);
     load.start(...fleet.urls);
-    for (let restart = 1; restart <= restarts && !tally.isEnough; restart += 1) {
+    for (let restart = 1; restart <= restarts && !tally.isFull; restart += 1) {
       await pause(100 + random() * 400);
-      const where = `restart ${ledger * RESTARTS_OF_LEDGER + restart}`;
+      const where = `restart ${ledger * RESTARTS_PER_LEDGER + restart}`;
       await restartOne(setting, fleet, load, restart % fleet.urls.length, tally, where);
-      setting.progress(ledger * RESTARTS_OF_LEDGER + restart, `${tally.count('violations')} violations`);
+      setting.progress(ledger * RESTARTS_PER_LEDGER + restart, `${tally.count('violations')} violations`);
     }
     await pause(100);
     await load.pause();
@@ -73,7 +73,7 @@ export async function restartOne(
   clearTimeout(endless);
   const seen = await probe.end();
   const lateness = watch.end();
-  const wasAwake = setting.inHaste !== true || lateness < MAX_LATENESS;
+  const wasAwake = setting.isQuick !== true || lateness < MAX_LATENESS;
   if (exitCode !== 0) tally.violate(where, [`the process ended with ${exitCode}`]);
   if (milliseconds > stopMost) tally.violate(where, [`the stop took ${Math.round(milliseconds)} ms`]);
   tally.time('stop', milliseconds);
@@ -170,9 +170,9 @@ function judgeCrossings(setting: Setting, tally: Tally): void {
 
 export async function run(setting: Setting): Promise<Findings> {
   const tally = new Tally();
-  for (let ledger = 0; ledger * RESTARTS_OF_LEDGER < setting.count && !tally.isEnough; ledger += 1) {
-    const left = setting.count - ledger * RESTARTS_OF_LEDGER;
-    await restartInTurn(setting, tally, ledger, Math.min(RESTARTS_OF_LEDGER, left));
+  for (let ledger = 0; ledger * RESTARTS_PER_LEDGER < setting.count && !tally.isFull; ledger += 1) {
+    const left = setting.count - ledger * RESTARTS_PER_LEDGER;
+    await restartInTurn(setting, tally, ledger, Math.min(RESTARTS_PER_LEDGER, left));
   }
   judgeCrossings(setting, tally);
   return tally.findings({ clients: CLIENTS });

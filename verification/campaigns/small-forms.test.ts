@@ -17,7 +17,7 @@ async function runSmall(campaign: Campaign, replication?: Replication): Promise<
   const { name, counts } = campaign;
   const count = counts.inVerify ?? counts.small;
   const again = `npm run campaigns -- --only ${name} --seed ${seed} --count ${count}${replication === undefined ? '' : ' --control'}`;
-  const setting = { seed, count, resources, progress: () => undefined, main: undefined, replication, inHaste: true };
+  const setting = { seed, count, resources, progress: () => undefined, main: undefined, replication, isQuick: true };
   try {
     const found = await campaign.run(setting);
     console.log(`${again}: ${JSON.stringify(found.figures)}`);

@@ -413,8 +413,8 @@ function toResponse({ status, text, headers }: RawResponse): Response {
   };
 }
 
-/** Waits until the service makes a transfer. Returns the time in milliseconds, or Infinity after `most` milliseconds. */
-export async function untilAtWork(url: string, most = 60_000): Promise<number> {
+/** Waits until a transfer succeeds. Returns the time in milliseconds, or Infinity after `most` milliseconds. */
+export async function untilServing(url: string, most = 60_000): Promise<number> {
   const started = performance.now();
   while (performance.now() - started < most) {
     try {

@@ -11,7 +11,7 @@ import { parseHistoryName, parseSegment } from './wal-files.ts';
 // Kept by: an id per data directory, and timelines (`backup/ownership.ts`)
 // Tested by: `test/embedded/backups.test.ts`
 
-// Two ledgers that archive into one directory would spoil each other's backups. Ledgers restored from the same backup have the
+// Two ledgers that archive into one directory would corrupt each other's backups. Ledgers restored from the same backup have the
 // same PostgreSQL identifier, so each data directory also has an id.
 
 /** The archiving ledger's record in the directory for backups. */

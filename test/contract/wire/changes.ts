@@ -17,7 +17,7 @@ export function respellBytes(made: Draft, random: Random): void {
 }
 
 /** Adds one or two faults, and sometimes a card number. The faults come last, so that no other change takes one back. */
-export function spoil(made: Draft, random: Random): void {
+export function addFaults(made: Draft, random: Random): void {
   if (random.chance(0.3)) respellBytes(made, random);
   if (random.chance(0.2)) random.pick(PLANTS).apply(made, random);
   const [inBody, inHead] = random.pick([

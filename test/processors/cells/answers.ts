@@ -88,7 +88,7 @@ const LATE: readonly Cell[] = (['inquired', 'reversed'] as const).flatMap((way) 
       },
       after: async (trial) => {
         await trial.untilEnded();
-        trial.hold.letGo();
+        trial.hold.release();
         for (const id of trial.transferIds) await trial.stage.processor.whenDone(id);
       },
     };
@@ -136,7 +136,7 @@ const OTHERS: readonly Cell[] = [
     },
     after: async (trial) => {
       await trial.untilEnded();
-      trial.hold.letGo();
+      trial.hold.release();
       for (const id of trial.transferIds) await trial.stage.processor.whenDone(id);
     },
   },
@@ -153,7 +153,7 @@ const OTHERS: readonly Cell[] = [
       await trial.untilAsked('reverse');
       for (const id of trial.transferIds) await trial.stage.notify(id, 'approved', `while reversed ${id}`);
     },
-    after: async (trial) => trial.hold.letGo(),
+    after: async (trial) => trial.hold.release(),
   },
 ];
 

@@ -90,7 +90,7 @@ const DURING_CALL: readonly Cell[] = OF_SERVICE.flatMap((incident) =>
         after: async (trial) => {
           // Requests of a killed process are never executed.
           if (incident === 'kill service') await trial.untilEnded();
-          trial.hold.letGo();
+          trial.hold.release();
         },
       };
     }),
@@ -133,7 +133,7 @@ function beforeWriting(gate: Gate, incident: Incident, pair: Pair, question: Que
     ...(question !== undefined && {
       approach: async (trial: Trial) => {
         await close(trial);
-        trial.hold.letGo();
+        trial.hold.release();
       },
     }),
   };

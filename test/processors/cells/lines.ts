@@ -47,7 +47,7 @@ const WRITTEN: readonly Cell[] = [
         await trial.begin();
         await waitFor('the requests', async () => line.requests >= TYPES.length);
       },
-      after: async (trial) => trial.hold.letGo(),
+      after: async (trial) => trial.hold.release(),
     };
   }),
 ];

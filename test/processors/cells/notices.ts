@@ -85,7 +85,7 @@ const BESIDE_ANSWERS: readonly Cell[] = [
     },
     after: async (trial) => {
       await trial.untilEnded();
-      trial.hold.letGo();
+      trial.hold.release();
     },
   },
   {
@@ -103,7 +103,7 @@ const BESIDE_ANSWERS: readonly Cell[] = [
     },
     after: async (trial) => {
       await trial.untilEnded();
-      trial.hold.letGo();
+      trial.hold.release();
     },
   },
   {
@@ -131,7 +131,7 @@ const BESIDE_ANSWERS: readonly Cell[] = [
     },
     approach: async (trial) => {
       await trial.stage.gates.close('record', trial.connectorId);
-      trial.hold.letGo();
+      trial.hold.release();
       for (const id of trial.transferIds) await trial.stage.notify(id, 'approved', `beside ${id}`);
     },
   },

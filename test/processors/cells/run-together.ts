@@ -35,7 +35,7 @@ export async function runTogether(stage: Stage, cells: readonly Cell[]): Promise
       await trial.check(cell.ends);
     });
   } finally {
-    for (const { trial } of trials) trial.hold.letGo();
+    for (const { trial } of trials) trial.hold.release();
     await stage.gates.release();
     await stage.endOthers();
   }

@@ -20,33 +20,36 @@ const everyCardActive = blind(({ card, destinationCard }) => ({
 }));
 
 /** Changes a plan. Returns a refusal unchanged. */
-function spoil<Plan extends object>(plan: Plan | Refusal, changed: (plan: Plan) => Partial<Plan>): Plan | Refusal {
+function withMistake<Plan extends object>(
+  plan: Plan | Refusal,
+  changed: (plan: Plan) => Partial<Plan>,
+): Plan | Refusal {
   return plan instanceof Refusal ? plan : { ...plan, ...changed(plan) };
 }
 
 /** Decisions with one typical mistake each. */
 const MISTAKES: Readonly<Record<string, Partial<Decisions>>> = {
   'does not lower the counters of limits on cancel': {
-    cancel: (existing, view) => spoil(DOMAIN.cancel(existing, view), () => ({ counts: [] })),
+    cancel: (existing, view) => withMistake(DOMAIN.cancel(existing, view), () => ({ counts: [] })),
   },
   'lowers the counter of today instead of the day of the hold on cancel': {
     cancel: (existing, view) =>
-      spoil(DOMAIN.cancel(existing, view), ({ counts }) => ({
+      withMistake(DOMAIN.cancel(existing, view), ({ counts }) => ({
         counts: counts.map((change) => ({ ...change, dayStart: view.rules.calendar.day.start })),
       })),
   },
   'lowers the amount but not the number of transfers when a hold expires': {
     expire: (existing, view) =>
-      spoil(DOMAIN.expire(existing, view), ({ counts }) => ({
+      withMistake(DOMAIN.expire(existing, view), ({ counts }) => ({
         counts: counts.map((change) => ({ ...change, count: 0n })),
       })),
   },
   'does not lower the counters after a partial capture': {
-    capture: (...asked) => spoil(DOMAIN.capture(...asked), () => ({ counts: [] })),
+    capture: (...asked) => withMistake(DOMAIN.capture(...asked), () => ({ counts: [] })),
   },
   'keeps the rest of a hold after a partial capture': {
     capture: (existing, amount, view) =>
-      spoil(DOMAIN.capture(existing, amount, view), ({ accounts, transfer }) => ({
+      withMistake(DOMAIN.capture(existing, amount, view), ({ accounts, transfer }) => ({
         accounts: accounts.map((account) =>
           account.accountId === existing.hold?.sourceAccountId
             ? { ...account, held: account.held + transfer.amount - transfer.capturedAmount }
@@ -56,7 +59,7 @@ const MISTAKES: Readonly<Record<string, Partial<Decisions>>> = {
   },
   'lowers the counters for a reversal': {
     reverse: (transfer, asked, view) =>
-      spoil(DOMAIN.reverse(transfer, asked, view), ({ reversal }) => ({
+      withMistake(DOMAIN.reverse(transfer, asked, view), ({ reversal }) => ({
         counts: [
           {
             accountId: (transfer.type === 'card_to_card' ? view.destinationCard : view.card)?.accountId ?? '',
@@ -70,7 +73,7 @@ const MISTAKES: Readonly<Record<string, Partial<Decisions>>> = {
   },
   'reverses up to the requested amount instead of the captured amount': {
     reverse: (transfer, asked, view) =>
-      spoil(DOMAIN.reverse({ ...transfer, capturedAmount: transfer.amount }, asked, view), (plan) => ({
+      withMistake(DOMAIN.reverse({ ...transfer, capturedAmount: transfer.amount }, asked, view), (plan) => ({
         transfer: { ...plan.transfer, capturedAmount: transfer.capturedAmount },
       })),
   },
@@ -117,7 +120,7 @@ const MISTAKES: Readonly<Record<string, Partial<Decisions>>> = {
   },
   'counts the transfer that empties a closed card': {
     updateCard: (asked, profile, view) =>
-      spoil(DOMAIN.updateCard(asked, profile, view), ({ sweep }) => ({
+      withMistake(DOMAIN.updateCard(asked, profile, view), ({ sweep }) => ({
         sweep: sweep && {
           ...sweep,
           counts: [
@@ -134,7 +137,7 @@ const MISTAKES: Readonly<Record<string, Partial<Decisions>>> = {
   },
   'gives two postings of an account the same number': {
     reverse: (transfer, asked, view) =>
-      spoil(DOMAIN.reverse(transfer, asked, view), ({ accounts }) => ({
+      withMistake(DOMAIN.reverse(transfer, asked, view), ({ accounts }) => ({
         accounts: accounts.map((account) => ({ ...account, sequence: account.sequence - 1n })),
       })),
   },

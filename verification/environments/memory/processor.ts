@@ -200,8 +200,8 @@ export class SimulatedProcessor {
     this.#later(this.#delay(), () => {
       const found = this.#carryOut(question, order);
       if (found === undefined || this.#chance(losing / 2)) return;
-      const isSpoiled = this.#chance(losing / 4);
-      const given = isSpoiled ? answer('unknown', { detail: 'The answer has another amount.' }) : found;
+      const isGarbled = this.#chance(losing / 4);
+      const given = isGarbled ? answer('unknown', { detail: 'The answer has another amount.' }) : found;
       this.#later(this.#delay(), () => end(given));
       if (this.#chance(0.1)) this.#later(this.#delay(), () => end(given));
     });

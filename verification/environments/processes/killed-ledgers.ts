@@ -37,7 +37,7 @@ export type KillCampaign = {
 };
 
 /** Kills per ledger. After each, all events of the ledger are compared with everything that was received. */
-const KILLS_OF_LEDGER = 10;
+const KILLS_PER_LEDGER = 10;
 
 /** What a ledger is made of. */
 type Parts = {
@@ -82,7 +82,7 @@ export class KilledLedger {
     load.start(...services.urls);
     const calling = Promise.all(this.callers.map((caller) => caller.run(() => goesOn)));
     try {
-      for (let kill = 1; kill <= kills && !tally.isEnough; kill += 1) {
+      for (let kill = 1; kill <= kills && !tally.isFull; kill += 1) {
         await Promise.all([this.#untilEnough(), attended.beforeKill?.((kill - 1) / kills)]);
         await this.#kill(kill, attended.consumers);
         await attended.consumers.check(`kill ${done + kill}`);
@@ -128,7 +128,7 @@ export async function killUnderLoad(setting: Setting, { work, settings, attend }
       started.add('the consumers', () => attended.consumers.stop());
       await killed.withstand(ledger, attended, checked);
     });
-  await overLedgers(setting, tally, KILLS_OF_LEDGER, run, SIDE_BY_SIDE);
+  await overLedgers(setting, tally, KILLS_PER_LEDGER, run, SIDE_BY_SIDE);
   const { clients, callers } = work;
   return tally.findings({ clients, callers, processes: 2, ledgers_side_by_side: SIDE_BY_SIDE });
 }

@@ -26,18 +26,18 @@ export const SIDE_BY_SIDE = Math.max(1, Math.min(4, Math.floor(availableParallel
 export async function overLedgers(
   { count }: Setting,
   tally: Tally,
-  attacksOfLedger: number,
+  attacksPerLedger: number,
   run: (ledger: Ledger) => Promise<void>,
   sideBySide = 1,
 ): Promise<void> {
   let next = 0;
   let isBroken = false;
   const runOneByOne = async (): Promise<void> => {
-    while (next * attacksOfLedger < count && !tally.isEnough && !isBroken) {
+    while (next * attacksPerLedger < count && !tally.isFull && !isBroken) {
       const number = next;
       next += 1;
-      const done = number * attacksOfLedger;
-      await run({ number, done, attacks: Math.min(attacksOfLedger, count - done) });
+      const done = number * attacksPerLedger;
+      await run({ number, done, attacks: Math.min(attacksPerLedger, count - done) });
     }
   };
   const orBreakAll = (error: unknown): never => {

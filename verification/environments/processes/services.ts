@@ -2,7 +2,7 @@ import { Resources } from '../../../bench/resources.ts';
 import { ledgerDirectory } from '../../../test/harness/ledger-directory.ts';
 import { embeddedServerOf, type ServiceProcess, startService } from '../../../test/harness/process.ts';
 import { pause, type Setting, Tally } from '../../campaign.ts';
-import { untilAtWork } from '../../generators/load.ts';
+import { untilServing } from '../../generators/load.ts';
 import { killPostgres, killTree } from '../../nemeses/kill.ts';
 
 type Settings = Readonly<Record<string, string>>;
@@ -182,7 +182,7 @@ export class TwoServices extends Services {
       kills?.();
       await killPostgres(this.path, true).catch(() => undefined);
     }
-    const rests = await Promise.all(this.urls.map((url) => untilAtWork(url)));
+    const rests = await Promise.all(this.urls.map((url) => untilServing(url)));
     if (rests.includes(Number.POSITIVE_INFINITY))
       return tally.violate('recovery', [`no transfer within 60 s of: ${victims}`]);
     for (const what of ['recovery', `recovery_${victims}`]) tally.time(what, performance.now() - killedAt);
