@@ -19,15 +19,15 @@ export type ErrorRecord = {
 
 const TO_SUPPORT = / Please contact support \([^)]{0,300}\) and quote the request id req_[0-9a-f]{32}\./;
 
-/** A message without the part that {@link withSupport} adds, for support itself. */
+/** Returns a message without the sentence that {@link withSupport} adds. Support staff need no reference to support. */
 export function withoutSupport(message: string): string {
   return message.replace(TO_SUPPORT, '');
 }
 
-/** The contact of support, and the request id to quote there. */
+/** How to contact support, and the request id to quote. */
 export type Support = { readonly contact: string; readonly requestId: string };
 
-/** Adds the request to contact support. Every error that the caller cannot resolve has it (7.1). */
+/** Adds a sentence that refers to support. Every error that the caller cannot resolve has it (specification, section 7.1). */
 export function withSupport(message: string, support: Support): string {
   return `${message} Please contact support (${support.contact}) and quote the request id ${support.requestId}.`;
 }

@@ -1,10 +1,10 @@
-/** A value of the document. */
+/** A JSON value in the OpenAPI document. */
 export type Json = string | number | boolean | null | readonly Json[] | JsonObject;
 
-/** An object of the document; a field that is undefined is omitted. */
+/** An object in the document. Undefined fields are omitted. */
 export type JsonObject = { readonly [name: string]: Json | undefined };
 
-/** A reference to a component of the document. */
+/** Returns a reference to a component of the document. */
 export function reference(kind: string, name: string): { readonly $ref: string } {
   return { $ref: `#/components/${kind}/${name}` };
 }

@@ -19,8 +19,8 @@ const SANDBOX_PARAMETERS: ReadonlySet<Json | undefined> = new Set(
 );
 
 /**
- * The document of one service: with its URL, and in live mode without the operations, the header and the components that
- * only a sandbox has.
+ * Returns the document of one service, with its URL. In live mode it lacks the operations, parameters and components that only
+ * a sandbox has.
  */
 export function servedDocument(document: JsonObject, { url, mode, needsKey }: DescribedService): JsonObject {
   const servers = [{ url, description: mode === 'sandbox' ? 'This sandbox' : 'This service' }];
@@ -43,7 +43,7 @@ function withoutSandbox(operation: JsonObject): JsonObject {
   return { ...operation, parameters };
 }
 
-/** Removes sections without operations, and components that nothing refers to. */
+/** Removes tags without operations and components without references. */
 function withoutUnused(document: JsonObject): JsonObject {
   const components = membersOf(document.components);
   const used = new Set<string>();

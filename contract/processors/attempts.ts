@@ -22,10 +22,10 @@ import { TRANSFER_PATH } from '../transfers.ts';
 /** Maximum length of an operator's note about an ended attempt or a closed break. */
 export const MAX_NOTE_CHARACTERS = 500;
 
-/** An attempt to have a processor move the money of a transfer, as its card program sees it. */
+/** An attempt to move a transfer's money at a processor, as the card program sees it. */
 export const ProcessorAttemptRecord = Type.Object({
   attempt_id: Type.String({
-    description: 'Id of the attempt: pat_ and 32 hex digits. The processor knows the order by it',
+    description: 'Id of the attempt: pat_ and 32 hex digits. The order has this id at the processor',
   }),
   transfer_id: Type.String({ description: 'The transfer' }),
   card_id: Type.String({ description: 'The card' }),
@@ -36,12 +36,12 @@ export const ProcessorAttemptRecord = Type.Object({
   status: literals(
     ATTEMPT_STATUSES,
     'ready: not sent yet; sent: waits for the answer; unknown: no usable answer, the processor is asked; pending: the ' +
-      'processor will carry it out; reversing: it is asked to undo the order; attention: an operator has to find out; ' +
+      'processor will carry it out; reversing: the processor is asked to undo it; attention: an operator must find out the outcome; ' +
       'approved, declined, failed, reversed: ended',
   ),
-  tries: Type.Integer({ minimum: 0, description: 'How often the order was sent, always under this attempt_id' }),
-  sent_at: nullable(moment('When the order was sent last; null before that')),
-  unknown_since: nullable(moment('Since when the outcome is unknown; null if it is known')),
+  tries: Type.Integer({ minimum: 0, description: 'How often the order was sent, always with this attempt_id' }),
+  sent_at: nullable(moment('When the order was last sent; null before that')),
+  unknown_since: nullable(moment('When the outcome became unknown; null if it is known')),
   next_at: nullable(
     moment('When the service next sends, asks or reverses it; null if it has ended or waits for an operator'),
   ),
@@ -54,28 +54,28 @@ export const ProcessorAttemptRecord = Type.Object({
   ),
   resolved_by: textOrNull('The operator who resolved it: `key_id` of the API key, or `sandbox`; null if none did'),
   late_approval_at: nullable(
-    moment('When the processor said that it has moved the money although the transfer had failed; null if it has not'),
+    moment('When the processor said that it has moved the money of the failed transfer; null if it has not said so'),
   ),
   late_approval_settled_at: nullable(
-    moment('When an operator settled that; null before that, and without a late approval'),
+    moment('When an operator settled the late approval; null before that, or without one'),
   ),
   contradicted_at: nullable(
     moment(
-      'When the processor contradicted what was known, such as by a decline after an approval; null if it has not',
+      'When the processor contradicted its earlier answer, such as by a decline after an approval; null if it has not',
     ),
   ),
-  contradiction: textOrNull('What it said then, such as `declined`; null without a contradiction'),
+  contradiction: textOrNull('What the processor said instead, such as `declined`; null without a contradiction'),
   contradiction_settled_at: nullable(
-    moment('When an operator settled that; null before that, and without a contradiction'),
+    moment('When an operator settled the contradiction; null before that, or without one'),
   ),
   break_id: textOrNull(
     'The break about a late approval or a contradiction, for an operator to settle; null without one',
   ),
   created_at: moment('When it was created, with its transfer'),
-  updated_at: moment('When it was changed last; a late approval or a contradiction does not count'),
+  updated_at: moment('When it was last changed; a late approval or a contradiction does not count'),
 });
 
-/** The same, as operators see it. */
+/** An attempt, as operators see it. */
 export const OperatorAttemptRecord = Type.Object({
   ...ProcessorAttemptRecord.properties,
   program_id: programId,
@@ -86,23 +86,23 @@ export const OperatorAttemptRecord = Type.Object({
   }),
   not_after: nullable(moment('After this time the processor must not carry out the order; null before it is sent')),
   detail: textOrNull(
-    'Why the outcome is or was unknown or nothing was sent, or the note of the operator who resolved it; null without one, and ' +
+    'Why the outcome was unknown, why nothing was sent, or the note of the operator who resolved it; null without one, or ' +
       'once the note is erased',
   ),
 });
 
 export const TransferAttempts = Type.Object({
   data: Type.Array(ProcessorAttemptRecord, {
-    description: "The attempts, the newest first; empty if the money of the transfer's cards is at no processor",
+    description: "The attempts, newest first; empty if no processor holds the money of the transfer's cards",
   }),
 });
 
 export const ResolveAttemptBody = Type.Object(
   {
-    outcome: literals(['executed', 'not_executed'], 'What the processor did, as you found out from it'),
+    outcome: literals(['executed', 'not_executed'], 'What the processor did, according to the processor itself'),
     note: freeText(
       MAX_NOTE_CHARACTERS,
-      'How you know it; stored with the attempt, without card numbers and keys, as long as the error log',
+      'How you know this. Stored with the attempt, without card numbers and keys, for as long as the error log',
     ),
   },
   { additionalProperties: false },
@@ -134,7 +134,7 @@ export const ATTEMPTS = [
     id: 'list_attempts',
     method: 'GET',
     path: `${TRANSFER_PATH}/{transfer_id}/attempt`,
-    summary: 'See what the processor of the card said about a transfer, and when it is asked next',
+    summary: "See what the card's processor said about a transfer, and when it is asked next",
     reach: 'program',
     scope: 'transfers:read',
     reply: TransferAttempts,
@@ -171,7 +171,7 @@ export const ATTEMPTS = [
     method: 'POST',
     path: `${PATH}/{attempt_id}/resolve`,
     summary:
-      'Resolve an attempt of unknown outcome, once you know what the processor did: completes or fails its transfer',
+      'Resolve an attempt with an unknown outcome, once you know what the processor did: completes or fails its transfer',
     reach: 'operator',
     scope: 'funding:write',
     body: ResolveAttemptBody,

@@ -16,7 +16,7 @@ export const ConnectorRecord = Type.Object({
     'down: the processor did not answer, so new transfers are refused or wait, as the settings say; it is tried again ' +
       'every 15 s',
   ),
-  since: nullable(moment('Since when it is in this state; null if that is not known')),
+  since: nullable(moment('When it entered this state; null if unknown')),
   reason: textOrNull('Why it is down; null if it is up'),
   disabled_by: Type.Array(SwitchRecord, {
     description:
@@ -36,7 +36,7 @@ export const ConnectorRecord = Type.Object({
     { description: 'Its attempts that have not ended, in all card programs, by status' },
   ),
   oldest_unknown_since: nullable(
-    moment('Since when the outcome of the oldest such attempt is unknown; null if there is none'),
+    moment('When the outcome of the oldest such attempt became unknown; null if there is none'),
   ),
 });
 

@@ -41,21 +41,21 @@ export function findCardNumber(
   return undefined;
 }
 
-/** The problem of an Idempotency-Key header that is a card number, or undefined. */
+/** Returns the problem with an Idempotency-Key header that is a card number, or undefined. */
 export function findCardNumberInKey(key: string | undefined): Problem | undefined {
   if (key === undefined || !isCardNumberAlone(key)) return undefined;
   return { field: '', message: `The Idempotency-Key header ${ADVICE_FOR_KEYS}` };
 }
 
-/** The problem of a header or path parameter that looks like a card number in any encoding, or undefined. */
+/** Returns the problem with a header or path parameter that looks like a card number in any encoding, or undefined. */
 export function findCardNumberIn(what: string, value: string | undefined, field = ''): Problem | undefined {
   if (value === undefined || !urlReadsAsCardNumber(value)) return undefined;
   return { field, message: `${what} ${ADVICE}` };
 }
 
 /**
- * The refusal of a card number. An invalid amount takes precedence (`invalid_amount`), as it does without a card number. `amount`
- * is undefined for operations without one.
+ * Returns the refusal of a card number, or `invalid_amount` if the amount is invalid too, because that error takes precedence.
+ * `amount` is undefined for operations without one.
  */
 export function refusalOfCardNumber(problem: Problem, amount: AmountAsSent | undefined): Refusal {
   const reading = amount === undefined ? undefined : readAmount(amount);
@@ -102,7 +102,7 @@ function valueProblem({ path, from }: Place): Problem {
 /** A field name that is a card number cannot be quoted. The message names the object around it. */
 function nameProblem(path: readonly string[], from: Place['from']): Problem {
   const owner = path.length === 0 ? `the ${from}` : `'${path.map(shortened).join('.')}'`;
-  return { field: pointerTo(path), message: `The name of a field of ${owner} ${ADVICE}` };
+  return { field: pointerTo(path), message: `A field name in ${owner} ${ADVICE}` };
 }
 
 /** The JSON pointer (RFC 6901) of a field. */

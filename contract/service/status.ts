@@ -77,7 +77,7 @@ export const ServiceStatus = Type.Object({
     kind: literals(['embedded', 'external'], 'The PostgreSQL that comes with the service, or the one in DATABASE_URL'),
     state: literals(DATABASE_STATES, 'State, as far as the service knows'),
     host: textOrNull('Host of DATABASE_URL that this process uses, with its port; null for the embedded PostgreSQL'),
-    host_since: nullable(moment('Since when this process has used that host; null for the embedded PostgreSQL')),
+    host_since: nullable(moment('When this process started to use that host; null for the embedded PostgreSQL')),
     version: textOrNull(orNull('Version of PostgreSQL')),
     size_bytes: countOrNull('Size of the database on its disk'),
     survives_primary_loss: part('Whether a commit that is acknowledged now would survive the loss of the primary', {

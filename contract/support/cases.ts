@@ -110,7 +110,7 @@ export const CaseRecord = Type.Object({
   ),
   outcome: nullable(outcome('Outcome of the case; null until the case is resolved')),
   created_at: moment('When it was created'),
-  updated_at: moment('When it was changed last'),
+  updated_at: moment('When it was last changed'),
   first_response_at: nullable(moment("When support's first message came; null without one")),
   resolved_at: nullable(moment('When it was resolved; null if it is not')),
   closed_at: nullable(moment('When it was closed; null if it is not')),

@@ -98,7 +98,7 @@ export const IncidentRecord = Type.Object({
   outcome: nullable(outcome('Outcome; null until it is resolved')),
   resolution: textOrNull('What was found and done; null until it is resolved'),
   started_at: moment('When it began'),
-  updated_at: moment('When it was changed last'),
+  updated_at: moment('When it was last changed'),
   resolved_at: nullable(moment('When it was resolved; null if it is not')),
 });
 

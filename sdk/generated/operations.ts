@@ -70,7 +70,7 @@ export type AttachedIncident = {
   readonly resolution: string | null;
   /** When it began. */
   readonly started_at: string;
-  /** When it was changed last. */
+  /** When it was last changed. */
   readonly updated_at: string;
   /** When it was resolved; null if it is not. */
   readonly resolved_at: string | null;
@@ -517,7 +517,7 @@ export type CaseDetails = {
   readonly outcome: 'reversal' | 'retry' | 'corrected_data' | 'nothing' | null;
   /** When it was created. */
   readonly created_at: string;
-  /** When it was changed last. */
+  /** When it was last changed. */
   readonly updated_at: string;
   /** When support's first message came; null without one. */
   readonly first_response_at: string | null;
@@ -610,7 +610,7 @@ export type CaseRecord = {
   readonly outcome: 'reversal' | 'retry' | 'corrected_data' | 'nothing' | null;
   /** When it was created. */
   readonly created_at: string;
-  /** When it was changed last. */
+  /** When it was last changed. */
   readonly updated_at: string;
   /** When support's first message came; null without one. */
   readonly first_response_at: string | null;
@@ -680,7 +680,7 @@ export type ConnectorRecord = {
    * again every 15 s.
    */
   readonly state: 'up' | 'down';
-  /** Since when it is in this state; null if that is not known. */
+  /** When it entered this state; null if unknown. */
   readonly since: string | null;
   /** Why it is down; null if it is up. */
   readonly reason: string | null;
@@ -706,7 +706,7 @@ export type ConnectorRecord = {
     /** Attempts with an unknown outcome that an operator has to find out. */
     readonly attention: number;
   };
-  /** Since when the outcome of the oldest such attempt is unknown; null if there is none. */
+  /** When the outcome of the oldest such attempt became unknown; null if there is none. */
   readonly oldest_unknown_since: string | null;
 };
 
@@ -1392,7 +1392,7 @@ export type IncidentRecord = {
   readonly resolution: string | null;
   /** When it began. */
   readonly started_at: string;
-  /** When it was changed last. */
+  /** When it was last changed. */
   readonly updated_at: string;
   /** When it was resolved; null if it is not. */
   readonly resolved_at: string | null;
@@ -1446,7 +1446,7 @@ export type InspectedCase = {
   readonly outcome: 'reversal' | 'retry' | 'corrected_data' | 'nothing' | null;
   /** When it was created. */
   readonly created_at: string;
-  /** When it was changed last. */
+  /** When it was last changed. */
   readonly updated_at: string;
   /** When support's first message came; null without one. */
   readonly first_response_at: string | null;
@@ -1575,7 +1575,7 @@ export type InspectedIncident = {
   readonly resolution: string | null;
   /** When it began. */
   readonly started_at: string;
-  /** When it was changed last. */
+  /** When it was last changed. */
   readonly updated_at: string;
   /** When it was resolved; null if it is not. */
   readonly resolved_at: string | null;
@@ -2061,7 +2061,7 @@ export type NoticeReceipt = {
 
 /** Operator attempt record: the response of resolve_attempt. */
 export type OperatorAttemptRecord = {
-  /** Id of the attempt: pat_ and 32 hex digits. The processor knows the order by it. */
+  /** Id of the attempt: pat_ and 32 hex digits. The order has this id at the processor. */
   readonly attempt_id: string;
   /** The transfer. */
   readonly transfer_id: string;
@@ -2077,8 +2077,8 @@ export type OperatorAttemptRecord = {
   readonly currency: string;
   /**
    * ready: not sent yet; sent: waits for the answer; unknown: no usable answer, the processor is asked; pending:
-   * the processor will carry it out; reversing: it is asked to undo the order; attention: an operator has to find
-   * out; approved, declined, failed, reversed: ended.
+   * the processor will carry it out; reversing: the processor is asked to undo it; attention: an operator must
+   * find out the outcome; approved, declined, failed, reversed: ended.
    */
   readonly status:
     | 'ready'
@@ -2091,11 +2091,11 @@ export type OperatorAttemptRecord = {
     | 'reversing'
     | 'reversed'
     | 'attention';
-  /** How often the order was sent, always under this attempt_id. */
+  /** How often the order was sent, always with this attempt_id. */
   readonly tries: number;
-  /** When the order was sent last; null before that. */
+  /** When the order was last sent; null before that. */
   readonly sent_at: string | null;
-  /** Since when the outcome is unknown; null if it is known. */
+  /** When the outcome became unknown; null if it is known. */
   readonly unknown_since: string | null;
   /** When the service next sends, asks or reverses it; null if it has ended or waits for an operator. */
   readonly next_at: string | null;
@@ -2108,24 +2108,25 @@ export type OperatorAttemptRecord = {
   /** The operator who resolved it: `key_id` of the API key, or `sandbox`; null if none did. */
   readonly resolved_by: string | null;
   /**
-   * When the processor said that it has moved the money although the transfer had failed; null if it has not.
+   * When the processor said that it has moved the money of the failed transfer; null if it has not said so.
    */
   readonly late_approval_at: string | null;
-  /** When an operator settled that; null before that, and without a late approval. */
+  /** When an operator settled the late approval; null before that, or without one. */
   readonly late_approval_settled_at: string | null;
   /**
-   * When the processor contradicted what was known, such as by a decline after an approval; null if it has not.
+   * When the processor contradicted its earlier answer, such as by a decline after an approval; null if it has
+   * not.
    */
   readonly contradicted_at: string | null;
-  /** What it said then, such as `declined`; null without a contradiction. */
+  /** What the processor said instead, such as `declined`; null without a contradiction. */
   readonly contradiction: string | null;
-  /** When an operator settled that; null before that, and without a contradiction. */
+  /** When an operator settled the contradiction; null before that, or without one. */
   readonly contradiction_settled_at: string | null;
   /** The break about a late approval or a contradiction, for an operator to settle; null without one. */
   readonly break_id: string | null;
   /** When it was created, with its transfer. */
   readonly created_at: string;
-  /** When it was changed last; a late approval or a contradiction does not count. */
+  /** When it was last changed; a late approval or a contradiction does not count. */
   readonly updated_at: string;
   /** Id of the card program: prog_ and 32 hex digits. */
   readonly program_id: string;
@@ -2138,8 +2139,8 @@ export type OperatorAttemptRecord = {
   /** After this time the processor must not carry out the order; null before it is sent. */
   readonly not_after: string | null;
   /**
-   * Why the outcome is or was unknown or nothing was sent, or the note of the operator who resolved it; null
-   * without one, and once the note is erased.
+   * Why the outcome was unknown, why nothing was sent, or the note of the operator who resolved it; null without
+   * one, or once the note is erased.
    */
   readonly detail: string | null;
 };
@@ -2256,7 +2257,7 @@ export type OperatorIncidentRecord = {
   readonly resolution: string | null;
   /** When it began. */
   readonly started_at: string;
-  /** When it was changed last. */
+  /** When it was last changed. */
   readonly updated_at: string;
   /** When it was resolved; null if it is not. */
   readonly resolved_at: string | null;
@@ -2418,7 +2419,7 @@ export type ProcessRecord = {
 
 /** Processor attempt record. */
 export type ProcessorAttemptRecord = {
-  /** Id of the attempt: pat_ and 32 hex digits. The processor knows the order by it. */
+  /** Id of the attempt: pat_ and 32 hex digits. The order has this id at the processor. */
   readonly attempt_id: string;
   /** The transfer. */
   readonly transfer_id: string;
@@ -2434,8 +2435,8 @@ export type ProcessorAttemptRecord = {
   readonly currency: string;
   /**
    * ready: not sent yet; sent: waits for the answer; unknown: no usable answer, the processor is asked; pending:
-   * the processor will carry it out; reversing: it is asked to undo the order; attention: an operator has to find
-   * out; approved, declined, failed, reversed: ended.
+   * the processor will carry it out; reversing: the processor is asked to undo it; attention: an operator must
+   * find out the outcome; approved, declined, failed, reversed: ended.
    */
   readonly status:
     | 'ready'
@@ -2448,11 +2449,11 @@ export type ProcessorAttemptRecord = {
     | 'reversing'
     | 'reversed'
     | 'attention';
-  /** How often the order was sent, always under this attempt_id. */
+  /** How often the order was sent, always with this attempt_id. */
   readonly tries: number;
-  /** When the order was sent last; null before that. */
+  /** When the order was last sent; null before that. */
   readonly sent_at: string | null;
-  /** Since when the outcome is unknown; null if it is known. */
+  /** When the outcome became unknown; null if it is known. */
   readonly unknown_since: string | null;
   /** When the service next sends, asks or reverses it; null if it has ended or waits for an operator. */
   readonly next_at: string | null;
@@ -2465,24 +2466,25 @@ export type ProcessorAttemptRecord = {
   /** The operator who resolved it: `key_id` of the API key, or `sandbox`; null if none did. */
   readonly resolved_by: string | null;
   /**
-   * When the processor said that it has moved the money although the transfer had failed; null if it has not.
+   * When the processor said that it has moved the money of the failed transfer; null if it has not said so.
    */
   readonly late_approval_at: string | null;
-  /** When an operator settled that; null before that, and without a late approval. */
+  /** When an operator settled the late approval; null before that, or without one. */
   readonly late_approval_settled_at: string | null;
   /**
-   * When the processor contradicted what was known, such as by a decline after an approval; null if it has not.
+   * When the processor contradicted its earlier answer, such as by a decline after an approval; null if it has
+   * not.
    */
   readonly contradicted_at: string | null;
-  /** What it said then, such as `declined`; null without a contradiction. */
+  /** What the processor said instead, such as `declined`; null without a contradiction. */
   readonly contradiction: string | null;
-  /** When an operator settled that; null before that, and without a contradiction. */
+  /** When an operator settled the contradiction; null before that, or without one. */
   readonly contradiction_settled_at: string | null;
   /** The break about a late approval or a contradiction, for an operator to settle; null without one. */
   readonly break_id: string | null;
   /** When it was created, with its transfer. */
   readonly created_at: string;
-  /** When it was changed last; a late approval or a contradiction does not count. */
+  /** When it was last changed; a late approval or a contradiction does not count. */
   readonly updated_at: string;
 };
 
@@ -2645,7 +2647,7 @@ export type QueuedCase = {
   readonly outcome: 'reversal' | 'retry' | 'corrected_data' | 'nothing' | null;
   /** When it was created. */
   readonly created_at: string;
-  /** When it was changed last. */
+  /** When it was last changed. */
   readonly updated_at: string;
   /** When support's first message came; null without one. */
   readonly first_response_at: string | null;
@@ -2853,11 +2855,11 @@ export type ResendEventBody = {
 
 /** The body of resolve_attempt. */
 export type ResolveAttemptBody = {
-  /** What the processor did, as you found out from it. */
+  /** What the processor did, according to the processor itself. */
   readonly outcome: 'executed' | 'not_executed';
   /**
-   * How you know it; stored with the attempt, without card numbers and keys, as long as the error log. At most
-   * 500 characters.
+   * How you know this. Stored with the attempt, without card numbers and keys, for as long as the error log. At
+   * most 500 characters.
    */
   readonly note: string;
 };
@@ -3195,7 +3197,7 @@ export type ServiceStatus = {
     readonly state: 'up' | 'starting' | 'stopped' | 'failed' | 'silent';
     /** Host of DATABASE_URL that this process uses, with its port; null for the embedded PostgreSQL. */
     readonly host: string | null;
-    /** Since when this process has used that host; null for the embedded PostgreSQL. */
+    /** When this process started to use that host; null for the embedded PostgreSQL. */
     readonly host_since: string | null;
     /** Version of PostgreSQL; null if not known. */
     readonly version: string | null;
@@ -3530,7 +3532,7 @@ export type TimelineStep = {
 
 /** Transfer attempts: the response of list_attempts. */
 export type TransferAttempts = {
-  /** The attempts, the newest first; empty if the money of the transfer's cards is at no processor. */
+  /** The attempts, newest first; empty if no processor holds the money of the transfer's cards. */
   readonly data: readonly ProcessorAttemptRecord[];
 };
 
@@ -4302,8 +4304,8 @@ export type Operations = {
     readonly reply: TextChunks;
   };
   /**
-   * list_attempts: See what the processor of the card said about a transfer, and when it is asked next. Error
-   * codes: `transfer_not_found`, `unknown_list_attempts`.
+   * list_attempts: See what the card's processor said about a transfer, and when it is asked next. Error codes:
+   * `transfer_not_found`, `unknown_list_attempts`.
    */
   readonly list_attempts: {
     readonly call: { readonly params: { readonly transfer_id: string }; readonly options?: CallOptions | undefined };
@@ -4318,8 +4320,8 @@ export type Operations = {
     readonly reply: Page<OperatorAttemptRecord>;
   };
   /**
-   * resolve_attempt: Resolve an attempt of unknown outcome, once you know what the processor did: completes or
-   * fails its transfer. Requires an operator key. Error codes: `resolve_attempt_schema`, `attempt_not_found`,
+   * resolve_attempt: Resolve an attempt with an unknown outcome, once you know what the processor did: completes
+   * or fails its transfer. Requires an operator key. Error codes: `resolve_attempt_schema`, `attempt_not_found`,
    * `invalid_attempt_status`, `unknown_resolve_attempt`.
    */
   readonly resolve_attempt: {

@@ -279,8 +279,8 @@ export class TransfersResource {
   }
 
   /**
-   * list_attempts: See what the processor of the card said about a transfer, and when it is asked next. Error
-   * codes: `transfer_not_found`, `unknown_list_attempts`.
+   * list_attempts: See what the card's processor said about a transfer, and when it is asked next. Error codes:
+   * `transfer_not_found`, `unknown_list_attempts`.
    */
   attempts(transferId: string, options?: CallOptions): Promise<WithResponse<TransferAttempts>> {
     return this.#send('list_attempts', { params: { transfer_id: transferId }, options });
@@ -437,8 +437,8 @@ export class AttemptsResource {
   }
 
   /**
-   * resolve_attempt: Resolve an attempt of unknown outcome, once you know what the processor did: completes or
-   * fails its transfer. Requires an operator key. Error codes: `resolve_attempt_schema`, `attempt_not_found`,
+   * resolve_attempt: Resolve an attempt with an unknown outcome, once you know what the processor did: completes
+   * or fails its transfer. Requires an operator key. Error codes: `resolve_attempt_schema`, `attempt_not_found`,
    * `invalid_attempt_status`, `unknown_resolve_attempt`.
    */
   resolve(
