@@ -4,12 +4,12 @@ const TIME = /^(\d{4}-\d\d-\d\d)T(\d\d:\d\d:\d\d)(\.\d+)?Z$/;
 
 const TIME_NAMES = /(^|_)(at|from|to|since|until|start|now|scheduled_for|restorable)$/;
 
-/** A time of the API in words: `2026-01-31 09:30:00 UTC`. Other text stays unchanged. */
+/** Formats a time of the API for people: `2026-01-31 09:30:00 UTC`. Returns other text unchanged. */
 export function plainTime(text: string): string {
   return text.replace(TIME, '$1 $2 UTC');
 }
 
-/** Returns the text of a field. Times are made readable. Free-form content from callers stays unchanged. */
+/** Returns the text of a field. Formats times for people, and leaves free-form content from callers unchanged. */
 export function plainField(name: string, text: string): string {
   return TIME_NAMES.test(name) ? plainTime(text) : text;
 }
@@ -21,12 +21,12 @@ const DATE = /^\d{4}-\d\d-\d\d$/;
 const DATE_AND_TIME = /^(\d{4}-\d\d-\d\d)[Tt ](\d\d:\d\d(?::\d\d(?:\.\d+)?)?)(?: ?(?:UTC|[Zz])|([+-]\d\d:\d\d))?$/;
 
 /**
- * Reads a time of the past: `2030-01-31` for its midnight in UTC, `2030-01-31 12:00`, also in UTC, the form of the API,
- * `now`, or `6h` for six hours ago.
+ * Reads a time in the past: `2030-01-31` (midnight in UTC), `2030-01-31 12:00` (in UTC), a time as in the API, `now`, or
+ * `6h` (six hours ago).
  */
 export const readEarlier = (text: string): string => readTime(text, -1);
 
-/** Reads a time to come: the same, with `6h` for six hours from now. */
+/** Reads a time in the future, in the same formats. `6h` means six hours from now. */
 export const readLater = (text: string): string => readTime(text, 1);
 
 function readTime(text: string, direction: 1 | -1): string {

@@ -65,7 +65,7 @@ const DETAILS: OptionsFor<Pick<CreateCardBody, Removable>> = {
   expires_on: { flag: '--expires-on <date>', help: 'last day that the card can be used, YYYY-MM-DD' },
 };
 
-/** One pair of metadata is one option. */
+/** One option, `--metadata`, sets both the name and the value of a pair. */
 type CardFilters = Omit<ListCardsQuery, 'limit' | 'cursor' | 'metadata_name' | 'metadata_value'> & {
   readonly metadata?: Pairs;
 };
@@ -164,7 +164,7 @@ function addDuplicates(cards: Command, context: CommandContext): void {
   });
 }
 
-/** The status of a transfer, or that its money was moved back. */
+/** Returns the status of a transfer, or how much of it was reversed. */
 function statusWithReversal({ status, captured_amount: captured, reversed_amount: reversed }: TransferRecord): string {
   if (reversed === 0) return status;
   return reversed === captured ? 'reversed' : 'partially reversed';
@@ -181,9 +181,12 @@ function addCreate(cards: Command, context: CommandContext): void {
       limits: { flag: '--limits <limits>', help: `limits of the card: ${LIMITS_FORM}`, read: readLimits },
       connector_id: {
         flag: '--connector <connector_id>',
-        help: "connector of the processor that has the card's money",
+        help: "connector of the processor that holds the card's money",
       },
-      processor_token: { flag: '--processor-token <token>', help: "the processor's name of the card; not its number" },
+      processor_token: {
+        flag: '--processor-token <token>',
+        help: "the processor's name for the card, not the card number",
+      },
       metadata: METADATA_OPTION,
       ...DETAILS,
       ...KEY_OPTION,
@@ -280,13 +283,13 @@ function addErase(cards: Command, context: CommandContext): void {
   addCommand<KeyOption & { readonly yes?: boolean }>(cards, context, {
     name: 'erase <card_id>',
     argument: CARD_ID,
-    description: 'erase what is stored about the holder of a closed card; run it again to see the progress',
+    description: 'erase the data about the holder of a closed card; run it again to see the progress',
     options: { yes: { flag: '--yes', help: 'do not ask for confirmation' }, ...KEY_OPTION },
     notes: ERASE_NOTES,
     run: async (session, { yes, idempotencyKey }, cardId) => {
       if (yes !== true) {
         if (session.confirm === undefined) {
-          throw new InvalidArgument('to erase without a question, such as in a script, add --yes');
+          throw new InvalidArgument('to erase without confirmation, such as in a script, add --yes');
         }
         const question = `Erase everything about the holder of the card ${cardId}? This cannot be undone.`;
         if (!(await session.confirm(question))) {

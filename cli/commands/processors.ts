@@ -118,7 +118,7 @@ function addAttempts(program: Command, context: CommandContext): void {
   addCommand<ResolveAttemptBody>(attempts, context, {
     name: 'resolve <attempt_id>',
     argument: 'attempt id, pat_...',
-    description: 'resolve an attempt of unknown outcome, once you know what the processor did; for operators',
+    description: 'resolve an attempt with an unknown outcome, once you know what the processor did; for operators',
     notes: `
 Ask the processor first: executed completes the transfer, and not_executed
 fails it and gives the money back.`,
@@ -129,7 +129,7 @@ fails it and gives the money back.`,
         choices: ['executed', 'not_executed'],
         required: true,
       },
-      note: { flag: '--note <text>', help: 'how you know it; for the audit log', required: true },
+      note: { flag: '--note <text>', help: 'how you know this; for the audit log', required: true },
     },
     run: async (session, body, attemptId) => {
       const resolved = await session.service.attempts.resolve(attemptId, body);

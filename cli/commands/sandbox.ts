@@ -48,7 +48,7 @@ function addReset(sandbox: Command, context: CommandContext): void {
     notes: RESET_NOTES,
     run: async (session, { yes }) => {
       if (yes !== true && session.confirm === undefined) {
-        throw new InvalidArgument('to reset without a question, such as in a script, add --yes');
+        throw new InvalidArgument('to reset without confirmation, such as in a script, add --yes');
       }
       await runAdministration(session, 'sandbox-reset', yes === true ? 'sure' : 'ask');
     },

@@ -188,7 +188,7 @@ describe('refused without a request', () => {
     ['webhooks create https://a.example --header Authorization', 'It must be a name and a value'],
     ['webhooks create https://a.example --rate many', 'It must be a whole number.'],
     ['webhooks list --status paused', '--status is only for --operator'],
-    ['webhooks update wh_1', 'give what to change, such as --status enabled'],
+    ['webhooks update wh_1', 'add what to change, such as --status enabled'],
     ['webhooks update wh_1 --remove url', 'Allowed fields are description, types, rate.'],
     ['webhooks update wh_1 --rate 5 --remove rate', 'rate cannot be set and removed in the same request'],
     ['webhooks replay wh_1', "required option '--from <time>' not specified"],

@@ -27,7 +27,7 @@ const UNREACHABLE_WAIT_MILLISECONDS = 500;
 export function addListen(events: Command, context: CommandContext): void {
   addCommand<ListenOptions>(events, context, {
     name: 'listen',
-    description: 'forward events to a URL of yours as signed webhooks, as they happen',
+    description: 'forward events to your URL as signed webhooks, as they happen',
     options: {
       forwardTo: {
         flag: '--forward-to <url>',

@@ -68,7 +68,7 @@ const SETTINGS: OptionsFor<Settings> = {
   },
   order: {
     flag: '--order <order>',
-    help: 'strict: each event only after the one before (default: parallel)',
+    help: 'strict: one event at a time, in order (default: parallel)',
     choices: ['parallel', 'strict'],
   },
   concurrency: {
@@ -81,21 +81,18 @@ const SETTINGS: OptionsFor<Settings> = {
 };
 
 export const addWebhooks: AddCommands = (program, context) => {
-  const webhooks = program.command('webhooks').description('URLs of yours that events are sent to');
+  const webhooks = program.command('webhooks').description('your URLs that receive events');
   addCreate(webhooks, context);
   addRead(webhooks, context);
   addUpdate(webhooks, context);
   addCommand<Reach & VersionOption>(webhooks, context, {
     name: 'delete <webhook_id>',
     argument: WEBHOOK_ID,
-    description: 'delete a webhook; its backlog is not sent any more',
+    description: 'delete a webhook; its backlog is not sent',
     options: { ...REACH_OPTION, ...VERSION_OPTION },
     run: async (session, { operator, ifMatch }, id) => {
       const webhook = await webhooksOf(session, operator).delete(id, { ifMatch });
-      session.showText(
-        webhook,
-        `Deleted ${webhook.webhook_id}. Events after its position, not sent: ${webhook.backlog}\n`,
-      );
+      session.showText(webhook, `Deleted ${webhook.webhook_id}. Events left unsent: ${webhook.backlog}\n`);
     },
   });
   addRoll(webhooks, context);
@@ -105,10 +102,10 @@ export const addWebhooks: AddCommands = (program, context) => {
 type CreateOptions = Omit<CreateWebhookBody, 'url'> & KeyOption & Reach & { readonly program_id?: string };
 
 const CREATE_NOTES = `
-The secret is printed once. With it your server verifies that a request comes
+The secret is printed once. Your server uses it to verify that a request comes
 from this service: see /guides/webhooks of the service.
-With --operator, the webhook gets the events of all card programs and of the
-service, or, with --program, the events of one.`;
+With --operator, the webhook receives the events of all card programs and of the
+service. Add --program to receive only the events of one card program.`;
 
 function addCreate(webhooks: Command, context: CommandContext): void {
   addCommand<CreateOptions>(webhooks, context, {
@@ -157,7 +154,7 @@ function addRead(webhooks: Command, context: CommandContext): void {
         help: 'with --operator: filter by status',
         choices: ['enabled', 'paused', 'disabled'],
       },
-      // It filters only if it is typed: an operator must not miss webhooks because of an environment variable.
+      // Filters only if the option is typed, so that an environment variable does not hide webhooks from an operator.
       program_id: { flag: '--program <program_id>', help: 'card program; with --operator, filter by it' },
     },
     run: async (session, { operator, status, program_id, ...pages }) => {
@@ -211,9 +208,9 @@ type UpdateOptions = Omit<Settings, 'headers'> &
   };
 
 const UPDATE_NOTES = `
---status enabled continues a webhook that is disabled, and tries a paused one at
-once. Missed events are sent; --resume now skips
-them up. Omitted fields keep their values.`;
+--status enabled resumes a disabled webhook, and tries a paused one at once.
+Missed events are sent, unless you skip them with --resume now. Omitted fields
+keep their values.`;
 
 function addUpdate(webhooks: Command, context: CommandContext): void {
   addCommand<UpdateOptions>(webhooks, context, {
@@ -253,15 +250,15 @@ function addUpdate(webhooks: Command, context: CommandContext): void {
         ...Object.fromEntries(remove.map((name) => [name, null])),
         ...(changesHeaders ? { headers: { ...headers, ...removedHeaders } } : {}),
       };
-      if (Object.keys(body).length === 0) throw new InvalidArgument('give what to change, such as --status enabled');
+      if (Object.keys(body).length === 0) throw new InvalidArgument('add what to change, such as --status enabled');
       showWebhook(session, await webhooksOf(session, operator).update(id, body, { ifMatch }), operator);
     },
   });
 }
 
 const ROLL_NOTES = `
-Until --previous-until each request is signed with the new secret and with the
-old ones, so a server that has either of them accepts it.`;
+Until --previous-until, each request is signed with both the new secret and the
+old ones, so a server with any of them accepts it.`;
 
 function addRoll(webhooks: Command, context: CommandContext): void {
   addCommand<RollWebhookSecretBody & Reach & KeyOption>(webhooks, context, {

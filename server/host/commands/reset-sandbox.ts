@@ -15,11 +15,11 @@ import { requireSafeConnection, waitForDatabase } from '../open-database.ts';
 const say = (line: string): void => void process.stdout.write(`${line}\n`);
 const onProgress = (line: string): void => void process.stderr.write(`${line}\n`);
 
-/** The exit code if the answer is no, as for every command. */
+/** The exit code of every command whose question is answered with no. */
 const NOT_CONFIRMED = 2;
 
 /**
- * Removes the sandbox ledger of the settings, so that the next start creates and seeds a new one. Asks first, unless
+ * Removes the sandbox ledger that the settings name, so that the next start creates and seeds a new one. Asks first, unless
  * `isSure`. Throws {@link StartupProblem} and removes nothing if a service uses the ledger, or if it is not a sandbox.
  */
 export async function resetSandbox(configuration: CommandConfiguration, isSure: boolean): Promise<void> {
@@ -39,7 +39,7 @@ export async function resetSandbox(configuration: CommandConfiguration, isSure: 
   const step = <Result>(what: string, work: () => Promise<Result>): Promise<Result> =>
     waitForDatabase({ what, settings, onProgress }, work);
   try {
-    const contents = await step('looking at the sandbox', () => inspectSandbox(settings));
+    const contents = await step('inspecting the sandbox', () => inspectSandbox(settings));
     if (contents === undefined) return say(`There is no ledger in ${place}: nothing to remove.`);
     const { cards, transfers } = contents;
     const question = `Remove the sandbox ledger in ${place}, with ${cards} cards and ${transfers} transfers?`;
@@ -49,12 +49,12 @@ export async function resetSandbox(configuration: CommandConfiguration, isSure: 
       return;
     }
     await step('removing the sandbox', () => removeSandbox(settings));
-    // Spooled errors, and the book of the simulated processor, belong to the removed ledger.
+    // Spooled errors and the simulated processor's book belong to the removed ledger.
     for (const name of ['error-spool', 'simulator']) {
       await rm(join(dataDirectory, name), { recursive: true, force: true });
     }
     say(`Removed the sandbox ledger in ${place}, with ${cards} cards and ${transfers} transfers.`);
-    say('The next start makes a new one: npx transfer-service start');
+    say('The next start creates a new one: npx transfer-service start');
   } finally {
     await close();
   }
@@ -96,7 +96,7 @@ async function confirm(question: string): Promise<boolean> {
   const terminal = createInterface({ input: process.stdin, output: process.stderr });
   const ended = once(terminal, 'close').then(() => null);
   try {
-    // If standard error is a terminal, Ctrl-C and Ctrl-D reject the question. Otherwise it would never settle.
+    // On a terminal, Ctrl-C and Ctrl-D reject the question. On a pipe, the question never settles, so wait for the end too.
     const answer = await Promise.race([terminal.question(`${question} [y/N] `).catch(() => null), ended]);
     if (answer === null) process.stderr.write('\n');
     return /^y(es)?$/i.test(answer?.trim() ?? '');

@@ -33,7 +33,7 @@ export const GUIDE_GROUPS: readonly GuideGroup[] = [
       guide('idempotency', 'Idempotency', 'Move money once, whatever crashes: which key to send, and what it does.'),
       guide('sandbox', 'Sandbox', 'Provoke every error, move the clock, stop the database, start again.'),
       guide('sdk', 'SDK', 'Call the service from JavaScript and TypeScript.'),
-      guide('webhooks', 'Webhooks', 'Receive events at a URL of yours: verify, retry, replay.'),
+      guide('webhooks', 'Webhooks', 'Receive events at your own URL: verify, retry, replay.'),
       guide('processors', 'Connect a processor', 'Write and check the adapter that moves money at a processor.'),
     ],
   },
