@@ -54,7 +54,7 @@ export const EVERY_PROGRAM = 'ffffffff-ffff-ffff-ffff-ffffffffffff';
 export const SERVICE_ITSELF = '00000000-0000-0000-0000-000000000000';
 
 /**
- * A fact, written in the same transaction as the change that it reports. `subjectId` is the id on the wire of the changed record.
+ * A fact, written in the same transaction as the change that it reports. `subjectId` is the wire id of the changed record.
  * `payload` is that record at the time, as JSON text.
  */
 export type DomainEvent = {

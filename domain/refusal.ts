@@ -15,7 +15,7 @@ export type RefusalDetails = {
   readonly keyId?: string;
   /** Set when this is a replay of the first response to an idempotency key. */
   readonly replayed?: boolean;
-  /** The request that used the idempotency key first, as its id on the wire. */
+  /** The request that used the idempotency key first, as its wire id. */
   readonly originalRequestId?: string;
   /** Milliseconds until the reason passes, for the `Retry-After` header. */
   readonly endsIn?: number;

@@ -59,7 +59,7 @@ import { openTransferLane, type TransferLane } from './subjects/transfers/lane.t
 import { openWebhookTools } from './subjects/webhooks/tools.ts';
 import type { WebhookKeys } from './subjects/webhooks/vault.ts';
 
-// Invariant: A start that fails closes everything it has opened, including its port, and ends the process
+// Invariant: A failed start closes everything it has opened, including its port, and ends the process
 // Kept by: `runService`, `server/host/start/ending.ts`
 // Tested by: `test/start/failed-start.test.ts`
 
@@ -67,8 +67,8 @@ const CLOCK_IS_OFF =
   'the clock of this machine differs from the clock of the database, whose time is used everywhere except in this log: synchronize the clocks';
 
 const UNWRITTEN_REPORTS = 'cannot write events about errors; retrying';
-const UNSTORED_COUNTS = 'cannot store how many transfers there were; retrying';
-const UNREAD_FIGURES = 'cannot read the figures of the metrics; retrying';
+const UNSTORED_COUNTS = 'cannot store the counts of transfers; retrying';
+const UNREAD_FIGURES = 'cannot read the figures for the metrics; retrying';
 const UNASKED_PROCESSORS = 'cannot carry out transfers at processors; retrying';
 const UNWRITTEN_USES = 'cannot write key uses and refused credentials; retrying';
 
@@ -84,7 +84,7 @@ export type RunningService = {
 };
 
 export type StartReports = {
-  /** Called with a sentence about each step that the start waits for. */
+  /** Called with a sentence for each step that delays the start. */
   readonly onProgress: (line: string) => void;
   readonly onListening: (about: {
     readonly mode: string;
@@ -150,8 +150,8 @@ async function startParts(
     version: status.version,
   });
   let port: number | undefined;
-  const asked = { log, metrics, onFailure: report('processors', UNASKED_PROCESSORS), servicePort: () => port };
-  const processors = openConnectors(configuration, background, asked);
+  const connectorParts = { log, metrics, onFailure: report('processors', UNASKED_PROCESSORS), servicePort: () => port };
+  const processors = openConnectors(configuration, background, connectorParts);
   const transfers = openLane(databases, { compactsPayloads, metrics, overview, processors });
   const shared = { databases, transfers, news, webhooks, supportContact, processors };
   const gateway: Gateway = {
@@ -194,7 +194,7 @@ async function startParts(
   return { port, metricsUrl };
 }
 
-/** Opens the lane of transfers, and connects it to the parts that follow its commits. */
+/** Opens the transfer lane, and connects it to the parts that follow its commits. */
 function openLane(
   { application }: Databases,
   parts: Pick<JobParts, 'metrics'> & {
@@ -348,7 +348,7 @@ function startJobs(
         news.announce(programIds);
         delivery.announce(programIds);
       },
-      report('relay', 'cannot give positions to events; retrying'),
+      report('relay', 'cannot assign positions to events; retrying'),
     ),
     delivery,
   ];
@@ -356,13 +356,13 @@ function startJobs(
   return { stop: () => Promise.all(jobs.map((job) => job.stop())) };
 }
 
-/** Publishes the settings for the command `config`. A failure does not stop the service. */
+/** Publishes the settings for the `config` command. A failure does not stop the service. */
 async function publishSettings(configuration: Configuration, port: number, log: Log): Promise<() => Promise<void>> {
   const settings = showConfiguration(configuration).split('\n');
   const onFailure = (error: unknown): void =>
     log.warn(
       { event: 'settings_not_shown', cause: String(error) },
-      'cannot publish the settings: the command config will not show them',
+      'cannot publish the settings: the config command will not show them',
     );
   try {
     const unpublish = await announceService(configuration.dataDirectory, { port, settings });

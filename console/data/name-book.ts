@@ -84,7 +84,7 @@ export class NameBook {
     this.#lists.clear();
     for (const [key, { name }] of this.#known) if (name === undefined) this.#known.delete(key);
     for (const { subject } of this.#watched.values()) {
-      // Cards would be read one by one, so they stay: a screen that changes a card stores its name. Names of keys never change.
+      // Cards would be read one by one, so they are not read again: a screen that changes a card stores its name. Names of keys never change.
       const isLasting = subject.kind === 'card' || subject.kind === 'key';
       if (!isLasting || !this.#known.has(keyOf(subject))) this.#want(subject);
     }
@@ -175,7 +175,7 @@ export class NameBook {
       const load = async (cursor: string | undefined) =>
         named(await operatorWebhooks.list({ limit: PAGE_ROWS, cursor }), nameOf);
       const left = await this.#find('webhook', subjects, load, 1);
-      // A webhook that is missing in a complete list was deleted.
+      // A webhook that is missing from a complete list was deleted.
       if (this.#lists.get('webhook')?.isComplete === true) return;
       await this.#readEach(left, async ({ id }) => nameOfWebhook(await operatorWebhooks.get(id)));
     } else if (this.#may('list_webhooks')) {
@@ -188,7 +188,7 @@ export class NameBook {
     }
   }
 
-  /** Reads a list until it has contained all of these records, ends, or `maxPages` are read. Returns the missing ones. */
+  /** Reads a list until all of these records are found, it ends, or `maxPages` pages are read. Returns the records not found. */
   async #find(
     listName: string,
     subjects: readonly Subject[],

@@ -23,7 +23,7 @@ export type Pages<Row> = {
 
 /**
  * Reads one page of a list at a time, so that no list fills the memory: `usePages((api, options, cursor) =>
- * api.transfers.list({ limit: 50, cursor }, options), { deps: [filters] })`. Other `deps` start with the first page.
+ * api.transfers.list({ limit: 50, cursor }, options), { deps: [filters] })`. A change of `deps` starts again with the first page.
  */
 export function usePages<Row>(
   call: ((api: TransferService, options: CallOptions, cursor: string | undefined) => Promise<Page<Row>>) | undefined,
@@ -34,7 +34,7 @@ export function usePages<Row>(
     filters,
     cursors: [],
   });
-  // Other filters start again with the first page.
+  // A change of filters starts again with the first page.
   const cursors = visited.filters === filters ? visited.cursors : [];
   const setCursors = (next: readonly string[]): void => setVisited({ filters, cursors: next });
   const cursor = cursors.at(-1);

@@ -49,7 +49,7 @@ export const EXPIRING_CARD_STATUSES = CARD_STATUSES.filter((status) => EXPIRES[s
 /** The error codes that refuse money because of a card's status. */
 export const CARD_STATUS_CODES = [...new Set(CARD_STATUSES.flatMap((status) => CARD_RULES[status].code ?? []))];
 
-/** A card as decisions see it: ids are the inner UUIDs, `name` is its id on the wire. */
+/** A card as decisions see it: ids are the inner UUIDs, `name` is its wire id. */
 export type Card = {
   readonly programId: string;
   readonly cardId: string;

@@ -135,7 +135,7 @@ export function decideCancel(existing: TransferWithHold, view: TransferView): Tr
 
 /**
  * Changes the metadata of a transfer in any status. Other fields cannot be updated. Undefined if nothing changes. Refused if the
- * holder of one of its cards was erased (`erasedCard`, the card's id on the wire).
+ * holder of one of its cards was erased (`erasedCard`, the card's wire id).
  */
 export function decideUpdate(
   { transfer, hold }: TransferWithHold,

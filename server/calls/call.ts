@@ -79,7 +79,7 @@ export type CallContext = {
   readonly caller: Caller;
   /** Inner UUID of the card program, or empty for operations outside card programs. */
   readonly programId: string;
-  /** The case (id on the wire) that the caller says it works on, for the audit log. It may not exist. */
+  /** The case (wire id) that the caller says it works on, for the audit log. It may not exist. */
   readonly caseId?: string | undefined;
   readonly params: Readonly<Record<string, string>>;
   /** The body as sent, for the fingerprint of an idempotency key. */
@@ -149,7 +149,7 @@ export type TextReply = {
   readonly existing?: true;
   /** Set for the first response to an idempotency key, sent again. */
   readonly replayed?: boolean;
-  /** For a replay: the request that used the key first, as its id on the wire. */
+  /** For a replay: the request that used the key first, as its wire id. */
   readonly originalRequestId?: string | undefined;
   /** For the error log: the most serious refusal or fault among the rows of a success. */
   readonly refusedRow?: RefusedRow;
@@ -271,7 +271,7 @@ export type Gateway = {
   /** How customers reach support, such as an e-mail address, quoted in messages. */
   readonly supportContact: string;
   /**
-   * Finds the reference to support for an error that only support can resolve, and the id on the wire of the incident that covers
+   * Finds the reference to support for an error that only support can resolve, and the wire id of the incident that covers
    * it. Undefined while that is not known. Reads from memory. Never throws.
    */
   readonly findSupport: (error: Covered) => { readonly incidentId: string | undefined } | undefined;

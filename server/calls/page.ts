@@ -10,7 +10,7 @@ export const DEFAULT_LIMIT = 20;
 
 /** How one kind of item is listed: by its inner UUID, newest first. */
 export type Listing<Item, Shown> = {
-  /** Prefix of a cursor of this list: the id on the wire of the last item. */
+  /** Prefix of a cursor of this list: the wire id of the last item. */
   readonly prefix: IdentifierPrefix;
   /** The statement for `count` items after the one with the inner UUID `after`. */
   readonly statement: (after: string | null, count: number) => Statement;

@@ -7,7 +7,7 @@ import { verifyNotice } from '../foundation/signature.ts';
 export type ConnectorStatus = {
   readonly connectorId: string;
   readonly state: ConnectorState;
-  /** Since when, in milliseconds since 1970, or null if that is not known. */
+  /** When the state began, in milliseconds since 1970, or null if unknown. */
   readonly since: number | null;
   /** Why it is down, or null if it is not. */
   readonly reason: string | null;

@@ -5,7 +5,7 @@ import { type CallContext, type Service, schemaRefusal } from './call.ts';
 import { programMissing } from './missing.ts';
 import { readRows } from './read-rows.ts';
 
-/** Reads a program by its id on the wire. Throws `program_not_found`. */
+/** Reads a program by its wire id. Throws `program_not_found`. */
 export async function loadProgram({ database }: Pick<Service, 'database'>, sentId: string): Promise<Program> {
   const programId = fromWireId('prog', sentId);
   const [row] = programId === undefined ? [] : await readRows(database, readProgram(programId));

@@ -10,7 +10,7 @@ export type LoginState = {
   readonly codeVerifier: string;
   /** The path of the console to open afterwards. */
   readonly returnPath: string;
-  /** The card program that the person chose, as its id on the wire, or null. */
+  /** The card program that the person chose, as its wire id, or null. */
   readonly program: string | null;
   /** Whether the person must authenticate again at the provider, although they are signed in there. */
   readonly isFresh: boolean;
@@ -21,7 +21,7 @@ export type LoginState = {
 /** What a person wants when they sign in. */
 export type LoginWish = Pick<LoginState, 'returnPath' | 'program' | 'isFresh'>;
 
-/** The end of a sign-in at the provider: a session, or the card programs (ids on the wire) of which the person must choose one. */
+/** The end of a sign-in at the provider: a session, or the card programs (wire ids) of which the person must choose one. */
 export type SignInOutcome =
   | { readonly kind: 'signed_in'; readonly token: string }
   | {

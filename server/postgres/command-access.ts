@@ -17,15 +17,15 @@ export type CommandAccess = {
 };
 
 /**
- * Maximum wait while the service has no PostgreSQL that could respond, because it may be about to start one, or to end. For a
- * running one, the wait has no limit.
+ * The maximum wait while the service's PostgreSQL is not running. The service may be about to start it, or to end. The wait for a
+ * running PostgreSQL has no limit.
  */
 const TIMEOUT_MILLISECONDS = 15_000;
 const RETRY_MILLISECONDS = 100;
 
 /**
- * Opens the ledger of a data directory for a command. Uses the PostgreSQL that the service runs there. If none runs, this
- * function starts it and `close` stops it.
+ * Opens the ledger of a data directory for a command. Uses the PostgreSQL that the service runs there. If none is
+ * running, this function starts one, and `close` stops it.
  *
  * @throws StartupProblem if there is no ledger, or if the service's PostgreSQL cannot be reached in time.
  */
@@ -94,7 +94,7 @@ const BEING_SET_UP = 'it is being set up';
 /** SQLSTATE of a server that is starting or recovering. */
 const CANNOT_CONNECT_NOW = '57P03';
 
-/** The socket of the server of a data directory's ledger, after a check that the server uses these files. */
+/** Finds the socket of the server that runs on a data directory, and checks that the server uses these files. */
 async function findServerOf({
   dataDirectory,
   systemDirectory = SYSTEM_DIRECTORY,
@@ -121,7 +121,7 @@ async function findServerOf({
   }
 }
 
-/** Why the server behind a socket does not belong to these files, or is not ready. Undefined if it does and is. */
+/** Returns why the server behind a socket uses other files or is not ready. Returns undefined if it can be used. */
 async function findDifference(socketDirectory: string, ledger: string): Promise<string | undefined> {
   const client = await connectAsSuperuser(socketDirectory);
   try {

@@ -217,7 +217,7 @@ export class Supervisor {
     const { serverLog } = this.#setup;
     const tail = await readTail(serverLog, logBegin);
     const words = lastReasonIn(tail);
-    // A start that fails on a full disk logs this in the middle of its log. A server that was running may have recovered from it.
+    // If a start fails because the disk is full, it logs this in the middle of its log. A server that was running may have recovered from it.
     if (!accepted && (isDiskFull(tail) || (words === undefined && (await hasNoRoom(serverLog)))))
       return 'the disk is full';
     return words;

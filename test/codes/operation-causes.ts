@@ -241,6 +241,6 @@ export const REAL_CAUSES: Readonly<Partial<Record<ErrorCode, RealCause>>> = {
 export const VANISHED_LEDGER: RealCause = { run: runVanishedLedger };
 
 /** Whether the sandbox is ready again after all tests. */
-export async function isWell({ sandbox }: World): Promise<boolean> {
+export async function isReady({ sandbox }: World): Promise<boolean> {
   return (await send(sandbox.url, { method: 'GET', path: '/health/ready' })).status === 200;
 }

@@ -6,7 +6,7 @@ import { waitFor } from '../harness/process.ts';
 import type { RawResponse } from '../harness/raw-connection.ts';
 import { expectBalancedBooks } from '../harness/service.ts';
 import { expectResponse } from './expect-response.ts';
-import { isWell, REAL_CAUSES, VANISHED_LEDGER } from './operation-causes.ts';
+import { isReady, REAL_CAUSES, VANISHED_LEDGER } from './operation-causes.ts';
 import { KEYED_IDS, type Result } from './real-cause.ts';
 import { expectOnTransfer, expectSample, runSample, sampleRequest } from './sample.ts';
 import { send } from './send.ts';
@@ -49,8 +49,8 @@ const UNDER_CONDITION = ERROR_CODES.filter(
   (code) => typeof ERRORS[code].sample.given === 'string' && ERRORS[code].sample.given !== 'an OpenID provider',
 );
 /**
- * The last codes. The service that shuts down for `service_unavailable` is needed until then. A request that began when the
- * services started takes its time to become a `request_timeout`.
+ * Codes to test last. `service_unavailable` shuts down a service that the other tests need. `request_timeout` needs a
+ * request that has been open since the services started.
  */
 const LAST: readonly ErrorCode[] = ['request_timeout', 'service_unavailable'];
 /** Their samples need a signature. `test/api/processors/notices.test.ts` causes them. */
@@ -60,7 +60,7 @@ const OF_SIGN_IN = ERROR_CODES.filter((code) => ERRORS[code].sample.given === 'a
 const DATABASE_STOPPED = ERROR_CODES.filter((code) => familyOf(code)?.kind === 'unknown' && !SIGNED.includes(code));
 const OTHERS = ERROR_CODES.filter((code) => ![...DATABASE_STOPPED, ...LAST, ...SIGNED, ...OF_SIGN_IN].includes(code));
 
-test('every sample except these needs only requests', () => {
+test('only these samples need a condition that requests cannot create', () => {
   expect([...UNDER_CONDITION].sort()).toEqual([
     'case_message_limit',
     'events_expired',
@@ -102,7 +102,7 @@ describe('the last causes return', () => {
   test.each(LAST)('%s', expectCauses);
 });
 
-test('every operation has returned each code that it lists, except faults of HTTP', () => {
+test('every operation has returned each code that it lists, except HTTP faults', () => {
   const unseen = KEYED_IDS.flatMap((id) => {
     const listed = precedenceOf(id);
     const own = listed.slice(listed.indexOf('unauthenticated')).filter((code) => !OF_SIGN_IN.includes(code));
@@ -112,8 +112,8 @@ test('every operation has returned each code that it lists, except faults of HTT
 });
 
 test('creates transfers and has balanced books at the end', async () => {
-  // The service is not ready for some seconds after a failed commit.
-  await waitFor('the service to be ready', () => isWell(world));
+  // After a failed commit the service takes some seconds to become ready again.
+  await waitFor('the service to be ready', () => isReady(world));
   const { transfers } = world.sandbox.client;
   expect((await transfers.create({ amount: 1, card_id: 'card_active' })).status).toBe('completed');
   await expectBalancedBooks(world.sandbox);

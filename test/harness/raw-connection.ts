@@ -18,7 +18,7 @@ export function bare(method: string, path: string, headers: readonly string[] = 
 export type RawResponse = {
   readonly statusLine: string;
   readonly status: number;
-  /** Headers by lower-case name. Repeated headers are joined by " & ", so that a test sees them. */
+  /** Headers by lower-case name. Repeated headers are joined by " & ", so that a test can detect them. */
   readonly headers: ReadonlyMap<string, string>;
   readonly body: string;
 };
@@ -26,10 +26,10 @@ export type RawResponse = {
 /** Only a server that never responds reaches this limit. */
 const TIMEOUT_MILLISECONDS = 120_000;
 
-/** A connection on which a test writes any bytes and reads responses one by one. */
+/** A connection on which a test can send arbitrary bytes and read responses one by one. */
 export class RawConnection {
   readonly socket: Socket;
-  /** Unread chunks. They are joined only when they are read, because a stream has thousands. */
+  /** Unread chunks. They are joined only when read, because a stream has thousands. */
   #chunks: Buffer[] = [];
   #ended = false;
   #wake: () => void = () => undefined;
@@ -87,7 +87,7 @@ export class RawConnection {
 
   #wait(): Promise<void> {
     return new Promise((resolve, reject) => {
-      const timer = setTimeout(() => reject(new Error(`Nothing came: ${this.received}`)), TIMEOUT_MILLISECONDS);
+      const timer = setTimeout(() => reject(new Error(`No response: ${this.received}`)), TIMEOUT_MILLISECONDS);
       this.#wake = () => {
         clearTimeout(timer);
         resolve();

@@ -7,7 +7,7 @@ import { openLog } from '../../server/observe/log/log.ts';
 import { runService } from '../../server/service.ts';
 import { useConnection, usePostgres } from '../harness/use-ledger.ts';
 
-// A start that fails after its port is open leaves nothing that looks like a service.
+// A start that fails after it has opened its port leaves nothing that looks like a service.
 
 const { directory, embedded, urlOf } = await usePostgres();
 const superuser = await useConnection({ ...embedded.connection, user: 'postgres', database: 'postgres' });

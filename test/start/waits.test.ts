@@ -205,10 +205,12 @@ test('a start waits for a lock, and names its holder', async () => {
 
 test('a migration waits for another process that migrates, and names it', async () => {
   await person.query('select pg_advisory_lock(7201001)');
-  const telling = whenTold(/process \d+ .*which migrates/, () => person.query('select pg_advisory_unlock(7201001)'));
+  const telling = whenTold(/process \d+ .*which is migrating/, () =>
+    person.query('select pg_advisory_unlock(7201001)'),
+  );
   await migrate(settings, { onWait: telling.onProgress, everyMilliseconds: OFTEN });
   expect(await telling.line()).toContain(
-    `Still waiting for PostgreSQL process ${await pidOfPerson()} (a person, user transfer_service), which migrates`,
+    `Still waiting for PostgreSQL process ${await pidOfPerson()} (a person, user transfer_service), which is migrating`,
   );
 });
 

@@ -3,13 +3,13 @@ import { createHash } from 'node:crypto';
 import { readdirSync, readFileSync, statSync } from 'node:fs';
 import { join } from 'node:path';
 
-/** The folder of the built console, below the project. Not committed. */
+/** The folder of the built console, relative to the root of the project. Not committed. */
 export const BUILT = 'console/built';
 
 /** The sources of the bundle, and the code that builds it. */
 const SOURCES = ['console', 'sdk', 'tools/console', 'package-lock.json'];
 
-/** Files in the folders of the sources that are not sources: the built console, and the package of the SDK. */
+/** Files in these folders that are not sources: the built console, the package of the SDK, and tests. */
 const NO_SOURCE = /^(?:console\/built|sdk\/dist|sdk\/(?!.*\.ts$))|\.test\.ts$/;
 
 export function stampOf(root: string): string {
@@ -37,7 +37,7 @@ function filesBelow(root: string, source: string): readonly string[] {
 export type Build = {
   readonly stamp: string;
   readonly files: readonly string[];
-  /** The packages in these files, by their paths in the clone. */
+  /** The paths of the packages that these files contain. */
   readonly packages: readonly string[];
   readonly failure?: string;
 };

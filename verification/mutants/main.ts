@@ -45,9 +45,9 @@ if (unknown === undefined) {
 
 async function run(mutants: readonly NamedMutant[]): Promise<number> {
   say(`${mutants.length} mutants. First, every test must pass on the unchanged source.`);
-  const spoilt = await inTurn(portionsOf(mutants.flatMap(({ witnesses }) => witnesses)), checkUnchanged);
-  if (spoilt.some((problem) => problem !== undefined)) {
-    for (const problem of spoilt) if (problem !== undefined) say(problem);
+  const failures = await inTurn(portionsOf(mutants.flatMap(({ witnesses }) => witnesses)), checkUnchanged);
+  if (failures.some((problem) => problem !== undefined)) {
+    for (const problem of failures) if (problem !== undefined) say(problem);
     say('The mutants did not run: a test that fails without them would seem to catch each of them.');
     return 1;
   }

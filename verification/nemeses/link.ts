@@ -65,7 +65,7 @@ class Wire {
 }
 
 /**
- * A connection between two machines that a test can spoil. A real network loses data in transit when the primary fails. On
+ * A connection between two machines that a test can disturb. A real network loses data in transit when the primary fails. On
  * one machine, that data is already in the standby's socket, and survives. So this link reads all data, and can withhold it
  * and then drop it.
  */

@@ -43,7 +43,7 @@ export function ResolveDialog({
       onClose={onClose}
     >
       <p>
-        Ask the processor behind {connector} first. It knows the order by the attempt id <code>{id}</code>
+        Ask the processor behind {connector} first. The order has the attempt id <code>{id}</code>
         {reference !== null && (
           <>
             , and by its own reference <code>{reference}</code>

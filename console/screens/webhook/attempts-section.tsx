@@ -98,13 +98,13 @@ export function AttemptsSection({ webhookId }: { readonly webhookId: string }) {
 }
 
 export function StatusField({ value, onInput }: { readonly value: string; readonly onInput: (typed: string) => void }) {
-  const isRight = value === '' || isStatusFilter(value);
+  const isValid = value === '' || isStatusFilter(value);
   return (
     <TextField
       label="Status"
       value={value}
       placeholder="404, 5xx or none"
-      problem={isRight ? undefined : 'Enter a status such as 404 or 5xx, or none for no response.'}
+      problem={isValid ? undefined : 'Enter a status such as 404 or 5xx, or none for no response.'}
       onInput={(typed) => onInput(typed.trim().toLowerCase())}
     />
   );
@@ -154,7 +154,7 @@ function Result({ attempt }: { readonly attempt: AttemptRecord }) {
   );
 }
 
-/** Sends the event of an attempt again. Set `ofAll` for a webhook of any card program. */
+/** Sends the event of an attempt again. Set `ofAll` to resend as an operator, for any card program. */
 export function ResendDialog({
   attempt,
   ofAll = false,
@@ -184,7 +184,7 @@ export function ResendDialog({
       onClose={onClose}
     >
       <p>
-        The event <Id id={attempt.event_id} kind="event" /> is sent once more, even if it was delivered before. The
+        The event <Id id={attempt.event_id} kind="event" /> is sent again, even if it was already delivered. The
         receiver recognizes it by its id.
       </p>
     </ConfirmDialog>

@@ -48,7 +48,7 @@ export function writeMessage(id: number, type: string, data: string): string {
   return `id: ${id}\nevent: ${type}\ndata: ${data.replaceAll(/\r\n|\r|\n/g, '\ndata: ')}\n\n`;
 }
 
-/** Loads the event with an id on the wire, of one card program or, without one, of any. Throws `event_not_found`. */
+/** Loads the event with a wire id, of one card program or, without one, of any. Throws `event_not_found`. */
 export async function loadEvent({ database }: Service, sentId: string, programId?: string): Promise<StoredEvent> {
   const eventId = fromWireId('evt', sentId);
   const event =

@@ -68,7 +68,7 @@ export function codesOf(id: OperationId): readonly ErrorCode[] {
   return id === 'create_transfer_batch' ? [...precedenceOf(id), ...precedenceOf('create_transfer')] : precedenceOf(id);
 }
 
-/** The codes of requests without an operation: faults of HTTP itself. */
+/** The codes of requests without an operation: HTTP faults. */
 export const CODES_WITHOUT_OPERATION: readonly ErrorCode[] = SHARED_CODES.filter((code) =>
   OPERATION_IDS.every((id) => !OPERATIONS[id].errors.some((own) => own === code)),
 );

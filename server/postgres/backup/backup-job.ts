@@ -158,7 +158,7 @@ export class BackupJob {
     }
   }
 
-  /** Whether the command `backup` is running. Then there is nothing to do, and nothing has failed. */
+  /** Whether the `backup` command is running. Then there is nothing to do, and nothing has failed. */
   async #hasCopyElsewhere(): Promise<boolean> {
     try {
       (await lockCopies(this.#parts.dataDirectory)).release();

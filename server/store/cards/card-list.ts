@@ -9,7 +9,7 @@ export type CardFilter = {
   readonly status: CardStatus | null;
   readonly lastFour: string | null;
   readonly holderReference: string | null;
-  /** The beginning of the id on the wire. */
+  /** The beginning of the wire id. */
   readonly prefix: string | null;
   readonly metadata: { readonly name: string; readonly value: string } | null;
 };

@@ -88,7 +88,7 @@ export type SubjectEvent = {
 };
 
 /**
- * Reads the events of some subjects (ids on the wire) of a program at some moments, in the order of their positions.
+ * Reads the events of some subjects (wire ids) of a program at some moments, in the order of their positions.
  */
 export async function readEventsOfSubjects(
   database: Database,

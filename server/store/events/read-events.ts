@@ -17,11 +17,11 @@ import { fullPayload } from './transfer-payload.ts';
 export type StoredEvent = {
   /** The id of its transaction, with its index there in the last 16 bits. */
   readonly eventId: string;
-  /** Null for an event of the service itself. For an event for every program, the program whose position it was read under. */
+  /** Null for an event of the service itself. For an event shared by all programs, the program whose events were read. */
   readonly programId: string | null;
-  /** In its program, from 1 without a gap. */
+  /** The position in the program: 1, 2, 3 without gaps. */
   readonly position: number;
-  /** Among the events of all programs, from 1 without a gap. An event for every program has the number before it. */
+  /** The number among the events of all programs: 1, 2, 3 without gaps. A shared event has the number of the event before it. */
   readonly number: number;
   readonly isShared: boolean;
   readonly type: string;
@@ -80,12 +80,12 @@ const EVENT = columns({
 });
 
 /**
- * Reads events of some transactions, or all of them without programs or types. The times are values of the statement, so that it
- * plans for and locks only the partitions of their days. Always returns `deleted`, as of the moment when the partitions were
- * read.
+ * Reads the events of some transactions. Empty `programIds` and `types` select all. The times are values of the statement, so
+ * that PostgreSQL plans for and locks only the partitions of their days. Always returns `deleted`, as of the moment when the
+ * partitions were read.
  */
 export const READ_EVENTS = statement(
-  // Without a name it is planned every time. A cached plan would cover all partitions.
+  // Without a name the statement is planned every time. A cached plan would cover all partitions.
   '',
   {
     batchIds: many(UUID),
@@ -127,7 +127,8 @@ export async function readEventPage(database: Database, range: EventRange): Prom
 }
 
 /**
- * Reads a page of each of several ranges at once. A range that fails has its error in its place, and does not affect the others.
+ * Reads a page of each of several ranges at once. A range that fails returns an error instead of a page, and does not affect
+ * the others.
  */
 export async function readEventPages(
   database: Database,
@@ -179,7 +180,7 @@ function requireFilter(range: EventRange): void {
   if (!hasFilter(range)) throw new Error('an event that has a position is missing');
 }
 
-/** The first places that together have this many events to read. */
+/** Returns the first places that together have at least `most` events of the range, or all places. */
 function beginningOf(places: readonly Row[], most: number, range: EventRange): readonly Row[] {
   let count = 0;
   const last = places.findIndex((row) => {
@@ -241,8 +242,8 @@ function pageBefore(places: readonly Row[], found: FoundEvents, before: number, 
 }
 
 /**
- * Reads one event. Undefined if there is none with this id (in the program, if one is given), or if it has no position yet or is
- * deleted.
+ * Reads one event. Returns undefined if there is none with this id (in the program, if one is given), or if it has no position
+ * yet or is deleted.
  */
 export async function findEvent(
   database: Database,
@@ -292,7 +293,7 @@ async function findInPlaces(
   return events;
 }
 
-/** The first places, at least one, that together have this many events. */
+/** Returns the first places that together have at least `most` events, or all places. */
 function untilEvents(places: readonly Row[], most: number): readonly Row[] {
   let count = 0;
   const last = places.findIndex((row) => {

@@ -31,7 +31,7 @@ const FIND_BY_NAME = statement(
   ),
 );
 
-/** Finds cards whose id on the wire begins with a text of visible ASCII, the shortest ids first. */
+/** Finds cards whose wire id begins with a text of visible ASCII, the shortest ids first. */
 export function findCardsByName(programIds: readonly string[], start: string, count: number): Statement {
   return FIND_BY_NAME({ programIds, start, count });
 }

@@ -54,7 +54,7 @@ export type ErrorsAbout = {
   readonly programId: string;
   /** Inner UUID. */
   readonly transferId: string;
-  /** The card of the transfer, by its id on the wire. */
+  /** The card of the transfer, by its wire id. */
   readonly cardName: string;
   /** The idempotency key of the transfer's request, or null if it had none. */
   readonly key: string | null;

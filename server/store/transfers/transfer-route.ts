@@ -2,7 +2,7 @@ import type { TransferStatus, TransferType } from '../../../domain/transfers/tra
 
 /** The conditions of a list of transfers. Null for no condition. Amounts are minor units. */
 export type TransferFilter = {
-  /** The card at either end, by its id on the wire. */
+  /** The card at either end, by its wire id. */
   readonly cardName: string | null;
   readonly type: TransferType | null;
   /** The current status: a hold past its end has expired. */

@@ -50,7 +50,7 @@ export function auditOf(call: CallContext, audited: Audited): readonly Statement
   return [insertAuditEntries([{ ...audited, details, actor: actorOf(caller), action: operation, requestId }])];
 }
 
-/** Adds the case (id on the wire) of the operator to the details of an entry, unless they already name one. */
+/** Adds the case (wire id) of the operator to the details of an entry, unless they already name one. */
 export function withCase(details: object, caseId: string | undefined): object {
   return caseId === undefined ? details : { case_id: caseId, ...details };
 }

@@ -44,7 +44,7 @@ export class OpenIncidents {
   }
 
   /**
-   * Returns the incident (id on the wire) that covers an error, the newest of several. Returns undefined while the open
+   * Returns the incident (wire id) that covers an error, the newest of several. Returns undefined while the open
    * incidents are unknown: no case can be opened then.
    */
   readonly find = (error: Covered): { readonly incidentId: string | undefined } | undefined => {

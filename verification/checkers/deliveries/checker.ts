@@ -83,7 +83,7 @@ function checkContents(
   for (const { eventId, hash, verified } of deliveries) {
     if (violations.length >= ENOUGH) break;
     const body = bodies.get(eventId);
-    if (body === undefined) violations.push(`${eventId} is not in the books, or not subscribed`);
+    if (body === undefined) violations.push(`${eventId} does not exist, or is not subscribed`);
     else if (hashOf(body) !== hash) violations.push(`the body of ${eventId} is not ${body}`);
     if (!verified.includes(0)) violations.push(`the signature of ${eventId} is wrong`);
   }

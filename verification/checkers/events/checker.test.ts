@@ -130,7 +130,7 @@ describe('checkReading', () => {
     ['a repeat', [seen[0] ?? '', ...seen], /event 2 is .*"position":1.* instead of/],
     ['a different order', seen.toReversed(), /event 1 is .*"position":3/],
     ['changed contents', [seen[0]?.replace('card-1', 'card-9') ?? '', ...seen.slice(1)], /event 1 is .*card-9/],
-    ['an event that is not in the books', [...seen, '{"position":4}'], /event 4 is not in the books/],
+    ['an event that is not in the timeline', [...seen, '{"position":4}'], /event 4 is not in the timeline/],
     ['too few events', seen.slice(0, 2), /got 2 of 3 events/],
   ])('finds %s', ([, texts, violation]) => {
     expect(read(texts)).toMatch(violation);

@@ -17,7 +17,7 @@ export type Placed = { readonly timelines: Timelines; readonly violations: reado
 /**
  * Puts the events of each program in order by position, and of all programs by number. Positions and numbers must be 1, 2, 3
  * and so on up to the head. Each event must have at most one position, and exactly one when no transaction waits. A shared
- * event must have a position in each of `programs`, ids on the wire.
+ * event must have a position in each of `programs` (wire ids).
  */
 export function placeEvents({ events, positions, heads, waiting }: EventTables, programs: readonly string[]): Placed {
   const violations: string[] = [];
@@ -82,8 +82,8 @@ export function wantedBy({ programId, wants }: Omit<Reading, 'seen'>, timelines:
 
 /**
  * Compares a reading with its timeline. They must be equal from the beginning, without gaps or repeats and in the same order.
- * An event missing from the timeline was shown before its commit or lost afterwards. The reader must have received as many
- * events as `due` has for it.
+ * An event missing from the timeline was shown before its commit or lost afterwards. The reader must have received at
+ * least as many events as `due` has for it.
  */
 export function checkReading(reading: Reading, timelines: Timelines, due: Timelines): readonly string[] {
   const { name, seen } = reading;
@@ -91,7 +91,7 @@ export function checkReading(reading: Reading, timelines: Timelines, due: Timeli
   for (const [index, text] of seen.entries()) {
     const stored = wanted[index]?.text;
     if (stored === text) continue;
-    if (stored === undefined) return [`${name}: event ${index + 1} is not in the books: ${text}`];
+    if (stored === undefined) return [`${name}: event ${index + 1} is not in the timeline: ${text}`];
     return [`${name}: event ${index + 1} is ${text} instead of ${stored}`];
   }
   const least = wantedBy(reading, due).length;

@@ -24,12 +24,12 @@ export type PositionRow = {
   readonly isShared: boolean;
 };
 
-/** The tables of events in one snapshot. */
+/** The event tables in one snapshot. */
 export type EventTables = {
   readonly events: readonly EventRow[];
   /** By program and position. */
   readonly positions: readonly PositionRow[];
-  /** The last position of each program. The highest UUID has the last number. */
+  /** The last position of each program. The entry of {@link EVERY_PROGRAM} is the last number. */
   readonly heads: ReadonlyMap<string, number>;
   /** The number of transactions whose events have no positions yet. */
   readonly waiting: number;
@@ -50,7 +50,7 @@ const REST = `select
     (select count(*)::integer from transfer where status = 'scheduled')
       + (select count(*)::integer from hold where expires_at < now() + interval '1 hour') as due`;
 
-/** Reads directly from the database: a mistake in the service's reads could hide a mistake in its writes. */
+/** Reads directly from the database, because a bug in the service's reads could hide a bug in its writes. */
 export async function readEventTables(connection: pg.ClientConfig): Promise<EventTables> {
   const client = new pg.Client(connection);
   // If the server stops, the next query fails. Without a listener the error would also end this process.
@@ -71,10 +71,10 @@ export async function readEventTables(connection: pg.ClientConfig): Promise<Even
   }
 }
 
-/** An event as readers and receivers of webhooks get it. */
+/** An event as readers and webhook receivers get it. */
 export type PlacedEvent = {
   readonly type: string;
-  /** The id on the wire. */
+  /** The wire id. */
   readonly eventId: string;
   /** The position in the program, or the number among all events. */
   readonly place: number;
@@ -93,7 +93,7 @@ export type Timelines = ReadonlyMap<string, Timeline>;
 /** The timeline of operators, who read the events of all programs and of the service itself by number. */
 export const ALL_BY_NUMBER = EVERY_PROGRAM;
 
-/** Returns the timeline of a program, by its id on the wire. Without an id, returns the one of all programs. */
+/** Returns the timeline of a program, by its wire id. Without an id, returns the timeline of all programs. */
 export function timelineOf(programId: string | undefined, timelines: Timelines): Timeline {
   return timelines.get(programId === undefined ? ALL_BY_NUMBER : (fromWireId('prog', programId) ?? '')) ?? [];
 }
@@ -123,7 +123,7 @@ export function placeEvent(
     type,
     eventId,
     place: number ?? position,
-    // Usually equal: then both fields share one string.
+    // Usually equal. Then both fields share one string.
     text: written === full ? full : written,
     body: { full, thin: JSON.stringify({ ...fields, ...last }) },
   };

@@ -64,7 +64,7 @@ export class Judge {
   readonly #committedBy = new Set<string>();
   /** The transfer that has emptied a card. The event of the card comes next. */
   #sweep = '';
-  /** When each transfer was last changed, by its id on the wire. */
+  /** When each transfer was last changed, by its wire id. */
   readonly #updatedAt = new Map<string, number>();
   readonly #webhooks: JudgeOfWebhooks;
   readonly #events: JudgeOfEvents;
