@@ -273,7 +273,7 @@ const CASES: readonly (readonly [name: string, facts: MoneyFacts, now: number, m
     },
     NOW,
     'moved_late',
-    "10.00 USD moved from the program's funding to the card 'card_1' all the same: the processor 'bank' said so at 2026-02-01T09:00:00.000Z, after the transfer had failed. An operator of the service settles that (break brk_0196f5c2d9a67d51b0c7e18f42d965a3). Do not send the transfer again.",
+    "10.00 USD moved from the program's funding to the card 'card_1' after all: the processor 'bank' said so at 2026-02-01T09:00:00.000Z, after the transfer had failed. An operator of the service settles that (break brk_0196f5c2d9a67d51b0c7e18f42d965a3). Do not send the transfer again.",
   ],
   [
     'carried out after it had failed, and settled by an operator',
@@ -288,7 +288,7 @@ const CASES: readonly (readonly [name: string, facts: MoneyFacts, now: number, m
     },
     NOW,
     'moved_late',
-    `10.00 USD moved from the program's funding to the card 'card_1' all the same: the processor 'bank' said so at 2026-02-01T09:00:00.000Z, after the transfer had failed. An operator of the service settled that at ${new Date(AFTER_END).toISOString()} (break brk_0196f5c2d9a67d51b0c7e18f42d965a3). Do not send the transfer again.`,
+    `10.00 USD moved from the program's funding to the card 'card_1' after all: the processor 'bank' said so at 2026-02-01T09:00:00.000Z, after the transfer had failed. An operator of the service settled that at ${new Date(AFTER_END).toISOString()} (break brk_0196f5c2d9a67d51b0c7e18f42d965a3). Do not send the transfer again.`,
   ],
 ];
 

@@ -263,7 +263,7 @@ function movedLate(facts: MoneyFacts): MoneySummary | undefined {
   const { connectorId, lateApprovalAt = null, breakId = null, lateApprovalSettledAt = null } = facts.attempt ?? {};
   if (lateApprovalAt === null || breakId === null) return undefined;
   const { source, destination } = endsInWords(facts);
-  const moved = `${amountOf(facts)} moved from ${source} to ${destination} all the same`;
+  const moved = `${amountOf(facts)} moved from ${source} to ${destination} after all`;
   const known = `the processor '${connectorId}' said so at ${momentOf(lateApprovalAt)}, after the transfer had failed`;
   const which = `(break ${toWireId('brk', breakId)})`;
   const next =

@@ -66,7 +66,7 @@ async function expectSaid(transferId: string): Promise<void> {
   );
   const at = (found.created_at as Date).toISOString();
   const sentence = new RegExp(
-    `^10\\.00 USD moved from .+ all the same: .+ at ${at}, after the transfer had failed\\. .+ \\(break ${found.id}\\)\\.`,
+    `^10\\.00 USD moved from .+ after all: .+ at ${at}, after the transfer had failed\\. .+ \\(break ${found.id}\\)\\.`,
   );
 
   const query = { type: 'transfer.late_approval', subject_id: transferId } as const;

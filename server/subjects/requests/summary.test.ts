@@ -253,7 +253,7 @@ const CASES: readonly (readonly [name: string, facts: RequestFacts, outcome: str
     { ...NONE, failure: { ...FAILED, moneyMoved: 'yes' } },
     'failed',
     'yes',
-    'Failed: It failed. Money moved all the same.',
+    'Failed: It failed. Money moved anyway.',
   ],
   [
     'an error of an operation that moves no money',

@@ -113,7 +113,7 @@ function moneyOfFailure(facts: RequestFacts, what: string, now: number): Omit<Re
   if (effect !== null) {
     return { moneyMoved: effect.moneyMoved, sentence: `${what} It did take effect, though: ${effect.sentence}` };
   }
-  if (moneyMoved === 'yes') return { moneyMoved, sentence: `${what} Money moved all the same.` };
+  if (moneyMoved === 'yes') return { moneyMoved, sentence: `${what} Money moved anyway.` };
   if (facts.isStored) return moneyOfStored(facts, what);
   const { operation, failure, idempotencyKey } = facts;
   const id = failure?.transferId ?? null;

@@ -121,7 +121,7 @@ function processorSteps(attempt: ProcessorAttempt, { transfer }: TimelineFacts):
   if (lateApprovalAt !== null && breakId !== null) {
     const money = formatMoney(attempt.amount, attempt.currency);
     const which = `(break ${toWireId('brk', breakId)})`;
-    const what = `The processor '${connectorId}' said that it had moved ${money} all the same`;
+    const what = `The processor '${connectorId}' said that it had moved ${money} after all`;
     steps.push(step(lateApprovalAt, `${what}${toBeSettled(which, lateApprovalSettledAt)}`));
     if (lateApprovalSettledAt !== null) {
       steps.push(step(lateApprovalSettledAt, `An operator of the service settled the late approval ${which}.`));
