@@ -43,7 +43,7 @@ export async function measure(
   return toRun(result, before, after);
 }
 
-/** The processor time and the position of the log before or after a run. */
+/** The CPU time and the position of the log before or after a run. */
 export type Costs = {
   readonly serviceMilliseconds: number;
   readonly postgresMilliseconds: number;

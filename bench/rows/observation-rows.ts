@@ -8,7 +8,7 @@ import { compare, figures } from './compare.ts';
 const MAX_RATIOS = { metrics: 1.01, everything: 1.05 } as const;
 
 const TITLES = {
-  metrics: 'processor time of a transfer, service and PostgreSQL, with metrics, against none',
+  metrics: 'CPU time of a transfer, service and PostgreSQL, with metrics, against none',
   everything: 'the same with metrics, every request in the log, and traces',
 } as const;
 

@@ -6,14 +6,14 @@ import { bare, type RawResponse } from '../harness/raw-connection.ts';
 const TRANSFER = '/api/v0.1/core/transfer';
 const BATCH = `${TRANSFER}/batch`;
 
-/** A thousand times the processor time that these requests take. A quadratic algorithm takes minutes. */
+/** A thousand times the CPU time that these requests take. A quadratic algorithm takes minutes. */
 const MAX_CPU_MICROSECONDS = 20_000_000;
 
 function post(path: string, body: string): string {
   return `POST ${path} HTTP/1.1\r\nHost: localhost\r\nContent-Length: ${Buffer.byteLength(body)}\r\n\r\n${body}`;
 }
 
-/** Sends a request that must cost little processor time, next to another request that must succeed. */
+/** Sends a request that must cost little CPU time, next to another request that must succeed. */
 async function askQuickly({ ask }: HttpTestServer, bytes: string): Promise<RawResponse> {
   const began = process.cpuUsage();
   const [response, other] = await Promise.all([ask(bytes), ask(bare('GET', '/health/live'))]);

@@ -1,4 +1,4 @@
-// The thread that delivers events to webhooks. A request to a webhook costs about as much processor time as a transfer, and
+// The thread that delivers events to webhooks. A request to a webhook costs about as much CPU time as a transfer, and
 // transfers must not wait for it.
 import { parentPort, workerData } from 'node:worker_threads';
 import { openOwnDatabase } from '../../store/connection/databases.ts';

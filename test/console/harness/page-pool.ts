@@ -31,7 +31,7 @@ async function untilComplete<Answer>(page: Page, load: () => Promise<Answer>): P
 }
 
 /**
- * Pages of one service. A new page costs three times the processor time of a reload, so most tests get a used page, without its
+ * Pages of one service. A new page costs three times the CPU time of a reload, so most tests get a used page, without its
  * cookies, storage and listeners.
  */
 export class PagePool {

@@ -14,7 +14,7 @@ export type Ledger = {
 };
 
 /**
- * The number of simultaneous ledgers in campaigns with kills. Recovery mostly waits for starts, and two processors per ledger are
+ * The number of simultaneous ledgers in campaigns with kills. Recovery mostly waits for starts, and two CPU cores per ledger are
  * enough for its services, PostgreSQL and clients. The measured recovery includes their effect on each other.
  */
 export const SIDE_BY_SIDE = Math.max(1, Math.min(4, Math.floor(availableParallelism() / 2)));
