@@ -61,7 +61,7 @@ export type ErrorDefinition = {
   readonly type: ErrorType;
   /** Who can resolve it (specification, section 7.1). */
   readonly resolver: 'caller' | 'support';
-  /** The problem that a user saw. The page of errors leads from it to the code. */
+  /** The problem that a user saw. The errors page leads from it to the code. */
   readonly problem: Problem;
   readonly meaning: string;
   /** Other names for the search, which the other texts do not contain: phrases in lower case, separated by commas. */
@@ -82,8 +82,8 @@ export type ErrorDefinition = {
 type Essential = 'status' | 'problem' | 'meaning' | 'causes' | 'resolution' | 'sample';
 
 /**
- * Defines an error code. Unless stated otherwise it is a `Request Error` that no retry resolves, exists since version
- * 0.1 and moves no money. The resolver follows from the type; a `Server Error` is retryable.
+ * Defines an error code. Unless stated otherwise it is a `Request Error` that no retry resolves, has existed since
+ * version 0.1 and moves no money. The resolver follows from the type; a `Server Error` is retryable.
  */
 export function errorCode(definition: Pick<ErrorDefinition, Essential> & Partial<ErrorDefinition>): ErrorDefinition {
   const { type = 'Request Error' } = definition;

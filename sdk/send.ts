@@ -128,8 +128,7 @@ function detailsOf({ status, headers }: ResponseHead, request: PreparedRequest, 
 }
 
 /**
- * Adds the details to a body. The client trusts the service to respond in the form of the contract. This cast is the only
- * one.
+ * Adds the details to a body. This is the only cast: the client trusts the service to respond as the contract says.
  */
 function withResponse<Body>(body: object, response: ResponseDetails): WithResponse<Body> {
   return Object.defineProperty(body, 'response', { value: response, enumerable: false }) as WithResponse<Body>;

@@ -1,4 +1,4 @@
-/** What the simulator does with an order instead of approving it. */
+/** What the simulator does with an order. */
 export type Behavior =
   | { readonly kind: 'approve' | 'silent_executed' | 'silent_not_executed' | 'duplicate' | 'partial' | 'malformed' }
   | { readonly kind: 'wrong_amount' | 'cut' | 'cut_before' | 'refused' | '500' | 'not_found_then_found' }
@@ -25,14 +25,14 @@ const TIMED = ['slow', 'late', 'pending'] as const;
 const MAX_SECONDS = 86_400;
 /** The longest advice that the adapter contract allows. A longer one would make the outcome unknown. */
 const MAX_RETRY_AFTER_SECONDS = 2_678_400;
-/** The code of ISO 8583 for a card number that does not exist. */
+/** The ISO 8583 code for a card number that does not exist. */
 const NO_SUCH_CARD = '14';
-/** The code of ISO 8583 for an invalid transaction. */
+/** The ISO 8583 code for an invalid transaction. */
 const INVALID_TRANSACTION = '12';
 
 /**
- * Returns the behavior that an order asks for: its `sandbox_behavior`, or else its token after `sim_`. Any other token is
- * approved. An unknown name is declined, which ends the order: an error would leave its outcome unknown.
+ * Returns the behavior that an order asks for: its `sandbox_behavior`, or else its token after `sim_`. An order with any other
+ * token is approved. An order with an unknown behavior is declined, because an error would leave its outcome unknown.
  */
 export function behaviorOf(asked: string | null, processorToken: string): Behavior {
   const decline = (code: string): Behavior => ({ kind: 'decline', code, retryAfterSeconds: null });

@@ -1,4 +1,4 @@
-/** The problems on the page of errors, as users describe them, under headings. The most frequent come first. */
+/** The problems on the errors page, as users describe them, under headings. The most frequent come first. */
 export const PROBLEM_GROUPS = [
   {
     title: 'A transfer was declined',

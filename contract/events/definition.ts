@@ -5,14 +5,14 @@ import type { OperationId } from '../operations.ts';
 /**
  * How to cause an event in a sandbox. The pages print it as commands, and `test/events` runs it. In a path, a body or a header,
  * `{transfer_id}`, `{attempt_id}`, `{card_id}`, `{key_id}`, `{webhook_id}`, `{case_id}` and `{incident_id}` stand for the id in
- * the previous response, `{today}` is the date (UTC), and `{unique}` is a value that no earlier run had.
+ * the previous response, `{today}` is the date (UTC), and `{unique}` is a value that no earlier run used.
  */
 export type EventSample = {
   /** What to do, in a sentence. */
   readonly reproduce: string;
   readonly given?: readonly SampleRequest[];
   readonly request: SampleRequest;
-  /** How long the event takes, if that is too long for a test to wait. */
+  /** How long the event takes, if a test cannot wait that long. */
   readonly takes?: string;
   /** The status of its response; 200 or 201 if omitted. */
   readonly status?: number;
@@ -24,7 +24,7 @@ export type EventSample = {
 export type EventDefinition<Data extends TObject = TObject> = {
   /** What happened, in a sentence. */
   readonly summary: string;
-  /** When it is sent, each a full sentence. */
+  /** When it is sent: one full sentence for each case. */
   readonly sent: readonly string[];
   /** The schema of `data`: the record of the subject right after the change. */
   readonly data: Data;
@@ -36,7 +36,7 @@ export type EventDefinition<Data extends TObject = TObject> = {
   readonly operation?: OperationId;
   /** Whether lists and streams of events contain it; otherwise only a webhook receives it. */
   readonly listed: boolean;
-  /** Further facts about it, each a full sentence. */
+  /** Further facts about it, as full sentences. */
   readonly notes: readonly string[];
   /** Fields of the example that differ from the default sample of the schema. */
   readonly example: Readonly<Record<string, unknown>>;
@@ -48,7 +48,7 @@ export type EventDefinition<Data extends TObject = TObject> = {
 type Essential = 'summary' | 'sent' | 'data' | 'sample';
 
 /**
- * Defines a type of event. Unless stated otherwise it exists since version 0.1, and its example is the default sample of
+ * Defines a type of event. Unless stated otherwise, it has existed since version 0.1, and its example is the default sample of
  * its schema.
  */
 export function eventType<Data extends TObject>(

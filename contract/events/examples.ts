@@ -9,7 +9,7 @@ export type SampleValues = {
   readonly id: string;
   /** The date in UTC, YYYY-MM-DD. */
   readonly today: string;
-  /** A value that no earlier run had. */
+  /** A value that no earlier run used. */
   readonly unique: string;
 };
 

@@ -20,18 +20,18 @@ export const ConnectorRecord = Type.Object({
   reason: textOrNull('Why it is down; null if it is up'),
   disabled_by: Type.Array(SwitchRecord, {
     description:
-      'Settings of the switch that disable what goes to it now, the widest first; empty if there are none. A service or card ' +
-      'program that is disabled as a whole is not among them: `get_switch` has all',
+      'The settings of the switch that now disable transfers at this connector, widest first; empty if there are none. Settings ' +
+      'that disable the whole service or a whole card program are not included: see `get_switch`',
   }),
   in_flight: Type.Integer({ minimum: 0, description: 'Calls of the responding process that have no answer yet' }),
   open: Type.Object(
     {
-      ready: open('that wait to be sent'),
-      sent: open('that wait for the answer'),
+      ready: open('waiting to be sent'),
+      sent: open('waiting for the answer'),
       unknown: open('with an unknown outcome; the processor is asked about them'),
       pending: open('that the processor will carry out'),
       reversing: open('that the processor is asked to reverse'),
-      attention: open('with an unknown outcome that an operator has to find out'),
+      attention: open('whose unknown outcome an operator must find out'),
     },
     { description: 'Its attempts that have not ended, in all card programs, by status' },
   ),

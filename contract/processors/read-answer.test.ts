@@ -98,7 +98,7 @@ describe('an answer is unknown', () => {
   ])('if %s is %j, which the detail does not quote', (field, value) => {
     const { detail, ...rest } = read({ [field]: value });
     expect(rest).toEqual(NOTHING);
-    expect(detail).toBe(`In the answer, '${field}' is missing or not as the contract says.`);
+    expect(detail).toBe(`In the answer, '${field}' is missing or does not follow the contract.`);
   });
 
   test.each(['1e3', '1000.0', '1000.5'])('if the amount is written as %s', (amount) => {
@@ -135,7 +135,7 @@ describe('a notice', () => {
     ['amount', null],
   ])('with %s %j is refused', (field, value) => {
     expect(notice({ [field]: value })).toEqual({
-      problem: `In the notice, '${field}' is missing or not as the contract says.`,
+      problem: `In the notice, '${field}' is missing or does not follow the contract.`,
     });
   });
 });

@@ -93,5 +93,5 @@ function readKnown<Schema extends TObject>(
   // As in a patch, null is a value and not a missing field.
   const reading = readFields(schema, known, 'patch');
   if ('fields' in reading) return reading;
-  return { problem: `In the ${what}, '${reading.problem.field.slice(1)}' is missing or not as the contract says.` };
+  return { problem: `In the ${what}, '${reading.problem.field.slice(1)}' is missing or does not follow the contract.` };
 }

@@ -3,10 +3,10 @@ export function bareName(name: string): string {
   return name.toLowerCase().replaceAll(/[^a-z0-9]/g, '');
 }
 
-/** Shorter names are too often one letter away from another word. */
+/** The minimum length of a misspelt name. Shorter names are often one letter away from another word. */
 const MIN_MISSPELT_LENGTH = 3;
 
-/** Whether `sent` was probably meant as `known`: a variant of it, or one typing error away. */
+/** Whether `sent` is a variant of `known`, or one typo away from it. */
 export function isMeantFor(sent: string, known: string): boolean {
   const [one, other] = [bareName(sent), bareName(known)];
   if (one === other) return true;

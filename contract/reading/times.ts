@@ -24,9 +24,9 @@ export function isDate(text: string): boolean {
 }
 
 /**
- * Reads an RFC 3339 time within {@link YEARS}, in UTC too. Returns the stored form: in UTC, with the first three digits of the
- * fraction. A leap second, which UTC has only at the end of a day, becomes the first second of the next day. Undefined for any
- * other text.
+ * Reads an RFC 3339 time that is within {@link YEARS}, both as written and in UTC. Returns the stored form: in UTC, with the first
+ * three digits of the fraction. A leap second, which UTC has only at the end of a day, becomes the first second of the next day.
+ * Returns undefined for any other text.
  */
 export function readMoment(text: string): string | undefined {
   const [, day = '', minute, second, fraction = '', offset = ''] = MOMENT_FORM.exec(text) ?? [];

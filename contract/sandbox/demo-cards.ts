@@ -12,9 +12,9 @@ export type DemoCard = {
   readonly balance: bigint;
   readonly expiresOn?: string;
   readonly limits?: Limits;
-  /** The connector of the processor that has its money, and the processor's name for the card. Omitted for other cards. */
+  /** The connector of the processor that holds its money, and the processor's name for the card. Omitted for other cards. */
   readonly processor?: { readonly connectorId: string; readonly token: string };
-  /** A few words that follow its name. */
+  /** A short description, shown after its name. */
   readonly purpose: string;
   /** The body of a refused transfer without the card, and the error code. Undefined if none is refused. */
   readonly refuses?: { readonly body: Readonly<Record<string, string | number>>; readonly code: SharedCode };
@@ -133,7 +133,7 @@ export const DEMO_CARDS: readonly DemoCard[] = [
   },
 ];
 
-/** The status that the API shows for a demo card: an active card is expired after its last day. */
+/** Returns the status that the API shows for a demo card. An active card is shown as expired after its last day. */
 export function shownStatus({ status, expiresOn }: DemoCard): Card['status'] | 'expired' {
   return expiresOn === undefined ? status : 'expired';
 }

@@ -44,7 +44,7 @@ const MAX_TERMS = 40;
 
 /**
  * With up to this many words, a query also finds words that begin with them or are similar. A longer query is a pasted text, with
- * few typing errors.
+ * few typos.
  */
 const MAX_LOOSE_TERMS = 6;
 
@@ -56,7 +56,7 @@ const MAX_SCORED_TEXTS = 3_500;
 
 /** Minimum letters of a word to find words that begin with it. */
 const MIN_LENGTH_OF_PREFIX = 3;
-/** Minimum letters of a word to find words despite typing errors. */
+/** Minimum letters of a word to find words despite typos. */
 const MIN_LENGTH_OF_TYPO = 5;
 
 /** Share of a word that may be mistyped: one letter in five, up to two. */
@@ -182,7 +182,7 @@ export class SearchIndex<Entry extends SearchEntry = SearchEntry> {
   #weigh(term: string, isLoose: boolean): { readonly term: string; readonly match: Match; readonly texts: number } {
     if (!isLoose) return { term, match: 'exact', texts: this.#known.get(term) ?? 0 };
     const beginning = [...this.#known].filter(([known]) => known.startsWith(term));
-    // A word that the index contains is not treated as a typing error.
+    // A word that the index contains is not treated as a typo.
     if (beginning.length > 0 || term.length < MIN_LENGTH_OF_TYPO) {
       return { term, match: 'beginning', texts: beginning.reduce((sum, [, texts]) => sum + texts, 0) };
     }

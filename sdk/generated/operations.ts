@@ -685,17 +685,17 @@ export type ConnectorRecord = {
   /** Why it is down; null if it is up. */
   readonly reason: string | null;
   /**
-   * Settings of the switch that disable what goes to it now, the widest first; empty if there are none. A service
-   * or card program that is disabled as a whole is not among them: `get_switch` has all.
+   * The settings of the switch that now disable transfers at this connector, widest first; empty if there are
+   * none. Settings that disable the whole service or a whole card program are not included: see `get_switch`.
    */
   readonly disabled_by: readonly SwitchRecord[];
   /** Calls of the responding process that have no answer yet. */
   readonly in_flight: number;
   /** Its attempts that have not ended, in all card programs, by status. */
   readonly open: {
-    /** Attempts that wait to be sent. */
+    /** Attempts waiting to be sent. */
     readonly ready: number;
-    /** Attempts that wait for the answer. */
+    /** Attempts waiting for the answer. */
     readonly sent: number;
     /** Attempts with an unknown outcome; the processor is asked about them. */
     readonly unknown: number;
@@ -703,7 +703,7 @@ export type ConnectorRecord = {
     readonly pending: number;
     /** Attempts that the processor is asked to reverse. */
     readonly reversing: number;
-    /** Attempts with an unknown outcome that an operator has to find out. */
+    /** Attempts whose unknown outcome an operator must find out. */
     readonly attention: number;
   };
   /** When the outcome of the oldest such attempt became unknown; null if there is none. */

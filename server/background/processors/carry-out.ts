@@ -34,7 +34,7 @@ import { applyStep, type ReportParts, recordAnswer } from './report.ts';
 // Kept by: every statement of this job is a separate transaction
 // Tested by: `test/processors/sending.test.ts`
 
-/** Maximum delay before the job finds attempts that another process has made, or whose time has come. */
+/** Maximum delay before the job finds attempts that another process has created, or that have become due. */
 const INTERVAL_MILLISECONDS = 1_000;
 
 const RETRY_MILLISECONDS = 1_000;
@@ -71,7 +71,7 @@ export type Carrier = RunningJob & {
 
 /**
  * Carries out the attempts of one connector, at most `maxInFlight` at the same time. After `stop`, it claims no more
- * attempts, and calls in flight continue. Another process claims unfinished attempts when their leases are over.
+ * attempts, and calls in flight continue. Another process claims unfinished attempts when their leases expire.
  */
 export function startCarryingOut(connector: Connector, parts: CarryOutParts): Carrier {
   const inFlight = new Map<string, Promise<void>>();
@@ -179,7 +179,7 @@ class AttemptWork {
    * database.
    */
   async markSent(ready: readonly ClaimedAttempt[]) {
-    // Taken before the transaction begins: the processor gets rather less time than the books assume.
+    // Taken before the transaction begins: the processor gets slightly less time than the books assume.
     const until = databaseTime() + SEND_WINDOW_MILLISECONDS;
     const byId = new Map(ready.map((one) => [one.attempt.attemptId, one]));
     const attempts = ready.map(({ attempt }) => attempt);
@@ -222,9 +222,9 @@ class AttemptWork {
 function disabled({ tries }: Attempt): Failure {
   const known =
     tries === 0
-      ? 'until it was too late to send it. Nothing was sent to the processor.'
-      : 'until it was too late to send it again. The processor has not executed it.';
-  return { code: 'service_disabled', message: `The service was disabled for it ${known}` };
+      ? 'until it was too late to send the order. Nothing was sent to the processor.'
+      : 'until it was too late to send the order again. The processor has not executed it.';
+  return { code: 'service_disabled', message: `Transfers like this were disabled ${known}` };
 }
 
 /** Returns the reason why the card may no longer be used. It was allowed when the transfer was made. */
@@ -232,10 +232,10 @@ function cardFailure({ attempt, cardName, cardStatus, expiresOn, today }: Claime
   const status = cardStatusOn({ status: cardStatus, expiresOn }, today);
   const code = cardRefusal(status, attempt.kind === 'push' ? 'in' : 'out');
   if (code === null) return undefined;
-  const deed = attempt.kind === 'push' ? 'receive money' : 'be debited';
+  const action = attempt.kind === 'push' ? 'receive money' : 'be debited';
   const known =
     attempt.tries === 0 ? 'Nothing was sent to its processor.' : 'Its processor has not executed the transfer.';
-  const message = `The card '${cardName}' ${CARD_RULES[status].meaning} and cannot ${deed}. ${known}`;
+  const message = `The card '${cardName}' ${CARD_RULES[status].meaning} and cannot ${action}. ${known}`;
   return { code, message };
 }
 

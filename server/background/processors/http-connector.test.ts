@@ -249,7 +249,7 @@ describe('nothing was sent', () => {
   test('if the connector is closed before it is connected', async () => {
     const connector = open('https://adapter.test');
     connector.close();
-    expect(await connector.send(ORDER)).toEqual(notSent('The service stopped meanwhile.'));
+    expect(await connector.send(ORDER)).toEqual(notSent('The service stopped in the meantime.'));
   });
 });
 
@@ -290,7 +290,7 @@ describe('the outcome is unknown', () => {
     let close = (): void => undefined;
     const { connector } = await adapter(perRequest(() => close()));
     close = () => connector.close();
-    expect(await connector.send(ORDER)).toEqual(unknown('The service stopped meanwhile.'));
+    expect(await connector.send(ORDER)).toEqual(unknown('The service stopped in the meantime.'));
   });
 
   test('if the adapter does not accept the signature, such as one that verifies an earlier version', async () => {
@@ -336,7 +336,7 @@ describe('the outcome is unknown', () => {
     ['amount', { amount: 1001 }, 'The answer has the amount 1001 instead of 1000.'],
     ['currency', { currency: 'EUR' }, 'The answer has the currency EUR instead of USD.'],
     ['attempt', { attempt_id: `pat_${'0'.repeat(32)}` }, 'The answer is about another attempt: attempt_id differs.'],
-    ['kind of status', { status: TOKEN }, "In the answer, 'status' is missing or not as the contract says."],
+    ['kind of status', { status: TOKEN }, "In the answer, 'status' is missing or does not follow the contract."],
   ])('if the answer has another %s', async (_, changes, detail) => {
     const { answer } = await answerOf(answering({ ...APPROVED, ...changes }));
     expect(answer).toEqual(unknown(detail));

@@ -60,7 +60,7 @@ const MAX_DETAIL_CHARACTERS = 300;
 const DETAILS: Partial<Readonly<Record<SendError, string>>> = {
   url_refused: 'The URL of the connector is not one that requests may be sent to.',
   address_refused: 'The host has an address that is neither public nor named in allowed_networks.',
-  aborted: 'The service stopped meanwhile.',
+  aborted: 'The service stopped in the meantime.',
 };
 
 const UNAUTHORIZED =

@@ -94,7 +94,7 @@ test('has a deviation for every rule, and full sentences for its expectation and
 test.each([
   ['leaves_out_null', 'send', '/send answered without code, which is required: send null if there is none.'],
   ['counts_in_floats', 'send', '/send answered with amount 114; the order has 115.'],
-  ['long_code', 'send', "In the answer, 'code' is missing or not as the contract says."],
+  ['long_code', 'send', "In the answer, 'code' is missing or does not follow the contract."],
   ['bad_json_is_500', 'not_an_order', 'To an order without an amount, /send answered with 500 and {}.'],
   ['takes_any_order_for_the_first', 'other_order', 'To the order with another amount, /send answered with 200 and {'],
 ] as const)('names the actual answer for %s', async (deviation, rule, came) => {
