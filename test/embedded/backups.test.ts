@@ -213,10 +213,10 @@ test('restores to a time after the last transaction, once the service has record
   expect(await found(target, [early, late])).toEqual([true, true]);
 });
 
-describe('replaces the original with a restored ledger', () => {
+describe('a restored ledger', () => {
   const restored = () => settings({ DATA_DIR: inside('latest') });
 
-  test('but not while the original archives', async () => {
+  test('does not start with the BACKUP_DIR of an original that still archives', async () => {
     const { exitCode } = await restore(inside('latest'), '--to', 'latest');
     expect(exitCode).toBe(0);
     const { errors } = await startInVain(restored());
@@ -224,7 +224,7 @@ describe('replaces the original with a restored ledger', () => {
     expect(errors).toContain('Runbook: docs/runbook/backup-directory-taken.md');
   });
 
-  test('after the original was stopped: it archives on its own timeline and takes a copy', async () => {
+  test('archives on its own timeline and takes a copy once the original has stopped', async () => {
     // A normal stop releases the directory.
     await service.stop();
     service = await startArchiving(restored());
@@ -251,7 +251,7 @@ describe('replaces the original with a restored ledger', () => {
     }
   });
 
-  test('then refuses the original, and another ledger on the same timeline', async () => {
+  test('then locks out the original, and another ledger on the same timeline', async () => {
     expect((await startInVain(settings())).errors).toContain('is in use by the ledger in ');
     await service.stop();
     const stopped = await readFile(join(BACKUP_DIR, 'archive.json'), 'utf8');

@@ -21,7 +21,7 @@ const GUESSES: readonly (readonly [method: string, path: string, code: string, m
     'GET',
     '/metrics',
     'route_not_found',
-    'There is no route at this path. Metrics are served on a port of their own: see METRICS_PORT.',
+    'There is no route at this path. Metrics are served on a separate port: see METRICS_PORT.',
   ],
   ['GET', '/robots.txt', 'route_not_found', DOCS],
   ['GET', '/.env', 'route_not_found', DOCS],

@@ -21,11 +21,11 @@ const CHANGES = 'Its examples move the clock, and change the cards and the switc
 const { path } = await useDirectory();
 
 /**
- * Only browsers have a session's cookie, which delete_session needs. Notices are signed with a secret from the
- * settings.
+ * Operations whose examples this test cannot run. delete_session needs a session's cookie, which only browsers have. Notices are
+ * signed with a secret from the settings.
  */
-const OF_OTHERS: readonly OperationId[] = ['delete_session', 'receive_notice'];
-const RUN = OPERATION_IDS.filter((id) => !OF_OTHERS.includes(id));
+const NOT_RUN: readonly OperationId[] = ['delete_session', 'receive_notice'];
+const RUN = OPERATION_IDS.filter((id) => !NOT_RUN.includes(id));
 
 /** Runs the text of an example, and returns what it prints. */
 type Runner = (text: string, environment: NodeJS.ProcessEnv, context: TestContext) => Promise<string>;
@@ -62,7 +62,7 @@ async function runExample(
   }
 }
 
-describe('the example of the API reference in curl', () => {
+describe('the API reference has a working curl example of', () => {
   const service = useOwnService(CHANGES);
   const write = (id: OperationId, { base, needsKey }: CodePlace) => curlOf(exampleOf(id), base, '', needsKey);
   const shell: Runner = async (text, env) => {
@@ -79,7 +79,7 @@ describe('the example of the API reference in curl', () => {
     if (OPERATIONS[id].status === 201) expect(Object(reply)).toMatchObject(ofRequest(id, shown));
   });
 
-  /** The part of the shown response that follows from the shown request. */
+  /** The fields of the example response that depend on the example request. */
   function ofRequest(id: OperationId, shown: object): object {
     const sent: object = JSON.parse(exampleOf(id).body ?? '{}');
     const names = [...Object.keys(sent), 'metadata', 'description', 'reference', 'status', 'type'];
@@ -87,7 +87,7 @@ describe('the example of the API reference in curl', () => {
   }
 });
 
-describe('the example of the API reference in TypeScript', () => {
+describe('the API reference has a working TypeScript example of', () => {
   const service = useOwnService(CHANGES);
 
   /** Installs the SDK in the folder from its sources. */
@@ -110,11 +110,11 @@ describe('the example of the API reference in TypeScript', () => {
   });
 });
 
-describe('the example of the API reference in Python', () => {
+describe('the API reference has a working Python example of', () => {
   const service = useOwnService(CHANGES);
   let python: Promise<string | undefined> | undefined;
 
-  /** The first Python with the package `requests`. The system's Python is not always first in the path. */
+  /** Finds the first Python with the package `requests`. The system's Python is not always first in the path. */
   async function findPython(): Promise<string | undefined> {
     for (const program of ['python3', '/usr/bin/python3']) {
       const has = await run(program, ['-c', 'import requests']).then(

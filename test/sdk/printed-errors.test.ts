@@ -36,7 +36,7 @@ test('Node also prints the fields that have a value, without the headers and the
   );
 });
 
-test('fields that are not printed can be read', async () => {
+test('keeps the fields that are not printed', async () => {
   const error = await refused();
   expect(error).toMatchObject({ Message: REFUSED.Message, transferId: undefined });
   expect((error as Error & { headers: Headers }).headers.get('Money-Moved')).toBe('no');
@@ -63,7 +63,7 @@ test.each([
     /with the idempotency key "order-1"/,
     '(money moved: unknown)',
   ],
-] as const)('the first line says the same for %s', async (beginning, fetch, message, end) => {
+] as const)('the first line of %s has the same parts', async (beginning, fetch, message, end) => {
   const [first = ''] = (await failureOf(fetch)).stack?.split('\n') ?? [];
   expect(first.startsWith(`${beginning}: `)).toBe(true);
   expect(first).toMatch(message);

@@ -104,7 +104,7 @@ async function send(transferId: string): Promise<Attempt> {
 const approved = answered('approved', { processorReference: 'theirs 1' });
 
 describe('a transfer with a card at a processor', () => {
-  test('is held without an end, with an attempt that is due immediately, in one transaction', async () => {
+  test('is held indefinitely, with an attempt that is due immediately, in one transaction', async () => {
     const card = await newCard();
     const made = await create({ amount: 1000, card_id: card });
     expect(made).toMatchObject({
@@ -193,7 +193,7 @@ describe('a transfer with a card at a processor', () => {
     ]);
   });
 
-  test('ends with either an approval or a decline if two processes report both at the same time', async () => {
+  test('has only one outcome if two processes report different ones at the same time', async () => {
     const card = await newCard();
     let balance = 0;
     for (let round = 0; round < 20; round += 1) {
@@ -244,7 +244,7 @@ describe('a transfer with a card at a processor', () => {
     expect(await other.database.write(updateAttempt({ before: unknown, after }))).toHaveLength(1);
     const second = await send(made.transfer_id);
     expect(second).toMatchObject({ status: 'sent', looks: first.looks, tries: 2 });
-    // The first process continues and could not send, once at a time when that would fail the transfer, and once earlier.
+    // The first process continues, and reports that it could not send: first when that would fail the transfer, then earlier.
     for (const seconds of [100, 1]) {
       const now = () => first.createdAt + seconds * 1000;
       const said = { attempt: first, question: 'send', answer: answered('not_sent'), traits: TRAITS, now } as const;
@@ -334,7 +334,7 @@ describe('a transfer with a card at a processor', () => {
     }
   });
 
-  test('is found once by several processes that look for due attempts', async () => {
+  test('is claimed by only one of several processes that look for due attempts', async () => {
     const made = await create({ amount: 10, card_id: await newCard() });
     const claims = await Promise.all(
       [ledger, other].map(({ database }) =>
@@ -346,7 +346,7 @@ describe('a transfer with a card at a processor', () => {
   });
 });
 
-describe('a processor does not support', () => {
+describe('a connector does not support', () => {
   test.each([
     [{ type: 'card_to_card', destination_card_id: 'card_active' }, 'connector_not_supported'],
     [{ capture: 'manual' }, 'connector_not_supported'],
@@ -380,7 +380,7 @@ describe('a processor does not support', () => {
     expect(await change('reverse_transfer')).toBe('connector_not_supported');
   });
 
-  test('closing a card with an open attempt, but closing one with a balance at the processor', async () => {
+  test('closing a card with an open attempt, although it supports closing a card with a balance at the processor', async () => {
     const card = await newCard();
     const made = await create({ amount: 10, card_id: card });
     const close = (members: object = {}) =>
@@ -426,7 +426,7 @@ test('a due scheduled transfer waits while its processor is unreachable, and doe
     expect(await settleDue(ledger.service)).toMatchObject({ settled: 1, failed: 0 });
     expect(await transferOf(local.transfer_id)).toMatchObject({ status: 'completed' });
     expect(await transferOf(made.transfer_id)).toMatchObject({ status: 'scheduled' });
-    // This process has not yet read that the connector works again. The other process has.
+    // This process has not yet read that the connector works again. The other process already has.
     await ledger.database.writeUnguarded(closeBreaker('simulator'));
     expect(await settleDue(ledger.service)).toMatchObject({ settled: 0, failed: 0 });
     expect(await transferOf(made.transfer_id)).toMatchObject({ status: 'scheduled' });
@@ -448,7 +448,7 @@ describe('the shown outcome', () => {
     bodyOf(await ledger.call('get_request', {}, { params: { request_id: id } }));
   const kindsOf = ({ steps }: Timeline) => steps.map(({ kind }) => kind).filter((kind) => kind !== 'event');
 
-  test('is true before the order is sent, while the outcome is unknown, and after each end', async () => {
+  test('is true before the order is sent, while the outcome is unknown, and after the transfer has ended', async () => {
     const card = await newCard();
     const made = await create({ amount: 1000, card_id: card });
     const whole = { transfer: made.transfer_id, request: made.request_id };
@@ -496,7 +496,7 @@ describe('the shown outcome', () => {
     expect(await eventsOf(made.transfer_id)).toEqual(['transfer.pending', 'transfer.failed', 'transfer.late_approval']);
     const { money_moved, summary } = await summaryOf(made.request_id);
     expect(money_moved).toBe('yes');
-    expect(summary).toContain('all the same');
+    expect(summary).toContain('after all');
   });
 
   test('mentions a contradiction that arrived while the request waited', async () => {
@@ -510,7 +510,7 @@ describe('the shown outcome', () => {
     expect(await wait.resume(false)).toMatchObject({ record: { status: 'completed' }, moneyMoved: 'unknown' });
   });
 
-  test("is the posting of an approval, after the processor's response", async () => {
+  test("includes the posting of an approval, after the processor's response", async () => {
     const made = await create({ amount: 1000, card_id: await newCard(), type: 'unload' });
     const sent = await send(made.transfer_id);
     await report(ledger, sent, stepFor(sent, 'send', approved));
@@ -526,7 +526,7 @@ describe('the shown outcome', () => {
     expect(bodyOf(found)).toMatchObject({ operation: null, outcome: 'succeeded', money_moved: 'yes' });
   });
 
-  test('shows no balance of a card whose money is at the processor, and its holds have no end', async () => {
+  test('includes no balance of a card whose money is at the processor, and no end of its holds', async () => {
     const card = await newCard();
     const made = await create({ amount: 10, card_id: card });
     const shown = bodyOf(await ledger.call('get_card', {}, { params: { card_id: card } }));
@@ -546,8 +546,8 @@ describe('the shown outcome', () => {
       ),
     });
     expect(await explain()).toMatchObject({ would_succeed: true, result: result() });
-    const told = await explain({ sandboxBehavior: 'decline=51' });
-    expect(told).toMatchObject({ result: result("'simulator' is told to behave as 'decline=51'") });
+    const declined = await explain({ sandboxBehavior: 'decline=51' });
+    expect(declined).toMatchObject({ result: result("'simulator' is told to behave as 'decline=51'") });
     processors.state = 'down';
     expect(await explain()).toMatchObject({
       would_succeed: false,

@@ -99,7 +99,7 @@ test('continues a wait over events that its filter leaves out, and does not read
   expect(got.position).toBe(position + 6);
 });
 
-test('ends a wait with an empty page when its time is over', async () => {
+test('ends a wait with an empty page when its time is up', async () => {
   const position = await settledPosition();
   const begun = performance.now();
   const { text, status } = await get(first.url, EVENTS, { after: position, wait: 1 });
@@ -149,7 +149,7 @@ test('holds no database connection for hundreds of waits', async () => {
 });
 
 test('ends its waits immediately with an empty page when it stops', async () => {
-  // Otherwise the wait would fail with an error long before its time is over.
+  // Otherwise the wait would fail with an error long before its time is up.
   const { position, stopped, got } = await whileWaiting(
     async (third) => {
       const position = await settledPosition();
