@@ -1,5 +1,5 @@
-// The only file that knows where the others are. It is at the root of a clone, and unchanged at the root of dist/ in the package.
-// The modules there are bundled and have no place of their own, so none of them asks for its own. Plain JavaScript without
+// The only file that contains the paths of the others. It is at the root of a clone, and unchanged at the root of dist/ in the package.
+// The modules there are bundled, so none of them can use its own path. Plain JavaScript without
 // any package, because in a fresh clone it runs before anything is installed, on the machine's Node.
 import { existsSync, readFileSync } from 'node:fs';
 import { createRequire } from 'node:module';
@@ -20,8 +20,8 @@ export const IS_CLONE = existsSync(join(ROOT, 'server', 'main.ts'));
 export const placeOf = (path) => join(ROOT, path);
 
 /**
- * What has a process or a thread of its own, by its path from the root without an extension: TypeScript in a clone, JavaScript
- * in the package.
+ * Returns the path of a module that runs in a separate process or thread, given its path from the root without an extension. The
+ * module is TypeScript in a clone, and JavaScript in the package.
  *
  * @param {string} path
  */

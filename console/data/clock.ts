@@ -8,7 +8,7 @@ const POLL_MILLISECONDS = 5_000;
 /** How far the clock of the sandbox is ahead of actual time, in milliseconds. 0 if it was not moved. */
 export const ClockContext = createContext(0);
 
-/** Polls how far the clock is ahead, because others can move it. A live service has only actual time. */
+/** Polls how far the clock is ahead, because others can move it. A live service always follows actual time. */
 export function useClockAhead(): number {
   const { mode } = useSession();
   const { data } = useOperation(

@@ -21,8 +21,8 @@ export type OperationSettings<Result = unknown> = {
   /** The call is repeated when one of these changes. The chosen program is always one of them. */
   readonly deps?: readonly unknown[];
   /**
-   * Whether the console asks on its own account, such as for a banner or a record that may not exist. It is then always read in
-   * the background, and a failure is not recorded as an error of the caller.
+   * Whether the console makes the call for itself, such as for a banner or a record that may not exist. Such a call is always made
+   * in the background, and a failure is not recorded as an error of the user.
    */
   readonly isOwn?: boolean;
   /** Whether the result is the same for every chosen program, so that choosing another one doesn't repeat the call. */
@@ -104,7 +104,7 @@ export function useOperation<Result>(
     document.addEventListener('visibilitychange', onVisible);
     const stopListening = onSignedInAgain(read);
     const stopWatching = onOutdated(read);
-    const stopHearing = onChange(() => {
+    const stopFollowing = onChange(() => {
       if (pollMilliseconds === undefined) return;
       hasChanged = true;
       void run(backgroundClient);
@@ -112,7 +112,7 @@ export function useOperation<Result>(
     return () => {
       stopListening();
       stopWatching();
-      stopHearing();
+      stopFollowing();
       document.removeEventListener('visibilitychange', onVisible);
       window.clearTimeout(timer);
       leaving.abort();

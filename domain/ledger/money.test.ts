@@ -69,7 +69,7 @@ describe('currencies', () => {
     ['USD', -MAXIMUM_BALANCE, '-90,071,992,547,409.91 USD'],
     ['JPY', 4_111_111_111_111_111n, '4,111,111,111,111,111 JPY'],
     ['UYW', 4_111_111_111_111_111n, '411,111,111,111.1111 UYW'],
-  ])('%s: %d minor units are read as %s', (currency, amount, text) => {
+  ])('%s: %d minor units are shown as %s', (currency, amount, text) => {
     expect(formatMoney(amount, currency)).toBe(text);
   });
 

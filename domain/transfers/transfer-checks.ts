@@ -194,10 +194,10 @@ export function examineState(
   const code = cardRefusal(status, direction);
   const saw = { card_id: card.name, status, direction, expires_on: card.expiresOn };
   if (code === null) return { outcome: 'passed', saw };
-  const deed = direction === 'in' ? 'receive money' : 'be debited';
+  const action = direction === 'in' ? 'receive money' : 'be debited';
   const rule = CARD_RULES[status].moneyOut ? ' Its balance can be unloaded or moved to another card.' : '';
   const when = status === 'expired' ? ` (last valid day: ${card.expiresOn})` : '';
-  const message = `The card '${card.name}' ${CARD_RULES[status].meaning}${when} and cannot ${deed}.${rule}`;
+  const message = `The card '${card.name}' ${CARD_RULES[status].meaning}${when} and cannot ${action}.${rule}`;
   return { outcome: 'failed', saw, refusal: new Refusal(code, message, { field, saw }) };
 }
 

@@ -181,7 +181,7 @@ export type WaitReply = { readonly wait: Wait; readonly isStored?: true };
 
 /** A wait for something new. It holds no database connection. */
 export type Wait = {
-  /** Resolves when there may be something to send, when the time is over, or when `signal` aborts. Never rejects. */
+  /** Resolves when there may be something to send, when the time is up, or when `signal` aborts. Never rejects. */
   readonly forNews: (signal: AbortSignal) => Promise<void>;
   /** Continues to read. With `isOver`, replies at once with the known state and reads nothing. */
   readonly resume: (isOver: boolean) => Promise<AnyReply>;

@@ -37,7 +37,7 @@ const HEALTH_GUESS =
 export function noRouteMessage(path: string, patterns: readonly string[]): string {
   const message = 'There is no route at this path.';
   if (HEALTH_GUESS.test(path)) return `${message} The state of the service is at /health/live and /health/ready.`;
-  if (path === '/metrics') return `${message} Metrics are served on a port of their own: see METRICS_PORT.`;
+  if (path === '/metrics') return `${message} Metrics are served on a separate port: see METRICS_PORT.`;
   const meant = similarPath(path, patterns);
   const question = meant === undefined ? '' : ` Did you mean ${meant}?`;
   return `${message}${question} See the API reference at /docs.`;

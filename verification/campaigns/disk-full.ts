@@ -18,7 +18,7 @@ const ROOM = { data: 256, log: 160, more: 128 } as const;
 type Disk = 'data' | 'log';
 
 /** The longest recovery once there is space again, in milliseconds. */
-const BACK = 10_000;
+const MAX_RECOVERY = 10_000;
 
 /** The longest time until the service reports that it is not ready, once the data disk is full, in milliseconds. */
 const NOT_READY = 2_000;
@@ -138,8 +138,8 @@ async function fillUp(setting: Setting, tally: Tally, disks: Disks, service: Ser
     await giveRoom(disks.path[disk]);
     const back = await untilServing(url);
     tally.time('back', back);
-    const most = boundOf(setting, BACK);
-    if (back > most) tally.violate(`round ${round}`, [`it was back after ${back} ms, the maximum is ${most} ms`]);
+    const most = boundOf(setting, MAX_RECOVERY);
+    if (back > most) tally.violate(`round ${round}`, [`it recovered after ${back} ms, the maximum is ${most} ms`]);
     await load.pause();
     await check(disks, load, tally, `round ${round}, ${disk}`);
     setting.progress(round, `${tally.count('violations')} violations`);

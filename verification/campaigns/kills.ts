@@ -29,7 +29,7 @@ const QUICK_LEAST_BETWEEN = 20;
 const SENT_AGAIN = 400;
 
 /** The maximum p99 of recovery on an idle machine, in milliseconds. */
-const RECOVERY = 5_000;
+const MAX_RECOVERY = 5_000;
 
 /** One ledger with two services, from its first start to the last kill. */
 class KilledBooks {
@@ -113,7 +113,7 @@ export async function run(setting: Setting): Promise<Findings> {
       new KilledBooks(setting, ledger.number, services, found).withstand(ledger, tell),
     );
   await overLedgers(setting, tally, KILLS_PER_LEDGER, runOn, SIDE_BY_SIDE);
-  tally.bound(setting, 'recovery', RECOVERY);
+  tally.bound(setting, 'recovery', MAX_RECOVERY);
   const clients = setting.isQuick === true ? QUICK_CLIENTS : CLIENTS;
   return tally.findings({ clients, processes: 2, ledgers_side_by_side: SIDE_BY_SIDE });
 }

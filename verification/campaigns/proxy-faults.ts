@@ -12,7 +12,7 @@ const FAULTS_PER_LEDGER = 100;
 const SENT_AGAIN = 200;
 
 /** The longest recovery after the fault ends, in milliseconds. */
-const HEALED = 10_000;
+const MAX_RECOVERY = 10_000;
 
 const PLACES: readonly TrapPlace[] = ['during_load', 'before_early', 'before_commit', 'after_commit'];
 
@@ -88,7 +88,7 @@ async function inject(setting: Setting, tally: Tally, { done, attacks }: Ledger,
     tally.add(fault.name);
     const healing = await untilServing(stage.service().url);
     tally.time('healing', healing);
-    if (healing > HEALED) tally.violate(`fault ${done + at}`, [`${fault.name}: ${healing} ms`]);
+    if (healing > MAX_RECOVERY) tally.violate(`fault ${done + at}`, [`${fault.name}: ${healing} ms`]);
     await pause(random() * 150);
     setting.progress(done + at, `${tally.count('violations')} violations`);
   }

@@ -213,9 +213,8 @@ function addAttempts(webhooks: Command, context: CommandContext): void {
 type ReplayOptions = Pick<ReplayWebhookBody, 'from'> & Partial<ReplayWebhookBody> & Reach & KeyOption;
 
 const REPLAY_NOTES = `
-Times are such as 2030-01-31T12:00:00Z, 2030-01-31 (its midnight, UTC) or 6h
-(six hours ago). Events have the event_id that they had the first time. New
-events are sent meanwhile.`;
+Give times as 2030-01-31T12:00:00Z, 2030-01-31 (midnight, UTC) or 6h (six hours
+ago). Events keep their event_id. New events are also sent during a replay.`;
 
 function addReplay(webhooks: Command, context: CommandContext): void {
   addCommand<ReplayOptions>(webhooks, context, {

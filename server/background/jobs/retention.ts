@@ -20,7 +20,7 @@ import { type OnFailure, type RunningJob, startRounds, takeAllSteps } from './ro
 /** Twice a day. Partitions are created a week or more ahead, so a failed round has many retries. */
 const PARTITION_INTERVAL_MILLISECONDS = 12 * 60 * 60 * 1000;
 
-/** The first round of both jobs waits until the busy time of a start is over. */
+/** The first round of both jobs waits until the busy phase of a start has passed. */
 const FIRST_DELAY_MILLISECONDS = 60 * 1000;
 
 export type Retention = {

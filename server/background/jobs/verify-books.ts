@@ -8,7 +8,7 @@ import {
 } from '../../store/ledger/books-verification.ts';
 import { type OnFailure, type RunningJob, startRounds } from './rounds.ts';
 
-/** How often this process checks whether a verification is due. The first check waits until the busy time of a start is over. */
+/** How often this process checks whether a verification is due. The first check waits until the busy phase of a start has passed. */
 const CHECK_MILLISECONDS = 60_000;
 
 /**

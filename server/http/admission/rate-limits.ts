@@ -20,7 +20,7 @@ const PAGE_COST = 9;
  */
 const RENDERING_COST = 20;
 
-/** Further cost of a search. The most expensive search takes about 10 ms, as long as some fifty requests to operations. */
+/** Further cost of a search. The most expensive search takes about 10 ms, as long as about fifty requests to operations. */
 const SEARCH_COST = 40;
 
 /** Bytes of a body that cost as much as one more request. */
@@ -73,7 +73,7 @@ export class RateLimits {
     if (!('keyId' in caller)) return;
     const { isRefused, waitMilliseconds } = this.#ofSignIns.take(caller.keyId, performance.now());
     if (!isRefused) return;
-    const message = `This key made ${this.#ofSignIns.quota} sessions in ${WINDOW_SECONDS} seconds. Retry in ${secondsText(waitMilliseconds)}.`;
+    const message = `This key created ${this.#ofSignIns.quota} sessions in ${WINDOW_SECONDS} seconds. Retry in ${secondsText(waitMilliseconds)}.`;
     throw new Refusal('rate_limited', message, { endsIn: waitMilliseconds });
   }
 
@@ -110,7 +110,7 @@ export class RateLimits {
     });
   }
 
-  /** Charges a refused credential to its address, which slows down guessing of keys. */
+  /** Charges a refused credential to its address, which slows down key guessing. */
   chargeRefusedCredential(context: RequestContext): void {
     this.#chargeAddress(context, REFUSED_CREDENTIAL_COST);
   }

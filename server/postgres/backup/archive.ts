@@ -28,8 +28,8 @@ export async function removeAbandoned(wal: string): Promise<void> {
 }
 
 /**
- * Frees the disk space of the zeros at the end of a WAL file. A file that PostgreSQL ended early, at least once a minute, has 16
- * MB like all others, most of them zeros. Its content stays the same.
+ * Frees the disk space of the zeros at the end of a WAL file, without changing its content. PostgreSQL begins a new file at least
+ * once a minute. Every file has 16 MB, so a file that ended early is mostly zeros.
  */
 export async function punchHole({ wal, user }: BackupDirectory, name: string): Promise<void> {
   const path = join(wal, name);
@@ -56,7 +56,7 @@ export async function punchHole({ wal, user }: BackupDirectory, name: string): P
     await rename(temporary, path);
   } catch (error) {
     await rm(temporary, { force: true });
-    // The file was removed in the meantime, or there is no room for the new file. The old file is just as good.
+    // The file was removed in the meantime, or the disk has no room for the new file. Both cases are harmless.
     if (codeOf(error) !== 'ENOENT' && codeOf(error) !== 'ENOSPC') throw error;
   } finally {
     await source.close();

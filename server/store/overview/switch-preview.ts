@@ -97,7 +97,7 @@ const ORDERS = columns({
 
 export type OrdersInScope = RowOf<typeof ORDERS.columns>;
 
-/** Maximum number of orders examined, which takes some ten milliseconds. */
+/** Maximum number of orders examined, which takes tens of milliseconds. */
 const MAX_ORDERS = 10_000;
 
 /** The upper bound makes the planner use the index even before the table has been analyzed for the first time. */

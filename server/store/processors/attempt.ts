@@ -250,7 +250,7 @@ export type ClaimedAttempt = {
 };
 
 /**
- * Claims attempts that are due. No other process does so until the lease is over. Claims none while a required standby is not
+ * Claims attempts that are due. No other process does so until the lease expires. Claims none while a required standby is not
  * set. Their state does not change: {@link markSent} marks a `ready` attempt as sent, in a separate transaction, before its order
  * leaves.
  */

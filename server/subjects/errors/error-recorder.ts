@@ -19,7 +19,7 @@ export type RecorderSettings = UnauthenticatedSettings & {
   readonly adoptIntervalMilliseconds: number;
   /**
    * The pause after a statement, as a multiple of its duration. With 4, the recorder uses one connection for a fifth of the
-   * time. That is enough for some thousand errors a second.
+   * time. That is enough for a few thousand errors a second.
    */
   readonly pauseFactor: number;
   /** Errors per second that are stored with their stacks. Formatting a stack costs as much as the rest of an error. */
@@ -42,7 +42,7 @@ export const RECORDER_SETTINGS: RecorderSettings = {
   maxUnauthenticatedPerAddressMinute: 1_000,
 };
 
-/** Maximum size of the error spool on this machine while the database is unavailable: some fifty thousand errors. */
+/** Maximum size of the error spool on this machine while the database is unavailable: about fifty thousand errors. */
 export const MAX_ERROR_SPOOL_BYTES = 67_108_864;
 
 /** A recorder that has been stopping for this long writes to the spool instead of the database. */

@@ -17,7 +17,7 @@ import {
 import { endSessionsOfPerson } from '../../store/session.ts';
 import { auditOf } from '../audit/audit.ts';
 
-// Invariant: The audit log has no name and no email of a person, and an erasure removes both from stored responses
+// Invariant: The audit log contains no name or email of a person, and an erasure removes both from stored responses
 // Kept by: `change`, and `signInPerson` in `subjects/sessions/`
 // Tested by: `test/security/people.test.ts`
 
