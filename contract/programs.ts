@@ -256,6 +256,7 @@ export const PROGRAMS = [
       'idempotency_key_exists',
       'duplicate_reference',
       'insufficient_funds',
+      'operator_limit_exceeded',
     ],
     failure: 'The withdrawal could not be created',
     example: {

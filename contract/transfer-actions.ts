@@ -117,6 +117,7 @@ export const TRANSFER_ACTIONS = [
       'card_closed',
       'limit_exceeded',
       'insufficient_funds',
+      'operator_limit_exceeded',
     ],
     failure: 'The transfer could not be reversed',
     example: { body: { amount: 250, description: 'One of four articles was returned' }, reply: REVERSAL },

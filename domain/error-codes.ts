@@ -65,6 +65,7 @@ export const SHARED_CODES = [
   'amount_too_small',
   'amount_too_large',
   'limit_exceeded',
+  'operator_limit_exceeded',
   'currency_mismatch',
   'insufficient_funds',
   'duplicate_reference',

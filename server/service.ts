@@ -1,5 +1,6 @@
 import { join } from 'node:path';
 import { toWireId } from '../domain/identifier.ts';
+import type { OperatorLimits } from '../domain/people/operator-limits.ts';
 import { DEMO_PROGRAM_ID } from '../domain/sandbox.ts';
 import { VERSION } from '../installation.mjs';
 import { type Delivery, prepareDelivery } from './background/delivery/start-delivery.ts';
@@ -130,7 +131,7 @@ async function startParts(
     onProgress,
   );
   ending.add(followClock(background, aheadMilliseconds, log).stop);
-  const { supportContact, mode } = configuration;
+  const { supportContact, mode, operatorLimits } = configuration;
   const responses = new ResponseCounter();
   const metrics = await openMetricsPage(configuration, responses);
   const report = reporterOf(log, metrics);
@@ -152,8 +153,8 @@ async function startParts(
   let port: number | undefined;
   const connectorParts = { log, metrics, onFailure: report('processors', UNASKED_PROCESSORS), servicePort: () => port };
   const processors = openConnectors(configuration, background, connectorParts);
-  const transfers = openLane(databases, { compactsPayloads, metrics, overview, processors });
-  const shared = { databases, transfers, news, webhooks, supportContact, processors };
+  const transfers = openLane(databases, { compactsPayloads, metrics, overview, processors, operatorLimits });
+  const shared = { databases, transfers, news, webhooks, supportContact, processors, operatorLimits };
   const gateway: Gateway = {
     mode,
     keyless: mode === 'sandbox' && configuration.loopbackOnly,
@@ -201,14 +202,16 @@ function openLane(
     readonly compactsPayloads: boolean;
     readonly overview: OverviewMaker;
     readonly processors: Processors;
+    readonly operatorLimits: OperatorLimits;
   },
 ): TransferLane {
-  const { compactsPayloads, metrics, overview, processors } = parts;
+  const { compactsPayloads, metrics, overview, processors, operatorLimits } = parts;
   return openTransferLane(application, {
     compactsPayloads,
     observer: metrics?.commits,
     onCreated: overview.counts.note,
     connectorState: processors.stateOf,
+    operatorLimits,
     onProcessor: processors.noteTransfer,
   });
 }

@@ -1,5 +1,6 @@
 import { LIMIT_NAMES } from '../../domain/ledger/limits.ts';
 import { call, errorCode, load } from '../error.ts';
+import { DEMO_PROGRAM } from '../samples.ts';
 
 /** The largest load that the seeded card with limits accepts. Its daily limit accepts three of these loads. */
 const FULL_LOAD = load({ amount: 10_000, card_id: 'card_limited' });
@@ -123,6 +124,32 @@ export const TRANSFER_ERRORS = {
       message:
         "The card 'card_limited' may receive 350.00 USD per day: 300.00 USD used, 50.00 USD left; this transfer is for " +
         "100.00 USD. Its 'daily_amount' limit (set on the card) resets at 2026-02-01T00:00:00Z.",
+      field: '/amount',
+    },
+  }),
+  operator_limit_exceeded: errorCode({
+    status: 409,
+    problem: 'A limit was reached',
+    meaning: 'The withdrawals and reversals of one operator, a person or a key, would exceed the limit of a day.',
+    causes: ['The setting OPERATOR_DAILY_LIMITS has a limit in this currency, and less than the amount is left of it.'],
+    resolution:
+      'Send a smaller amount, ask another operator, or wait until the time in the message. Then use a new idempotency key. Only the ' +
+      'host of the service can change the limit.',
+    alsoCalled:
+      'operator limit, limit of operators, withdrawal limit, reversal limit, refund limit, withdrawn too much, too many ' +
+      'withdrawals, too many refunds',
+    sample: {
+      reproduce:
+        'Start the service with OPERATOR_DAILY_LIMITS="JPY 500", deposit 1000 JPY, and withdraw 501 JPY with a key of an operator.',
+      given: 'a daily limit of operators',
+      request: call('create_withdrawal', {
+        params: { program_id: DEMO_PROGRAM },
+        body: { amount: 501, currency: 'JPY' },
+        headers: { 'Idempotency-Key': 'withdrawal-over-the-limit' },
+      }),
+      message:
+        'You may withdraw and reverse 500 JPY per day: 0 JPY used, 500 JPY left; this withdrawal is for 501 JPY. ' +
+        'The limit is the setting OPERATOR_DAILY_LIMITS and resets at 2026-02-01T00:00:00Z.',
       field: '/amount',
     },
   }),

@@ -4167,7 +4167,7 @@ export type Operations = {
    * reverse_transfer: Reverse a completed transfer, in full or in part. Error codes: `reverse_transfer_schema`,
    * `invalid_amount`, `idempotency_key_exists`, `service_disabled`, `transfer_not_found`,
    * `invalid_transfer_status`, `connector_not_supported`, `amount_too_large`, `card_closed`, `limit_exceeded`,
-   * `insufficient_funds`, `unknown_reverse_transfer`.
+   * `insufficient_funds`, `operator_limit_exceeded`, `unknown_reverse_transfer`.
    */
   readonly reverse_transfer: {
     readonly call: {
@@ -4924,7 +4924,7 @@ export type Operations = {
   /**
    * create_withdrawal: Withdraw money from a program's funding. Requires an operator key. Error codes:
    * `create_withdrawal_schema`, `invalid_amount`, `program_not_found`, `idempotency_key_exists`,
-   * `duplicate_reference`, `insufficient_funds`, `unknown_create_withdrawal`.
+   * `duplicate_reference`, `insufficient_funds`, `operator_limit_exceeded`, `unknown_create_withdrawal`.
    */
   readonly create_withdrawal: {
     readonly call: {
@@ -5323,6 +5323,8 @@ export type ErrorRows = {
   readonly amount_too_large: ErrorRow;
   /** The transfer would exceed a limit. */
   readonly limit_exceeded: ErrorRow;
+  /** The withdrawals and reversals of one operator, a person or a key, would exceed the limit of a day. */
+  readonly operator_limit_exceeded: ErrorRow;
   /** The currency does not match the currency of the account. */
   readonly currency_mismatch: ErrorRow;
   /** The source account has insufficient available funds. */

@@ -233,7 +233,7 @@ export class TransfersResource {
    * reverse_transfer: Reverse a completed transfer, in full or in part. Error codes: `reverse_transfer_schema`,
    * `invalid_amount`, `idempotency_key_exists`, `service_disabled`, `transfer_not_found`,
    * `invalid_transfer_status`, `connector_not_supported`, `amount_too_large`, `card_closed`, `limit_exceeded`,
-   * `insufficient_funds`, `unknown_reverse_transfer`.
+   * `insufficient_funds`, `operator_limit_exceeded`, `unknown_reverse_transfer`.
    */
   reverse(
     transferId: string,
@@ -603,7 +603,7 @@ export class WithdrawalsResource {
   /**
    * create_withdrawal: Withdraw money from a program's funding. Requires an operator key. Error codes:
    * `create_withdrawal_schema`, `invalid_amount`, `program_not_found`, `idempotency_key_exists`,
-   * `duplicate_reference`, `insufficient_funds`, `unknown_create_withdrawal`.
+   * `duplicate_reference`, `insufficient_funds`, `operator_limit_exceeded`, `unknown_create_withdrawal`.
    */
   create(
     programId: string,

@@ -154,7 +154,7 @@ export const ERROR_LINES: string = `
 404 Request - incident_not_found
 409 Request - invalid_incident_status card_not_activated card_suspended card_closed card_expired card_lost card_suspected_fraud invalid_card_status card_not_empty card_not_closed card_erased duplicate_card
 400 Request - invalid_amount card_number_refused amount_too_small amount_too_large
-409 Request - limit_exceeded
+409 Request - limit_exceeded operator_limit_exceeded
 400 Request - currency_mismatch
 409 Request - insufficient_funds duplicate_reference
 400 Request - connector_not_found connector_not_supported

@@ -1,6 +1,7 @@
 import type { BodyOf, MoneyOperationId, OperationId, ParamsOf, QueryOf, ReplyOf } from '../../contract/operations.ts';
 import type { JsonValue } from '../../contract/reading/json.ts';
 import { includesScope, type KeyScope } from '../../contract/scope.ts';
+import type { OperatorLimits } from '../../domain/people/operator-limits.ts';
 import type { ReadinessReason } from '../../domain/readiness.ts';
 import { type MoneyMoved, Refusal } from '../../domain/refusal.ts';
 import type { Covered } from '../../domain/support/incident.ts';
@@ -305,4 +306,6 @@ export type Service = {
   readonly database: Database;
   readonly supportContact: string;
   readonly processors: Processors;
+  /** Omitted or empty if operators have no limits. */
+  readonly operatorLimits?: OperatorLimits;
 };

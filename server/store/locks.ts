@@ -1,6 +1,6 @@
 import { hash } from 'node:crypto';
 import type { Row, Statement } from './connection/database.ts';
-import type { KeyInScope } from './idempotency.ts';
+import { type KeyInScope, NO_PROGRAM } from './idempotency.ts';
 import { BIGINT, many, statement } from './sql.ts';
 
 // Invariant: A decision never uses a stale read
@@ -37,11 +37,16 @@ export type LockedName =
   | Pick<KeyInScope, 'keyHash'>
   | {
       readonly programId: string;
-      readonly kind: 'reference' | 'movement_reference' | 'card' | 'webhooks' | 'case' | 'person';
+      readonly kind: 'reference' | 'movement_reference' | 'card' | 'webhooks' | 'case' | 'person' | 'operator';
       readonly name: string;
     }
   /** The processor's name of a card: unique at its connector, in all card programs together. */
   | { readonly connectorId: string; readonly tokenHash: string };
+
+/** The name to lock before the movements of an operator (as the audit log names them) are counted. */
+export function nameOfOperator(actor: string): LockedName {
+  return { programId: NO_PROGRAM, kind: 'operator', name: actor };
+}
 
 const shareAndLock = (name: string, lock: string) =>
   statement(

@@ -61,6 +61,7 @@ const OF_SERVICE: Readonly<Record<string, string>> = {
   incident: 'codes created_by operation outcome scope',
   ledger_mode: 'mode',
   limit_counter: 'direction',
+  operator_movement: 'actor currency',
   posting: 'currency purpose',
   processor_attempt: 'currency kind resolved_by sandbox_behavior status',
   processor_break: 'closed_by currency expected kind',

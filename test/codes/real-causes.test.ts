@@ -64,6 +64,7 @@ test('only these samples need a condition that requests cannot create', () => {
   expect([...UNDER_CONDITION].sort()).toEqual([
     'case_message_limit',
     'events_expired',
+    'operator_limit_exceeded',
     'rate_limited',
     'replay_running',
     'request_timeout',

@@ -20,10 +20,12 @@ import {
   NO_ID,
   type RealCause,
   type Result,
+  runAll,
   runRefused,
   together,
   withMembers,
 } from './real-cause.ts';
+import { sampleRequest } from './sample.ts';
 import { toRequest } from './send.ts';
 import { CASE_ABOUT_NO_TRANSFER } from './support-causes.ts';
 import type { World } from './world.ts';
@@ -182,6 +184,7 @@ export const TRANSFER_CAUSES = {
       return [atField('/amount', about('reverse_transfer', unload, {}))];
     }),
   ),
+  operator_limit_exceeded: { run: runOperatorLimit },
   currency_mismatch: byRequests('currency_mismatch', [to('card_eur')]),
   insufficient_funds: together(
     byRequests('insufficient_funds', [
@@ -263,4 +266,18 @@ export async function runSwitch(world: World): Promise<readonly Result[]> {
     }
   }
   return results;
+}
+
+/** A withdrawal and a reversal by an operator with the limit of the world's sandbox: 500 JPY a day. */
+async function runOperatorLimit(world: World): Promise<readonly Result[]> {
+  const code = 'operator_limit_exceeded';
+  const { url, client } = world.sandbox;
+  await client.deposits.create(DEMO_PROGRAM, { amount: 2_000, currency: 'JPY' });
+  const load = await made(client, await newCard(client, 0, 'JPY'), 501);
+  const headers = { Authorization: `Bearer ${world.operatorKey}` };
+  const sample = { operation: 'create_withdrawal', request: sampleRequest(code, headers) } as const;
+  const [withdrawal] = await runAll(url, code, [sample]);
+  const reversal = about('reverse_transfer', load, {}, { ...headers, 'Program-Id': DEMO_PROGRAM });
+  const results = await runRefused(world, code, [atField('/amount', reversal)]);
+  return [...(withdrawal === undefined ? [] : [{ ...withdrawal, isSample: true }]), ...results];
 }

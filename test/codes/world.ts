@@ -94,7 +94,8 @@ async function startAll(
   [own, other, copy]: readonly [Directory, Directory, Directory],
   toEnd: (end: () => Promise<unknown>) => void,
 ): Promise<Omit<World, 'end'>> {
-  const sandbox = await startService({ DATA_DIR: own.path });
+  // Only `operator_limit_exceeded` uses an operator's key to withdraw or reverse in this currency.
+  const sandbox = await startService({ DATA_DIR: own.path, OPERATOR_DAILY_LIMITS: 'JPY 500' });
   toEnd(sandbox.stop);
   const { databaseUrl } = await embeddedServerOf(own.path);
   const ledger = new LedgerReader(databaseUrl);

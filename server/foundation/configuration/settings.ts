@@ -1,4 +1,5 @@
 import { accessText, type RoleRule } from '../../../domain/people/access.ts';
+import { type OperatorLimits, operatorLimitsText } from '../../../domain/people/operator-limits.ts';
 import { machineMemory } from '../machine-memory.ts';
 import { shownDatabaseUrl } from '../url-credentials.ts';
 import { CONNECTORS, type Connectors } from './connectors.ts';
@@ -16,6 +17,7 @@ import {
   isLoopback,
   NETWORKS,
   numberOf,
+  OPERATOR_LIMITS,
   ORIGIN,
   oneOf,
   PORT,
@@ -349,6 +351,18 @@ export const SETTINGS = {
     readBy: 'commands',
     show: (rules: readonly RoleRule[] | null) =>
       (rules ?? []).map((rule) => `${rule.value}=${accessText(rule)}`).join(', '),
+  },
+  /** Empty for no limits. */
+  operatorLimits: {
+    name: 'OPERATOR_DAILY_LIMITS',
+    kind: OPERATOR_LIMITS,
+    fallback: '',
+    unset: (): OperatorLimits => new Map(),
+    purpose:
+      'the most that one operator, a person or a key, may withdraw from funding and reverse per day (UTC), by currency; if not ' +
+      'set, there are no limits',
+    readBy: 'service',
+    show: operatorLimitsText,
   },
   /** Null for none. */
   connectors: {

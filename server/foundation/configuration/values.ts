@@ -3,6 +3,7 @@ import { readFileSync } from 'node:fs';
 import { isIP } from 'node:net';
 import { resolve } from 'node:path';
 import { type RoleRule, readRoleRules } from '../../../domain/people/access.ts';
+import { type OperatorLimits, readOperatorLimits } from '../../../domain/people/operator-limits.ts';
 import { findNetworkProblem } from '../networks.ts';
 import { codeOf } from '../startup-problem.ts';
 
@@ -123,10 +124,24 @@ export const ROLE_RULES: Kind<readonly RoleRule[]> = {
     'entries such as card-support=support, lumen-staff=viewer@prog_0196f5c2d9a37d11b6e4f2a90c8d5e72, separated by commas',
   parse: (text, refuse) => {
     const rules = readRoleRules(text);
-    if (typeof rules === 'string') throw refuse(rules.charAt(0).toLowerCase() + rules.slice(1).replace(/\.$/, ''));
+    if (typeof rules === 'string') throw refuse(asClause(rules));
     return rules;
   },
 };
+
+export const OPERATOR_LIMITS: Kind<OperatorLimits> = {
+  allowed: 'currencies with amounts such as USD 50000.00, JPY 4000000, separated by commas',
+  parse: (text, refuse) => {
+    const limits = readOperatorLimits(text);
+    if (typeof limits === 'string') throw refuse(asClause(limits));
+    return limits;
+  },
+};
+
+/** A sentence as the end of another one. */
+function asClause(sentence: string): string {
+  return sentence.charAt(0).toLowerCase() + sentence.slice(1).replace(/\.$/, '');
+}
 
 export const COLLECTOR_URL: Kind<string> = {
   allowed: 'an http:// or https:// URL without a query, such as http://127.0.0.1:4318',

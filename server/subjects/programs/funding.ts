@@ -4,9 +4,11 @@ import { toWireId } from '../../../domain/identifier.ts';
 import { fallsBelowThreshold } from '../../../domain/ledger/funding-low.ts';
 import { type Account, available, canGive, canTake, type Posted, post } from '../../../domain/ledger/ledger.ts';
 import { formatMoney, MAXIMUM_BALANCE, readAmount, toWire } from '../../../domain/ledger/money.ts';
+import { type CountedMovement, countMovement } from '../../../domain/people/operator-limits.ts';
 import { Refusal } from '../../../domain/refusal.ts';
 import type { Call, Reply, Service } from '../../calls/call.ts';
 import { readPair } from '../../calls/fields.ts';
+import { countedActor } from '../../calls/operator-limits.ts';
 import { readPage } from '../../calls/page.ts';
 import { currencyFor, loadProgram } from '../../calls/program.ts';
 import { readAgain } from '../../calls/read-rows.ts';
@@ -14,6 +16,7 @@ import { fundingLowEvent } from '../../calls/records/event.ts';
 import { ensureFunding } from '../../commit/ensure-funding.ts';
 import { type Done, type Moment, transactUnderKey } from '../../commit/under-key.ts';
 import { idAt } from '../../foundation/ids.ts';
+import type { Statement } from '../../store/connection/database.ts';
 import { insertEvents } from '../../store/events/insert-events.ts';
 import { insertPostings, lockFundingAccounts, toAccount, updateAccounts } from '../../store/ledger/account.ts';
 import {
@@ -26,6 +29,8 @@ import {
   toFundingMovement,
   toReferenceHolder,
 } from '../../store/ledger/funding.ts';
+import { nameOfOperator } from '../../store/locks.ts';
+import { readCountedMovements, toCountedMovement, writeCountedMovements } from '../../store/operator-movement.ts';
 import { readFundingThreshold, toFundingThreshold } from '../../store/program.ts';
 import { actorOf, auditOf, withoutMetadata } from '../audit/audit.ts';
 
@@ -67,19 +72,27 @@ async function moveFunding(
     actor: actorOf(call.caller),
   };
   const { reference } = sent;
+  const counted = kind === 'withdrawal' ? countedActor(service.operatorLimits, call.caller) : undefined;
   const reply = await transactUnderKey(service, call, {
     programId,
-    names: reference === null ? [] : [{ programId, kind: 'movement_reference', name: reference }],
+    names: [
+      ...(reference === null ? [] : [{ programId, kind: 'movement_reference', name: reference } as const]),
+      ...(counted === undefined ? [] : [nameOfOperator(counted)]),
+    ],
     load: {
       reference: reference === null ? null : readMovementReference(programId, reference),
       lockAccounts: lockFundingAccounts(programId, currency),
+      counted: counted === undefined ? null : readCountedMovements({ actors: [counted] }),
       // The threshold applies to the funding in the program's own currency, and a deposit cannot take the funding below it.
       threshold: kind === 'withdrawal' && currency === program.currency ? readFundingThreshold(programId) : null,
     },
-    decide: ({ lockAccounts, threshold, reference: taken }, moment) => {
+    decide: ({ lockAccounts, threshold, reference: taken, counted: rows }, moment) => {
       refuseTaken(reference, toReferenceHolder(taken));
       const movement = { ...sent, movementId: idAt(moment.now) };
-      return decide(call, movement, lockAccounts.map(toAccount), toFundingThreshold(threshold), moment);
+      const done = decide(call, movement, lockAccounts.map(toAccount), toFundingThreshold(threshold), moment);
+      if (counted === undefined) return done;
+      const writes = countWithdrawal(service, counted, movement, rows.map(toCountedMovement), moment);
+      return { ...done, writes: [...writes, ...done.writes] };
     },
     recall: async (movementId) => {
       const [row] = await readAgain(service.database, readFundingMovement(programId, movementId), 'yes');
@@ -88,6 +101,20 @@ async function moveFunding(
     },
   });
   return { ...reply, moneyMoved: 'yes' };
+}
+
+/** Counts a withdrawal for the limits of its operator. Throws the refusal. */
+function countWithdrawal(
+  { operatorLimits = new Map() }: Service,
+  actor: string,
+  { currency, amount }: FundingMovement,
+  known: readonly CountedMovement[],
+  { now }: Moment,
+): readonly Statement[] {
+  const before = known.find((one) => one.currency === currency);
+  const counted = countMovement(operatorLimits, before, { actor, currency, amount, kind: 'withdrawal', now });
+  if (counted instanceof Refusal) throw counted;
+  return counted === undefined ? [] : [writeCountedMovements([counted])];
 }
 
 function refuseTaken(reference: string | null, holder: ReturnType<typeof toReferenceHolder>): void {

@@ -1,4 +1,5 @@
 import type { Call, Reply } from '../../calls/call.ts';
+import { countedActor } from '../../calls/operator-limits.ts';
 import { creatorOf } from '../../calls/records/transfer.ts';
 import type { TransferService } from './lane.ts';
 import { readOptionalAmount, toChange } from './request.ts';
@@ -42,6 +43,7 @@ export async function reverseTransfer(
 ): Promise<Reply<'reverse_transfer'>> {
   const { amount, description = null } = call.body;
   const asked = { amount: readOptionalAmount(amount), description, createdBy: creatorOf(call.caller) };
-  const request = { ...toChange(call), command: 'reverse' as const, ...asked };
+  const counted = { countedActor: countedActor(service.operatorLimits, call.caller) };
+  const request = { ...toChange(call), command: 'reverse' as const, ...asked, ...counted };
   return toReversalReply(service, call, await service.transfers.submit(request, call.deadline));
 }

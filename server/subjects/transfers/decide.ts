@@ -5,6 +5,7 @@ import type { StoredResponse } from '../../../domain/idempotency.ts';
 import { toWireId } from '../../../domain/identifier.ts';
 import { fallsBelowThreshold } from '../../../domain/ledger/funding-low.ts';
 import { available } from '../../../domain/ledger/ledger.ts';
+import { type CountedMovement, countMovement, type OperatorLimits } from '../../../domain/people/operator-limits.ts';
 import { isUnchanged, newAttempt } from '../../../domain/processors/attempt.ts';
 import { Refusal } from '../../../domain/refusal.ts';
 import {
@@ -34,6 +35,7 @@ import type { Loaded, Statement } from '../../store/connection/database.ts';
 import { compactPayload } from '../../store/events/transfer-payload.ts';
 import { toStoredResponses } from '../../store/idempotency.ts';
 import { toAccount } from '../../store/ledger/account.ts';
+import { toCountedMovement } from '../../store/operator-movement.ts';
 import { attemptAfter, type DecidedAttempt, toAttempt } from '../../store/processors/attempt.ts';
 import { type RulesNow, toRulesNow } from '../../store/program.ts';
 import { toTransferWithHold } from '../../store/transfers/transfer.ts';
@@ -67,7 +69,8 @@ export type LoadName =
   | 'attempts'
   | 'erasures'
   | 'responses'
-  | 'references';
+  | 'references'
+  | 'countedMovements';
 
 /** The state that the decisions of a group are based on. Each decision changes it for the next. */
 export class Books {
@@ -82,6 +85,8 @@ export class Books {
   readonly #erasedCards: ReadonlyMap<string, string>;
   readonly #storedResponses: Map<string, StoredResponse>;
   readonly #references: References;
+  readonly #operatorLimits: OperatorLimits | undefined;
+  readonly #countedMovements: Map<string, CountedMovement>;
   #ids = 0;
   readonly #changes: BookChanges = noChanges();
 
@@ -92,15 +97,18 @@ export class Books {
       memory = new Memory(),
       compactsPayloads,
       connectorState = () => 'missing',
+      operatorLimits,
     }: {
       readonly memory?: Memory | undefined;
       readonly compactsPayloads: boolean;
       readonly connectorState?: ((connectorId: string) => ConnectorState) | undefined;
+      readonly operatorLimits?: OperatorLimits | undefined;
     },
   ) {
     this.#memory = memory;
     this.#compactsPayloads = compactsPayloads;
     this.#connectorState = connectorState;
+    this.#operatorLimits = operatorLimits;
     this.#accounts = new ExaminedAccounts(memory);
     this.#rules = new Map(loaded.rules.map(toRulesNow).map((found) => [found.rules.programId, found]));
     for (const { now } of this.#rules.values()) memory.noteTime(now);
@@ -126,6 +134,9 @@ export class Books {
     );
     this.#storedResponses = toStoredResponses(loaded.responses);
     this.#references = new References(loaded.references);
+    this.#countedMovements = new Map(
+      loaded.countedMovements.map(toCountedMovement).map((counted) => [countedKey(counted), counted]),
+    );
   }
 
   /** Whether the accounts of a card are locked for this group, or by another transaction. */
@@ -190,9 +201,24 @@ export class Books {
         return this.#decideReport(existing, request, view);
       case 'execute':
         return withErrorRecord(decideExecution(existing.transfer, view));
-      case 'reverse':
-        return decideReversal(existing.transfer, { ...request, reversalId: this.#newId(view.now) }, view);
+      case 'reverse': {
+        const plan = decideReversal(existing.transfer, { ...request, reversalId: this.#newId(view.now) }, view);
+        return plan instanceof Refusal ? plan : (this.#countReversal(plan, request.countedActor) ?? plan);
+      }
     }
+  }
+
+  /** Counts a reversal for the limits of its operator, or refuses it. Undefined if nothing speaks against it. */
+  #countReversal({ reversal }: ReversalPlan, actor: string | undefined): Refusal | undefined {
+    if (actor === undefined || this.#operatorLimits === undefined) return undefined;
+    const { amount, currency, createdAt: now } = reversal;
+    const key = countedKey({ actor, currency });
+    const movement = { actor, currency, amount, kind: 'reversal', now } as const;
+    const counted = countMovement(this.#operatorLimits, this.#countedMovements.get(key), movement);
+    if (counted === undefined || counted instanceof Refusal) return counted;
+    this.#countedMovements.set(key, counted);
+    this.#changes.counted.set(key, counted);
+    return undefined;
   }
 
   /** Decides a processor's answer, unless the attempt has changed since the step was decided. */
@@ -389,6 +415,10 @@ export class Books {
     this.#accounts.get(card.accountId);
     return card;
   }
+}
+
+function countedKey({ actor, currency }: Pick<CountedMovement, 'actor' | 'currency'>): string {
+  return `${actor}\n${currency}`;
 }
 
 function transferKey({ programId, transferId }: { readonly programId: string; readonly transferId: string }): string {

@@ -1,6 +1,7 @@
 import { isStored } from '../../../contract/errors/catalogue.ts';
 import type { TransferRecord } from '../../../contract/transfers.ts';
 import { toWireId } from '../../../domain/identifier.ts';
+import type { OperatorLimits } from '../../../domain/people/operator-limits.ts';
 import { Refusal } from '../../../domain/refusal.ts';
 import type { TransferType } from '../../../domain/transfers/transfer.ts';
 import type { ConnectorState } from '../../../domain/transfers/transfer-view.ts';
@@ -36,6 +37,7 @@ export type LaneOptions = {
   readonly onCreated?: OnCreated | undefined;
   /** Whether the processors of cards can be asked. Without it, there are no processors. */
   readonly connectorState?: ((connectorId: string) => ConnectorState) | undefined;
+  readonly operatorLimits?: OperatorLimits | undefined;
   /** Called with each transfer that begins to wait for a processor, and with each processor's answer. */
   readonly onProcessor?: ((transfer: TransferRecord) => void) | undefined;
 };
@@ -46,7 +48,7 @@ export type LaneOptions = {
  */
 export function openTransferLane(
   databases: Pick<Database, 'forProgram'>,
-  { compactsPayloads, bounds, observer, onCreated, connectorState, onProcessor }: LaneOptions,
+  { compactsPayloads, bounds, observer, onCreated, connectorState, operatorLimits, onProcessor }: LaneOptions,
 ): TransferLane {
   const programOf = ({ programId }: TransferRequest): string => programId;
   const traceOf = ({ trace }: TransferRequest) => trace;
@@ -58,7 +60,8 @@ export function openTransferLane(
     if ('card_id' in record && (isWaiting || request.command === 'report')) onProcessor?.(record);
   };
   const committed = new CommittedCards(bounds?.remembered?.bytes);
-  const open: OpenBooks = (loaded, memory) => new Books(loaded, { memory, compactsPayloads, connectorState });
+  const open: OpenBooks = (loaded, memory) =>
+    new Books(loaded, { memory, compactsPayloads, connectorState, operatorLimits });
   const stepsOf = (requests: readonly TransferRequest[], mode: LockMode) =>
     lockedSteps(requests, mode, committed, open);
   const work = { stepsOf, programOf, needsOf, transferOf, traceOf, onCommitted };

@@ -5,7 +5,8 @@ import { readErasuresOfTransfers } from '../../store/cards/card-erasure.ts';
 import type { Statement } from '../../store/connection/database.ts';
 import { readStoredResponses } from '../../store/idempotency.ts';
 import { lockAccounts, type NamedCard, readAccounts } from '../../store/ledger/account.ts';
-import { hashOf, type LockedName, shareSwitchAndLockNames } from '../../store/locks.ts';
+import { hashOf, type LockedName, nameOfOperator, shareSwitchAndLockNames } from '../../store/locks.ts';
+import { readCountedMovements } from '../../store/operator-movement.ts';
 import { readAttemptsForReport } from '../../store/processors/attempt.ts';
 import { readProgramRules } from '../../store/program.ts';
 import { readReferences, readTransfersForChange } from '../../store/transfers/transfer.ts';
@@ -34,6 +35,7 @@ export function loadFor(
   const references = creations.flatMap(({ programId, terms: { reference } }) =>
     reference === null ? [] : [{ programId, reference }],
   );
+  const counted = requests.flatMap((request) => countedActorOf(request) ?? []);
   const names = requests.flatMap(namesOf);
   const programIds = requests.map(({ programId }) => programId);
   const isKnown = cards.length + changes.length === 0;
@@ -53,6 +55,7 @@ export function loadFor(
     erasures: updates.length === 0 ? null : readErasuresOfTransfers(updates),
     responses: keys.length === 0 ? null : readStoredResponses(keys),
     references: references.length === 0 ? null : readReferences(references),
+    countedMovements: counted.length === 0 ? null : readCountedMovements({ actors: [...new Set(counted)] }),
   };
 }
 
@@ -75,7 +78,13 @@ function namesOf(request: TransferRequest): readonly LockedName[] {
   if (isCreation(request) && request.terms.reference !== null) {
     names.push({ programId, kind: 'reference', name: request.terms.reference });
   }
+  const counted = countedActorOf(request);
+  if (counted !== undefined) names.push(nameOfOperator(counted));
   return names;
+}
+
+function countedActorOf(request: TransferRequest): string | undefined {
+  return request.command === 'reverse' ? request.countedActor : undefined;
 }
 
 /**

@@ -57,7 +57,13 @@ export type ChangeRequest = OfTransfer & { readonly sentId: string } & (
         /** The versions of the transfer that the change accepts, or undefined for any. */
         readonly ifMatch?: readonly string[] | undefined;
       }
-    | ({ readonly command: 'reverse'; readonly amount: bigint | null; readonly description: string | null } & Creator)
+    | ({
+        readonly command: 'reverse';
+        readonly amount: bigint | null;
+        readonly description: string | null;
+        /** The operator whose limits count it, see `countedActor`. */
+        readonly countedActor?: string | undefined;
+      } & Creator)
   );
 
 /** A hold past its end, or a scheduled transfer that is due. It comes from a job, not from a caller. */

@@ -1,5 +1,6 @@
 import type { DomainEvent } from '../../../domain/event.ts';
 import type { Account } from '../../../domain/ledger/ledger.ts';
+import type { CountedMovement } from '../../../domain/people/operator-limits.ts';
 import type { Attempt } from '../../../domain/processors/attempt.ts';
 import type { Hold } from '../../../domain/transfers/hold.ts';
 import type { Reversal } from '../../../domain/transfers/reverse-transfer.ts';
@@ -18,6 +19,7 @@ import {
   updateAccountsIfUnchanged,
 } from '../../store/ledger/account.ts';
 import { type CounterChangeOf, insertCounters, updateCounters } from '../../store/ledger/limits.ts';
+import { writeCountedMovements } from '../../store/operator-movement.ts';
 import { type DecidedAttempt, insertAttempts, updateReportedAttempts } from '../../store/processors/attempt.ts';
 import { mergeWrites } from '../../store/sql.ts';
 import { insertReversals } from '../../store/transfers/reversal.ts';
@@ -48,6 +50,8 @@ export type BookChanges = {
   readonly postings: CausedPosting[];
   readonly responses: KeyedResponse[];
   readonly events: DomainEvent[];
+  /** What operators have withdrawn and reversed today, by operator and currency. */
+  readonly counted: Map<string, CountedMovement>;
   /** The actions of operators. */
   readonly audited: AuditNote[];
 };
@@ -65,6 +69,7 @@ export function noChanges(): BookChanges {
     postings: [],
     responses: [],
     events: [],
+    counted: new Map(),
     audited: [],
   };
 }
@@ -93,8 +98,9 @@ export function writesOf(
   const writes = [...insertsOf(changes, moment), ...accounts, ...changesOf(changes, moment)];
   if (writes.length === 0) return [];
   const reported = some([...changes.reported.values()], updateReportedAttempts);
+  const counted = some([...changes.counted.values()], writeCountedMovements);
   const audited = some(changes.audited, insertAuditEntries);
-  return [mergeWrites(writes), ...metadataWritesOf(changes), ...reported, ...audited];
+  return [mergeWrites(writes), ...metadataWritesOf(changes), ...reported, ...counted, ...audited];
 }
 
 /** Returns the same for a group that has not locked its accounts. */
