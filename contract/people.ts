@@ -16,7 +16,9 @@ export const PersonRecord = Type.Object({
   first_seen_at: moment('When the person first signed in, in actual time'),
   last_seen_at: moment('When the person last signed in, in actual time'),
   blocked_at: nullable(moment('When the person was blocked; null if the person may sign in')),
-  erased_at: nullable(moment('When name and email were erased; null if they were not')),
+  erased_at: nullable(
+    moment('When name and email were erased; null if they were not, or if the person has signed in since'),
+  ),
 });
 
 const PATH = '/api/v0.1/operator/person';

@@ -2357,7 +2357,7 @@ export type PersonRecord = {
   readonly last_seen_at: string;
   /** When the person was blocked; null if the person may sign in. */
   readonly blocked_at: string | null;
-  /** When name and email were erased; null if they were not. */
+  /** When name and email were erased; null if they were not, or if the person has signed in since. */
   readonly erased_at: string | null;
 };
 

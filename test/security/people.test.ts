@@ -160,6 +160,14 @@ describe('an erased person', () => {
     expect(JSON.parse((await block()).body)).toMatchObject({ person_id: id, ...erased });
     await expect(signInPerson(ledger.database, soon(), person)).rejects.toMatchObject({ code: 'person_blocked' });
   });
+
+  test('is no longer erased after the next sign-in, which stores the name again', async () => {
+    const { id, person } = await signIn();
+    await change('erase_person', id);
+    expect(await change('unblock_person', id)).toMatchObject({ name: null, erased_at: expect.any(String) });
+    await signInPerson(ledger.database, soon(), person);
+    expect(await change('get_person', id)).toMatchObject({ name: person.name, erased_at: null, blocked_at: null });
+  });
 });
 
 describe('a back-channel logout', () => {

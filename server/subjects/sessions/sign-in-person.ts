@@ -46,8 +46,9 @@ export async function signInPerson(database: Database, deadline: number, signIn:
       throw new Refusal('person_blocked', message, { saw: { person_id: toWireId('per', known.personId) } });
     }
     const person: Person = {
-      ...(known ?? { personId: personIdAt(now.getTime()), firstSeenAt: now, blockedAt: null, erasedAt: null }),
-      ...{ issuer, subject, name, email, roles, lastSeenAt: now },
+      ...(known ?? { personId: personIdAt(now.getTime()), firstSeenAt: now, blockedAt: null }),
+      // An erased person who was unblocked has a name again.
+      ...{ issuer, subject, name, email, roles, lastSeenAt: now, erasedAt: null },
     };
     const { personId } = person;
     const session = { sessionId: idAt(now.getTime()), personId, createdAt: now, lastActiveAt: now };
