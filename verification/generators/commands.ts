@@ -1,3 +1,4 @@
+import { CARD_STATUS_CODES, CARD_STATUSES, type CardStatus } from '../../domain/cards/card.ts';
 import { type LimitName, PERIODS, type Period } from '../../domain/ledger/limits.ts';
 import type { Random } from '../../test/harness/random.ts';
 import { type Books, LIMIT_NAMES, LIMITS, sum, type Transfer } from '../model/books.ts';
@@ -69,9 +70,20 @@ const TYPES = ['load', 'load', 'unload', 'card_to_card'] as const;
 /** A processor moves no money between cards. */
 const TYPES_AT_PROCESSOR = ['load', 'load', 'unload'] as const;
 
-const STATUSES = ['active', 'inactive', 'lost', 'active', 'inactive', 'closed'] as const;
-const RARE_STATUSES = ['active', 'inactive', 'stolen', 'fraud', 'closed'] as const;
-const PUT = ['preactive', 'inactive', 'lost', 'lost', 'stolen', 'fraud', 'expired', 'closed', 'closed'] as const;
+/** How often commands request each status, how often the rare ones do, and how often one puts it on a card without a request. */
+const STATUSES: Readonly<Record<CardStatus, readonly [usual: number, rare: number, put: number]>> = {
+  preactive: [0, 0, 1],
+  active: [2, 1, 9],
+  inactive: [2, 1, 1],
+  lost: [1, 0, 2],
+  stolen: [0, 1, 1],
+  fraud: [0, 1, 1],
+  expired: [0, 0, 1],
+  closed: [1, 1, 2],
+};
+const statusesBy = (column: 0 | 1 | 2): readonly CardStatus[] =>
+  CARD_STATUSES.flatMap((status) => new Array<CardStatus>(STATUSES[status][column]).fill(status));
+const [USUAL_STATUSES, RARE_STATUSES, PUT_STATUSES] = [statusesBy(0), statusesBy(1), statusesBy(2)];
 
 /** Draws the value of a limit. */
 export function drawLimit(random: Random, name: keyof typeof RANGES, scale: number): bigint {
@@ -239,7 +251,7 @@ export class Commands {
     const random = this.#random;
     const [program, cards] = this.#program();
     if (does === 'put_card_status') {
-      return { does, card: random.pick(cards).name, status: random.chance(0.5) ? 'active' : random.pick(PUT) };
+      return { does, card: random.pick(cards).name, status: random.pick(PUT_STATUSES) };
     }
     if (does === 'update_card') {
       const { name: card } = this.#card(cards);
@@ -253,7 +265,7 @@ export class Commands {
   }
 
   #status() {
-    return this.#rarely(0.4) ? this.#random.pick(RARE_STATUSES) : this.#random.pick(STATUSES);
+    return this.#random.pick(this.#rarely(0.4) ? RARE_STATUSES : USUAL_STATUSES);
   }
 
   #dayAhead(): string {
@@ -360,12 +372,12 @@ const APT = {
 export const REFUSALS: Readonly<Partial<Record<Kind, readonly string[]>>> = {
   create: [
     ...['create_transfer_schema', 'service_disabled', 'card_not_found', 'currency_mismatch', 'duplicate_reference'],
-    ...['card_not_activated', 'card_suspended', 'card_closed', 'card_expired', 'card_lost', 'card_suspected_fraud'],
+    ...CARD_STATUS_CODES,
     ...['amount_too_small', 'amount_too_large', 'limit_exceeded', 'insufficient_funds'],
   ],
   capture: [
     ...['invalid_transfer_status', 'service_disabled', 'amount_too_large', 'limit_exceeded'],
-    ...['card_suspended', 'card_closed', 'card_lost', 'card_suspected_fraud'],
+    ...CARD_STATUS_CODES.filter((code) => code !== 'card_not_activated'),
   ],
   cancel: ['invalid_transfer_status'],
   expire: ['invalid_transfer_status'],
