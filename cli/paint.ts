@@ -1,14 +1,16 @@
 import util from 'node:util';
+import type { CardRecord, TransferRecord } from '../sdk/client.ts';
 
 // Text for people gets its colours while it is put together. The codes are removed if the output is not a terminal, or if
 // colours are turned off. No meaning depends on colour alone. Yellow and cyan are unreadable on white, and blue on black.
 
+type Paint = (text: string) => string;
 type Format = 'bold' | 'green' | 'magenta' | 'red';
 
 /** Missing before Node 20.12. */
 const styleText = util.styleText as typeof util.styleText | undefined;
 
-function paint(format: Format): (text: string) => string {
+function paint(format: Format): Paint {
   return (text) => (text === '' || styleText === undefined ? text : styleText(format, text, { validateStream: false }));
 }
 
@@ -22,20 +24,16 @@ export const warning = paint('magenta');
 export const bad = paint('red');
 
 /** The colour of each status word. Other words have none. */
-const TONES: Readonly<Record<string, (text: string) => string>> = {
+const TONES: Readonly<Record<string, Paint> & Record<CardRecord['status'] | TransferRecord['status'], Paint>> = {
   ...tone(good, ['active', 'balanced', 'completed', 'current', 'delivered', 'enabled', 'ok', 'passed', 'ready', 'up']),
-  ...tone(warning, [
-    ...['canceled', 'degraded', 'inactive', 'not_evaluated', 'paused', 'pending', 'preactive', 'reversed'],
-    ...['running', 'scheduled', 'Request Error', 'unknown', 'waiting', 'warning'],
-  ]),
-  ...tone(bad, [
-    ...['closed', 'disabled', 'expired', 'failed', 'fraud', 'lost', 'NOT BALANCED', 'problem', 'stolen'],
-    ...['Process Error', 'Server Error'],
-  ]),
+  ...tone(warning, ['canceled', 'degraded', 'inactive', 'not_evaluated', 'paused', 'pending', 'preactive', 'reversed']),
+  ...tone(warning, ['running', 'scheduled', 'Request Error', 'unknown', 'waiting', 'warning']),
+  ...tone(bad, ['closed', 'disabled', 'expired', 'failed', 'fraud', 'lost', 'NOT BALANCED', 'problem', 'stolen']),
+  ...tone(bad, ['Process Error', 'Server Error']),
 };
 
-function tone(as: (text: string) => string, words: readonly string[]) {
-  return Object.fromEntries(words.map((word) => [word, as]));
+function tone<const Word extends string>(as: Paint, words: readonly Word[]) {
+  return Object.fromEntries(words.map((word) => [word, as])) as Readonly<Record<Word, Paint>>;
 }
 
 const STATUS_NAMES: ReadonlySet<string> = new Set(['status', 'outcome', 'state', 'type', 'result', 'severity']);

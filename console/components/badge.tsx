@@ -1,5 +1,6 @@
 import type { ComponentChildren } from 'preact';
-import type { ProcessorAttemptRecord, TransferRecord, WebhookRecord } from '../../sdk/client.ts';
+import type { CardRecord, ProcessorAttemptRecord, TransferRecord, WebhookRecord } from '../../sdk/client.ts';
+import type { StateOfKey } from '../format/operators/keys.ts';
 import { ATTEMPT_WORDS } from '../format/operators/processors.ts';
 import { reasonOf, statusOf } from '../format/webhooks.ts';
 
@@ -8,32 +9,27 @@ export type Tone = 'good' | 'waiting' | 'bad' | 'quiet' | 'plain';
 
 const SIGNS: Readonly<Record<Tone, string>> = { good: '●', waiting: '◐', bad: '■', quiet: '○', plain: '' };
 
-/** The tone of each status of transfers, cards, webhooks and keys. */
-const TONES: Readonly<Record<string, Tone>> = {
+type Status = TransferRecord['status'] | CardRecord['status'] | WebhookRecord['status'] | StateOfKey;
+
+const TONES: Readonly<Record<string, Tone> & Record<Status, Tone>> = {
   completed: 'good',
-  captured: 'good',
   active: 'good',
   enabled: 'good',
-  succeeded: 'good',
-  delivered: 'good',
   pending: 'waiting',
   scheduled: 'waiting',
   paused: 'waiting',
   inactive: 'waiting',
-  suspended: 'waiting',
   preactive: 'waiting',
-  retrying: 'waiting',
   failed: 'bad',
-  dead: 'bad',
   disabled: 'bad',
   lost: 'bad',
   stolen: 'bad',
+  rolled: 'plain',
   revoked: 'bad',
   fraud: 'bad',
   canceled: 'quiet',
   expired: 'quiet',
   closed: 'quiet',
-  reversed: 'quiet',
 };
 
 /** The words for statuses that the API calls differently. */

@@ -3,7 +3,7 @@ import { type KeyRecord, type KeyScope, OPERATIONS, type OperationId } from '../
 /** A key that was not used for this long counts as unused. */
 const UNUSED_DAYS = 30;
 
-type StateOfKey = 'active' | 'rolled' | 'expired' | 'revoked';
+export type StateOfKey = 'active' | 'rolled' | 'expired' | 'revoked';
 
 /** Returns the state of a key at a time in milliseconds. A rolled key works until it expires. */
 export function stateOfKey(key: Pick<KeyRecord, 'revoked_at' | 'expires_at' | 'replaced_by'>, now: number): StateOfKey {

@@ -1,4 +1,5 @@
 import { useState } from 'preact/hooks';
+import type { CardRecord } from '../../../sdk/client.ts';
 import { Button } from '../../components/button.tsx';
 import { type Column, DataTable } from '../../components/data-table.tsx';
 import { ErrorRecord } from '../../components/error-record.tsx';
@@ -10,23 +11,22 @@ import { useAction } from '../../data/use-action.ts';
 /** The card program that every sandbox starts with. Its id is always the same, and only it has the seeded cards. */
 const DEMO_PROGRAM_ID = 'prog_019000000000700080000000000000de';
 
-type SeededCard = { readonly name: string; readonly purpose: string };
-
-const CARDS: readonly SeededCard[] = [
-  { name: 'card_active', purpose: 'can receive and send money' },
-  { name: 'card_empty', purpose: 'has nothing to unload' },
-  { name: 'card_preactive', purpose: 'not activated yet' },
-  { name: 'card_inactive', purpose: 'suspended' },
-  { name: 'card_lost', purpose: 'reported lost' },
-  { name: 'card_stolen', purpose: 'reported stolen' },
-  { name: 'card_fraud', purpose: 'suspected fraud' },
-  { name: 'card_expired', purpose: 'expired' },
-  { name: 'card_closed', purpose: 'permanently closed' },
-  { name: 'card_limited', purpose: 'accepts 1.00 to 100.00 per transfer, 350.00 per day' },
-  { name: 'card_eur', purpose: 'uses EUR' },
-  { name: 'card_full', purpose: 'at the maximum balance' },
-  { name: 'card_processor', purpose: 'its money is at a simulated processor' },
-];
+/** The purpose of each seeded card. There is one for each status. */
+const CARDS: Readonly<Record<`card_${CardRecord['status']}`, string> & Record<string, string>> = {
+  card_active: 'can receive and send money',
+  card_empty: 'has nothing to unload',
+  card_preactive: 'not activated yet',
+  card_inactive: 'suspended',
+  card_lost: 'reported lost',
+  card_stolen: 'reported stolen',
+  card_fraud: 'suspected fraud',
+  card_expired: 'expired',
+  card_closed: 'permanently closed',
+  card_limited: 'accepts 1.00 to 100.00 per transfer, 350.00 per day',
+  card_eur: 'uses EUR',
+  card_full: 'at the maximum balance',
+  card_processor: 'its money is at a simulated processor',
+};
 
 /** A load of 10.00, which some cards accept and others refuse, each for its reason. */
 const TRIED_AMOUNT = 1_000;
@@ -44,20 +44,20 @@ export function CardsSection() {
     setTried(card);
     void load.run(card);
   };
-  const columns: readonly Column<SeededCard>[] = [
+  const columns: readonly Column<readonly [name: string, purpose: string]>[] = [
     {
       title: 'Card',
       onPhone: 'title',
-      cell: ({ name }) => <Id id={name} kind="card" programId={DEMO_PROGRAM_ID} whole />,
+      cell: ([name]) => <Id id={name} kind="card" programId={DEMO_PROGRAM_ID} whole />,
     },
-    { title: 'Purpose', onPhone: 'note', cell: ({ purpose }) => purpose },
+    { title: 'Purpose', onPhone: 'note', cell: ([, purpose]) => purpose },
   ];
-  const actions: readonly Column<SeededCard>[] = can('create_transfer')
+  const actions: readonly Column<readonly [name: string, purpose: string]>[] = can('create_transfer')
     ? [
         {
           title: 'Try',
           onPhone: 'value',
-          cell: ({ name }) => (
+          cell: ([name]) => (
             <span class="row-actions">
               <Button title={`Load 10.00 onto ${name}`} pending={load.pending} onClick={() => tryLoad(name)}>
                 Load 10.00
@@ -79,7 +79,12 @@ export function CardsSection() {
           </p>
         )}
       </div>
-      <DataTable label="Seeded cards" rows={CARDS} rowKey={({ name }) => name} columns={[...columns, ...actions]} />
+      <DataTable
+        label="Seeded cards"
+        rows={Object.entries(CARDS)}
+        rowKey={([name]) => name}
+        columns={[...columns, ...actions]}
+      />
     </Section>
   );
 }
