@@ -1,6 +1,6 @@
 import { STEPS } from '../../contract/errors/precedence.ts';
 import { OPERATIONS } from '../../contract/operations.ts';
-import { CARD_MOVES, CARD_STATUSES, cardStatusOn } from '../../domain/cards/card.ts';
+import { CARD_MOVES, CARD_RULES, CARD_STATUSES, EXPIRING_CARD_STATUSES } from '../../domain/cards/card.ts';
 import { isFinal, TRANSFER_MOVES, TRANSFER_STATUSES } from '../../domain/transfers/transfer.ts';
 import { TRAITS } from '../../server/foundation/configuration/connectors.ts';
 import { LISTED_SETTINGS } from '../../server/foundation/configuration/settings.ts';
@@ -11,7 +11,7 @@ import { checkTable, inCell, phaseTable, table } from './transfer-tables.ts';
 /** The generated sections of the guides, by the name in their markers. */
 export const SECTIONS: Readonly<Record<string, Readonly<Record<string, () => string>>>> = {
   'docs/transfers.md': { 'transfer statuses': transferStatuses, phases: phaseTable, checks: checkTable },
-  'docs/cards.md': { 'card statuses': cardStatuses },
+  'docs/cards.md': { 'card statuses': cardStatuses, 'rules of card statuses': cardRuleTable },
   'docs/configuration.md': {
     settings: settingTable,
     'settings of commands': commandSettings,
@@ -49,13 +49,20 @@ function transferStatuses(): string {
 }
 
 function cardStatuses(): string {
-  const expires = CARD_STATUSES.filter(
-    (status) => status !== 'expired' && cardStatusOn({ status, expiresOn: '2026-01-01' }, '2026-01-02') === 'expired',
-  );
   return diagram([
     ...CARD_STATUSES.flatMap((from) => CARD_MOVES[from].map((to) => [from, to, ''] as const)),
-    ...expires.map((from) => [from, 'expired', 'expires_on has passed'] as const),
+    ...EXPIRING_CARD_STATUSES.map((from) => [from, 'expired', 'expires_on has passed'] as const),
   ]);
+}
+
+function cardRuleTable(): string {
+  const rows = CARD_STATUSES.map((status) => {
+    const { meaning, moneyIn, moneyOut } = CARD_RULES[status];
+    const sends = moneyOut && !moneyIn ? 'yes, to move the balance elsewhere' : moneyOut ? 'yes' : 'no';
+    const next = CARD_MOVES[status].map((name) => `\`${name}\``).join(', ');
+    return [`\`${status}\``, meaning, moneyIn ? 'yes' : 'no', sends, next || 'nothing'];
+  });
+  return table(['status', 'the card', 'receives money', 'sends money', 'can be changed to'], rows);
 }
 
 function stepTable(): string {
