@@ -43,17 +43,26 @@ test('delays no other connector when one is slow, limits it to max_in_flight cal
 });
 
 test('checks the status of the card again before it sends anything', async () => {
-  const trial = new Trial(stage, 'inquired_1');
-  await createUnclaimed(trial);
-  for (const id of trial.cardIds) await stage.service.client.cards.update(id, { status: 'inactive' });
+  const [suspended, lost] = [new Trial(stage, 'inquired_1'), new Trial(stage, 'inquired_1')];
+  await lost.prepare();
+  await createUnclaimed(suspended);
+  await lost.create();
+  const { client } = stage.service;
+  for (const id of suspended.cardIds) await client.cards.update(id, { status: 'inactive' });
+  for (const id of lost.cardIds) await client.cards.update(id, { status: 'lost' });
   await stage.killService();
   await stage.gates.release();
   await stage.start();
-  for (const id of trial.transferIds) {
-    expect(await stage.untilEnded(id)).toMatchObject({ status: 'failed', error: { Code: 'card_suspended' } });
+  const [load = '', unload = ''] = lost.transferIds;
+  for (const id of [...suspended.transferIds, load]) {
+    const Code = id === load ? 'card_lost' : 'card_suspended';
+    expect(await stage.untilEnded(id)).toMatchObject({ status: 'failed', error: { Code } });
     expect(stage.processor.about(id)).toEqual([]);
   }
-  await trial.check(['failed, executed 0']);
+  // The balance of a lost card can be moved elsewhere.
+  expect(await stage.untilEnded(unload)).toMatchObject({ status: 'completed' });
+  await suspended.check(['failed, executed 0']);
+  await lost.check(['failed, executed 0', 'completed, executed 1']);
 });
 
 test('sends nothing new to a connector without valid answers until its health check succeeds', async () => {
