@@ -88,7 +88,7 @@ export const COMMIT: readonly NamedMistake[] = [
   },
   {
     name: 'a lost COMMIT is looked up without a fence',
-    seed: 51,
+    seed: 372,
     statements: {
       abandon_batch: () => NOTHING,
       look_up_batch: (transaction, { values: [batchId] }) => [
@@ -110,14 +110,14 @@ export const COMMIT: readonly NamedMistake[] = [
   },
   {
     name: 'requests are forgotten if another process holds their locks',
-    seed: 458,
+    seed: 372,
     make: change(Contention.prototype, 'takeTurn', () => () => new Promise(() => undefined)),
   },
 ];
 
 /** The relay. */
 export const RELAY: readonly NamedMistake[] = [
-  { name: 'the relay takes no lock', seed: 3, statements: { hold_relay: () => NOTHING } },
+  { name: 'the relay takes no lock', seed: 27, statements: { hold_relay: () => NOTHING } },
   {
     name: 'the relay marks nothing',
     seed: 1,
