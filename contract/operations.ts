@@ -118,9 +118,13 @@ export const SECTIONS: readonly Section[] = [
   section('Sandbox', 'Only in the sandbox: cause failures and move the clock.', SANDBOX),
 ];
 
+const precedences = new Map<OperationId, readonly ErrorCode[]>();
+
 /** Every error code of an operation in order of precedence: the first that applies is returned. See `STEPS`. */
 export function precedenceOf(id: OperationId): readonly ErrorCode[] {
-  return codesInOrder(OPERATIONS[id]) as readonly ErrorCode[];
+  const known = precedences.get(id) ?? (codesInOrder(OPERATIONS[id]) as readonly ErrorCode[]);
+  precedences.set(id, known);
+  return known;
 }
 
 /**
