@@ -1,5 +1,6 @@
 import type { Command } from 'commander';
 import { printable } from '../../domain/printable-text.ts';
+import { ATTEMPT_STATUSES } from '../../domain/processors/attempt.ts';
 import { BREAK_KINDS } from '../../domain/processors/break.ts';
 import type {
   BreakRecord,
@@ -61,20 +62,6 @@ const BREAK_COLUMNS: readonly Column<BreakRecord>[] = [
   'transfer_id',
 ];
 
-const STATUSES = [
-  'open',
-  'ready',
-  'sent',
-  'unknown',
-  'pending',
-  'approved',
-  'declined',
-  'failed',
-  'reversing',
-  'reversed',
-  'attention',
-] as const satisfies readonly NonNullable<SearchAttemptsQuery['status']>[];
-
 const CONNECTOR_OPTION = { flag: '--connector <connector_id>', help: 'filter by connector' } as const;
 const PROGRAM_OPTION = { flag: '--program <program_id>', help: 'filter by card program' } as const;
 
@@ -107,7 +94,11 @@ function addAttempts(program: Command, context: CommandContext): void {
     name: 'queue',
     description: 'list the attempts of all card programs that have not ended, oldest first; for operators',
     options: {
-      status: { flag: '--status <status>', help: 'filter by status; open if omitted', choices: STATUSES },
+      status: {
+        flag: '--status <status>',
+        help: 'filter by status; open if omitted',
+        choices: ['open', ...ATTEMPT_STATUSES],
+      },
       connector_id: CONNECTOR_OPTION,
       program_id: PROGRAM_OPTION,
     },

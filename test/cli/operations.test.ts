@@ -3,6 +3,7 @@ import { afterAll, describe, expect, test } from 'vitest';
 import { buildProgram } from '../../cli/program.ts';
 import { exampleReply } from '../../contract/examples.ts';
 import { OPERATION_IDS, OPERATIONS, type OperationId } from '../../contract/operations.ts';
+import type { SchemaShape } from '../../contract/schema-parts.ts';
 import { rowOf } from '../fixtures/operations.ts';
 import { startCannedService, TRANSFER } from '../sdk/canned-service.ts';
 import { type Outcome, runHere } from './in-process.ts';
@@ -326,6 +327,16 @@ describe('operations and commands', () => {
     play(operation);
     const { output } = await type(`--json ${commandOf(operation)}`);
     expect(typeof reply === 'string' ? output : JSON.parse(output)).toEqual(reply);
+  });
+
+  test.each(allLeaves())('$path can choose every word that its operations accept', ({ path, command }) => {
+    const operations = COMMANDED.filter((id) => `${commandOf(id)} `.startsWith(`${path} `)).map((id) => OPERATIONS[id]);
+    const schemas = operations.flatMap(({ query, body }) => [query, body]);
+    const fields = schemas.flatMap((schema) => Object.values(schema?.properties ?? {}) as SchemaShape[]);
+    const accepted = fields.map((field) => field.enum?.toSorted());
+    for (const { argChoices } of operations.length === 0 ? [] : command.options) {
+      if (argChoices !== undefined) expect(accepted).toContainEqual(argChoices.toSorted());
+    }
   });
 
   test('every other command is known', () => {
