@@ -1,5 +1,6 @@
 import { printable, printableJson } from '../domain/printable-text.ts';
 import {
+  AwaitsApproval,
   ConnectionFailure,
   EventGap,
   IncompleteResponse,
@@ -20,6 +21,8 @@ export const EXIT_CODES = {
   serviceFault: 3,
   noConnection: 4,
   outputFault: 5,
+  /** Accepted, but not done yet. */
+  awaitsApproval: 6,
   /** EX_SOFTWARE of sysexits: a bug in the command line itself. */
   bug: 70,
 } as const;
@@ -47,6 +50,13 @@ export async function reportFailure(error: unknown, where: FailureContext): Prom
   if (error instanceof TransferServiceError) {
     const exitCode = error instanceof RequestError ? EXIT_CODES.requestError : EXIT_CODES.serviceFault;
     return { text: json ? asJson(recordFields(error)) : await recordText(error, where), exitCode };
+  }
+  if (error instanceof AwaitsApproval) {
+    const { approval_id: id, summary, expires_at: expiresAt } = error.approval;
+    const text = `The request waits for the approval of a second person: ${id}, to ${printable(summary)}.
+It expires at ${expiresAt}. Show it: ${where.command} approvals get ${id}
+`;
+    return { text: json ? asJson(error.approval) : text, exitCode: EXIT_CODES.awaitsApproval };
   }
   if (error instanceof ConnectionFailure) {
     const text = `${errorLine(connectionMessage(error), where)}${keyHint(error)}${connectionHint(error, where)}`;

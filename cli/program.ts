@@ -1,6 +1,7 @@
 import { Command, CommanderError, type Option } from 'commander';
 import { VERSION } from '../installation.mjs';
 import type { AddCommands } from './command.ts';
+import { addApprovals } from './commands/approvals.ts';
 import { addAudit } from './commands/audit.ts';
 import { addCards } from './commands/cards.ts';
 import { addCompletion } from './commands/completion.ts';
@@ -47,6 +48,7 @@ const GROUPS: readonly { readonly heading: string; readonly resources: readonly 
       addKeys,
       addSessions,
       addPeople,
+      addApprovals,
       addAudit,
     ],
   },

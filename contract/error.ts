@@ -28,7 +28,8 @@ export type Condition =
   | 'a replay that does not end'
   | 'a case with 200 messages'
   | 'a daily limit of operators'
-  | 'an OpenID provider';
+  | 'an OpenID provider'
+  | 'a second person';
 
 /**
  * How to get the code from a sandbox. The catalogue pages, the OpenAPI document and `test/codes` print or run it, so the message

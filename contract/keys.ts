@@ -43,6 +43,12 @@ export const CreateKeyBody = Type.Object(
       }),
     ),
     expires_at: Type.Optional(moment('When the key expires')),
+    person_id: Type.Optional(
+      idText(
+        'per',
+        'The person that the key belongs to: blocking the person ends the key, and it can decide on approvals',
+      ),
+    ),
   },
   {
     // An unknown field may be a misspelled `expires_at`.
@@ -63,6 +69,7 @@ export const CreateKeyBody = Type.Object(
       program_id: "and send 'all_programs': true for a key that can act in all card programs",
       all_programs: "and send 'program_id'",
       expires_at: 'for a key that does not expire',
+      person_id: 'for a key that belongs to no one',
     }),
   },
 );
@@ -99,6 +106,10 @@ export const KeyRecord = Type.Object({
   revoked_at: nullable(moment('When it was revoked; null if it was not')),
   last_used_at: nullable(moment('When it was last used, accurate to about a minute; null if it was not used yet')),
   replaced_by: textOrNull('key_id of the key that replaces it; null if none does'),
+  person_id: textOrNull('The person that it belongs to; null if it belongs to no one'),
+  created_by: textOrNull(
+    'per_ or key_ id of who created or rolled it; null for a command on the host, a sandbox without keys, and earlier versions',
+  ),
 });
 
 /** A new API key: the only record with the secret. */
@@ -115,6 +126,7 @@ export const NewKeyRecord = Type.Object({
 const PATH = '/api/v0.1/operator/key';
 const SHOP = {
   name: 'Shop server',
+  person_id: null,
   scopes: ['transfers:read', 'transfers:write'],
   last_used_at: EXAMPLE_LATER,
 } as const;
@@ -123,6 +135,7 @@ export const KEYS = [
   operation({
     id: 'create_key',
     method: 'POST',
+    approvable: true,
     path: PATH,
     summary: 'Create an API key; its secret is shown once',
     reach: 'operator',
@@ -133,7 +146,7 @@ export const KEYS = [
     reply: NewKeyRecord,
     idempotency: 'optional',
     audit: 'always',
-    errors: ['program_not_found', 'idempotency_key_exists'],
+    errors: ['program_not_found', 'person_not_found', 'idempotency_key_exists'],
     failure: 'The key could not be created',
     example: {
       body: { name: 'Shop server', program_id: DEMO_PROGRAM, scopes: ['transfers:read', 'transfers:write'] },

@@ -43,6 +43,10 @@ export type Operation = {
   readonly scope: KeyScope | null;
   /** Whether a person must have signed in less than {@link FRESH_SECONDS} ago. Keys need no sign-in. */
   readonly freshSignIn: boolean;
+  /**
+   * Whether requests of operators can need the approval of a second person. They then get 202 and an approval.
+   */
+  readonly approvable: boolean;
   /** Whether it can move money. `Money-Moved` on each of its responses says whether the request did. */
   readonly movesMoney: boolean;
   /** Whether it is a dry run of an operation that moves money: each of its responses has `Money-Moved: no`. */
@@ -65,7 +69,7 @@ export type Operation = {
 };
 
 /**
- * Properties with a default: no query, no body, 200 and always new, no fresh sign-in, no money, no idempotency key, no audit, no
+ * Properties with a default: no query, no body, 200 and always new, no fresh sign-in, no approval, no money, no idempotency key, no audit, no
  * specific errors.
  */
 type Defaulted =
@@ -79,6 +83,7 @@ type Defaulted =
   | 'stream'
   | 'location'
   | 'freshSignIn'
+  | 'approvable'
   | 'movesMoney'
   | 'dryRun'
   | 'idempotency'
@@ -126,6 +131,7 @@ export function operation<const Spec extends Specification>(spec: Spec): Operati
     location: undefined,
     scope: spec.reach === 'caller' || spec.reach === 'connector' ? null : 'operator',
     freshSignIn: false,
+    approvable: false,
     movesMoney: false,
     dryRun: false,
     idempotency: 'none',
@@ -164,6 +170,7 @@ const PARAMETERS: Readonly<Record<string, string>> = {
   key_id: 'Id of the API key: key_ and 32 hex digits; not the key itself',
   session_id: 'Id of the session: ses_ and 32 hex digits',
   person_id: 'Id of the person: per_ and 32 hex digits',
+  approval_id: 'Id of the approval: apr_ and 32 hex digits',
   case_id: 'Id of the case: case_ and 32 hex digits',
   incident_id: 'Id of the incident: inc_ and 32 hex digits',
   attempt_id: 'Id of the attempt: pat_ and 32 hex digits',

@@ -1,5 +1,6 @@
 import type { Static, TObject } from 'typebox';
 import type { SharedCode } from '../domain/error-codes.ts';
+import { APPROVALS } from './approvals.ts';
 import { AUDIT } from './audit.ts';
 import { CARDS } from './cards.ts';
 import { ERROR_LOG } from './error-log.ts';
@@ -45,6 +46,7 @@ const DEFINITIONS = [
   ...KEYS,
   ...SESSIONS,
   ...PEOPLE,
+  ...APPROVALS,
   ...SWITCH,
   ...STATUS,
   ...OVERVIEW,
@@ -109,6 +111,11 @@ export const SECTIONS: readonly Section[] = [
   section('API keys', "Create, roll and revoke keys. Requires an operator's key.", KEYS),
   section('Sessions', 'Find out who is calling, and sign in to the console with a key.', SESSIONS),
   section('People', "See who has signed in, and block or erase people. Requires an operator's key.", PEOPLE),
+  section(
+    'Approvals',
+    "Let a second person approve what operators ask for, by rules that you set. Requires an operator's key.",
+    APPROVALS,
+  ),
   section('Switch', "Disable and enable transfers. Requires an operator's key.", SWITCH),
   section('Status', "See how the service is and what it is short of. Requires an operator's key.", [
     ...STATUS,

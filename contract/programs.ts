@@ -204,6 +204,7 @@ export const PROGRAMS = [
   operation({
     id: 'update_program',
     method: 'PATCH',
+    approvable: true,
     path: ONE,
     summary: 'Update the name, the limits and the metadata of a card program',
     reach: 'operator',
@@ -218,6 +219,7 @@ export const PROGRAMS = [
   operation({
     id: 'create_deposit',
     method: 'POST',
+    approvable: true,
     path: `${ONE}/deposit`,
     summary: "Add money to a program's funding",
     reach: 'operator',
@@ -239,6 +241,7 @@ export const PROGRAMS = [
   operation({
     id: 'create_withdrawal',
     method: 'POST',
+    approvable: true,
     path: `${ONE}/withdrawal`,
     summary: "Withdraw money from a program's funding",
     reach: 'operator',

@@ -51,6 +51,7 @@ const VALUES: Readonly<Record<string, unknown>> = {
   key_id: 'key_0196f5c2d9a37d11b6e4f2a90c8d5e72',
   session_id: 'ses_0196f5c2d9a37e04a1b8c5d60f927e31',
   person_id: 'per_0196f5c2d9a38d11a6e4f2a90c8d5e73',
+  approval_id: 'apr_0196f5c2d9b17e3285d0c4a961f8be27',
   created_by: 'key_0196f5c2d9a37d11b6e4f2a90c8d5e72',
   entry_id: 'aud_0196f5c2d9a67b04913ce85f02d7ab61',
   event_id: EXAMPLE_EVENT_ID,

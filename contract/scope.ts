@@ -27,6 +27,7 @@ export const OPERATOR_SCOPES = [
   'switch:write',
   'programs:write',
   'keys:write',
+  'approvals:write',
   'operator:cases',
   'operator',
 ] as const;
@@ -54,7 +55,7 @@ const READS = ['transfers:read', 'cards:read', 'errors:read', 'events:read', 'we
 
 /**
  * The scopes of each role: viewers change nothing, support answers cases and reports incidents, treasurers change the funding,
- * operators run the service, administrators can do everything.
+ * operators run the service, approvers decide on requests of others, administrators can do everything.
  */
 export const ROLES = {
   viewer: READS,
@@ -70,6 +71,7 @@ export const ROLES = {
     'switch:write',
     'operator:cases',
   ],
+  approver: [...READS, 'operator:read', 'approvals:write'],
   administrator: KEY_SCOPES,
 } as const satisfies Readonly<Record<RoleName, readonly KeyScope[]>>;
 

@@ -3,7 +3,7 @@ const HEX = /^[0-9a-f]{32}$/;
 /** The prefix of an identifier on the wire, which names the kind of its record. */
 export type IdentifierPrefix =
   | ('tr' | 'rev' | 'pst' | 'card' | 'prog' | 'dep' | 'wd' | 'evt' | 'req' | 'key' | 'aud')
-  | ('wh' | 'sec' | 'rpl' | 'att' | 'ses' | 'per')
+  | ('wh' | 'sec' | 'rpl' | 'att' | 'ses' | 'per' | 'apr')
   | ('case' | 'msg' | 'inc')
   | ('pat' | 'brk');
 

@@ -6,6 +6,7 @@ import { type Fetch, readLimits, type Warn } from './settings.ts';
 
 export type * from './call.ts';
 export {
+  AwaitsApproval,
   ConnectionFailure,
   type FailedCall,
   IncompleteResponse,

@@ -1,5 +1,12 @@
-import type { MoneyMoved, WithResponse } from './call.ts';
-import type { CaseRecord, CreateCaseBody, ErrorCode, ErrorRecord, ErrorType } from './generated/operations.ts';
+import type { MoneyMoved, ResponseDetails, WithResponse } from './call.ts';
+import type {
+  ApprovalRecord,
+  CaseRecord,
+  CreateCaseBody,
+  ErrorCode,
+  ErrorRecord,
+  ErrorType,
+} from './generated/operations.ts';
 import { ERRORS } from './tables.ts';
 
 /** Any string, without hiding the known literals from completion in editors. */
@@ -181,6 +188,32 @@ const CLASSES: Readonly<Record<ErrorType, typeof TransferServiceError>> = {
   'Process Error': ProcessError,
 };
 
+/**
+ * An operator's request was accepted, and waits for the approval of a second person (status 202). Nothing has changed yet, and no
+ * money moved. Only operators get it, and only if the approval policy has a rule about the request. The same request with the same
+ * idempotency key returns its result once it is approved.
+ */
+export class AwaitsApproval extends Error implements FailedCall {
+  readonly approval: ApprovalRecord;
+  /** The id to quote to support. */
+  readonly requestId: string | undefined;
+  readonly moneyMoved = 'no';
+  readonly idempotencyKey: string | undefined;
+  readonly attempts: number;
+  readonly headers: Headers;
+
+  constructor(approval: ApprovalRecord, { requestId, idempotencyKey, attempts, headers }: ResponseDetails) {
+    super(`The request waits for an approval: ${approval.approval_id}, ${approval.status}.`);
+    this.name = 'AwaitsApproval';
+    this.approval = approval;
+    this.requestId = requestId;
+    this.idempotencyKey = idempotencyKey;
+    this.attempts = attempts;
+    this.headers = headers;
+    describe(this, approval.approval_id, this);
+  }
+}
+
 /** Returns the error for a record, in the class for its type. */
 export function errorFor(record: ReceivedRecord, headers: Headers, call: FailedCall): TransferServiceError {
   const known = Object.hasOwn(CLASSES, record.Type) ? CLASSES[record.Type as ErrorType] : TransferServiceError;
@@ -284,7 +317,10 @@ export class InvalidArgument extends TypeError {
 /** Whether a thrown value is the failure of a call, which reports whether money moved. */
 export function isFailedCall(error: unknown): error is Error & FailedCall {
   return (
-    error instanceof TransferServiceError || error instanceof ConnectionFailure || error instanceof UnexpectedResponse
+    error instanceof TransferServiceError ||
+    error instanceof ConnectionFailure ||
+    error instanceof UnexpectedResponse ||
+    error instanceof AwaitsApproval
   );
 }
 

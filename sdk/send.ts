@@ -1,8 +1,8 @@
 import { AttemptTimer, beginText, incompleteMessage, type NoResponse } from './attempt.ts';
 import { backoffMilliseconds, pause } from './backoff.ts';
 import type { MoneyMoved, ResponseDetails, WithResponse } from './call.ts';
-import { type FailedCall, IncompleteResponse, moneyMovedBy, withOpener } from './error.ts';
-import type { OperationId, Operations } from './generated/operations.ts';
+import { AwaitsApproval, type FailedCall, IncompleteResponse, moneyMovedBy, withOpener } from './error.ts';
+import type { ApprovalRecord, OperationId, Operations } from './generated/operations.ts';
 import {
   type Failure,
   failureOf,
@@ -36,7 +36,10 @@ export function sender(settings: ClientSettings): Send {
     for (let attempts = 1; ; attempts += 1) {
       const outcome = await attempt(settings, request, attempts);
       if (outcome.kind === 'success') {
-        return withResponse<Operations[Id]['reply']>(outcome.body, detailsOf(outcome, request, attempts));
+        const details = detailsOf(outcome, request, attempts);
+        // A response of another form than the operation's must not be taken for it.
+        if (outcome.status === 202) throw new AwaitsApproval(outcome.body as ApprovalRecord, details);
+        return withResponse<Operations[Id]['reply']>(outcome.body, details);
       }
       moneyMoved = moneyMovedSoFar(moneyMoved, outcome, request);
       const failed: FailedCall = { moneyMoved, idempotencyKey: request.idempotencyKey, attempts };

@@ -2,6 +2,22 @@ import { OPERATION_IDS, OPERATIONS, type OperationId } from '../contract/operati
 import type { AnyCall, Call, Handler, Reply } from './calls/call.ts';
 import type { Database } from './store/connection/database.ts';
 import type { Databases } from './store/connection/databases.ts';
+import {
+  approveChange,
+  getApproval,
+  listApprovals,
+  rejectChange,
+  settleApprovals,
+  withdrawChange,
+} from './subjects/approvals/decide.ts';
+import { type Runs, refuseBatch, withApproval } from './subjects/approvals/gate.ts';
+import {
+  changeApprovalPolicy,
+  getApprovalPolicy,
+  openPolicyMemory,
+  type PolicyMemory,
+} from './subjects/approvals/policy.ts';
+import { isApprovable } from './subjects/approvals/subject.ts';
 import { listAuditEntries } from './subjects/audit/list-audit-entries.ts';
 import { verifyAuditPortion } from './subjects/audit/verify-audit.ts';
 import { createCard } from './subjects/cards/create-card.ts';
@@ -64,7 +80,7 @@ import {
 import { createTransfer } from './subjects/transfers/create-transfer.ts';
 import { createTransferBatch } from './subjects/transfers/create-transfer-batch.ts';
 import { explainTransfer } from './subjects/transfers/explain-transfer.ts';
-import type { TransferService } from './subjects/transfers/lane.ts';
+import { openTrialLane, type TransferService } from './subjects/transfers/lane.ts';
 import {
   exportTransfers,
   getReversal,
@@ -186,6 +202,10 @@ const HANDLERS = {
   block_person: blockPerson,
   unblock_person: unblockPerson,
   erase_person: erasePerson,
+  list_approvals: listApprovals,
+  reject_change: rejectChange,
+  withdraw_change: withdrawChange,
+  get_approval_policy: getApprovalPolicy,
   sign_in_as: signInAs,
   inspect_error: inspectError,
   search_errors: searchErrors,
@@ -216,12 +236,17 @@ function operationHandlers(
   status: StatusSources,
   overview: OverviewMaker,
   background: Database,
+  runs: Runs,
+  policy: PolicyMemory,
 ): OperationHandlers {
   // Clock moves of a sandbox are in the audit log, which a card program cannot read.
   const clock = status.mode === 'sandbox' ? background : undefined;
   const findOwnRequest: FindRequest = (service, call, sentId) => findRequestOfProgram(clock, service, call, sentId);
   return {
     ...HANDLERS,
+    get_approval: (service, call) => getApproval(runs.run, service, call),
+    approve_change: (service, call) => approveChange(runs, service, call),
+    change_approval_policy: (service, call) => changeApprovalPolicy(policy, service, call),
     get_request: (service, call) => getRequest(clock, service, call),
     create_case: (service, call) => createCase(findOwnRequest, service, call),
     search: (service, call) => search(findRequest, service, call),
@@ -234,26 +259,57 @@ function operationHandlers(
   };
 }
 
+export type Handlers = {
+  readonly handlers: Readonly<Record<OperationId, Handler>>;
+  /** Ends approvals that no other request ends, see `settleApprovals`. */
+  readonly settleApprovals: (deadline: () => number) => Promise<number>;
+};
+
 /**
  * Returns the handlers that http calls. An operation of a card program can access only the rows of that program, even if a
- * statement omits the program. An operation of operators can access all rows.
+ * statement omits the program. An operation of operators can access all rows. Requests of operators pass the approval policy.
  */
 export function handlersOf(
   { databases, ...shared }: Foundation,
   sandbox: SandboxDatabase | undefined,
   status: StatusSources,
   overview: OverviewMaker,
-): Readonly<Record<OperationId, Handler>> {
+): Handlers {
+  const everywhere: AnyService = { ...shared, database: databases.background };
+  const policy = openPolicyMemory(databases.background);
+  const run: Handler = (call) => handle(serviceOf(call), call);
+  const tryOut: Handler = (call) => handle(forTrial(serviceOf(call)), call);
+  const runs = { run, tryOut };
   // http has validated each call against the definition of its operation, and the handler's types are derived from that
   // definition.
-  const handlers = operationHandlers(sandbox, status, overview, databases.background) as unknown as Readonly<
-    Record<OperationId, (service: AnyService, call: AnyCall) => ReturnType<Handler>>
-  >;
-  const everywhere: AnyService = { ...shared, database: databases.background };
-  const bound = OPERATION_IDS.map((id): [OperationId, Handler] => {
-    const handle = handlers[id];
-    if (OPERATIONS[id].reach !== 'program') return [id, (call) => handle(everywhere, call)];
-    return [id, (call) => handle({ ...shared, database: databases.application.forProgram(call.programId) }, call)];
+  const handlers = operationHandlers(
+    sandbox,
+    status,
+    overview,
+    databases.background,
+    runs,
+    policy,
+  ) as unknown as Readonly<Record<OperationId, (service: AnyService, call: AnyCall) => ReturnType<Handler>>>;
+  const handle = (service: AnyService, call: AnyCall) => handlers[call.operation](service, call);
+  const serviceOf = ({ operation, programId }: AnyCall): AnyService =>
+    OPERATIONS[operation].reach === 'program'
+      ? { ...shared, database: databases.application.forProgram(programId) }
+      : everywhere;
+  const gated = OPERATION_IDS.map((id): [OperationId, Handler] => {
+    if (isApprovable(id)) return [id, (call) => withApproval(everywhere, policy, runs, call, id)];
+    if (id !== 'create_transfer_batch') return [id, run];
+    return [id, async (call) => refuseBatch(policy, call).then(() => run(call))];
   });
-  return Object.fromEntries(bound) as Record<OperationId, Handler>;
+  return {
+    handlers: Object.fromEntries(gated) as Record<OperationId, Handler>,
+    settleApprovals: (deadline) => settleApprovals(everywhere, run, deadline),
+  };
+}
+
+/** The service without effects: it decides as it would now. */
+function forTrial(service: AnyService): AnyService {
+  const database = service.database.forTrial();
+  const { operatorLimits, processors } = service;
+  const transfers = openTrialLane(database, { connectorState: processors.stateOf, operatorLimits });
+  return { ...service, database, transfers };
 }

@@ -9,6 +9,7 @@ import {
   startErasingCardHolders,
   startFollowingIncidents,
   startReportingErrors,
+  startSettlingApprovals,
   startSettlingDueTransfers,
 } from './background/jobs/frequent-jobs.ts';
 import { startRelayingEvents } from './background/jobs/relay-events.ts';
@@ -155,18 +156,11 @@ async function startParts(
   const processors = openConnectors(configuration, background, connectorParts);
   const transfers = openLane(databases, { compactsPayloads, metrics, overview, processors, operatorLimits });
   const shared = { databases, transfers, news, webhooks, supportContact, processors, operatorLimits };
-  const gateway: Gateway = {
-    mode,
-    keyless: mode === 'sandbox' && configuration.loopbackOnly,
-    supportContact,
-    findSupport: incidents.find,
-    handlers: handlersOf(shared, mode === 'sandbox' ? embedded : undefined, status, overview),
-    ...credentials.gateway,
-    findProgram: openProgramSearch(databases.authentication),
-    demoProgramId: DEMO_PROGRAM_ID,
-    verifyNotice: processors.verifyNotice,
-    ready: readiness.find,
-  };
+  const { handlers, settleApprovals } = handlersOf(shared, mode === 'sandbox' ? embedded : undefined, status, overview);
+  const gateway = gatewayOf(configuration, databases, {
+    ...{ handlers, ...credentials.gateway },
+    ...{ findSupport: incidents.find, verifyNotice: processors.verifyNotice, ready: readiness.find },
+  });
   // Opens the connection reserved for transfers before other connections use up its slot.
   void readiness.warmUp();
   const reports = startReportingErrors(background, failureOf(log, 'error_events_not_written', UNWRITTEN_REPORTS));
@@ -189,10 +183,24 @@ async function startParts(
   onListening({ mode, port, migration });
   unpublish = await publishSettings(configuration, port, log);
   backups?.start();
-  jobs = startJobs(configuration, opened, { log, metrics, transfers, news, delivery, incidents, processors });
+  const followed = { transfers, news, delivery, incidents, processors, settleApprovals };
+  jobs = startJobs(configuration, opened, { log, metrics, ...followed });
   processors.start(transfers);
   warnOfClearText(configuration, log);
   return { port, metricsUrl };
+}
+
+type OwnGateway = 'mode' | 'keyless' | 'supportContact' | 'findProgram' | 'demoProgramId';
+
+/** Returns the part of the service that http needs. */
+function gatewayOf(
+  { mode, loopbackOnly, supportContact }: Configuration,
+  { authentication }: Databases,
+  parts: Omit<Gateway, OwnGateway>,
+): Gateway {
+  const keyless = mode === 'sandbox' && loopbackOnly;
+  const findProgram = openProgramSearch(authentication);
+  return { ...parts, mode, keyless, supportContact, findProgram, demoProgramId: DEMO_PROGRAM_ID };
 }
 
 /** Opens the transfer lane, and connects it to the parts that follow its commits. */
@@ -319,12 +327,13 @@ type JobParts = {
   readonly delivery: Delivery;
   readonly incidents: OpenIncidents;
   readonly processors: Pick<Processors, 'connectorIds'>;
+  readonly settleApprovals: Parameters<typeof startSettlingApprovals>[0];
 };
 
 function startJobs(
   configuration: Configuration,
   { databases }: OpenDatabase,
-  { log, metrics, transfers, news, delivery, incidents, processors }: JobParts,
+  { log, metrics, transfers, news, delivery, incidents, processors, settleApprovals }: JobParts,
 ): { readonly stop: () => Promise<unknown> } {
   const { background } = databases;
   const report = reporterOf(log, metrics);
@@ -340,6 +349,7 @@ function startJobs(
       { database: background, transfers, processors },
       report('due_transfers', 'cannot settle due transfers; retrying'),
     ),
+    startSettlingApprovals(settleApprovals, report('approvals', 'cannot end approvals; retrying')),
     startFollowingIncidents(background, incidents, report('incidents', 'cannot follow the incidents; retrying')),
     startVerifyingBooks(background, {
       onMismatch: (verification) => log.error({ event: 'books', ...verification }, BOOKS_DIFFER),

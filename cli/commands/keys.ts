@@ -50,6 +50,7 @@ export const addKeys: AddCommands = (program, context) => {
         help: 'when the key expires: 2030-01-31, or 90d from now',
         read: readLater,
       },
+      person_id: { flag: '--person <person_id>', help: 'person that the key belongs to' },
       ...KEY_OPTION,
     },
     notes: SCOPE_NOTES,

@@ -1,4 +1,5 @@
 import { call, errorCode, load } from '../error.ts';
+import { DEMO_PROGRAM } from '../samples.ts';
 
 export const ACCESS_ERRORS = {
   service_disabled: errorCode({
@@ -175,6 +176,70 @@ export const ACCESS_ERRORS = {
       given: 'an OpenID provider',
       request: call('create_key', { body: { name: 'Support', role: 'support', all_programs: true } }),
       message: 'This operation needs a sign-in within the last 5 minutes. Sign in again, then repeat the request.',
+    },
+  }),
+  approval_not_found: errorCode({
+    status: 404,
+    problem: 'A card program or a key',
+    meaning: 'The approval does not exist.',
+    causes: ['The approval id is misspelled.'],
+    resolution: 'Check the approval id. list_approvals lists the approvals.',
+    alsoCalled: 'unknown approval, no such approval, approval request not found',
+    sample: {
+      reproduce: 'Read the approval "apr_missing".',
+      request: call('get_approval', { params: { approval_id: 'apr_missing' } }),
+      message: "There is no approval with the id 'apr_missing'.",
+    },
+  }),
+  approval_pending: errorCode({
+    status: 409,
+    problem: 'Approve, reject or withdraw a request',
+    meaning: 'An equal request already waits for the approval of a second person.',
+    causes: ['You or another operator has sent the same request with another idempotency key, or without one.'],
+    resolution: 'Ask a second person to decide on the approval that the message names, or withdraw it.',
+    alsoCalled:
+      'pending approval, awaiting approval, waiting for approval, already requested, duplicate request for approval, maker checker',
+    sample: {
+      reproduce: 'With a rule about create_withdrawal, send the same withdrawal twice with two idempotency keys.',
+      given: 'a second person',
+      request: call('create_withdrawal', { params: { program_id: DEMO_PROGRAM }, body: { amount: 1000 } }),
+      message:
+        'An equal request already waits for the approval apr_0196f5c2d9b17e3285d0c4a961f8be27. Ask a second person to decide on it, or withdraw it.',
+    },
+  }),
+  own_approval: errorCode({
+    status: 403,
+    problem: 'Approve, reject or withdraw a request',
+    meaning: 'You cannot decide on your own request: a second person must.',
+    causes: [
+      'You sent the request yourself.',
+      'The request was sent with a key that belongs to you, or that you created or rolled.',
+    ],
+    resolution: 'Ask another person to decide. You can withdraw your own request.',
+    alsoCalled: 'four eyes, dual control, segregation of duties, self approval, same user, maker cannot check',
+    sample: {
+      reproduce: 'Approve your own request.',
+      given: 'a second person',
+      request: call('approve_change', { params: { approval_id: '{approval_id}' } }),
+      message: 'You cannot approve your own request: a second person must. You can withdraw it.',
+    },
+  }),
+  invalid_approval_status: errorCode({
+    status: 409,
+    problem: 'Approve, reject or withdraw a request',
+    meaning: 'The approval has ended, or can only be rejected.',
+    causes: [
+      'Someone else has decided first.',
+      'The request was withdrawn, or has expired.',
+      'The one who asked was blocked, or does not have the scope of the operation any more.',
+    ],
+    resolution: 'Read the approval. If it has ended and the change is still needed, send the request again.',
+    alsoCalled: 'already approved, already rejected, approval expired, approval ended, decided by someone else',
+    sample: {
+      reproduce: 'Reject a request that the one who asked has withdrawn.',
+      given: 'a second person',
+      request: call('reject_change', { params: { approval_id: '{approval_id}' }, body: { reason: 'Too late' } }),
+      message: 'The approval has been withdrawn by Tariq Haddad.',
     },
   }),
   error_not_found: errorCode({

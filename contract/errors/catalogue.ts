@@ -148,7 +148,8 @@ export function reportsMoney(code: ErrorCode): boolean {
  * attempt.
  */
 export function isStored(code: string): code is ErrorCode {
-  return isErrorCode(code) && ERRORS[code].status === 409;
+  // An equal request that waits says nothing about this one, once it has been decided.
+  return isErrorCode(code) && ERRORS[code].status === 409 && code !== 'approval_pending';
 }
 
 /** Whether a response with the code can be a replay of the first response to an idempotency key. */

@@ -69,7 +69,11 @@ export const STEPS = {
   operation: {
     checks: 'the rules of the operation',
     // The last code can occur at any step.
-    codes: ({ id, errors }) => [...errors.filter((code) => !isAmount(code)), `unknown_${id}`],
+    codes: ({ id, errors, approvable }) => [
+      ...errors.filter((code) => !isAmount(code)),
+      ...(approvable ? (['approval_pending'] as const) : []),
+      `unknown_${id}`,
+    ],
   },
 } as const satisfies Readonly<Record<string, StepOfRequest>>;
 

@@ -44,6 +44,7 @@ export const PROBLEM_GROUPS = [
       'Resolve an attempt',
       'Change, close or erase a card',
       'Someone else changed it first',
+      'Approve, reject or withdraw a request',
       'Add, change or replay a webhook',
       'Reply to or resolve a case or an incident',
     ],

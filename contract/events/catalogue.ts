@@ -3,6 +3,7 @@ import { EVENT_TYPES, type EventType } from '../../domain/event.ts';
 import { DEMO_PROGRAM, EXAMPLE_EVENT_ID, EXAMPLE_TIME, sampleOf } from '../samples.ts';
 import { textOrNull } from '../schema-parts.ts';
 import { ACCESS_EVENTS } from './access.ts';
+import { APPROVAL_EVENTS } from './approvals.ts';
 import { CARD_EVENTS } from './cards.ts';
 import type { EventDefinition } from './definition.ts';
 import { ERROR_EVENTS } from './errors.ts';
@@ -16,6 +17,7 @@ const DEFINITIONS = {
   ...CARD_EVENTS,
   ...PROGRAM_EVENTS,
   ...ACCESS_EVENTS,
+  ...APPROVAL_EVENTS,
   ...ERROR_EVENTS,
   ...WEBHOOK_EVENTS,
   ...SUPPORT_EVENTS,

@@ -10,7 +10,8 @@ import type { OperationId } from '../operations.ts';
 export type EventSample = {
   /** What to do, in a sentence. */
   readonly reproduce: string;
-  readonly given?: readonly SampleRequest[];
+  /** Requests to send first. `a second person`: the guide to approvals has the commands, because they need two people. */
+  readonly given?: readonly SampleRequest[] | 'a second person';
   readonly request: SampleRequest;
   /** How long the event takes, if a test cannot wait that long. */
   readonly takes?: string;

@@ -44,9 +44,10 @@ const PREFIXES: ReadonlyMap<string, string> = new Map([
   ['create_incident', 'inc'],
 ]);
 
-/** Commands for a POSIX shell that cause an event of the type. */
+/** Commands for a POSIX shell that cause an event of the type. None for an event that needs a second person. */
 export function causingCommands(type: EventType, base: string): readonly string[] {
   const { given = [], request } = EVENT_CATALOGUE[type].sample;
+  if (typeof given === 'string') return [];
   return commandsOf([...given, request], EVENT_CATALOGUE[type].sample.after ?? [], base);
 }
 

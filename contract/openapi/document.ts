@@ -1,6 +1,7 @@
 import type { TObject, TString } from 'typebox';
 import { EVENT_TYPES, type EventType } from '../../domain/event.ts';
 import type { IdentifierPrefix } from '../../domain/identifier.ts';
+import * as approvals from '../approvals.ts';
 import * as audit from '../audit.ts';
 import * as cards from '../cards.ts';
 import * as errorLog from '../error-log.ts';
@@ -58,6 +59,7 @@ const NAMED: readonly (readonly [name: string, schema: object])[] = Object.entri
   ...cards,
   ...limits,
   ...people,
+  ...approvals,
   ...programs,
   ...keys,
   ...sessions,
@@ -88,6 +90,7 @@ const NAMED: readonly (readonly [name: string, schema: object])[] = Object.entri
 
 /** The prefix of each id that the service gives. */
 const PREFIXES: Readonly<Record<string, IdentifierPrefix>> = {
+  approval_id: 'apr',
   attempt_id: 'pat',
   break_id: 'brk',
   case_id: 'case',
@@ -145,6 +148,7 @@ export function openApiDocument(version: string): JsonObject {
       headers: { ...REPLY_HEADERS, ...ERROR_HEADERS },
       parameters: { ...REQUEST_HEADERS, ...Object.fromEntries(SHARED_PARAMETERS) },
       responses: {
+        AwaitsApproval: awaitsApproval(),
         ...Object.fromEntries([...SHARED_SUCCESSES].map(([text, name]) => [name, JSON.parse(text)])),
         ...sharedErrorResponses(),
       },
@@ -354,6 +358,21 @@ function successOf(id: OperationId): JsonObject {
   };
 }
 
+/** The response to a request of an operator that waits for the approval of a second person. */
+function awaitsApproval(): JsonObject {
+  const headers = ['Request-Id', 'Location', 'Idempotent-Replayed', 'Original-Request-Id', 'Money-Moved'];
+  return {
+    description: 'Only for operators: the request waits for the approval of a second person. Nothing has changed yet.',
+    headers: Object.fromEntries(headers.map((name) => [name, reference('headers', name)])),
+    content: {
+      'application/json': {
+        schema: toJson(approvals.ApprovalRecord),
+        example: toJson({ ...Object(exampleReply('get_approval')), values_now: null }),
+      },
+    },
+  };
+}
+
 /**
  * The names of successful responses that several operations share, by their text. The name comes from the first operation:
  * `<id>.success`.
@@ -376,8 +395,9 @@ function responses(id: OperationId): JsonObject {
   const success = successOf(id);
   const name = SHARED_SUCCESSES.get(JSON.stringify(success));
   const shown = name === undefined ? success : reference('responses', name);
-  const { status, existing } = OPERATIONS[id];
+  const { status, existing, approvable } = OPERATIONS[id];
   return {
+    ...(approvable ? { 202: reference('responses', 'AwaitsApproval') } : {}),
     ...(existing ? { 200: { ...success, description: 'It already exists.' } } : {}),
     [status]: shown,
     ...errorResponsesOf(id),

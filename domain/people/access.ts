@@ -5,7 +5,7 @@ import { fromWireId, toWireId } from '../identifier.ts';
 // Tested by: `domain/people/access.test.ts`, `test/security/sign-in/sign-in.test.ts`
 
 /** Every role, from the one with the fewest permissions to the one with all. */
-export const ROLE_NAMES = ['viewer', 'support', 'treasurer', 'operator', 'administrator'] as const;
+export const ROLE_NAMES = ['viewer', 'support', 'treasurer', 'operator', 'approver', 'administrator'] as const;
 
 export type RoleName = (typeof ROLE_NAMES)[number];
 

@@ -40,6 +40,131 @@ export type AnswerSandboxCaseBody = {
   readonly outcome?: 'reversal' | 'retry' | 'corrected_data' | 'nothing' | undefined;
 };
 
+/** Approval policy: the response of get_approval_policy, change_approval_policy. */
+export type ApprovalPolicy = {
+  /** The rules; a request that matches one needs an approval. */
+  readonly rules: readonly ApprovalRule[];
+  /** How long a request waits before it expires. */
+  readonly expires_after_hours: number;
+  /** When the policy was last changed; null if it never was. */
+  readonly changed_at: string | null;
+  /** Who changed it; null if it never was. */
+  readonly changed_by: string | null;
+};
+
+/** Approval record: the response of get_approval, approve_change, reject_change, withdraw_change. */
+export type ApprovalRecord = {
+  /** apr_ and 32 hex digits. */
+  readonly approval_id: string;
+  /** approved: it is being carried out; failed: it was approved, and refused when it was carried out. */
+  readonly status: 'pending' | 'approved' | 'carried_out' | 'failed' | 'rejected' | 'withdrawn' | 'expired';
+  /** The operation that the request calls. */
+  readonly operation:
+    | 'create_transfer'
+    | 'reverse_transfer'
+    | 'erase_card_holder'
+    | 'resolve_attempt'
+    | 'close_break'
+    | 'create_operator_webhook'
+    | 'update_program'
+    | 'create_deposit'
+    | 'create_withdrawal'
+    | 'create_key'
+    | 'erase_person'
+    | 'change_approval_policy';
+  /** The card program; null for a request that belongs to none. */
+  readonly program_id: string | null;
+  /**
+   * What the request would do, to be read after "wants to": `withdraw 250.00 USD from the funding of Demo`.
+   */
+  readonly summary: string;
+  /** The ids in the path of the request, by name. */
+  readonly path: Readonly<Record<string, string>>;
+  /** The body of the request; null once the approval has ended, because it may be about a card holder. */
+  readonly body: Readonly<Record<string, unknown>> | null;
+  /** What the subject looked like at the time of the request: balances and limits, for example. */
+  readonly values_then: Readonly<Record<string, unknown>> | null;
+  /** The same at present; only in get_approval, while the approval is pending. */
+  readonly values_now: Readonly<Record<string, unknown>> | null;
+  /** Request-Id of the request. */
+  readonly request_id: string;
+  /** per_ or key_ id of who asked. */
+  readonly requested_by: string;
+  /** Name of that person or key; null once it is erased. */
+  readonly requested_by_name: string | null;
+  /** When it was requested. */
+  readonly requested_at: string;
+  /** When it expires, if no one decides. */
+  readonly expires_at: string;
+  /** per_ or key_ id of who decided; null without a decision. */
+  readonly decided_by: string | null;
+  /** Name of that person or key; null without one. */
+  readonly decided_by_name: string | null;
+  /** When it was decided; null without a decision. */
+  readonly decided_at: string | null;
+  /** Why it was decided so; null without a reason. */
+  readonly reason: string | null;
+  /** What the operation returned, without secrets; null until it is carried out. */
+  readonly result: Readonly<Record<string, unknown>> | null;
+  /** Why the change was refused; null unless the status is `failed`. */
+  readonly error: ErrorRecord | null;
+};
+
+/** Approval rule. */
+export type ApprovalRule = {
+  /** The operation whose requests by operators need an approval. */
+  readonly operation:
+    | 'create_transfer'
+    | 'reverse_transfer'
+    | 'erase_card_holder'
+    | 'resolve_attempt'
+    | 'close_break'
+    | 'create_operator_webhook'
+    | 'update_program'
+    | 'create_deposit'
+    | 'create_withdrawal'
+    | 'create_key'
+    | 'erase_person'
+    | 'change_approval_policy';
+  /**
+   * Only amounts above this one, in minor units of `currency`; amounts in other currencies always match. 0 to
+   * 999,999,999,999.
+   */
+  readonly over?: number;
+  /** The currency of `over`. */
+  readonly currency?: string | undefined;
+  /** Only keys with one of these scopes; only with create_key. */
+  readonly scopes?: readonly (
+    | 'transfers:read'
+    | 'transfers:write'
+    | 'cards:read'
+    | 'cards:write'
+    | 'cards:erase'
+    | 'errors:read'
+    | 'events:read'
+    | 'webhooks:read'
+    | 'webhooks:write'
+    | 'cases:read'
+    | 'cases:write'
+    | 'operator:read'
+    | 'funding:write'
+    | 'switch:write'
+    | 'programs:write'
+    | 'keys:write'
+    | 'approvals:write'
+    | 'operator:cases'
+    | 'operator'
+  )[];
+  /** Only changes of one of these fields; only with update_program. */
+  readonly fields?: readonly ('name' | 'limits' | 'card_limits' | 'funding_low_threshold' | 'metadata')[];
+};
+
+/** The body of approve_change. */
+export type ApproveChangeBody = {
+  /** Why; the audit log keeps it. At most 500 characters. */
+  readonly reason?: string | undefined;
+};
+
 /** The body of attach_cases. */
 export type AttachCasesBody = {
   /** The cases to attach; cases of another incident are moved. */
@@ -634,6 +759,14 @@ export type CaseSnapshot = {
   readonly transfer: TransferRecord | null;
 };
 
+/** The body of change_approval_policy. */
+export type ChangeApprovalPolicyBody = {
+  /** All rules, instead of the present ones; an empty list ends approvals. */
+  readonly rules: readonly ApprovalRule[];
+  /** How long a request waits before it expires; 24 if omitted. 1 to 720. */
+  readonly expires_after_hours?: number | undefined;
+};
+
 /** The body of change_switch. */
 export type ChangeSwitchBody = {
   /** true disables, false enables. */
@@ -825,18 +958,23 @@ export type CreateKeyBody = {
         | 'switch:write'
         | 'programs:write'
         | 'keys:write'
+        | 'approvals:write'
         | 'operator:cases'
         | 'operator'
       )[]
     | undefined;
   /** The scopes of a role, instead of `scopes`. */
-  readonly role?: 'viewer' | 'support' | 'treasurer' | 'operator' | 'administrator' | undefined;
+  readonly role?: 'viewer' | 'support' | 'treasurer' | 'operator' | 'approver' | 'administrator' | undefined;
   /** The card program that the key is bound to; required unless `all_programs` is true. */
   readonly program_id?: string;
   /** true for a key that can act in all card programs and is bound to none; not with `program_id`. */
   readonly all_programs?: boolean;
   /** When the key expires. */
   readonly expires_at?: string;
+  /**
+   * The person that the key belongs to: blocking the person ends the key, and it can decide on approvals.
+   */
+  readonly person_id?: string;
 };
 
 /** The body of create_operator_webhook. */
@@ -1000,7 +1138,7 @@ export type CurrentSession = {
   /** Name of the person; null without one, or if the provider sent none. */
   readonly person_name: string | null;
   /** The role with exactly these scopes; null if none has them. */
-  readonly role: 'viewer' | 'support' | 'treasurer' | 'operator' | 'administrator' | null;
+  readonly role: 'viewer' | 'support' | 'treasurer' | 'operator' | 'approver' | 'administrator' | null;
   /** What the caller may do. */
   readonly scopes: readonly (
     | 'transfers:read'
@@ -1019,6 +1157,7 @@ export type CurrentSession = {
     | 'switch:write'
     | 'programs:write'
     | 'keys:write'
+    | 'approvals:write'
     | 'operator:cases'
     | 'operator'
   )[];
@@ -1099,7 +1238,7 @@ export type EndedSession = {
   /** The card program that the key or the person is bound to; null if it is all of them. */
   readonly program_id: string | null;
   /** The role with exactly these scopes; null if none has them. */
-  readonly role: 'viewer' | 'support' | 'treasurer' | 'operator' | 'administrator' | null;
+  readonly role: 'viewer' | 'support' | 'treasurer' | 'operator' | 'approver' | 'administrator' | null;
   /** When it was created, in actual time even if the clock of the sandbox was moved. */
   readonly created_at: string;
   /** When its user was last active, accurate to some seconds. */
@@ -1621,11 +1760,12 @@ export type KeyRecord = {
     | 'switch:write'
     | 'programs:write'
     | 'keys:write'
+    | 'approvals:write'
     | 'operator:cases'
     | 'operator'
   )[];
   /** The role with exactly these scopes; null if none has them. */
-  readonly role: 'viewer' | 'support' | 'treasurer' | 'operator' | 'administrator' | null;
+  readonly role: 'viewer' | 'support' | 'treasurer' | 'operator' | 'approver' | 'administrator' | null;
   /** The part of the key that is not secret. */
   readonly shown_as: string;
   /** When it was created. */
@@ -1638,6 +1778,13 @@ export type KeyRecord = {
   readonly last_used_at: string | null;
   /** key_id of the key that replaces it; null if none does. */
   readonly replaced_by: string | null;
+  /** The person that it belongs to; null if it belongs to no one. */
+  readonly person_id: string | null;
+  /**
+   * per_ or key_ id of who created or rolled it; null for a command on the host, a sandbox without keys, and
+   * earlier versions.
+   */
+  readonly created_by: string | null;
 };
 
 /** Likely duplicate. */
@@ -1650,6 +1797,26 @@ export type LikelyDuplicate = {
   readonly first_transfer_id: string;
   /** Time between the two, in whole seconds. */
   readonly seconds_apart: number;
+};
+
+/** The query of list_approvals. */
+export type ListApprovalsQuery = {
+  /** Maximum number of items on the page; 20 if omitted. 1 to 100. */
+  readonly limit?: number | undefined;
+  /** `next_cursor` of the previous page. */
+  readonly cursor?: string | undefined;
+  /** Only approvals with this status. */
+  readonly status?:
+    | 'pending'
+    | 'approved'
+    | 'carried_out'
+    | 'failed'
+    | 'rejected'
+    | 'withdrawn'
+    | 'expired'
+    | undefined;
+  /** Only approvals of this card program. */
+  readonly program_id?: string | undefined;
 };
 
 /** The query of list_audit_entries. */
@@ -1954,11 +2121,12 @@ export type NewKeyRecord = {
     | 'switch:write'
     | 'programs:write'
     | 'keys:write'
+    | 'approvals:write'
     | 'operator:cases'
     | 'operator'
   )[];
   /** The role with exactly these scopes; null if none has them. */
-  readonly role: 'viewer' | 'support' | 'treasurer' | 'operator' | 'administrator' | null;
+  readonly role: 'viewer' | 'support' | 'treasurer' | 'operator' | 'approver' | 'administrator' | null;
   /** The part of the key that is not secret. */
   readonly shown_as: string;
   /** When it was created. */
@@ -1971,6 +2139,13 @@ export type NewKeyRecord = {
   readonly last_used_at: string | null;
   /** key_id of the key that replaces it; null if none does. */
   readonly replaced_by: string | null;
+  /** The person that it belongs to; null if it belongs to no one. */
+  readonly person_id: string | null;
+  /**
+   * per_ or key_ id of who created or rolled it; null for a command on the host, a sandbox without keys, and
+   * earlier versions.
+   */
+  readonly created_by: string | null;
   /**
    * The key with its secret: in the first response only, otherwise null, because the secret is not stored.
    */
@@ -2723,6 +2898,12 @@ export type RecordedErrors = {
   readonly since: string;
 };
 
+/** The body of reject_change. */
+export type RejectChangeBody = {
+  /** Why; the one who asked reads it. At most 500 characters. */
+  readonly reason: string;
+};
+
 /** Replay record: the response of replay_webhook, replay_operator_webhook. */
 export type ReplayRecord = {
   /** Id of the replay: rpl_ and 32 hex digits. */
@@ -2956,11 +3137,12 @@ export type RolledKeyRecord = {
     | 'switch:write'
     | 'programs:write'
     | 'keys:write'
+    | 'approvals:write'
     | 'operator:cases'
     | 'operator'
   )[];
   /** The role with exactly these scopes; null if none has them. */
-  readonly role: 'viewer' | 'support' | 'treasurer' | 'operator' | 'administrator' | null;
+  readonly role: 'viewer' | 'support' | 'treasurer' | 'operator' | 'approver' | 'administrator' | null;
   /** The part of the key that is not secret. */
   readonly shown_as: string;
   /** When it was created. */
@@ -2973,6 +3155,13 @@ export type RolledKeyRecord = {
   readonly last_used_at: string | null;
   /** key_id of the key that replaces it; null if none does. */
   readonly replaced_by: string | null;
+  /** The person that it belongs to; null if it belongs to no one. */
+  readonly person_id: string | null;
+  /**
+   * per_ or key_ id of who created or rolled it; null for a command on the host, a sandbox without keys, and
+   * earlier versions.
+   */
+  readonly created_by: string | null;
   /** The replaced key; its expires_at is when it stops working. */
   readonly replaces: KeyRecord;
 };
@@ -3321,7 +3510,7 @@ export type SessionRecord = {
   /** The card program that the key or the person is bound to; null if it is all of them. */
   readonly program_id: string | null;
   /** The role with exactly these scopes; null if none has them. */
-  readonly role: 'viewer' | 'support' | 'treasurer' | 'operator' | 'administrator' | null;
+  readonly role: 'viewer' | 'support' | 'treasurer' | 'operator' | 'approver' | 'administrator' | null;
   /** When it was created, in actual time even if the clock of the sandbox was moved. */
   readonly created_at: string;
   /** When its user was last active, accurate to some seconds. */
@@ -4053,6 +4242,18 @@ export type EventData = {
   readonly 'key.rolled': RolledKeyRecord;
   /** An API key was revoked. */
   readonly 'key.revoked': KeyRecord;
+  /** A request of an operator waits for the approval of a second person. */
+  readonly 'approval.requested': ApprovalRecord;
+  /** A second person approved a request. It is carried out right after that. */
+  readonly 'approval.approved': ApprovalRecord;
+  /** A second person rejected a request. */
+  readonly 'approval.rejected': ApprovalRecord;
+  /** The one who asked withdrew a request. */
+  readonly 'approval.withdrawn': ApprovalRecord;
+  /** No one decided on a request in time. */
+  readonly 'approval.expired': ApprovalRecord;
+  /** An approved request was refused when it was carried out. Nothing was changed. */
+  readonly 'approval.failed': ApprovalRecord;
   /** Requests failed with a Server Error or a Process Error, which only support can resolve. */
   readonly 'error.recorded': RecordedErrors;
   /** A request asked for a test of a webhook. */
@@ -4957,7 +5158,7 @@ export type Operations = {
   };
   /**
    * create_key: Create an API key; its secret is shown once. Requires an operator key. Error codes:
-   * `create_key_schema`, `program_not_found`, `idempotency_key_exists`, `unknown_create_key`.
+   * `create_key_schema`, `program_not_found`, `person_not_found`, `idempotency_key_exists`, `unknown_create_key`.
    */
   readonly create_key: {
     readonly call: { readonly body: CreateKeyBody; readonly options?: KeyedCallOptions | undefined };
@@ -5070,6 +5271,72 @@ export type Operations = {
   readonly erase_person: {
     readonly call: { readonly params: { readonly person_id: string }; readonly options?: KeyedCallOptions | undefined };
     readonly reply: PersonRecord;
+  };
+  /**
+   * list_approvals: List the requests that wait for an approval, or have waited, newest first. Requires an
+   * operator key. Error codes: `list_approvals_schema`, `unknown_list_approvals`.
+   */
+  readonly list_approvals: {
+    readonly call: { readonly query?: ListApprovalsQuery | undefined; readonly options?: CallOptions | undefined };
+    readonly reply: Page<ApprovalRecord>;
+  };
+  /**
+   * get_approval: Get an approval, with the balances and limits of its subject then and now. Requires an operator
+   * key. Error codes: `approval_not_found`, `unknown_get_approval`.
+   */
+  readonly get_approval: {
+    readonly call: { readonly params: { readonly approval_id: string }; readonly options?: CallOptions | undefined };
+    readonly reply: ApprovalRecord;
+  };
+  /**
+   * approve_change: Approve a request of someone else, and carry it out. Requires an operator key. Error codes:
+   * `approve_change_schema`, `approval_not_found`, `own_approval`, `invalid_approval_status`, `service_disabled`,
+   * `unknown_approve_change`.
+   */
+  readonly approve_change: {
+    readonly call: {
+      readonly params: { readonly approval_id: string };
+      readonly body: ApproveChangeBody;
+      readonly options?: CallOptions | undefined;
+    };
+    readonly reply: ApprovalRecord;
+  };
+  /**
+   * reject_change: Reject a request of someone else. Requires an operator key. Error codes:
+   * `reject_change_schema`, `approval_not_found`, `own_approval`, `invalid_approval_status`,
+   * `unknown_reject_change`.
+   */
+  readonly reject_change: {
+    readonly call: {
+      readonly params: { readonly approval_id: string };
+      readonly body: RejectChangeBody;
+      readonly options?: CallOptions | undefined;
+    };
+    readonly reply: ApprovalRecord;
+  };
+  /**
+   * withdraw_change: Withdraw your own request, before anyone has decided. Requires an operator key. Error codes:
+   * `approval_not_found`, `invalid_approval_status`, `unknown_withdraw_change`.
+   */
+  readonly withdraw_change: {
+    readonly call: { readonly params: { readonly approval_id: string }; readonly options?: CallOptions | undefined };
+    readonly reply: ApprovalRecord;
+  };
+  /**
+   * get_approval_policy: Get the rules that say which requests need an approval. Requires an operator key. Error
+   * codes: `unknown_get_approval_policy`.
+   */
+  readonly get_approval_policy: {
+    readonly call: { readonly options?: CallOptions | undefined };
+    readonly reply: ApprovalPolicy;
+  };
+  /**
+   * change_approval_policy: Replace the rules that say which requests need an approval. Requires an operator key.
+   * Error codes: `change_approval_policy_schema`, `idempotency_key_exists`, `unknown_change_approval_policy`.
+   */
+  readonly change_approval_policy: {
+    readonly call: { readonly body: ChangeApprovalPolicyBody; readonly options?: KeyedCallOptions | undefined };
+    readonly reply: ApprovalPolicy;
   };
   /**
    * get_switch: Get the switch: what is disabled, who disabled it, when and why. Requires an operator key. Error
@@ -5243,6 +5510,14 @@ export type ErrorRows = {
   readonly person_blocked: ErrorRow;
   /** The operation needs a fresh sign-in, and the person signed in more than 5 minutes ago. */
   readonly sign_in_again: ErrorRow;
+  /** The approval does not exist. */
+  readonly approval_not_found: ErrorRow;
+  /** An equal request already waits for the approval of a second person. */
+  readonly approval_pending: ErrorRow;
+  /** You cannot decide on your own request: a second person must. */
+  readonly own_approval: ErrorRow;
+  /** The approval has ended, or can only be rejected. */
+  readonly invalid_approval_status: ErrorRow;
   /** This browser has no sign-in in progress that fits, so it cannot be completed. */
   readonly sign_in_not_begun: ErrorRow;
   /** The OpenID provider refused the sign-in. The message has its error. */
@@ -5565,6 +5840,20 @@ export type ErrorRows = {
   readonly unblock_person_schema: ErrorRow;
   /** The request does not match the schema of erase_person. */
   readonly erase_person_schema: ErrorRow;
+  /** The request does not match the schema of list_approvals. */
+  readonly list_approvals_schema: ErrorRow;
+  /** The request does not match the schema of get_approval. */
+  readonly get_approval_schema: ErrorRow;
+  /** The request does not match the schema of approve_change. */
+  readonly approve_change_schema: ErrorRow;
+  /** The request does not match the schema of reject_change. */
+  readonly reject_change_schema: ErrorRow;
+  /** The request does not match the schema of withdraw_change. */
+  readonly withdraw_change_schema: ErrorRow;
+  /** The request does not match the schema of get_approval_policy. */
+  readonly get_approval_policy_schema: ErrorRow;
+  /** The request does not match the schema of change_approval_policy. */
+  readonly change_approval_policy_schema: ErrorRow;
   /** The request does not match the schema of get_switch. */
   readonly get_switch_schema: ErrorRow;
   /** The request does not match the schema of change_switch. */
@@ -5791,6 +6080,20 @@ export type ErrorRows = {
   readonly unknown_unblock_person: ErrorRow;
   /** The person could not be erased because of an internal error. */
   readonly unknown_erase_person: ErrorRow;
+  /** The approvals could not be listed because of an internal error. */
+  readonly unknown_list_approvals: ErrorRow;
+  /** The approval could not be read because of an internal error. */
+  readonly unknown_get_approval: ErrorRow;
+  /** The request could not be approved because of an internal error. */
+  readonly unknown_approve_change: ErrorRow;
+  /** The request could not be rejected because of an internal error. */
+  readonly unknown_reject_change: ErrorRow;
+  /** The request could not be withdrawn because of an internal error. */
+  readonly unknown_withdraw_change: ErrorRow;
+  /** The approval policy could not be read because of an internal error. */
+  readonly unknown_get_approval_policy: ErrorRow;
+  /** The approval policy could not be changed because of an internal error. */
+  readonly unknown_change_approval_policy: ErrorRow;
   /** The switch could not be read because of an internal error. */
   readonly unknown_get_switch: ErrorRow;
   /** The switch could not be changed because of an internal error. */
@@ -5845,6 +6148,12 @@ export const EVENT_TYPES = [
   'key.created',
   'key.rolled',
   'key.revoked',
+  'approval.requested',
+  'approval.approved',
+  'approval.rejected',
+  'approval.withdrawn',
+  'approval.expired',
+  'approval.failed',
   'error.recorded',
   'webhook.tested',
   'webhook.failing',
@@ -5932,12 +6241,13 @@ export const KEY_SCOPES = [
   'switch:write',
   'programs:write',
   'keys:write',
+  'approvals:write',
   'operator:cases',
   'operator',
 ] as const;
 
 /** The roles: sets of scopes. */
-export const ROLES = ['viewer', 'support', 'treasurer', 'operator', 'administrator'] as const;
+export const ROLES = ['viewer', 'support', 'treasurer', 'operator', 'approver', 'administrator'] as const;
 
 /** One of {@link ERROR_TYPES}. */
 export type ErrorType = (typeof ERROR_TYPES)[number];

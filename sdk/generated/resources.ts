@@ -11,6 +11,9 @@ import {
 import type { Send } from '../send.ts';
 import type {
   AnswerSandboxCaseBody,
+  ApprovalPolicy,
+  ApprovalRecord,
+  ApproveChangeBody,
   AttachedIncident,
   AttemptQuery,
   AttemptRecord,
@@ -23,6 +26,7 @@ import type {
   CardRecord,
   CaseDetails,
   CaseRecord,
+  ChangeApprovalPolicyBody,
   ChangeSwitchBody,
   ClockRecord,
   CloseBreakBody,
@@ -57,6 +61,7 @@ import type {
   InspectedIncident,
   KeyRecord,
   LikelyDuplicate,
+  ListApprovalsQuery,
   ListAuditEntriesQuery,
   ListBreaksQuery,
   ListCardsQuery,
@@ -88,6 +93,7 @@ import type {
   ProgramRequestRecord,
   QueuedCase,
   QueuedDelivery,
+  RejectChangeBody,
   ReplayRecord,
   ReplayWebhookBody,
   ReplyToCaseBody,
@@ -703,7 +709,7 @@ export class KeysResource {
 
   /**
    * create_key: Create an API key; its secret is shown once. Requires an operator key. Error codes:
-   * `create_key_schema`, `program_not_found`, `idempotency_key_exists`, `unknown_create_key`.
+   * `create_key_schema`, `program_not_found`, `person_not_found`, `idempotency_key_exists`, `unknown_create_key`.
    */
   create(body: CreateKeyBody, options?: KeyedCallOptions): Promise<WithResponse<NewKeyRecord>> {
     return this.#send('create_key', { body, options });
@@ -787,6 +793,82 @@ export class SessionsResource {
    */
   revoke(sessionId: string, options?: KeyedCallOptions): Promise<WithResponse<EndedSession>> {
     return this.#send('revoke_session', { params: { session_id: sessionId }, options });
+  }
+}
+
+/** Requests that wait for the approval of a second person, and the rules about them; for operators. */
+export class ApprovalsResource {
+  readonly #send: Send;
+
+  constructor(send: Send) {
+    this.#send = send;
+  }
+
+  /**
+   * list_approvals: List the requests that wait for an approval, or have waited, newest first. Requires an
+   * operator key. Error codes: `list_approvals_schema`, `unknown_list_approvals`.
+   */
+  list(query: ListApprovalsQuery = {}, options?: CallOptions): Promise<WithResponse<Page<ApprovalRecord>>> {
+    return this.#send('list_approvals', { query, options });
+  }
+
+  /** Every item of list_approvals, for `for await`: reads the next page when the loop needs it. `limit` is the size of a page. */
+  listAll(query: ListApprovalsQuery = {}, options?: CallOptions): AsyncGenerator<ApprovalRecord, void, undefined> {
+    return everyItem((cursor) => this.list({ ...query, cursor }, options), query.cursor);
+  }
+
+  /**
+   * get_approval: Get an approval, with the balances and limits of its subject then and now. Requires an operator
+   * key. Error codes: `approval_not_found`, `unknown_get_approval`.
+   */
+  get(approvalId: string, options?: CallOptions): Promise<WithResponse<ApprovalRecord>> {
+    return this.#send('get_approval', { params: { approval_id: approvalId }, options });
+  }
+
+  /**
+   * approve_change: Approve a request of someone else, and carry it out. Requires an operator key. Error codes:
+   * `approve_change_schema`, `approval_not_found`, `own_approval`, `invalid_approval_status`, `service_disabled`,
+   * `unknown_approve_change`.
+   */
+  approve(
+    approvalId: string,
+    body: ApproveChangeBody = {},
+    options?: CallOptions,
+  ): Promise<WithResponse<ApprovalRecord>> {
+    return this.#send('approve_change', { params: { approval_id: approvalId }, body, options });
+  }
+
+  /**
+   * reject_change: Reject a request of someone else. Requires an operator key. Error codes:
+   * `reject_change_schema`, `approval_not_found`, `own_approval`, `invalid_approval_status`,
+   * `unknown_reject_change`.
+   */
+  reject(approvalId: string, body: RejectChangeBody, options?: CallOptions): Promise<WithResponse<ApprovalRecord>> {
+    return this.#send('reject_change', { params: { approval_id: approvalId }, body, options });
+  }
+
+  /**
+   * withdraw_change: Withdraw your own request, before anyone has decided. Requires an operator key. Error codes:
+   * `approval_not_found`, `invalid_approval_status`, `unknown_withdraw_change`.
+   */
+  withdraw(approvalId: string, options?: CallOptions): Promise<WithResponse<ApprovalRecord>> {
+    return this.#send('withdraw_change', { params: { approval_id: approvalId }, options });
+  }
+
+  /**
+   * get_approval_policy: Get the rules that say which requests need an approval. Requires an operator key. Error
+   * codes: `unknown_get_approval_policy`.
+   */
+  policy(options?: CallOptions): Promise<WithResponse<ApprovalPolicy>> {
+    return this.#send('get_approval_policy', { options });
+  }
+
+  /**
+   * change_approval_policy: Replace the rules that say which requests need an approval. Requires an operator key.
+   * Error codes: `change_approval_policy_schema`, `idempotency_key_exists`, `unknown_change_approval_policy`.
+   */
+  changePolicy(body: ChangeApprovalPolicyBody, options?: KeyedCallOptions): Promise<WithResponse<ApprovalPolicy>> {
+    return this.#send('change_approval_policy', { body, options });
   }
 }
 
@@ -1543,6 +1625,7 @@ export class Resources {
   readonly trialBalance: TrialBalanceResource;
   readonly keys: KeysResource;
   readonly sessions: SessionsResource;
+  readonly approvals: ApprovalsResource;
   readonly people: PeopleResource;
   readonly audit: AuditResource;
   readonly events: EventsResource;
@@ -1569,6 +1652,7 @@ export class Resources {
     this.trialBalance = new TrialBalanceResource(send);
     this.keys = new KeysResource(send);
     this.sessions = new SessionsResource(send);
+    this.approvals = new ApprovalsResource(send);
     this.people = new PeopleResource(send);
     this.audit = new AuditResource(send);
     this.events = new EventsResource(send);

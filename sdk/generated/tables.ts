@@ -107,6 +107,13 @@ get_person GET operator/person/{person_id} operator:read
 block_person POST operator/person/{person_id}/block keys:write optional
 unblock_person POST operator/person/{person_id}/unblock keys:write optional
 erase_person POST operator/person/{person_id}/erase keys:write optional
+list_approvals GET operator/approval operator:read
+get_approval GET operator/approval/{approval_id} operator:read
+approve_change POST operator/approval/{approval_id}/approve operator:read money repeatable
+reject_change POST operator/approval/{approval_id}/reject operator:read repeatable
+withdraw_change POST operator/approval/{approval_id}/withdraw operator:read repeatable
+get_approval_policy GET operator/approval-policy operator:read
+change_approval_policy POST operator/approval-policy operator optional
 get_switch GET operator/switch operator:read
 change_switch POST operator/switch switch:write optional
 preview_switch GET operator/switch/preview operator:read
@@ -140,6 +147,10 @@ export const ERROR_LINES: string = `
 409 Request - invalid_transfer_status
 404 Request - program_not_found key_not_found session_not_found person_not_found
 403 Request - person_blocked sign_in_again
+404 Request - approval_not_found
+409 Request - approval_pending
+403 Request - own_approval
+409 Request - invalid_approval_status
 400 Request - sign_in_not_begun
 403 Request - sign_in_refused identity_refused no_role
 503 Server retry provider_unavailable
@@ -202,6 +213,7 @@ export const DEFINED_FIELDS: Readonly<Record<string, Readonly<Record<string, str
     program_id: "and send 'all_programs': true for a key that can act in all card programs",
     all_programs: "and send 'program_id'",
     expires_at: 'for a key that does not expire',
+    person_id: 'for a key that belongs to no one',
   },
   roll_key: {
     previous_until: 'to let the old key work for 24 hours',

@@ -82,6 +82,8 @@ export type CallContext = {
   readonly programId: string;
   /** The case (wire id) that the caller says it works on, for the audit log. It may not exist. */
   readonly caseId?: string | undefined;
+  /** Inner UUID of the approval by which the request is carried out. Undefined for a request that is carried out at once. */
+  readonly approvalId?: string | undefined;
   readonly params: Readonly<Record<string, string>>;
   /** The body as sent, for the fingerprint of an idempotency key. */
   readonly sent: JsonValue;
@@ -130,7 +132,10 @@ export type Moved = {
 };
 
 /** Any success, as http sends it. */
-export type AnyReply = (JsonReply<unknown> & Partial<Moved>) | CsvReply | LiveReply;
+export type AnyReply = (JsonReply<unknown> & Partial<Moved>) | AcceptedReply | CsvReply | LiveReply;
+
+/** The approval (JSON text) that the request waits for, with its id on the wire: 202 instead of the status of the operation. */
+export type AcceptedReply = TextReply & Moved & { readonly approvalId: string };
 
 export type JsonReply<Record> = RecordReply<Record> | ExistingReply<Record> | SessionReply<Record> | TextReply;
 

@@ -14,6 +14,10 @@ export function cardMissing(name: string): Refusal {
   return new Refusal('card_not_found', `There is no card '${name}' in this card program.`);
 }
 
+export function personMissing(sentId: string): Refusal {
+  return new Refusal('person_not_found', `There is no person with the id '${sentId}'.`);
+}
+
 export function programMissing(sentId: string): Refusal {
   return new Refusal('program_not_found', `There is no card program '${sentId}'.`);
 }

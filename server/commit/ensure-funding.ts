@@ -18,7 +18,8 @@ export async function ensureFunding(
   if (found !== undefined) return found;
   const accountIds = { funding: newId(), world: newId() };
   // The lock ensures that once money has moved on the new account, every event that a change of the program writes includes it.
-  await transact(service.database, call.deadline, { lock: lockProgram(programId) }, () => ({
+  // Also in a trial, because an empty account changes nothing.
+  await transact(service.database.forWrites(), call.deadline, { lock: lockProgram(programId) }, () => ({
     result: undefined,
     writes: [createFundingAccounts(programId, currency, accountIds)],
   }));

@@ -31,6 +31,10 @@ const API_KEY = columns({
   lastUsedAt: nullable(DATE),
   /** Inner UUID of the key that replaces it. */
   replacedBy: nullable(UUID),
+  /** Inner UUID of the person that it belongs to. */
+  ownerId: nullable(UUID),
+  /** Inner UUID of the key or the person that created it. Null for keys of earlier versions, and of a command. */
+  createdBy: nullable(UUID),
 });
 
 export type ApiKey = RowOf<typeof API_KEY.columns>;
@@ -40,7 +44,8 @@ const SENT_KEY = API_KEY.pick('publicPart', 'secretHash');
 const FIND_KEYS = statementOfRows(
   'find_keys',
   SENT_KEY,
-  `select ${API_KEY.of('found')}, (extract(epoch from found.expires_at - service_now()) * 1000)::bigint as left_ms
+  `select ${API_KEY.of('found')}, (extract(epoch from found.expires_at - service_now()) * 1000)::bigint as left_ms,
+      (select blocked_at from person where person.person_id = found.owner_id) as blocked_at
     from :sent cross join lateral (
       select * from api_key
       where api_key.public_part = sent.public_part::char(16) and api_key.secret_hash = sent.secret_hash limit 1

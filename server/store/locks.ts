@@ -9,7 +9,7 @@ import { BIGINT, many, statement } from './sql.ts';
 
 /**
  * The order of locks in every transaction: the switch, names (idempotency keys and references), accounts, attempts at processors,
- * incidents, cases, and last the head of the audit log, which the trigger of `audit_entry` locks when a row is inserted. Locks of
+ * incidents, cases, approvals, and last the head of the audit log, which the trigger of `audit_entry` locks when a row is inserted. Locks of
  * one kind are taken in order, so that two transactions never deadlock. A decision uses the locked rows themselves, or rows that
  * a later statement reads. Under READ COMMITTED, a statement that waits for a lock sees all other rows as they were before the
  * wait.
@@ -37,7 +37,15 @@ export type LockedName =
   | Pick<KeyInScope, 'keyHash'>
   | {
       readonly programId: string;
-      readonly kind: 'reference' | 'movement_reference' | 'card' | 'webhooks' | 'case' | 'person' | 'operator';
+      readonly kind:
+        | 'reference'
+        | 'movement_reference'
+        | 'card'
+        | 'webhooks'
+        | 'case'
+        | 'person'
+        | 'operator'
+        | 'approval';
       readonly name: string;
     }
   /** The processor's name of a card: unique at its connector, in all card programs together. */

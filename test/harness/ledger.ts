@@ -8,7 +8,7 @@ import { NO_PROCESSORS } from '../../server/calls/processors.ts';
 import { ResponseCounter } from '../../server/calls/responses/response-counter.ts';
 import type { LaneBounds } from '../../server/commit/group-commit.ts';
 import type { CommitObserver } from '../../server/commit/group-work.ts';
-import { type AnyService, handlersOf } from '../../server/handlers.ts';
+import { type AnyService, type Handlers, handlersOf } from '../../server/handlers.ts';
 import { type WrittenReply, writeReply } from '../../server/http/wire/reply.ts';
 import { type EmbeddedPostgres, startEmbeddedPostgres } from '../../server/postgres/embedded-postgres.ts';
 import { type ConnectionSettings, STARTS, type TimeLimits } from '../../server/store/connection/connections.ts';
@@ -60,6 +60,7 @@ export type Ledger = {
   readonly service: AnyService;
   readonly call: (operation: OperationId, members?: object, more?: Partial<AnyCall>) => Promise<WrittenReply>;
   readonly handlers: Readonly<Record<OperationId, Handler>>;
+  readonly settleApprovals: Handlers['settleApprovals'];
   /** The counts of created transfers, as the service would store them. */
   readonly counts: TransferCounts;
   readonly close: () => Promise<void>;
@@ -163,7 +164,7 @@ export function openLedger(
     changed: () => undefined,
   };
   const service: AnyService = { database, transfers, news, webhooks, supportContact, processors };
-  const handlers = handlersOf(
+  const { handlers, settleApprovals } = handlersOf(
     { databases, transfers, news, webhooks, supportContact, processors },
     undefined,
     NO_PROCESS,
@@ -194,10 +195,20 @@ export function openLedger(
       deadline: performance.now() + 240_000,
       ...more,
     });
+    if ('approvalId' in reply) return writeReply(operation, reply);
     if ('csv' in reply || 'wait' in reply || 'stream' in reply) throw new Error('the reply has no body to compare');
     return writeReply(operation, reply);
   };
-  return { databases, database, service, handlers, call, counts: overview.counts, close: () => databases.close() };
+  return {
+    databases,
+    database,
+    service,
+    handlers,
+    settleApprovals,
+    call,
+    counts: overview.counts,
+    close: () => databases.close(),
+  };
 }
 
 /** Returns the URL of a database. The service takes several hosts and ports, each list joined by commas. */

@@ -13,9 +13,12 @@ import { relayOnce } from '../store/events/relayed.ts';
 export const OPERATOR = 'key_01900000000070008000000000000abc';
 
 /** A caller with that key. */
+const KEY_ID = '01900000-0000-7000-8000-000000000abc';
+const OTHER_KEY_ID = '01900000-0000-7000-8000-000000000abd';
+
 export const CALLER: AnyCall['caller'] = {
   kind: 'operator_key',
-  keyId: '01900000-0000-7000-8000-000000000abc',
+  keyId: KEY_ID,
   scopes: ['operator'],
 };
 
@@ -56,10 +59,11 @@ export async function prepareAction(
     connector: async () => 'simulator',
     break: () => newBreak(ledger),
     session: () => newSession(ledger),
+    approval: () => newApproval(ledger, rowOf(operation).caller === 'maker'),
   });
   const parts = await partsOf(operation, things);
   const { caller } = rowOf(operation);
-  if (caller === 'key') await keyOfOperator(ledger);
+  if (caller === 'key') await keysOfOperators(ledger);
   const session = caller === 'session' ? { sessionId: fromWireId('ses', await things.session()) } : {};
   return (more) => send(operation, parts, { caller: { ...CALLER, ...session } as AnyCall['caller'], ...more });
 }
@@ -90,19 +94,36 @@ async function newBreak({ database }: Ledger): Promise<string> {
   return toWireId('brk', breakId);
 }
 
-/** Stores the operator's key, which the tests otherwise do without. */
-async function keyOfOperator(ledger: Ledger): Promise<void> {
+/** A request of another operator, or of the caller, that waits for an approval. */
+async function newApproval(ledger: Ledger, isOwn: boolean): Promise<string> {
+  const { database } = ledger;
+  await keysOfOperators(ledger);
+  const approvalId = randomUUIDv7();
+  await database.writeUnguarded({
+    name: 'insert_approval_of_test',
+    text: `insert into approval (approval_id, status, operation, program_id, path, body, fingerprint, meaning, idempotency_key,
+        key_hash, summary, request_id, requested_by, requested_at, expires_at)
+      values ($1, 'pending', 'update_program', $2, jsonb_build_object('program_id', $3::text), '{"name":"Demo program"}', '\\x00',
+        decode(replace($1::text, '-', ''), 'hex'), $1::text, $1, 'change name of Demo program', $1, $4, now(), now() + interval '1 day')`,
+    values: [approvalId, DEMO_PROGRAM_ID, DEMO_PROGRAM, isOwn ? KEY_ID : OTHER_KEY_ID],
+  });
+  return toWireId('apr', approvalId);
+}
+
+/** Stores the operator's key, which belongs to a person, and another one. The tests otherwise do without. */
+async function keysOfOperators(ledger: Ledger): Promise<void> {
   await ledger.database.writeUnguarded({
-    name: 'insert_key_of_operator',
-    text: `insert into api_key (key_id, public_part, secret_hash, name, scopes, created_at)
-      values ('01900000-0000-7000-8000-000000000abc', '0123456789abcdef', sha256('secret'), 'operator', '{operator}', now())
+    name: 'insert_keys_of_operators',
+    text: `insert into api_key (key_id, public_part, secret_hash, name, scopes, created_at, owner_id)
+      values ($1, '0123456789abcdef', sha256('secret'), 'operator', '{operator}', now(), gen_random_uuid()),
+        ($2, '0123456789abcdee', sha256('other'), 'other operator', '{operator}', now(), null)
       on conflict do nothing`,
-    values: [],
+    values: [KEY_ID, OTHER_KEY_ID],
   });
 }
 
 async function newSession(ledger: Ledger): Promise<string> {
-  await keyOfOperator(ledger);
+  await keysOfOperators(ledger);
   return String((await operate(ledger, 'create_session')).session_id);
 }
 

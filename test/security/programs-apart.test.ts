@@ -178,6 +178,7 @@ const thingsOf = (owns: ProgramData): Record<Thing, string> => ({
   connector: 'none',
   break: 'brk_none',
   person: 'per_none',
+  approval: 'apr_none',
 });
 
 /** Every way to name something of another program in an operation of a card program. */

@@ -26,8 +26,8 @@ export type Lines = readonly string[];
 /** A service in this process. Tests reach it over sockets, so that nothing adds a header. */
 export type SessionService = {
   readonly port: number;
-  /** Sends one request with exactly these lines after the request line. */
-  readonly ask: (method: string, path: string, lines: Lines) => Promise<Answer>;
+  /** Sends one request with exactly these lines after the request line, and a body of JSON if there is one. */
+  readonly ask: (method: string, path: string, lines: Lines, body?: object) => Promise<Answer>;
   /** Refused credentials that the audit log would record. */
   readonly refused: RefusedCredential[];
   readonly uses: SessionUseNotes;
@@ -53,15 +53,18 @@ export async function startSessionService(
   const { server, port } = await startHttpServer(gateway, {
     settings: { trustedProxies, streamPulseMilliseconds: 200 },
   });
-  const ask = (method: string, path: string, lines: Lines): Promise<Answer> =>
-    sendLines(port, [`${method} ${path} HTTP/1.1`, ...lines, 'Connection: close', 'Content-Length: 0']);
+  const ask = (method: string, path: string, lines: Lines, body?: object): Promise<Answer> => {
+    const text = body === undefined ? '' : JSON.stringify(body);
+    const own = ['Content-Type: application/json', 'Connection: close', `Content-Length: ${Buffer.byteLength(text)}`];
+    return sendLines(port, [`${method} ${path} HTTP/1.1`, ...lines, ...own], text);
+  };
   const stop = (): Promise<void> => server.close();
   afterAll(stop);
   return { port, ask, refused, uses, stop };
 }
 
 /** Writes a request head to a socket, and reads until it closes. */
-function sendLines(port: number, lines: Lines): Promise<Answer> {
+function sendLines(port: number, lines: Lines, sentBody: string): Promise<Answer> {
   return new Promise((resolve, reject) => {
     let text = '';
     const socket: Socket = connectTo(port, '127.0.0.1');
@@ -82,7 +85,7 @@ function sendLines(port: number, lines: Lines): Promise<Answer> {
         fields: body.startsWith('{') ? JSON.parse(body) : {},
       });
     });
-    socket.write(`${lines.join('\r\n')}\r\n\r\n`);
+    socket.write(`${lines.join('\r\n')}\r\n\r\n${sentBody}`);
   });
 }
 

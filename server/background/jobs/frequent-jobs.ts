@@ -1,4 +1,4 @@
-// Jobs that look for work every second or two: due transfers, erasures, incidents, events about errors.
+// Jobs that look for work every few seconds: due transfers, approvals, erasures, incidents, events about errors.
 
 import { setTimeout as sleep } from 'node:timers/promises';
 import type { Database } from '../../store/connection/database.ts';
@@ -23,6 +23,29 @@ export function startSettlingDueTransfers(service: Parameters<typeof settleDue>[
       const { failed, more } = await settleDue(service);
       if (failed > 0) throw new Error(`${failed} due transfers could not be settled`);
       return more ? 0 : DUE_INTERVAL_MILLISECONDS;
+    },
+  });
+}
+
+/** Maximum delay of the end of an expired approval. Rarely due: approvals are normally carried out at once. */
+const APPROVAL_INTERVAL_MILLISECONDS = 5_000;
+
+/** How long carrying out one approved request may take. */
+const APPROVAL_MILLISECONDS = 10_000;
+
+/** Expires approvals, and carries out approved requests whose process was stopped in between. */
+export function startSettlingApprovals(
+  settle: (deadline: () => number) => Promise<number>,
+  onFailure: OnFailure,
+): RunningJob {
+  return startRounds({
+    firstPauseMilliseconds: APPROVAL_INTERVAL_MILLISECONDS,
+    retryMilliseconds: APPROVAL_INTERVAL_MILLISECONDS,
+    onFailure,
+    run: async () => {
+      const failed = await settle(() => performance.now() + APPROVAL_MILLISECONDS);
+      if (failed > 0) throw new Error(`${failed} approvals could not be ended`);
+      return APPROVAL_INTERVAL_MILLISECONDS;
     },
   });
 }

@@ -8,7 +8,14 @@ import {
 } from '../../../contract/operations.ts';
 import { type VersionedKind, versionedKind } from '../../../contract/reading/versions.ts';
 import { parseJson } from '../../../domain/parse-json.ts';
-import { type AnyReply, CallerGone, type CsvExport, type JsonReply, type LiveReply } from '../../calls/call.ts';
+import {
+  type AcceptedReply,
+  type AnyReply,
+  CallerGone,
+  type CsvExport,
+  type JsonReply,
+  type LiveReply,
+} from '../../calls/call.ts';
 import { versionOf } from '../../calls/version.ts';
 import { sessionCookie } from '../admission/session-cookie.ts';
 import type { RequestContext } from '../request-context.ts';
@@ -40,6 +47,7 @@ export function sendReply(
   const headers: OutgoingHttpHeader[] = [];
   if (location !== undefined) headers.push('Location', location);
   if (etag !== undefined) headers.push('ETag', etag);
+  if ('approvalId' in reply) headers.push('Location', `${OPERATIONS.list_approvals.path}/${reply.approvalId}`);
   // Each reply of an operation that moves money states whether it did. A dry run moves none.
   if (saysIfMoneyMoved(id)) headers.push('Money-Moved', movesMoney(id) ? (reply.moneyMoved ?? 'unknown') : 'no');
   if (reply.preferenceApplied !== undefined) headers.push('Preference-Applied', reply.preferenceApplied);
@@ -59,7 +67,7 @@ export function sendReply(
 }
 
 export type WrittenReply = {
-  readonly status: 200 | 201;
+  readonly status: 200 | 201 | 202;
   readonly body: string;
   readonly location: string | undefined;
   /** The version of the record, or undefined if the operation's reply has none. */
@@ -67,8 +75,12 @@ export type WrittenReply = {
   readonly replayed: boolean | undefined;
 };
 
+/** A request that waits for an approval is accepted, and nothing is changed yet. */
+const WAITS = { status: 202, location: undefined, etag: undefined } as const;
+
 /** Takes status, `Location` and `ETag` from the definition, and writes the record as JSON unless the reply has its text. */
-export function writeReply(id: OperationId, reply: JsonReply<unknown>): WrittenReply {
+export function writeReply(id: OperationId, reply: JsonReply<unknown> | AcceptedReply): WrittenReply {
+  if ('approvalId' in reply) return { ...WAITS, body: reply.json, replayed: reply.replayed };
   const status = 'existing' in reply && reply.existing === true ? 200 : OPERATIONS[id].status;
   const locationOf = LOCATIONS.get(id);
   const kind = OPERATIONS[id].method === 'DELETE' ? undefined : versionedKind(id);

@@ -91,6 +91,7 @@ export function countDeliveries(metrics: Metrics): (deliveries: Deliveries) => v
 export const JOBS = [
   'partitions',
   'expired_rows',
+  'approvals',
   'card_erasures',
   'due_transfers',
   'relay',

@@ -101,10 +101,11 @@ ${fields({ type: 'object', properties: envelope }, 'envelope')}
 function sandbox(type: EventType, { base, mode }: PageContext): Html {
   const reading = readingCommand(type, base);
   const undoing = undoingCommands(type, base);
+  const causing = causingCommands(type, base);
   return html`<h2>Cause it in the sandbox</h2>
 ${sandboxOnly(mode)}
 <p>${withNames(EVENT_CATALOGUE[type].sample.reproduce)}</p>
-${listing('Commands', causingCommands(type, base).join('\n\n'))}
+${causing.length > 0 ? listing('Commands', causing.join('\n\n')) : html`<p>The guide <a href="/guides/approvals">Approvals</a> has the commands.</p>`}
 ${reading !== undefined && html`<p>Read the event:</p>${listing('Command', reading)}`}
 ${undoing.length > 0 && html`<p>Undo what you did:</p>${listing(undoing.length === 1 ? 'Command' : 'Commands', undoing.join('\n\n'))}`}`;
 }
@@ -118,6 +119,7 @@ const SUBJECTS: Readonly<Record<string, string>> = {
   funding: 'Funding',
   switch: 'Switch',
   key: 'API keys',
+  approval: 'Approvals',
   error: 'Errors',
   webhook: 'Webhooks',
 };

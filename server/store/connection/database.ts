@@ -45,10 +45,14 @@ export class Database {
   readonly #standby: Standby;
   /** The setting of the programs, for `set` before a statement or after `begin`. Null for all programs. */
   readonly #programs: string | null;
+  readonly #programIds: readonly string[] | undefined;
+  readonly #isTrial: boolean;
 
-  constructor(connections: Connections, standby: Standby, programIds?: readonly string[]) {
+  constructor(connections: Connections, standby: Standby, programIds?: readonly string[], isTrial = false) {
     this.#connections = connections;
     this.#standby = standby;
+    this.#programIds = programIds;
+    this.#isTrial = isTrial;
     this.#programs = programIds === undefined ? null : `service.programs = '{${programIds.map(requireUuid).join()}}'`;
   }
 
@@ -64,7 +68,17 @@ export class Database {
 
   /** The same database, limited to the rows of these programs (inner UUIDs). */
   forProgram(...programIds: readonly string[]): Database {
-    return new Database(this.#connections, this.#standby, programIds);
+    return new Database(this.#connections, this.#standby, programIds, this.#isTrial);
+  }
+
+  /** The same database, whose transactions decide and write nothing: to find out what a request would do now. */
+  forTrial(): Database {
+    return new Database(this.#connections, this.#standby, this.#programIds, true);
+  }
+
+  /** The same database, whose transactions write, even within a trial. */
+  forWrites(): Database {
+    return new Database(this.#connections, this.#standby, this.#programIds);
   }
 
   /**
@@ -111,7 +125,8 @@ export class Database {
     return this.#run(
       () => this.#begin(work, deadline),
       async (client, loaded) => {
-        const decision = await decideOrRollBack(client, () => work.decide(loaded, work.batchId));
+        const decided = await decideOrRollBack(client, () => work.decide(loaded, work.batchId));
+        const decision = this.#isTrial ? { ...decided, writes: [] } : decided;
         if (decision.writes.length === 0) await leave(client, decision);
         else await save(client, work.batchId, [decision.writes], decision.result, this.#standby);
         return { result: decision.result, hasWritten: decision.writes.length > 0 };

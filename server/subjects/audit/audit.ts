@@ -1,8 +1,9 @@
 import { OPERATION_IDS, OPERATIONS } from '../../../contract/operations.ts';
 import { HOLDER_FIELDS } from '../../../domain/cards/erase-card-holder.ts';
-import { toCredentialId } from '../../../domain/identifier.ts';
+import { toCredentialId, toWireId } from '../../../domain/identifier.ts';
 import { parseJson } from '../../../domain/parse-json.ts';
 import { type CallContext, type Caller, credentialOf, isOperator } from '../../calls/call.ts';
+import { noteCarriedOut } from '../../store/approval.ts';
 import { type AuditNote, insertAuditEntries } from '../../store/audit.ts';
 import type { Statement } from '../../store/connection/database.ts';
 
@@ -23,7 +24,13 @@ export type Audited = {
   readonly details: string;
 };
 
-export const OTHER_ACTIONS = ['refuse_credential', 'seed_sandbox', 'sign_in'] as const;
+export const OTHER_ACTIONS = [
+  'refuse_credential',
+  'seed_sandbox',
+  'sign_in',
+  'request_approval',
+  'end_approval',
+] as const;
 
 /** Operations that write an entry to the audit log, in the same transaction. */
 export const AUDITED_OPERATIONS = OPERATION_IDS.filter((id) => OPERATIONS[id].audit === 'always');
@@ -42,17 +49,33 @@ export function actorOf(caller: Caller): string {
  * last write, because it locks the head of the chain, and the lock order puts that lock last.
  */
 export function auditOf(call: CallContext, audited: Audited): readonly Statement[] {
-  const { operation, caller, requestId, caseId } = call;
-  const { audit } = OPERATIONS[operation];
+  const { operation, caller, requestId, approvalId } = call;
+  const { audit, reach } = OPERATIONS[operation];
   if (audit === 'none' || (audit === 'operator' && !isOperator(caller))) return [];
-  const details =
-    caseId === undefined ? audited.details : JSON.stringify(withCase(parseJson(audited.details) as object, caseId));
-  return [insertAuditEntries([{ ...audited, details, actor: actorOf(caller), action: operation, requestId }])];
+  const hasContext = call.caseId !== undefined || approvalId !== undefined;
+  const details = hasContext
+    ? JSON.stringify(withContext(parseJson(audited.details) as object, call))
+    : audited.details;
+  return [
+    // The role of a card program's requests cannot write approvals. Those requests have an idempotency key.
+    ...(approvalId === undefined || reach === 'program' ? [] : [noteCarriedOut({ approvalId })]),
+    insertAuditEntries([{ ...audited, details, actor: actorOf(caller), action: operation, requestId }]),
+  ];
 }
 
-/** Adds the case (wire id) of the operator to the details of an entry, unless they already name one. */
-export function withCase(details: object, caseId: string | undefined): object {
-  return caseId === undefined ? details : { case_id: caseId, ...details };
+/**
+ * Adds the case that the operator works on, and the approval by which the action was carried out, to the details of an entry, unless
+ * they already name one.
+ */
+export function withContext(
+  details: object,
+  { caseId, approvalId }: Pick<CallContext, 'caseId' | 'approvalId'>,
+): object {
+  return {
+    ...(caseId === undefined ? {} : { case_id: caseId }),
+    ...(approvalId === undefined ? {} : { approval_id: toWireId('apr', approvalId) }),
+    ...details,
+  };
 }
 
 /**
@@ -80,6 +103,7 @@ function withoutValues(record: object, names: readonly string[]): object {
 export function auditOther(
   action: (typeof OTHER_ACTIONS)[number],
   note: Omit<AuditNote, 'action' | 'requestId'>,
+  requestId: string | null = null,
 ): Statement {
-  return insertAuditEntries([{ ...note, action, requestId: null }]);
+  return insertAuditEntries([{ ...note, action, requestId }]);
 }

@@ -54,7 +54,8 @@ export function openAuthentication(
     // A key that is now refused must not be accepted during an outage either.
     cache.delete(digest);
     const left = row?.left_ms as bigint | null | undefined;
-    const caller = toCaller(row === undefined ? undefined : toApiKey(row), left);
+    const isBlocked = row !== undefined && row.blocked_at !== null;
+    const caller = toCaller(row === undefined ? undefined : toApiKey(row), left, isBlocked);
     if (cache.size >= MAX_CACHED) cache.clear();
     const leftMilliseconds = Number(left ?? Number.POSITIVE_INFINITY);
     cache.set(digest, {
@@ -125,11 +126,12 @@ function openKeySearch(database: Database): (parts: KeyParts) => Promise<Row | u
   };
 }
 
-function toCaller(key: ApiKey | undefined, left: bigint | null | undefined): KeyCaller {
+function toCaller(key: ApiKey | undefined, left: bigint | null | undefined, isBlocked: boolean): KeyCaller {
   if (key === undefined) throw refuse('The API key is unknown.', 'unknown');
   const { keyId, programId, scopes } = key;
   if (key.revokedAt !== null) throw refuse('The API key was revoked.', 'revoked', keyId);
   if (left !== null && left !== undefined && left <= 0n) throw refuse('The API key has expired.', 'expired', keyId);
+  if (isBlocked) throw refuse('The API key belongs to a person who was blocked.', 'blocked', keyId);
   return programId === null
     ? { kind: 'operator_key', keyId, scopes }
     : { kind: 'program_key', keyId, scopes, programId };

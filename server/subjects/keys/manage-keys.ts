@@ -9,12 +9,14 @@ import {
   ROLES,
   roleOf,
 } from '../../../contract/scope.ts';
-import { fromWireId, toWireId } from '../../../domain/identifier.ts';
+import { fromWireId, toCredentialId, toWireId } from '../../../domain/identifier.ts';
 import { Refusal } from '../../../domain/refusal.ts';
-import { type Call, type Caller, type Reply, type Service, schemaRefusal } from '../../calls/call.ts';
+import { type Call, type Caller, credentialOf, type Reply, type Service, schemaRefusal } from '../../calls/call.ts';
 import { readFuture } from '../../calls/fields.ts';
+import { personMissing } from '../../calls/missing.ts';
 import { readPage } from '../../calls/page.ts';
 import { loadProgram } from '../../calls/program.ts';
+import { readRows } from '../../calls/read-rows.ts';
 import { transactUnderKey } from '../../commit/under-key.ts';
 import { idAt } from '../../foundation/ids.ts';
 import { insertEvents } from '../../store/events/insert-events.ts';
@@ -27,6 +29,7 @@ import {
   revokeKey as revokeStatement,
   toApiKey,
 } from '../../store/key.ts';
+import { readPerson } from '../../store/person.ts';
 import { auditOf } from '../audit/audit.ts';
 import { newKey } from './authenticate.ts';
 
@@ -42,6 +45,7 @@ export async function createKey(service: Pick<Service, 'database'>, call: Create
   refuseBoth(call);
   const scopes = readScopes(call, sentId !== undefined);
   const program = sentId === undefined ? undefined : await loadProgram(service, sentId);
+  const ownerId = body.person_id === undefined ? null : await findPerson(service, body.person_id);
   const { key: secret, publicPart, secretHash } = newKey();
   return transactUnderKey(service, call, {
     load: {},
@@ -58,6 +62,8 @@ export async function createKey(service: Pick<Service, 'database'>, call: Create
         revokedAt: null,
         lastUsedAt: null,
         replacedBy: null,
+        ownerId,
+        createdBy: credentialOf(call.caller) ?? null,
       };
       const shown = toKeyRecord(key);
       const { programId, keyId } = key;
@@ -71,6 +77,14 @@ export async function createKey(service: Pick<Service, 'database'>, call: Create
       return { record: toNewKeyRecord(key, secret), stored: toNewKeyRecord(key, null), subjectId: keyId, writes };
     },
   });
+}
+
+/** Returns the inner UUID of the person that a new key belongs to. Throws `person_not_found`. */
+async function findPerson({ database }: Pick<Service, 'database'>, sentId: string): Promise<string> {
+  const personId = fromWireId('per', sentId);
+  const found = personId !== undefined && (await readRows(database, readPerson({ personId }))).length > 0;
+  if (!found) throw personMissing(sentId);
+  return personId;
 }
 
 /** Returns the sent program of a new key. A key for all programs must be requested explicitly. */
@@ -173,6 +187,8 @@ function toKeyRecord(key: ApiKey): KeyRecord {
     revoked_at: key.revokedAt?.toISOString() ?? null,
     last_used_at: key.lastUsedAt?.toISOString() ?? null,
     replaced_by: key.replacedBy === null ? null : toWireId('key', key.replacedBy),
+    person_id: key.ownerId === null ? null : toWireId('per', key.ownerId),
+    created_by: key.createdBy === null ? null : toCredentialId(key.createdBy),
   };
 }
 
@@ -215,6 +231,8 @@ export async function rollKey(service: Service, call: Call<'roll_key'>): Promise
         createdAt: now,
         expiresAt: readFuture(call, 'expires_at', body.expires_at, now.getTime()) ?? asLongAs(old, now),
         lastUsedAt: null,
+        // The one who rolls a key knows its secret.
+        createdBy: credentialOf(call.caller) ?? null,
       };
       const shown = toKeyRecord(created);
       const replaced = {

@@ -1,7 +1,7 @@
 import type { PersonRecord } from '../../../contract/people.ts';
 import { fromWireId, toWireId } from '../../../domain/identifier.ts';
-import { Refusal } from '../../../domain/refusal.ts';
 import type { Call, Reply, Service } from '../../calls/call.ts';
+import { personMissing } from '../../calls/missing.ts';
 import { readPage } from '../../calls/page.ts';
 import { readRows } from '../../calls/read-rows.ts';
 import { transactUnderKey } from '../../commit/under-key.ts';
@@ -106,8 +106,4 @@ function toPersonRecord(person: Person): PersonRecord {
     blocked_at: person.blockedAt?.toISOString() ?? null,
     erased_at: person.erasedAt?.toISOString() ?? null,
   };
-}
-
-function personMissing(sentId: string): Refusal {
-  return new Refusal('person_not_found', `There is no person with the id '${sentId}'.`);
 }

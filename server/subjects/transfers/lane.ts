@@ -5,9 +5,10 @@ import type { OperatorLimits } from '../../../domain/people/operator-limits.ts';
 import { Refusal } from '../../../domain/refusal.ts';
 import type { TransferType } from '../../../domain/transfers/transfer.ts';
 import type { ConnectorState } from '../../../domain/transfers/transfer-view.ts';
-import type { Service } from '../../calls/call.ts';
+import { OperationFailure, type Service } from '../../calls/call.ts';
 import { GroupCommit, type LaneBounds } from '../../commit/group-commit.ts';
 import { Blocked, type ChainedWork, type CommitObserver, type LockMode } from '../../commit/group-work.ts';
+import { transact } from '../../commit/transaction.ts';
 import type { Database, Loaded, Steps } from '../../store/connection/database.ts';
 import { StoreFailure } from '../../store/connection/failure.ts';
 import { toMissedNames } from '../../store/locks.ts';
@@ -77,6 +78,27 @@ export function openTransferLane(
       submitAfterExpiry(request, deadline, (one, end) =>
         (one.operator === null ? programs : operators).submit(one, end),
       ),
+  };
+}
+
+/** A lane that decides each request alone, as the other would now, and writes nothing. */
+export function openTrialLane(
+  database: Database,
+  options: Required<Pick<LaneOptions, 'connectorState'>> & Pick<LaneOptions, 'operatorLimits'>,
+): TransferLane {
+  return {
+    waiting: 0,
+    submit: async (request, deadline) => {
+      const decide = (loaded: Loaded<LoadName>) => ({
+        result: new Books(loaded, { compactsPayloads: false, ...options }).decide(request),
+        writes: [],
+        readsOnly: true,
+      });
+      const outcome = await transact<Decision, LoadName>(database, deadline, loadFor([request], 'wait'), decide);
+      if (!(outcome instanceof AwaitsExpiry)) return outcome;
+      // A job expires the hold that has the reference within a second.
+      throw new OperationFailure('a hold with the reference is about to expire', { busy: true, moneyMoved: 'no' });
+    },
   };
 }
 

@@ -14,7 +14,7 @@ import type { RequestTrace } from '../../calls/trace.ts';
 import { fingerprintOf } from '../../commit/under-key.ts';
 import type { AuditNote } from '../../store/audit.ts';
 import { type KeyInScope, keyInScope } from '../../store/idempotency.ts';
-import { actorOf, withCase, withoutHolderValues } from '../audit/audit.ts';
+import { actorOf, withContext, withoutHolderValues } from '../audit/audit.ts';
 
 type Origin = {
   readonly programId: string;
@@ -29,6 +29,8 @@ type Origin = {
   readonly operator: string | null;
   /** The case that the operator works on, see `CallContext`. */
   readonly caseId?: string | undefined;
+  /** The approval by which it is carried out, see `CallContext`. */
+  readonly approvalId?: string | undefined;
 };
 
 /** The creator of a transfer or a reversal: the inner UUID of the caller's API key, or `NO_API_KEY`. */
@@ -121,7 +123,7 @@ export function toChange(
 }
 
 function originOf(call: CallContext): Origin {
-  const { programId, requestId, traceparent, trace, caller, caseId, operation, idempotencyKey } = call;
+  const { programId, requestId, traceparent, trace, caller, caseId, approvalId, operation, idempotencyKey } = call;
   const key = idempotencyKey === null ? null : keyInScope(programId, operation, idempotencyKey);
   return {
     programId,
@@ -131,6 +133,7 @@ function originOf(call: CallContext): Origin {
     key: key === null ? null : { ...key, fingerprint: fingerprintOf(call) },
     operator: isOperator(caller) ? actorOf(caller) : null,
     caseId,
+    approvalId,
   };
 }
 
@@ -175,11 +178,13 @@ export function auditNoteOf(
   record: TransferRecord | ReversalRecord,
   subjectId: string,
 ): AuditNote | undefined {
-  const { operator: actor, caseId, programId, requestId } = request;
+  const { operator: actor, programId, requestId } = request;
   if (actor === null) return undefined;
   const change = request.command === 'update' && { change: withoutHolderValues({ metadata: request.metadata }) };
   const resolved = request.command === 'report' && { note: request.step.detail };
-  const details = JSON.stringify(withCase({ ...withoutHolderValues({ ...record, ...resolved }), ...change }, caseId));
+  const details = JSON.stringify(
+    withContext({ ...withoutHolderValues({ ...record, ...resolved }), ...change }, request),
+  );
   const about =
     request.command === 'report'
       ? { action: 'resolve_attempt', subjectId: toWireId('pat', request.attemptId) }

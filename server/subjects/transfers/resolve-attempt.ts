@@ -54,7 +54,7 @@ export async function resolveAttempt(service: TransferService, call: ResolveCall
 }
 
 function toReport(call: ResolveCall, attempt: Attempt, wasExecuted: boolean): ReportRequest {
-  const { requestId, traceparent, trace, caller, caseId, body } = call;
+  const { requestId, traceparent, trace, caller, caseId, approvalId, body } = call;
   const operator = actorOf(caller);
   const step = resolvedStep(attempt, wasExecuted, operator);
   if (step === undefined) throw notResolvable(attempt, wasExecuted);
@@ -68,6 +68,7 @@ function toReport(call: ResolveCall, attempt: Attempt, wasExecuted: boolean): Re
     key: null,
     operator,
     caseId,
+    approvalId,
     transferId,
     attemptId,
     attempt,

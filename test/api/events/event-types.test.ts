@@ -132,7 +132,7 @@ function withoutProgress(data: unknown): unknown {
 /** The types of events that their sample causes immediately, and that lists contain. */
 const LISTED = EVENT_TYPES.filter((type) => {
   const { listed, sample } = EVENT_CATALOGUE[type];
-  return listed && sample.takes === undefined;
+  return listed && sample.takes === undefined && sample.given !== 'a second person';
 });
 
 test('lists all types but two, and their samples cause them immediately', () => {
@@ -144,7 +144,7 @@ describe('the sample of each event type causes only this event', () => {
   test.each(LISTED)('%s', async (type) => {
     const { sample, subject, subjectOtherwise = '' } = EVENT_CATALOGUE[type];
     const runner = new Runner();
-    for (const request of sample.given ?? []) await runner.send(request);
+    for (const request of (sample.given ?? []) as readonly SampleRequest[]) await runner.send(request);
     await relayed();
     const { client } = service();
     const { number } = await client.events.search({ limit: 1 });

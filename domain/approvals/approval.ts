@@ -1,0 +1,122 @@
+import { Refusal } from '../refusal.ts';
+
+/**
+ * `approved` lasts until the change is carried out, normally for milliseconds. `failed`: the change was approved, and was refused
+ * when it was carried out.
+ */
+export const APPROVAL_STATUSES = [
+  'pending',
+  'approved',
+  'carried_out',
+  'failed',
+  'rejected',
+  'withdrawn',
+  'expired',
+] as const;
+
+export type ApprovalStatus = (typeof APPROVAL_STATUSES)[number];
+
+/** A decision on a pending approval. */
+export type ApprovalDecision = 'approve' | 'reject' | 'withdraw';
+
+/** Who decides, or who asked. Ids are inner UUIDs. */
+export type Identity = {
+  /** The key or the person of the request; null for a caller without a key in a sandbox. */
+  readonly credentialId: string | null;
+  /**
+   * Everyone who can act with it: the key or the person, the person that the key belongs to, and everyone who created or rolled the key,
+   * because they know its secret. Their creators too.
+   */
+  readonly behind: readonly string[];
+};
+
+/** The maker of a request, as they are now. */
+export type Maker = Identity & {
+  /** Null if the maker may still send the request, otherwise why not, as the end of a sentence. */
+  readonly lost: string | null;
+};
+
+/** The one who decides. */
+export type Checker = Identity & {
+  /** The person who is signed in, or the person of the key. Null for a key of no person. */
+  readonly personId: string | null;
+  /** Whether the checker may send such a request, or has the scope for approvals. */
+  readonly mayDecide: boolean;
+};
+
+/** An approval, as far as decisions depend on it. Times are in milliseconds since 1970. */
+export type OpenApproval = {
+  readonly status: ApprovalStatus;
+  readonly operation: string;
+  readonly expiresAt: number;
+  /** Id on the wire of who decided. */
+  readonly decidedBy: string | null;
+};
+
+// Invariant: No approval is given by its maker, by a key that belongs to no one, or after its end
+// Kept by: `refuseDecision`
+// Tested by: `domain/approvals/approval.test.ts`, `test/security/approvals.test.ts`
+
+/** The status at a moment: a pending approval expires even before a job has stored that. */
+export function statusAt(
+  { status, expiresAt }: Pick<OpenApproval, 'status' | 'expiresAt'>,
+  now: number,
+): ApprovalStatus {
+  return status === 'pending' && expiresAt <= now ? 'expired' : status;
+}
+
+/** Returns the refusal of a decision, or undefined if it may be made. */
+export function refuseDecision(
+  decision: ApprovalDecision,
+  approval: OpenApproval,
+  checker: Checker,
+  maker: Maker,
+  now: number,
+): Refusal | undefined {
+  const status = statusAt(approval, now);
+  if (status !== 'pending') {
+    const by = approval.decidedBy === null || status === 'expired' ? '' : ` by ${approval.decidedBy}`;
+    const how = status === 'approved' ? 'has been approved' : ENDS[status];
+    return new Refusal('invalid_approval_status', `The approval ${how}${by}.`, { saw: { status } });
+  }
+  // A caller without a key in a sandbox may do everything.
+  if (checker.credentialId === null) return decision === 'approve' ? refuseLost(maker) : undefined;
+  const isOwn = isSamePerson(checker, maker);
+  if (decision === 'withdraw') {
+    if (isOwn) return undefined;
+    return new Refusal('forbidden', 'Only the one who asked can withdraw the request. You can reject it.');
+  }
+  if (isOwn) {
+    const message = `You cannot ${decision} your own request: a second person must. You can withdraw it.`;
+    return new Refusal('own_approval', message);
+  }
+  if (!checker.mayDecide) {
+    const message = `To ${decision} this request you need the scope of ${approval.operation}, or 'approvals:write'.`;
+    return new Refusal('forbidden', message);
+  }
+  if (decision === 'reject') return undefined;
+  if (checker.personId === null) {
+    const message =
+      'Only a person can approve: sign in, or use a key that belongs to a person. This key belongs to no one.';
+    return new Refusal('forbidden', message);
+  }
+  return refuseLost(maker);
+}
+
+function refuseLost(maker: Maker): Refusal | undefined {
+  if (maker.lost === null) return undefined;
+  const message = `The request cannot be approved, because the one who asked ${maker.lost}. Reject it.`;
+  return new Refusal('invalid_approval_status', message);
+}
+
+const ENDS = {
+  carried_out: 'has been approved and carried out',
+  failed: 'has been approved, and its change was refused',
+  rejected: 'has been rejected',
+  withdrawn: 'has been withdrawn',
+  expired: 'has expired',
+} as const;
+
+function isSamePerson(one: Identity, other: Identity): boolean {
+  return one.behind.some((id) => other.behind.includes(id));
+}

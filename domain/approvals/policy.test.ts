@@ -1,0 +1,45 @@
+import { describe, expect, test } from 'vitest';
+import { type ApprovalRule, needsApproval, type RuledRequest } from './policy.ts';
+
+const request = (operation: string, more: Partial<RuledRequest> = {}): RuledRequest => ({
+  operation,
+  amount: null,
+  currency: null,
+  scopes: [],
+  fields: [],
+  ...more,
+});
+
+const RULE: ApprovalRule = { operation: 'create_withdrawal', over: 10_000, currency: 'USD' };
+const withdrawal = (amount: bigint | null, currency: string | null) =>
+  request('create_withdrawal', { amount, currency });
+
+describe('a rule about an amount', () => {
+  test.each([
+    ['exactly the amount', withdrawal(10_000n, 'USD'), false],
+    ['one more', withdrawal(10_001n, 'USD'), true],
+    ['another currency', withdrawal(1n, 'EUR'), true],
+    ['an unknown currency', withdrawal(1n, null), true],
+    ['an unknown amount', withdrawal(null, 'USD'), true],
+    ['another operation', request('create_deposit', { amount: 10_001n, currency: 'USD' }), false],
+  ])('matches %s: %#', (_, asked, expected) => {
+    expect(needsApproval([RULE], asked)).toBe(expected);
+  });
+});
+
+test('a rule about scopes matches a key with one of them', () => {
+  const rule = { operation: 'create_key', scopes: ['operator', 'keys:write'] };
+  expect(needsApproval([rule], request('create_key', { scopes: ['cards:read', 'operator'] }))).toBe(true);
+  expect(needsApproval([rule], request('create_key', { scopes: ['cards:read'] }))).toBe(false);
+});
+
+test('a rule about fields matches a change of one of them', () => {
+  const rule = { operation: 'update_program', fields: ['limits'] };
+  expect(needsApproval([rule], request('update_program', { fields: ['name', 'limits'] }))).toBe(true);
+  expect(needsApproval([rule], request('update_program', { fields: ['name'] }))).toBe(false);
+});
+
+test('a change of the policy needs an approval as soon as there is a rule, and not before', () => {
+  expect(needsApproval([], request('change_approval_policy'))).toBe(false);
+  expect(needsApproval([RULE], request('change_approval_policy'))).toBe(true);
+});

@@ -1,0 +1,41 @@
+/** One rule of the approval policy: requests of operators that it matches wait for the approval of a second person. */
+export type ApprovalRule = {
+  readonly operation: string;
+  /** Only amounts above this one, in minor units of `currency`. Amounts in other currencies always match. */
+  readonly over?: number;
+  readonly currency?: string;
+  /** Only keys with one of these scopes. */
+  readonly scopes?: readonly string[];
+  /** Only changes of one of these fields. */
+  readonly fields?: readonly string[];
+};
+
+/** The part of a request that rules look at. */
+export type RuledRequest = {
+  readonly operation: string;
+  /** Null for an operation without an amount, and for an amount that is not known. */
+  readonly amount: bigint | null;
+  readonly currency: string | null;
+  /** The scopes of the key that the request creates, or of the role that it names. */
+  readonly scopes: readonly string[];
+  /** The fields of the body. */
+  readonly fields: readonly string[];
+};
+
+// Invariant: A request whose amount or currency is not known matches every rule about amounts
+// Kept by: `matches`
+// Tested by: `domain/approvals/policy.test.ts`
+
+/** Whether a request needs an approval. A change of the policy needs one as soon as the policy has a rule. */
+export function needsApproval(rules: readonly ApprovalRule[], request: RuledRequest): boolean {
+  if (request.operation === 'change_approval_policy') return rules.length > 0;
+  return rules.some((rule) => matches(rule, request));
+}
+
+function matches({ operation, over, currency, scopes, fields }: ApprovalRule, request: RuledRequest): boolean {
+  if (operation !== request.operation) return false;
+  if (scopes !== undefined && !scopes.some((scope) => request.scopes.includes(scope))) return false;
+  if (fields !== undefined && !fields.some((field) => request.fields.includes(field))) return false;
+  if (over === undefined || request.amount === null || currency !== request.currency) return true;
+  return request.amount > BigInt(over);
+}

@@ -1,0 +1,173 @@
+import { errorRecord } from '../../../contract/errors/catalogue.ts';
+import { OPERATIONS, type OperationId } from '../../../contract/operations.ts';
+import { readFields } from '../../../contract/reading/read-fields.ts';
+import { includesScope, inOrder, ROLE_NAMES, scopesOf } from '../../../contract/scope.ts';
+import type { Maker } from '../../../domain/approvals/approval.ts';
+import { toWireId } from '../../../domain/identifier.ts';
+import { type MoneyMoved, Refusal } from '../../../domain/refusal.ts';
+import type { AnyCall, AnyReply, Caller, Service } from '../../calls/call.ts';
+import { readRows } from '../../calls/read-rows.ts';
+import { parseStrictJson } from '../../calls/strict-json.ts';
+import { transact } from '../../commit/transaction.ts';
+import {
+  type Credential,
+  endApproval,
+  lockApproval,
+  readApproval,
+  readCredential,
+  type ShownApproval,
+  toApproval,
+  toCredential,
+} from '../../store/approval.ts';
+import { insertEvents } from '../../store/events/insert-events.ts';
+import { NO_PROGRAM } from '../../store/idempotency.ts';
+import { auditOther } from '../audit/audit.ts';
+import { toApprovalRecord } from './record.ts';
+import { type Run, toRecord } from './subject.ts';
+
+/** The one who asked, as they are now, and as a caller. */
+export type MakerNow = { readonly maker: Maker; readonly caller: Caller };
+
+/** Reads who asked for something: whether the key or the person may still send the request. */
+export async function readMaker({ database }: Service, approval: ShownApproval): Promise<MakerNow> {
+  const { requestedBy, operation } = approval;
+  const [row] = await readRows(database, readCredential({ credentialId: requestedBy }));
+  const credential = row === undefined ? undefined : toCredential(row);
+  const scopes = credential === undefined ? [] : scopesNow(credential);
+  const isPerson = credential?.roles !== null;
+  const maker = {
+    credentialId: requestedBy,
+    behind: credential?.behind ?? [requestedBy],
+    lost: lostBy(credential, scopes, operation),
+  };
+  const caller: Caller = isPerson
+    ? { kind: 'operator_person', personId: requestedBy, scopes, sessionId: NO_PROGRAM, signedInAt: 0 }
+    : { kind: 'operator_key', keyId: requestedBy, scopes };
+  return { maker, caller };
+}
+
+function scopesNow({ scopes, roles }: Credential): readonly string[] {
+  if (scopes !== null) return inOrder(scopes);
+  const held = (roles ?? []).flatMap((role) => ROLE_NAMES.filter((name) => name === role));
+  return scopesOf(held.map((role) => ({ role, programId: null })));
+}
+
+function lostBy(credential: Credential | undefined, scopes: readonly string[], operation: string): string | null {
+  if (credential === undefined) return 'does not exist any more';
+  const isPerson = credential.roles !== null;
+  if (credential.lost === 'blocked')
+    return isPerson ? 'has been blocked' : 'used a key of a person who has been blocked';
+  if (credential.lost !== null)
+    return `used a key that ${credential.lost === 'revoked' ? 'was revoked' : 'has expired'}`;
+  const needed = OPERATIONS[operation as OperationId].scope;
+  return needed === null || includesScope(scopes, needed) ? null : `does not have the scope '${needed}' any more`;
+}
+
+/** Returns the request of an approval as a call of the one who asked. */
+export function toCall(approval: ShownApproval, caller: Caller, deadline: number): AnyCall {
+  const operation = approval.operation as OperationId;
+  const { body: schema, method, reach, query } = OPERATIONS[operation];
+  const sent = approval.body === null ? {} : parseStrictJson(Buffer.from(approval.body));
+  const reading = schema === undefined ? undefined : readFields(schema, sent, method === 'PATCH' ? 'patch' : 'body');
+  // The request was read once, by this version or an earlier one, which may have allowed more.
+  if (reading !== undefined && 'problem' in reading) {
+    const { message, field } = reading.problem;
+    throw new Refusal(`${operation}_schema`, message, field === undefined ? {} : { field });
+  }
+  return {
+    operation,
+    requestId: approval.requestId,
+    caller,
+    programId: reach === 'program' ? (approval.programId ?? '') : '',
+    params: approval.path,
+    query: query === undefined ? undefined : {},
+    body: reading?.fields,
+    sent,
+    idempotencyKey: approval.idempotencyKey,
+    ifMatch: approval.ifMatch ?? undefined,
+    deadline,
+    approvalId: approval.approvalId,
+  };
+}
+
+export type Ended = { readonly approval: ShownApproval; readonly now: number; readonly moneyMoved: MoneyMoved };
+
+// Invariant: An approved request is carried out once, even if several processes try
+// Kept by: its idempotency key, or for an operation without one `noteCarriedOut` in its transaction (`auditOf`)
+// Tested by: `test/security/approvals.test.ts`, `verification/campaigns/approvals.ts`
+
+/**
+ * Carries out an approved request under its idempotency key, as the one who asked, and stores how that ended. A refusal ends the
+ * approval too, and is not retried. Rejects if the outcome is not known: the job tries again.
+ */
+export async function carryOut(service: Service, run: Run, approvalId: string, deadline: number): Promise<Ended> {
+  const [row] = await readRows(service.database, readApproval({ approvalId }));
+  if (row === undefined) throw new Error('an approval that was given does not exist');
+  const approval = toApproval(row);
+  const outcome = approval.timesCarriedOut > 0 ? CARRIED_OUT : await tryToCarryOut(service, run, approval, deadline);
+  return end(service, approvalId, outcome, deadline);
+}
+
+type Outcome =
+  | {
+      readonly status: 'carried_out';
+      readonly result: string | null;
+      readonly error: null;
+      readonly moneyMoved: MoneyMoved;
+    }
+  | {
+      readonly status: 'failed';
+      readonly result: null;
+      readonly error: ReturnType<typeof errorRecord>;
+      readonly moneyMoved: 'no';
+    };
+
+const CARRIED_OUT: Outcome = { status: 'carried_out', result: null, error: null, moneyMoved: 'unknown' };
+
+async function tryToCarryOut(service: Service, run: Run, approval: ShownApproval, deadline: number): Promise<Outcome> {
+  const { maker, caller } = await readMaker(service, approval);
+  try {
+    if (maker.lost !== null) throw new Refusal('forbidden', `The one who asked ${maker.lost}.`);
+    const reply = await run(toCall(approval, caller, deadline));
+    const result = withoutSecret(approval.operation, reply);
+    return { status: 'carried_out', result, error: null, moneyMoved: movedBy(reply) };
+  } catch (thrown) {
+    if (!(thrown instanceof Refusal)) throw thrown;
+    return { status: 'failed', result: null, error: errorRecord(thrown.code, thrown.message), moneyMoved: 'no' };
+  }
+}
+
+function movedBy(reply: AnyReply): MoneyMoved {
+  return 'moneyMoved' in reply ? (reply.moneyMoved ?? 'no') : 'no';
+}
+
+/** The secret of a key or a webhook is for the one who asked, who rolls it to get one. */
+function withoutSecret(operation: string, reply: AnyReply): string | null {
+  const record = toRecord(reply);
+  if (record === null) return null;
+  if (operation === 'create_key') return JSON.stringify({ ...record, key: null });
+  return JSON.stringify(operation === 'create_operator_webhook' ? { ...record, secret: null } : record);
+}
+
+function end(service: Service, approvalId: string, outcome: Outcome, deadline: number): Promise<Ended> {
+  const { moneyMoved, ...stored } = outcome;
+  const load = { approval: lockApproval({ approvalId }) };
+  return transact<Ended, 'approval'>(service.database, deadline, load, ({ approval: [row] }, batchId) => {
+    if (row === undefined) throw new Error('an approval that was given does not exist');
+    const before = toApproval(row);
+    const now = (row.now as Date).getTime();
+    // Another process was faster.
+    if (before.status !== 'approved') return { result: { approval: before, now, moneyMoved }, writes: [] };
+    const approval = { ...before, ...stored, body: null };
+    const payload = JSON.stringify(toApprovalRecord(approval, now));
+    const subjectId = toWireId('apr', approvalId);
+    const details = JSON.stringify({ status: stored.status, error: stored.error });
+    const event = { type: 'approval.failed' as const, programId: null, subjectId, payload };
+    const writes = [
+      endApproval({ approvalId, ...stored }),
+      ...(stored.status === 'failed' ? [insertEvents(batchId, [event], now)] : []),
+      auditOther('end_approval', { actor: 'service', programId: before.programId, subjectId, details }),
+    ];
+    return { result: { approval, now, moneyMoved }, writes };
+  });
+}

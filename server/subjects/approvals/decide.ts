@@ -1,0 +1,237 @@
+import type { ApprovalRecord } from '../../../contract/approvals.ts';
+import { OPERATIONS, type OperationId } from '../../../contract/operations.ts';
+import { type ApprovalDecision, type Checker, refuseDecision } from '../../../domain/approvals/approval.ts';
+import type { EventType } from '../../../domain/event.ts';
+import { fromWireId, toWireId } from '../../../domain/identifier.ts';
+import { Refusal } from '../../../domain/refusal.ts';
+import { type Call, credentialOf, hasScope, OperationFailure, type Reply, type Service } from '../../calls/call.ts';
+import { readPage } from '../../calls/page.ts';
+import { readProgramFilter } from '../../calls/program.ts';
+import { readRows } from '../../calls/read-rows.ts';
+import { transact } from '../../commit/transaction.ts';
+import {
+  decideApproval,
+  FIND_OPEN_APPROVALS,
+  listApprovals as listStatement,
+  lockApproval,
+  readApproval,
+  readCredential,
+  type ShownApproval,
+  toApproval,
+  toCredential,
+} from '../../store/approval.ts';
+import { insertEvents } from '../../store/events/insert-events.ts';
+import { auditOf, auditOther } from '../audit/audit.ts';
+import { carryOut, readMaker, toCall } from './carry-out.ts';
+import type { Runs } from './gate.ts';
+import { toApprovalRecord } from './record.ts';
+import { type Run, readSubject, valuesOf } from './subject.ts';
+
+type DecisionCall = Call<'approve_change'> | Call<'reject_change'> | Call<'withdraw_change'>;
+
+export async function listApprovals(service: Service, call: Call<'list_approvals'>): Promise<Reply<'list_approvals'>> {
+  const { status = null, program_id: programId } = call.query;
+  const filter = { status, programId: readProgramFilter(call, programId) };
+  const record = await readPage(service, call, {
+    prefix: 'apr',
+    statement: (after, count) => listStatement(filter, after, count),
+    read: (row) => ({ approval: toApproval(row), now: row.now as Date }),
+    idOf: ({ approval }) => approval.approvalId,
+    show: ({ approval, now }) => toApprovalRecord(approval, now.getTime()),
+  });
+  return { record };
+}
+
+/** get_approval: the approval, and while it is pending what its subject looks like now. */
+export async function getApproval(
+  run: Run,
+  service: Service,
+  call: Call<'get_approval'>,
+): Promise<Reply<'get_approval'>> {
+  const { approval, now } = await readOne(service, call.params.approval_id);
+  const record = toApprovalRecord(approval, now);
+  if (record.status !== 'pending') return { record };
+  const found = await readSubject(run, toCall(approval, call.caller, call.deadline), record.operation);
+  return { record: { ...record, values_now: valuesOf(record.operation, found) } };
+}
+
+async function readOne(service: Service, sentId: string): Promise<{ approval: ShownApproval; now: number }> {
+  const approvalId = fromWireId('apr', sentId);
+  const [row] = approvalId === undefined ? [] : await readRows(service.database, readApproval({ approvalId }));
+  if (row === undefined) throw approvalMissing(sentId);
+  return { approval: toApproval(row), now: (row.now as Date).getTime() };
+}
+
+/**
+ * approve_change: the approval, after its request was carried out. The balances, rules and switch of this moment apply. While
+ * transfers are disabled the approval stays pending, because its refusal would end it.
+ */
+export async function approveChange(
+  { run, tryOut }: Runs,
+  service: Service,
+  call: Call<'approve_change'>,
+): Promise<Reply<'approve_change'>> {
+  const { approval } = await readOne(service, call.params.approval_id);
+  const { caller } = await readMaker(service, approval);
+  if (approval.status === 'pending') await refuseDisabled(tryOut, approval, caller, call.deadline);
+  const { approvalId } = approval;
+  const decided = await decide(service, call, 'approve', approval, call.body?.reason ?? null);
+  if (decided.isRepeated && decided.approval.status !== 'approved') {
+    const known = decided.approval.status === 'carried_out' ? movedBefore(decided.record) : 'no';
+    return { record: decided.record, moneyMoved: known };
+  }
+  try {
+    const ended = await carryOut(service, run, approvalId, call.deadline);
+    return { record: toApprovalRecord(ended.approval, ended.now), moneyMoved: ended.moneyMoved };
+  } catch (thrown) {
+    // The approval is given, and the job carries the request out: an error would deny that.
+    if (!(thrown instanceof OperationFailure)) throw thrown;
+    return { record: decided.record, moneyMoved: thrown.moneyMoved === 'no' ? 'unknown' : thrown.moneyMoved };
+  }
+}
+
+/** Whether a request that was carried out before has moved money, as far as its result shows. */
+function movedBefore({ operation }: ApprovalRecord): 'no' | 'unknown' {
+  return OPERATIONS[operation].movesMoney ? 'unknown' : 'no';
+}
+
+async function refuseDisabled(
+  tryOut: Run,
+  approval: ShownApproval,
+  caller: Call<'approve_change'>['caller'],
+  deadline: number,
+): Promise<void> {
+  if (!OPERATIONS[approval.operation as OperationId].movesMoney) return;
+  try {
+    await tryOut(toCall(approval, caller, deadline));
+  } catch (thrown) {
+    // Any other refusal ends the approval when the request is carried out.
+    if (!(thrown instanceof Refusal) || thrown.code === 'service_disabled') throw thrown;
+  }
+}
+
+export async function rejectChange(service: Service, call: Call<'reject_change'>): Promise<Reply<'reject_change'>> {
+  const { approval } = await readOne(service, call.params.approval_id);
+  return { record: (await decide(service, call, 'reject', approval, call.body.reason)).record };
+}
+
+export async function withdrawChange(
+  service: Service,
+  call: Call<'withdraw_change'>,
+): Promise<Reply<'withdraw_change'>> {
+  const { approval } = await readOne(service, call.params.approval_id);
+  return { record: (await decide(service, call, 'withdraw', approval, null)).record };
+}
+
+const STATUS_AFTER = { approve: 'approved', reject: 'rejected', withdraw: 'withdrawn' } as const;
+const EVENT_OF = {
+  approve: 'approval.approved',
+  reject: 'approval.rejected',
+  withdraw: 'approval.withdrawn',
+} as const satisfies Readonly<Record<ApprovalDecision, EventType>>;
+
+type Decided = { readonly approval: ShownApproval; readonly record: ApprovalRecord; readonly isRepeated: boolean };
+
+/** Stores a decision. The same decision of the same caller again changes nothing. */
+async function decide(
+  service: Service,
+  call: DecisionCall,
+  decision: ApprovalDecision,
+  { approvalId, ...named }: ShownApproval,
+  reason: string | null,
+): Promise<Decided> {
+  const [{ maker }, checker] = await Promise.all([
+    readMaker(service, { approvalId, ...named }),
+    readChecker(service, call, named.operation as OperationId),
+  ]);
+  const load = { approval: lockApproval({ approvalId }) };
+  return transact<Decided, 'approval'>(service.database, call.deadline, load, ({ approval: [row] }, batchId) => {
+    if (row === undefined) throw approvalMissing(toWireId('apr', approvalId));
+    const before = toApproval(row);
+    const decidedAt = row.now as Date;
+    const now = decidedAt.getTime();
+    if (isRepeated(decision, before, checker.credentialId)) {
+      return { result: { approval: before, record: toApprovalRecord(before, now), isRepeated: true }, writes: [] };
+    }
+    const open = { status: before.status, operation: before.operation, expiresAt: before.expiresAt.getTime() };
+    const refusal = refuseDecision(decision, { ...open, decidedBy: before.decidedByName }, checker, maker, now);
+    if (refusal !== undefined) throw refusal;
+    const status = STATUS_AFTER[decision];
+    const decidedBy = checker.credentialId;
+    const after = { ...before, status, decidedBy, decidedAt, reason, body: status === 'approved' ? before.body : null };
+    const record = toApprovalRecord(after, now);
+    const event = {
+      type: EVENT_OF[decision],
+      programId: null,
+      subjectId: record.approval_id,
+      payload: JSON.stringify(record),
+    };
+    const { operation, summary } = before;
+    const details = JSON.stringify({ operation, summary, requested_by: record.requested_by, reason });
+    const audited = { programId: before.programId, subjectId: record.approval_id, details };
+    const writes = [
+      decideApproval({ approvalId, status, decidedBy, decidedAt, reason }),
+      insertEvents(batchId, [event], now, call),
+      ...auditOf(call, audited),
+    ];
+    return { result: { approval: after, record, isRepeated: false }, writes };
+  });
+}
+
+function isRepeated(decision: ApprovalDecision, { status, decidedBy }: ShownApproval, by: string | null): boolean {
+  if (decidedBy === null || decidedBy !== by) return false;
+  if (decision === 'approve') return status === 'approved' || status === 'carried_out' || status === 'failed';
+  return status === STATUS_AFTER[decision];
+}
+
+async function readChecker(service: Service, { caller }: DecisionCall, operation: OperationId): Promise<Checker> {
+  const credentialId = credentialOf(caller) ?? null;
+  const needed = OPERATIONS[operation].scope;
+  const mayDecide = hasScope(caller, 'approvals:write') || needed === null || hasScope(caller, needed);
+  if (credentialId === null) return { credentialId, behind: [], personId: null, mayDecide };
+  const [row] = await readRows(service.database, readCredential({ credentialId }));
+  const credential = row === undefined ? undefined : toCredential(row);
+  const personId = 'personId' in caller ? caller.personId : (credential?.personId ?? null);
+  return { credentialId, behind: credential?.behind ?? [credentialId], personId, mayDecide };
+}
+
+/**
+ * Ends what no other request ends: expires pending approvals, and carries out approved requests whose process was stopped in between.
+ * Returns how many failed.
+ */
+export async function settleApprovals(service: Service, run: Run, deadline: () => number): Promise<number> {
+  let failed = 0;
+  for (const row of await service.database.read(FIND_OPEN_APPROVALS)) {
+    const approvalId = row.approval_id as string;
+    try {
+      if (row.status === 'approved') await carryOut(service, run, approvalId, deadline());
+      else await expire(service, approvalId, deadline());
+    } catch {
+      failed += 1;
+    }
+  }
+  return failed;
+}
+
+function expire(service: Service, approvalId: string, deadline: number): Promise<void> {
+  const load = { approval: lockApproval({ approvalId }) };
+  return transact<void, 'approval'>(service.database, deadline, load, ({ approval: [row] }, batchId) => {
+    const before = row === undefined ? undefined : toApproval(row);
+    if (row === undefined || before?.status !== 'pending') return { result: undefined, writes: [] };
+    const now = (row.now as Date).getTime();
+    const subjectId = toWireId('apr', approvalId);
+    const payload = JSON.stringify(toApprovalRecord({ ...before, status: 'expired', body: null }, now));
+    const details = JSON.stringify({ status: 'expired' });
+    const undecided = { decidedBy: null, decidedAt: null, reason: null };
+    const writes = [
+      decideApproval({ approvalId, status: 'expired', ...undecided }),
+      insertEvents(batchId, [{ type: 'approval.expired', programId: null, subjectId, payload }], now),
+      auditOther('end_approval', { actor: 'service', programId: before.programId, subjectId, details }),
+    ];
+    return { result: undefined, writes };
+  });
+}
+
+function approvalMissing(sentId: string): Refusal {
+  return new Refusal('approval_not_found', `There is no approval with the id '${sentId}'.`);
+}

@@ -1,0 +1,208 @@
+import type { ApprovableId } from '../../../contract/approvals.ts';
+import { OPERATIONS } from '../../../contract/operations.ts';
+import { canonicalJson } from '../../../contract/reading/json.ts';
+import { needsApproval, type RuledRequest } from '../../../domain/approvals/policy.ts';
+import { isSame } from '../../../domain/idempotency.ts';
+import { toWireId } from '../../../domain/identifier.ts';
+import { Refusal } from '../../../domain/refusal.ts';
+import {
+  type AcceptedReply,
+  type AnyCall,
+  type AnyReply,
+  credentialOf,
+  isOperator,
+  type Service,
+} from '../../calls/call.ts';
+import { readRows } from '../../calls/read-rows.ts';
+import { transact } from '../../commit/transaction.ts';
+import { fingerprintOf } from '../../commit/under-key.ts';
+import { idAt } from '../../foundation/ids.ts';
+import {
+  type Approval,
+  findApprovalOfKey,
+  findEqualApproval,
+  insertApproval,
+  readCredential,
+  type ShownApproval,
+  toApproval,
+  toCredential,
+} from '../../store/approval.ts';
+import { insertEvents } from '../../store/events/insert-events.ts';
+import { type KeyInScope, keyInScope, NO_PROGRAM } from '../../store/idempotency.ts';
+import { lockNames } from '../../store/locks.ts';
+import { READ_SWITCH, toSwitchReading } from '../../store/switch.ts';
+import { actorOf, auditOther } from '../audit/audit.ts';
+import type { CurrentPolicy, PolicyMemory } from './policy.ts';
+import { toApprovalRecord } from './record.ts';
+import { programOf, type Run, readSubject, summaryOf, toRuledRequest, valuesOf } from './subject.ts';
+
+// Invariant: No request of an operator that a rule matches is carried out without an approval
+// Kept by: `withApproval`, around the handlers of all approvable operations
+// Tested by: `test/security/approvals.test.ts`, `verification/campaigns/approvals.ts`
+
+/** The handlers as they are, and the same in transactions that write nothing. */
+export type Runs = { readonly run: Run; readonly tryOut: Run };
+
+/**
+ * Answers a request of an operator with an approval, if a rule matches it. The request is first carried out without writing
+ * anything, so a request that would be refused now is refused now. Every other request is carried out as it is: those of card
+ * programs cost nothing here.
+ *
+ * @throws {Refusal} approval_pending, idempotency_key_exists, and every refusal of the operation
+ */
+export async function withApproval(
+  service: Service,
+  policy: PolicyMemory,
+  { run, tryOut }: Runs,
+  call: AnyCall,
+  operation: ApprovableId,
+): Promise<AnyReply> {
+  if (!isOperator(call.caller) || call.approvalId !== undefined) return run(call);
+  const current = await policy.read();
+  const isConcerned = needsApproval(current.rules, { ...NOTHING_KNOWN, operation, ...ofBody(call) });
+  if (!isConcerned) return run(call);
+  const known = await findByKey(service, call);
+  if (known !== undefined) return known.status === 'carried_out' ? run(call) : accept(known, Date.now(), true);
+  const found = await readSubject(run, call, operation);
+  const request = toRuledRequest(call, found);
+  if (!needsApproval(current.rules, request)) return run(call);
+  const tried = await tryOut(call);
+  if ('replayed' in tried && tried.replayed === true) return tried;
+  const [values, summary] = [valuesOf(operation, found), await summaryOf(run, call, request)];
+  return await propose(service, call, current, { values: values === null ? null : JSON.stringify(values), summary });
+}
+
+/** A rule about amounts matches an unknown amount, so that this finds every rule that may match. */
+const NOTHING_KNOWN = { amount: null, currency: null } as const;
+
+function ofBody(call: AnyCall): Pick<RuledRequest, 'scopes' | 'fields'> {
+  const { scopes, fields } = toRuledRequest(call, null);
+  return { scopes, fields };
+}
+
+/** Refuses a batch of an operator if single transfers need an approval: no one could see what they approve. */
+export async function refuseBatch(policy: PolicyMemory, call: AnyCall): Promise<void> {
+  if (!isOperator(call.caller)) return;
+  const { rules } = await policy.read();
+  if (!rules.some(({ operation }) => operation === 'create_transfer')) return;
+  const message =
+    "Transfers of operators can need an approval here, and a batch cannot wait for one. Send its transfers one by one, or use the card program's key.";
+  throw new Refusal('forbidden', message, { saw: { refused_because: 'approval policy' } });
+}
+
+function keyOf(call: AnyCall): KeyInScope | undefined {
+  if (call.idempotencyKey === null) return undefined;
+  return keyInScope(programOf(call) ?? NO_PROGRAM, call.operation, call.idempotencyKey);
+}
+
+/** Finds the approval that the idempotency key of a request has created. Refuses a different request. */
+async function findByKey(service: Service, call: AnyCall): Promise<ShownApproval | undefined> {
+  const key = keyOf(call);
+  if (key === undefined) return undefined;
+  const [row] = await readRows(service.database, findApprovalOfKey({ keyHash: key.keyHash }));
+  return row === undefined ? undefined : sameRequest(toApproval(row), call);
+}
+
+function sameRequest(approval: ShownApproval, call: AnyCall): ShownApproval {
+  if (isSame(approval, fingerprintOf(call))) return approval;
+  const approvalId = toWireId('apr', approval.approvalId);
+  const message =
+    `This Idempotency-Key was already used with a different request, which waits for the approval ${approvalId}. ` +
+    'Use a new key for a new request, or repeat the first request.';
+  throw new Refusal('idempotency_key_exists', message);
+}
+
+type Told = { readonly values: string | null; readonly summary: string };
+
+/** Stores the request with its approval, its event and its entry in the audit log. */
+function propose(service: Service, call: AnyCall, policy: CurrentPolicy, told: Told): Promise<AcceptedReply> {
+  const fingerprint = fingerprintOf(call);
+  const programId = programOf(call);
+  const key = keyOf(call);
+  const makerId = credentialOf(call.caller) ?? NO_PROGRAM;
+  const load = {
+    // An equal request waits for this one, and so does another request with the same key.
+    names: lockNames([
+      { programId: NO_PROGRAM, kind: 'approval', name: fingerprint.ofMeaning },
+      ...(key === undefined ? [] : [key]),
+    ]),
+    clock: READ_SWITCH,
+    ofKey: key === undefined ? null : findApprovalOfKey({ keyHash: key.keyHash }),
+    maker: readCredential({ credentialId: makerId }),
+    equal: findEqualApproval({ meaning: fingerprint.ofMeaning }),
+  };
+  return transact<AcceptedReply, keyof typeof load>(
+    service.database,
+    call.deadline,
+    load,
+    ({ clock, ofKey: [ofKey], maker: [maker], equal: [equal] }, batchId) => {
+      const { now } = toSwitchReading(clock);
+      if (ofKey !== undefined) {
+        return { result: accept(sameRequest(toApproval(ofKey), call), now, true), writes: [], readsOnly: false };
+      }
+      if (equal !== undefined) throw isPending(toApproval(equal));
+      const approvalId = idAt(now);
+      const approval: Approval = {
+        approvalId,
+        status: 'pending',
+        operation: call.operation,
+        programId,
+        path: call.params,
+        body: OPERATIONS[call.operation].body === undefined ? null : canonicalJson(call.sent),
+        ifMatch: call.ifMatch ?? null,
+        fingerprint: fingerprint.asSent,
+        meaning: fingerprint.ofMeaning,
+        ...keyFor(call, programId, approvalId),
+        summary: told.summary,
+        valuesThen: told.values,
+        requestId: call.requestId,
+        requestedBy: makerId,
+        requestedAt: new Date(now),
+        expiresAt: new Date(now + policy.expiresAfterHours * 3_600_000),
+        decidedBy: null,
+        decidedAt: null,
+        reason: null,
+        result: null,
+        error: null,
+      };
+      const result = accept(
+        { ...approval, ...UNDECIDED, requestedByName: maker === undefined ? null : toCredential(maker).name },
+        now,
+      );
+      const subjectId = toWireId('apr', approvalId);
+      const details = JSON.stringify({ operation: call.operation, summary: told.summary, case_id: call.caseId });
+      const event = { type: 'approval.requested' as const, programId: null, subjectId, payload: result.json };
+      const writes = [
+        insertApproval(approval),
+        insertEvents(batchId, [event], now, call),
+        auditOther('request_approval', { actor: actorOf(call.caller), programId, subjectId, details }, call.requestId),
+      ];
+      return { result, writes };
+    },
+  );
+}
+
+const UNDECIDED = { decidedByName: null, timesCarriedOut: 0 } as const;
+
+/** A request without an idempotency key gets one: its approval is carried out at most once, however often that is tried. */
+function keyFor(
+  call: AnyCall,
+  programId: string | null,
+  approvalId: string,
+): { readonly idempotencyKey: string; readonly keyHash: string } {
+  const key = call.idempotencyKey ?? toWireId('apr', approvalId);
+  const { keyHash } = keyInScope(programId ?? NO_PROGRAM, call.operation, key);
+  return { idempotencyKey: key, keyHash };
+}
+
+function accept(approval: ShownApproval, now: number, isReplay = false): AcceptedReply {
+  const record = toApprovalRecord(approval, now);
+  const accepted = { json: JSON.stringify(record), approvalId: record.approval_id, moneyMoved: 'no' } as const;
+  return isReplay ? { ...accepted, replayed: true, originalRequestId: record.request_id } : accepted;
+}
+
+function isPending(approval: ShownApproval): Refusal {
+  const approvalId = toWireId('apr', approval.approvalId);
+  const message = `An equal request already waits for the approval ${approvalId}. Ask a second person to decide on it, or withdraw it.`;
+  return new Refusal('approval_pending', message, { saw: { approval_id: approvalId } });
+}

@@ -1,0 +1,111 @@
+import type { ApprovalPolicy } from '../../../contract/approvals.ts';
+import { OPERATIONS } from '../../../contract/operations.ts';
+import { type Call, type CallContext, type Reply, type Service, schemaRefusal } from '../../calls/call.ts';
+import { checkCurrency } from '../../calls/program.ts';
+import { readRows } from '../../calls/read-rows.ts';
+import { transactUnderKey } from '../../commit/under-key.ts';
+import { type Policy, READ_APPROVAL_POLICY, toPolicy, writePolicy } from '../../store/approval.ts';
+import type { Database } from '../../store/connection/database.ts';
+import { NO_PROGRAM } from '../../store/idempotency.ts';
+import { actorOf, auditOf } from '../audit/audit.ts';
+
+/** The policy as the gate needs it. */
+export type CurrentPolicy = Pick<Policy, 'rules' | 'expiresAfterHours'>;
+
+// Invariant: A new rule applies in every process within a second
+// Kept by: `openPolicyMemory`
+// Tested by: `test/security/approvals.test.ts`
+
+/** How long the policy is used before it is read again, in milliseconds. */
+const REMEMBERED_MILLISECONDS = 1000;
+
+export type PolicyMemory = {
+  /** Returns the policy, at most a second old. Rejects if it cannot be read. */
+  readonly read: () => Promise<CurrentPolicy>;
+  /** Forgets the policy, because this process has changed it. */
+  readonly forget: () => void;
+};
+
+/** Reads the policy when an operator's request needs it, and at most once a second. */
+export function openPolicyMemory(database: Database): PolicyMemory {
+  let known: { readonly policy: Promise<CurrentPolicy>; readonly until: number } | undefined;
+  return {
+    read: () => {
+      if (known !== undefined && performance.now() < known.until) return known.policy;
+      const policy = readRows(database, READ_APPROVAL_POLICY).then(([row]) =>
+        row === undefined ? NO_RULES : toPolicy(row),
+      );
+      const current = { policy, until: performance.now() + REMEMBERED_MILLISECONDS };
+      known = current;
+      policy.catch(() => {
+        if (known === current) known = undefined;
+      });
+      return policy;
+    },
+    forget: () => {
+      known = undefined;
+    },
+  };
+}
+
+const NO_RULES = { rules: [], expiresAfterHours: 24 } as const;
+
+export async function getApprovalPolicy({ database }: Service): Promise<Reply<'get_approval_policy'>> {
+  const [row] = await readRows(database, READ_APPROVAL_POLICY);
+  return { record: toRecord(row === undefined ? { ...NO_RULES, changedAt: null, changedBy: null } : toPolicy(row)) };
+}
+
+/** change_approval_policy: the new policy. A policy with rules applies to its own changes too. */
+export async function changeApprovalPolicy(
+  memory: PolicyMemory,
+  service: Service,
+  call: Call<'change_approval_policy'>,
+): Promise<Reply<'change_approval_policy'>> {
+  const { rules, expires_after_hours: expiresAfterHours = NO_RULES.expiresAfterHours } = call.body;
+  for (const [index, rule] of rules.entries()) checkRule(call, rule, `/rules/${index}`);
+  const reply = await transactUnderKey(service, call, {
+    load: {},
+    decide: (_, { now }) => {
+      const policy: Policy = { rules, expiresAfterHours, changedAt: new Date(now), changedBy: actorOf(call.caller) };
+      const record = toRecord(policy);
+      const audited = { programId: null, subjectId: null, details: JSON.stringify(record) };
+      return { record, subjectId: NO_PROGRAM, writes: [writePolicy(policy), ...auditOf(call, audited)] };
+    },
+  });
+  memory.forget();
+  return reply;
+}
+
+/** Refuses a rule that could never match, or would match more than its author meant. */
+function checkRule(call: CallContext, rule: ApprovalPolicy['rules'][number], at: string): void {
+  const { operation, over, currency, scopes, fields } = rule;
+  const refuse = (message: string, field: string): never => {
+    throw schemaRefusal(call, message, `${at}/${field}`);
+  };
+  if ((over === undefined) !== (currency === undefined)) {
+    refuse(
+      "'over' and 'currency' belong together: send both, or neither for all amounts.",
+      over === undefined ? 'over' : 'currency',
+    );
+  }
+  if (currency !== undefined) checkCurrency(call, currency);
+  const hasAmount = OPERATIONS[operation].errors.some((code) => code === 'invalid_amount');
+  if (over !== undefined && !hasAmount)
+    refuse(`${operation} has no amount, so a rule about it cannot have 'over'.`, 'over');
+  if (scopes !== undefined && operation !== 'create_key')
+    refuse("Only rules about create_key can have 'scopes'.", 'scopes');
+  if (fields !== undefined && operation !== 'update_program') {
+    refuse("Only rules about update_program can have 'fields'.", 'fields');
+  }
+}
+
+function toRecord(
+  policy: CurrentPolicy & { readonly changedAt: Date | null; readonly changedBy: string | null },
+): ApprovalPolicy {
+  return {
+    rules: policy.rules as ApprovalPolicy['rules'],
+    expires_after_hours: policy.expiresAfterHours,
+    changed_at: policy.changedAt?.toISOString() ?? null,
+    changed_by: policy.changedBy,
+  };
+}

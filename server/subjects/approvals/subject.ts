@@ -1,0 +1,126 @@
+import { APPROVABLE, type ApprovableId } from '../../../contract/approvals.ts';
+import { OPERATIONS, type OperationId } from '../../../contract/operations.ts';
+import { inOrder, ROLES, type Role } from '../../../contract/scope.ts';
+import type { RuledRequest } from '../../../domain/approvals/policy.ts';
+import { describeRequest } from '../../../domain/approvals/sentence.ts';
+import { fromWireId, toWireId } from '../../../domain/identifier.ts';
+import { type AmountAsSent, readAmount } from '../../../domain/ledger/money.ts';
+import { parseJson } from '../../../domain/parse-json.ts';
+import { Refusal } from '../../../domain/refusal.ts';
+import type { AnyCall, AnyReply } from '../../calls/call.ts';
+
+/** Calls the handler of an operation. */
+export type Run = (call: AnyCall) => Promise<AnyReply>;
+
+/** The operation that reads what a request is about, and the fields of it that a second person needs to decide. */
+type Subject = { readonly operation: OperationId; readonly shows: readonly string[] };
+
+const PROGRAM: Subject = {
+  operation: 'get_program',
+  shows: ['funding', 'limits', 'card_limits', 'funding_low_threshold'],
+};
+const TRANSFER: Subject = { operation: 'get_transfer', shows: ['status', 'amount', 'currency', 'reversed_amount'] };
+const CARD: Subject = { operation: 'get_card', shows: ['status', 'currency', 'balance', 'available'] };
+
+/** What each approvable request is about. Null if there is nothing to compare. */
+const SUBJECTS: Readonly<Record<ApprovableId, Subject | null>> = {
+  create_transfer: CARD,
+  reverse_transfer: TRANSFER,
+  erase_card_holder: null,
+  resolve_attempt: null,
+  close_break: null,
+  create_operator_webhook: null,
+  update_program: PROGRAM,
+  create_deposit: PROGRAM,
+  create_withdrawal: PROGRAM,
+  create_key: null,
+  erase_person: null,
+  change_approval_policy: { operation: 'get_approval_policy', shows: ['rules', 'expires_after_hours'] },
+};
+
+export function isApprovable(id: OperationId): id is ApprovableId {
+  return (APPROVABLE as readonly string[]).includes(id);
+}
+
+type Found = Readonly<Record<string, unknown>>;
+
+/** What a request is about, as the API shows it. Null if there is nothing, or it does not exist. */
+export async function readSubject(run: Run, call: AnyCall, operation: ApprovableId): Promise<Found | null> {
+  const subject = SUBJECTS[operation];
+  if (subject === null) return null;
+  const { card_id: cardId } = call.body ?? {};
+  const params = { ...call.params, ...(typeof cardId === 'string' && { card_id: cardId }) };
+  return await readRecord(run, { ...call, params }, subject.operation);
+}
+
+/** The values of it that an approval keeps. */
+export function valuesOf(operation: ApprovableId, found: Found | null): Found | null {
+  const shows = SUBJECTS[operation]?.shows ?? [];
+  return found === null ? null : Object.fromEntries(shows.map((name) => [name, found[name] ?? null]));
+}
+
+async function readRecord(run: Run, call: AnyCall, operation: OperationId): Promise<Found | null> {
+  const { requestId, caller, programId, params, deadline } = call;
+  const read = { requestId, caller, programId, params, deadline, sent: {}, idempotencyKey: null, body: undefined };
+  try {
+    const reply = await run({ ...read, operation, query: OPERATIONS[operation].query === undefined ? undefined : {} });
+    return toRecord(reply);
+  } catch (thrown) {
+    // Whatever the request lacks, its own check says so.
+    if (thrown instanceof Refusal) return null;
+    throw thrown;
+  }
+}
+
+/** The record of a reply. Null for a reply without one. */
+export function toRecord(reply: AnyReply): Found | null {
+  if ('record' in reply) return reply.record as Found;
+  return 'json' in reply ? (parseJson(reply.json) as Found) : null;
+}
+
+/** Inner UUID of the card program that a request is about, or null. */
+export function programOf({ programId, params, body }: Pick<AnyCall, 'programId' | 'params' | 'body'>): string | null {
+  if (programId !== '') return programId;
+  const sent = params.program_id ?? body?.program_id;
+  return typeof sent === 'string' ? (fromWireId('prog', sent) ?? null) : null;
+}
+
+/** The part of a request that the rules look at. */
+export function toRuledRequest(call: AnyCall, found: Found | null): RuledRequest {
+  const { operation, body = {} } = call;
+  const { amount: sent, currency, role } = body;
+  const scopes = typeof role === 'string' ? ROLES[role as Role] : ((body.scopes ?? []) as readonly string[]);
+  const reading = sent === undefined ? undefined : readAmount(sent as AmountAsSent);
+  const amount = reading === undefined ? restOf(found) : 'amount' in reading ? reading.amount : null;
+  const ofSubject = typeof found?.currency === 'string' ? found.currency : null;
+  return {
+    operation,
+    amount,
+    currency: typeof currency === 'string' ? currency : ofSubject,
+    scopes: inOrder(scopes),
+    fields: Object.keys(body),
+  };
+}
+
+/** What is left of a transfer to reverse. Null for anything else. */
+function restOf(found: Found | null): bigint | null {
+  const { amount, reversed_amount: reversed } = found ?? {};
+  return typeof amount === 'number' && typeof reversed === 'number' ? BigInt(amount) - BigInt(reversed) : null;
+}
+
+/** Describes a request, for the sentence about it. */
+export async function summaryOf(run: Run, call: AnyCall, request: RuledRequest): Promise<string> {
+  const programId = programOf(call);
+  const params = programId === null ? {} : { program_id: toWireId('prog', programId) };
+  const program = programId === null ? null : await readRecord(run, { ...call, params }, 'get_program');
+  const { program_id: _, ...others } = call.params;
+  const [inPath] = Object.values(others);
+  const { card_id: card, destination_card_id: destination, type } = call.body ?? {};
+  return describeRequest({
+    ...request,
+    subject: inPath ?? (typeof card === 'string' ? card : null),
+    destination: typeof destination === 'string' ? destination : null,
+    type: typeof type === 'string' ? type : null,
+    program: typeof program?.name === 'string' ? program.name : null,
+  });
+}
