@@ -195,7 +195,7 @@ export default {
   test: {
     include: Object.values(SUITES).flatMap((folders) => folders.map((folder) => `${folder}/**/*.test.ts`)),
     sequence: { sequencer: MoneyFirst },
-    globalSetup: ['test/harness/ledger-templates.ts'],
+    globalSetup: ['test/harness/ledger-templates.ts', 'test/harness/run/bundle.ts'],
     pool: 'forks',
     // All files share a few processes, which load each module once: no test changes what others see.
     isolate: false,

@@ -4,6 +4,7 @@ import { join, resolve } from 'node:path';
 import { TransferService } from '../../sdk/client.ts';
 import { countStart, placeOfDirectories, templatesOfThisRun } from './ledger-templates.ts';
 import { findStockPostgresOf, stopStockPostgresIn, withStockPostgres } from './postgres/stock-postgres.ts';
+import { bundledService } from './run/bundle.ts';
 import { forgetDirectory, noteDirectory } from './run/leftovers.ts';
 import { followRunbook } from './runbook.ts';
 
@@ -65,15 +66,23 @@ export async function temporaryDirectory(): Promise<{ readonly path: string; rea
 
 /**
  * Starts the service and waits for its banner. If it ends before the banner, this rejects with its output. `main` is the program
- * to start, such as a copy's.
+ * to start, such as a copy's. By default it is the run's bundle, or outside a run the source.
  */
 export async function startService(
   environment: Readonly<Record<string, string>>,
-  main: string = MAIN,
+  main?: string,
 ): Promise<ServiceProcess> {
   countStart('service');
-  const child = spawn(process.execPath, [main], {
-    env: { ...INHERITED, ...patience(), PORT: '0', HOST: '127.0.0.1', ...(await withStockPostgres(environment)) },
+  const bundled = main === undefined ? bundledService() : undefined;
+  const child = spawn(process.execPath, [main ?? bundled?.main ?? MAIN], {
+    env: {
+      ...INHERITED,
+      ...bundled?.environment,
+      ...patience(),
+      PORT: '0',
+      HOST: '127.0.0.1',
+      ...(await withStockPostgres(environment)),
+    },
     stdio: ['ignore', 'pipe', 'pipe'],
   });
   let output = '';

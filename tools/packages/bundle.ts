@@ -42,7 +42,7 @@ export async function bundlePrograms(target: string): Promise<readonly string[]>
 }
 
 /** Bundles the programs of a folder. Returns the modules in them. */
-async function bundleFolder(folder: keyof typeof PROGRAMS, target: string): Promise<readonly string[]> {
+export async function bundleFolder(folder: keyof typeof PROGRAMS, target: string): Promise<readonly string[]> {
   const { names, splitting } = PROGRAMS[folder];
   const bundle = await rolldown({
     cwd: root,
