@@ -1,6 +1,7 @@
 import { type Static, Type } from 'typebox';
 import { APPROVAL_STATUSES } from '../domain/approvals/approval.ts';
 import { operation } from './operation.ts';
+import type { JsonValue } from './reading/json.ts';
 import { DEMO_PROGRAM, EXAMPLE_LATER, EXAMPLE_TIME } from './samples.ts';
 import {
   amountFrom,
@@ -40,7 +41,7 @@ export const APPROVABLE = [
 export type ApprovableId = (typeof APPROVABLE)[number];
 
 /** The fields of update_program that a rule can name. */
-const RULED_FIELDS = ['name', 'limits', 'card_limits', 'funding_low_threshold', 'metadata'] as const;
+export const RULED_FIELDS = ['name', 'limits', 'card_limits', 'funding_low_threshold', 'metadata'] as const;
 
 /** How many rules a policy can have. */
 const MAX_RULES = 100;
@@ -124,7 +125,10 @@ export const ApprovalPolicy = Type.Object({
 
 export const ChangeApprovalPolicyBody = Type.Object(
   {
-    rules: RULES('All rules, instead of the present ones; an empty list ends approvals'),
+    // The handler validates the rules one by one.
+    rules: Type.Unsafe<readonly JsonValue[]>({
+      ...RULES('All rules, instead of the present ones; an empty list ends approvals'),
+    }),
     expires_after_hours: Type.Optional(
       Type.Integer({
         ...HOURS,

@@ -3525,8 +3525,8 @@ export type SessionRecord = {
 
 /** The body of sign_in_as. */
 export type SignInAsBody = {
-  /** One of the three people of every sandbox, each with the role of this name. */
-  readonly person: 'operator' | 'treasurer' | 'support';
+  /** One of the four people of every sandbox, each with the role of this name. */
+  readonly person: 'operator' | 'treasurer' | 'approver' | 'support';
 };
 
 /** Statement page: the response of list_postings. */
@@ -5409,7 +5409,7 @@ export type Operations = {
     readonly reply: DatabaseState;
   };
   /**
-   * sign_in_as: Sign in to the console as one of three people, to try roles without an OpenID provider; sets the
+   * sign_in_as: Sign in to the console as one of four people, to try roles without an OpenID provider; sets the
    * cookie. Error codes: `sign_in_as_schema`, `person_blocked`, `unknown_sign_in_as`.
    */
   readonly sign_in_as: {

@@ -1602,7 +1602,7 @@ export class SandboxResource {
   }
 
   /**
-   * sign_in_as: Sign in to the console as one of three people, to try roles without an OpenID provider; sets the
+   * sign_in_as: Sign in to the console as one of four people, to try roles without an OpenID provider; sets the
    * cookie. Error codes: `sign_in_as_schema`, `person_blocked`, `unknown_sign_in_as`.
    */
   signInAs(body: SignInAsBody, options?: CallOptions): Promise<WithResponse<CurrentSession>> {

@@ -4,6 +4,7 @@ import type { ApprovalRule } from '../../contract/approvals.ts';
 import { OPERATIONS } from '../../contract/operations.ts';
 import { DEMO_PROGRAM } from '../../contract/samples.ts';
 import { ROLES, type Role } from '../../contract/scope.ts';
+import { parseStrictJson } from '../../server/calls/strict-json.ts';
 import { signInPerson } from '../../server/subjects/sessions/sign-in-person.ts';
 import { UNLIMITED } from '../harness/ledger.ts';
 import { useLedger, useServer } from '../harness/use-ledger.ts';
@@ -35,7 +36,8 @@ const about = (approval: Fields, what = ''): string =>
   `${OPERATIONS.list_approvals.path}/${String(approval.approval_id)}${what}`;
 
 const withRules = async (...rules: readonly ApprovalRule[]): Promise<void> => {
-  await ledger.call('change_approval_policy', { rules }, { programId: '', idempotencyKey: randomUUID() });
+  const body = parseStrictJson(Buffer.from(JSON.stringify({ rules }))) as Fields;
+  await ledger.call('change_approval_policy', {}, { programId: '', idempotencyKey: randomUUID(), body });
 };
 
 type Person = Awaited<ReturnType<typeof person>>;
@@ -100,5 +102,25 @@ describe('a withdrawal above the amount of a rule', () => {
     expect(again).toMatchObject({ status: 201, fields: { amount: 25_000 } });
     expect([again.headers.get('idempotent-replayed'), again.headers.get('money-moved')]).toEqual(['true', 'yes']);
     expect(await funding()).toBe(before - 35_000);
+  });
+});
+
+describe('a policy is refused if a rule of it', () => {
+  test.each([
+    ['has an unknown operation', { operation: 'create_card' }, '/rules/0/operation'],
+    ['has a misspelt field', { operation: 'create_withdrawal', ovre: 1, currency: 'USD' }, '/rules/0/ovre'],
+    [
+      'has an amount that is no integer',
+      { operation: 'create_withdrawal', over: '1', currency: 'USD' },
+      '/rules/0/over',
+    ],
+    ['has an unknown scope', { operation: 'create_key', scopes: ['operator', 'admin'] }, '/rules/0/scopes/1'],
+    ['has an unknown field of a program', { operation: 'update_program', fields: ['limit'] }, '/rules/0/fields/0'],
+    ['is no object', 'create_withdrawal', '/rules/0'],
+  ])('%s', async (_, rule, field) => {
+    const administrator = await person('administrator', 'Ines Ferreira');
+    const { fields } = await administrator.ask(OPERATIONS.change_approval_policy.path, 'POST', { rules: [rule] });
+    expect(fields).toMatchObject({ Code: 'change_approval_policy_schema' });
+    expect(fields.Message).toContain(field.split('/')[3] ?? 'object');
   });
 });

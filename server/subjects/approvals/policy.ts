@@ -1,5 +1,8 @@
-import type { ApprovalPolicy } from '../../../contract/approvals.ts';
+import { type ApprovalPolicy, ApprovalRule, RULED_FIELDS } from '../../../contract/approvals.ts';
 import { OPERATIONS } from '../../../contract/operations.ts';
+import { isJsonObject, type JsonValue } from '../../../contract/reading/json.ts';
+import { readFields } from '../../../contract/reading/read-fields.ts';
+import { KEY_SCOPES } from '../../../contract/scope.ts';
 import { type Call, type CallContext, type Reply, type Service, schemaRefusal } from '../../calls/call.ts';
 import { checkCurrency } from '../../calls/program.ts';
 import { readRows } from '../../calls/read-rows.ts';
@@ -50,7 +53,9 @@ export function openPolicyMemory(database: Database): PolicyMemory {
 
 const NO_RULES = { rules: [], expiresAfterHours: 24 } as const;
 
-export async function getApprovalPolicy({ database }: Service): Promise<Reply<'get_approval_policy'>> {
+export async function getApprovalPolicy({
+  database,
+}: Pick<Service, 'database'>): Promise<{ readonly record: ApprovalPolicy }> {
   const [row] = await readRows(database, READ_APPROVAL_POLICY);
   return { record: toRecord(row === undefined ? { ...NO_RULES, changedAt: null, changedBy: null } : toPolicy(row)) };
 }
@@ -58,11 +63,11 @@ export async function getApprovalPolicy({ database }: Service): Promise<Reply<'g
 /** change_approval_policy: the new policy. A policy with rules applies to its own changes too. */
 export async function changeApprovalPolicy(
   memory: PolicyMemory,
-  service: Service,
+  service: Pick<Service, 'database'>,
   call: Call<'change_approval_policy'>,
 ): Promise<Reply<'change_approval_policy'>> {
-  const { rules, expires_after_hours: expiresAfterHours = NO_RULES.expiresAfterHours } = call.body;
-  for (const [index, rule] of rules.entries()) checkRule(call, rule, `/rules/${index}`);
+  const { rules: sent, expires_after_hours: expiresAfterHours = NO_RULES.expiresAfterHours } = call.body;
+  const rules = sent.map((rule, index) => readRule(call, rule, index));
   const reply = await transactUnderKey(service, call, {
     load: {},
     decide: (_, { now }) => {
@@ -76,8 +81,35 @@ export async function changeApprovalPolicy(
   return reply;
 }
 
+/** Returns a rule of the body. Throws change_approval_policy_schema. */
+function readRule(call: CallContext, sent: JsonValue, index: number): ApprovalRule {
+  const at = `/rules/${index}`;
+  if (!isJsonObject(sent)) throw schemaRefusal(call, `Rule ${index + 1} must be an object.`, at);
+  const reading = readFields(ApprovalRule, sent, 'body');
+  if ('problem' in reading) {
+    const { message, field = '' } = reading.problem;
+    throw schemaRefusal(call, `Rule ${index + 1}: ${message}`, `${at}${field}`);
+  }
+  const { fields: rule } = reading;
+  checkChoices(call, rule, at);
+  checkRule(call, rule, at);
+  return rule;
+}
+
+/** Refuses an unknown scope or field: a misspelt one would never match. */
+function checkChoices(call: CallContext, rule: ApprovalRule, at: string): void {
+  for (const name of ['scopes', 'fields'] as const) {
+    const items: readonly unknown[] = rule[name] ?? [];
+    const known: readonly unknown[] = name === 'scopes' ? KEY_SCOPES : RULED_FIELDS;
+    const unknown = items.findIndex((item) => !known.includes(item));
+    if (unknown === -1) continue;
+    const message = `'${name}' of a rule can only contain ${known.map((one) => `'${one}'`).join(', ')}, and its item ${unknown + 1} is none of them.`;
+    throw schemaRefusal(call, message, `${at}/${name}/${unknown}`);
+  }
+}
+
 /** Refuses a rule that could never match, or would match more than its author meant. */
-function checkRule(call: CallContext, rule: ApprovalPolicy['rules'][number], at: string): void {
+function checkRule(call: CallContext, rule: ApprovalRule, at: string): void {
   const { operation, over, currency, scopes, fields } = rule;
   const refuse = (message: string, field: string): never => {
     throw schemaRefusal(call, message, `${at}/${field}`);
