@@ -8,5 +8,6 @@ export const SIMULATOR_ID = 'simulator';
 export const SANDBOX_PEOPLE = {
   operator: { name: 'Olivia Park', email: 'olivia@example.com', role: 'operator' },
   treasurer: { name: 'Tariq Haddad', email: 'tariq@example.com', role: 'treasurer' },
+  approver: { name: 'Amara Nwosu', email: 'amara@example.com', role: 'approver' },
   support: { name: 'Sofia Lindqvist', email: 'sofia@example.com', role: 'support' },
 } as const;

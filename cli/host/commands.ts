@@ -86,6 +86,12 @@ export const addHost: AddCommands = (program, context) => {
     .description('create an operator key in an existing ledger; the key is shown once')
     .requiredOption('--name <name>', 'what the key is for')
     .action(({ name }: { name: string }) => run('operator-key', name));
+  program
+    .command('approval-policy')
+    .description('the rules for approvals, when no one can approve their change')
+    .command('remove')
+    .description('remove all rules for approvals; prints them, so that you can set them again')
+    .action(() => run('approval-policy-remove'));
 };
 
 export function runAdministration(context: CommandContext, ...task: string[]): Promise<void> {

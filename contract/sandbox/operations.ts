@@ -26,7 +26,7 @@ export const DatabaseState = Type.Object({
 export const SignInAsBody = Type.Object({
   person: literals(
     Object.keys(SANDBOX_PEOPLE) as (keyof typeof SANDBOX_PEOPLE)[],
-    'One of the three people of every sandbox, each with the role of this name',
+    'One of the four people of every sandbox, each with the role of this name',
   ),
 });
 
@@ -71,7 +71,7 @@ export const SANDBOX = [
     id: 'sign_in_as',
     method: 'POST',
     path: `${PATH}/sign-in`,
-    summary: 'Sign in to the console as one of three people, to try roles without an OpenID provider; sets the cookie',
+    summary: 'Sign in to the console as one of four people, to try roles without an OpenID provider; sets the cookie',
     reach: 'sandbox',
     body: SignInAsBody,
     reply: CurrentSession,

@@ -15,6 +15,7 @@ import { findRunningServices, type RunningService } from '../postgres/running-se
 import { wasCutOff } from '../store/connection/failure.ts';
 import { explainStartFailure } from '../store/connection/start-failure.ts';
 import { migrate } from '../store/migrations/migrate.ts';
+import { changeApprovalPolicy, getApprovalPolicy, openPolicyMemory } from '../subjects/approvals/policy.ts';
 import { verifyAudit } from '../subjects/audit/verify-audit.ts';
 import { createKey } from '../subjects/keys/manage-keys.ts';
 import { drawUpTrialBalance } from '../subjects/programs/get-trial-balance.ts';
@@ -36,8 +37,9 @@ import {
 } from './open-database.ts';
 
 // Tasks on the host of the service that use its settings and need no key. Run by the command line: administration.ts
-// migrate | config | verify-books | verify-metadata | verify-audit [<hash>] | operator-key <name> | distribute [<host:port>
-// | undo] | backup | backup-list | restore <to> <from> <timeline> | sandbox-reset ask|sure | doctor [<port> [<file of claims>]].
+// migrate | config | verify-books | verify-metadata | verify-audit [<hash>] | operator-key <name> |
+// approval-policy-remove | distribute [<host:port> | undo] | backup | backup-list | restore <to> <from> <timeline> |
+// sandbox-reset ask|sure | doctor [<port> [<file of claims>]].
 
 const [task, name, from = '', timeline = ''] = process.argv.slice(2);
 endOnCrash();
@@ -49,6 +51,8 @@ try {
     await withDatabase({ task: 'operator-key create', use: 'write', mayCreate: false }, (opened) =>
       printOperatorKey(opened, readKeyName(name)),
     );
+  else if (task === 'approval-policy-remove')
+    await withDatabase({ task: 'approval-policy remove', use: 'write', mayCreate: false }, removeApprovalPolicy);
   else if (task === 'verify-books') await withDatabase({ task, use: 'read', mayCreate: false }, verifyBooks);
   else if (task === 'verify-metadata')
     await withDatabase({ task, use: 'read', mayCreate: false }, ({ databases }) =>
@@ -68,7 +72,7 @@ try {
   else
     throw new StartupProblem(
       'invalid-command',
-      'The command is missing: migrate, config, verify-books, verify-metadata, verify-audit, operator-key <name>, distribute, backup, backup-list, restore <to>, sandbox-reset, or doctor.',
+      'The command is missing: migrate, config, verify-books, verify-metadata, verify-audit, operator-key <name>, approval-policy-remove, distribute, backup, backup-list, restore <to>, sandbox-reset, or doctor.',
     );
 } catch (error) {
   const problem = explainStartFailure(error);
@@ -164,21 +168,9 @@ function readKeyName(sent: string): string {
 }
 
 async function printOperatorKey({ databases }: CommandDatabase, keyName: string): Promise<void> {
-  const reply = await createKey(
-    { database: databases.background },
-    {
-      operation: 'create_key',
-      requestId: newId(),
-      caller: { kind: 'host' },
-      programId: '',
-      params: {},
-      query: undefined,
-      body: { name: keyName, all_programs: true, scopes: [...KEY_SCOPES] },
-      sent: {},
-      idempotencyKey: null,
-      deadline: performance.now() + 5000,
-    },
-  );
+  const body = { name: keyName, all_programs: true, scopes: [...KEY_SCOPES] };
+  const call = { ...hostCall(), operation: 'create_key', body } as const;
+  const reply = await createKey({ database: databases.background }, call);
   if (!('record' in reply)) throw new Error('a request without an idempotency key was replayed');
   const { key } = reply.record;
   process.stderr.write(
@@ -188,6 +180,42 @@ async function printOperatorKey({ databases }: CommandDatabase, keyName: string)
         : 'It was written to standard output, and is shown only once.\n'),
   );
   process.stdout.write(`${key}\n`);
+}
+
+/** The parts of a call by a command on the host. */
+function hostCall() {
+  return {
+    requestId: newId(),
+    caller: { kind: 'host' },
+    programId: '',
+    params: {},
+    query: undefined,
+    sent: {},
+    idempotencyKey: null,
+    deadline: performance.now() + 5000,
+  } as const;
+}
+
+/** Ends the rules for approvals, also if no one is left who could approve that. Prints the former policy. */
+async function removeApprovalPolicy({ databases }: CommandDatabase): Promise<void> {
+  const service = { database: databases.background };
+  const { rules, expires_after_hours } = (await getApprovalPolicy(service)).record;
+  if (rules.length === 0) {
+    process.stderr.write('There are no rules for approvals, so nothing was changed.\n');
+    return;
+  }
+  const call = {
+    ...hostCall(),
+    operation: 'change_approval_policy',
+    body: { rules: [], expires_after_hours },
+  } as const;
+  await changeApprovalPolicy(openPolicyMemory(databases.background), service, call);
+  process.stderr.write(
+    'All rules for approvals were removed, and the audit log records it. Running services stop asking for approvals within a ' +
+      'second.\nRequests that already wait can still be approved, rejected or withdrawn.\n' +
+      'These were the rules. To set them again: approvals set-policy --file <file>\n',
+  );
+  process.stdout.write(`${JSON.stringify({ rules, expires_after_hours }, null, 2)}\n`);
 }
 
 /** Compares every balance with every posting, without a time limit. */

@@ -363,6 +363,7 @@ describe('operations and commands', () => {
       'distribute',
       'audit verify',
       'operator-key create',
+      'approval-policy remove',
     ];
     for (const { path } of allLeaves())
       expect(

@@ -18,7 +18,12 @@ import { sendRaw } from '../harness/raw-request.ts';
 
 // Commands on the host of the service. Without a ledger they create nothing, and they work while the service runs.
 
-const COMMANDS = [['verify-books'], ['audit', 'verify'], ['operator-key', 'create', '--name', 'second']];
+const COMMANDS = [
+  ['verify-books'],
+  ['audit', 'verify'],
+  ['operator-key', 'create', '--name', 'second'],
+  ['approval-policy', 'remove'],
+];
 
 let directories: Awaited<ReturnType<typeof temporaryDirectory>>[] = [];
 let service: ServiceProcess;
@@ -104,6 +109,23 @@ describe('while a service runs on the embedded database', () => {
     const headers = { Authorization: `Bearer ${made.output.trim()}` };
     const { status } = await sendRaw(service.url, { method: 'GET', path: '/api/v0.1/operator/key', headers });
     expect(status).toBe(200);
+  });
+
+  test('removes the rules for approvals, which the audit log records, and prints them', async () => {
+    const { client } = service;
+    const rules = [{ operation: 'create_withdrawal', over: 100, currency: 'USD' }] as const;
+    await client.approvals.changePolicy({ rules, expires_after_hours: 48 });
+    const removed = await runCommand(['approval-policy', 'remove'], { DATA_DIR });
+    expect(removed).toMatchObject({
+      exitCode: 0,
+      errors: expect.stringContaining('All rules for approvals were removed'),
+    });
+    expect(JSON.parse(removed.output)).toEqual({ rules, expires_after_hours: 48 });
+    expect(await client.approvals.policy()).toMatchObject({ rules: [], changed_by: 'host' });
+    const { data } = await client.audit.list({ action: 'change_approval_policy', limit: 1 });
+    expect(data).toMatchObject([{ actor: 'host', details: { rules: [], expires_after_hours: 48 } }]);
+    const again = await runCommand(['approval-policy', 'remove'], { DATA_DIR });
+    expect(again).toMatchObject({ exitCode: 0, output: '', errors: expect.stringContaining('nothing was changed') });
   });
 
   test('ends with one sentence when the database stops with the service', async () => {

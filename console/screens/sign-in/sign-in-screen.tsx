@@ -105,7 +105,7 @@ export function SignInScreen({
       {mode === 'sandbox' && (
         <section class="form" aria-labelledby="people">
           <h2 id="people">Sign in as</h2>
-          <p class="quiet">Every sandbox has three people, each with a role, to try what they may do.</p>
+          <p class="quiet">Every sandbox has four people, each with a role, to try what they may do.</p>
           <div class="dialog-actions">
             {PEOPLE.map(([person, label]) => (
               <Button key={person} pending={pending} onClick={() => begin(() => client.sandbox.signInAs({ person }))}>
@@ -126,6 +126,7 @@ export function SignInScreen({
 const PEOPLE = [
   ['operator', 'Olivia, operator'],
   ['treasurer', 'Tariq, treasurer'],
+  ['approver', 'Amara, approver'],
   ['support', 'Sofia, support'],
 ] as const;
 

@@ -107,6 +107,7 @@ export const GUIDE_GROUPS: readonly GuideGroup[] = [
         'Single sign-on',
         'Let people sign in with Keycloak, Entra ID, Okta, Google or another provider.',
       ),
+      guide('approvals', 'Approvals', 'Let a second person approve large withdrawals, new keys and more.'),
       guide('logs', 'Logs and traces', 'Read and collect the log, and follow a request with traces.'),
       guide('monitoring', 'Monitoring', 'Metrics, alerts, objectives and the dashboard.'),
       guide('health', 'Health and status', 'Ask whether the service is live and ready, and what it lacks.'),

@@ -78,7 +78,7 @@ export function endProviderSessions(database: Database, deadline: number, named:
   }));
 }
 
-/** sign_in_as: a session of one of the three people of a sandbox, so that roles and approvals can be tried without a provider. */
+/** sign_in_as: a session of one of the four people of a sandbox, so that roles and approvals can be tried without a provider. */
 export async function signInAs(service: Service, call: Call<'sign_in_as'>): Promise<Reply<'sign_in_as'>> {
   const { name, email, role } = SANDBOX_PEOPLE[call.body.person];
   const [scopes, signedInAt] = [ROLES[role], new Date()];
