@@ -46,6 +46,9 @@ export const RULED_FIELDS = ['name', 'limits', 'card_limits', 'funding_low_thres
 /** How many rules a policy can have. */
 const MAX_RULES = 100;
 
+/** How long a request can wait at most. Its body, which can be about a card holder, is kept as long. */
+export const MAX_APPROVAL_HOURS = 720;
+
 const Json = Type.Unsafe<Record<string, unknown>>({ type: 'object' });
 const jsonOrNull = (description: string) => describedOrNull(Json, description);
 
@@ -67,9 +70,13 @@ export const ApprovalRecord = Type.Object({
     additionalProperties: { type: 'string' },
     description: 'The ids in the path of the request, by name',
   }),
-  body: jsonOrNull('The body of the request; null once the approval has ended, because it may be about a card holder'),
-  values_then: jsonOrNull('What the subject looked like at the time of the request: balances and limits, for example'),
-  values_now: jsonOrNull('The same at present; only in get_approval, while the approval is pending'),
+  body: jsonOrNull(
+    'The body of the request; null in events and once the approval has ended, because it may be about a card holder',
+  ),
+  values_then: jsonOrNull(
+    'What the subject looked like at the time of the request, such as balances and limits; null without any',
+  ),
+  values_now: jsonOrNull('The same at present, in get_approval while the approval is pending; otherwise null'),
   request_id: Type.String({ description: 'Request-Id of the request' }),
   requested_by: Type.String({ description: 'per_ or key_ id of who asked' }),
   requested_by_name: textOrNull('Name of that person or key; null once it is erased'),
@@ -79,7 +86,9 @@ export const ApprovalRecord = Type.Object({
   decided_by_name: textOrNull('Name of that person or key; null without one'),
   decided_at: nullable(moment('When it was decided; null without a decision')),
   reason: textOrNull('Why it was decided so; null without a reason'),
-  result: jsonOrNull('What the operation returned, without secrets; null until it is carried out'),
+  result: jsonOrNull(
+    'What the operation returned, without secrets and texts that can be about a card holder; null until it is carried out',
+  ),
   error: describedOrNull(ErrorRecordSchema, 'Why the change was refused; null unless the status is `failed`'),
 });
 
@@ -114,7 +123,7 @@ export const ApprovalRule = Type.Object(
 );
 
 const RULES = (description: string) => Type.Array(ApprovalRule, { maxItems: MAX_RULES, description });
-const HOURS = { minimum: 1, maximum: 720 } as const;
+const HOURS = { minimum: 1, maximum: MAX_APPROVAL_HOURS } as const;
 
 export const ApprovalPolicy = Type.Object({
   rules: RULES('The rules; a request that matches one needs an approval'),

@@ -1,4 +1,5 @@
 import { readFile } from 'node:fs/promises';
+import { APPROVAL_STATUSES } from '../../domain/approvals/approval.ts';
 import { parseJson } from '../../domain/parse-json.ts';
 import type { ApprovalPolicy, ApprovalRecord, ChangeApprovalPolicyBody, WithResponse } from '../../sdk/client.ts';
 import { type AddCommands, addCommand, addList, KEY_OPTION, type KeyOption } from '../command.ts';
@@ -17,7 +18,7 @@ export const addApprovals: AddCommands = (program, context) => {
     name: 'list',
     description: 'list the requests that wait, or have waited, for an approval',
     options: {
-      status: { flag: '--status <status>', help: 'only this status, such as pending' },
+      status: { flag: '--status <status>', help: 'only this status', choices: APPROVAL_STATUSES },
       program_id: { flag: '--program-id <program_id>', help: 'only requests about this card program' },
     },
     columns: [

@@ -27,7 +27,8 @@ Scopes: ${KEY_SCOPES.slice(0, 4).join(', ')},
 ${KEY_SCOPES.slice(4, 9).join(', ')},
 ${KEY_SCOPES.slice(9, 11).join(', ')}.
 With --all-programs also: ${KEY_SCOPES.slice(11, 14).join(', ')},
-${KEY_SCOPES.slice(14).join(', ')}. The command ignores
+${KEY_SCOPES.slice(14, 17).join(', ')},
+${KEY_SCOPES.slice(17).join(', ')}. The command ignores
 TRANSFER_SERVICE_PROGRAM.`;
 
 export const addKeys: AddCommands = (program, context) => {

@@ -22,7 +22,7 @@ const approvalEvent = (summary: string, sent: string, reproduce: string, example
     subject: 'approval_id',
     operation: 'get_approval',
     notes: NOTES,
-    example: { values_now: null, result: null, error: null, ...example },
+    example: { body: null, values_now: null, result: null, error: null, ...example },
     sample: { reproduce, given: 'a second person', request: call('list_approvals') },
   });
 

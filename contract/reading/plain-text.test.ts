@@ -62,6 +62,7 @@ const OTHERS: readonly string[] = [
   ...[
     'card_id',
     'destination_card_id',
+    'person_id',
     'program_id',
     'transfer_id',
     'request_id',

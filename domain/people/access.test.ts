@@ -32,8 +32,8 @@ describe('OIDC_ROLES', () => {
     [' , ', 'It has no entry.'],
     ['card-ops', "The entry 'card-ops' is not of the form value=role."],
     ['=operator', "The entry '=operator' is not of the form value=role."],
-    ['a=boss', "The role 'boss' of 'a' is none of: viewer, support, treasurer, operator, administrator."],
-    ['a=Viewer', "The role 'Viewer' of 'a' is none of: viewer, support, treasurer, operator, administrator."],
+    ['a=boss', "The role 'boss' of 'a' is none of: viewer, support, treasurer, operator, approver, administrator."],
+    ['a=Viewer', "The role 'Viewer' of 'a' is none of: viewer, support, treasurer, operator, approver, administrator."],
     ['a=viewer@lumen', "The card program 'lumen' of 'a' is not prog_ and 32 hex digits."],
     [`a=viewer@${at(LUMEN)}@x`, `The card program '${at(LUMEN)}@x' of 'a' is not prog_ and 32 hex digits.`],
   ])('refuses %j', (text, problem) => expect(readRoleRules(text)).toBe(problem));

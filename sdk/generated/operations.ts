@@ -80,11 +80,16 @@ export type ApprovalRecord = {
   readonly summary: string;
   /** The ids in the path of the request, by name. */
   readonly path: Readonly<Record<string, string>>;
-  /** The body of the request; null once the approval has ended, because it may be about a card holder. */
+  /**
+   * The body of the request; null in events and once the approval has ended, because it may be about a card
+   * holder.
+   */
   readonly body: Readonly<Record<string, unknown>> | null;
-  /** What the subject looked like at the time of the request: balances and limits, for example. */
+  /**
+   * What the subject looked like at the time of the request, such as balances and limits; null without any.
+   */
   readonly values_then: Readonly<Record<string, unknown>> | null;
-  /** The same at present; only in get_approval, while the approval is pending. */
+  /** The same at present, in get_approval while the approval is pending; otherwise null. */
   readonly values_now: Readonly<Record<string, unknown>> | null;
   /** Request-Id of the request. */
   readonly request_id: string;
@@ -104,7 +109,10 @@ export type ApprovalRecord = {
   readonly decided_at: string | null;
   /** Why it was decided so; null without a reason. */
   readonly reason: string | null;
-  /** What the operation returned, without secrets; null until it is carried out. */
+  /**
+   * What the operation returned, without secrets and texts that can be about a card holder; null until it is
+   * carried out.
+   */
   readonly result: Readonly<Record<string, unknown>> | null;
   /** Why the change was refused; null unless the status is `failed`. */
   readonly error: ErrorRecord | null;

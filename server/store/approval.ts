@@ -1,5 +1,6 @@
 import type { ApprovalStatus } from '../../domain/approvals/approval.ts';
 import type { ApprovalRule } from '../../domain/approvals/policy.ts';
+import { toWireId } from '../../domain/identifier.ts';
 import type { Row, Statement } from './connection/database.ts';
 import {
   columns,
@@ -167,6 +168,34 @@ export const FIND_OPEN_APPROVALS: Statement = {
     order by approval_id limit 100`,
   values: [],
 };
+
+/**
+ * Ends pending requests about the holder of a card, and removes their bodies: requests that name the card, or that are about one of
+ * the transfers. A request without its text must not be approved. A job stores that they have expired.
+ */
+const EXPIRE_APPROVALS_ABOUT = statement(
+  'expire_approvals_about',
+  { programId: UUID, cardName: TEXT, transferIds: many(UUID), names: many(TEXT) },
+  `update approval set expires_at = least(expires_at, service_now()), body = null
+    where status = 'pending' and (
+      program_id = :programId
+        and :cardName in (path ->> 'card_id', body::jsonb ->> 'card_id', body::jsonb ->> 'destination_card_id')
+      or path ->> 'transfer_id' = any (:names)
+      or path ->> 'attempt_id' in (
+        select 'pat_' || replace(attempt_id::text, '-', '') from processor_attempt
+        where program_id = :programId and transfer_id = any (:transferIds))
+      or path ->> 'break_id' in (
+        select 'brk_' || replace(break_id::text, '-', '') from processor_break
+        where program_id = :programId and transfer_id = any (:transferIds)))`,
+);
+
+/** The card, and some of its transfers by their inner UUIDs. */
+type AboutCard = { readonly programId: string; readonly cardName: string; readonly transferIds: readonly string[] };
+
+export function expireApprovalsAbout({ programId, cardName, transferIds }: AboutCard): Statement {
+  const names = transferIds.map((id) => toWireId('tr', id));
+  return EXPIRE_APPROVALS_ABOUT({ programId, cardName, transferIds, names });
+}
 
 const OF_CREDENTIAL = columns({
   name: nullable(TEXT),

@@ -43,6 +43,8 @@ const NOTE: TextRule = { ...CASE, from: 'operator', erasedBy: 'transfers' };
 const OF_SERVICE: Readonly<Record<string, string>> = {
   account: 'currency kind',
   api_key: 'public_part scopes secret_hash',
+  approval: 'fingerprint meaning operation status values_then',
+  approval_policy: 'changed_by rules',
   audit_entry: 'action actor hash previous_hash',
   audit_head: 'hash',
   books_verification: 'unbalanced_currencies',
@@ -85,6 +87,19 @@ const OF_SERVICE: Readonly<Record<string, string>> = {
 /** The columns, by table, with texts of others. */
 const OF_OTHERS: Readonly<Record<string, Readonly<Record<string, TextRule>>>> = {
   api_key: { name: OPERATOR },
+  approval: {
+    // It goes when the approval ends, at the latest after 30 days.
+    body: { ...OF_TRANSFER, kept: '30 days' },
+    // The message of a refusal names ids and amounts.
+    error: NAME,
+    idempotency_key: NAME,
+    if_match: NAME,
+    path: NAME,
+    reason: OPERATOR,
+    // Fields about a holder are omitted (`withoutHolderValues`).
+    result: NAME,
+    summary: NAME,
+  },
   // Names of fields, and ids. Fields about a holder are omitted (`withoutHolderValues`).
   audit_entry: { details: OPERATOR, subject_id: NAME },
   card: {

@@ -176,6 +176,10 @@ sequence  created_at               purpose  direction     amount    balance  sou
     shows: 'kind:            withdrawal\n',
   },
   list_funding_movements: { shows: 'deposit  50,000.00 USD' },
+  get_approval_policy: {
+    shows: 'rule 1:              {"operation":"create_withdrawal","over":10000,"currency":"USD"}\n',
+  },
+  change_approval_policy: { sends: { rules: [], expires_after_hours: 48 }, shows: 'expires_after_hours: 24\n' },
   get_switch: { shows: 'Maintenance\n' },
   change_switch: {
     sends: {

@@ -5,6 +5,7 @@ import type { Operation } from '../../contract/operation.ts';
 import { type ErrorCode, OPERATIONS, type OperationId } from '../../contract/operations.ts';
 import { DEMO_PROGRAM } from '../../contract/samples.ts';
 import { newKey } from '../../server/subjects/keys/authenticate.ts';
+import { APPROVAL_BODIES } from './approval-causes.ts';
 import {
   type Attempt,
   aboutId,
@@ -81,6 +82,7 @@ const BODIES: Readonly<Partial<Record<OperationId, readonly object[]>>> = {
     ...BAD_LIMITS.map((limits) => ({ limits })),
   ],
   ...WEBHOOK_BODIES,
+  ...APPROVAL_BODIES,
   ...SUPPORT_BODIES,
   create_program: [{ currency: 'XXY' }, { time_zone: 'Mars/Base' }, { metadata: [] }],
   update_program: [
@@ -138,6 +140,7 @@ const QUERIES: Readonly<Partial<Record<OperationId, readonly string[]>>> = {
   search_errors: ['program_id=x'],
   search_attempts: ['program_id=x', 'status=lost'],
   list_breaks: ['program_id=x', 'kind=x'],
+  list_approvals: ['program_id=x'],
   search_cases: ['program_id=x', 'code=x', 'incident_id=x'],
   search: ['q=%20', 'program_id=prog_1', 'q=x&program_id=x'],
   count_errors: ['code=x'],

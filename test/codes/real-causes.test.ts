@@ -62,9 +62,12 @@ const OTHERS = ERROR_CODES.filter((code) => ![...DATABASE_STOPPED, ...LAST, ...S
 
 test('only these samples need a condition that requests cannot create', () => {
   expect([...UNDER_CONDITION].sort()).toEqual([
+    'approval_pending',
     'case_message_limit',
     'events_expired',
+    'invalid_approval_status',
     'operator_limit_exceeded',
+    'own_approval',
     'rate_limited',
     'replay_running',
     'request_timeout',

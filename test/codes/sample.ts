@@ -84,7 +84,7 @@ export function expectSample(code: ErrorCode, response: RawResponse): void {
 /** Removes ids, versions and current times, because they differ in each run. Everything else must match exactly. */
 function withoutIds(text: string): string {
   return text
-    .replaceAll(/\b(req|tr|rpl|inc)_[0-9a-f]{32}\b/g, '$1_…')
+    .replaceAll(/\b(req|tr|rpl|inc|apr)_[0-9a-f]{32}\b/g, '$1_…')
     .replaceAll(/(?<=^|its version is \\)"[\w-]{16}\\?"/g, 'a version')
     .replaceAll(/\b20\d\d-\d\d-\d\dT[0-9:]{8}(\.\d{3})?Z/g, (_time, fraction) => (fraction ? 'a time' : 'a midnight'));
 }

@@ -12,6 +12,7 @@ import { thingsOf } from '../fixtures/service-things.ts';
 import { withSecret } from '../harness/keys.ts';
 import { embeddedServerOf, startService, temporaryDirectory, waitFor } from '../harness/process.ts';
 import { RawConnection } from '../harness/raw-connection.ts';
+import { APPROVAL_CAUSES, DISABLED_APPROVAL } from './approval-causes.ts';
 import {
   type Attempt,
   aboutNone,
@@ -52,7 +53,7 @@ const takesKey = (id: OperationId): boolean => OPERATIONS[id].idempotency !== 'n
 
 /** Causes of the shared codes, in addition to their samples. */
 export const SHARED_CAUSES: Readonly<Partial<Record<SharedCode, RealCause>>> = {
-  service_disabled: { run: runSwitch },
+  service_disabled: together({ run: runSwitch }, DISABLED_APPROVAL),
   unauthenticated: { run: runCredentials },
   forbidden: { run: runForbidden },
   rate_limited: { run: runRates },
@@ -120,6 +121,7 @@ export const SHARED_CAUSES: Readonly<Partial<Record<SharedCode, RealCause>>> = {
   ...TRANSFER_CAUSES,
   ...WEBHOOK_CAUSES,
   ...SUPPORT_CAUSES,
+  ...APPROVAL_CAUSES,
   program_not_found: { run: runNoProgram },
   connector_not_found: { run: runNoConnector },
   key_not_found: aboutNone('key_not_found', 'key_id', `key_${NO_ID}`, 'key_missing'),
@@ -129,7 +131,10 @@ export const SHARED_CAUSES: Readonly<Partial<Record<SharedCode, RealCause>>> = {
       { operation: 'delete_session', request: { method: 'DELETE', path: OPERATIONS.delete_session.path } },
     ]),
   ),
-  person_not_found: aboutNone('person_not_found', 'person_id', `per_${NO_ID}`, 'per_missing'),
+  person_not_found: together(
+    aboutNone('person_not_found', 'person_id', `per_${NO_ID}`, 'per_missing'),
+    byRequests('person_not_found', [withMembers('create_key', { person_id: `per_${NO_ID}` })]),
+  ),
   error_not_found: aboutNone('error_not_found', 'request_id', `req_${NO_ID}`, 'req_missing'),
   request_not_found: together(
     aboutNone('request_not_found', 'request_id', `req_${NO_ID}`, 'req_missing'),

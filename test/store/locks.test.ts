@@ -317,6 +317,7 @@ const NOT_OF_PROGRAMS = [
   'forget_notes_of_breaks',
   'forget_refused_keys',
   'forget_sessions',
+  'lock_approval',
   'lock_break',
   'lock_card_erasure',
   'lock_due_errors',

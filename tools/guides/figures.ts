@@ -1,3 +1,4 @@
+import { MAX_APPROVAL_HOURS } from '../../contract/approvals.ts';
 import { DUPLICATE_WINDOW_SECONDS } from '../../contract/look-up/timeline.ts';
 import { MAX_BATCH_ROWS } from '../../contract/transfers.ts';
 import { MAX_WEBHOOKS } from '../../contract/webhooks/requests.ts';
@@ -68,6 +69,7 @@ const FIGURES: readonly (readonly [value: number, ...phrases: readonly string[]]
     'hold expires: up to {} days ahead',
     'hold expires, at most {} days from now',
   ],
+  [MAX_APPROVAL_HOURS / 24, 'bodies until the request has ended, at most {} days'],
   [MAX_RETRY_AFTER_SECONDS, '3,600 seconds; up to {}, which is'],
   [MAX_RETRY_AFTER_SECONDS / 86_400, '{} days | `retry_after_seconds` of the attempt'],
   [MAX_SCHEDULE_MILLISECONDS / DAY, '`scheduled_for` can be up to {} days ahead'],

@@ -21,7 +21,7 @@ import {
 } from '../../store/approval.ts';
 import { insertEvents } from '../../store/events/insert-events.ts';
 import { NO_PROGRAM } from '../../store/idempotency.ts';
-import { auditOther } from '../audit/audit.ts';
+import { auditOther, withoutHolderValues } from '../audit/audit.ts';
 import { toApprovalRecord } from './record.ts';
 import { type Run, toRecord } from './subject.ts';
 
@@ -129,7 +129,7 @@ async function tryToCarryOut(service: Service, run: Run, approval: ShownApproval
   try {
     if (maker.lost !== null) throw new Refusal('forbidden', `The one who asked ${maker.lost}.`);
     const reply = await run(toCall(approval, caller, deadline));
-    const result = withoutSecret(approval.operation, reply);
+    const result = toResult(approval.operation, reply);
     return { status: 'carried_out', result, error: null, moneyMoved: movedBy(reply) };
   } catch (thrown) {
     if (!(thrown instanceof Refusal)) throw thrown;
@@ -141,12 +141,16 @@ function movedBy(reply: AnyReply): MoneyMoved {
   return 'moneyMoved' in reply ? (reply.moneyMoved ?? 'no') : 'no';
 }
 
-/** The secret of a key or a webhook is for the one who asked, who rolls it to get one. */
-function withoutSecret(operation: string, reply: AnyReply): string | null {
+/**
+ * Returns the result that the approval keeps. It is kept forever, so it has no text about the holder of a card, which an erasure would
+ * not find. The secret of a key or a webhook is for the one who asked, who rolls it to get one.
+ */
+function toResult(operation: string, reply: AnyReply): string | null {
   const record = toRecord(reply);
   if (record === null) return null;
-  if (operation === 'create_key') return JSON.stringify({ ...record, key: null });
-  return JSON.stringify(operation === 'create_operator_webhook' ? { ...record, secret: null } : record);
+  const kept = withoutHolderValues(record);
+  if (operation === 'create_key') return JSON.stringify({ ...kept, key: null });
+  return JSON.stringify(operation === 'create_operator_webhook' ? { ...kept, secret: null } : kept);
 }
 
 function end(service: Service, approvalId: string, outcome: Outcome, deadline: number): Promise<Ended> {

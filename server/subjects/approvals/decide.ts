@@ -24,7 +24,7 @@ import { insertEvents } from '../../store/events/insert-events.ts';
 import { auditOf, auditOther } from '../audit/audit.ts';
 import { carryOut, readMaker, toCall } from './carry-out.ts';
 import type { Runs } from './gate.ts';
-import { toApprovalRecord } from './record.ts';
+import { toApprovalRecord, toEventPayload } from './record.ts';
 import { type Run, readSubject, valuesOf } from './subject.ts';
 
 type DecisionCall = Call<'approve_change'> | Call<'reject_change'> | Call<'withdraw_change'>;
@@ -164,7 +164,7 @@ async function decide(
       type: EVENT_OF[decision],
       programId: null,
       subjectId: record.approval_id,
-      payload: JSON.stringify(record),
+      payload: toEventPayload(record),
     };
     const { operation, summary } = before;
     const details = JSON.stringify({ operation, summary, requested_by: record.requested_by, reason });

@@ -33,7 +33,7 @@ import { lockNames } from '../../store/locks.ts';
 import { READ_SWITCH, toSwitchReading } from '../../store/switch.ts';
 import { actorOf, auditOther } from '../audit/audit.ts';
 import type { CurrentPolicy, PolicyMemory } from './policy.ts';
-import { toApprovalRecord } from './record.ts';
+import { toApprovalRecord, toEventPayload } from './record.ts';
 import { programOf, type Run, readSubject, summaryOf, toRuledRequest, valuesOf } from './subject.ts';
 
 // Invariant: No request of an operator that a rule matches is carried out without an approval
@@ -165,13 +165,13 @@ function propose(service: Service, call: AnyCall, policy: CurrentPolicy, told: T
         result: null,
         error: null,
       };
-      const result = accept(
-        { ...approval, ...UNDECIDED, requestedByName: maker === undefined ? null : toCredential(maker).name },
-        now,
-      );
+      const requestedByName = maker === undefined ? null : toCredential(maker).name;
+      const shown = { ...approval, ...UNDECIDED, requestedByName };
+      const result = accept(shown, now);
+      const payload = toEventPayload(toApprovalRecord(shown, now));
       const subjectId = toWireId('apr', approvalId);
       const details = JSON.stringify({ operation: call.operation, summary: told.summary, case_id: call.caseId });
-      const event = { type: 'approval.requested' as const, programId: null, subjectId, payload: result.json };
+      const event = { type: 'approval.requested' as const, programId: null, subjectId, payload };
       const writes = [
         insertApproval(approval),
         insertEvents(batchId, [event], now, call),

@@ -33,6 +33,11 @@ export function toApprovalRecord(approval: ShownApproval, now: number, valuesNow
   };
 }
 
+/** The approval as events show it: without the body, because events outlive approvals and no erasure searches them for it. */
+export function toEventPayload(approval: ApprovalRecord): string {
+  return JSON.stringify({ ...approval, body: null });
+}
+
 function readJson(text: string | null): Values {
   return text === null ? null : (parseJson(text) as Values);
 }

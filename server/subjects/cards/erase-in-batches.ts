@@ -1,6 +1,7 @@
 import { isAboutCard, withoutHolder } from '../../../domain/cards/erase-card-holder.ts';
 import { parseJson } from '../../../domain/parse-json.ts';
 import { transact } from '../../commit/transaction.ts';
+import { expireApprovalsAbout } from '../../store/approval.ts';
 import {
   type CardErasure,
   completeErasure,
@@ -151,7 +152,10 @@ function eraseTexts(database: Database, erasure: CardErasure, settings: ErasureS
   };
   return run(database, erasure, load, ({ transfers }) => {
     const last = transfers.at(-1);
-    if (last === undefined) return { writes: [raiseVersionOfCard(erasure), endStep(erasure, settings)] };
+    if (last === undefined) {
+      const waiting = expireApprovalsAbout({ ...erasure, transferIds: [] });
+      return { writes: [raiseVersionOfCard(erasure), endStep(erasure, settings), waiting] };
+    }
     const ids = transfers.filter((row) => row.has_texts === true).map((row) => row.transfer_id as string);
     const named = { programId, transferIds: ids };
     const erasing =
@@ -159,8 +163,8 @@ function eraseTexts(database: Database, erasure: CardErasure, settings: ErasureS
         ? []
         : [eraseTransfers(named), eraseMetadata(named), eraseReversals(named), raiseVersionOfCard(erasure)];
     // Operators can write notes about a transfer that has no texts itself.
-    const all = { programId, transferIds: transfers.map((row) => row.transfer_id as string) };
-    const notes = [eraseNotesOfAttempts(all), eraseNotesOfBreaks(all)];
+    const all = { ...erasure, transferIds: transfers.map((row) => row.transfer_id as string) };
+    const notes = [eraseNotesOfAttempts(all), eraseNotesOfBreaks(all), expireApprovalsAbout(all)];
     return {
       writes: [...erasing, ...notes, advance(erasure, { cursor: last.transfer_id as string, transfers: ids.length })],
     };

@@ -7,7 +7,7 @@ import pg from 'pg';
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { DEMO_PROGRAM } from '../../../contract/samples.ts';
 import { fromWireId } from '../../../domain/identifier.ts';
-import { type StatementPage, TransferService, type WithResponse } from '../../../sdk/client.ts';
+import { AwaitsApproval, type StatementPage, TransferService, type WithResponse } from '../../../sdk/client.ts';
 import { openDatabases } from '../../../server/store/connection/databases.ts';
 import { TEXT_COLUMNS } from '../../../server/store/text-columns.ts';
 import { verifyAudit } from '../../../server/subjects/audit/verify-audit.ts';
@@ -248,6 +248,11 @@ async function plantByOperator(client: TransferService): Promise<void> {
     programId: DEMO_PROGRAM,
     timeoutMilliseconds: 120_000,
   });
+  // The rule ends again, so that nothing else waits.
+  await client.approvals.changePolicy({ rules: [{ operation: 'create_transfer' }] });
+  const waits = { amount: 1, card_id: CARD, description: MARKER, metadata: METADATA };
+  await expect(operator.transfers.create(waits)).rejects.toThrow(AwaitsApproval);
+  await client.approvals.changePolicy({ rules: [] });
   await operator.cards.update(CARD, { holder_reference: MARKER, metadata: { fourth: MARKER } });
   const made = await operator.transfers.create({ amount: 1, card_id: CARD, description: MARKER, metadata: METADATA });
   await operator.transfers.update(made.transfer_id, { metadata: { third: MARKER } });
