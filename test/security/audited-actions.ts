@@ -103,8 +103,8 @@ async function newApproval(ledger: Ledger, isOwn: boolean): Promise<string> {
     name: 'insert_approval_of_test',
     text: `insert into approval (approval_id, status, operation, program_id, path, body, fingerprint, meaning, idempotency_key,
         key_hash, summary, request_id, requested_by, requested_at, expires_at)
-      values ($1, 'pending', 'update_program', $2, jsonb_build_object('program_id', $3::text), '{"name":"Demo program"}', '\\x00',
-        decode(replace($1::text, '-', ''), 'hex'), $1::text, $1, 'change name of Demo program', $1, $4, now(), now() + interval '1 day')`,
+      values ($1::uuid, 'pending', 'update_program', $2, jsonb_build_object('program_id', $3::text), '{"name":"Demo program"}', '\\x00',
+        decode(replace($1::uuid::text, '-', ''), 'hex'), $1::uuid::text, $1, 'change name of Demo program', $1, $4, now(), now() + interval '1 day')`,
     values: [approvalId, DEMO_PROGRAM_ID, DEMO_PROGRAM, isOwn ? KEY_ID : OTHER_KEY_ID],
   });
   return toWireId('apr', approvalId);
