@@ -1,6 +1,7 @@
 import { Command, CommanderError, type Option } from 'commander';
 import { VERSION } from '../installation.mjs';
 import type { AddCommands } from './command.ts';
+import { addAccess } from './commands/access.ts';
 import { addApprovals } from './commands/approvals.ts';
 import { addAudit } from './commands/audit.ts';
 import { addCards } from './commands/cards.ts';
@@ -49,6 +50,7 @@ const GROUPS: readonly { readonly heading: string; readonly resources: readonly 
       addSessions,
       addPeople,
       addApprovals,
+      addAccess,
       addAudit,
     ],
   },

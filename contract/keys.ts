@@ -160,7 +160,12 @@ export const KEYS = [
     summary: 'List API keys, newest first',
     reach: 'operator',
     scope: 'operator:read',
-    query: PageQuery,
+    query: Type.Object({
+      ...PageQuery.properties,
+      scope: Type.Optional(
+        literals(KEY_SCOPES, 'Only keys that have this scope; `operator` includes the others of operators'),
+      ),
+    }),
     reply: pageOf(KeyRecord),
     failure: 'The keys could not be listed',
     example: { reply: SHOP },

@@ -1,5 +1,6 @@
 import type { Static, TObject } from 'typebox';
 import type { SharedCode } from '../domain/error-codes.ts';
+import { ACCESS } from './access.ts';
 import { APPROVALS } from './approvals.ts';
 import { AUDIT } from './audit.ts';
 import { CARDS } from './cards.ts';
@@ -46,6 +47,7 @@ const DEFINITIONS = [
   ...KEYS,
   ...SESSIONS,
   ...PEOPLE,
+  ...ACCESS,
   ...APPROVALS,
   ...SWITCH,
   ...STATUS,
@@ -110,7 +112,11 @@ export const SECTIONS: readonly Section[] = [
   section('Card programs', "Manage card programs, their funding and limits. Requires an operator's key.", PROGRAMS),
   section('API keys', "Create, roll and revoke keys. Requires an operator's key.", KEYS),
   section('Sessions', 'Find out who is calling, and sign in to the console with a key.', SESSIONS),
-  section('People', "See who has signed in, and block or erase people. Requires an operator's key.", PEOPLE),
+  section(
+    'People',
+    "See who has signed in and who can move money, and block or erase people. Requires an operator's key.",
+    [...PEOPLE, ...ACCESS],
+  ),
   section(
     'Approvals',
     "Let a second person approve what operators ask for, by rules that you set. Requires an operator's key.",

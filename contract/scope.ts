@@ -51,6 +51,11 @@ export function includesScope(scopes: readonly string[], needed: KeyScope): bool
   return scopes.includes(needed) || (isOfOperators(needed) && scopes.includes('operator'));
 }
 
+/** The scopes that include a scope: itself, and `operator` if only operators have it. */
+export function scopesIncluding(needed: KeyScope): KeyScope[] {
+  return KEY_SCOPES.filter((scope) => includesScope([scope], needed));
+}
+
 const READS = ['transfers:read', 'cards:read', 'errors:read', 'events:read', 'webhooks:read', 'cases:read'] as const;
 
 /**

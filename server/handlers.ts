@@ -31,6 +31,7 @@ import type { EventService } from './subjects/events/event-news.ts';
 import { getEvent, inspectEvent, listEvents, searchEvents } from './subjects/events/read-events.ts';
 import { createKey, listKeys, revokeKey, rollKey } from './subjects/keys/manage-keys.ts';
 import type { OverviewMaker } from './subjects/overview/overview.ts';
+import { exportAccess, listAccess } from './subjects/people/list-access.ts';
 import { blockPerson, erasePerson, getPerson, listPeople, unblockPerson } from './subjects/people/manage-people.ts';
 import {
   closeBreak,
@@ -206,6 +207,8 @@ const HANDLERS = {
   reject_change: rejectChange,
   withdraw_change: withdrawChange,
   get_approval_policy: getApprovalPolicy,
+  list_access: listAccess,
+  export_access: exportAccess,
   sign_in_as: signInAs,
   inspect_error: inspectError,
   search_errors: searchErrors,

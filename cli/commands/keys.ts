@@ -10,7 +10,7 @@ import {
   type RollKeyBody,
   type WithResponse,
 } from '../../sdk/client.ts';
-import { type AddCommands, addCommand, addList, KEY_OPTION, type KeyOption } from '../command.ts';
+import { type AddCommands, addCommand, addList, KEY_OPTION, type KeyOption, type OptionsFor } from '../command.ts';
 import { type Pair, pairsOf } from '../output.ts';
 import { type Session, showChanged } from '../session.ts';
 import { readLater } from '../times.ts';
@@ -20,6 +20,12 @@ type CreateOptions = CreateKeyBody & KeyOption;
 const ALL_PROGRAMS = 'all card programs';
 
 const KEY_ID = 'key id, key_...';
+
+export type ScopeFilter = { readonly scope?: KeyScope };
+
+export const SCOPE_OPTION: OptionsFor<ScopeFilter> = {
+  scope: { flag: '--scope <scope>', help: 'only holders of this scope', choices: KEY_SCOPES },
+};
 
 const SCOPE_NOTES = `
 Roles: ${ROLES.join(', ')}.
@@ -65,9 +71,10 @@ export const addKeys: AddCommands = (program, context) => {
       showNewKey(session, await session.service.keys.create(body, { idempotencyKey }));
     },
   });
-  addList<KeyRecord>(keys, context, {
+  addList<KeyRecord, ScopeFilter>(keys, context, {
     name: 'list',
     description: 'list API keys, newest first',
+    options: SCOPE_OPTION,
     columns: [
       'key_id',
       'name',

@@ -196,6 +196,14 @@ export const ROUTES: readonly Route[] = [
     letter: 'k',
   },
   {
+    path: '/console/access',
+    title: 'Access',
+    load: async () => (await import('../screens/access/access-screen.tsx')).AccessScreen,
+    scope: 'operator:read',
+    ofProgram: false,
+    group: 'Control',
+  },
+  {
     path: '/console/explain',
     title: 'Explain',
     load: async () => (await import('../screens/explain/explain-screen.tsx')).ExplainScreen,

@@ -1,6 +1,7 @@
 import type { TObject, TString } from 'typebox';
 import { EVENT_TYPES, type EventType } from '../../domain/event.ts';
 import type { IdentifierPrefix } from '../../domain/identifier.ts';
+import * as access from '../access.ts';
 import * as approvals from '../approvals.ts';
 import * as audit from '../audit.ts';
 import * as cards from '../cards.ts';
@@ -60,6 +61,7 @@ const NAMED: readonly (readonly [name: string, schema: object])[] = Object.entri
   ...limits,
   ...people,
   ...approvals,
+  ...access,
   ...programs,
   ...keys,
   ...sessions,

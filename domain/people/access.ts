@@ -20,6 +20,14 @@ export function accessText({ role, programId }: Access): string {
   return programId === null ? role : `${role}@${toWireId('prog', programId)}`;
 }
 
+/** Reads a role that {@link accessText} has written. Undefined for a role that this version does not know. */
+export function readAccess(text: string): Access | undefined {
+  const [name, program] = text.split('@');
+  const role = ROLE_NAMES.find((known) => known === name);
+  if (role === undefined) return undefined;
+  return { role, programId: program === undefined ? null : (fromWireId('prog', program) ?? null) };
+}
+
 /**
  * Reads the setting OIDC_ROLES, such as `card-support=support, lumen-staff=viewer@prog_…`. A value may contain `=`, because its
  * role begins after the last one. It cannot contain a comma. Returns the problem as a sentence if the text is invalid.

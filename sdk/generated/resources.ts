@@ -10,6 +10,7 @@ import {
 } from '../call.ts';
 import type { Send } from '../send.ts';
 import type {
+  AccessRecord,
   AnswerSandboxCaseBody,
   ApprovalPolicy,
   ApprovalRecord,
@@ -45,6 +46,7 @@ import type {
   EndedSession,
   ErrorCounts,
   EventPage,
+  ExportAccessQuery,
   ExportPostingsQuery,
   ExportTransfersQuery,
   FailedAttemptQuery,
@@ -61,6 +63,7 @@ import type {
   InspectedIncident,
   KeyRecord,
   LikelyDuplicate,
+  ListAccessQuery,
   ListApprovalsQuery,
   ListAuditEntriesQuery,
   ListBreaksQuery,
@@ -70,6 +73,7 @@ import type {
   ListEventsQuery,
   ListFundingMovementsQuery,
   ListIncidentsQuery,
+  ListKeysQuery,
   ListLikelyDuplicatesQuery,
   ListPostingsQuery,
   ListProgramsQuery,
@@ -719,12 +723,12 @@ export class KeysResource {
    * list_keys: List API keys, newest first. Requires an operator key. Error codes: `list_keys_schema`,
    * `unknown_list_keys`.
    */
-  list(query: PageQuery = {}, options?: CallOptions): Promise<WithResponse<Page<KeyRecord>>> {
+  list(query: ListKeysQuery = {}, options?: CallOptions): Promise<WithResponse<Page<KeyRecord>>> {
     return this.#send('list_keys', { query, options });
   }
 
   /** Every item of list_keys, for `for await`: reads the next page when the loop needs it. `limit` is the size of a page. */
-  listAll(query: PageQuery = {}, options?: CallOptions): AsyncGenerator<KeyRecord, void, undefined> {
+  listAll(query: ListKeysQuery = {}, options?: CallOptions): AsyncGenerator<KeyRecord, void, undefined> {
     return everyItem((cursor) => this.list({ ...query, cursor }, options), query.cursor);
   }
 
@@ -923,6 +927,37 @@ export class PeopleResource {
    */
   erase(personId: string, options?: KeyedCallOptions): Promise<WithResponse<PersonRecord>> {
     return this.#send('erase_person', { params: { person_id: personId }, options });
+  }
+}
+
+/** What keys and people can do; for operators. */
+export class AccessResource {
+  readonly #send: Send;
+
+  constructor(send: Send) {
+    this.#send = send;
+  }
+
+  /**
+   * list_access: List the keys that work and the people who may sign in, newest first, with what each can do.
+   * Requires an operator key. Error codes: `list_access_schema`, `unknown_list_access`.
+   */
+  list(query: ListAccessQuery = {}, options?: CallOptions): Promise<WithResponse<Page<AccessRecord>>> {
+    return this.#send('list_access', { query, options });
+  }
+
+  /** Every item of list_access, for `for await`: reads the next page when the loop needs it. `limit` is the size of a page. */
+  listAll(query: ListAccessQuery = {}, options?: CallOptions): AsyncGenerator<AccessRecord, void, undefined> {
+    return everyItem((cursor) => this.list({ ...query, cursor }, options), query.cursor);
+  }
+
+  /**
+   * export_access: Export who can do what as comma-separated values, newest first. The export is complete only
+   * when the loop over it ends without an error. Requires an operator key. Error codes: `export_access_schema`,
+   * `unknown_export_access`.
+   */
+  export(query: ExportAccessQuery = {}, options?: CallOptions): Promise<WithResponse<TextChunks>> {
+    return this.#send('export_access', { query, options });
   }
 }
 
@@ -1627,6 +1662,7 @@ export class Resources {
   readonly sessions: SessionsResource;
   readonly approvals: ApprovalsResource;
   readonly people: PeopleResource;
+  readonly access: AccessResource;
   readonly audit: AuditResource;
   readonly events: EventsResource;
   readonly webhooks: WebhooksResource;
@@ -1654,6 +1690,7 @@ export class Resources {
     this.sessions = new SessionsResource(send);
     this.approvals = new ApprovalsResource(send);
     this.people = new PeopleResource(send);
+    this.access = new AccessResource(send);
     this.audit = new AuditResource(send);
     this.events = new EventsResource(send);
     this.webhooks = new WebhooksResource(send);

@@ -107,6 +107,8 @@ get_person GET operator/person/{person_id} operator:read
 block_person POST operator/person/{person_id}/block keys:write optional
 unblock_person POST operator/person/{person_id}/unblock keys:write optional
 erase_person POST operator/person/{person_id}/erase keys:write optional
+list_access GET operator/access operator:read
+export_access GET operator/access/export operator:read csv
 list_approvals GET operator/approval operator:read
 get_approval GET operator/approval/{approval_id} operator:read
 approve_change POST operator/approval/{approval_id}/approve operator:read money repeatable

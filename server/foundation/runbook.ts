@@ -61,6 +61,7 @@ export const RUNBOOK = {
   'migration-locked': 'A migration waits for a lock',
   'money-unknown': 'It is not known whether money moved',
   'not-ready': 'A service is not ready',
+  'operator-key-created': 'An operator key was created on the host',
   'operator-key-missing': 'There is no operator key',
   'outcome-unknown': 'The outcome of a transfer at a processor is unknown',
   'pooled-connection': 'A connection pooler is in the way',

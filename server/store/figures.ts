@@ -47,6 +47,8 @@ const LEDGER = columns({
   /** Programs with a threshold, and programs whose available funds are below it. */
   fundingWatched: NUMBER,
   fundingLow: NUMBER,
+  /** Keys that the command `operator-key` on the host created in the last hour. */
+  hostKeys: NUMBER,
   /** The last verification of the books, or null before the first. */
   booksVerifiedAt: nullable(TIME),
   booksVerificationSeconds: nullable(NUMBER),
@@ -113,6 +115,8 @@ const READ_LEDGER_FIGURES: Statement = {
       ) as disabled_at_connectors,
       (select count(*) from funding) as funding_watched,
       (select count(*) from funding where is_low) as funding_low,
+      (select count(*) from audit_entry
+        where created_at > clock_timestamp() - interval '1 hour' and actor = 'host' and action = 'create_key') as host_keys,
       (select finished_at from books) as books_verified_at,
       (select ${since('started_at', 'finished_at')} from books) as books_verification_seconds,
       (select balanced from books) as books_balanced`,

@@ -63,14 +63,15 @@ export function findKeys(sent: readonly RowOf<typeof SENT_KEY.columns>[]): State
 
 const LIST_KEYS = statement(
   'list_keys',
-  { after: nullable(UUID), count: NUMBER },
-  `select ${API_KEY.names} from api_key where :after::uuid is null or key_id < :after
+  { after: nullable(UUID), scopes: nullable(many(TEXT)), count: NUMBER },
+  `select ${API_KEY.names} from api_key
+    where (:after::uuid is null or key_id < :after) and (:scopes is null or scopes && :scopes)
     order by key_id desc limit :count`,
 );
 
-/** Reads a page of keys, newest first, after the key `after`. */
-export function listKeys(after: string | null, count: number): Statement {
-  return LIST_KEYS({ after, count });
+/** Reads a page of keys that have one of these scopes, or of all, newest first, after the key `after`. */
+export function listKeys(scopes: readonly string[] | null, after: string | null, count: number): Statement {
+  return LIST_KEYS({ after, scopes, count });
 }
 
 export function toApiKey(row: Row): ApiKey {

@@ -210,6 +210,8 @@ sequence  created_at               purpose  direction     amount    balance  sou
     sends: { previous_until: '2030-01-31T12:00:00Z' },
     shows: 'scopes:     transfers:read, transfers:write\n',
   },
+  list_access: { shows: 'all card programs  treasurer  move_money,change_funding,' },
+  export_access: { reply: CSV, shows: CSV },
   list_audit_entries: { shows: 'change_switch  -           service\n' },
   verify_audit: { shows: 'entries:  42\nposition: 42\nhead:     a4e19b07' },
   revoke_key: { shows: 'name:         Shop server\n' },

@@ -81,3 +81,19 @@ test('support sees keys and sessions but cannot change them', async () => {
     expect(await page.getByRole('button', { name, exact: true }).count(), name).toBe(0);
   await page.getByText('ask an administrator').first().waitFor();
 });
+
+test('answers who can move money', async () => {
+  const api = await administrator();
+  await api.keys.create({ name: 'Treasury', role: 'treasurer', all_programs: true });
+  await api.keys.create({ name: 'Reader', role: 'viewer', all_programs: true });
+  const page = await openConsole('/console/keys', { role: 'administrator' });
+  await page.getByRole('link', { name: 'Who can move money?' }).click();
+  await page.getByText('move money, change funding').first().waitFor();
+  await page.getByText('Treasury').waitFor();
+  expect(await page.getByText('Reader').count()).toBe(0);
+  await expectAccessibleInEveryView(page);
+  await screenshot(page, 'access');
+  await page.getByLabel('Show').selectOption('Who cannot');
+  await page.getByText('Reader').waitFor();
+  expect(await page.getByText('Treasury').count()).toBe(0);
+});

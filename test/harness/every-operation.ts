@@ -159,6 +159,8 @@ async function callForOperators(client: TransferService, call: Caller): Promise<
   await call('roll_key', () => keys.roll(key?.key_id ?? ''));
   await call('revoke_key', () => keys.revoke(key?.key_id ?? ''));
   await call('list_keys', () => keys.list());
+  await call('list_access', () => client.access.list({ moves_money: true }));
+  await call('export_access', async () => linesOf(await client.access.export()));
   await call('change_switch', () => client.switch.change({ disabled: true, reason: 'a test' }));
   await call('create_transfer, disabled', () => client.transfers.create({ amount: 1, card_id: 'one' }));
   await call('change_switch', () => client.switch.change({ disabled: false }));

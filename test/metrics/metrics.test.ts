@@ -2,7 +2,7 @@ import { request } from 'node:http';
 import { connect } from 'node:net';
 import { expect, test } from 'vitest';
 import { RUNBOOK } from '../../server/foundation/runbook.ts';
-import { startInVain, waitFor } from '../harness/process.ts';
+import { runCommand, startInVain, waitFor } from '../harness/process.ts';
 import { directoryForTest, useOwnService } from '../harness/service.ts';
 import {
   isOnPage,
@@ -113,8 +113,13 @@ test('shows figures from the database within seconds', async () => {
   await client.programs.update(programId, { funding_low_threshold: 900_000_000_000 });
   await client.switch.change({ program_id: programId, disabled: true, reason: 'a test' });
   await client.switch.change({ connector_id: 'simulator', disabled: true, reason: 'a test' });
+  const created = await runCommand(['operator-key', 'create', '--name', 'emergency'], {
+    DATA_DIR: service().directory,
+  });
+  expect(created.exitCode).toBe(0);
   const isShown = (page: readonly Series[]): boolean =>
     sumOf(page, 'funding_low') === 1 &&
+    sumOf(page, 'host_keys_recent') === 1 &&
     sumOf(page, 'switch_disabled', { scope: 'program' }) === 1 &&
     sumOf(page, 'switch_disabled', { scope: 'connector' }) === 1;
   await waitFor('the figures', async () => isShown(readPage(await readText())));

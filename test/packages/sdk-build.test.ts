@@ -14,10 +14,10 @@ const MAX_BUNDLE_BYTES = 15_000;
 /**
  * The modules in the tarball are not minified. Without a limit the generated modules would grow unnoticed. Cases and
  * incidents (16 operations and `openCase`) raised it from 16,500 to 17,500. Attempts, connectors and breaks (6
- * operations) raised it to 18,000, names with escapes to 18,500, and people with their sign-in (6 operations, 9 codes) to
- * 19,000.
+ * operations) raised it to 18,000, names with escapes to 18,500, people with their sign-in (6 operations, 9 codes) to
+ * 19,000, and approvals and access (9 operations) to 19,500.
  */
-const MAX_MODULES_BYTES = 19_000;
+const MAX_MODULES_BYTES = 19_500;
 
 let sdk: string;
 beforeAll(async () => {

@@ -145,7 +145,7 @@ const SEARCHES: readonly (readonly [string, Statement])[] = [
 /** Reads of operators and loops over all programs. */
 const READS_OF_ALL: readonly (readonly [string, Statement])[] = [
   ['list_programs', listPrograms(null, null, 20)],
-  ['list_keys', listKeys(null, 20)],
+  ['list_keys', listKeys(null, null, 20)],
   ['list_audit_entries', listAuditEntries(NO_ACTION, null, 20)],
   ['list_audit_entries, a later page', listAuditEntries(NO_ACTION, after, 20)],
   ['list_audit_entries of an action', listAuditEntries({ ...NO_ACTION, action: 'move_clock' }, null, 20)],

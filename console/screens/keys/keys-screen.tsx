@@ -1,7 +1,7 @@
 import { useState } from 'preact/hooks';
 import type { KeyRecord } from '../../../sdk/client.ts';
 import { Badge } from '../../components/badge.tsx';
-import { Button, CopyButton, WhoMay } from '../../components/button.tsx';
+import { Button, ButtonLink, CopyButton, WhoMay } from '../../components/button.tsx';
 import { type Column, DataTable } from '../../components/data-table.tsx';
 import { SelectField } from '../../components/field.tsx';
 import { Filters } from '../../components/filters.tsx';
@@ -11,6 +11,7 @@ import { ProgramName } from '../../components/name.tsx';
 import { Page, Section } from '../../components/page.tsx';
 import { PagedList } from '../../components/paged-list.tsx';
 import { useNow } from '../../data/clock.ts';
+import { hrefTo } from '../../data/location.ts';
 import { useSession } from '../../data/session.ts';
 import { usePages } from '../../data/use-pages.ts';
 import { useUrlState } from '../../data/use-url-state.ts';
@@ -47,11 +48,14 @@ export function KeysScreen() {
       title="Keys and sessions"
       lead="Who can call the API, and who is signed in to the console."
       actions={
-        can('create_key') && (
-          <Button kind="main" onClick={() => setOpen({ what: 'create' })}>
-            Create a key
-          </Button>
-        )
+        <>
+          <ButtonLink href={hrefTo('/console/access')}>Who can move money?</ButtonLink>
+          {can('create_key') && (
+            <Button kind="main" onClick={() => setOpen({ what: 'create' })}>
+              Create a key
+            </Button>
+          )}
+        </>
       }
     >
       <Section title="Keys">

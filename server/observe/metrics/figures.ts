@@ -65,6 +65,10 @@ function showLedger(metrics: Metrics): (figures: LedgerFigures) => void {
   const [service, programs, connectors] = [disabled('service'), disabled('program'), disabled('connector')];
   const watched = gauge('funding_watched', 'Card programs with a funding_low_threshold.');
   const low = gauge('funding_low', 'Card programs whose available funding is below their funding_low_threshold.');
+  const hostKeys = gauge(
+    'host_keys_recent',
+    'Operator keys that the command operator-key on the host created in the last hour, by the audit log.',
+  );
   const verified = gauge('books_verified_timestamp_seconds', 'When the last verification of the books ended.');
   const duration = gauge('books_verification_seconds', 'How long the last verification of the books took.');
   const balanced = gauge('books_balanced', 'Whether the last verification found the books balanced, 1 or 0.');
@@ -76,6 +80,7 @@ function showLedger(metrics: Metrics): (figures: LedgerFigures) => void {
     connectors.set(figures.disabledAtConnectors.length);
     watched.set(figures.fundingWatched);
     low.set(figures.fundingLow);
+    hostKeys.set(figures.hostKeys);
     const { booksVerifiedAt, booksVerificationSeconds, booksBalanced } = figures;
     // Before the first verification there is nothing to show.
     if (booksVerifiedAt === null) return;

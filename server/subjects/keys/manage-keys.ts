@@ -8,6 +8,7 @@ import {
   type KeyScope,
   ROLES,
   roleOf,
+  scopesIncluding,
 } from '../../../contract/scope.ts';
 import { fromWireId, toCredentialId, toWireId } from '../../../domain/identifier.ts';
 import { Refusal } from '../../../domain/refusal.ts';
@@ -164,9 +165,11 @@ function refuseFurtherScopes(caller: Caller, scopes: readonly string[], doing: '
 }
 
 export async function listKeys(service: Service, call: Call<'list_keys'>): Promise<Reply<'list_keys'>> {
+  const { scope } = call.query;
+  const scopes = scope === undefined ? null : scopesIncluding(scope);
   const record = await readPage(service, call, {
     prefix: 'key',
-    statement: listStatement,
+    statement: (after, count) => listStatement(scopes, after, count),
     read: toApiKey,
     idOf: (key) => key.keyId,
     show: toKeyRecord,
