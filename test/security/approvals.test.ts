@@ -1,18 +1,29 @@
 import { randomUUID } from 'node:crypto';
-import { describe, expect, test } from 'vitest';
-import type { ApprovalRule } from '../../contract/approvals.ts';
-import { OPERATIONS } from '../../contract/operations.ts';
+import { beforeEach, describe, expect, test } from 'vitest';
+import { APPROVABLE, type ApprovalRule } from '../../contract/approvals.ts';
+import { OPERATIONS, type OperationId } from '../../contract/operations.ts';
+import { JsonNumber } from '../../contract/reading/json.ts';
 import { DEMO_PROGRAM } from '../../contract/samples.ts';
 import { ROLES, type Role } from '../../contract/scope.ts';
 import { parseStrictJson } from '../../server/calls/strict-json.ts';
+import type { ApprovalStatus } from '../../domain/approvals/approval.ts';
+import { fromWireId } from '../../domain/identifier.ts';
 import { signInPerson } from '../../server/subjects/sessions/sign-in-person.ts';
+import { problemsOf } from '../api/events/event-schema.ts';
+import { type CallParts, newThings, partsOf, toRaw } from '../fixtures/operations.ts';
+import { SilentProcessors } from '../fixtures/processors.ts';
 import { UNLIMITED } from '../harness/ledger.ts';
-import { useLedger, useServer } from '../harness/use-ledger.ts';
-import { ownPage, startSessionService } from './session-world.ts';
+import { waitFor } from '../harness/process.ts';
+import { useConnection, useLedger, useServer } from '../harness/use-ledger.ts';
+import { newBreak, unknownAttempt } from './audited-actions.ts';
+import { makeKey, ownPage, startSessionService } from './session-world.ts';
 
 const server = await useServer();
-const ledger = useLedger(server.connection, undefined, undefined, UNLIMITED);
+const ledger = useLedger(server.connection, undefined, undefined, UNLIMITED, new SilentProcessors());
 const service = await startSessionService(ledger);
+
+/** Sees the rows of every table. */
+const owner = await useConnection(server.connection);
 
 type Fields = Readonly<Record<string, unknown>>;
 let subjects = 0;
@@ -25,8 +36,9 @@ async function person(role: Role, name: string) {
     ...{ roles: [{ role, programId: null }], programId: null, scopes: ROLES[role] },
     ...{ signedInAt: new Date(), providerSession: null },
   });
+  const own = [...ownPage(service.port), `Cookie: console-${service.port}=${token}`];
   const ask = (path: string, method = 'GET', body?: object, headers: readonly string[] = []) =>
-    service.ask(method, path, [...ownPage(service.port), `Cookie: console-${service.port}=${token}`, ...headers], body);
+    service.ask(method, path, [...own, ...headers], body);
   return { ask, personId, id: `per_${personId.replaceAll('-', '')}` };
 }
 
@@ -35,6 +47,7 @@ const WITHDRAWAL = OPERATIONS.create_withdrawal.path.replace('{program_id}', DEM
 const about = (approval: Fields, what = ''): string =>
   `${OPERATIONS.list_approvals.path}/${String(approval.approval_id)}${what}`;
 
+/** Sets the rules as a caller without a key, whose requests need no approval. */
 const withRules = async (...rules: readonly ApprovalRule[]): Promise<void> => {
   const body = parseStrictJson(Buffer.from(JSON.stringify({ rules }))) as Fields;
   await ledger.call('change_approval_policy', {}, { programId: '', idempotencyKey: randomUUID(), body });
@@ -53,10 +66,30 @@ const funding = async (): Promise<number> => {
 
 const tariq = await person('treasurer', 'Tariq Haddad');
 const olivia = await person('treasurer', 'Olivia Park');
+/** Prepares what requests are about, and asks for everything else. */
+const ada = await person('administrator', 'Ada Okafor');
+
+const decideOn = (by: Person, approval: Fields, what: 'approve' | 'reject' | 'withdraw') =>
+  by.ask(about(approval, `/${what}`), 'POST', { reason: 'a test' });
+
+const statusOf = async (approval: Fields): Promise<unknown> => (await olivia.ask(about(approval))).fields.status;
+
+/** Runs the job once, as every process does. */
+const settle = () => ledger.settleApprovals(() => performance.now() + 20_000);
+
+/** Asks for a withdrawal that waits. */
+const waiting = async (by: Person = tariq, amount = 20_000, key: string = randomUUID()): Promise<Fields> => {
+  const { status, fields } = await withdraw(by, amount, key, { description: randomUUID() });
+  expect(status).toBe(202);
+  return fields;
+};
+
+const RULE: ApprovalRule = { operation: 'create_withdrawal', over: 10_000, currency: 'USD' };
+
+beforeEach(() => withRules(RULE));
 
 describe('a withdrawal above the amount of a rule', () => {
   test('waits, is approved by someone else, and is carried out once under its key', async () => {
-    await withRules({ operation: 'create_withdrawal', over: 10_000, currency: 'USD' });
     const before = await funding();
     const small = await withdraw(tariq, 10_000);
     expect(small.status).toBe(201);
@@ -64,28 +97,26 @@ describe('a withdrawal above the amount of a rule', () => {
     const asked = await withdraw(tariq, 25_000, key, { description: 'Monthly sweep' });
     expect(asked).toMatchObject({ status: 202, fields: { status: 'pending', operation: 'create_withdrawal' } });
     expect([asked.headers.get('money-moved'), asked.headers.get('location')]).toEqual(['no', about(asked.fields)]);
+    const balance = before - 10_000;
     expect(asked.fields).toMatchObject({
       summary: 'withdraw 250.00 USD from the funding of Demo program',
       body: { amount: 25_000, description: 'Monthly sweep' },
       requested_by: tariq.id,
-      values_then: {
-        funding: expect.arrayContaining([{ currency: 'USD', balance: before - 10_000, available: before - 10_000 }]),
-      },
+      values_then: { funding: expect.arrayContaining([{ currency: 'USD', balance, available: balance }]) },
     });
     expect((await withdraw(tariq, 25_000, key, { description: 'Monthly sweep' })).fields).toEqual(asked.fields);
-    expect((await withdraw(tariq, 26_000, key)).fields).toMatchObject({ Code: 'idempotency_key_exists' });
-    expect((await withdraw(olivia, 25_000, undefined, { description: 'Monthly sweep' })).fields).toMatchObject({
-      Code: 'approval_pending',
-    });
-    expect(await funding()).toBe(before - 10_000);
-    expect((await tariq.ask(about(asked.fields, '/approve'), 'POST', {})).fields).toMatchObject({
-      Code: 'own_approval',
-    });
+    const other = await withdraw(tariq, 26_000, key);
+    expect(other.fields.Code).toBe('idempotency_key_exists');
+    const equal = await withdraw(olivia, 25_000, undefined, { description: 'Monthly sweep' });
+    expect(equal).toMatchObject({ status: 409, fields: { Code: 'approval_pending' } });
+    expect(equal.fields.Message).toContain(String(asked.fields.approval_id));
+    expect((await decideOn(tariq, asked.fields, 'approve')).fields.Code).toBe('own_approval');
     expect((await olivia.ask(about(asked.fields))).fields).toMatchObject({
       requested_by_name: 'Tariq Haddad',
       values_now: asked.fields.values_then,
     });
-    const approved = await olivia.ask(about(asked.fields, '/approve'), 'POST', { reason: 'as agreed' });
+    expect(await funding()).toBe(balance);
+    const approved = await decideOn(olivia, asked.fields, 'approve');
     expect([approved.status, approved.headers.get('money-moved')]).toEqual([200, 'yes']);
     expect(approved.fields).toMatchObject({
       status: 'carried_out',
@@ -94,33 +125,354 @@ describe('a withdrawal above the amount of a rule', () => {
       body: null,
       result: { kind: 'withdrawal', amount: 25_000 },
     });
-    expect(await funding()).toBe(before - 35_000);
-    expect((await olivia.ask(about(asked.fields, '/approve'), 'POST', {})).fields).toMatchObject({
-      status: 'carried_out',
-    });
+    expect((await decideOn(olivia, asked.fields, 'approve')).fields.status).toBe('carried_out');
     const again = await withdraw(tariq, 25_000, key, { description: 'Monthly sweep' });
     expect(again).toMatchObject({ status: 201, fields: { amount: 25_000 } });
     expect([again.headers.get('idempotent-replayed'), again.headers.get('money-moved')]).toEqual(['true', 'yes']);
-    expect(await funding()).toBe(before - 35_000);
+    expect(await funding()).toBe(balance - 25_000);
+  });
+
+  test('is refused at once if it would be refused now, and leaves no approval', async () => {
+    const count = async () => (await olivia.ask(OPERATIONS.list_approvals.path)).fields.data;
+    const before = await count();
+    expect((await withdraw(tariq, 900_000_000_000)).fields.Code).toBe('insufficient_funds');
+    expect(await count()).toEqual(before);
+  });
+
+  test('is one approval, however many equal requests arrive at the same time', async () => {
+    const description = randomUUID();
+    const answers = await Promise.all(
+      Array.from({ length: 10 }, () => withdraw(tariq, 20_000, randomUUID(), { description })),
+    );
+    expect(answers.map(({ status }) => status).sort()).toEqual([202, ...Array(9).fill(409)]);
+    const asked = answers.find(({ status }) => status === 202)?.fields ?? {};
+    expect((await decideOn(tariq, asked, 'withdraw')).fields.status).toBe('withdrawn');
   });
 });
 
-describe('a policy is refused if a rule of it', () => {
-  test.each([
-    ['has an unknown operation', { operation: 'create_card' }, '/rules/0/operation'],
-    ['has a misspelt field', { operation: 'create_withdrawal', ovre: 1, currency: 'USD' }, '/rules/0/ovre'],
-    [
-      'has an amount that is no integer',
-      { operation: 'create_withdrawal', over: '1', currency: 'USD' },
-      '/rules/0/over',
-    ],
-    ['has an unknown scope', { operation: 'create_key', scopes: ['operator', 'admin'] }, '/rules/0/scopes/1'],
-    ['has an unknown field of a program', { operation: 'update_program', fields: ['limit'] }, '/rules/0/fields/0'],
-    ['is no object', 'create_withdrawal', '/rules/0'],
-  ])('%s', async (_, rule, field) => {
-    const administrator = await person('administrator', 'Ines Ferreira');
-    const { fields } = await administrator.ask(OPERATIONS.change_approval_policy.path, 'POST', { rules: [rule] });
-    expect(fields).toMatchObject({ Code: 'change_approval_policy_schema' });
-    expect(fields.Message).toContain(field.split('/')[3] ?? 'object');
+/** Lets an approval end, and returns the kind of its event. */
+const ENDS: Readonly<Record<Exclude<ApprovalStatus, 'pending' | 'approved'>, (asked: Fields) => Promise<unknown>>> = {
+  carried_out: (asked) => decideOn(olivia, asked, 'approve'),
+  rejected: (asked) => decideOn(olivia, asked, 'reject'),
+  withdrawn: (asked) => decideOn(tariq, asked, 'withdraw'),
+  expired: async (asked) => {
+    await setTime(asked, 'expires_at', 0);
+    expect(await statusOf(asked)).toBe('expired');
+    expect((await decideOn(olivia, asked, 'approve')).fields.Code).toBe('invalid_approval_status');
+    await settle();
+  },
+  failed: async (asked) => {
+    // Someone has withdrawn nearly everything in the meantime.
+    await withRules();
+    expect((await withdraw(ada, (await funding()) - 5_000)).status).toBe(201);
+    await withRules(RULE);
+    const { fields } = await decideOn(olivia, asked, 'approve');
+    expect(fields).toMatchObject({ error: { Code: 'insufficient_funds' }, result: null });
+    const deposit = WITHDRAWAL.replace('/withdrawal', '/deposit');
+    const paid = await ada.ask(deposit, 'POST', { amount: 50_000_000 }, [`Idempotency-Key: ${randomUUID()}`]);
+    expect(paid.status).toBe(201);
+  },
+};
+
+/** Moves a time of an approval, in seconds from now. */
+const setTime = async (asked: Fields, column: 'expires_at' | 'decided_at', seconds: number): Promise<void> => {
+  const text = `update approval set ${column} = now() + make_interval(secs => $2) where approval_id = $1`;
+  await owner.query(text, [fromWireId('apr', String(asked.approval_id)), seconds]);
+};
+
+describe('an approval ends', () => {
+  test.each(Object.entries(ENDS))(
+    'as %s, with its event, its entries in the audit log and no body',
+    async (status, end) => {
+      const asked = await waiting();
+      await end(asked);
+      expect(await statusOf(asked)).toBe(status);
+      expect((await olivia.ask(about(asked))).fields.body).toBeNull();
+      for (const by of [tariq, olivia] as const) {
+        const later = await decideOn(by, asked, 'reject');
+        const isAgain = status === 'rejected' && by === olivia;
+        expect(later.status).toBe(isAgain ? 200 : 409);
+      }
+      const { rows: events } = await owner.query('select type, payload from event where subject_id = $1 order by 1', [
+        asked.approval_id,
+      ]);
+      const decided = status === 'carried_out' ? [] : [`approval.${status}`];
+      const approved = status === 'carried_out' || status === 'failed' ? ['approval.approved'] : [];
+      expect(events.map(({ type }) => type).sort()).toEqual([...decided, ...approved, 'approval.requested'].sort());
+      for (const { payload, type } of events) expect(problemsOf(type, JSON.parse(payload))).toEqual([]);
+      const { rows: entries } = await owner.query(
+        'select action, actor, details from audit_entry where subject_id = $1 order by position',
+        [asked.approval_id],
+      );
+      expect(entries[0]).toMatchObject({ action: 'request_approval', actor: tariq.id });
+      expect(entries.length).toBe(status === 'carried_out' || status === 'failed' ? 3 : 2);
+    },
+  );
+
+  test('once, if two people decide at the same time, and the other is told who has decided', async () => {
+    const omar = await person('approver', 'Omar Said');
+    const asked = await waiting();
+    const answers = await Promise.all([decideOn(olivia, asked, 'approve'), decideOn(omar, asked, 'reject')]);
+    expect(answers.map(({ status }) => status).sort()).toEqual([200, 409]);
+    const told = answers.find(({ status }) => status === 409)?.fields.Message;
+    expect(told).toMatch(/by (Olivia Park|Omar Said)\.$/);
   });
+});
+
+describe('a process that stops between the approval and the change', () => {
+  const asIfStopped = async (asked: Fields): Promise<void> => {
+    const text = `update approval set status = 'approved', decided_by = $2 where approval_id = $1`;
+    await owner.query(text, [fromWireId('apr', String(asked.approval_id)), olivia.personId]);
+    await setTime(asked, 'decided_at', -11);
+  };
+
+  test('leaves the rest to the job, which carries the withdrawal out once', async () => {
+    const asked = await waiting();
+    const before = await funding();
+    await asIfStopped(asked);
+    expect(await Promise.all([settle(), settle(), decideOn(olivia, asked, 'approve').then(() => 0)])).toEqual([
+      0, 0, 0,
+    ]);
+    expect(await statusOf(asked)).toBe('carried_out');
+    expect(await funding()).toBe(before - 20_000);
+  });
+
+  test('does not let a change without an idempotency key happen again after a later one', async () => {
+    await withRules({ operation: 'update_program', fields: ['name'] });
+    const program = OPERATIONS.update_program.path.replace('{program_id}', DEMO_PROGRAM);
+    const { fields: asked, status } = await ada.ask(program, 'PATCH', { name: 'Asked' });
+    expect(status).toBe(202);
+    await asIfStopped(asked);
+    await settle();
+    await withRules();
+    expect((await ada.ask(program, 'PATCH', { name: 'Demo program' })).status).toBe(200);
+    // As if the process had stopped before it stored how the approval ended.
+    await asIfStopped(asked);
+    await settle();
+    expect(await statusOf(asked)).toBe('carried_out');
+    expect((await ada.ask(program)).fields.name).toBe('Demo program');
+  });
+});
+
+test('an approval stays pending while transfers are disabled', async () => {
+  const asked = await waiting();
+  await ledger.call('change_switch', { disabled: true, reason: 'a test' }, { programId: '' });
+  const refused = await decideOn(olivia, asked, 'approve');
+  await ledger.call('change_switch', { disabled: false }, { programId: '' });
+  // Withdrawals are possible while transfers are disabled.
+  expect(refused.fields.status).toBe('carried_out');
+  await withRules({ operation: 'create_transfer' });
+  const transfer = { amount: 1000, card_id: 'card_active' };
+  const headers = [`Program-Id: ${DEMO_PROGRAM}`, `Idempotency-Key: ${randomUUID()}`];
+  const load = await ada.ask(OPERATIONS.create_transfer.path, 'POST', transfer, headers);
+  expect(load.status).toBe(202);
+  await ledger.call('change_switch', { disabled: true, reason: 'a test' }, { programId: '' });
+  const grace = await person('administrator', 'Grace Lin');
+  expect((await decideOn(grace, load.fields, 'approve')).fields.Code).toBe('service_disabled');
+  expect(await statusOf(load.fields)).toBe('pending');
+  await ledger.call('change_switch', { disabled: false }, { programId: '' });
+  expect((await decideOn(grace, load.fields, 'approve')).fields.status).toBe('carried_out');
+});
+
+describe('every operation that can need an approval', () => {
+  const sendAs = async (by: Person, id: OperationId, parts: CallParts) => {
+    const { method, path, headers, body } = toRaw(id, parts);
+    const lines = Object.entries({ 'Program-Id': DEMO_PROGRAM, ...headers }).map(
+      ([name, value]) => `${name}: ${value}`,
+    );
+    return by.ask(
+      path,
+      method ?? 'GET',
+      body as object | undefined,
+      OPERATIONS[id].reach === 'program' ? lines : lines.slice(1),
+    );
+  };
+  const things = newThings(
+    async (id, parts) => {
+      const { status, fields } = await sendAs(ada, id, parts);
+      if (status >= 300) throw new Error(`${id} returned ${JSON.stringify(fields)}`);
+      return fields;
+    },
+    {
+      ...{ program: async () => DEMO_PROGRAM, connector: async () => 'simulator' },
+      ...{ attempt: () => unknownAttempt(ledger), break: () => newBreak(ledger) },
+      ...{ event: fail, error: fail, session: fail, approval: fail },
+    },
+  );
+
+  test.each(APPROVABLE)('%s waits without an effect, and then has the effect that it describes', async (id) => {
+    await withRules();
+    const parts =
+      id === 'erase_person'
+        ? { params: { person_id: (await person('support', 'Sofia Lind')).id }, query: '', body: undefined }
+        : await partsOf(id, things);
+    await withRules({ operation: id });
+    const before = await countRows();
+    const asked = await sendAs(ada, id, parts);
+    expect(asked).toMatchObject({ status: 202, fields: { operation: id } });
+    expect(asked.fields.summary).not.toMatch(/^call |null|undefined/);
+    expect(await countRows()).toEqual(before);
+    const grace = await person('administrator', 'Grace Lin');
+    const approved = await decideOn(grace, asked.fields, 'approve');
+    expect(approved.fields).toMatchObject({ status: 'carried_out', error: null });
+    expect(JSON.stringify(approved.fields)).not.toMatch(/"(ts_[0-9a-f]{16}_[0-9a-f]+|whsec_[^"]+)"/);
+    expect(await countRows()).not.toEqual(before);
+    const { rows } = await owner.query(
+      'select actor, details from audit_entry where action = $1 order by position desc limit 1',
+      [id],
+    );
+    expect(rows).toMatchObject([{ actor: ada.id }]);
+    expect(JSON.parse(rows[0].details)).toMatchObject({ approval_id: asked.fields.approval_id });
+  });
+
+  /** The rows that the operations change, and a hash of their values. */
+  const countRows = async (): Promise<unknown> => {
+    const { rows } = await owner.query(`select (select count(*) from funding_movement) as movements,
+      (select count(*) from transfer) as transfers, (select count(*) from reversal) as reversals,
+      (select count(*) from api_key) as keys, (select count(*) from webhook) as webhooks,
+      (select count(*) from card_erasure) as erasures, (select count(*) from idempotency) as responses,
+      (select count(*) from person where erased_at is not null) as erased,
+      (select string_agg(status, ' ' order by attempt_id) from processor_attempt) as attempts,
+      (select count(*) from processor_break where closed_at is null) as breaks,
+      (select json_agg(program order by program_id)::text from program) as programs,
+      (select rules::text || changed_at from approval_policy) as policy`);
+    return rows;
+  };
+});
+
+function fail(): never {
+  throw new Error('no approvable operation needs this');
+}
+
+describe('the policy', () => {
+  test('applies to its own changes as soon as it has a rule', async () => {
+    const change = { rules: [] };
+    const asked = await ada.ask(OPERATIONS.change_approval_policy.path, 'POST', change);
+    expect(asked.status).toBe(202);
+    const grace = await person('administrator', 'Grace Lin');
+    expect((await decideOn(grace, asked.fields, 'approve')).fields.status).toBe('carried_out');
+    expect((await ada.ask(OPERATIONS.get_approval_policy.path)).fields).toMatchObject({
+      rules: [],
+      changed_by: ada.id,
+    });
+    const next = { rules: [RULE, { operation: 'create_key', scopes: ['operator'] }], expires_after_hours: 2 };
+    const set = await ada.ask(OPERATIONS.change_approval_policy.path, 'POST', next);
+    expect(set).toMatchObject({ status: 200, fields: next });
+    expect((await ada.ask(OPERATIONS.get_approval_policy.path)).fields).toEqual(set.fields);
+  });
+
+  test.each([
+    ['an amount without a currency', { operation: 'create_withdrawal', over: 1 }, '/rules/0/currency'],
+    ['a currency without an amount', { operation: 'create_withdrawal', currency: 'USD' }, '/rules/0/over'],
+    ['an unknown currency', { operation: 'create_withdrawal', over: 1, currency: 'ABC' }, '/currency'],
+    ['an amount of an operation without one', { operation: 'create_key', over: 1, currency: 'USD' }, '/rules/0/over'],
+    ['scopes of another operation', { operation: 'create_deposit', scopes: ['operator'] }, '/rules/0/scopes'],
+    ['fields of another operation', { operation: 'create_deposit', fields: ['name'] }, '/rules/0/fields'],
+    ['an unknown scope', { operation: 'create_key', scopes: ['all'] }, '/rules/0/scopes'],
+    ['an unknown field', { operation: 'update_program', fields: ['currency'] }, '/rules/0/fields'],
+    ['an amount as text', { operation: 'create_deposit', over: '1', currency: 'USD' }, '/rules/0/over'],
+    ['a misspelt field', { operation: 'create_deposit', above: 1 }, '/rules/0/above'],
+    ['an operation that cannot have a rule', { operation: 'revoke_key' }, '/rules/0/operation'],
+  ])('cannot have a rule with %s', async (_, rule, field) => {
+    await withRules();
+    const refused = await ada.ask(OPERATIONS.change_approval_policy.path, 'POST', { rules: [rule] });
+    expect([refused.fields.Code, refused.headers.get('error-field')]).toEqual(['change_approval_policy_schema', field]);
+  });
+
+  test('concerns a batch of an operator too, which is refused', async () => {
+    await withRules({ operation: 'create_transfer' });
+    const transfers = [{ amount: 1000, card_id: 'card_active', idempotency_key: randomUUID() }];
+    const batch = () =>
+      ada.ask(OPERATIONS.create_transfer_batch.path, 'POST', { transfers }, [`Program-Id: ${DEMO_PROGRAM}`]);
+    expect((await batch()).fields.Code).toBe('forbidden');
+    await withRules();
+    expect((await batch()).status).toBe(200);
+  });
+
+  test('costs card programs nothing: their transfers work even if it cannot be read', async () => {
+    const { key } = await makeKey(ledger, { program_id: DEMO_PROGRAM, scopes: ['transfers:write'] });
+    const headers = () => [
+      `Host: localhost:${service.port}`,
+      `Authorization: Bearer ${key}`,
+      `Idempotency-Key: ${randomUUID()}`,
+    ];
+    const load = () =>
+      service.ask('POST', OPERATIONS.create_transfer.path, headers(), { amount: 1000, card_id: 'card_active' });
+    await owner.query('revoke select on approval_policy from transfer_service_background');
+    try {
+      expect((await load()).status).toBe(201);
+      await waitFor('an operator notices', async () => (await withdraw(tariq, 1)).status === 500);
+    } finally {
+      await owner.query('grant select on approval_policy to transfer_service_background');
+    }
+  });
+});
+
+describe('a key', () => {
+  const keyOf = async (members: object): Promise<Person> => {
+    const made = await ada.ask(OPERATIONS.create_key.path, 'POST', {
+      name: 'A key',
+      all_programs: true,
+      role: 'treasurer',
+      ...members,
+    });
+    const own = [`Host: localhost:${service.port}`, `Authorization: Bearer ${String(made.fields.key)}`];
+    const ask: Person['ask'] = (path, method = 'GET', body = undefined, headers = []) =>
+      service.ask(method, path, [...own, ...headers], body);
+    return { ask, personId: '', id: String(made.fields.key_id) };
+  };
+
+  test('that belongs to a person acts as that person, until the person is blocked', async () => {
+    const lena = await person('treasurer', 'Lena Roth');
+    const [ofLena, ofNoOne] = [await keyOf({ person_id: lena.id }), await keyOf({})];
+    const asked = await waiting(ofLena);
+    expect(asked).toMatchObject({ requested_by: ofLena.id, requested_by_name: 'A key' });
+    expect((await decideOn(lena, asked, 'approve')).fields.Code).toBe('own_approval');
+    // Ada created both keys, and knows their secrets.
+    expect((await decideOn(ofNoOne, asked, 'approve')).fields.Code).toBe('own_approval');
+    expect((await decideOn(ada, asked, 'approve')).fields.Code).toBe('own_approval');
+    const other = await waiting(tariq);
+    expect((await decideOn(ofNoOne, other, 'approve')).fields.Code).toBe('forbidden');
+    expect((await decideOn(ofLena, other, 'approve')).fields).toMatchObject({
+      status: 'carried_out',
+      decided_by: ofLena.id,
+    });
+    await ada.ask(OPERATIONS.block_person.path.replace('{person_id}', lena.id), 'POST');
+    await waitFor('the key is refused', async () => (await ofLena.ask(about(asked))).status === 401);
+    expect((await decideOn(olivia, asked, 'approve')).fields).toMatchObject({
+      Code: 'invalid_approval_status',
+      Message:
+        'The request cannot be approved, because the one who asked used a key of a person who has been blocked. Reject it.',
+    });
+    expect((await decideOn(olivia, asked, 'reject')).fields.status).toBe('rejected');
+  });
+
+  test('with a scope of a rule waits, and the one who asked rolls it to get a secret', async () => {
+    await withRules({ operation: 'create_key', scopes: ['funding:write'] });
+    const body = { name: 'Night job', all_programs: true, role: 'treasurer' };
+    const asked = await ada.ask(OPERATIONS.create_key.path, 'POST', body);
+    expect(asked.status).toBe(202);
+    expect((await ada.ask(OPERATIONS.create_key.path, 'POST', { ...body, role: 'support' })).status).toBe(201);
+    const grace = await person('administrator', 'Grace Lin');
+    const { result } = (await decideOn(grace, asked.fields, 'approve')).fields as { result: Fields };
+    expect(result).toMatchObject({ key: null, created_by: ada.id });
+    const rolled = await ada.ask(OPERATIONS.roll_key.path.replace('{key_id}', String(result.key_id)), 'POST', {});
+    expect(rolled.fields.key).toMatch(/^ts_/);
+  });
+});
+
+test('someone without the scope cannot decide, and an approver can', async () => {
+  const asked = await waiting();
+  const [sofia, omar] = [await person('support', 'Sofia Lind'), await person('approver', 'Omar Said')];
+  expect((await decideOn(sofia, asked, 'approve')).fields.Code).toBe('forbidden');
+  expect((await withdraw(omar, 1)).fields.Code).toBe('forbidden');
+  expect((await decideOn(omar, asked, 'approve')).fields.status).toBe('carried_out');
+});
+
+test('someone who is blocked after asking is not approved any more', async () => {
+  const lena = await person('treasurer', 'Lena Roth');
+  const asked = await waiting(lena);
+  await ada.ask(OPERATIONS.block_person.path.replace('{person_id}', lena.id), 'POST');
+  const refused = await decideOn(olivia, asked, 'approve');
+  expect(refused.fields.Message).toContain('the one who asked has been blocked');
 });

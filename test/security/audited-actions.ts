@@ -69,7 +69,7 @@ export async function prepareAction(
 }
 
 /** An attempt with an unknown outcome, and a transfer that waits for it. */
-async function unknownAttempt(ledger: Ledger): Promise<string> {
+export async function unknownAttempt(ledger: Ledger): Promise<string> {
   const about = { caller: { kind: 'sandbox' }, programId: DEMO_PROGRAM_ID } as const;
   const card = { connector_id: 'simulator', processor_token: 'sim_approve' };
   const { card_id } = await operate(ledger, 'create_card', card, about);
@@ -83,7 +83,7 @@ async function unknownAttempt(ledger: Ledger): Promise<string> {
   return toWireId('pat', attemptId);
 }
 
-async function newBreak({ database }: Ledger): Promise<string> {
+export async function newBreak({ database }: Ledger): Promise<string> {
   const breakId = randomUUIDv7();
   await database.writeUnguarded({
     name: 'insert_break',
