@@ -47,6 +47,7 @@ type Checker =
   | 'deliveries'
   | 'serial order'
   | 'responses'
+  | 'approvals'
   | 'readiness'
   | 'the processor’s book against the ledger'
   | 'its own';

@@ -77,6 +77,21 @@ export const CAMPAIGNS: readonly Campaign[] = [
     run: async (setting) => (await import('./campaigns/proxy-faults.ts')).run(setting),
   },
   {
+    name: 'approvals',
+    environment: 'processes: two services on one PostgreSQL',
+    nemesis: KILLS,
+    generator:
+      '12 callers with the keys of three people ask for withdrawals and loads, send them again, decide on each other’s requests ' +
+      'and their own, and disable transfers for moments',
+    checkers: ['approvals'],
+    proves:
+      'nothing above the amount of a rule moves without the approval of a second person, nothing moves twice, and every ' +
+      'acknowledged request and decision holds',
+    counts: { unit: 'kills', small: 4, medium: 40, large: 200 },
+    ring: 'npm run verify',
+    run: async (setting) => (await import('./campaigns/approvals.ts')).run(setting),
+  },
+  {
     name: 'events',
     environment: 'processes: two services, and so two relays, on one PostgreSQL',
     nemesis: `${KILLS}; the clock of one service is an hour slow or fast`,

@@ -58,7 +58,7 @@ export type OpenApproval = {
 // Tested by: `domain/approvals/approval.test.ts`, `test/security/approvals.test.ts`
 
 /** The status at a moment: a pending approval expires even before a job has stored that. */
-export function statusAt(
+export function approvalStatusAt(
   { status, expiresAt }: Pick<OpenApproval, 'status' | 'expiresAt'>,
   now: number,
 ): ApprovalStatus {
@@ -73,7 +73,7 @@ export function refuseDecision(
   maker: Maker,
   now: number,
 ): Refusal | undefined {
-  const status = statusAt(approval, now);
+  const status = approvalStatusAt(approval, now);
   if (status !== 'pending') {
     const by = approval.decidedBy === null || status === 'expired' ? '' : ` by ${approval.decidedBy}`;
     const how = status === 'approved' ? 'has been approved' : ENDS[status];

@@ -276,7 +276,7 @@ test('an approval stays pending while transfers are disabled', async () => {
 
 describe('every operation that can need an approval', () => {
   const sendAs = async (by: Person, id: OperationId, parts: CallParts) => {
-    const { method, path, headers, body } = toRaw(id, parts);
+    const { method, path = '', headers, body } = toRaw(id, parts);
     const lines = Object.entries({ 'Program-Id': DEMO_PROGRAM, ...headers }).map(
       ([name, value]) => `${name}: ${value}`,
     );

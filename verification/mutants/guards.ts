@@ -18,7 +18,7 @@ export const WALLS: Mutants = {
   },
   'requests-work-as-operators': {
     mistake: 'requests of card programs work under the role that sees everything',
-    edits: { handlersOf: ['databases.application.forProgram(call.programId)', 'databases.background'] },
+    edits: { handlersOf: ['databases.application.forProgram(programId)', 'databases.background'] },
     witnesses: [APART, WALL],
   },
   'secret-not-compared': {

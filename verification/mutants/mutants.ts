@@ -1,3 +1,4 @@
+import { SECOND_PEOPLE } from './approvals.ts';
 import { CHAINS } from './chains.ts';
 import { CONTRACTS } from './contract.ts';
 import { ERASURES } from './erasure.ts';
@@ -182,6 +183,7 @@ export const MUTANTS: readonly NamedMutant[] = [
   KEYS,
   SESSIONS,
   MONEY,
+  SECOND_PEOPLE,
   WALLS,
   CLOCKS,
   CROWDS,

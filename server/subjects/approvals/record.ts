@@ -1,5 +1,5 @@
 import type { ApprovableId, ApprovalRecord } from '../../../contract/approvals.ts';
-import { statusAt } from '../../../domain/approvals/approval.ts';
+import { approvalStatusAt } from '../../../domain/approvals/approval.ts';
 import { toCredentialId, toWireId } from '../../../domain/identifier.ts';
 import { parseJson } from '../../../domain/parse-json.ts';
 import type { ShownApproval } from '../../store/approval.ts';
@@ -11,7 +11,7 @@ export function toApprovalRecord(approval: ShownApproval, now: number, valuesNow
   const { decidedBy, programId } = approval;
   return {
     approval_id: toWireId('apr', approval.approvalId),
-    status: statusAt({ status: approval.status, expiresAt: approval.expiresAt.getTime() }, now),
+    status: approvalStatusAt({ status: approval.status, expiresAt: approval.expiresAt.getTime() }, now),
     operation: approval.operation as ApprovableId,
     program_id: programId === null ? null : toWireId('prog', programId),
     summary: approval.summary,

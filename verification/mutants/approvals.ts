@@ -1,0 +1,54 @@
+import type { Mutants, Witness } from './mutant.ts';
+
+const DECISIONS: Witness = { file: 'domain/approvals/approval.test.ts' };
+const RULES: Witness = { file: 'domain/approvals/policy.test.ts' };
+const APPROVALS: Witness = { file: 'test/security/approvals.test.ts' };
+
+/** Mistakes about the second person. */
+export const SECOND_PEOPLE: Mutants = {
+  'own-request-approved': {
+    mistake: 'the one who asked can approve',
+    edits: { refuseDecision: ['if (isOwn) {', "if (isOwn && decision !== 'approve') {"] },
+    witnesses: [DECISIONS, { ...APPROVALS, only: 'is approved by someone else' }],
+  },
+  'keys-of-one-person-count-as-two': {
+    mistake: 'a person approves with a session what they asked for with a key',
+    edits: { isSamePerson: ['one.behind.some', 'one.behind.slice(0, 1).some'] },
+    witnesses: [DECISIONS],
+  },
+  'expired-approval-given': {
+    mistake: 'an approval that has expired can still be given',
+    edits: { approvalStatusAt: ['expiresAt <= now', 'expiresAt <= 0 * now'] },
+    witnesses: [DECISIONS, { ...APPROVALS, only: 'as expired' }],
+  },
+  'policy-changed-by-one': {
+    mistake: 'one person alone can end the rules',
+    edits: { needsApproval: ['return rules.length > 0', 'return rules.length > 1_000'] },
+    witnesses: [RULES, { ...APPROVALS, only: 'applies to its own changes' }],
+  },
+  'request-changed-in-between': {
+    mistake: 'another request with the same idempotency key gets the approval of the first',
+    edits: {
+      sameRequest: ['if (isSame(approval, fingerprintOf(call)))', 'if (isSame(approval, fingerprintOf(call)) || true)'],
+    },
+    witnesses: [{ ...APPROVALS, only: 'is approved by someone else' }],
+  },
+  'checker-without-scope': {
+    mistake: 'everyone who can read approvals can decide on them',
+    edits: { refuseDecision: ['if (!checker.mayDecide)', 'if (!checker.mayDecide && now < 0)'] },
+    witnesses: [DECISIONS, { ...APPROVALS, only: 'someone without the scope' }],
+  },
+  'carried-out-again': {
+    mistake: 'a change without an idempotency key is carried out again after a later one',
+    edits: {
+      carryOut: ['approval.timesCarriedOut > 0', 'approval.timesCarriedOut > 1'],
+      noteCarriedOut: ['then 1 else 2', 'then 0 else 0'],
+    },
+    witnesses: [{ ...APPROVALS, only: 'does not let a change' }],
+  },
+  'small-amounts-in-other-currencies': {
+    mistake: 'a rule about an amount does not concern other currencies',
+    edits: { matches: ['|| currency !== request.currency', ''] },
+    witnesses: [RULES],
+  },
+};
