@@ -2,12 +2,11 @@ import { randomUUID } from 'node:crypto';
 import { beforeEach, describe, expect, test } from 'vitest';
 import { APPROVABLE, type ApprovalRule } from '../../contract/approvals.ts';
 import { OPERATIONS, type OperationId } from '../../contract/operations.ts';
-import { JsonNumber } from '../../contract/reading/json.ts';
 import { DEMO_PROGRAM } from '../../contract/samples.ts';
 import { ROLES, type Role } from '../../contract/scope.ts';
-import { parseStrictJson } from '../../server/calls/strict-json.ts';
 import type { ApprovalStatus } from '../../domain/approvals/approval.ts';
 import { fromWireId } from '../../domain/identifier.ts';
+import { parseStrictJson } from '../../server/calls/strict-json.ts';
 import { signInPerson } from '../../server/subjects/sessions/sign-in-person.ts';
 import { problemsOf } from '../api/events/event-schema.ts';
 import { type CallParts, newThings, partsOf, toRaw } from '../fixtures/operations.ts';
@@ -368,8 +367,8 @@ describe('the policy', () => {
     ['an amount of an operation without one', { operation: 'create_key', over: 1, currency: 'USD' }, '/rules/0/over'],
     ['scopes of another operation', { operation: 'create_deposit', scopes: ['operator'] }, '/rules/0/scopes'],
     ['fields of another operation', { operation: 'create_deposit', fields: ['name'] }, '/rules/0/fields'],
-    ['an unknown scope', { operation: 'create_key', scopes: ['all'] }, '/rules/0/scopes'],
-    ['an unknown field', { operation: 'update_program', fields: ['currency'] }, '/rules/0/fields'],
+    ['an unknown scope', { operation: 'create_key', scopes: ['all'] }, '/rules/0/scopes/0'],
+    ['an unknown field', { operation: 'update_program', fields: ['currency'] }, '/rules/0/fields/0'],
     ['an amount as text', { operation: 'create_deposit', over: '1', currency: 'USD' }, '/rules/0/over'],
     ['a misspelt field', { operation: 'create_deposit', above: 1 }, '/rules/0/above'],
     ['an operation that cannot have a rule', { operation: 'revoke_key' }, '/rules/0/operation'],

@@ -19,7 +19,7 @@ export const SECOND_PEOPLE: Mutants = {
   'expired-approval-given': {
     mistake: 'an approval that has expired can still be given',
     edits: { approvalStatusAt: ['expiresAt <= now', 'expiresAt <= 0 * now'] },
-    witnesses: [DECISIONS, { ...APPROVALS, only: 'as expired' }],
+    witnesses: [DECISIONS, { ...APPROVALS, only: 'with its event' }],
   },
   'policy-changed-by-one': {
     mistake: 'one person alone can end the rules',
