@@ -208,7 +208,7 @@ describe('an approval ends', () => {
     },
   );
 
-  test('once, if two people decide at the same time, and the other is told who has decided', async () => {
+  test('once, if two people decide at the same time, and the other learns who has decided', async () => {
     const omar = await person('approver', 'Omar Said');
     const asked = await waiting();
     const answers = await Promise.all([decideOn(olivia, asked, 'approve'), decideOn(omar, asked, 'reject')]);
