@@ -167,6 +167,22 @@ export const ROUTES: readonly Route[] = [
     ofProgram: false,
   },
   {
+    path: '/console/approvals',
+    title: 'Approvals',
+    load: async () => (await import('../screens/approvals/approvals-screen.tsx')).ApprovalsScreen,
+    scope: 'operator:read',
+    ofProgram: false,
+    group: 'Control',
+    letter: 'v',
+  },
+  {
+    path: '/console/approval/:approval_id',
+    title: 'Approval',
+    load: async () => (await import('../screens/approval/approval-screen.tsx')).ApprovalScreen,
+    scope: 'operator:read',
+    ofProgram: false,
+  },
+  {
     path: '/console/switch',
     title: 'Switch',
     load: async () => (await import('../screens/switch/switch-screen.tsx')).SwitchScreen,

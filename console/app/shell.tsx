@@ -8,6 +8,7 @@ import { hrefTo, navigate, type Parameters, type Screen, useLocation } from '../
 import { NameContext, useNameBook } from '../data/names.ts';
 import { ProgramContext } from '../data/program.ts';
 import { useSession } from '../data/session.ts';
+import { useOperation } from '../data/use-operation.ts';
 import { SearchPalette } from '../screens/search/search-palette.tsx';
 import { CaseBanner, ClockBanner, SwitchBanner } from './banners.tsx';
 import { useChosenProgram } from './chosen-program.ts';
@@ -186,6 +187,7 @@ function Navigation({ routes, isOpen }: { readonly routes: readonly Route[]; rea
                     onPointerEnter={() => preload(route)}
                   >
                     {route.name ?? route.title}
+                    {route.path === '/console/approvals' && <PendingApprovals />}
                     {route.letter !== undefined && (
                       <span class="key" aria-hidden="true">
                         g {route.letter}
@@ -204,6 +206,27 @@ function Navigation({ routes, isOpen }: { readonly routes: readonly Route[]; rea
         <a href="/events">Events</a>
       </div>
     </nav>
+  );
+}
+
+const PENDING_POLL_MILLISECONDS = 60_000;
+/** More are shown as "50+". */
+const MAX_PENDING = 50;
+
+/** Shows how many requests wait for an approval. The screen, and so this, is only for callers who may read them. */
+function PendingApprovals() {
+  const { data } = useOperation(
+    (api, options) => api.approvals.list({ status: 'pending', limit: MAX_PENDING }, options),
+    { isOwn: true, ofAnyProgram: true, pollMilliseconds: PENDING_POLL_MILLISECONDS },
+  );
+  const count = data?.data.length ?? 0;
+  if (count === 0) return null;
+  return (
+    <span class="count">
+      {count}
+      {data?.next_cursor != null && '+'}
+      <span class="hidden"> waiting</span>
+    </span>
   );
 }
 

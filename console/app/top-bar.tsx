@@ -105,7 +105,7 @@ export function CallerDialog({ onClose }: { readonly onClose: () => void }) {
       <div class="form">
         {caller === 'sandbox' && (
           <p>
-            Anyone on this machine can use this sandbox without a key. Sign in with a key, or as one of three people, to
+            Anyone on this machine can use this sandbox without a key. Sign in with a key, or as one of four people, to
             see what they see.
           </p>
         )}

@@ -1,6 +1,7 @@
 import type { ComponentChildren } from 'preact';
 import { useContext } from 'preact/hooks';
 import {
+  AwaitsApproval,
   ConnectionFailure,
   InvalidArgument,
   isErrorCode,
@@ -14,12 +15,13 @@ import { useAction } from '../data/use-action.ts';
 import { pathOf } from '../format/ids.ts';
 import { whoMay } from '../format/operators/keys.ts';
 import { moneySentence } from '../format/requests/requests.ts';
+import { AwaitingApproval } from './approval.tsx';
 import { Button, ButtonLink, CopyButton } from './button.tsx';
 import { Id, LinkedText } from './id.tsx';
 
 /**
  * Shows a failed call: what happened, its code with a link to the catalogue, the request with a link to its screen, and whether
- * money moved. Buttons open a case about it, or copy everything for a ticket.
+ * money moved. Buttons open a case about it, or copy everything for a ticket. A request that waits for an approval has not failed.
  */
 export function ErrorRecord({
   error,
@@ -32,6 +34,7 @@ export function ErrorRecord({
   /** Buttons, such as "Try again". */
   readonly children?: ComponentChildren;
 }) {
+  if (error instanceof AwaitsApproval) return <AwaitingApproval error={error} />;
   const { code, status, requestId, moneyMoved } = factsOf(error);
   // Only faults and unknown outcomes stand out. A refusal by a rule is not a fault.
   const isCalm = status !== undefined && status < 500 && moneyMoved !== 'unknown';

@@ -1,5 +1,5 @@
 import { useCallback, useRef, useState } from 'preact/hooks';
-import { type KeyedCallOptions, type TransferService, TransferServiceError } from '../../sdk/client.ts';
+import { AwaitsApproval, type KeyedCallOptions, type TransferService, TransferServiceError } from '../../sdk/client.ts';
 import { announceChange, announceOutdated, client, newIdempotencyKey } from './client.ts';
 import { useProgramId } from './program.ts';
 
@@ -71,6 +71,7 @@ export function useAction<Input, Result>(
         if (isFinal(thrown)) keys.delete(text);
         // The form keeps the typed values. The screen below it shows the current ones.
         if (isOutdated(thrown)) announceOutdated();
+        if (thrown instanceof AwaitsApproval) announceChange();
         setError(thrown instanceof Error ? thrown : new Error(String(thrown)));
         return undefined;
       } finally {
@@ -92,8 +93,12 @@ export function isOutdated(thrown: unknown): boolean {
   return thrown instanceof TransferServiceError && thrown.Code === 'precondition_failed';
 }
 
-/** Whether the refusal is final. The next try is then another request, with another key. */
+/**
+ * Whether the refusal is final. The next try is then another request, with another key. So is a request that waits for an approval: once
+ * it is carried out, the same input is a new request.
+ */
 function isFinal(thrown: unknown): boolean {
+  if (thrown instanceof AwaitsApproval) return true;
   return (
     thrown instanceof TransferServiceError && thrown.moneyMoved === 'no' && thrown.Status < 500 && !thrown.shouldRetry
   );

@@ -1,5 +1,6 @@
 import type { ComponentChildren } from 'preact';
 import { useId, useLayoutEffect, useRef } from 'preact/hooks';
+import { AwaitsApproval } from '../../../sdk/client.ts';
 import { isOutdated } from '../../data/use-action.ts';
 import { Button, CopyButton } from '../button.tsx';
 import { ErrorRecord } from '../error-record.tsx';
@@ -95,7 +96,7 @@ export function ConfirmDialog({
 }) {
   const submit = (event: Event) => {
     event.preventDefault();
-    onConfirm();
+    if (!(error instanceof AwaitsApproval)) onConfirm();
   };
   return (
     <Dialog title={title} onClose={onClose} pending={pending}>
@@ -109,11 +110,14 @@ export function ConfirmDialog({
           </p>
         )}
         <footer class="dialog-actions">
-          <Button type="submit" kind={kind} pending={pending} disabled={disabled}>
-            {confirm}
-          </Button>
+          {/* Sent again, it would be a second request. */}
+          {!(error instanceof AwaitsApproval) && (
+            <Button type="submit" kind={kind} pending={pending} disabled={disabled}>
+              {confirm}
+            </Button>
+          )}
           <Button onClick={onClose} disabled={pending}>
-            {dismiss}
+            {error instanceof AwaitsApproval ? 'Close' : dismiss}
           </Button>
         </footer>
       </form>

@@ -1,3 +1,4 @@
+import type { ComponentChildren } from 'preact';
 import { useState } from 'preact/hooks';
 import { LIMIT_NAMES } from '../../../sdk/client.ts';
 import { type Limits, type LimitsChange, limitText, readChange, toFields } from '../../format/limits.ts';
@@ -14,6 +15,7 @@ export function LimitsDialog({
   limits,
   currency,
   hasBalance,
+  children,
   pending,
   error,
   onConfirm,
@@ -25,6 +27,8 @@ export function LimitsDialog({
   readonly currency: string;
   /** Whether to include the maximum balance, which is a limit of each card. */
   readonly hasBalance: boolean;
+  /** Shown below the fields. */
+  readonly children?: ComponentChildren;
   readonly pending: boolean;
   readonly error: Error | undefined;
   readonly onConfirm: (change: LimitsChange) => void;
@@ -65,6 +69,7 @@ export function LimitsDialog({
         </fieldset>
       ))}
       {hasBalance && field('maximum_balance', 'Maximum balance of a card')}
+      {children}
     </ConfirmDialog>
   );
 }

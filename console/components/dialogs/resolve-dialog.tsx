@@ -2,6 +2,7 @@ import { useState } from 'preact/hooks';
 import type { ProcessorAttemptRecord, ResolveAttemptBody } from '../../../sdk/client.ts';
 import { useAction } from '../../data/use-action.ts';
 import { effectOf, nameOfKind, orderOf, type Resolution, resolvedText } from '../../format/operators/processors.ts';
+import { ApprovalNotice } from '../approval.tsx';
 import { AreaField, SelectField } from '../field.tsx';
 import { Moment } from '../moment.tsx';
 import { ConfirmDialog } from './dialog.tsx';
@@ -57,6 +58,7 @@ export function ResolveDialog({
           </>
         )}
       </p>
+      <ApprovalNotice operation="resolve_attempt" />
       <SelectField
         label="What the processor did"
         value={chosen}

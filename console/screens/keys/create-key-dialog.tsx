@@ -1,5 +1,6 @@
 import { useState } from 'preact/hooks';
 import {
+  AwaitsApproval,
   type CreateKeyBody,
   KEY_SCOPES,
   type KeyScope,
@@ -7,6 +8,7 @@ import {
   ROLES,
   type Role,
 } from '../../../sdk/client.ts';
+import { ApprovalNotice } from '../../components/approval.tsx';
 import { Button } from '../../components/button.tsx';
 import { Dialog, SecretDialog } from '../../components/dialogs/dialog.tsx';
 import { ErrorRecord } from '../../components/error-record.tsx';
@@ -22,6 +24,7 @@ const MEANINGS: Readonly<Record<Role, string>> = {
   support: 'support: reads everything, answers cases, announces incidents',
   treasurer: 'treasurer: reads everything, deposits and withdraws',
   operator: 'operator: everything that support can do, and transfers, cards, webhooks, cases, the switch',
+  approver: 'approver: reads everything, approves and rejects requests of others',
   administrator: 'administrator: everything',
 };
 
@@ -44,8 +47,10 @@ export function CreateKeyDialog({ onClose, onDone }: { readonly onClose: () => v
     operation: 'create_key',
   });
   const isNothing = access.role === 'own' && access.scopes.length === 0;
+  const isSent = create.error instanceof AwaitsApproval;
   const submit = async (event: Event) => {
     event.preventDefault();
+    if (isSent) return;
     const expiresAt = toIso(expires);
     const body = { name, ...bodyOf(access), ...(expiresAt === undefined ? {} : { expires_at: expiresAt }) };
     if ((await create.run(body)) !== undefined) onDone();
@@ -73,13 +78,16 @@ export function CreateKeyDialog({ onClose, onDone }: { readonly onClose: () => v
           onInput={setExpires}
           hint="In your time zone. Leave empty for a key that does not expire."
         />
+        <ApprovalNotice operation="create_key" />
         {create.error !== undefined && <ErrorRecord error={create.error} />}
         <footer class="dialog-actions">
-          <Button type="submit" kind="main" pending={create.pending} disabled={name === '' || isNothing}>
-            {name.trim() === '' ? 'Create the key' : `Create the key of ${name.trim()}`}
-          </Button>
+          {!isSent && (
+            <Button type="submit" kind="main" pending={create.pending} disabled={name === '' || isNothing}>
+              {name.trim() === '' ? 'Create the key' : `Create the key of ${name.trim()}`}
+            </Button>
+          )}
           <Button onClick={onClose} disabled={create.pending}>
-            Cancel
+            {isSent ? 'Close' : 'Cancel'}
           </Button>
         </footer>
       </form>

@@ -1,5 +1,6 @@
 import { useState } from 'preact/hooks';
 import type { BreakRecord, CloseBreakBody } from '../../../sdk/client.ts';
+import { ApprovalNotice } from '../../components/approval.tsx';
 import { Button } from '../../components/button.tsx';
 import type { Column } from '../../components/data-table.tsx';
 import { ConfirmDialog } from '../../components/dialogs/dialog.tsx';
@@ -162,6 +163,7 @@ function CloseDialog({
         {BREAK_KINDS[kind].meaning} The books said: {expected}. The processor said: {found}.
       </p>
       <p>Closing it moves no money. Settle it with the processor first.</p>
+      <ApprovalNotice operation="close_break" />
       <AreaField
         label="What you found and did"
         value={note}

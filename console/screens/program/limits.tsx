@@ -1,4 +1,5 @@
 import type { ProgramRecord } from '../../../sdk/client.ts';
+import { ApprovalNotice } from '../../components/approval.tsx';
 import { DataTable } from '../../components/data-table.tsx';
 import { DIRECTIONS, LimitsDialog } from '../../components/dialogs/limits-dialog.tsx';
 import { Empty } from '../../components/loaded.tsx';
@@ -72,6 +73,8 @@ export function ProgramLimitsDialog({
         if ((await update.run({ [which]: change })) !== undefined) onChanged();
       }}
       onClose={onClose}
-    />
+    >
+      <ApprovalNotice operation="update_program" fields={[which]} />
+    </LimitsDialog>
   );
 }

@@ -1,5 +1,6 @@
 import { useState } from 'preact/hooks';
 import type { FundingMovementBody, ProgramRecord, UpdateProgramBody } from '../../../sdk/client.ts';
+import { ApprovalNotice } from '../../components/approval.tsx';
 import { ConfirmDialog } from '../../components/dialogs/dialog.tsx';
 import { TextField } from '../../components/field.tsx';
 import { useAction, useOpened } from '../../data/use-action.ts';
@@ -94,6 +95,7 @@ export function MoveDialog({
           money moves in the meantime.
         </p>
       )}
+      <ApprovalNotice operation={kind === 'deposit' ? 'create_deposit' : 'create_withdrawal'} />
     </ConfirmDialog>
   );
 }
@@ -155,6 +157,7 @@ export function SettingsDialog({
         }
         hint="The event funding.low is sent when the available funds fall below it. Leave empty for no alert."
       />
+      <ApprovalNotice operation="update_program" fields={['name', 'funding_low_threshold']} />
     </ConfirmDialog>
   );
 }

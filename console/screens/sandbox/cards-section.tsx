@@ -1,5 +1,6 @@
 import { useState } from 'preact/hooks';
 import type { CardRecord } from '../../../sdk/client.ts';
+import { ApprovalNotice } from '../../components/approval.tsx';
 import { Button } from '../../components/button.tsx';
 import { type Column, DataTable } from '../../components/data-table.tsx';
 import { ErrorRecord } from '../../components/error-record.tsx';
@@ -70,6 +71,7 @@ export function CardsSection() {
   return (
     <Section title="Cards">
       <p class="quiet">The demo program has a card for each status, and for each refusal that depends on the card.</p>
+      <ApprovalNotice operation="create_transfer" />
       <div aria-live="polite">
         {load.error !== undefined && <ErrorRecord error={load.error} />}
         {load.result !== undefined && (

@@ -1,5 +1,6 @@
 import { useState } from 'preact/hooks';
 import type { TransferRecord } from '../../../sdk/client.ts';
+import { ApprovalNotice } from '../../components/approval.tsx';
 import { Button } from '../../components/button.tsx';
 import { ConfirmDialog } from '../../components/dialogs/dialog.tsx';
 import { TextField } from '../../components/field.tsx';
@@ -165,6 +166,7 @@ function AmountDialog({ action, transfer, onDone, onClose }: DialogParts & { rea
         </p>
       )}
       {action === 'reverse' && <TextField label="Reason (optional)" value={reason} onInput={setReason} />}
+      {action === 'reverse' && <ApprovalNotice operation="reverse_transfer" />}
       {problem === undefined && amount !== undefined && <p>{effectOf(action, transfer, amount, names)}</p>}
     </ConfirmDialog>
   );

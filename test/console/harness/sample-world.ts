@@ -1,4 +1,5 @@
 import { type TransferService, TransferServiceError } from '../../../sdk/client.ts';
+import { pendingApproval } from '../../fixtures/service-things.ts';
 import type { ServiceProcess } from '../../harness/process.ts';
 
 /** A script that sets `window.planted` if the console shows it as HTML. */
@@ -23,6 +24,8 @@ export type World = {
   readonly case_id: string;
   /** An open incident of the program, with a script in each of its texts. */
   readonly incident_id: string;
+  /** A request that waits for an approval. */
+  readonly approval_id: string;
 };
 
 /**
@@ -72,6 +75,7 @@ export async function makeWorld({ client }: ServiceProcess): Promise<World> {
     program_id,
     card_id: 'card_one',
     request_id,
+    approval_id: await pendingApproval(client),
     ...ids,
     ...(await makeSupport(client, program_id, request_id)),
   };

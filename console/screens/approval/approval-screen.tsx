@@ -1,0 +1,229 @@
+import { useState } from 'preact/hooks';
+import type { ApprovalRecord } from '../../../sdk/client.ts';
+import { Button } from '../../components/button.tsx';
+import { Details } from '../../components/details.tsx';
+import { ConfirmDialog } from '../../components/dialogs/dialog.tsx';
+import { AreaField } from '../../components/field.tsx';
+import { Id } from '../../components/id.tsx';
+import { Loaded } from '../../components/loaded.tsx';
+import { Moment } from '../../components/moment.tsx';
+import { KeyName, ProgramName } from '../../components/name.tsx';
+import { Page, Section } from '../../components/page.tsx';
+import type { Parameters } from '../../data/location.ts';
+import { useSession } from '../../data/session.ts';
+import { useAction } from '../../data/use-action.ts';
+import { useOperation } from '../../data/use-operation.ts';
+import { askedBy, compareValues, factsOf, sentenceOf } from '../../format/operators/approvals.ts';
+import { ApprovalState } from '../approvals/approvals-screen.tsx';
+
+const POLL_MILLISECONDS = 5_000;
+
+type Decision = 'approve' | 'reject' | 'withdraw';
+
+/** Shows a request that waits for a second person as a sentence, what it changes, and the buttons of those who may decide. */
+export function ApprovalScreen({ parameters }: { readonly parameters: Parameters }) {
+  const id = parameters.approval_id ?? '';
+  const state = useOperation((api, { programId: _, ...options }) => api.approvals.get(id, options), {
+    deps: [id],
+    pollMilliseconds: POLL_MILLISECONDS,
+  });
+  const [open, setOpen] = useState<Decision | undefined>(undefined);
+  const [done, setDone] = useState('');
+  const approval = state.data;
+  const close = () => setOpen(undefined);
+  return (
+    <Page
+      title={approval === undefined ? 'Approval' : sentenceOf(approval)}
+      actions={approval?.status === 'pending' && <Decisions approval={approval} onChoose={setOpen} />}
+    >
+      <p class={done === '' ? 'hidden' : 'notice'} role="status">
+        {done}
+      </p>
+      <Loaded state={state}>{(found) => <ApprovalContent approval={found} />}</Loaded>
+      {open !== undefined && approval !== undefined && (
+        <DecisionDialog
+          decision={open}
+          approval={approval}
+          onClose={close}
+          onDone={(decided) => {
+            close();
+            setDone(DONE[decided.status] ?? '');
+            state.reload();
+          }}
+        />
+      )}
+    </Page>
+  );
+}
+
+/** What to say after a decision, by the status that it led to. */
+const DONE: Readonly<Partial<Record<ApprovalRecord['status'], string>>> = {
+  carried_out: 'Approved and carried out.',
+  approved: 'Approved. It is being carried out.',
+  failed: 'Approved, but the request was refused when it was carried out.',
+  rejected: 'Rejected. Nothing has changed.',
+  withdrawn: 'Withdrawn. Nothing has changed.',
+};
+
+/** The buttons of the caller. The service knows more, such as which keys belong to one person, and refuses the others. */
+function Decisions({
+  approval: { requested_by: by, operation },
+  onChoose,
+}: {
+  readonly approval: ApprovalRecord;
+  readonly onChoose: (decision: Decision) => void;
+}) {
+  const { caller, personId, keyId, has, can } = useSession();
+  const isOwn = by === personId || by === keyId;
+  const mayDecide = !isOwn && (has('approvals:write') || can(operation));
+  return (
+    <>
+      {mayDecide && (
+        <>
+          <Button kind="main" onClick={() => onChoose('approve')}>
+            Approve
+          </Button>
+          <Button kind="danger" onClick={() => onChoose('reject')}>
+            Reject…
+          </Button>
+        </>
+      )}
+      {(isOwn || caller === 'sandbox') && <Button onClick={() => onChoose('withdraw')}>Withdraw the request</Button>}
+      {!isOwn && !mayDecide && (
+        <span class="quiet">
+          To decide, you need the permission for the request, or <code>approvals:write</code>.
+        </span>
+      )}
+    </>
+  );
+}
+
+const WORDS = {
+  approve: { title: 'Approve', confirm: 'Approve and carry out', kind: 'main' },
+  reject: { title: 'Reject', confirm: 'Reject', kind: 'danger' },
+  withdraw: { title: 'Withdraw', confirm: 'Withdraw the request', kind: 'main' },
+} as const;
+
+function DecisionDialog({
+  decision,
+  approval,
+  onDone,
+  onClose,
+}: {
+  readonly decision: Decision;
+  readonly approval: ApprovalRecord;
+  readonly onDone: (decided: ApprovalRecord) => void;
+  readonly onClose: () => void;
+}) {
+  const { approval_id: id, summary } = approval;
+  const [reason, setReason] = useState('');
+  const decide = useAction(
+    (text: string, api, { idempotencyKey: _, programId: _program, ...options }): Promise<ApprovalRecord> => {
+      if (decision === 'withdraw') return api.approvals.withdraw(id, options);
+      if (decision === 'reject') return api.approvals.reject(id, { reason: text }, options);
+      return api.approvals.approve(id, text === '' ? {} : { reason: text }, options);
+    },
+  );
+  const confirm = async () => {
+    const decided = await decide.run(reason.trim());
+    if (decided !== undefined) onDone(decided);
+  };
+  const { title, confirm: text, kind } = WORDS[decision];
+  return (
+    <ConfirmDialog
+      title={`${title} the request of ${askedBy(approval)}`}
+      confirm={text}
+      kind={kind}
+      pending={decide.pending}
+      disabled={decision === 'reject' && reason.trim() === ''}
+      error={decide.error}
+      onConfirm={() => void confirm()}
+      onClose={onClose}
+    >
+      <p>
+        {decision === 'approve'
+          ? `The service will ${summary}, at once, with the balances and limits of this moment.`
+          : `The service will not ${summary}.`}
+      </p>
+      {decision !== 'withdraw' && (
+        <AreaField
+          label={decision === 'reject' ? 'Reason' : 'Reason (optional)'}
+          value={reason}
+          onInput={setReason}
+          isProse
+          hint={decision === 'reject' ? `${askedBy(approval)} reads it.` : 'The audit log keeps it.'}
+        />
+      )}
+    </ConfirmDialog>
+  );
+}
+
+function ApprovalContent({ approval }: { readonly approval: ApprovalRecord }) {
+  const { status, body, reason, decided_by: decidedBy, decided_at: decidedAt, error, result } = approval;
+  return (
+    <>
+      <Details
+        facts={[
+          ['Status', <ApprovalState key="status" status={status} />],
+          approval.program_id !== null && ['Card program', <ProgramName key="program" id={approval.program_id} />],
+          ['Asked by', <KeyName key="by" id={approval.requested_by} />],
+          ['Asked', <Moment key="at" at={approval.requested_at} />],
+          status === 'pending' && ['Expires', <Moment key="expires" at={approval.expires_at} distance />],
+          decidedBy !== null && ['Decided by', <KeyName key="decided-by" id={decidedBy} />],
+          decidedAt !== null && ['Decided', <Moment key="decided-at" at={decidedAt} />],
+          reason !== null && ['Reason', reason],
+          error !== null && ['Refused', error.Message],
+          ['Request', <Id key="request" id={approval.request_id} kind="request" />],
+          ['Approval', <Id key="id" id={approval.approval_id} kind="other" />],
+        ]}
+      />
+      {body !== null && (
+        <Section title="What was asked">
+          <Details facts={factsOf(body)} />
+        </Section>
+      )}
+      <Values approval={approval} />
+      {result !== null && (
+        <Section title="Result">
+          <Details facts={factsOf(result)} />
+        </Section>
+      )}
+    </>
+  );
+}
+
+/** Shows the values that the decision depends on, at the time of the request and now. */
+function Values({ approval: { values_then: before, values_now: now } }: { readonly approval: ApprovalRecord }) {
+  if (before === null) return null;
+  const rows = compareValues(before, now);
+  const hasChanged = rows.some(({ before: then, now: current }) => current !== undefined && current !== then);
+  return (
+    <Section title={now === null ? 'Values at the time of the request' : 'Values then and now'}>
+      {now !== null && (
+        <p class={hasChanged ? 'approval-notice' : 'quiet'}>
+          {hasChanged ? 'Values have changed since the request.' : 'Nothing has changed since the request.'}
+        </p>
+      )}
+      <div class="table-scroll">
+        <table class="table">
+          <thead>
+            <tr>
+              <th scope="col">Value</th>
+              <th scope="col">Then</th>
+              {now !== null && <th scope="col">Now</th>}
+            </tr>
+          </thead>
+          <tbody>
+            {rows.map(({ name, before: then, now: current }) => (
+              <tr key={name}>
+                <th scope="row">{name}</th>
+                <td>{then}</td>
+                {current !== undefined && <td>{current === then ? current : <b>{current}</b>}</td>}
+              </tr>
+            ))}
+          </tbody>
+        </table>
+      </div>
+    </Section>
+  );
+}
