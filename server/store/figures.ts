@@ -49,6 +49,8 @@ const LEDGER = columns({
   fundingLow: NUMBER,
   /** Keys that the command `operator-key` on the host created in the last hour. */
   hostKeys: NUMBER,
+  /** Age of the oldest request that waits for an approval. */
+  approvalPendingSeconds: nullable(NUMBER),
   /** The last verification of the books, or null before the first. */
   booksVerifiedAt: nullable(TIME),
   booksVerificationSeconds: nullable(NUMBER),
@@ -117,6 +119,8 @@ const READ_LEDGER_FIGURES: Statement = {
       (select count(*) from funding where is_low) as funding_low,
       (select count(*) from audit_entry
         where created_at > clock_timestamp() - interval '1 hour' and actor = 'host' and action = 'create_key') as host_keys,
+      (select ${since('min(requested_at)', '(select now from clock)')} from approval
+        where status = 'pending' and expires_at > (select now from clock)) as approval_pending_seconds,
       (select finished_at from books) as books_verified_at,
       (select ${since('started_at', 'finished_at')} from books) as books_verification_seconds,
       (select balanced from books) as books_balanced`,

@@ -2,6 +2,7 @@ import { request } from 'node:http';
 import { connect } from 'node:net';
 import { expect, test } from 'vitest';
 import { RUNBOOK } from '../../server/foundation/runbook.ts';
+import { pendingApproval } from '../fixtures/service-things.ts';
 import { runCommand, startInVain, waitFor } from '../harness/process.ts';
 import { directoryForTest, useOwnService } from '../harness/service.ts';
 import {
@@ -113,6 +114,7 @@ test('shows figures from the database within seconds', async () => {
   await client.programs.update(programId, { funding_low_threshold: 900_000_000_000 });
   await client.switch.change({ program_id: programId, disabled: true, reason: 'a test' });
   await client.switch.change({ connector_id: 'simulator', disabled: true, reason: 'a test' });
+  await pendingApproval(client);
   const created = await runCommand(['operator-key', 'create', '--name', 'emergency'], {
     DATA_DIR: service().directory,
   });
@@ -120,6 +122,7 @@ test('shows figures from the database within seconds', async () => {
   const isShown = (page: readonly Series[]): boolean =>
     sumOf(page, 'funding_low') === 1 &&
     sumOf(page, 'host_keys_recent') === 1 &&
+    sumOf(page, 'approval_oldest_pending_seconds') > 0 &&
     sumOf(page, 'switch_disabled', { scope: 'program' }) === 1 &&
     sumOf(page, 'switch_disabled', { scope: 'connector' }) === 1;
   await waitFor('the figures', async () => isShown(readPage(await readText())));

@@ -69,6 +69,7 @@ function showLedger(metrics: Metrics): (figures: LedgerFigures) => void {
     'host_keys_recent',
     'Operator keys that the command operator-key on the host created in the last hour, by the audit log.',
   );
+  const approval = gauge('approval_oldest_pending_seconds', 'Age of the oldest request that waits for an approval.');
   const verified = gauge('books_verified_timestamp_seconds', 'When the last verification of the books ended.');
   const duration = gauge('books_verification_seconds', 'How long the last verification of the books took.');
   const balanced = gauge('books_balanced', 'Whether the last verification found the books balanced, 1 or 0.');
@@ -81,6 +82,7 @@ function showLedger(metrics: Metrics): (figures: LedgerFigures) => void {
     watched.set(figures.fundingWatched);
     low.set(figures.fundingLow);
     hostKeys.set(figures.hostKeys);
+    approval.set(orZero(figures.approvalPendingSeconds));
     const { booksVerifiedAt, booksVerificationSeconds, booksBalanced } = figures;
     // Before the first verification there is nothing to show.
     if (booksVerifiedAt === null) return;

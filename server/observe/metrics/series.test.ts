@@ -106,6 +106,7 @@ function fill(metrics: Metrics, connectorIds: readonly string[] = []): void {
     fundingWatched: 1,
     fundingLow: 1,
     hostKeys: 1,
+    approvalPendingSeconds: 1,
     booksVerifiedAt: 1,
     booksVerificationSeconds: 1,
     booksBalanced: true,
