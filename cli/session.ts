@@ -75,7 +75,7 @@ export function openSession(options: GlobalOptions, context: CommandContext): Se
     timeoutMilliseconds: 30_000,
   };
   const plain = new TransferService(settings);
-  const service = json ? plain : new TransferService({ ...settings, fetch: withKeyNames(globalThis.fetch, plain) });
+  const service = json ? plain : new TransferService({ ...settings, fetch: withNames(globalThis.fetch, plain) });
   return {
     ...context,
     service,
@@ -159,25 +159,35 @@ export function emptyText(
   return `${what}\n${lines.join('')}`;
 }
 
-/** The id of a key in the fields that say who did something. In a caller's text, the quotes would be escaped. */
-const DONE_BY = /"(actor|author|caller|closed_by|created_by|resolved_by)":"(key_[0-9a-f]{32})"/g;
+/** The id of a key or a person in the fields that say who did something. In a caller's text, the quotes would be escaped. */
+const DONE_BY =
+  /"(actor|author|caller|closed_by|created_by|decided_by|requested_by|resolved_by)":"((?:key|per)_[0-9a-f]{32})"/g;
 
 const PAGE_SIZE = 100;
 
+type Names = ReadonlyMap<string, string>;
+
 /**
- * Calls `fetch`, and replaces the ids of keys in responses with their names, because people know each other by
+ * Calls `fetch`, and replaces the ids of keys and people in responses with their names, because people know each other by
  * name. The end of the id stays, because names are not unique. A name that cannot be read leaves the id.
  */
-function withKeyNames(fetch: Fetch, service: TransferService): Fetch {
-  let reading: Promise<ReadonlyMap<string, string>> | undefined;
+function withNames(fetch: Fetch, service: TransferService): Fetch {
+  const readings = new Map<string, Promise<Names>>();
+  const namesOf = (kind: string): Promise<Names> => {
+    const read = kind === 'per' ? readPeople : readKeys;
+    const reading = readings.get(kind) ?? read(service).catch(() => new Map());
+    readings.set(kind, reading);
+    return reading;
+  };
   return async (url, init) => {
     const response = await fetch(url, init);
     if (!response.ok || !/^application\/json\b/i.test(response.headers.get('content-type') ?? '')) return response;
     const text = await response.text();
     const { status, statusText, headers } = response;
-    if (!new RegExp(DONE_BY).test(text)) return new Response(text, { status, statusText, headers });
-    reading ??= readNames(service).catch(() => new Map());
-    const names = await reading;
+    const kinds = new Set([...text.matchAll(DONE_BY)].map(([, , id = '']) => id.slice(0, 3)));
+    if (kinds.size === 0) return new Response(text, { status, statusText, headers });
+    const names = new Map<string, string>();
+    for (const kind of kinds) for (const [id, name] of await namesOf(kind)) names.set(id, name);
     const named = text.replaceAll(DONE_BY, (whole, field: string, id: string) => {
       const name = names.get(id);
       return name === undefined ? whole : `"${field}":${JSON.stringify(`${name} (…${id.slice(-6)})`)}`;
@@ -187,16 +197,25 @@ function withKeyNames(fetch: Fetch, service: TransferService): Fetch {
 }
 
 /** Reads the names of keys that the caller may see: its own, and with the right scope all others. */
-async function readNames(service: TransferService): Promise<ReadonlyMap<string, string>> {
+async function readKeys(service: TransferService): Promise<Names> {
   const { key_id: ownId, key_name: ownName, scopes } = await service.sessions.current();
   const names = new Map(ownId !== null && ownName !== null ? [[ownId, ownName]] : []);
-  // Without the scope, which `operator` includes, the request would be refused, and recorded as an error of the caller.
-  if (!scopes.includes('operator:read') && !scopes.includes('operator')) return names;
-  let cursor: string | undefined;
-  do {
-    const page = await service.keys.list({ limit: PAGE_SIZE, cursor });
-    for (const { key_id: id, name } of page.data) names.set(id, name);
-    cursor = page.next_cursor ?? undefined;
-  } while (cursor !== undefined);
+  if (!mayReadAll(scopes)) return names;
+  for await (const { key_id: id, name } of service.keys.listAll({ limit: PAGE_SIZE })) names.set(id, name);
   return names;
+}
+
+/** Does the same for people. A person without a name, for example after an erasure, is not in it. */
+async function readPeople(service: TransferService): Promise<Names> {
+  const names = new Map<string, string>();
+  if (!mayReadAll((await service.sessions.current()).scopes)) return names;
+  for await (const { person_id: id, name } of service.people.listAll({ limit: PAGE_SIZE })) {
+    if (name !== null) names.set(id, name);
+  }
+  return names;
+}
+
+/** Without the scope, which `operator` includes, the request would be refused, and recorded as an error of the caller. */
+function mayReadAll(scopes: readonly string[]): boolean {
+  return scopes.includes('operator:read') || scopes.includes('operator');
 }

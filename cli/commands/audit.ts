@@ -24,7 +24,7 @@ export const addAudit: AddCommands = (program, context) => {
     description: 'list audit entries, newest first',
     options: {
       action: { flag: '--action <name>', help: 'filter by action, such as change_switch' },
-      actor: { flag: '--actor <key_id>', help: 'filter by who did it' },
+      actor: { flag: '--actor <actor>', help: 'filter by who did it: key_..., per_..., host' },
       program_id: { flag: '--program <program_id>', help: 'filter by card program' },
       ...TIME_OPTIONS,
     },

@@ -46,3 +46,19 @@ test('shows ids if the caller may not read keys, without a request that would be
     expect.stringMatching(/session$/),
   ]);
 });
+
+test('names the person that did it', async () => {
+  const id = `per_${'0123456789abcdef'.repeat(2)}`;
+  const people = pageOf('list_people', { person_id: id, name: 'Ada Okafor' });
+  service.play(pageOf('list_audit_entries', { actor: id }), session(['operator:read']), people);
+  const { output } = await runHere(service.url, ['audit', 'list']);
+  expect(output).toContain('Ada Okafor (…abcdef)');
+  expect(output).not.toContain(id);
+});
+
+test('shows the id of a person without a name', async () => {
+  const id = `per_${'0123456789abcdef'.repeat(2)}`;
+  const people = pageOf('list_people', { person_id: id, name: null });
+  service.play(pageOf('list_audit_entries', { actor: id }), session(['operator:read']), people);
+  expect((await runHere(service.url, ['audit', 'list'])).output).toContain(id);
+});
