@@ -62,7 +62,8 @@ export async function withApproval(
   const isConcerned = needsApproval(current.rules, { ...NOTHING_KNOWN, operation, ...ofBody(call) });
   if (!isConcerned) return run(call);
   const known = await findByKey(service, call);
-  if (known !== undefined) return known.status === 'carried_out' ? run(call) : accept(known, Date.now(), true);
+  if (known !== undefined)
+    return known.approval.status === 'carried_out' ? run(call) : accept(known.approval, known.now, true);
   const found = await readSubject(run, call, operation);
   const request = toRuledRequest(call, found);
   if (!needsApproval(current.rules, request)) return run(call);
@@ -96,11 +97,15 @@ function keyOf(call: AnyCall): KeyInScope | undefined {
 }
 
 /** Finds the approval that the idempotency key of a request has created. Refuses a different request. */
-async function findByKey(service: Service, call: AnyCall): Promise<ShownApproval | undefined> {
+async function findByKey(
+  service: Service,
+  call: AnyCall,
+): Promise<{ readonly approval: ShownApproval; readonly now: number } | undefined> {
   const key = keyOf(call);
   if (key === undefined) return undefined;
   const [row] = await readRows(service.database, findApprovalOfKey({ keyHash: key.keyHash }));
-  return row === undefined ? undefined : sameRequest(toApproval(row), call);
+  if (row === undefined) return undefined;
+  return { approval: sameRequest(toApproval(row), call), now: (row.now as Date).getTime() };
 }
 
 function sameRequest(approval: ShownApproval, call: AnyCall): ShownApproval {
