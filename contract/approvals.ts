@@ -146,7 +146,7 @@ export const ChangeApprovalPolicyBody = Type.Object(
       }),
     ),
   },
-  { additionalProperties: false },
+  { additionalProperties: false, ...refuseEmpty({ expires_after_hours: 'for 24 hours' }) },
 );
 
 const MAX_REASON = 500;

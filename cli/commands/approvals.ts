@@ -82,8 +82,9 @@ export const addApprovals: AddCommands = (program, context) => {
       },
     },
     run: async (session, { file, idempotencyKey }) => {
-      const { rules, expires_after_hours } = parseJson(await readFile(file, 'utf8')) as ChangeApprovalPolicyBody;
-      const policy = await session.service.approvals.changePolicy({ rules, expires_after_hours }, { idempotencyKey });
+      const { rules, expires_after_hours: hours } = parseJson(await readFile(file, 'utf8')) as ChangeApprovalPolicyBody;
+      const body = { rules, ...(hours !== undefined && { expires_after_hours: hours }) };
+      const policy = await session.service.approvals.changePolicy(body, { idempotencyKey });
       showChanged(session, policy, policyText(policy));
     },
   });

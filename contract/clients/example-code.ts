@@ -1,3 +1,4 @@
+import type { TObject } from 'typebox';
 import { exampleOf, examplePath } from '../examples.ts';
 import { parametersOf } from '../operation.ts';
 import { OPERATIONS, type OperationId } from '../operations.ts';
@@ -82,7 +83,9 @@ export function typescriptOf(id: OperationId, { base, needsKey }: CodePlace): st
   const key = headers['Idempotency-Key'];
   const parts = [
     ...parametersOf(path).map((name) => inScript(sampleOfParameter(name))),
-    ...(bodySchema === undefined || body === undefined ? [] : [literal(SCRIPT, onlyRows(JSON.parse(body)), 1)]),
+    ...(bodySchema === undefined || body === undefined
+      ? []
+      : [literal(SCRIPT, onlyRows(bodySchema, JSON.parse(body)), 1)]),
     ...(schema === undefined || (query === undefined && key === undefined) ? [] : [literal(SCRIPT, query ?? {}, 1)]),
     ...(key === undefined ? [] : [literal(SCRIPT, { idempotencyKey: key }, 1)]),
   ];
@@ -116,10 +119,10 @@ function queryOf(id: OperationId): unknown {
   return Object.keys(required).length === 0 ? undefined : required;
 }
 
-/** The argument of the SDK's method: the array, if the body consists of one array. */
-function onlyRows(body: unknown): unknown {
-  const [first, ...others] = Object.values(Object(body));
-  return Array.isArray(first) && others.length === 0 ? first : body;
+/** The argument of the SDK's method: the array, if the body can only consist of one array. */
+function onlyRows({ properties }: TObject, body: object): unknown {
+  const [first] = Object.values(body);
+  return Array.isArray(first) && Object.keys(properties).length === 1 ? first : body;
 }
 
 function literal(language: Language, value: unknown, depth: number): string {

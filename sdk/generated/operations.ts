@@ -831,7 +831,7 @@ export type ChangeApprovalPolicyBody = {
   /** All rules, instead of the present ones; an empty list ends approvals. */
   readonly rules: readonly ApprovalRule[];
   /** How long a request waits before it expires; 24 if omitted. 1 to 720. */
-  readonly expires_after_hours?: number | undefined;
+  readonly expires_after_hours?: number;
 };
 
 /** The body of change_switch. */

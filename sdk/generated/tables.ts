@@ -221,6 +221,7 @@ export const DEFINED_FIELDS: Readonly<Record<string, Readonly<Record<string, str
     previous_until: 'to let the old key work for 24 hours',
     expires_at: 'to give the new key as long as the old one had',
   },
+  change_approval_policy: { expires_after_hours: 'for 24 hours' },
   change_switch: {
     program_id: 'for the whole service, or all of a connector',
     type: 'for all types of transfer',

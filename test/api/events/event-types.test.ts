@@ -1,6 +1,7 @@
 import pg from 'pg';
 import { afterAll, describe, expect, test } from 'vitest';
 import type { SampleRequest } from '../../../contract/error.ts';
+import { APPROVAL_EVENTS } from '../../../contract/events/approvals.ts';
 import { EVENT_CATALOGUE, exampleEvent } from '../../../contract/events/catalogue.ts';
 import { filledRequest, idIn } from '../../../contract/events/examples.ts';
 import { DEMO_PROGRAM } from '../../../contract/samples.ts';
@@ -135,9 +136,9 @@ const LISTED = EVENT_TYPES.filter((type) => {
   return listed && sample.takes === undefined && sample.given !== 'a second person';
 });
 
-test('lists all types but two, and their samples cause them immediately', () => {
+test('lists all types but two, and their samples cause them immediately unless they need a second person', () => {
   const others = EVENT_TYPES.filter((type) => !LISTED.includes(type));
-  expect(others).toEqual(['webhook.tested', 'webhook.failing']);
+  expect(others).toEqual([...Object.keys(APPROVAL_EVENTS), 'webhook.tested', 'webhook.failing']);
 });
 
 describe('the sample of each event type causes only this event', () => {

@@ -29,13 +29,14 @@ async function expectRefusal(asked: Promise<RawResponse>, code: string, field: s
 }
 
 describe('operations that refuse every unknown field', () => {
-  test('are those where an ignored field would move all money, disable all, send all events, or make a key unlimited', () => {
+  test('are those where an ignored field would move all money, disable all, send all events, or make a key or a rule unlimited', () => {
     const closed = OPERATION_IDS.filter((id) => {
       const { body } = OPERATIONS[id];
       return body !== undefined && isClosed(body);
     });
     expect(closed.sort()).toEqual([
       'capture_transfer',
+      'change_approval_policy',
       'change_switch',
       'create_incident',
       'create_key',

@@ -170,16 +170,19 @@ test('requires an idempotency key in every POST that creates or changes somethin
     return method === 'POST' && idempotency === 'none';
   });
   // Each row of a batch has its own key. The token of a session is not stored, and an unused session ends anyway. A stopped
-  // database cannot store anything. An attempt and a break end once, and a notice has an id.
+  // database cannot store anything. An attempt, a break and an approval end once, and a notice has an id.
   expect(without.sort()).toEqual([
+    'approve_change',
     'close_break',
     'create_session',
     'create_transfer_batch',
     'receive_notice',
+    'reject_change',
     'resolve_attempt',
     'sign_in_as',
     'start_database',
     'stop_database',
+    'withdraw_change',
   ]);
 });
 

@@ -180,6 +180,11 @@ export const ERASURE_STATEMENTS: Meanings = {
     return NOTHING;
   },
 
+  // The simulation has no rules for approvals, so no request waits for one.
+  expire_approvals_about() {
+    return NOTHING;
+  },
+
   // Only earlier versions stored the bodies of responses, so there are none here.
   erase_responses() {
     return NOTHING;
