@@ -30,6 +30,8 @@ export type ScopedCaller =
 
 type KeyCaller = {
   readonly keyId: string;
+  /** Inner UUID of the person that the key belongs to. Only for keys of operators. */
+  readonly ownerId?: string;
   readonly scopes: readonly string[];
   /** Inner UUID of the session, or undefined if the key itself was sent. */
   readonly sessionId?: string;
@@ -42,6 +44,11 @@ type PersonCaller = {
   /** When the person last proved their identity to the provider, in milliseconds since 1970. */
   readonly signedInAt: number;
 };
+
+/** The owner of a key, as part of its caller. */
+export function ownedBy(ownerId: string | null): { readonly ownerId?: string } {
+  return ownerId === null ? {} : { ownerId };
+}
 
 /** Whether a caller may use operations with this scope. Callers without scopes may use all. */
 export function hasScope(caller: Caller, scope: KeyScope): boolean {

@@ -94,11 +94,16 @@ const BEARER = columns({
   scopes: many(word()),
   revokedAt: nullable(DATE),
   replacedBy: nullable(UUID),
+  /** The person that the key belongs to. */
+  ownerId: nullable(UUID),
+  /** When the person was blocked, or the person of the key. */
   blockedAt: nullable(DATE),
 });
 
 const OWNERS = 'console_session left join api_key using (key_id) left join person using (person_id)';
 const OWN_PROGRAM = 'coalesce(console_session.program_id, api_key.program_id) as program_id';
+const OWN_BLOCK =
+  'coalesce(person.blocked_at, (select blocked_at from person as owner where owner.person_id = owner_id)) as blocked_at';
 const OWN_SCOPES = 'coalesce(console_session.scopes, api_key.scopes) as scopes';
 
 export type FoundSession = RowOf<typeof BEARER.columns> & {
@@ -117,7 +122,7 @@ const LEFT = `console_session.created_at + interval '${MAX_HOURS} hours' - state
 const FIND_SESSION = statement(
   'find_session',
   { tokenHash: BYTES },
-  `select ${BEARER.omit('programId', 'scopes').names}, ${OWN_PROGRAM}, ${OWN_SCOPES},
+  `select ${BEARER.omit('programId', 'scopes', 'blockedAt').names}, ${OWN_BLOCK}, ${OWN_PROGRAM}, ${OWN_SCOPES},
       ${milliseconds('expires_at - service_now()')} as key_left,
       ${milliseconds(IDLE_LEFT)} as idle_left, ${milliseconds(LEFT)} as left_ms
     from ${OWNERS} where token_hash = :tokenHash`,

@@ -98,9 +98,9 @@ test('limits no other operator, no card program, no deposit and no other currenc
   await patientClient(running().url, key).transfers.reverse(loads[0] ?? '');
 });
 
-test('counts all sessions of a person together', async () => {
+test('counts all sessions and keys of a person together', async () => {
   const { programId } = await programWith();
-  const { url } = running();
+  const { url, client } = running();
   const page = { 'Sec-Fetch-Site': 'same-origin', Console: '1', 'Content-Type': 'application/json' };
   const send = (path: string, body: object, headers: object = {}) =>
     sendRaw(url, { method: 'POST', path, headers: { ...page, ...headers }, body });
@@ -113,6 +113,12 @@ test('counts all sessions of a person together', async () => {
   expect((await withdraw(900)).status).toBe(201);
   const refused = await withdraw(101);
   expect([refused.status, refused.text]).toEqual([409, expect.stringContaining('9.00 USD used, 1.00 USD left')]);
+  const person = (await client.people.list()).data.find(({ subject }) => subject === 'treasurer');
+  const body = { ...operatorKey('Tariq'), person_id: person?.person_id ?? '' };
+  const { key } = await withSecret(client.keys.create(body));
+  const own = patientClient(url, key);
+  expect(await codeOf(own.withdrawals.create(programId, { amount: 101 }))).toBe('operator_limit_exceeded');
+  await own.withdrawals.create(programId, { amount: 100 });
 });
 
 test('is free again on the next day', async () => {

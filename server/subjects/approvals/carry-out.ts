@@ -5,7 +5,7 @@ import { includesScope, inOrder, ROLE_NAMES, scopesOf } from '../../../contract/
 import type { Maker } from '../../../domain/approvals/approval.ts';
 import { toWireId } from '../../../domain/identifier.ts';
 import { type MoneyMoved, Refusal } from '../../../domain/refusal.ts';
-import type { AnyCall, AnyReply, Caller, Service } from '../../calls/call.ts';
+import { type AnyCall, type AnyReply, type Caller, ownedBy, type Service } from '../../calls/call.ts';
 import { readRows } from '../../calls/read-rows.ts';
 import { parseStrictJson } from '../../calls/strict-json.ts';
 import { transact } from '../../commit/transaction.ts';
@@ -42,7 +42,7 @@ export async function readMaker({ database }: Service, approval: ShownApproval):
   };
   const caller: Caller = isPerson
     ? { kind: 'operator_person', personId: requestedBy, scopes, sessionId: NO_PROGRAM, signedInAt: 0 }
-    : { kind: 'operator_key', keyId: requestedBy, scopes };
+    : { kind: 'operator_key', keyId: requestedBy, ...ownedBy(credential?.personId ?? null), scopes };
   return { maker, caller };
 }
 

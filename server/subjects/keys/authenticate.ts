@@ -1,7 +1,7 @@
 import { createHash, hash, randomBytes } from 'node:crypto';
 import { crc32 } from 'node:zlib';
 import { Refusal } from '../../../domain/refusal.ts';
-import type { Caller } from '../../calls/call.ts';
+import { type Caller, ownedBy } from '../../calls/call.ts';
 import { readRows } from '../../calls/read-rows.ts';
 import type { Database, Row } from '../../store/connection/database.ts';
 import { type ApiKey, findKeys, noteKeyUses, toApiKey } from '../../store/key.ts';
@@ -128,12 +128,12 @@ function openKeySearch(database: Database): (parts: KeyParts) => Promise<Row | u
 
 function toCaller(key: ApiKey | undefined, left: bigint | null | undefined, isBlocked: boolean): KeyCaller {
   if (key === undefined) throw refuse('The API key is unknown.', 'unknown');
-  const { keyId, programId, scopes } = key;
+  const { keyId, programId, scopes, ownerId } = key;
   if (key.revokedAt !== null) throw refuse('The API key was revoked.', 'revoked', keyId);
   if (left !== null && left !== undefined && left <= 0n) throw refuse('The API key has expired.', 'expired', keyId);
   if (isBlocked) throw refuse('The API key belongs to a person who was blocked.', 'blocked', keyId);
   return programId === null
-    ? { kind: 'operator_key', keyId, scopes }
+    ? { kind: 'operator_key', keyId, ...ownedBy(ownerId), scopes }
     : { kind: 'program_key', keyId, scopes, programId };
 }
 

@@ -1,6 +1,6 @@
 import { createHash, randomBytes } from 'node:crypto';
 import { Refusal } from '../../../domain/refusal.ts';
-import type { Caller, ScopedCaller } from '../../calls/call.ts';
+import { type Caller, ownedBy, type ScopedCaller } from '../../calls/call.ts';
 import { readRows } from '../../calls/read-rows.ts';
 import type { Database } from '../../store/connection/database.ts';
 import { type FoundSession, findSession, noteSessionUses, toFoundSession } from '../../store/session.ts';
@@ -90,7 +90,7 @@ export function openSessionAuthentication(
 
 function toCaller(session: FoundSession | undefined): ScopedCaller {
   if (session === undefined) throw refuse('The session is unknown, or it was ended.', 'session unknown');
-  const { sessionId, keyId, personId, programId, scopes } = session;
+  const { sessionId, keyId, personId, programId, scopes, ownerId } = session;
   const owner = keyId ?? personId;
   if (owner === null) throw new Error(`the session ${sessionId} has neither a key nor a person`);
   const ended = (how: string): Refusal => refuse(`The session has ended${how}`, 'session ended', owner);
@@ -107,7 +107,7 @@ function toCaller(session: FoundSession | undefined): ScopedCaller {
       : { kind: 'program_person', ...person, programId };
   }
   return programId === null
-    ? { kind: 'operator_key', keyId, scopes, sessionId }
+    ? { kind: 'operator_key', keyId, ...ownedBy(ownerId), scopes, sessionId }
     : { kind: 'program_key', keyId, scopes, programId, sessionId };
 }
 
