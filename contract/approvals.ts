@@ -12,9 +12,12 @@ import {
   ErrorRecordSchema,
   freeText,
   idText,
+  ifThen,
+  is,
   limit,
   literals,
   moment,
+  needs,
   nullable,
   pageOf,
   refuseEmpty,
@@ -39,6 +42,14 @@ export const APPROVABLE = [
 ] as const;
 
 export type ApprovableId = (typeof APPROVABLE)[number];
+
+/** Those with an amount. */
+export const WITH_AMOUNT: readonly ApprovableId[] = [
+  'create_transfer',
+  'reverse_transfer',
+  'create_deposit',
+  'create_withdrawal',
+];
 
 /** The fields of update_program that a rule can name. */
 export const RULED_FIELDS = ['name', 'limits', 'card_limits', 'funding_low_threshold', 'metadata'] as const;
@@ -117,7 +128,14 @@ export const ApprovalRule = Type.Object(
   },
   {
     additionalProperties: false,
-    ...checkedTogether({ dependentRequired: { over: ['currency'], currency: ['over'] } }),
+    ...checkedTogether({
+      dependentRequired: { over: ['currency'], currency: ['over'] },
+      allOf: [
+        ifThen(needs('over'), { properties: { operation: { enum: WITH_AMOUNT } } }),
+        ifThen(needs('scopes'), is('operation', 'create_key')),
+        ifThen(needs('fields'), is('operation', 'update_program')),
+      ],
+    }),
     ...refuseEmpty({ over: 'for all amounts', scopes: 'for all keys', fields: 'for all fields' }),
   },
 );

@@ -52,7 +52,7 @@ const MAX_LOOSE_TERMS = 6;
  * Maximum texts that a search scores: about twice as many as have one of the words `card not found`. The rarest words are
  * searched first, because a word in many texts says little.
  */
-const MAX_SCORED_TEXTS = 3_500;
+const MAX_SCORED_TEXTS = 4_000;
 
 /** Minimum letters of a word to find words that begin with it. */
 const MIN_LENGTH_OF_PREFIX = 3;

@@ -1,8 +1,10 @@
+import type pg from 'pg';
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { TransferService } from '../../sdk/client.ts';
 import { operatorKey, programKey, withSecret } from '../harness/keys.ts';
+import { connect } from '../harness/ledger.ts';
 import { ledgerDirectory } from '../harness/ledger-directory.ts';
-import { runCommand, type ServiceProcess, startService } from '../harness/process.ts';
+import { embeddedServerOf, runCommand, type ServiceProcess, startService } from '../harness/process.ts';
 import { Random } from '../harness/random.ts';
 import { expectBalancedBooks, useOwnService } from '../harness/service.ts';
 import { type Document, readDocument } from './document.ts';
@@ -29,14 +31,27 @@ const MAX_REFUSED_SHARE = 0.04;
 
 const ROLES = ['support', 'treasurer', 'operator', 'administrator'] as const;
 
-type World = { readonly service: () => ServiceProcess; readonly client: () => TransferService };
+type World = {
+  readonly service: () => ServiceProcess;
+  readonly client: () => TransferService;
+  /** Removes the rules that an earlier sequence may have set, so that nothing waits for an approval at first. */
+  readonly removeRules: () => Promise<void>;
+};
 
 const sandbox = useOwnService(
   "It moves the clock, stops transfers and creates the maximum number of operators' webhooks.",
 );
 const live = useLiveService();
 const WORLDS: readonly (readonly [string, World])[] = [
-  ['a sandbox', { service: sandbox, client: () => sandbox().client }],
+  [
+    'a sandbox',
+    {
+      service: sandbox,
+      client: () => sandbox().client,
+      // Without a key, this needs no approval itself.
+      removeRules: async () => void (await sandbox().client.approvals.changePolicy({ rules: [] })),
+    },
+  ],
   ['a live service', live],
 ];
 afterAll(() =>
@@ -47,13 +62,17 @@ afterAll(() =>
 function useLiveService(): World {
   let service: ServiceProcess | undefined;
   let client: TransferService | undefined;
+  let database: pg.Client | undefined;
   beforeAll(async () => {
     const directory = await ledgerDirectory();
     const environment = { MODE: 'live', DATA_DIR: directory.path, SUPPORT_CONTACT: 'support@example.com' };
     const { output } = await runCommand(['operator-key', 'create', '--name', 'contract'], environment);
     service = await startService(environment);
     client = new TransferService({ baseUrl: service.url, key: output.trim(), timeoutMilliseconds: 60_000 });
+    const { databaseUrl } = await embeddedServerOf(directory.path);
+    database = await connect({ connectionString: databaseUrl });
     return async () => {
+      await database?.end();
       await service?.stop();
       await directory.remove();
     };
@@ -62,7 +81,12 @@ function useLiveService(): World {
     if (part === undefined) throw new Error('the live service was not started');
     return part;
   };
-  return { service: () => started(service), client: () => started(client) };
+  const removeRules = async (): Promise<void> => {
+    const removed = await started(database).query("delete from approval_policy where rules <> '[]'");
+    // The service uses rules that it has read for at most a second.
+    if (removed.rowCount !== 0) await new Promise((resolve) => setTimeout(resolve, 1_100));
+  };
+  return { service: () => started(service), client: () => started(client), removeRules };
 }
 
 let served: Promise<Document> | undefined;
@@ -71,7 +95,8 @@ let served: Promise<Document> | undefined;
  * A program with money, two cards, a webhook that fails, and keys. A second program whose texts must never appear. In a sandbox
  * also a card of the simulator, and for some seeds a moved clock or a disabled program.
  */
-async function newTarget({ service, client: clientOf }: World, seed: readonly number[]): Promise<Target> {
+async function newTarget({ service, client: clientOf, removeRules }: World, seed: readonly number[]): Promise<Target> {
+  await removeRules();
   const [{ url }, client, random] = [service(), clientOf(), new Random(...seed, 1)];
   // Both services have the same document.
   served ??= readDocument(url);

@@ -1,5 +1,4 @@
-import { type ApprovalPolicy, ApprovalRule, RULED_FIELDS } from '../../../contract/approvals.ts';
-import { OPERATIONS } from '../../../contract/operations.ts';
+import { type ApprovalPolicy, ApprovalRule, RULED_FIELDS, WITH_AMOUNT } from '../../../contract/approvals.ts';
 import { isJsonObject, type JsonValue } from '../../../contract/reading/json.ts';
 import { readFields } from '../../../contract/reading/read-fields.ts';
 import { KEY_SCOPES } from '../../../contract/scope.ts';
@@ -121,8 +120,7 @@ function checkRule(call: CallContext, rule: ApprovalRule, at: string): void {
     );
   }
   if (currency !== undefined) checkCurrency(call, currency);
-  const hasAmount = OPERATIONS[operation].errors.some((code) => code === 'invalid_amount');
-  if (over !== undefined && !hasAmount)
+  if (over !== undefined && !WITH_AMOUNT.includes(operation))
     refuse(`${operation} has no amount, so a rule about it cannot have 'over'.`, 'over');
   if (scopes !== undefined && operation !== 'create_key')
     refuse("Only rules about create_key can have 'scopes'.", 'scopes');
