@@ -1,4 +1,4 @@
-import type { RefusalCode } from '../error-codes.ts';
+import type { SharedCode } from '../error-codes.ts';
 import type { Account } from '../ledger/ledger.ts';
 import type { Limits } from '../ledger/limits.ts';
 import { MAXIMUM_BALANCE } from '../ledger/money.ts';
@@ -6,7 +6,7 @@ import { MAXIMUM_BALANCE } from '../ledger/money.ts';
 type CardRule = {
   readonly moneyIn: boolean;
   readonly moneyOut: boolean;
-  readonly code: RefusalCode | null;
+  readonly code: SharedCode | null;
   readonly meaning: string;
 };
 
@@ -47,7 +47,9 @@ const EXPIRES: Readonly<Record<CardStatus, boolean>> = {
 export const EXPIRING_CARD_STATUSES = CARD_STATUSES.filter((status) => EXPIRES[status]);
 
 /** The error codes that refuse money because of a card's status. */
-export const CARD_STATUS_CODES = [...new Set(CARD_STATUSES.flatMap((status) => CARD_RULES[status].code ?? []))];
+export const CARD_STATUS_CODES: readonly SharedCode[] = [
+  ...new Set(CARD_STATUSES.flatMap((status) => CARD_RULES[status].code ?? [])),
+];
 
 /** A card as decisions see it: ids are the inner UUIDs, `name` is its wire id. */
 export type Card = {
@@ -101,7 +103,7 @@ export function cardStatusOn(card: Pick<Card, 'status' | 'expiresOn'>, today: st
 }
 
 /** The error code that refuses money in this direction for a status, or null if the status allows it. */
-export function cardRefusal(status: CardStatus, direction: 'in' | 'out'): RefusalCode | null {
+export function cardRefusal(status: CardStatus, direction: 'in' | 'out'): SharedCode | null {
   const rule: CardRule = CARD_RULES[status];
   const open = direction === 'in' ? rule.moneyIn : rule.moneyOut;
   return open ? null : rule.code;
