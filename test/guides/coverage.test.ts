@@ -3,6 +3,7 @@ import { join, resolve } from 'node:path';
 import type { Command } from 'commander';
 import { describe, expect, it } from 'vitest';
 import { buildProgram } from '../../cli/program.ts';
+import { CARD_STATUS_CODES } from '../../domain/cards/card.ts';
 import { GUIDES } from '../../server/pages/guides/guide-list.ts';
 import { EXEMPTIONS, exemptionOf } from './exemptions.ts';
 import { GUIDES_BY_MEMBER } from './guide-reader.ts';
@@ -40,6 +41,11 @@ function commandsOf(text: string): readonly Found[] {
     });
   });
 }
+
+it.each(CARD_STATUS_CODES)('the support playbook says what %s means, and what a cardholder may hear', (code) => {
+  const playbook = TEXTS.find(({ slug }) => slug === 'support-playbook')?.text ?? '';
+  expect(playbook.match(new RegExp(`^\\| [^|]*\`${code}\``, 'gm'))?.length).toBeGreaterThanOrEqual(2);
+});
 
 describe.each(TEXTS)('$file', ({ slug, text }) => {
   const commands = commandsOf(text);

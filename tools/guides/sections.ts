@@ -1,6 +1,8 @@
 import { STEPS } from '../../contract/errors/precedence.ts';
 import { OPERATIONS } from '../../contract/operations.ts';
+import { DEMO_CARDS } from '../../contract/sandbox/demo-cards.ts';
 import { CARD_MOVES, CARD_RULES, CARD_STATUSES, EXPIRING_CARD_STATUSES } from '../../domain/cards/card.ts';
+import { formatMoney } from '../../domain/ledger/money.ts';
 import { isFinal, TRANSFER_MOVES, TRANSFER_STATUSES } from '../../domain/transfers/transfer.ts';
 import { TRAITS } from '../../server/foundation/configuration/connectors.ts';
 import { LISTED_SETTINGS } from '../../server/foundation/configuration/settings.ts';
@@ -12,6 +14,7 @@ import { checkTable, inCell, phaseTable, table } from './transfer-tables.ts';
 export const SECTIONS: Readonly<Record<string, Readonly<Record<string, () => string>>>> = {
   'docs/transfers.md': { 'transfer statuses': transferStatuses, phases: phaseTable, checks: checkTable },
   'docs/cards.md': { 'card statuses': cardStatuses, 'rules of card statuses': cardRuleTable },
+  'docs/sandbox.md': { 'demo cards': demoCardTable },
   'docs/configuration.md': {
     settings: settingTable,
     'settings of commands': commandSettings,
@@ -63,6 +66,16 @@ function cardRuleTable(): string {
     return [`\`${status}\``, meaning, moneyIn ? 'yes' : 'no', sends, next || 'nothing'];
   });
   return table(['status', 'the card', 'receives money', 'sends money', 'can be changed to'], rows);
+}
+
+function demoCardTable(): string {
+  const rows = DEMO_CARDS.map(({ name, currency, purpose, refuses }) => {
+    if (refuses === undefined) return [`\`${name}\``, purpose, 'nothing'];
+    const { amount, type = 'load', currency: sent = currency } = refuses.body;
+    const refused = `${type === 'load' ? 'a load' : `an ${type}`} of ${formatMoney(BigInt(amount ?? 0), String(sent))}`;
+    return [`\`${name}\``, purpose, `${refused}: \`${refuses.code}\``];
+  });
+  return table(['card', 'state', 'refuses'], rows);
 }
 
 function stepTable(): string {
