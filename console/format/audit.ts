@@ -43,6 +43,20 @@ const moved =
     id === null ? null : { id, kind: 'program', programId: id },
   ];
 
+/** Describes what someone did with an approval, and what it is about: `approved apr_… (withdraw 250.00 USD from …)`. */
+const approval =
+  (words: string): Describe =>
+  ({ subject_id: id, program_id: programId, details }) => [
+    words,
+    id === null ? null : { id, kind: 'approval', programId },
+    text(details.summary) === undefined ? null : `(${String(details.summary)})`,
+  ];
+
+function describeEndedApproval({ subject_id: id, program_id: programId, details }: Entry): readonly (Part | null)[] {
+  const how = `ended as ${inWords(String(details.status))}:`;
+  return [how, id === null ? null : { id, kind: 'approval', programId }];
+}
+
 function describeSwitch({ details, program_id: programId }: Entry): readonly (Part | null)[] {
   const { disabled, type, reason, until, connector_id: connectorId } = details;
   const what = TYPES[String(type)] ?? 'all transfers';
@@ -165,6 +179,12 @@ const ACTION_TEXTS: Readonly<Record<string, readonly [label: string, describe: D
   block_person: ['Block a person', subject('blocked', 'person')],
   unblock_person: ['Unblock a person', subject('unblocked', 'person')],
   erase_person: ['Erase a person', subject('erased the name of', 'person')],
+  request_approval: ['Ask for an approval', approval('asked for the approval')],
+  approve_change: ['Approve a request', approval('approved')],
+  reject_change: ['Reject a request', approval('rejected')],
+  withdraw_change: ['Withdraw a request', approval('withdrew')],
+  end_approval: ['End of an approval', describeEndedApproval],
+  change_approval_policy: ['Change the rules of approvals', () => ['changed the rules of approvals']],
   delete_session: ['Sign out', describeSessionEnd],
   revoke_session: ['End a session', describeSessionEnd],
   refuse_credential: ['Refused keys', describeRefusal],

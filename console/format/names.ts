@@ -18,6 +18,7 @@ export function nameOfWebhook({ description, url }: Pick<WebhookRecord, 'descrip
 const ACTORS: ReadonlyMap<string, string> = new Map([
   ['sandbox', 'A local caller'],
   ['host', 'A command on the host'],
+  ['service', 'The service'],
   ['anonymous', 'An unknown caller'],
 ]);
 

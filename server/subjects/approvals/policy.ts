@@ -121,7 +121,7 @@ function checkRule(call: CallContext, rule: ApprovalRule, at: string): void {
   }
   if (currency !== undefined) checkCurrency(call, currency);
   if (over !== undefined && !WITH_AMOUNT.includes(operation))
-    refuse(`${operation} has no amount, so a rule about it cannot have 'over'.`, 'over');
+    refuse(`'over' cannot be in a rule about ${operation}, which has no amount.`, 'over');
   if (scopes !== undefined && operation !== 'create_key')
     refuse("Only rules about create_key can have 'scopes'.", 'scopes');
   if (fields !== undefined && operation !== 'update_program') {
