@@ -120,12 +120,14 @@ function checkRule(call: CallContext, rule: ApprovalRule, at: string): void {
     );
   }
   if (currency !== undefined) checkCurrency(call, currency);
-  if (over !== undefined && !WITH_AMOUNT.includes(operation))
-    refuse(`'over' cannot be in a rule about ${operation}, which has no amount.`, 'over');
-  if (scopes !== undefined && operation !== 'create_key')
-    refuse("Only rules about create_key can have 'scopes'.", 'scopes');
-  if (fields !== undefined && operation !== 'update_program') {
-    refuse("Only rules about update_program can have 'fields'.", 'fields');
+  const onlyWith: readonly (readonly [field: string, isSent: boolean, operations: readonly string[]])[] = [
+    ['over', over !== undefined, WITH_AMOUNT],
+    ['scopes', scopes !== undefined, ['create_key']],
+    ['fields', fields !== undefined, ['update_program']],
+  ];
+  for (const [field, isSent, operations] of onlyWith) {
+    if (!isSent || operations.includes(operation)) continue;
+    refuse(`'${field}' can only be sent with 'operation': ${operations.map((one) => `'${one}'`).join(' or ')}.`, field);
   }
 }
 
