@@ -61,7 +61,7 @@ const SHOWN = columns({
   timesCarriedOut: SMALLINT,
 });
 
-/** An approval with the names of those who asked and decided. */
+/** An approval with the names of its maker and its checker. */
 export type ShownApproval = RowOf<typeof SHOWN.columns>;
 
 const nameOf = (column: string): string =>
@@ -157,8 +157,8 @@ export const noteCarriedOut = statement(
 );
 
 /**
- * Finds approvals that a job must end: approved ones whose request was not carried out within ten seconds, and pending ones that
- * have expired.
+ * Finds approvals that a job must end: approved ones whose request was not carried out within ten seconds, and expired
+ * pending ones.
  */
 export const FIND_OPEN_APPROVALS: Statement = {
   name: 'find_open_approvals',

@@ -25,10 +25,10 @@ import { auditOther, withoutHolderValues } from '../audit/audit.ts';
 import { toApprovalRecord } from './record.ts';
 import { type Run, toRecord } from './subject.ts';
 
-/** The one who asked, as they are now, and as a caller. */
+/** The maker of a request: what they may do now, and the caller. */
 export type MakerNow = { readonly maker: Maker; readonly caller: Caller };
 
-/** Reads who asked for something: whether the key or the person may still send the request. */
+/** Reads the maker of a request, and whether the key or the person may still send it. */
 export async function readMaker({ database }: Service, approval: ShownApproval): Promise<MakerNow> {
   const { requestedBy, operation } = approval;
   const [row] = await readRows(database, readCredential({ credentialId: requestedBy }));

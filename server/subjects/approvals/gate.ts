@@ -40,12 +40,12 @@ import { programOf, type Run, readSubject, summaryOf, toRuledRequest, valuesOf }
 // Kept by: `withApproval`, around the handlers of all approvable operations
 // Tested by: `test/security/approvals.test.ts`, `verification/campaigns/approvals.ts`
 
-/** The handlers as they are, and the same in transactions that write nothing. */
+/** Calls handlers: `run` normally, `tryOut` in transactions that write nothing. */
 export type Runs = { readonly run: Run; readonly tryOut: Run };
 
 /**
  * Answers a request of an operator with an approval, if a rule matches it. The request is first carried out without writing
- * anything, so a request that would be refused now is refused now. Every other request is carried out as it is: those of card
+ * anything, so a request that would be refused now is refused now. Every other request is carried out at once. Requests of card
  * programs cost nothing here.
  *
  * @throws {Refusal} approval_pending, idempotency_key_exists, and every refusal of the operation

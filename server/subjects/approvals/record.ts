@@ -6,7 +6,7 @@ import type { ShownApproval } from '../../store/approval.ts';
 
 type Values = ApprovalRecord['values_then'];
 
-/** Returns an approval as it was at a moment, in milliseconds since 1970. */
+/** Returns the record of an approval at a moment, in milliseconds since 1970. */
 export function toApprovalRecord(approval: ShownApproval, now: number, valuesNow: Values = null): ApprovalRecord {
   const { decidedBy, programId } = approval;
   return {

@@ -22,7 +22,7 @@ const PROGRAM: Subject = {
 const TRANSFER: Subject = { operation: 'get_transfer', shows: ['status', 'amount', 'currency', 'reversed_amount'] };
 const CARD: Subject = { operation: 'get_card', shows: ['status', 'currency', 'balance', 'available'] };
 
-/** What each approvable request is about. Null if there is nothing to compare. */
+/** The subject of each approvable request. Null if it has no values to compare. */
 const SUBJECTS: Readonly<Record<ApprovableId, Subject | null>> = {
   create_transfer: CARD,
   reverse_transfer: TRANSFER,
@@ -44,7 +44,7 @@ export function isApprovable(id: OperationId): id is ApprovableId {
 
 type Found = Readonly<Record<string, unknown>>;
 
-/** What a request is about, as the API shows it. Null if there is nothing, or it does not exist. */
+/** Reads the subject of a request, as the API shows it. Null if it has none, or the subject does not exist. */
 export async function readSubject(run: Run, call: AnyCall, operation: ApprovableId): Promise<Found | null> {
   const subject = SUBJECTS[operation];
   if (subject === null) return null;
@@ -53,7 +53,7 @@ export async function readSubject(run: Run, call: AnyCall, operation: Approvable
   return await readRecord(run, { ...call, params }, subject.operation);
 }
 
-/** The values of it that an approval keeps. */
+/** Returns the values of a subject that an approval keeps. */
 export function valuesOf(operation: ApprovableId, found: Found | null): Found | null {
   const shows = SUBJECTS[operation]?.shows ?? [];
   return found === null ? null : Object.fromEntries(shows.map((name) => [name, found[name] ?? null]));
@@ -66,7 +66,7 @@ async function readRecord(run: Run, call: AnyCall, operation: OperationId): Prom
     const reply = await run({ ...read, operation, query: OPERATIONS[operation].query === undefined ? undefined : {} });
     return toRecord(reply);
   } catch (thrown) {
-    // Whatever the request lacks, its own check says so.
+    // The check of the request itself says what is missing.
     if (thrown instanceof Refusal) return null;
     throw thrown;
   }
