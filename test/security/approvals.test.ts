@@ -220,8 +220,10 @@ describe('an approval ends', () => {
 
 describe('a process that stops between the approval and the change', () => {
   const asIfStopped = async (asked: Fields): Promise<void> => {
-    const text = `update approval set status = 'approved', decided_by = $2 where approval_id = $1`;
-    await owner.query(text, [fromWireId('apr', String(asked.approval_id)), olivia.personId]);
+    // An approval that has ended has lost its body.
+    const text = `update approval set status = 'approved', decided_by = $2, body = $3 where approval_id = $1`;
+    const body = JSON.stringify(asked.body);
+    await owner.query(text, [fromWireId('apr', String(asked.approval_id)), olivia.personId, body]);
     await setTime(asked, 'decided_at', -11);
   };
 
