@@ -1,5 +1,6 @@
 import { type Static, Type } from 'typebox';
 import { APPROVAL_STATUSES } from '../domain/approvals/approval.ts';
+import { APPROVABLE, WITH_AMOUNT } from '../domain/approvals/policy.ts';
 import { operation } from './operation.ts';
 import type { JsonValue } from './reading/json.ts';
 import { DEMO_PROGRAM, EXAMPLE_LATER, EXAMPLE_TIME } from './samples.ts';
@@ -24,32 +25,6 @@ import {
   textOrNull,
 } from './schema-parts.ts';
 import { KEY_SCOPES } from './scope.ts';
-
-/** The operations whose requests can need the approval of a second person: those with `approvable` in their definition. */
-export const APPROVABLE = [
-  'create_transfer',
-  'reverse_transfer',
-  'erase_card_holder',
-  'resolve_attempt',
-  'close_break',
-  'create_operator_webhook',
-  'update_program',
-  'create_deposit',
-  'create_withdrawal',
-  'create_key',
-  'erase_person',
-  'change_approval_policy',
-] as const;
-
-export type ApprovableId = (typeof APPROVABLE)[number];
-
-/** Those with an amount. */
-export const WITH_AMOUNT: readonly ApprovableId[] = [
-  'create_transfer',
-  'reverse_transfer',
-  'create_deposit',
-  'create_withdrawal',
-];
 
 /** The fields of update_program that a rule can name. */
 export const RULED_FIELDS = ['name', 'limits', 'card_limits', 'funding_low_threshold', 'metadata'] as const;
@@ -304,7 +279,6 @@ export const APPROVALS = [
     reach: 'operator',
     scope: 'operator',
     freshSignIn: true,
-    approvable: true,
     body: ChangeApprovalPolicyBody,
     reply: ApprovalPolicy,
     idempotency: 'optional',

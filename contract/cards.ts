@@ -305,7 +305,6 @@ export const CARDS = [
   operation({
     id: 'erase_card_holder',
     method: 'POST',
-    approvable: true,
     path: `${ONE}/erase`,
     summary: 'Erase what is stored about the holder of a closed card; call it again to see the progress',
     reach: 'program',

@@ -135,7 +135,6 @@ export const KEYS = [
   operation({
     id: 'create_key',
     method: 'POST',
-    approvable: true,
     path: PATH,
     summary: 'Create an API key; its secret is shown once',
     reach: 'operator',

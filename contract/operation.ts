@@ -1,4 +1,5 @@
 import { type TObject, type TSchema, type TString, Type } from 'typebox';
+import { isApprovable } from '../domain/approvals/policy.ts';
 import type { SharedCode } from '../domain/error-codes.ts';
 import { maxBodyBytesOf } from './reading/request-size.ts';
 import type { SchemaShape } from './schema-parts.ts';
@@ -43,9 +44,7 @@ export type Operation = {
   readonly scope: KeyScope | null;
   /** Whether a person must have signed in less than {@link FRESH_SECONDS} ago. Keys need no sign-in. */
   readonly freshSignIn: boolean;
-  /**
-   * Whether requests of operators can need the approval of a second person. They then get 202 and an approval.
-   */
+  /** Whether requests of operators can need the approval of a second person (`APPROVABLE`). They then get 202 and an approval. */
   readonly approvable: boolean;
   /** Whether it can move money. `Money-Moved` on each of its responses says whether the request did. */
   readonly movesMoney: boolean;
@@ -69,7 +68,7 @@ export type Operation = {
 };
 
 /**
- * Properties with a default: no query, no body, 200 and always new, no fresh sign-in, no approval, no money, no idempotency key, no audit, no
+ * Properties with a default: no query, no body, 200 and always new, no fresh sign-in, no money, no idempotency key, no audit, no
  * specific errors.
  */
 type Defaulted =
@@ -83,7 +82,6 @@ type Defaulted =
   | 'stream'
   | 'location'
   | 'freshSignIn'
-  | 'approvable'
   | 'movesMoney'
   | 'dryRun'
   | 'idempotency'
@@ -92,7 +90,7 @@ type Defaulted =
   | 'errors'
   | 'example';
 
-type Specification = Omit<Operation, Defaulted | 'reach' | 'scope'> & {
+type Specification = Omit<Operation, Defaulted | 'reach' | 'scope' | 'approvable'> & {
   readonly [Name in Defaulted]?: NonNullable<Operation[Name]>;
 } & (
     | { readonly reach: 'program'; readonly scope: (typeof PROGRAM_SCOPES)[number] }
@@ -131,7 +129,7 @@ export function operation<const Spec extends Specification>(spec: Spec): Operati
     location: undefined,
     scope: spec.reach === 'caller' || spec.reach === 'connector' ? null : 'operator',
     freshSignIn: false,
-    approvable: false,
+    approvable: isApprovable(spec.id),
     movesMoney: false,
     dryRun: false,
     idempotency: 'none',

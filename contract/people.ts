@@ -89,7 +89,6 @@ export const PEOPLE = [
   operation({
     id: 'erase_person',
     ...CHANGE,
-    approvable: true,
     path: `${PATH}/{person_id}/erase`,
     summary: 'Block a person, and erase their name and email; the audit log keeps their id',
     failure: 'The person could not be erased',

@@ -204,7 +204,6 @@ export const PROGRAMS = [
   operation({
     id: 'update_program',
     method: 'PATCH',
-    approvable: true,
     path: ONE,
     summary: 'Update the name, the limits and the metadata of a card program',
     reach: 'operator',
@@ -219,7 +218,6 @@ export const PROGRAMS = [
   operation({
     id: 'create_deposit',
     method: 'POST',
-    approvable: true,
     path: `${ONE}/deposit`,
     summary: "Add money to a program's funding",
     reach: 'operator',
@@ -241,7 +239,6 @@ export const PROGRAMS = [
   operation({
     id: 'create_withdrawal',
     method: 'POST',
-    approvable: true,
     path: `${ONE}/withdrawal`,
     summary: "Withdraw money from a program's funding",
     reach: 'operator',

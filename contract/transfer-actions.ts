@@ -95,7 +95,6 @@ export const TRANSFER_ACTIONS = [
   operation({
     id: 'reverse_transfer',
     method: 'POST',
-    approvable: true,
     path: `${ONE}/reverse`,
     summary: 'Reverse a completed transfer, in full or in part',
     reach: 'program',

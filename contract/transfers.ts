@@ -258,7 +258,6 @@ export const TRANSFERS = [
   operation({
     id: 'create_transfer',
     method: 'POST',
-    approvable: true,
     path: TRANSFER_PATH,
     summary: 'Create a transfer: load a card, unload it, or move money between cards',
     reach: 'program',

@@ -1,13 +1,15 @@
 import { OPERATION_IDS, OPERATIONS, type OperationId } from '../contract/operations.ts';
-import type { AnyCall, Call, Handler, Reply } from './calls/call.ts';
+import { isApprovable } from '../domain/approvals/policy.ts';
+import { type AnyCall, type Call, type Handler, isOperator, type Reply } from './calls/call.ts';
 import type { Database } from './store/connection/database.ts';
 import type { Databases } from './store/connection/databases.ts';
 import {
   approveChange,
+  type EndApproval,
+  findUnsettled,
   getApproval,
   listApprovals,
   rejectChange,
-  settleApprovals,
   withdrawChange,
 } from './subjects/approvals/decide.ts';
 import { type Runs, refuseBatch, withApproval } from './subjects/approvals/gate.ts';
@@ -17,7 +19,6 @@ import {
   openPolicyMemory,
   type PolicyMemory,
 } from './subjects/approvals/policy.ts';
-import { isApprovable } from './subjects/approvals/subject.ts';
 import { listAuditEntries } from './subjects/audit/list-audit-entries.ts';
 import { verifyAuditPortion } from './subjects/audit/verify-audit.ts';
 import { createCard } from './subjects/cards/create-card.ts';
@@ -264,8 +265,8 @@ function operationHandlers(
 
 export type Handlers = {
   readonly handlers: Readonly<Record<OperationId, Handler>>;
-  /** Ends approvals that no other request ends, see `settleApprovals`. */
-  readonly settleApprovals: (deadline: () => number) => Promise<number>;
+  /** Finds what a job must do to end approvals, see `findUnsettled`. */
+  readonly findUnsettled: () => Promise<readonly EndApproval[]>;
 };
 
 /**
@@ -299,13 +300,17 @@ export function handlersOf(
       ? { ...shared, database: databases.application.forProgram(programId) }
       : everywhere;
   const gated = OPERATION_IDS.map((id): [OperationId, Handler] => {
-    if (isApprovable(id)) return [id, (call) => withApproval(everywhere, policy, runs, call, id)];
-    if (id !== 'create_transfer_batch') return [id, run];
-    return [id, async (call) => refuseBatch(policy, call).then(() => run(call))];
+    const ofOperator: Handler | undefined = isApprovable(id)
+      ? (call) => withApproval(everywhere, policy, runs, call, id)
+      : id === 'create_transfer_batch'
+        ? (call) => refuseBatch(policy).then(() => run(call))
+        : undefined;
+    // Requests of card programs go straight to their handlers.
+    return [id, ofOperator === undefined ? run : (call) => (isOperator(call.caller) ? ofOperator(call) : run(call))];
   });
   return {
     handlers: Object.fromEntries(gated) as Record<OperationId, Handler>,
-    settleApprovals: (deadline) => settleApprovals(everywhere, run, deadline),
+    findUnsettled: () => findUnsettled(everywhere, run),
   };
 }
 

@@ -156,7 +156,7 @@ async function startParts(
   const processors = openConnectors(configuration, background, connectorParts);
   const transfers = openLane(databases, { compactsPayloads, metrics, overview, processors, operatorLimits });
   const shared = { databases, transfers, news, webhooks, supportContact, processors, operatorLimits };
-  const { handlers, settleApprovals } = handlersOf(shared, mode === 'sandbox' ? embedded : undefined, status, overview);
+  const { handlers, findUnsettled } = handlersOf(shared, mode === 'sandbox' ? embedded : undefined, status, overview);
   const gateway = gatewayOf(configuration, databases, {
     ...{ handlers, ...credentials.gateway },
     ...{ findSupport: incidents.find, verifyNotice: processors.verifyNotice, ready: readiness.find },
@@ -183,7 +183,7 @@ async function startParts(
   onListening({ mode, port, migration });
   unpublish = await publishSettings(configuration, port, log);
   backups?.start();
-  const followed = { transfers, news, delivery, incidents, processors, settleApprovals };
+  const followed = { transfers, news, delivery, incidents, processors, findUnsettled };
   jobs = startJobs(configuration, opened, { log, metrics, ...followed });
   processors.start(transfers);
   warnOfClearText(configuration, log);
@@ -327,13 +327,13 @@ type JobParts = {
   readonly delivery: Delivery;
   readonly incidents: OpenIncidents;
   readonly processors: Pick<Processors, 'connectorIds'>;
-  readonly settleApprovals: Parameters<typeof startSettlingApprovals>[0];
+  readonly findUnsettled: Parameters<typeof startSettlingApprovals>[0];
 };
 
 function startJobs(
   configuration: Configuration,
   { databases }: OpenDatabase,
-  { log, metrics, transfers, news, delivery, incidents, processors, settleApprovals }: JobParts,
+  { log, metrics, transfers, news, delivery, incidents, processors, findUnsettled }: JobParts,
 ): { readonly stop: () => Promise<unknown> } {
   const { background } = databases;
   const report = reporterOf(log, metrics);
@@ -349,7 +349,7 @@ function startJobs(
       { database: background, transfers, processors },
       report('due_transfers', 'cannot settle due transfers; retrying'),
     ),
-    startSettlingApprovals(settleApprovals, report('approvals', 'cannot end approvals; retrying')),
+    startSettlingApprovals(findUnsettled, report('approvals', 'cannot end approvals; retrying')),
     startFollowingIncidents(background, incidents, report('incidents', 'cannot follow the incidents; retrying')),
     startVerifyingBooks(background, {
       onMismatch: (verification) => log.error({ event: 'books', ...verification }, BOOKS_DIFFER),

@@ -169,7 +169,6 @@ export const ATTEMPTS = [
   operation({
     id: 'resolve_attempt',
     method: 'POST',
-    approvable: true,
     path: `${PATH}/{attempt_id}/resolve`,
     summary:
       'Resolve an attempt with an unknown outcome, once you know what the processor did: completes or fails its transfer',

@@ -93,7 +93,6 @@ export const BREAKS = [
   operation({
     id: 'close_break',
     method: 'POST',
-    approvable: true,
     path: `${PATH}/{break_id}/close`,
     summary: 'Close a settled break; a closed break stays unchanged',
     reach: 'operator',

@@ -237,7 +237,6 @@ export const WEBHOOKS = [
     ...CREATE,
     ...CHANGED_BY_OPERATORS,
     id: 'create_operator_webhook',
-    approvable: true,
     path: OPERATOR,
     summary: 'Create a webhook for all card programs or for one; its secret is shown once',
     body: CreateOperatorWebhookBody,

@@ -1,3 +1,37 @@
+/**
+ * The operations whose requests can need the approval of a second person. Those that stop harm can not: disabling transfers,
+ * suspending a card, revoking a key, ending a session, blocking a person.
+ */
+export const APPROVABLE = [
+  'create_transfer',
+  'reverse_transfer',
+  'erase_card_holder',
+  'resolve_attempt',
+  'close_break',
+  'create_operator_webhook',
+  'update_program',
+  'create_deposit',
+  'create_withdrawal',
+  'create_key',
+  'erase_person',
+  'change_approval_policy',
+] as const;
+
+export type ApprovableId = (typeof APPROVABLE)[number];
+
+/** Those with an amount. */
+export const WITH_AMOUNT: readonly ApprovableId[] = [
+  'create_transfer',
+  'reverse_transfer',
+  'create_deposit',
+  'create_withdrawal',
+];
+
+/** Whether requests of an operation can need an approval. */
+export function isApprovable(operation: string): operation is ApprovableId {
+  return APPROVABLE.some((one) => one === operation);
+}
+
 /** One rule of the approval policy: requests of operators that it matches wait for the approval of a second person. */
 export type ApprovalRule = {
   readonly operation: string;

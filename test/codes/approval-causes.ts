@@ -1,7 +1,8 @@
 import { randomUUID } from 'node:crypto';
-import { APPROVABLE, type ApprovableId, type ApprovalRule } from '../../contract/approvals.ts';
+import type { ApprovalRule } from '../../contract/approvals.ts';
 import type { OperationId } from '../../contract/operations.ts';
 import { DEMO_PROGRAM } from '../../contract/samples.ts';
+import { APPROVABLE, type ApprovableId } from '../../domain/approvals/policy.ts';
 import type { SharedCode } from '../../domain/error-codes.ts';
 import { partsOf, toRaw } from '../fixtures/operations.ts';
 import { thingsOf } from '../fixtures/service-things.ts';

@@ -2,10 +2,10 @@ import { globSync, readFileSync } from 'node:fs';
 import { join, resolve } from 'node:path';
 import type { Page } from 'playwright-core';
 import { expect, test } from 'vitest';
-import { APPROVABLE, type ApprovableId } from '../../contract/approvals.ts';
 import { METHODS } from '../../contract/clients/sdk-methods.ts';
 import { OPERATION_IDS, OPERATIONS } from '../../contract/operations.ts';
 import { DEMO_PROGRAM } from '../../contract/samples.ts';
+import { APPROVABLE, type ApprovableId } from '../../domain/approvals/policy.ts';
 import { expectAccessibleInEveryView } from './harness/accessible.ts';
 import { screenshot, untilShown, useConsole } from './harness/use-console.ts';
 

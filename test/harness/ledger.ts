@@ -60,7 +60,7 @@ export type Ledger = {
   readonly service: AnyService;
   readonly call: (operation: OperationId, members?: object, more?: Partial<AnyCall>) => Promise<WrittenReply>;
   readonly handlers: Readonly<Record<OperationId, Handler>>;
-  readonly settleApprovals: Handlers['settleApprovals'];
+  readonly findUnsettled: Handlers['findUnsettled'];
   /** The counts of created transfers, as the service would store them. */
   readonly counts: TransferCounts;
   readonly close: () => Promise<void>;
@@ -164,7 +164,7 @@ export function openLedger(
     changed: () => undefined,
   };
   const service: AnyService = { database, transfers, news, webhooks, supportContact, processors };
-  const { handlers, settleApprovals } = handlersOf(
+  const { handlers, findUnsettled } = handlersOf(
     { databases, transfers, news, webhooks, supportContact, processors },
     undefined,
     NO_PROCESS,
@@ -204,7 +204,7 @@ export function openLedger(
     database,
     service,
     handlers,
-    settleApprovals,
+    findUnsettled,
     call,
     counts: overview.counts,
     close: () => databases.close(),

@@ -1,10 +1,11 @@
 import { randomUUID } from 'node:crypto';
 import { beforeEach, describe, expect, test } from 'vitest';
-import { APPROVABLE, type ApprovalRule } from '../../contract/approvals.ts';
+import type { ApprovalRule } from '../../contract/approvals.ts';
 import { OPERATIONS, type OperationId } from '../../contract/operations.ts';
 import { DEMO_PROGRAM } from '../../contract/samples.ts';
 import { ROLES, type Role } from '../../contract/scope.ts';
 import type { ApprovalStatus } from '../../domain/approvals/approval.ts';
+import { APPROVABLE } from '../../domain/approvals/policy.ts';
 import { fromWireId } from '../../domain/identifier.ts';
 import { parseStrictJson } from '../../server/calls/strict-json.ts';
 import { signInPerson } from '../../server/subjects/sessions/sign-in-person.ts';
@@ -74,7 +75,10 @@ const decideOn = (by: Person, approval: Fields, what: 'approve' | 'reject' | 'wi
 const statusOf = async (approval: Fields): Promise<unknown> => (await olivia.ask(about(approval))).fields.status;
 
 /** Runs the job once, as every process does. */
-const settle = () => ledger.settleApprovals(() => performance.now() + 20_000);
+const settle = async (): Promise<number> => {
+  for (const end of await ledger.findUnsettled()) await end(performance.now() + 20_000);
+  return 0;
+};
 
 /** Asks for a withdrawal that waits. */
 const waiting = async (by: Person = tariq, amount = 20_000, key: string = randomUUID()): Promise<Fields> => {

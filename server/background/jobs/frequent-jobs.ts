@@ -6,7 +6,7 @@ import { eraseInBatches } from '../../subjects/cards/erase-in-batches.ts';
 import { reportErrors } from '../../subjects/errors/report-errors.ts';
 import type { OpenIncidents } from '../../subjects/support/follow-incidents.ts';
 import { settleDue } from '../../subjects/transfers/settle-due.ts';
-import { type OnFailure, type RunningJob, startRounds } from './rounds.ts';
+import { type OnFailure, type RunningJob, startRounds, takeAllSteps } from './rounds.ts';
 
 /** Maximum delay after a hold expires or a scheduled transfer is due. */
 const DUE_INTERVAL_MILLISECONDS = 1_000;
@@ -35,16 +35,17 @@ const APPROVAL_MILLISECONDS = 10_000;
 
 /** Expires approvals, and carries out approved requests whose process was stopped in between. */
 export function startSettlingApprovals(
-  settle: (deadline: () => number) => Promise<number>,
+  findUnsettled: () => Promise<readonly ((deadline: number) => Promise<unknown>)[]>,
   onFailure: OnFailure,
 ): RunningJob {
   return startRounds({
     firstPauseMilliseconds: APPROVAL_INTERVAL_MILLISECONDS,
     retryMilliseconds: APPROVAL_INTERVAL_MILLISECONDS,
     onFailure,
-    run: async () => {
-      const failed = await settle(() => performance.now() + APPROVAL_MILLISECONDS);
-      if (failed > 0) throw new Error(`${failed} approvals could not be ended`);
+    run: async (signal) => {
+      const ends = await findUnsettled();
+      const steps = ends.map((end) => () => end(performance.now() + APPROVAL_MILLISECONDS));
+      await takeAllSteps(steps, signal);
       return APPROVAL_INTERVAL_MILLISECONDS;
     },
   });

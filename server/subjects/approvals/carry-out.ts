@@ -1,11 +1,21 @@
+import type { ApprovalRecord } from '../../../contract/approvals.ts';
 import { errorRecord } from '../../../contract/errors/catalogue.ts';
 import { OPERATIONS, type OperationId } from '../../../contract/operations.ts';
 import { readFields } from '../../../contract/reading/read-fields.ts';
-import { includesScope, inOrder, ROLE_NAMES, scopesOf } from '../../../contract/scope.ts';
+import { includesScope, inOrder, scopesOf } from '../../../contract/scope.ts';
 import type { Maker } from '../../../domain/approvals/approval.ts';
 import { toWireId } from '../../../domain/identifier.ts';
+import { readAccess } from '../../../domain/people/access.ts';
 import { type MoneyMoved, Refusal } from '../../../domain/refusal.ts';
-import { type AnyCall, type AnyReply, type Caller, ownedBy, type Service } from '../../calls/call.ts';
+import {
+  type AnyCall,
+  type AnyReply,
+  type CallContext,
+  type Caller,
+  ownedBy,
+  type Service,
+  schemaRefusal,
+} from '../../calls/call.ts';
 import { readRows } from '../../calls/read-rows.ts';
 import { parseStrictJson } from '../../calls/strict-json.ts';
 import { transact } from '../../commit/transaction.ts';
@@ -19,20 +29,19 @@ import {
   toApproval,
   toCredential,
 } from '../../store/approval.ts';
+import type { Statement } from '../../store/connection/database.ts';
 import { insertEvents } from '../../store/events/insert-events.ts';
 import { NO_PROGRAM } from '../../store/idempotency.ts';
 import { auditOther, withoutHolderValues } from '../audit/audit.ts';
-import { toApprovalRecord } from './record.ts';
+import { toApprovalRecord, toEventPayload } from './record.ts';
 import { type Run, toRecord } from './subject.ts';
 
 /** The maker of a request: what they may do now, and the caller. */
 export type MakerNow = { readonly maker: Maker; readonly caller: Caller };
 
 /** Reads the maker of a request, and whether the key or the person may still send it. */
-export async function readMaker({ database }: Service, approval: ShownApproval): Promise<MakerNow> {
-  const { requestedBy, operation } = approval;
-  const [row] = await readRows(database, readCredential({ credentialId: requestedBy }));
-  const credential = row === undefined ? undefined : toCredential(row);
+export async function readMaker(service: Service, { requestedBy, operation }: ShownApproval): Promise<MakerNow> {
+  const credential = await findCredential(service, requestedBy);
   const scopes = credential === undefined ? [] : scopesNow(credential);
   const isPerson = credential?.roles !== null;
   const maker = {
@@ -46,10 +55,16 @@ export async function readMaker({ database }: Service, approval: ShownApproval):
   return { maker, caller };
 }
 
+export async function findCredential({ database }: Service, credentialId: string): Promise<Credential | undefined> {
+  const [row] = await readRows(database, readCredential({ credentialId }));
+  return row === undefined ? undefined : toCredential(row);
+}
+
 function scopesNow({ scopes, roles }: Credential): readonly string[] {
   if (scopes !== null) return inOrder(scopes);
-  const held = (roles ?? []).flatMap((role) => ROLE_NAMES.filter((name) => name === role));
-  return scopesOf(held.map((role) => ({ role, programId: null })));
+  // An operator has roles for all card programs.
+  const access = (roles ?? []).flatMap((text) => readAccess(text) ?? []);
+  return scopesOf(access.filter(({ programId }) => programId === null));
 }
 
 function lostBy(credential: Credential | undefined, scopes: readonly string[], operation: string): string | null {
@@ -71,8 +86,7 @@ export function toCall(approval: ShownApproval, caller: Caller, deadline: number
   const reading = schema === undefined ? undefined : readFields(schema, sent, method === 'PATCH' ? 'patch' : 'body');
   // The request was read once, by this version or an earlier one, which may have allowed more.
   if (reading !== undefined && 'problem' in reading) {
-    const { message, field } = reading.problem;
-    throw new Refusal(`${operation}_schema`, message, field === undefined ? {} : { field });
+    throw schemaRefusal({ operation }, reading.problem.message, reading.problem.field);
   }
   return {
     operation,
@@ -163,15 +177,33 @@ function end(service: Service, approvalId: string, outcome: Outcome, deadline: n
     // Another process was faster.
     if (before.status !== 'approved') return { result: { approval: before, now, moneyMoved }, writes: [] };
     const approval = { ...before, ...stored, body: null };
-    const payload = JSON.stringify(toApprovalRecord(approval, now));
-    const subjectId = toWireId('apr', approvalId);
-    const details = JSON.stringify({ status: stored.status, error: stored.error });
-    const event = { type: 'approval.failed' as const, programId: null, subjectId, payload };
+    const { status, error } = stored;
     const writes = [
       endApproval({ approvalId, ...stored }),
-      ...(stored.status === 'failed' ? [insertEvents(batchId, [event], now)] : []),
-      auditOther('end_approval', { actor: 'service', programId: before.programId, subjectId, details }),
+      ...(status === 'failed' ? [eventOf(status, toApprovalRecord(approval, now), batchId, now)] : []),
+      auditOfEnd(approval, { status, error }),
     ];
     return { result: { approval, now, moneyMoved }, writes };
   });
+}
+
+type Reported = Extract<ApprovalRecord['status'], 'approved' | 'failed' | 'rejected' | 'withdrawn' | 'expired'>;
+
+/** Inserts the event of a status. `call` is the request that has caused it. */
+export function eventOf(
+  status: Reported,
+  record: ApprovalRecord,
+  batchId: string,
+  now: number,
+  call?: CallContext,
+): Statement {
+  const payload = toEventPayload(record);
+  const event = { type: `approval.${status}` as const, programId: null, subjectId: record.approval_id, payload };
+  return insertEvents(batchId, [event], now, call);
+}
+
+/** Inserts the entry of the audit log about an end that no request has caused. */
+export function auditOfEnd({ approvalId, programId }: ShownApproval, details: object): Statement {
+  const subjectId = toWireId('apr', approvalId);
+  return auditOther('end_approval', { actor: 'service', programId, subjectId, details: JSON.stringify(details) });
 }

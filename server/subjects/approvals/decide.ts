@@ -1,7 +1,6 @@
 import type { ApprovalRecord } from '../../../contract/approvals.ts';
 import { OPERATIONS, type OperationId } from '../../../contract/operations.ts';
-import { type ApprovalDecision, type Checker, refuseDecision } from '../../../domain/approvals/approval.ts';
-import type { EventType } from '../../../domain/event.ts';
+import { type ApprovalDecision, type Checker, type Maker, refuseDecision } from '../../../domain/approvals/approval.ts';
 import { fromWireId, toWireId } from '../../../domain/identifier.ts';
 import { Refusal } from '../../../domain/refusal.ts';
 import { type Call, credentialOf, hasScope, OperationFailure, type Reply, type Service } from '../../calls/call.ts';
@@ -15,16 +14,13 @@ import {
   listApprovals as listStatement,
   lockApproval,
   readApproval,
-  readCredential,
   type ShownApproval,
   toApproval,
-  toCredential,
 } from '../../store/approval.ts';
-import { insertEvents } from '../../store/events/insert-events.ts';
-import { auditOf, auditOther } from '../audit/audit.ts';
-import { carryOut, readMaker, toCall } from './carry-out.ts';
+import { auditOf } from '../audit/audit.ts';
+import { auditOfEnd, carryOut, eventOf, findCredential, readMaker, toCall } from './carry-out.ts';
 import type { Runs } from './gate.ts';
-import { toApprovalRecord, toEventPayload } from './record.ts';
+import { toApprovalRecord } from './record.ts';
 import { type Run, readSubject, valuesOf } from './subject.ts';
 
 type DecisionCall = Call<'approve_change'> | Call<'reject_change'> | Call<'withdraw_change'>;
@@ -72,16 +68,15 @@ export async function approveChange(
   call: Call<'approve_change'>,
 ): Promise<Reply<'approve_change'>> {
   const { approval } = await readOne(service, call.params.approval_id);
-  const { caller } = await readMaker(service, approval);
+  const { maker, caller } = await readMaker(service, approval);
   if (approval.status === 'pending') await refuseDisabled(tryOut, approval, caller, call.deadline);
-  const { approvalId } = approval;
-  const decided = await decide(service, call, 'approve', approval, call.body?.reason ?? null);
+  const decided = await decide(service, call, 'approve', approval, maker, call.body?.reason ?? null);
   if (decided.isRepeated && decided.approval.status !== 'approved') {
     const known = decided.approval.status === 'carried_out' ? movedBefore(decided.record) : 'no';
     return { record: decided.record, moneyMoved: known };
   }
   try {
-    const ended = await carryOut(service, run, approvalId, call.deadline);
+    const ended = await carryOut(service, run, approval.approvalId, call.deadline);
     return { record: toApprovalRecord(ended.approval, ended.now), moneyMoved: ended.moneyMoved };
   } catch (thrown) {
     // The approval is given, and the job carries the request out: an error would deny that.
@@ -112,7 +107,8 @@ async function refuseDisabled(
 
 export async function rejectChange(service: Service, call: Call<'reject_change'>): Promise<Reply<'reject_change'>> {
   const { approval } = await readOne(service, call.params.approval_id);
-  return { record: (await decide(service, call, 'reject', approval, call.body.reason)).record };
+  const { maker } = await readMaker(service, approval);
+  return { record: (await decide(service, call, 'reject', approval, maker, call.body.reason)).record };
 }
 
 export async function withdrawChange(
@@ -120,15 +116,11 @@ export async function withdrawChange(
   call: Call<'withdraw_change'>,
 ): Promise<Reply<'withdraw_change'>> {
   const { approval } = await readOne(service, call.params.approval_id);
-  return { record: (await decide(service, call, 'withdraw', approval, null)).record };
+  const { maker } = await readMaker(service, approval);
+  return { record: (await decide(service, call, 'withdraw', approval, maker, null)).record };
 }
 
 const STATUS_AFTER = { approve: 'approved', reject: 'rejected', withdraw: 'withdrawn' } as const;
-const EVENT_OF = {
-  approve: 'approval.approved',
-  reject: 'approval.rejected',
-  withdraw: 'approval.withdrawn',
-} as const satisfies Readonly<Record<ApprovalDecision, EventType>>;
 
 type Decided = { readonly approval: ShownApproval; readonly record: ApprovalRecord; readonly isRepeated: boolean };
 
@@ -137,13 +129,11 @@ async function decide(
   service: Service,
   call: DecisionCall,
   decision: ApprovalDecision,
-  { approvalId, ...named }: ShownApproval,
+  { approvalId, operation }: ShownApproval,
+  maker: Maker,
   reason: string | null,
 ): Promise<Decided> {
-  const [{ maker }, checker] = await Promise.all([
-    readMaker(service, { approvalId, ...named }),
-    readChecker(service, call, named.operation as OperationId),
-  ]);
+  const checker = await readChecker(service, call, operation as OperationId);
   const load = { approval: lockApproval({ approvalId }) };
   return transact<Decided, 'approval'>(service.database, call.deadline, load, ({ approval: [row] }, batchId) => {
     if (row === undefined) throw approvalMissing(toWireId('apr', approvalId));
@@ -160,18 +150,11 @@ async function decide(
     const decidedBy = checker.credentialId;
     const after = { ...before, status, decidedBy, decidedAt, reason, body: status === 'approved' ? before.body : null };
     const record = toApprovalRecord(after, now);
-    const event = {
-      type: EVENT_OF[decision],
-      programId: null,
-      subjectId: record.approval_id,
-      payload: toEventPayload(record),
-    };
-    const { operation, summary } = before;
-    const details = JSON.stringify({ operation, summary, requested_by: record.requested_by, reason });
+    const details = JSON.stringify({ operation, summary: before.summary, requested_by: record.requested_by, reason });
     const audited = { programId: before.programId, subjectId: record.approval_id, details };
     const writes = [
       decideApproval({ approvalId, status, decidedBy, decidedAt, reason }),
-      insertEvents(batchId, [event], now, call),
+      eventOf(status, record, batchId, now, call),
       ...auditOf(call, audited),
     ];
     return { result: { approval: after, record, isRepeated: false }, writes };
@@ -189,28 +172,25 @@ async function readChecker(service: Service, { caller }: DecisionCall, operation
   const needed = OPERATIONS[operation].scope;
   const mayDecide = hasScope(caller, 'approvals:write') || needed === null || hasScope(caller, needed);
   if (credentialId === null) return { credentialId, behind: [], personId: null, mayDecide };
-  const [row] = await readRows(service.database, readCredential({ credentialId }));
-  const credential = row === undefined ? undefined : toCredential(row);
+  const credential = await findCredential(service, credentialId);
   const personId = 'personId' in caller ? caller.personId : (credential?.personId ?? null);
   return { credentialId, behind: credential?.behind ?? [credentialId], personId, mayDecide };
 }
 
+/** Ends one approval. Its work must be done by `deadline` (`performance.now()`, milliseconds). */
+export type EndApproval = (deadline: number) => Promise<unknown>;
+
 /**
- * Ends what no other request ends: expires pending approvals, and carries out approved requests whose process was stopped in between.
- * Returns how many failed.
+ * Finds the approvals that no other request ends, and returns how to end each: pending ones that have expired, and approved ones whose
+ * process was stopped before it carried them out.
  */
-export async function settleApprovals(service: Service, run: Run, deadline: () => number): Promise<number> {
-  let failed = 0;
-  for (const row of await service.database.read(FIND_OPEN_APPROVALS)) {
+export async function findUnsettled(service: Service, run: Run): Promise<readonly EndApproval[]> {
+  const rows = await service.database.read(FIND_OPEN_APPROVALS);
+  return rows.map((row): EndApproval => {
     const approvalId = row.approval_id as string;
-    try {
-      if (row.status === 'approved') await carryOut(service, run, approvalId, deadline());
-      else await expire(service, approvalId, deadline());
-    } catch {
-      failed += 1;
-    }
-  }
-  return failed;
+    if (row.status === 'approved') return (deadline) => carryOut(service, run, approvalId, deadline);
+    return (deadline) => expire(service, approvalId, deadline);
+  });
 }
 
 function expire(service: Service, approvalId: string, deadline: number): Promise<void> {
@@ -219,14 +199,13 @@ function expire(service: Service, approvalId: string, deadline: number): Promise
     const before = row === undefined ? undefined : toApproval(row);
     if (row === undefined || before?.status !== 'pending') return { result: undefined, writes: [] };
     const now = (row.now as Date).getTime();
-    const subjectId = toWireId('apr', approvalId);
-    const payload = JSON.stringify(toApprovalRecord({ ...before, status: 'expired', body: null }, now));
-    const details = JSON.stringify({ status: 'expired' });
+    const status = 'expired';
+    const expired = { ...before, status, body: null } as const;
     const undecided = { decidedBy: null, decidedAt: null, reason: null };
     const writes = [
-      decideApproval({ approvalId, status: 'expired', ...undecided }),
-      insertEvents(batchId, [{ type: 'approval.expired', programId: null, subjectId, payload }], now),
-      auditOther('end_approval', { actor: 'service', programId: before.programId, subjectId, details }),
+      decideApproval({ approvalId, status, ...undecided }),
+      eventOf(status, toApprovalRecord(expired, now), batchId, now),
+      auditOfEnd(expired, { status }),
     ];
     return { result: undefined, writes };
   });

@@ -1,18 +1,10 @@
-import type { ApprovableId } from '../../../contract/approvals.ts';
 import { OPERATIONS } from '../../../contract/operations.ts';
 import { canonicalJson } from '../../../contract/reading/json.ts';
-import { needsApproval, type RuledRequest } from '../../../domain/approvals/policy.ts';
+import { type ApprovableId, needsApproval } from '../../../domain/approvals/policy.ts';
 import { isSame } from '../../../domain/idempotency.ts';
 import { toWireId } from '../../../domain/identifier.ts';
 import { Refusal } from '../../../domain/refusal.ts';
-import {
-  type AcceptedReply,
-  type AnyCall,
-  type AnyReply,
-  credentialOf,
-  isOperator,
-  type Service,
-} from '../../calls/call.ts';
+import { type AcceptedReply, type AnyCall, type AnyReply, credentialOf, type Service } from '../../calls/call.ts';
 import { readRows } from '../../calls/read-rows.ts';
 import { transact } from '../../commit/transaction.ts';
 import { fingerprintOf } from '../../commit/under-key.ts';
@@ -45,8 +37,7 @@ export type Runs = { readonly run: Run; readonly tryOut: Run };
 
 /**
  * Answers a request of an operator with an approval, if a rule matches it. The request is first carried out without writing
- * anything, so a request that would be refused now is refused now. Every other request is carried out at once. Requests of card
- * programs cost nothing here.
+ * anything, so a request that would be refused now is refused now. Every other request is carried out at once.
  *
  * @throws {Refusal} approval_pending, idempotency_key_exists, and every refusal of the operation
  */
@@ -57,9 +48,8 @@ export async function withApproval(
   call: AnyCall,
   operation: ApprovableId,
 ): Promise<AnyReply> {
-  if (!isOperator(call.caller) || call.approvalId !== undefined) return run(call);
   const current = await policy.read();
-  const isConcerned = needsApproval(current.rules, { ...NOTHING_KNOWN, operation, ...ofBody(call) });
+  const isConcerned = needsApproval(current.rules, { ...toRuledRequest(call, null), ...NOTHING_KNOWN });
   if (!isConcerned) return run(call);
   const known = await findByKey(service, call);
   if (known !== undefined)
@@ -76,14 +66,8 @@ export async function withApproval(
 /** A rule about amounts matches an unknown amount, so that this finds every rule that may match. */
 const NOTHING_KNOWN = { amount: null, currency: null } as const;
 
-function ofBody(call: AnyCall): Pick<RuledRequest, 'scopes' | 'fields'> {
-  const { scopes, fields } = toRuledRequest(call, null);
-  return { scopes, fields };
-}
-
 /** Refuses a batch of an operator if single transfers need an approval: no one could see what they approve. */
-export async function refuseBatch(policy: PolicyMemory, call: AnyCall): Promise<void> {
-  if (!isOperator(call.caller)) return;
+export async function refuseBatch(policy: PolicyMemory): Promise<void> {
   const { rules } = await policy.read();
   if (!rules.some(({ operation }) => operation === 'create_transfer')) return;
   const message =

@@ -1,7 +1,8 @@
-import { type ApprovalPolicy, ApprovalRule, RULED_FIELDS, WITH_AMOUNT } from '../../../contract/approvals.ts';
+import { type ApprovalPolicy, ApprovalRule, RULED_FIELDS } from '../../../contract/approvals.ts';
 import { isJsonObject, type JsonValue } from '../../../contract/reading/json.ts';
 import { readFields } from '../../../contract/reading/read-fields.ts';
 import { KEY_SCOPES } from '../../../contract/scope.ts';
+import { WITH_AMOUNT } from '../../../domain/approvals/policy.ts';
 import { type Call, type CallContext, type Reply, type Service, schemaRefusal } from '../../calls/call.ts';
 import { checkCurrency } from '../../calls/program.ts';
 import { readRows } from '../../calls/read-rows.ts';

@@ -1,5 +1,6 @@
-import type { ApprovableId, ApprovalRecord } from '../../../contract/approvals.ts';
+import type { ApprovalRecord } from '../../../contract/approvals.ts';
 import { approvalStatusAt } from '../../../domain/approvals/approval.ts';
+import type { ApprovableId } from '../../../domain/approvals/policy.ts';
 import { toCredentialId, toWireId } from '../../../domain/identifier.ts';
 import { parseJson } from '../../../domain/parse-json.ts';
 import type { ShownApproval } from '../../store/approval.ts';

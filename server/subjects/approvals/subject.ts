@@ -1,7 +1,6 @@
-import { APPROVABLE, type ApprovableId } from '../../../contract/approvals.ts';
 import { OPERATIONS, type OperationId } from '../../../contract/operations.ts';
 import { inOrder, ROLES, type Role } from '../../../contract/scope.ts';
-import type { RuledRequest } from '../../../domain/approvals/policy.ts';
+import type { ApprovableId, RuledRequest } from '../../../domain/approvals/policy.ts';
 import { describeRequest } from '../../../domain/approvals/sentence.ts';
 import { fromWireId, toWireId } from '../../../domain/identifier.ts';
 import { type AmountAsSent, readAmount } from '../../../domain/ledger/money.ts';
@@ -37,10 +36,6 @@ const SUBJECTS: Readonly<Record<ApprovableId, Subject | null>> = {
   erase_person: null,
   change_approval_policy: { operation: 'get_approval_policy', shows: ['rules', 'expires_after_hours'] },
 };
-
-export function isApprovable(id: OperationId): id is ApprovableId {
-  return (APPROVABLE as readonly string[]).includes(id);
-}
 
 type Found = Readonly<Record<string, unknown>>;
 
