@@ -272,6 +272,7 @@ test('an approval stays pending while transfers are disabled', async () => {
   const load = await ada.ask(OPERATIONS.create_transfer.path, 'POST', transfer, headers);
   expect(load.status).toBe(202);
   await ledger.call('change_switch', { disabled: true, reason: 'a test' }, { programId: '' });
+  expect((await decideOn(ada, load.fields, 'approve')).fields.Code).toBe('own_approval');
   const grace = await person('administrator', 'Grace Lin');
   expect((await decideOn(grace, load.fields, 'approve')).fields.Code).toBe('service_disabled');
   expect(await statusOf(load.fields)).toBe('pending');

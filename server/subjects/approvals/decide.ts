@@ -1,6 +1,6 @@
 import type { ApprovalRecord } from '../../../contract/approvals.ts';
 import { OPERATIONS, type OperationId } from '../../../contract/operations.ts';
-import { type ApprovalDecision, type Checker, type Maker, refuseDecision } from '../../../domain/approvals/approval.ts';
+import { type ApprovalDecision, type Checker, refuseDecision } from '../../../domain/approvals/approval.ts';
 import { fromWireId, toWireId } from '../../../domain/identifier.ts';
 import { Refusal } from '../../../domain/refusal.ts';
 import { type Call, credentialOf, hasScope, OperationFailure, type Reply, type Service } from '../../calls/call.ts';
@@ -18,7 +18,7 @@ import {
   toApproval,
 } from '../../store/approval.ts';
 import { auditOf } from '../audit/audit.ts';
-import { auditOfEnd, carryOut, eventOf, findCredential, readMaker, toCall } from './carry-out.ts';
+import { auditOfEnd, carryOut, eventOf, findCredential, type MakerNow, readMaker, toCall } from './carry-out.ts';
 import type { Runs } from './gate.ts';
 import { toApprovalRecord } from './record.ts';
 import { type Run, readSubject, valuesOf } from './subject.ts';
@@ -67,10 +67,14 @@ export async function approveChange(
   service: Service,
   call: Call<'approve_change'>,
 ): Promise<Reply<'approve_change'>> {
-  const { approval } = await readOne(service, call.params.approval_id);
-  const { maker, caller } = await readMaker(service, approval);
-  if (approval.status === 'pending') await refuseDisabled(tryOut, approval, caller, call.deadline);
-  const decided = await decide(service, call, 'approve', approval, maker, call.body?.reason ?? null);
+  const { approval, now } = await readOne(service, call.params.approval_id);
+  const people = await readPeople(service, call, approval);
+  if (approval.status === 'pending') {
+    const refusal = examine('approve', approval, people, now);
+    if (refusal !== undefined) throw refusal;
+    await refuseDisabled(tryOut, approval, people.caller, call.deadline);
+  }
+  const decided = await decide(service, call, 'approve', approval, people, call.body?.reason ?? null);
   if (decided.isRepeated && decided.approval.status !== 'approved') {
     const known = decided.approval.status === 'carried_out' ? movedBefore(decided.record) : 'no';
     return { record: decided.record, moneyMoved: known };
@@ -107,8 +111,8 @@ async function refuseDisabled(
 
 export async function rejectChange(service: Service, call: Call<'reject_change'>): Promise<Reply<'reject_change'>> {
   const { approval } = await readOne(service, call.params.approval_id);
-  const { maker } = await readMaker(service, approval);
-  return { record: (await decide(service, call, 'reject', approval, maker, call.body.reason)).record };
+  const people = await readPeople(service, call, approval);
+  return { record: (await decide(service, call, 'reject', approval, people, call.body.reason)).record };
 }
 
 export async function withdrawChange(
@@ -116,8 +120,8 @@ export async function withdrawChange(
   call: Call<'withdraw_change'>,
 ): Promise<Reply<'withdraw_change'>> {
   const { approval } = await readOne(service, call.params.approval_id);
-  const { maker } = await readMaker(service, approval);
-  return { record: (await decide(service, call, 'withdraw', approval, maker, null)).record };
+  const people = await readPeople(service, call, approval);
+  return { record: (await decide(service, call, 'withdraw', approval, people, null)).record };
 }
 
 const STATUS_AFTER = { approve: 'approved', reject: 'rejected', withdraw: 'withdrawn' } as const;
@@ -129,28 +133,27 @@ async function decide(
   service: Service,
   call: DecisionCall,
   decision: ApprovalDecision,
-  { approvalId, operation }: ShownApproval,
-  maker: Maker,
+  { approvalId }: ShownApproval,
+  people: People,
   reason: string | null,
 ): Promise<Decided> {
-  const checker = await readChecker(service, call, operation as OperationId);
   const load = { approval: lockApproval({ approvalId }) };
   return transact<Decided, 'approval'>(service.database, call.deadline, load, ({ approval: [row] }, batchId) => {
     if (row === undefined) throw approvalMissing(toWireId('apr', approvalId));
     const before = toApproval(row);
     const decidedAt = row.now as Date;
     const now = decidedAt.getTime();
-    if (isRepeated(decision, before, checker.credentialId)) {
+    const { credentialId: decidedBy } = people.checker;
+    if (isRepeated(decision, before, decidedBy)) {
       return { result: { approval: before, record: toApprovalRecord(before, now), isRepeated: true }, writes: [] };
     }
-    const open = { status: before.status, operation: before.operation, expiresAt: before.expiresAt.getTime() };
-    const refusal = refuseDecision(decision, { ...open, decidedBy: before.decidedByName }, checker, maker, now);
+    const refusal = examine(decision, before, people, now);
     if (refusal !== undefined) throw refusal;
     const status = STATUS_AFTER[decision];
-    const decidedBy = checker.credentialId;
     const after = { ...before, status, decidedBy, decidedAt, reason, body: status === 'approved' ? before.body : null };
     const record = toApprovalRecord(after, now);
-    const details = JSON.stringify({ operation, summary: before.summary, requested_by: record.requested_by, reason });
+    const { operation, summary } = before;
+    const details = JSON.stringify({ operation, summary, requested_by: record.requested_by, reason });
     const audited = { programId: before.programId, subjectId: record.approval_id, details };
     const writes = [
       decideApproval({ approvalId, status, decidedBy, decidedAt, reason }),
@@ -161,10 +164,36 @@ async function decide(
   });
 }
 
+function examine(
+  decision: ApprovalDecision,
+  { status, operation, expiresAt, decidedByName: decidedBy }: ShownApproval,
+  { checker, maker }: People,
+  now: number,
+): Refusal | undefined {
+  return refuseDecision(
+    decision,
+    { status, operation, expiresAt: expiresAt.getTime(), decidedBy },
+    checker,
+    maker,
+    now,
+  );
+}
+
 function isRepeated(decision: ApprovalDecision, { status, decidedBy }: ShownApproval, by: string | null): boolean {
   if (decidedBy === null || decidedBy !== by) return false;
   if (decision === 'approve') return status === 'approved' || status === 'carried_out' || status === 'failed';
   return status === STATUS_AFTER[decision];
+}
+
+/** The one who asked, and the one who decides. */
+type People = MakerNow & { readonly checker: Checker };
+
+async function readPeople(service: Service, call: DecisionCall, approval: ShownApproval): Promise<People> {
+  const [made, checker] = await Promise.all([
+    readMaker(service, approval),
+    readChecker(service, call, approval.operation as OperationId),
+  ]);
+  return { ...made, checker };
 }
 
 async function readChecker(service: Service, { caller }: DecisionCall, operation: OperationId): Promise<Checker> {

@@ -29,7 +29,7 @@ import { toApprovalRecord, toEventPayload } from './record.ts';
 import { programOf, type Run, readSubject, summaryOf, toRuledRequest, valuesOf } from './subject.ts';
 
 // Invariant: No request of an operator that a rule matches is carried out without an approval
-// Kept by: `withApproval`, around the handlers of all approvable operations
+// Kept by: `withApproval`, around the handlers of all approvable operations for operators (`server/handlers.ts`)
 // Tested by: `test/security/approvals.test.ts`, `verification/campaigns/approvals.ts`
 
 /** Calls handlers: `run` normally, `tryOut` in transactions that write nothing. */
