@@ -12,6 +12,14 @@ import {
   untilWaiting,
 } from './stage.ts';
 
+/** Every statement that reads the switch takes longer than it may. */
+const slowSwitch = change(
+  `alter table switch rename to switch_kept;
+    create view switch as select switch_kept.* from switch_kept right join (select pg_sleep(3)) as slow on true;
+    grant select on switch to public`,
+  'drop view switch; alter table switch_kept rename to switch',
+);
+
 /** Faults that exist before the request, and two that the service does not notice. */
 const BEFORE: readonly Fault[] = [
   { name: 'the database server is stopped', arrange: pauseServer },
@@ -115,15 +123,23 @@ const LOAD: readonly Fault[] = [
     code: 'service_unavailable',
     least: LIMITS.statement,
     together: true,
-    arrange: during(
-      change(
-        `alter table switch rename to switch_kept;
-          create view switch as select switch_kept.* from switch_kept
-            right join (select pg_sleep(3)) as slow on true;
-          grant select on switch to public`,
-        'drop view switch; alter table switch_kept rename to switch',
-      ),
-    ),
+    arrange: during(slowSwitch),
+  },
+  {
+    name: 'a wait for a lock and a statement together take too long',
+    code: 'service_unavailable',
+    least: LIMITS.statement,
+    together: true,
+    arrange: during(async (stage) => {
+      const mend = await slowSwitch(stage);
+      const release = await holdAccounts(stage);
+      const timer = setTimeout(release, LIMITS.lock - 50);
+      return async () => {
+        clearTimeout(timer);
+        await release();
+        await mend();
+      };
+    }),
   },
   { name: 'the reply to the load never arrives', arrange: trap('during_load', 'swallow') },
 ];

@@ -257,6 +257,30 @@ describe('a process that stops between the approval and the change', () => {
     expect(await statusOf(asked)).toBe('carried_out');
     expect((await ada.ask(program)).fields.name).toBe('Demo program');
   });
+
+  // The job sees another state than the process that stopped, here one in which it must refuse the request.
+  test.each([
+    ['is carried out, if that process had moved the money', true, 'carried_out'],
+    ['has failed, if it had not, and its key can never move money', false, 'failed'],
+  ])('leaves a load that %s', async (_name, hasMoved, status) => {
+    const [lena, omar] = [await person('administrator', 'Lena Roth'), await person('approver', 'Omar Said')];
+    await withRules({ operation: 'create_transfer' });
+    const headers = [`Program-Id: ${DEMO_PROGRAM}`, `Idempotency-Key: ${randomUUID()}`];
+    const load = { amount: 1000, card_id: 'card_active' };
+    const { fields: asked } = await lena.ask(OPERATIONS.create_transfer.path, 'POST', load, headers);
+    if (hasMoved) expect((await decideOn(omar, asked, 'approve')).fields.status).toBe('carried_out');
+    const before = await funding();
+    await asIfStopped(asked);
+    await ada.ask(OPERATIONS.block_person.path.replace('{person_id}', lena.id), 'POST');
+    await settle();
+    const ended = (await omar.ask(about(asked))).fields;
+    expect(ended).toMatchObject({ status, result: hasMoved ? { amount: 1000 } : null });
+    await withRules();
+    const again = await ada.ask(OPERATIONS.create_transfer.path, 'POST', load, headers);
+    expect(again.headers.get('idempotent-replayed')).toBe('true');
+    expect(again.fields).toMatchObject(hasMoved ? { amount: 1000 } : { Code: 'forbidden' });
+    expect(await funding()).toBe(before);
+  });
 });
 
 test('an approval stays pending while transfers are disabled', async () => {

@@ -46,6 +46,16 @@ export const SECOND_PEOPLE: Mutants = {
     },
     witnesses: [{ ...APPROVALS, only: 'does not let a change' }],
   },
+  'failed-although-moved': {
+    mistake: 'a process that is refused reports a failure although another has moved the money',
+    edits: { carriedOutBefore: ['response.code !== null', 'response.code !== undefined'] },
+    witnesses: [{ ...APPROVALS, only: 'if that process had moved' }],
+  },
+  'moved-after-failure': {
+    mistake: 'a request can still be carried out under its key after its approval has failed',
+    edits: { end: ['key === undefined || response', 'key !== undefined || response'] },
+    witnesses: [{ ...APPROVALS, only: 'its key can never move money' }],
+  },
   'small-amounts-in-other-currencies': {
     mistake: 'a rule about an amount does not concern other currencies',
     edits: { matches: ['|| currency !== request.currency', ''] },

@@ -6,6 +6,7 @@ type FailureFacts = { readonly sqlState: string | undefined; readonly connection
 /** Reads an error of `pg`. An error with an SQLSTATE came from the server. Any other means a lost connection. */
 export function describeFailure(error: unknown): FailureFacts {
   if (error instanceof NoWritableHost) return { sqlState: error.sqlState, connectionLost: true };
+  if (error instanceof Overdue) return { sqlState: QUERY_CANCELED, connectionLost: false };
   if (!(error instanceof pg.DatabaseError)) return { sqlState: undefined, connectionLost: true };
   return { sqlState: error.code, connectionLost: isFatal(error) };
 }
@@ -54,7 +55,12 @@ const UNFIT_CLASSES: ReadonlySet<string> = new Set(['58', 'XX', '08']);
 /** Whether the connection of an error must be closed. */
 export function isUnfit(error: unknown): boolean {
   const { sqlState, connectionLost } = describeFailure(error);
-  return connectionLost || UNFIT_STATES.has(sqlState ?? '') || UNFIT_CLASSES.has(sqlState?.slice(0, 2) ?? '');
+  return (
+    connectionLost ||
+    error instanceof Overdue ||
+    UNFIT_STATES.has(sqlState ?? '') ||
+    UNFIT_CLASSES.has(sqlState?.slice(0, 2) ?? '')
+  );
 }
 
 /**
@@ -68,6 +74,23 @@ export class NoConnection extends Error {
   constructor(crowded: boolean, cause?: unknown) {
     super(crowded ? 'no connection became free in time' : 'the database responds on no connection', { cause });
     this.crowded = crowded;
+  }
+}
+
+/** Whether the driver gave up waiting, for a response or for a new connection. */
+export function isSilence(error: unknown): boolean {
+  return error instanceof Error && SILENCES.has(error.message);
+}
+
+/**
+ * Statements that were sent together took too long, one after the other. The server responded in between, so it is slow and not
+ * silent. It may still execute the last one, so its connection cannot be used any more.
+ */
+export class Overdue extends Error {
+  override readonly name = 'Overdue';
+
+  constructor() {
+    super('the statements of the request together took too long');
   }
 }
 
@@ -127,7 +150,7 @@ export class StoreFailure extends Error {
   get timedOut(): boolean {
     const { cause } = this;
     if (cause instanceof NoConnection || cause instanceof NoWritableHost) return true;
-    return cause instanceof Error && SILENCES.has(cause.message);
+    return isSilence(cause);
   }
 
   /** There were too few connections, so the same request may succeed later. */
@@ -234,7 +257,7 @@ const CONNECTION_CODES: ReadonlySet<string> = new Set([
 export function isLostConnection(error: unknown): boolean {
   if (!(error instanceof Error)) return false;
   const code = 'code' in error && typeof error.code === 'string' ? error.code : '';
-  if (CONNECTION_CODES.has(code) || SILENCES.has(error.message)) return true;
+  if (CONNECTION_CODES.has(code) || isSilence(error)) return true;
   return error.message.startsWith('Connection terminated') || isLostConnection(error.cause);
 }
 

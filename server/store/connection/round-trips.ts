@@ -1,8 +1,8 @@
 import type pg from 'pg';
-import { CommitUnknown, describeFailure, isFatal, StoreFailure } from './failure.ts';
+import { CommitUnknown, describeFailure, isFatal, isSilence, Overdue, StoreFailure } from './failure.ts';
 import { REQUIRE_PLACEMENT } from './placement.ts';
 import type { Pool } from './pool.ts';
-import { isPlacement, serverOf } from './session-settings.ts';
+import { isPlacement, LIMITS, serverOf } from './session-settings.ts';
 import { hasWaited, LACKS_STANDBY, READ_WAITS, REPLICATED, SETTINGS_READ, type Standby } from './standby.ts';
 import { type ChainPlace, type Decision, eventsOf, type Loaded, type Row, type Statement, toQuery } from './work.ts';
 
@@ -30,12 +30,22 @@ export async function load<Name extends string>(
   statements: Readonly<Record<Name, Statement | null>>,
 ): Promise<Loaded<Name>> {
   const wanted = Object.entries<Statement | null>(statements);
+  let respondedAt = performance.now();
+  const note = (response: pg.QueryResult): pg.QueryResult => {
+    respondedAt = performance.now();
+    return response;
+  };
   const [begun, ...responses] = await sendTogether(client, () => [
     client.query(toBegin(programs)),
-    ...wanted.map(([, statement]) => (statement === null ? null : client.query(toQuery(statement)))),
+    ...wanted.map(([, statement]) => (statement === null ? null : client.query(toQuery(statement)).then(note))),
   ]);
   const failed = [begun, ...responses].find((response) => response?.status === 'rejected');
-  if (failed !== undefined) throw await rolledBack(client, failed.reason);
+  if (failed !== undefined) {
+    const { reason } = failed as { readonly reason: unknown };
+    // The time of a response counts from the sending of all statements, so waits of one after the other add up.
+    const isOverdue = isSilence(reason) && performance.now() - respondedAt < LIMITS.statement;
+    throw await rolledBack(client, isOverdue ? new Overdue() : reason);
+  }
   const loaded = {} as Record<Name, readonly Row[]>;
   for (const [index, response] of responses.entries()) {
     const name = wanted[index]?.[0] as Name;

@@ -24,7 +24,10 @@ export const LIMITS = {
   statement: 1500,
   /** Between two round trips: only a frozen process takes longer. */
   idleInTransaction: 3000,
-  /** For a response on an open connection. Longer than `statement`, so that a running server reports its time-out first. */
+  /**
+   * For the responses on an open connection to everything that was sent together. Longer than `statement`, so that a running server
+   * reports its time-out first.
+   */
   response: 1800,
 } as const;
 

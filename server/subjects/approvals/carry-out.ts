@@ -1,9 +1,11 @@
 import type { ApprovalRecord } from '../../../contract/approvals.ts';
 import { errorRecord } from '../../../contract/errors/catalogue.ts';
+import type { ErrorRecord } from '../../../contract/errors/record.ts';
 import { OPERATIONS, type OperationId } from '../../../contract/operations.ts';
 import { readFields } from '../../../contract/reading/read-fields.ts';
 import { includesScope, inOrder, scopesOf } from '../../../contract/scope.ts';
 import type { Maker } from '../../../domain/approvals/approval.ts';
+import type { StoredResponse } from '../../../domain/idempotency.ts';
 import { toWireId } from '../../../domain/identifier.ts';
 import { readAccess } from '../../../domain/people/access.ts';
 import { type MoneyMoved, Refusal } from '../../../domain/refusal.ts';
@@ -31,7 +33,16 @@ import {
 } from '../../store/approval.ts';
 import type { Statement } from '../../store/connection/database.ts';
 import { insertEvents } from '../../store/events/insert-events.ts';
-import { NO_PROGRAM } from '../../store/idempotency.ts';
+import {
+  insertStoredResponses,
+  type KeyedResponse,
+  type KeyInScope,
+  keyInScope,
+  NO_PROGRAM,
+  readStoredResponses,
+  toStoredResponses,
+} from '../../store/idempotency.ts';
+import { lockNames } from '../../store/locks.ts';
 import { auditOther, withoutHolderValues } from '../audit/audit.ts';
 import { toApprovalRecord, toEventPayload } from './record.ts';
 import { type Run, toRecord } from './subject.ts';
@@ -106,8 +117,9 @@ export function toCall(approval: ShownApproval, caller: Caller, deadline: number
 
 export type Ended = { readonly approval: ShownApproval; readonly now: number; readonly moneyMoved: MoneyMoved };
 
-// Invariant: An approved request is carried out once, even if several processes try
-// Kept by: its idempotency key, or for an operation without one `noteCarriedOut` in its transaction (`auditOf`)
+// Invariant: An approved request is carried out once, even if several processes try, and never if its approval has failed
+// Kept by: for requests of card programs their idempotency key, under which a failure is stored too; for all others
+//   `noteCarriedOut` in their transaction (`auditOf`)
 // Tested by: `test/security/approvals.test.ts`, `verification/campaigns/approvals.ts`
 
 /**
@@ -119,7 +131,7 @@ export async function carryOut(service: Service, run: Run, approvalId: string, d
   if (row === undefined) throw new Error('an approval that was given does not exist');
   const approval = toApproval(row);
   const outcome = approval.timesCarriedOut > 0 ? CARRIED_OUT : await tryToCarryOut(service, run, approval, deadline);
-  return end(service, approvalId, outcome, deadline);
+  return end(service, approval, outcome, deadline);
 }
 
 type Outcome =
@@ -132,11 +144,11 @@ type Outcome =
   | {
       readonly status: 'failed';
       readonly result: null;
-      readonly error: ReturnType<typeof errorRecord>;
+      readonly error: ErrorRecord;
       readonly moneyMoved: 'no';
     };
 
-const CARRIED_OUT: Outcome = { status: 'carried_out', result: null, error: null, moneyMoved: 'unknown' };
+const CARRIED_OUT = { status: 'carried_out', result: null, error: null, moneyMoved: 'unknown' } as const;
 
 async function tryToCarryOut(service: Service, run: Run, approval: ShownApproval, deadline: number): Promise<Outcome> {
   const { maker, caller } = await readMaker(service, approval);
@@ -167,24 +179,63 @@ function toResult(operation: string, reply: AnyReply): string | null {
   return JSON.stringify(operation === 'create_operator_webhook' ? { ...kept, secret: null } : kept);
 }
 
-function end(service: Service, approvalId: string, outcome: Outcome, deadline: number): Promise<Ended> {
-  const { moneyMoved, ...stored } = outcome;
-  const load = { approval: lockApproval({ approvalId }) };
-  return transact<Ended, 'approval'>(service.database, deadline, load, ({ approval: [row] }, batchId) => {
+/**
+ * Stores how an approval ended. Another process may have carried the request out where this one was refused, or may be about to. So a
+ * failure is decided in a transaction that excludes both: it finds what was carried out, and prevents that it happens later.
+ */
+function end(service: Service, known: ShownApproval, outcome: Outcome, deadline: number): Promise<Ended> {
+  const { approvalId } = known;
+  const key = outcome.status === 'failed' ? keyOfProgram(known) : undefined;
+  const load = {
+    names: key === undefined ? null : lockNames([key]),
+    approval: lockApproval({ approvalId }),
+    response: key === undefined ? null : readStoredResponses([key]),
+  };
+  return transact<Ended, keyof typeof load>(service.database, deadline, load, (loaded, batchId) => {
+    const [row] = loaded.approval;
     if (row === undefined) throw new Error('an approval that was given does not exist');
     const before = toApproval(row);
     const now = (row.now as Date).getTime();
     // Another process was faster.
-    if (before.status !== 'approved') return { result: { approval: before, now, moneyMoved }, writes: [] };
+    if (before.status !== 'approved') return { result: { approval: before, now, moneyMoved: 'unknown' }, writes: [] };
+    const [response] = toStoredResponses(loaded.response).values();
+    const { moneyMoved, ...stored } =
+      (outcome.status === 'failed' ? carriedOutBefore(before, response) : undefined) ?? outcome;
     const approval = { ...before, ...stored, body: null };
     const { status, error } = stored;
     const writes = [
+      ...(key === undefined || response !== undefined || error === null
+        ? []
+        : [insertStoredResponses([toFailure(before, key, error)], batchId, now)]),
       endApproval({ approvalId, ...stored }),
       ...(status === 'failed' ? [eventOf(status, toApprovalRecord(approval, now), batchId, now)] : []),
       auditOfEnd(approval, { status, error }),
     ];
     return { result: { approval, now, moneyMoved }, writes };
   });
+}
+
+/** The idempotency key under which a request of a card program is carried out. Undefined for requests of the service. */
+function keyOfProgram({ operation, programId, idempotencyKey }: ShownApproval): KeyInScope | undefined {
+  if (OPERATIONS[operation as OperationId].reach !== 'program') return undefined;
+  return keyInScope(programId ?? NO_PROGRAM, operation, idempotencyKey);
+}
+
+function carriedOutBefore(approval: ShownApproval, response: StoredResponse | undefined): Outcome | undefined {
+  if (approval.timesCarriedOut > 0) return CARRIED_OUT;
+  if (response === undefined || response.code !== null) return undefined;
+  const { body } = response;
+  return { ...CARRIED_OUT, result: body === null ? null : toResult(approval.operation, { json: body }) };
+}
+
+/** The response that the request gets under its key from now on. The row says 409 for every refusal. */
+function toFailure(
+  { fingerprint, meaning, requestId }: ShownApproval,
+  key: KeyInScope,
+  { Code: code, Message: message }: ErrorRecord,
+): KeyedResponse {
+  const stored = { fingerprint, meaning: meaning === fingerprint ? null : meaning, requestId, status: 409 };
+  return { ...key, ...stored, subjectId: null, body: null, code, message, field: null, eventIndex: null };
 }
 
 type Reported = Extract<ApprovalRecord['status'], 'approved' | 'failed' | 'rejected' | 'withdrawn' | 'expired'>;
